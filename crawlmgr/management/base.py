@@ -1,0 +1,124 @@
+"""The frame of a command with subcommands: one JSON document or a short table on stdout, words for people on stderr."""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import json
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+
+
+class Stopped(Exception):
+    """Ctrl-C or SIGTERM reached a command that had stored what it had; the text says how to go on."""
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """What a subcommand answers: a JSON-ready document and the same as lines for a person.
+
+    `lines` set: `data` is a sequence and is written one JSON document a line (JSON lines).
+    """
+
+    data: Any
+    text: str = ""
+    lines: bool = False
+
+
+def say(text: str) -> None:
+    """Writes one line for a person to standard error."""
+    sys.stderr.write(text + "\n")
+    sys.stderr.flush()
+
+
+def table(header: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
+    """A plain text table: numbers right-aligned, None as a dash."""
+    body = [["–" if cell is None else f"{cell:.3f}" if isinstance(cell, float) else str(cell) for cell in row] for row in rows]
+    raw = [list(row) for row in body]
+    widths = [max([len(str(name)), *(len(row[i]) for row in raw)]) for i, name in enumerate(header)]
+
+    def line(cells: Sequence[str]) -> str:
+        return "  ".join(
+            c.rjust(w) if c[:1].isdigit() or c[:2].lstrip("-")[:1].isdigit() else c.ljust(w) for c, w in zip(cells, widths, strict=True)
+        ).rstrip()
+
+    return "\n".join([line(list(header)), line(["-" * w for w in widths]), *(line(row) for row in raw)])
+
+
+def _plain(value: Any) -> Any:
+    """JSON for what json does not know: times with zone, numpy numbers and arrays, sets."""
+    if isinstance(value, datetime):
+        return value.isoformat()
+    if hasattr(value, "tolist"):
+        return value.tolist()
+    if isinstance(value, set | frozenset):
+        return sorted(value)
+    raise TypeError(f"{type(value).__name__} has no JSON form")
+
+
+def write_json(document: Any, stream: Any = None) -> None:
+    """Writes one JSON document and a newline; NaN is refused rather than written as invalid JSON."""
+    json.dump(document, stream or sys.stdout, ensure_ascii=False, default=_plain, allow_nan=False)
+    (stream or sys.stdout).write("\n")
+
+
+class SubcommandCommand(BaseCommand):
+    """A command whose subcommands are modules.
+
+    A subclass sets `subcommands = {"simulate": "forums.commands.simulate", …}`. Each module has `HELP: str`,
+    `add_arguments(parser) -> None` and `run(options: dict) -> Result`. Modules are imported only when their word
+    is on the command line, or for the help. `--json` is added to each. What cannot be done raises `CommandError`
+    (exit status 1, one line); wrong arguments are argparse's (exit status 2).
+    """
+
+    subcommands: Mapping[str, str] = {}
+    requires_system_checks: Sequence[str] = []
+
+    _words: Sequence[str] = ()
+
+    def run_from_argv(self, argv: list[str]) -> None:
+        self._words = argv[2:]
+        super().run_from_argv(argv)
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        words = parser.add_subparsers(dest="subcommand", required=True, metavar="SUBCOMMAND", parser_class=_Parser)
+        named = next((word for word in self._words if word in self.subcommands), None)
+        for name, dotted in self.subcommands.items():
+            if named in (None, name):
+                module = importlib.import_module(dotted)
+                sub = words.add_parser(name, help=module.HELP, description=module.HELP)
+                module.add_arguments(sub)
+                sub.add_argument("--json", action="store_true", help="one JSON document on standard output")
+                sub.set_defaults(module=module)
+            else:
+                words.add_parser(name)
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        module = options.pop("module")
+        try:
+            result: Result = module.run(options)
+        except (KeyboardInterrupt, Stopped) as stop:
+            raise CommandError(str(stop) or "Stopped; what was fetched is stored.") from stop
+        if result.lines and options["json"]:
+            for row in result.data:
+                write_json(row)
+        elif options["json"]:
+            write_json(result.data)
+        elif result.text:
+            sys.stdout.write(result.text.rstrip("\n") + "\n")
+
+
+class _Parser(argparse.ArgumentParser):
+    """argparse's parser, whose refusal is one line and exit status 2."""
+
+    def __init__(self, **kwargs: Any) -> None:
+        kwargs.pop("called_from_command_line", None)
+        super().__init__(**kwargs)
+
+    def error(self, message: str) -> Any:
+        self.exit(2, f"{self.prog}: {message}\n")
