@@ -1,0 +1,15 @@
+"""Django application: what the three crawlers share."""
+
+from importlib import import_module
+
+from django.apps import AppConfig
+from django.utils.translation import gettext_lazy as _
+
+
+class CrawlmgrConfig(AppConfig):
+    name = "crawlmgr"
+    verbose_name = _("Crawl manager")
+
+    def ready(self) -> None:
+        import_module("crawlmgr.checks")
+

@@ -1,0 +1,125 @@
+"""Strict readers of the environment: a wrong value stops the start with one clear line."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import sys
+from pathlib import Path
+from typing import Any, NoReturn
+from urllib.parse import parse_qsl, unquote, urlsplit
+
+
+def refuse(name: str, why: str) -> NoReturn:
+    """Ends the process with one line that names the variable and what to do."""
+    sys.exit(f"{name}: {why}")
+
+
+def number(name: str, default: float, low: float, high: float) -> float:
+    """A number in [low, high] from the environment."""
+    text = os.environ.get(name, "").strip()
+    if not text:
+        return default
+    try:
+        value = float(text)
+    except ValueError:
+        refuse(name, f"{text!r} is no number; give one from {low:g} to {high:g}.")
+    if not low <= value <= high:
+        refuse(name, f"{text} is outside {low:g} to {high:g}.")
+    return value
+
+
+def words(name: str, default: tuple[str, ...]) -> list[str]:
+    """Comma-separated words from the environment."""
+    text = os.environ.get(name, "")
+    return [word.strip() for word in text.split(",") if word.strip()] or list(default)
+
+
+def data_folder(default: Path) -> Path:
+    """The folder of database, archive, exports, logs and secret key; made when missing."""
+    folder = Path(os.environ.get("CRAWLMGR_DATA", "").strip() or default).expanduser().resolve()
+    try:
+        for part in ("", "archive", "exports", "logs", "cache", "words"):
+            (folder / part).mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        refuse("CRAWLMGR_DATA", f"{folder} cannot be written ({error.strerror}); name a folder that can.")
+    if not os.access(folder, os.W_OK):
+        refuse("CRAWLMGR_DATA", f"{folder} cannot be written; name a folder that can.")
+    return folder
+
+
+def secret_key(folder: Path) -> str:
+    """The installation's secret, made once and readable by its owner only."""
+    path = folder / "secret.key"
+    try:
+        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    except FileExistsError:
+        key = path.read_text(encoding="ascii").strip()
+        if len(key) < 40:
+            refuse("CRAWLMGR_DATA", f"{path} is damaged; remove it and everybody has to log in again.")
+        return key
+    key = secrets.token_urlsafe(50)
+    with os.fdopen(descriptor, "w", encoding="ascii") as file:
+        file.write(key)
+    return key
+
+
+def contact(name: str = "CRAWLMGR_CONTACT") -> str:
+    """A mail address or web address that site owners can write to; empty where none is set."""
+    text = os.environ.get(name, "").strip()
+    if not text:
+        return ""
+    mail = "@" in text and "." in text.rsplit("@", 1)[1] and " " not in text
+    if not (mail or text.startswith(("http://", "https://"))) or any(ord(c) < 32 or c in "()" for c in text):
+        refuse(name, f"{text!r} is neither a mail address nor a web address.")
+    return text
+
+
+def database(folder: Path) -> dict[str, Any]:
+    """Django's DATABASES entry for DATABASE_URL; SQLite in the data folder by default.
+
+    SQLite runs in WAL with IMMEDIATE transactions: a DEFERRED read that turns into a write ignores the busy timeout.
+    """
+    url = os.environ.get("DATABASE_URL", "").strip()
+    if not url:
+        return _sqlite(folder / "crawlmgr.sqlite3")
+    parts = urlsplit(url)
+    if parts.scheme == "sqlite":
+        path = unquote(parts.path)
+        if parts.netloc or len(path) < 2:
+            refuse("DATABASE_URL", "an SQLite address is sqlite:////absolute/path.")
+        return _sqlite(Path(path))
+    if parts.scheme not in ("postgres", "postgresql"):
+        refuse("DATABASE_URL", f"{parts.scheme or url!r} is not supported; use sqlite:////path or postgresql://user@host/name.")
+    if not parts.path.strip("/"):
+        refuse("DATABASE_URL", "the name of the database is missing: postgresql://user@host/name.")
+    options = dict(parse_qsl(parts.query))
+    try:
+        port = parts.port
+    except ValueError:
+        refuse("DATABASE_URL", "the port is no number.")
+    return {
+        "ENGINE": "django.db.backends.postgresql",
+        "NAME": unquote(parts.path.lstrip("/")),
+        "USER": unquote(parts.username or ""),
+        "PASSWORD": unquote(parts.password or ""),
+        "HOST": options.pop("host", None) or unquote(parts.hostname or ""),
+        "PORT": str(port or ""),
+        "CONN_MAX_AGE": None,
+        "CONN_HEALTH_CHECKS": True,
+        "OPTIONS": options,
+    }
+
+
+def _sqlite(path: Path) -> dict[str, Any]:
+    return {
+        "ENGINE": "django.db.backends.sqlite3",
+        "NAME": str(path),
+        "CONN_MAX_AGE": None,
+        "OPTIONS": {
+            "transaction_mode": "IMMEDIATE",
+            "timeout": 20,
+            "init_command": "PRAGMA journal_mode=WAL;PRAGMA synchronous=NORMAL;PRAGMA busy_timeout=20000;"
+            "PRAGMA cache_size=-32000;PRAGMA temp_store=MEMORY;PRAGMA mmap_size=268435456;",
+        },
+    }

@@ -1,0 +1,11 @@
+"""Tables that the three crawlers share."""
+
+from crawlmgr.models.frontier import Url, UrlState
+from crawlmgr.models.hosts import Host, HostHour, RunHost
+from crawlmgr.models.nodes import Event, Node
+from crawlmgr.models.pages import Page, WarcFile
+from crawlmgr.models.runs import ACTIVE, TRANSITIONS, Run, RunState
+
+__all__ = [
+    "ACTIVE", "TRANSITIONS", "Event", "Host", "HostHour", "Node", "Page", "Run", "RunHost", "RunState", "Url", "UrlState", "WarcFile",
+]

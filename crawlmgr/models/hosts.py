@@ -1,0 +1,70 @@
+"""Hosts: the unit of politeness, one clock for all workers."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+from django.db import models
+from django.utils.translation import gettext_lazy as _
+
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+class Host(models.Model):
+    """A host, with its port where that is not the scheme's own.
+
+    `next_at` is the host's clock: a request may start once it has passed, and whoever starts one moves it by one conditional
+    UPDATE, so that no two workers ever share a turn. `retry_after_until` is what the server asked for and survives restarts.
+    """
+
+    key = models.CharField(_("host"), max_length=255, unique=True)
+    next_at = models.DateTimeField(_("next request from"), default=EPOCH, db_index=True)
+    delay_seconds = models.FloatField(_("own delay (s)"), default=1.0)
+    connections = models.PositiveSmallIntegerField(_("connections"), default=1)
+    crawl_delay_seconds = models.FloatField(_("Crawl-delay (s)"), null=True, blank=True)
+    retry_after_until = models.DateTimeField(_("server asked to wait until"), null=True, blank=True)
+    failures = models.PositiveIntegerField(_("failures in a row"), default=0)
+    last_status = models.PositiveSmallIntegerField(_("last status"), null=True, blank=True)
+    last_error = models.CharField(_("last error"), max_length=300, blank=True)
+    last_request_at = models.DateTimeField(_("last request"), null=True, blank=True)
+    robots_text = models.TextField(_("robots.txt"), blank=True)
+    robots_verdict = models.CharField(_("robots.txt rule"), max_length=16, blank=True)
+    robots_fetched_at = models.DateTimeField(_("robots.txt read"), null=True, blank=True)
+    robots_expires_at = models.DateTimeField(_("robots.txt valid until"), null=True, blank=True)
+    requests = models.PositiveBigIntegerField(_("requests"), default=0)
+    bytes = models.PositiveBigIntegerField(_("bytes"), default=0)
+    errors = models.PositiveBigIntegerField(_("errors"), default=0)
+    refused_by_robots = models.PositiveBigIntegerField(_("refused by robots.txt"), default=0)
+
+    class Meta:
+        verbose_name = _("host")
+        verbose_name_plural = _("hosts")
+        ordering = ("key",)
+
+    def __str__(self) -> str:
+        return self.key
+
+
+class HostHour(models.Model):
+    """What one host was asked and gave in one hour; charts read these sums, never the pages."""
+
+    host = models.ForeignKey(Host, models.CASCADE, related_name="hours")
+    hour = models.DateTimeField(db_index=True)
+    requests = models.PositiveIntegerField(default=0)
+    bytes = models.PositiveBigIntegerField(default=0)
+    errors = models.PositiveIntegerField(default=0)
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["host", "hour"], name="hosthour_once")]
+
+
+class RunHost(models.Model):
+    """That a run has (had) addresses on a host. `active` is cleared when none waits, set again when one is added."""
+
+    run = models.ForeignKey("crawlmgr.Run", models.CASCADE, related_name="hosts")
+    host = models.ForeignKey(Host, models.CASCADE, related_name="runs")
+    active = models.BooleanField(default=True)
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["run", "host"], name="runhost_once")]
+        indexes = [models.Index(fields=["run", "active"], name="runhost_active")]

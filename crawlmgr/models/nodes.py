@@ -1,0 +1,50 @@
+"""Worker nodes and what happened that a person should know."""
+
+from __future__ import annotations
+
+from django.db import models
+from django.utils.translation import gettext_lazy as _
+
+
+class Node(models.Model):
+    """A machine's worker cluster. `heartbeat` is written by tasks, so it stops when the cluster stops taking tasks."""
+
+    name = models.CharField(_("node"), max_length=120, unique=True)
+    pid = models.PositiveIntegerField(_("process"), default=0)
+    workers = models.PositiveSmallIntegerField(_("workers"), default=0)
+    queues = models.CharField(_("queues"), max_length=200, blank=True)
+    started = models.DateTimeField(_("started"))
+    heartbeat = models.DateTimeField(_("last sign of life"), null=True, blank=True)
+    restarts = models.PositiveIntegerField(_("restarts"), default=0)
+
+    class Meta:
+        verbose_name = _("worker node")
+        verbose_name_plural = _("worker nodes")
+        ordering = ("name",)
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class Event(models.Model):
+    """Something that happened: an error, a warning or a note, with the run and host it concerns."""
+
+    class Level(models.IntegerChoices):
+        NOTE = 20, _("note")
+        WARNING = 30, _("warning")
+        ERROR = 40, _("error")
+
+    at = models.DateTimeField(_("time"), db_index=True)
+    level = models.PositiveSmallIntegerField(_("level"), choices=Level.choices)
+    code = models.CharField(_("code"), max_length=60)
+    text = models.CharField(_("text"), max_length=500, blank=True)
+    run = models.ForeignKey("crawlmgr.Run", models.CASCADE, null=True, blank=True, related_name="events")
+    host = models.ForeignKey("crawlmgr.Host", models.SET_NULL, null=True, blank=True, related_name="events")
+
+    class Meta:
+        verbose_name = _("event")
+        verbose_name_plural = _("events")
+        ordering = ("-id",)
+
+    def __str__(self) -> str:
+        return f"{self.code}: {self.text}"

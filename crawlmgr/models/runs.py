@@ -1,0 +1,94 @@
+"""Runs: one execution of a job, its state table, lease and counters."""
+
+from __future__ import annotations
+
+from django.conf import settings
+from django.db import models
+from django.utils.translation import gettext_lazy as _
+
+
+class RunState(models.TextChoices):
+    QUEUED = "queued", _("queued")
+    RUNNING = "running", _("running")
+    PAUSED = "paused", _("paused")
+    FINISHED = "finished", _("finished")
+    STOPPED = "stopped", _("stopped")
+    FAILED = "failed", _("failed")
+
+
+ACTIVE = (RunState.QUEUED, RunState.RUNNING, RunState.PAUSED)
+
+TRANSITIONS: dict[str, frozenset[str]] = {
+    RunState.QUEUED: frozenset({RunState.RUNNING, RunState.PAUSED, RunState.STOPPED, RunState.FAILED}),
+    RunState.RUNNING: frozenset({RunState.PAUSED, RunState.FINISHED, RunState.STOPPED, RunState.FAILED}),
+    RunState.PAUSED: frozenset({RunState.QUEUED, RunState.STOPPED, RunState.FAILED}),
+    RunState.FINISHED: frozenset(),
+    RunState.STOPPED: frozenset(),
+    RunState.FAILED: frozenset({RunState.QUEUED}),
+}
+
+
+class Run(models.Model):
+    """One execution of a job with its parameters frozen into it.
+
+    One worker at a time holds the lease; taking it raises `fence`, and every transaction of a slice checks that the fence is
+    still its own, so a slice that was thought dead can no longer write. `wanted` is what a person asked for ("pause", "stop").
+    `exclusive` keeps two active runs from working the same thing.
+    """
+
+    kind = models.CharField(_("kind"), max_length=32)
+    label = models.CharField(_("name"), max_length=200)
+    target = models.BigIntegerField(null=True, blank=True)
+    exclusive = models.CharField(max_length=80, blank=True)
+    parameters = models.JSONField(_("parameters"), default=dict)
+    state = models.CharField(_("state"), max_length=10, choices=RunState.choices, default=RunState.QUEUED)
+    wanted = models.CharField(max_length=6, blank=True)
+    stopped_by = models.CharField(_("ended by"), max_length=60, blank=True)
+    detail = models.TextField(_("detail"), blank=True)
+    waiting_for = models.CharField(_("waiting for"), max_length=300, blank=True)
+    waiting_until = models.DateTimeField(null=True, blank=True)
+    result = models.JSONField(default=dict, blank=True)
+
+    fetched = models.PositiveBigIntegerField(_("pages"), default=0)
+    failed = models.PositiveBigIntegerField(_("failed"), default=0)
+    refused = models.PositiveBigIntegerField(_("refused"), default=0)
+    requests = models.PositiveBigIntegerField(_("requests"), default=0)
+    bytes = models.PositiveBigIntegerField(_("bytes"), default=0)
+    new = models.PositiveBigIntegerField(_("new"), default=0)
+    updated = models.PositiveBigIntegerField(_("updated"), default=0)
+    unchanged = models.PositiveBigIntegerField(_("unchanged"), default=0)
+    items = models.PositiveBigIntegerField(_("items"), default=0)
+
+    begun = models.BooleanField(default=False)
+    lease_until = models.DateTimeField(null=True, blank=True)
+    lease_holder = models.CharField(max_length=120, blank=True)
+    fence = models.BigIntegerField(default=0)
+    created = models.DateTimeField(_("created"))
+    started = models.DateTimeField(_("started"), null=True, blank=True)
+    finished = models.DateTimeField(_("finished"), null=True, blank=True)
+    progressed = models.DateTimeField(_("last progress"), null=True, blank=True)
+    created_by = models.ForeignKey(settings.AUTH_USER_MODEL, models.SET_NULL, null=True, blank=True, related_name="+")
+
+    class Meta:
+        verbose_name = _("run")
+        verbose_name_plural = _("runs")
+        ordering = ("-id",)
+        constraints = [
+            models.UniqueConstraint(
+                fields=["exclusive"],
+                condition=models.Q(state__in=["queued", "running", "paused"]) & ~models.Q(exclusive=""),
+                name="run_exclusive",
+            )
+        ]
+        indexes = [
+            models.Index(fields=["state", "waiting_until"], name="run_state"),
+            models.Index(fields=["kind", "target", "-id"], name="run_target"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.label} #{self.pk}"
+
+    @property
+    def active(self) -> bool:
+        """True until the run has ended for good."""
+        return self.state in ACTIVE

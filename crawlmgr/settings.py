@@ -1,0 +1,180 @@
+"""All settings. What differs between installations comes from the environment; the readers stop a wrong value."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from django.templatetags.static import static
+from django.urls import reverse_lazy
+from django.utils.translation import gettext_lazy as _
+
+from crawlmgr import environment
+
+BASE_DIR = Path(__file__).resolve().parent.parent
+DATA_DIR = environment.data_folder(BASE_DIR / "var")
+ARCHIVE_DIR = DATA_DIR / "archive"
+EXPORT_DIR = DATA_DIR / "exports"
+LOG_DIR = DATA_DIR / "logs"
+
+SECRET_KEY = environment.secret_key(DATA_DIR)
+DEBUG = False
+ALLOWED_HOSTS = environment.words("CRAWLMGR_ALLOWED_HOSTS", ("127.0.0.1", "localhost", "[::1]"))
+CONTACT = environment.contact()
+
+# --- crawling -------------------------------------------------------------------------------------------------------
+# One task works a slice; slice + the longest fetch < timeout < retry, and retry > timeout x (2 + queue_limit / workers),
+# because django-q2 counts retry from the moment a task is taken from the table, not from the moment it starts.
+WORKERS = int(environment.number("CRAWLMGR_WORKERS", 4, 1, 64))
+SLICE_SECONDS = environment.number("CRAWLMGR_SLICE_SECONDS", 20, 0.2, 600)
+LEASE_SECONDS = environment.number("CRAWLMGR_LEASE_SECONDS", 90, 1, 3600)
+TASK_TIMEOUT_SECONDS = int(environment.number("CRAWLMGR_TIMEOUT_SECONDS", 90, 2, 3600))
+RETRY_SECONDS = int(environment.number("CRAWLMGR_RETRY_SECONDS", 300, 3, 20000))
+TICK_SECONDS = environment.number("CRAWLMGR_TICK_SECONDS", 5, 0.5, 60)
+STALL_SECONDS = environment.number("CRAWLMGR_STALL_SECONDS", 60, 2, 3600)
+MIN_FREE_BYTES = int(environment.number("CRAWLMGR_MIN_FREE_MB", 500, 0, 1e7)) * 1_000_000
+
+CRAWLERS = {
+    "forum": "forums.crawler.ForumCrawler",
+    "forum-discovery": "forums.crawler.DiscoveryCrawler",
+}
+DISPATCHERS = ["forums.services.dispatch.start_due"]
+BENCHES = {
+    "fetch": "crawlmgr.benches.fetch",
+    "frontier": "crawlmgr.benches.frontier",
+    "pages": "crawlmgr.benches.pages",
+    "read": "forums.benches.read",
+    "schedules": "forums.benches.schedules",
+    "planning": "forums.benches.planning",
+    "forms": "deepweb.benches.forms",
+    "selection": "deepweb.benches.selection",
+    "strategies": "focused.benches.strategies",
+}
+EXPORTS = ["crawlmgr.services.exports.TABLES", "forums.services.exports.TABLES"]
+
+Q_CLUSTER = {
+    "name": "crawl",
+    "label": _("Queue"),
+    "orm": "default",
+    "workers": WORKERS,
+    "queue_limit": WORKERS,
+    "bulk": 1,
+    "timeout": TASK_TIMEOUT_SECONDS,
+    "retry": RETRY_SECONDS,
+    "max_attempts": 3,
+    "ack_failures": True,
+    "save_limit": -1,
+    "recycle": 100,
+    "max_rss": 900_000,
+    "poll": 0.2,
+    "guard_cycle": 0.5,
+    "catch_up": False,
+    "ALT_CLUSTERS": {},
+}
+
+# --- Django ---------------------------------------------------------------------------------------------------------
+INSTALLED_APPS = [
+    "unfold",
+    "unfold.contrib.filters",
+    "crawlmgr.admin.apps.DeskConfig",
+    "django.contrib.auth",
+    "django.contrib.contenttypes",
+    "django.contrib.sessions",
+    "django.contrib.messages",
+    "whitenoise.runserver_nostatic",
+    "django.contrib.staticfiles",
+    "django_q",
+    "crawlmgr.apps.CrawlmgrConfig",
+    "forums.apps.ForumsConfig",
+    "focused.apps.FocusedConfig",
+    "deepweb.apps.DeepwebConfig",
+]
+
+MIDDLEWARE = [
+    "django.middleware.security.SecurityMiddleware",
+    "whitenoise.middleware.WhiteNoiseMiddleware",
+    "crawlmgr.admin.security.ContentSecurityPolicyMiddleware",
+    "django.contrib.sessions.middleware.SessionMiddleware",
+    "django.middleware.locale.LocaleMiddleware",
+    "django.middleware.common.CommonMiddleware",
+    "django.middleware.csrf.CsrfViewMiddleware",
+    "django.contrib.auth.middleware.AuthenticationMiddleware",
+    "django.contrib.messages.middleware.MessageMiddleware",
+    "django.middleware.clickjacking.XFrameOptionsMiddleware",
+]
+
+ROOT_URLCONF = "crawlmgr.urls"
+WSGI_APPLICATION = "crawlmgr.wsgi.application"
+TEMPLATES = [
+    {
+        "BACKEND": "django.template.backends.django.DjangoTemplates",
+        "DIRS": [BASE_DIR / "templates"],
+        "APP_DIRS": True,
+        "OPTIONS": {
+            "context_processors": [
+                "django.template.context_processors.request",
+                "django.contrib.auth.context_processors.auth",
+                "django.contrib.messages.context_processors.messages",
+            ],
+        },
+    }
+]
+
+DATABASES = {"default": environment.database(DATA_DIR)}
+DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
+CACHES = {  # django-q2 reports its clusters through the cache, so it must be one that processes share
+    "default": {"BACKEND": "django.core.cache.backends.filebased.FileBasedCache", "LOCATION": str(DATA_DIR / "cache")}
+}
+
+AUTH_PASSWORD_VALIDATORS = [
+    {"NAME": "django.contrib.auth.password_validation.UserAttributeSimilarityValidator"},
+    {"NAME": "django.contrib.auth.password_validation.MinimumLengthValidator", "OPTIONS": {"min_length": 10}},
+    {"NAME": "django.contrib.auth.password_validation.CommonPasswordValidator"},
+    {"NAME": "django.contrib.auth.password_validation.NumericPasswordValidator"},
+]
+LOGIN_URL = "admin:login"
+LOGIN_REDIRECT_URL = "/admin/"
+SESSION_COOKIE_HTTPONLY = True
+SESSION_COOKIE_SAMESITE = "Lax"
+CSRF_COOKIE_SAMESITE = "Lax"
+SECURE_CONTENT_TYPE_NOSNIFF = True
+SECURE_REFERRER_POLICY = "same-origin"
+X_FRAME_OPTIONS = "DENY"
+
+LANGUAGE_CODE = "en"
+LANGUAGES = [("en", "English"), ("zh-hans", "简体中文")]
+LOCALE_PATHS = [BASE_DIR / "crawlmgr" / "locale"]
+TIME_ZONE = "UTC"
+USE_I18N = True
+USE_TZ = True
+
+STATIC_URL = "static/"
+STATICFILES_DIRS = [BASE_DIR / "static"]
+STATIC_ROOT = DATA_DIR / "static"
+STORAGES = {
+    "default": {"BACKEND": "django.core.files.storage.FileSystemStorage"},
+    "staticfiles": {"BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"},
+}
+
+LOGGING = {
+    "version": 1,
+    "disable_existing_loggers": False,
+    "formatters": {"line": {"format": "{asctime} {levelname} {name}: {message}", "style": "{"}},
+    "handlers": {"err": {"class": "logging.StreamHandler", "formatter": "line"}},
+    "root": {"handlers": ["err"], "level": os.environ.get("CRAWLMGR_LOG_LEVEL", "WARNING").upper() or "WARNING"},
+    "loggers": {"django-q": {"handlers": ["err"], "level": "WARNING", "propagate": False}},
+}
+
+UNFOLD = {
+    "SITE_TITLE": _("Crawl manager"),
+    "SITE_HEADER": _("Crawl manager"),
+    "SITE_SYMBOL": "travel_explore",
+    "SITE_URL": None,
+    "SHOW_HISTORY": False,
+    "SHOW_VIEW_ON_SITE": False,
+    "SHOW_LANGUAGES": True,
+    "LOGIN": {"redirect_after": lambda request: reverse_lazy("admin:index")},
+    "STYLES": [lambda request: static("desk.css")],
+    "SCRIPTS": [lambda request: static("desk.js")],
+    "SIDEBAR": {"show_search": False, "show_all_applications": False, "navigation": "crawlmgr.admin.tree.navigation"},
+}

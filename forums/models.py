@@ -1,0 +1,196 @@
+"""Sites, boards, threads, posts and the visits that found them."""
+
+from __future__ import annotations
+
+from django.core.validators import MaxValueValidator, MinValueValidator
+from django.db import models
+from django.utils.translation import gettext_lazy as _
+
+DEFAULT_INTERVAL_SECONDS = 6 * 3600
+
+
+class Site(models.Model):
+    """A forum. `settings` override the crawl settings; `structure` is what was learned about its pages (a site model, versioned)."""
+
+    name = models.CharField(_("name"), max_length=200)
+    url = models.TextField(_("address"))
+    url_hash = models.BigIntegerField(unique=True)
+    host = models.ForeignKey("crawlmgr.Host", models.PROTECT, related_name="sites")
+    engine = models.CharField(_("software"), max_length=32, default="unknown")
+    timezone = models.CharField(_("time zone"), max_length=64, default="UTC")
+    settings = models.JSONField(_("settings"), default=dict, blank=True)
+    structure = models.JSONField(default=dict, blank=True)
+    paused = models.BooleanField(_("scheduled visits paused"), default=False)
+    added = models.DateTimeField(_("added"))
+    threads = models.PositiveBigIntegerField(_("threads"), default=0)
+    posts = models.PositiveBigIntegerField(_("posts"), default=0)
+
+    class Meta:
+        verbose_name = _("forum")
+        verbose_name_plural = _("forums")
+        ordering = ("name",)
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class Board(models.Model):
+    """A board of a forum.
+
+    `watermark` and the stop tests refer to the last *complete* visit; `unfinished` holds where an interrupted one stood
+    ({"url", "page", "since"}), and the next visit goes on from there after it has read what is new on top.
+    """
+
+    site = models.ForeignKey(Site, models.CASCADE, related_name="boards")
+    parent = models.ForeignKey("self", models.SET_NULL, null=True, blank=True, related_name="children", verbose_name=_("parent"))
+    name = models.CharField(_("name"), max_length=200)
+    url = models.TextField(_("address"))
+    key = models.CharField(max_length=200)
+    position = models.PositiveIntegerField(default=0)
+    enabled = models.BooleanField(_("visited"), default=True)
+    interval_seconds = models.PositiveIntegerField(
+        _("interval (s)"), default=DEFAULT_INTERVAL_SECONDS, validators=[MinValueValidator(60), MaxValueValidator(31 * 86400)]
+    )
+    next_visit = models.DateTimeField(_("next visit"), null=True, blank=True)
+    last_visit = models.DateTimeField(_("last visit"), null=True, blank=True)
+    watermark = models.DateTimeField(null=True, blank=True)
+    complete_at = models.DateTimeField(_("last complete visit"), null=True, blank=True)
+    unfinished = models.JSONField(default=dict, blank=True)
+    sort = models.CharField(max_length=12, blank=True)
+    has_last_reply = models.BooleanField(_("shows last replies"), null=True, blank=True)
+    threads = models.PositiveIntegerField(_("threads"), default=0)
+    posts = models.PositiveIntegerField(_("posts"), default=0)
+
+    class Meta:
+        verbose_name = _("board")
+        verbose_name_plural = _("boards")
+        ordering = ("site", "position", "id")
+        constraints = [models.UniqueConstraint(fields=["site", "key"], name="board_once")]
+        indexes = [models.Index(fields=["enabled", "next_visit"], name="board_due")]
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class Thread(models.Model):
+    """A thread, known by the site's own id where it shows one, so that a moved thread stays one.
+
+    `signature` is the list row's change signature as of the last fetch; `seen` the one of the last list that showed the thread.
+    `pending` is set in the transaction that sees a change and cleared in the one that stores the last page: nothing seen is lost.
+    """
+
+    site = models.ForeignKey(Site, models.CASCADE, related_name="all_threads")
+    board = models.ForeignKey(Board, models.CASCADE, related_name="all_threads")
+    key = models.CharField(max_length=200)
+    url = models.TextField(_("address"))
+    title = models.CharField(_("title"), max_length=500)
+    author = models.CharField(_("author"), max_length=200, blank=True)
+    created = models.DateTimeField(_("created"), null=True, blank=True)
+    last_reply = models.DateTimeField(_("last reply"), null=True, blank=True)
+    replies = models.PositiveIntegerField(_("replies"), null=True, blank=True)
+    pinned = models.BooleanField(_("pinned"), default=False)
+    posts = models.PositiveIntegerField(_("posts stored"), default=0)
+    signature = models.JSONField(default=dict, blank=True)
+    seen = models.JSONField(default=dict, blank=True)
+    pending = models.BooleanField(default=False)
+    last_page_url = models.TextField(blank=True)
+    previous_page_url = models.TextField(blank=True)
+    last_page = models.PositiveIntegerField(default=0)
+    fetched_at = models.DateTimeField(_("fetched"), null=True, blank=True)
+    first_seen = models.DateTimeField(_("first seen"))
+    gone_at = models.DateTimeField(_("gone since"), null=True, blank=True)
+
+    class Meta:
+        verbose_name = _("thread")
+        verbose_name_plural = _("threads")
+        constraints = [models.UniqueConstraint(fields=["site", "key"], name="thread_once")]
+        indexes = [
+            models.Index(fields=["board", "-last_reply", "-id"], name="thread_board_recent"),
+            models.Index(fields=["site", "-last_reply", "-id"], name="thread_site_recent"),
+            models.Index(fields=["board"], name="thread_pending", condition=models.Q(pending=True)),
+        ]
+
+    def __str__(self) -> str:
+        return self.title
+
+
+class Post(models.Model):
+    """A post; (thread, key) is unique: the site's own post id, or a digest of author, time and text where it shows none."""
+
+    thread = models.ForeignKey(Thread, models.CASCADE, related_name="all_posts")
+    key = models.CharField(max_length=80)
+    post_id = models.CharField(_("post id"), max_length=80, blank=True)
+    page = models.PositiveIntegerField(default=1)
+    position = models.PositiveIntegerField(default=0)
+    author = models.CharField(_("author"), max_length=200, blank=True)
+    posted = models.DateTimeField(_("posted"), null=True, blank=True)
+    precision_seconds = models.PositiveIntegerField(default=0)
+    text = models.TextField(_("text"), blank=True)
+    url = models.TextField(blank=True)
+    first_seen = models.DateTimeField(_("first seen"))
+    edited_at = models.DateTimeField(_("edited"), null=True, blank=True)
+    gone_at = models.DateTimeField(_("gone since"), null=True, blank=True)
+
+    class Meta:
+        verbose_name = _("post")
+        verbose_name_plural = _("posts")
+        constraints = [models.UniqueConstraint(fields=["thread", "key"], name="post_once")]
+        indexes = [
+            models.Index(fields=["thread", "page", "position"], name="post_order"),
+            models.Index(fields=["posted"], name="post_posted"),
+        ]
+
+    def __str__(self) -> str:
+        return self.key
+
+
+class BoardHour(models.Model):
+    """How many threads and replies a board got in one hour (by their own times); charts and schedules read these sums."""
+
+    board = models.ForeignKey(Board, models.CASCADE, related_name="hours")
+    hour = models.DateTimeField()
+    threads = models.PositiveIntegerField(default=0)
+    replies = models.PositiveIntegerField(default=0)
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["board", "hour"], name="boardhour_once")]
+        indexes = [models.Index(fields=["hour"], name="boardhour_hour")]
+
+
+class Visit(models.Model):
+    """One visit of one board. `state` is the pure visit's state between two pages; `precision` = changed / fetched threads."""
+
+    board = models.ForeignKey(Board, models.CASCADE, related_name="visits")
+    run = models.ForeignKey("crawlmgr.Run", models.CASCADE, related_name="visits")
+    started = models.DateTimeField(_("started"), null=True, blank=True)
+    finished = models.DateTimeField(_("finished"), null=True, blank=True)
+    complete = models.BooleanField(_("complete"), default=False)
+    stopped_by = models.CharField(_("ended by"), max_length=60, blank=True)
+    detail = models.CharField(max_length=300, blank=True)
+    list_pages = models.PositiveIntegerField(_("list pages"), default=0)
+    requests = models.PositiveIntegerField(_("requests"), default=0)
+    bytes = models.PositiveBigIntegerField(_("bytes"), default=0)
+    new = models.PositiveIntegerField(_("new"), default=0)
+    updated = models.PositiveIntegerField(_("updated"), default=0)
+    unchanged = models.PositiveIntegerField(_("unchanged"), default=0)
+    fetched = models.PositiveIntegerField(_("threads fetched"), default=0)
+    changed = models.PositiveIntegerField(_("threads that had changed"), default=0)
+    posts_new = models.PositiveIntegerField(_("new posts"), default=0)
+    failed = models.PositiveIntegerField(_("failed"), default=0)
+    rows_new = models.PositiveIntegerField(_("rows seen"), default=0)
+    state = models.JSONField(default=dict, blank=True)
+
+    class Meta:
+        verbose_name = _("visit")
+        verbose_name_plural = _("visits")
+        ordering = ("-id",)
+        constraints = [models.UniqueConstraint(fields=["run", "board"], name="visit_once_a_run")]
+        indexes = [models.Index(fields=["board", "-started"], name="visit_board")]
+
+    def __str__(self) -> str:
+        return f"{self.board} {self.started:%Y-%m-%d %H:%M}" if self.started else str(self.board)
+
+    @property
+    def precision(self) -> float | None:
+        """Share of the fetched threads that had really changed, None where none was fetched."""
+        return self.changed / self.fetched if self.fetched else None
