@@ -1,0 +1,108 @@
+"""Equal and nearly equal texts: a digest of the words, a 64-bit SimHash, and an index of fingerprints.
+
+SimHash after Charikar (2002), the index after Manku, Jain and Das Sarma (2007): two fingerprints that differ in at most
+three bits agree in at least one of four blocks of 16 bits.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from functools import lru_cache
+from hashlib import blake2b
+from typing import Generic, TypeVar
+
+import numpy as np
+
+NEAR = 3
+"""Bits by which the fingerprints of near-duplicates may differ."""
+
+_BLOCKS = 4
+_BITS = 64
+_BLOCK_BITS = _BITS // _BLOCKS
+_MASK = (1 << _BITS) - 1
+
+T = TypeVar("T")
+
+
+@lru_cache(maxsize=32768)
+def _signs(token: str) -> np.ndarray:
+    digest = blake2b(token.encode("utf-8", "surrogatepass"), digest_size=8).digest()
+    return np.unpackbits(np.frombuffer(digest, dtype=np.uint8)).astype(np.float32) * 2 - 1
+
+
+def simhash(tokens: Iterable[str]) -> int:
+    """64-bit SimHash of a bag of words, weighted by how often each occurs, signed (fits a database's bigint).
+
+    Bit b is 1 where the sum over words of count * (+1 if bit b of the word's hash is set, else -1) is positive.
+    No words: 0; callers leave such texts out of comparisons.
+    """
+    counts = Counter(tokens)
+    if not counts:
+        return 0
+    signs = np.stack([_signs(token) for token in counts])
+    sums = np.fromiter(counts.values(), dtype=np.float32, count=len(counts)) @ signs
+    return int.from_bytes(np.packbits(sums > 0).tobytes(), "big", signed=True)
+
+
+def distance(a: int, b: int) -> int:
+    """Number of bits, 0 to 64, in which two fingerprints differ; signed and unsigned forms may be mixed."""
+    return ((a ^ b) & _MASK).bit_count()
+
+
+def blocks(fingerprint: int) -> tuple[int, int, int, int]:
+    """The four 16-bit blocks, high first: at distance <= 3 at least one is equal (columns for a database index)."""
+    value = fingerprint & _MASK
+    return value >> 48, value >> 32 & 0xFFFF, value >> 16 & 0xFFFF, value & 0xFFFF
+
+
+def text_digest(tokens: Iterable[str]) -> bytes:
+    """16 bytes that are equal for texts of the same words in the same order, whatever stands between the words."""
+    digest = blake2b(digest_size=16)
+    for token in tokens:
+        digest.update(token.encode("utf-8", "surrogatepass"))
+        digest.update(b"\0")
+    return digest.digest()
+
+
+class SimHashIndex(Generic[T]):
+    """Fingerprints with the names they stand for, searchable for all within `NEAR` bits.
+
+    A search looks at the entries that share a block with the query: for n random fingerprints about n / 16,384 of them.
+    """
+
+    def __init__(self) -> None:
+        self._tables: tuple[dict[int, list[int]], ...] = tuple({} for _ in range(_BLOCKS))
+        self._entries: dict[int, list[T]] = {}
+
+    def __len__(self) -> int:
+        return sum(len(names) for names in self._entries.values())
+
+    def add(self, fingerprint: int, name: T) -> None:
+        """Adds one entry; the same fingerprint may stand for many names."""
+        value = fingerprint & _MASK
+        names = self._entries.get(value)
+        if names is not None:
+            names.append(name)
+            return
+        self._entries[value] = [name]
+        for table, block in zip(self._tables, blocks(value), strict=True):
+            table.setdefault(block, []).append(value)
+
+    def near(self, fingerprint: int, limit: int = NEAR) -> Iterator[tuple[int, T]]:
+        """All (distance, name) within `limit` bits, in no order; above 3, where blocks would miss some: ValueError."""
+        if limit > NEAR:
+            raise ValueError(f"the index finds distances up to {NEAR}, not {limit}")
+        value = fingerprint & _MASK
+        seen: set[int] = set()
+        for table, block in zip(self._tables, blocks(value), strict=True):
+            for candidate in table.get(block, ()):
+                apart = (candidate ^ value).bit_count()
+                if apart <= limit and candidate not in seen:
+                    seen.add(candidate)
+                    for name in self._entries[candidate]:
+                        yield apart, name
+
+    def nearest(self, fingerprint: int) -> tuple[int, T] | None:
+        """The closest entry within `NEAR` bits, the first added among equals, or None."""
+        return min(self.near(fingerprint), key=lambda pair: pair[0], default=None)
