@@ -1,0 +1,174 @@
+"""Bytes of a page to text: BOM, declared charset (header, then meta), and detection when these are missing or wrong."""
+
+from __future__ import annotations
+
+import codecs
+import re
+
+from resiliparse.parse.encoding import detect_encoding, map_encoding_to_html5
+
+_HEADER_CHARSET = re.compile(r"charset\s*=\s*[\"']?\s*([^\s\"';,]+)", re.IGNORECASE)
+_META_CHARSET = re.compile(rb"<meta\b[^>]{0,300}?\bcharset\s*=\s*[\"']?\s*([a-zA-Z0-9_.:-]+)", re.IGNORECASE)
+_XML_CHARSET = re.compile(rb"^\s*<\?xml\b[^>]{0,200}?\bencoding\s*=\s*[\"']([a-zA-Z0-9_.:-]+)", re.IGNORECASE)
+_COMMENT = re.compile(rb"<!--.*?-->", re.DOTALL)
+_HIGH_RUN = re.compile(rb"[\x80-\xff]+")
+_HANZI_PAIRS = re.compile(rb"(?:[\xb0-\xd7][\xa1-\xfe]|[\xa1\xa3][\xa1-\xfe])+")
+
+_META_WINDOW = 4096  # the standard says 1,024; real pages put scripts and comments in front
+_SAMPLE = 65536  # bytes that detection looks at
+_DAMAGE = 0.02  # share of broken characters that a declared charset may have and still be believed
+
+# Codecs of Python that cover more than the label promises: what browsers decode these labels with.
+_CODECS = {
+    "gb2312": "gb18030",
+    "gbk": "gb18030",
+    "big5": "big5hkscs",
+    "shift_jis": "cp932",
+    "euc-kr": "cp949",
+    "windows-1252": "cp1252",
+}
+# The names that map_encoding_to_html5 gives to the names of the WHATWG standard.
+_NAMES = {
+    "gbk": "gb18030",
+    "gb2312": "gb18030",
+    "euc_kr": "euc-kr",
+    "euc_jp": "euc-jp",
+    "utf-16-le": "utf-16le",
+    "utf-16-be": "utf-16be",
+    "iso8859-1": "windows-1252",
+    "iso8859-9": "windows-1254",
+    "iso2022_jp": "iso-2022-jp",
+}
+_BOMS = ((codecs.BOM_UTF8, "utf-8"), (codecs.BOM_UTF16_LE, "utf-16le"), (codecs.BOM_UTF16_BE, "utf-16be"))
+_CANDIDATES = ("gb18030", "big5", "shift_jis", "euc-jp", "euc-kr")
+
+
+def charset_name(label: str) -> str | None:
+    """The standard's name of a charset label ("GB2312" -> "gb18030"); None for a label nobody knows."""
+    found = map_encoding_to_html5(label.strip().lower(), fallback_utf8=False)
+    if found is None:
+        return None
+    name = _NAMES.get(found, found)
+    if name.startswith("cp125"):
+        name = "windows-" + name[2:]
+    return name.replace("iso8859-", "iso-8859-")
+
+
+def header_charset(content_type: str) -> str | None:
+    """The charset of a Content-Type header, by its standard name."""
+    found = _HEADER_CHARSET.search(content_type)
+    return charset_name(found.group(1)) if found else None
+
+
+def meta_charset(body: bytes) -> str | None:
+    """The charset that the page declares in `<meta>` or in an XML declaration, outside comments."""
+    head = body[:_META_WINDOW]
+    found = _XML_CHARSET.search(head)
+    if found is None:
+        if b"<!--" in head:
+            head = _COMMENT.sub(b"", head)
+        found = _META_CHARSET.search(head)
+    if found is None:
+        return None
+    name = charset_name(found.group(1).decode("ascii"))
+    # A page whose ASCII declaration could be read is not in UTF-16.
+    return "utf-8" if name in ("utf-16le", "utf-16be") else name
+
+
+def decode(body: bytes, content_type: str = "") -> tuple[str, str]:
+    """The text of a page and the name of the encoding it was read with. Never raises.
+
+    Order: byte order mark, header, meta, detection. A declaration is believed unless the bytes contradict it: they
+    do not decode (more than 2 % of the characters beyond ASCII are damaged), they are valid UTF-8 although
+    something else is declared, or a Western charset is declared for what is plainly a double-byte text.
+
+    >>> decode("中文论坛，欢迎".encode("gbk"))
+    ('中文论坛，欢迎', 'gb18030')
+    """
+    for mark, name in _BOMS:
+        if body.startswith(mark):
+            return body[len(mark) :].decode(name, "replace"), name
+    declared = header_charset(content_type) if content_type else None
+    if declared == "utf-8" or declared is None:
+        try:
+            text = body.decode("utf-8")
+        except UnicodeDecodeError:
+            pass
+        else:
+            if declared or not text.isascii() or b"\x1b" not in body:
+                return text, "utf-8"
+    return _decode_declared(body, declared)
+
+
+def _decode_declared(body: bytes, declared: str | None) -> tuple[str, str]:
+    """Tries what the header, then what the page says, then detection."""
+    in_page = meta_charset(body)
+    if declared in ("windows-1252", None) and in_page:
+        names = [in_page] if declared is None else [in_page, declared]  # Apache's default header says little
+    else:
+        names = [name for name in (declared, in_page) if name]
+    for name in dict.fromkeys(names):
+        text = _believed(body, name)
+        if text is not None:
+            return text, name
+    return _detect(body)
+
+
+def _believed(body: bytes, name: str) -> str | None:
+    """The text under a declared charset, or None when the bytes contradict the declaration."""
+    if name == "windows-1252" and _is_double_byte(body):
+        return None
+    if name not in ("utf-8", "utf-16le", "utf-16be", "iso-2022-jp"):
+        try:
+            text = body.decode("utf-8")
+        except UnicodeDecodeError:
+            pass
+        else:
+            return text if text.isascii() else None
+    try:
+        return body.decode(_CODECS.get(name, name))
+    except LookupError:
+        return None
+    except UnicodeDecodeError:
+        text = body.decode(_CODECS.get(name, name), "replace")
+        beyond = sum(1 for char in text if char > "\x7f")
+        return text if text.count("\ufffd") <= max(1, beyond * _DAMAGE) else None
+
+
+def _is_double_byte(body: bytes) -> bool:
+    """Whether bytes beyond ASCII come in runs as in double-byte text, not singly as in Western words."""
+    runs = [len(run) for run in _HIGH_RUN.findall(body[:_SAMPLE])]
+    return sum(length for length in runs if length >= 4) > 0.7 * sum(runs) if runs else False
+
+
+def _detect(body: bytes) -> tuple[str, str]:
+    """Encoding from the bytes alone: UTF-8 if valid, else resiliparse's guess if it holds, else the best that decodes."""
+    try:
+        text = body.decode("utf-8")
+    except UnicodeDecodeError:
+        pass
+    else:
+        if b"\x1b" not in body:
+            return text, "utf-8"
+    guess = charset_name(detect_encoding(body, max_len=_SAMPLE)) or "utf-8"
+    if guess not in _CANDIDATES and guess != "utf-8" and _is_hanzi(body):
+        guess = "gb18030"  # too little text for the detector, but every pair is a common hanzi
+    best_text, best_name, fewest = "", guess, None
+    for name in dict.fromkeys((guess, *_CANDIDATES, "windows-1252")):
+        codec = _CODECS.get(name, name)
+        try:
+            return body.decode(codec), name
+        except UnicodeDecodeError:
+            text = body.decode(codec, "replace")
+            errors = text.count("\ufffd")
+            if name == guess and errors <= max(1, len(text) * _DAMAGE / 4):
+                return text, name
+            if fewest is None or errors < fewest:
+                best_text, best_name, fewest = text, name, errors
+    return best_text, best_name
+
+
+def _is_hanzi(body: bytes) -> bool:
+    """Whether all bytes beyond ASCII pair up into level-1 hanzi and punctuation of GB 2312."""
+    runs = _HIGH_RUN.findall(body[:_SAMPLE])
+    return bool(runs) and all(_HANZI_PAIRS.fullmatch(run) for run in runs)

@@ -1,0 +1,162 @@
+"""The values of one HTTP exchange: what is asked, what came back, how it failed. No socket, no library."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from enum import StrEnum
+from functools import cached_property
+from types import MappingProxyType
+
+from crawlmgr.web.encoding import decode
+
+EMPTY: Mapping[str, str] = MappingProxyType({})
+
+
+class Failure(StrEnum):
+    """Why an exchange did not give a whole, usable answer. Short stable codes, stored and shown."""
+
+    bad_url = "bad_url"  # the address asked for is not an http(s) address
+    dns = "dns"  # the name has no address, or the resolver did not answer in time
+    refused_address = "refused_address"  # the guard: a private or otherwise closed address
+    connect = "connect"  # nobody listens, or the network is unreachable
+    proxy = "proxy"  # the proxy could not be reached or refused to pass the request on
+    tls = "tls"  # handshake or certificate
+    timeout = "timeout"  # silence longer than the connect or read time-out
+    too_slow = "too_slow"  # the whole exchange took longer than allowed
+    reset = "reset"  # the connection was cut before any answer
+    protocol = "protocol"  # not HTTP: garbage, endless headers, broken chunks
+    too_large = "too_large"  # more bytes received than allowed
+    bomb = "bomb"  # more bytes after decompression than allowed
+    truncated = "truncated"  # the body ended before its announced end
+    length = "length"  # the server sent more than its Content-Length
+    bad_encoding = "bad_encoding"  # Content-Encoding unknown or broken
+    type = "type"  # a Content-Type that was not asked for
+    too_many_redirects = "too_many_redirects"
+    redirect_loop = "redirect_loop"
+    bad_redirect = "bad_redirect"  # a Location that is no http(s) address
+    refused_hop = "refused_hop"  # the caller refused a redirect's target (robots.txt, scope)
+
+
+class HopRefused(Exception):
+    """Raised by `on_hop` to stop a redirect; `reason` ends up in `FetchResponse.detail`."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(reason)
+        self.reason = reason
+
+
+@dataclass(frozen=True)
+class FetchSettings:
+    """How a site is fetched. Times in seconds, sizes in bytes.
+
+    `accepted_types` are prefixes of the media type ("text/", "application/xhtml"); () accepts all.
+    `cookies` and `headers` belong to the site asked: they are not carried to another host by a redirect.
+    `allow_private` holds the exceptions of the address guard (see `guard.check_address`).
+    `ca_file` names a certificate bundle to trust instead of the public one.
+    """
+
+    user_agent: str
+    connect_timeout_seconds: float = 10.0
+    read_timeout_seconds: float = 20.0
+    total_timeout_seconds: float = 60.0
+    max_body_bytes: int = 10_000_000
+    max_decoded_bytes: int = 30_000_000
+    max_redirects: int = 5
+    accepted_types: tuple[str, ...] = ()
+    headers: Mapping[str, str] = field(default_factory=lambda: EMPTY)
+    cookies: Mapping[str, str] = field(default_factory=lambda: EMPTY)
+    proxy: str | None = None
+    allow_private: frozenset[str] = frozenset()
+    ca_file: str | None = None
+
+
+@dataclass(frozen=True)
+class FetchRequest:
+    """One request; `etag` and `last_modified` are the stored values of an earlier answer and make it conditional."""
+
+    url: str
+    method: str = "GET"
+    body: bytes | None = None
+    headers: Mapping[str, str] = field(default_factory=lambda: EMPTY)
+    etag: str | None = None
+    last_modified: str | None = None
+
+
+@dataclass(frozen=True)
+class Hop:
+    """A redirect that was followed: the answer of `url` that pointed to `location` (absolute)."""
+
+    url: str
+    status: int
+    location: str
+    reason: str = ""
+    headers: tuple[tuple[str, str], ...] = ()
+    raw_body: bytes = b""
+    method: str = "GET"
+    request_headers: tuple[tuple[str, str], ...] = ()
+    request_body: bytes | None = None
+    http_version: str = "HTTP/1.1"
+    address: str = ""
+    fetched_at: datetime | None = None
+
+
+@dataclass(frozen=True)
+class FetchResponse:
+    """What came back, whole or not: with `failure` set, body and headers hold what had arrived until then.
+
+    `body` is decoded (Content-Encoding undone) and possibly cut; `raw_body` is as received after transfer decoding.
+    `cut` names what is missing: "body" (length, time or break), None when nothing is.
+    """
+
+    request_url: str
+    url: str
+    status: int = 0
+    reason: str = ""
+    headers: tuple[tuple[str, str], ...] = ()
+    body: bytes = b""
+    raw_body: bytes = b""
+    content_type: str = ""
+    fetched_at: datetime | None = None
+    elapsed_seconds: float = 0.0
+    received_bytes: int = 0
+    redirects: tuple[Hop, ...] = ()
+    address: str = ""
+    failure: Failure | None = None
+    detail: str = ""
+    cut: str | None = None
+    method: str = "GET"
+    request_headers: tuple[tuple[str, str], ...] = ()
+    request_body: bytes | None = None
+    http_version: str = "HTTP/1.1"
+
+    @property
+    def ok(self) -> bool:
+        """A whole answer with a 2xx status."""
+        return self.failure is None and 200 <= self.status < 300
+
+    @property
+    def not_modified(self) -> bool:
+        """The server says that the stored copy still holds."""
+        return self.failure is None and self.status == 304
+
+    def header(self, name: str) -> str | None:
+        """The value of a header, all its lines joined by ", "; None when absent. Case does not matter."""
+        wanted = name.lower()
+        values = [value for key, value in self.headers if key.lower() == wanted]
+        return ", ".join(values) if values else None
+
+    @cached_property
+    def _decoded(self) -> tuple[str, str]:
+        return decode(self.body, self.content_type)
+
+    @property
+    def text(self) -> str:
+        """The body as text; decoded once, on first use."""
+        return self._decoded[0]
+
+    @property
+    def encoding(self) -> str:
+        """The name of the encoding that `text` was decoded with."""
+        return self._decoded[1]
