@@ -1,0 +1,53 @@
+"""Keywords of a text by TextRank (Mihalcea and Tarau 2004): jieba's, on normalised text, English words included."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable
+from functools import cache
+
+import jieba.analyse
+import jieba.posseg
+
+from crawlmgr.text.stopwords import STOP_WORDS
+from crawlmgr.text.tokens import jieba_with, normalise, tokenize
+
+PARTS_OF_SPEECH = ("ns", "n", "vn", "v", "eng")
+"""jieba's default (places, nouns, verbal nouns, verbs), and words in Latin letters."""
+
+
+@cache
+def _ranker() -> jieba.analyse.TextRank:
+    ranker = jieba.analyse.TextRank()
+    ranker.tokenizer = ranker.postokenizer = jieba.posseg.POSTokenizer(jieba_with(()))
+    ranker.stop_words = ranker.stop_words | STOP_WORDS
+    return ranker
+
+
+def keywords(text: str, top: int = 20, parts_of_speech: tuple[str, ...] = PARTS_OF_SPEECH) -> dict[str, float]:
+    """The `top` TextRank words of a text with weights in (0, 1], the best being 1, best first.
+
+    Span 5, damping 0.85, ten iterations. The words are in the form that `tokens.tokenize` gives (simplified, stemmed);
+    words that fall together keep the greatest weight. Words of one character are not ranked.
+    Costs some 16 ms for 1,000 characters: for host pages and samples, not for every page of a crawl.
+    """
+    # More than `top` are taken because stems fall together.
+    ranked = _ranker().textrank(normalise(text), topK=2 * top, withWeight=True, allowPOS=parts_of_speech)
+    best: dict[str, float] = {}
+    for word, weight in ranked:
+        for token in tokenize(word):
+            best[token] = max(best.get(token, 0.0), weight)
+    chosen = sorted(best.items(), key=lambda item: (-item[1], item[0]))[:top]
+    heaviest = chosen[0][1] if chosen else 1.0
+    return {word: weight / heaviest for word, weight in chosen}
+
+
+def merge(lists: Iterable[dict[str, float]], top: int = 100) -> dict[str, float]:
+    """Keywords of several pages in one list: each page's weights made to sum 1, then added; `top` heaviest, best = 1."""
+    total: defaultdict[str, float] = defaultdict(float)
+    for weights in lists:
+        mass = sum(weights.values())
+        for word, weight in weights.items():
+            total[word] += weight / mass
+    chosen = sorted(total.items(), key=lambda item: (-item[1], item[0]))[:top]
+    return {word: weight / chosen[0][1] for word, weight in chosen}

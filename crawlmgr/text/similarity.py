@@ -1,0 +1,82 @@
+"""How alike two texts are: cosine of word weights, Jaccard of sets, word lists through a measure of two words."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping
+from math import sqrt
+
+WordSimilarity = Callable[[str, str], float]
+"""How alike two words are, in [0, 1]: equality of words, or an ontology's measure of their concepts."""
+
+
+def norm(vector: Mapping[str, float]) -> float:
+    """Euclidean length."""
+    return sqrt(sum(weight * weight for weight in vector.values()))
+
+
+def dot(a: Mapping[str, float], b: Mapping[str, float]) -> float:
+    """Inner product over the words that both have."""
+    if len(a) > len(b):
+        a, b = b, a
+    return sum(weight * b[word] for word, weight in a.items() if word in b)
+
+
+def cosine(a: Mapping[str, float], b: Mapping[str, float]) -> float:
+    """sum a_i b_i / (|a| |b|), eq. (1) of the tunnelling paper; in [0, 1] for weights >= 0; 0 where either is empty."""
+    product = dot(a, b)
+    if product == 0.0:
+        return 0.0
+    return min(1.0, product / (norm(a) * norm(b)))
+
+
+def jaccard(a: Collection[str], b: Collection[str]) -> float:
+    """|a ∩ b| / |a ∪ b| of two sets, in [0, 1]; 0 where both are empty."""
+    first, second = set(a), set(b)
+    union = len(first | second)
+    return len(first & second) / union if union else 0.0
+
+
+def bigrams(text: str) -> set[str]:
+    """Pairs of neighbouring characters; a text of one character is its own pair."""
+    return {text[i : i + 2] for i in range(len(text) - 1)} or ({text} if text else set())
+
+
+def same_word(a: str, b: str) -> float:
+    """1 for equal words, else 0."""
+    return 1.0 if a == b else 0.0
+
+
+def semantic(
+    topic: Mapping[str, float], page: Mapping[str, float], alike: WordSimilarity = same_word, *, greedy: bool = True
+) -> float:
+    """Sem(T, U), eq. (8) of the ant colony paper: similarity of two weighted word lists through `alike`, in [0, 1].
+
+    greedy: sum_i t_i max_j(u_j s_ij) / sum_i t_i u_j*, j* the partner that gives the maximum; a topic word without any
+    partner counts with the page's heaviest word. A text against itself gives 1.
+    Otherwise the sum over all pairs, sum_ij t_i u_j s_ij / sum_ij t_i u_j: below 1 even for a text against itself.
+    """
+    if not topic or not page:
+        return 0.0
+    if not greedy:
+        pairs = dot(topic, page) if alike is same_word else _all_pairs(topic, page, alike)
+        return pairs / (sum(topic.values()) * sum(page.values()))
+    heaviest = max(page.values())
+    above = below = 0.0
+    for word, weight in topic.items():
+        score, partner = _best(word, page, alike)
+        above += weight * score
+        below += weight * (partner or heaviest)
+    return above / below
+
+
+def _all_pairs(topic: Mapping[str, float], page: Mapping[str, float], alike: WordSimilarity) -> float:
+    return sum(t * u * alike(a, b) for a, t in topic.items() for b, u in page.items())
+
+
+def _best(word: str, page: Mapping[str, float], alike: WordSimilarity) -> tuple[float, float]:
+    """(u_j s_ij, u_j) of the best partner; (0, 0) where no word is alike at all."""
+    if alike is same_word:
+        weight = page.get(word, 0.0)
+        return weight, weight
+    score, partner = max((weight * alike(word, other), weight) for other, weight in page.items())
+    return (score, partner) if score > 0 else (0.0, 0.0)

@@ -1,0 +1,86 @@
+"""Word weights: TF-IDF whose document frequencies grow with a crawl, frozen between refreshes to keep scores comparable."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from math import log
+
+Vector = Mapping[str, float]
+"""A sparse vector: word to weight."""
+
+
+def smooth_idf(documents: int, frequency: int) -> float:
+    """ln((N + 1) / (df + 1)) + 1, at least 1 for df <= N: eq. (2) of the tunnelling paper, made steady early on."""
+    return log((documents + 1) / (frequency + 1)) + 1
+
+
+@dataclass(frozen=True, slots=True)
+class Idf:
+    """Document frequencies at one moment. Unknown words count as seen in no document."""
+
+    documents: int
+    frequencies: Mapping[str, int]
+
+    def __call__(self, word: str) -> float:
+        """The word's inverse document frequency by `smooth_idf`."""
+        return smooth_idf(self.documents, self.frequencies.get(word, 0))
+
+    def weigh(self, counts: Mapping[str, float]) -> dict[str, float]:
+        """tf * idf for every word of a document given as counts."""
+        frequencies, documents = self.frequencies, self.documents
+        return {word: count * smooth_idf(documents, frequencies.get(word, 0)) for word, count in counts.items()}
+
+
+class DocumentFrequencies:
+    """Counts in how many documents each word stands; hands out an `Idf` that changes only every `refresh` documents.
+
+    `add` returns True when the frozen view was renewed, so that whoever keeps weights can weigh anew.
+    """
+
+    def __init__(self, refresh: int = 500) -> None:
+        self._refresh = refresh
+        self._documents = 0
+        self._counts: Counter[str] = Counter()
+        self._idf = Idf(0, {})
+
+    @property
+    def idf(self) -> Idf:
+        """The frozen view."""
+        return self._idf
+
+    @property
+    def documents(self) -> int:
+        """How many documents were added, frozen or not."""
+        return self._documents
+
+    def add(self, words: Iterable[str]) -> bool:
+        """Counts one document (a word once, however often it stands there)."""
+        self._counts.update(set(words))
+        self._documents += 1
+        if self._documents - self._idf.documents >= self._refresh:
+            self.freeze()
+            return True
+        return False
+
+    def freeze(self) -> Idf:
+        """Renews the frozen view now, for instance after the samples of a topic."""
+        self._idf = Idf(self._documents, dict(self._counts))
+        return self._idf
+
+
+def heaviest(vector: Vector, top: int) -> dict[str, float]:
+    """The `top` heaviest words, heaviest first; ties in the order of the words, so that the choice can be repeated."""
+    return dict(sorted(vector.items(), key=lambda item: (-item[1], item[0]))[:top])
+
+
+def mean_vector(vectors: Iterable[Vector]) -> dict[str, float]:
+    """Arithmetic mean of sparse vectors; no vectors give an empty one."""
+    total: dict[str, float] = {}
+    number = 0
+    for vector in vectors:
+        number += 1
+        for word, weight in vector.items():
+            total[word] = total.get(word, 0.0) + weight
+    return {word: weight / number for word, weight in total.items()}
