@@ -43,7 +43,7 @@ def keywords(text: str, top: int = 20, parts_of_speech: tuple[str, ...] = PARTS_
 
 
 def merge(lists: Iterable[dict[str, float]], top: int = 100) -> dict[str, float]:
-    """Keywords of several pages in one list: each page's weights made to sum 1, then added; `top` heaviest, best = 1."""
+    """Keywords of several pages in one list: each page's weights sum to 1 and are added; `top` heaviest, best = 1."""
     total: defaultdict[str, float] = defaultdict(float)
     for weights in lists:
         mass = sum(weights.values())

@@ -1,4 +1,4 @@
-"""Word weights: TF-IDF whose document frequencies grow with a crawl, frozen between refreshes to keep scores comparable."""
+"""Word weights: TF-IDF whose document frequencies grow with a crawl, frozen between refreshes."""
 
 from __future__ import annotations
 
