@@ -142,7 +142,7 @@ def _is_double_byte(body: bytes) -> bool:
 
 
 def _detect(body: bytes) -> tuple[str, str]:
-    """Encoding from the bytes alone: UTF-8 if valid, else resiliparse's guess if it holds, else the best that decodes."""
+    """Encoding from the bytes alone: UTF-8 if valid, resiliparse's guess if it holds, else what decodes best."""
     try:
         text = body.decode("utf-8")
     except UnicodeDecodeError:
@@ -150,7 +150,7 @@ def _detect(body: bytes) -> tuple[str, str]:
     else:
         if b"\x1b" not in body:
             return text, "utf-8"
-    guess = charset_name(detect_encoding(body, max_len=_SAMPLE)) or "utf-8"
+    guess = charset_name(detect_encoding(body, max_len=_SAMPLE) or "") or "utf-8"
     if guess not in _CANDIDATES and guess != "utf-8" and _is_hanzi(body):
         guess = "gb18030"  # too little text for the detector, but every pair is a common hanzi
     best_text, best_name, fewest = "", guess, None

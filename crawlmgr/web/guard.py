@@ -1,0 +1,249 @@
+"""Which addresses may be connected to: host spellings as browsers read them, closed ranges, and exceptions per site."""
+
+from __future__ import annotations
+
+import ipaddress
+import re
+import unicodedata
+from functools import lru_cache
+from urllib.parse import unquote
+
+import idna
+
+IPAddress = ipaddress.IPv4Address | ipaddress.IPv6Address
+_Network = ipaddress.IPv4Network | ipaddress.IPv6Network
+
+# Explicit tables, not `ipaddress.is_global`: its answers changed between Python's versions.
+_CLOSED_V4: tuple[tuple[ipaddress.IPv4Network, str], ...] = tuple(
+    (ipaddress.IPv4Network(network), reason)
+    for network, reason in (
+        ("0.0.0.0/8", "unspecified"),
+        ("10.0.0.0/8", "private"),
+        ("100.64.0.0/10", "carrier_nat"),
+        ("127.0.0.0/8", "loopback"),
+        ("169.254.0.0/16", "link_local"),
+        ("172.16.0.0/12", "private"),
+        ("192.0.0.0/24", "reserved"),
+        ("192.0.2.0/24", "documentation"),
+        ("192.88.99.0/24", "reserved"),
+        ("192.168.0.0/16", "private"),
+        ("198.18.0.0/15", "benchmark"),
+        ("198.51.100.0/24", "documentation"),
+        ("203.0.113.0/24", "documentation"),
+        ("224.0.0.0/4", "multicast"),
+        ("255.255.255.255/32", "broadcast"),
+        ("240.0.0.0/4", "reserved"),
+    )
+)
+_CLOSED_V6: tuple[tuple[ipaddress.IPv6Network, str], ...] = tuple(
+    (ipaddress.IPv6Network(network), reason)
+    for network, reason in (
+        ("::/128", "unspecified"),
+        ("::1/128", "loopback"),
+        ("::ffff:0:0/96", "ipv4_mapped"),
+        ("::ffff:0:0:0/96", "ipv4_translated"),
+        ("::/96", "ipv4_compatible"),
+        ("64:ff9b::/96", "nat64"),
+        ("64:ff9b:1::/48", "nat64"),
+        ("2001::/32", "teredo"),
+        ("2001:2::/48", "benchmark"),
+        ("2001::/23", "reserved"),
+        ("2001:db8::/32", "documentation"),
+        ("2002::/16", "6to4"),
+        ("3fff::/20", "documentation"),
+        ("fc00::/7", "private"),
+        ("fe80::/10", "link_local"),
+        ("fec0::/10", "site_local"),
+        ("ff00::/8", "multicast"),
+    )
+)
+_GLOBAL_V6 = ipaddress.IPv6Network("2000::/3")  # the only part of IPv6 that is handed out
+
+_FORBIDDEN = re.compile(r"[\x00-\x20\x7f#/:<>?@\[\\\]^|%]")
+_LABELS = re.compile(r"[a-z0-9_-]+(?:\.[a-z0-9_-]+)*")
+
+
+class HostError(ValueError):
+    """A host that no browser would accept."""
+
+
+class AddressRefused(Exception):
+    """The guard does not let a connection through; `reason` is a short code ("loopback", "private", …)."""
+
+    def __init__(self, reason: str, ip: str, host: str, port: int) -> None:
+        super().__init__(f"{host}:{port} is {ip}: {reason}")
+        self.reason = reason
+        self.ip = ip
+        self.host = host
+        self.port = port
+
+
+def _ipv4_number(part: str) -> int:
+    """One part of an IPv4 spelling: decimal, octal (leading 0) or hex (leading 0x)."""
+    if part[:2] in ("0x", "0X"):
+        digits, base = part[2:] or "0", 16
+    elif len(part) > 1 and part[0] == "0":
+        digits, base = part[1:], 8
+    else:
+        digits, base = part, 10
+    if not digits.isascii() or not digits.isalnum():  # int() would also take "+1", "1_0" and " 1"
+        raise HostError(f"not a number in an IPv4 address: {part!r}")
+    try:
+        return int(digits, base)
+    except ValueError as error:
+        raise HostError(f"not a number in an IPv4 address: {part!r}") from error
+
+
+def _parse_ipv4(host: str) -> str:
+    parts = host.split(".")
+    if parts[-1] == "" and len(parts) > 1:
+        parts.pop()
+    if len(parts) > 4 or any(not part or len(part) > 64 for part in parts):
+        raise HostError(f"not an IPv4 address: {host!r}")
+    numbers = [_ipv4_number(part) for part in parts]
+    if any(number > 255 for number in numbers[:-1]) or numbers[-1] >= 256 ** (5 - len(numbers)):
+        raise HostError(f"not an IPv4 address: {host!r}")
+    value = numbers[-1] + sum(number << (8 * (3 - place)) for place, number in enumerate(numbers[:-1]))
+    return str(ipaddress.IPv4Address(value))
+
+
+def _ends_in_number(host: str) -> bool:
+    labels = host.split(".")
+    if labels[-1] == "" and len(labels) > 1:
+        labels.pop()
+    last = labels[-1]
+    return bool(last) and ((last.isascii() and last.isdigit()) or bool(re.fullmatch(r"0[xX][0-9a-fA-F]*", last)))
+
+
+def _to_ascii(host: str) -> str:
+    """Unicode host to its ASCII form: compatibility mapping, then punycode."""
+    mapped = unicodedata.normalize("NFKC", host).replace("\u3002", ".").replace("\u00ad", "").lower()
+    if mapped.isascii():
+        return mapped
+    try:
+        return idna.encode(mapped, uts46=True, transitional=False).decode("ascii")
+    except idna.IDNAError:
+        try:
+            return mapped.encode("idna").decode("ascii")  # older rules: names with symbols that browsers still open
+        except UnicodeError as error:
+            raise HostError(f"not an international name: {host!r}") from error
+
+
+@lru_cache(maxsize=4096)
+def parse_host(host: str) -> str:
+    """The host of a URL in its one form: lower-case ASCII name, dotted IPv4, or IPv6 in brackets.
+
+    Follows the URL standard's host parser: percent-encoding undone, full-width letters and dots mapped, IDN to
+    punycode, and decimal, octal, hexadecimal and short IPv4 forms read as the address they are. A zone id is refused.
+    Raises HostError.
+
+    >>> parse_host("0x7f.1"), parse_host("2130706433"), parse_host("[::FFFF:7f00:1]")
+    ('127.0.0.1', '127.0.0.1', '[::ffff:7f00:1]')
+    """
+    if host.startswith("["):
+        if not host.endswith("]") or "%" in host:
+            raise HostError(f"not an IPv6 address: {host!r}")
+        try:
+            address = ipaddress.IPv6Address(host[1:-1])
+        except ValueError as error:
+            raise HostError(f"not an IPv6 address: {host!r}") from error
+        mapped = address.ipv4_mapped
+        return f"[::ffff:{int(mapped) >> 16:x}:{int(mapped) & 0xFFFF:x}]" if mapped else f"[{address.compressed}]"
+    if "%" in host:
+        try:
+            host = unquote(host, errors="strict")
+        except UnicodeDecodeError as error:
+            raise HostError(f"not a host: {host!r}") from error
+    name = host.lower() if host.isascii() else _to_ascii(host)
+    if not name or len(name) > 254 or _FORBIDDEN.search(name) or not _LABELS.fullmatch(name.removesuffix(".")):
+        raise HostError(f"not a host: {host!r}")
+    if _ends_in_number(name):
+        return _parse_ipv4(name)
+    if any(len(label) > 63 for label in name.split(".")):
+        raise HostError(f"a label longer than 63 characters: {host!r}")
+    return name
+
+
+@lru_cache(maxsize=4096)
+def refusal(ip: str) -> str | None:
+    """Why an address is closed to a crawler, as a short code; None for a public one. A zone id is always closed."""
+    if "%" in ip:
+        return "zone_id"
+    try:
+        address = ipaddress.ip_address(ip)
+    except ValueError:
+        return "not_an_address"
+    if isinstance(address, ipaddress.IPv4Address):
+        return next((reason for network, reason in _CLOSED_V4 if address in network), None)
+    found = next((reason for network, reason in _CLOSED_V6 if address in network), None)
+    return found or (None if address in _GLOBAL_V6 else "reserved")
+
+
+def is_public(ip: str) -> bool:
+    """Whether an address (text form, no brackets) belongs to the public Internet."""
+    return refusal(ip) is None
+
+
+class _Exceptions:
+    """Allow entries, read once: names (with or without a port), networks, or everything."""
+
+    __slots__ = ("everything", "hosts", "networks")
+
+    def __init__(self, entries: frozenset[str]) -> None:
+        self.everything = "*" in entries
+        self.hosts: set[tuple[str, int | None]] = set()
+        self.networks: list[_Network] = []
+        for entry in entries - {"*"}:
+            if "/" in entry:
+                self.networks.append(ipaddress.ip_network(entry.strip(), strict=False))
+            else:
+                self.hosts.add(_split_entry(entry.strip()))
+
+
+def _split_entry(entry: str) -> tuple[str, int | None]:
+    """"host", "host:port", "ip", "ip:port", "v6", "[v6]" or "[v6]:port" to (canonical host, port or None)."""
+    if entry.count(":") > 1 and not entry.startswith("["):
+        return parse_host(f"[{entry}]"), None
+    host, colon, port = entry.rpartition(":")
+    if not colon or entry.endswith("]"):
+        return parse_host(entry), None
+    if not port.isdigit() or not 0 < int(port) < 65536:
+        raise ValueError(f"not a port in an exception of the address guard: {entry!r}")
+    return parse_host(host), int(port)
+
+
+@lru_cache(maxsize=512)
+def _exceptions(entries: frozenset[str]) -> _Exceptions:
+    return _Exceptions(entries)
+
+
+def check_entries(entries: frozenset[str]) -> None:
+    """Raises ValueError for an allow entry that cannot be read; for forms and settings, before anything is fetched."""
+    _exceptions(entries)
+
+
+def check_address(ip: str, host: str, port: int, allow: frozenset[str] = frozenset()) -> None:
+    """Lets a connection to `ip`, made for `host:port`, through or raises AddressRefused.
+
+    `allow` entries: "host:port" or "host" (a name or a literal address): that host only, as the URL names it, so that
+    neither another name of the same address nor a redirect elsewhere gets through; a network "10.0.0.0/8": every
+    host whose address lies in it; "*": everything. ValueError for an entry that cannot be read.
+    """
+    reason = refusal(ip)
+    if reason is None:
+        return
+    if allow:
+        exceptions = _exceptions(allow)
+        if exceptions.everything:
+            return
+        try:
+            own = parse_host(host if ":" not in host or host.startswith("[") else f"[{host}]")
+        except HostError:
+            own = ""
+        if (own, port) in exceptions.hosts or (own, None) in exceptions.hosts:
+            return
+        if exceptions.networks and reason not in ("zone_id", "not_an_address"):
+            address = ipaddress.ip_address(ip)
+            if any(address in network for network in exceptions.networks if network.version == address.version):
+                return
+    raise AddressRefused(reason, ip, host, port)

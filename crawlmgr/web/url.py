@@ -1,0 +1,442 @@
+"""Addresses: parsed as browsers parse them, brought to one canonical form, and told apart from crawler traps."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from functools import lru_cache
+from hashlib import blake2b
+from urllib.parse import quote
+
+import tldextract
+
+from crawlmgr.web.guard import HostError, parse_host
+
+_DEFAULT_PORTS = {"http": 80, "https": 443}
+_SCHEME = re.compile(r"([a-zA-Z][a-zA-Z0-9+.\-]*):")
+_EDGES = "".join(map(chr, range(0x21)))  # C0 controls and space, stripped at both ends
+_INNER_OR_BACKSLASH = re.compile(r"[\x00-\x20\\]")
+_INNER = {ord(char): None for char in "\t\n\r"}  # removed anywhere
+_PATH_SAFE = "/:@!$&'()*+,;=-._~%[]|\\"
+_QUERY_SAFE = "/:@!$&()*+,;=-._~%[]|\\?{}^`"
+_SAFE = re.compile(r"[A-Za-z0-9/:@!$&()*+,;=._~\[\]|-]*")  # safe in paths and queries alike
+_PERCENT = re.compile(r"%([0-9a-fA-F]{2})")
+_UNRESERVED = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~")
+_DOT_SEGMENT = re.compile(r"(?:^|/)(?:\.|%2[eE]){1,2}(?:/|$)")
+# Already canonical: nothing to lower, decode, sort, resolve or strip (most links of most pages).
+_PLAIN = re.compile(r"https?://(?:[a-z0-9_-]+\.)*[a-z][a-z0-9-]*/(?:[A-Za-z0-9_~!$'*+,=:@-]|\.(?!\.?(?:/|$))|/(?!\.{1,2}(?:/|$)))*")
+
+_SESSION_NAMES = frozenset(
+    {
+        "phpsessid", "phpsession", "jsessionid", "sessionid", "session_id", "sessid", "oscsid", "zenid", "xtcsid",
+        "osadminid", "cfid", "cftoken", "aspsessionid", "asp.net_sessionid",
+    }
+)
+# only with a value that looks like one
+_MAYBE_SESSION_NAMES = frozenset(
+    {
+        "sid", "s", "session", "sess", "hash", "ses",
+    }
+)
+_SESSION_VALUE = re.compile(r"(?:[0-9a-fA-F]{32}|[0-9a-fA-F]{40}|[0-9a-fA-F]{64})?")
+_PATH_SESSION = re.compile(r";(?:jsessionid|phpsessid|sessionid|sid)=[^/;?#]*", re.IGNORECASE)
+_ASP_SESSION = re.compile(r"/\([A-Z]\([a-z0-9]{8,}\)\)(?=/|$)", re.IGNORECASE)
+_TRACKING_NAMES = frozenset(
+    {
+        "fbclid", "gclid", "gclsrc", "dclid", "gbraid", "wbraid", "msclkid", "yclid", "ymclid", "twclid", "ttclid",
+        "li_fat_id", "igshid", "igsh", "mc_cid", "mc_eid", "mkt_tok", "_ga", "_gl", "_hsenc", "_hsmi", "__hssc",
+        "__hstc", "__hsfp", "hsctatracking", "vero_id", "vero_conv", "oly_anon_id", "oly_enc_id", "wickedid",
+        "_openstat", "spm", "scm", "_branch_match_id",
+    }
+)
+_TRACKING_PREFIXES = ("utm_", "pk_", "mtm_", "hsa_")
+
+_CALENDAR = re.compile(
+    r"(?:^|[/_.?&=\-])(?:calendar|kalender|calendrier|calendario|agenda|ical|datebook|rili|日历)(?:$|[^a-z])"
+    r"|/(?:day|week|month|year)\.(?:php|asp|aspx|cgi|pl)\b",
+    re.IGNORECASE,
+)
+_YEAR = re.compile(r"(?<!\d)((?:1[89]|2\d|3\d)\d\d)(?:(?:0[1-9]|1[0-2])(?:[0-3]\d)?)?(?!\d)")
+
+
+class UrlError(ValueError):
+    """Not an http or https address, or one that no browser would open."""
+
+
+@dataclass(frozen=True, slots=True)
+class UrlParts:
+    """A parsed address. `host` is in its one form (see `parse_host`), `port` None for the scheme's own."""
+
+    scheme: str
+    host: str
+    port: int | None
+    path: str
+    query: str | None = None
+    fragment: str | None = None
+    userinfo: str = ""
+
+    @property
+    def authority(self) -> str:
+        """host, or host:port where the port is not the scheme's own."""
+        return self.host if self.port is None else f"{self.host}:{self.port}"
+
+    @property
+    def effective_port(self) -> int:
+        """The port that is connected to."""
+        return self.port or _DEFAULT_PORTS[self.scheme]
+
+    def unsplit(self) -> str:
+        """The address as text, without user and password."""
+        query = "" if self.query is None else f"?{self.query}"
+        fragment = "" if self.fragment is None else f"#{self.fragment}"
+        return f"{self.scheme}://{self.authority}{self.path}{query}{fragment}"
+
+
+@dataclass(frozen=True, slots=True)
+class UrlRules:
+    """A site's wishes for canonical addresses.
+
+    `drop_parameters` and `keep_parameters` are query names, case ignored; a name that ends in "*" is a prefix.
+    Keeping wins over dropping, also over the built-in session and tracking names.
+    """
+
+    drop_parameters: frozenset[str] = frozenset()
+    keep_parameters: frozenset[str] = frozenset()
+    keep_fragment: bool = False
+    sort_query: bool = True
+    strip_sessions: bool = True
+    strip_tracking: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class TrapLimits:
+    """When an address looks like a trap.
+
+    With `current_year` set, only calendar pages more than `calendar_years` away from it are traps; without it, every
+    calendar page that carries a year is.
+    """
+
+    max_segment_repeats: int = 3
+    max_depth: int = 20
+    max_length: int = 2000
+    current_year: int | None = None
+    calendar_years: int = 1
+
+
+DEFAULT_RULES = UrlRules()
+DEFAULT_LIMITS = TrapLimits()
+
+
+def parse(url: str) -> UrlParts:
+    """Parses an absolute http(s) address the way the URL standard does (spaces trimmed, backslashes, odd hosts).
+
+    The path keeps its dot segments and percent-encoding. Raises UrlError.
+    """
+    text = url.strip(_EDGES)
+    if "\n" in text or "\t" in text or "\r" in text:
+        text = text.translate(_INNER)
+    found = _SCHEME.match(text)
+    scheme = found.group(1).lower() if found else ""
+    if found is None or scheme not in _DEFAULT_PORTS:
+        raise UrlError(f"not an http or https address: {url[:200]!r}")
+    rest, hash_mark, fragment = text[found.end() :].partition("#")
+    rest, query_mark, query = rest.partition("?")
+    if "\\" in rest:
+        rest = rest.replace("\\", "/")
+    authority, slash, path = rest.lstrip("/").partition("/")
+    userinfo, _, hostport = authority.rpartition("@")
+    host, port = _split_port(hostport, url)
+    try:
+        host = parse_host(host)
+    except HostError as error:
+        raise UrlError(str(error)) from error
+    return UrlParts(
+        scheme,
+        host,
+        None if port == _DEFAULT_PORTS[scheme] else port,
+        slash + path or "/",
+        query if query_mark else None,
+        fragment if hash_mark else None,
+        userinfo,
+    )
+
+
+def _split_port(hostport: str, url: str) -> tuple[str, int | None]:
+    end = hostport.rfind("]")
+    colon = hostport.find(":", end + 1)
+    if colon < 0:
+        return hostport, None
+    digits = hostport[colon + 1 :]
+    if not digits:
+        return hostport[:colon], None
+    if not (digits.isascii() and digits.isdigit()) or int(digits[:10]) > 65535 or int(digits[:10]) == 0:
+        raise UrlError(f"not a port: {url[:200]!r}")
+    return hostport[:colon], int(digits[:10])
+
+
+def _resolve_dots(path: str) -> str:
+    """Dot segments resolved, also percent-encoded ones; never above the root."""
+    if not _DOT_SEGMENT.search(path):
+        return path
+    kept: list[str] = []
+    segments = path.split("/")[1:]
+    for place, segment in enumerate(segments):
+        plain = segment.replace("%2e", ".").replace("%2E", ".")
+        last = place == len(segments) - 1
+        if plain == "..":
+            if kept:
+                kept.pop()
+            if last:
+                kept.append("")
+        elif plain == ".":
+            if last:
+                kept.append("")
+        else:
+            kept.append(segment)
+    return "/" + "/".join(kept)
+
+
+def _fix_escape(found: re.Match[str]) -> str:
+    char = chr(int(found.group(1), 16))
+    return char if char in _UNRESERVED else found.group().upper()
+
+
+def _normalise(text: str, safe: str) -> str:
+    """Percent-encoding in one form: what must be encoded is, in upper case; what need not be is not."""
+    if _SAFE.fullmatch(text):
+        return text
+    if "%" in text:
+        text = _PERCENT.sub(_fix_escape, text)
+    return quote(text, safe=safe, errors="replace")
+
+
+class Resolver:
+    """Makes the links of one page absolute; parses the base address once.
+
+    `encoding` is the page's: as in browsers, what a query holds beyond ASCII is encoded with it (the path in UTF-8).
+    """
+
+    __slots__ = ("_directory", "_encoding", "_origin", "_path", "_prefix", "_query", "base")
+
+    def __init__(self, base: str, encoding: str = "utf-8") -> None:
+        parts = parse(base)
+        self.base = base
+        self._prefix = parts.scheme + ":"
+        self._origin = f"{parts.scheme}://{parts.authority}"
+        self._path = _resolve_dots(parts.path)
+        self._directory = self._path[: self._path.rfind("/") + 1]
+        self._query = "" if parts.query is None else "?" + parts.query
+        self._encoding = encoding
+
+    def absolute(self, href: str) -> str | None:
+        """The address that `href` names on this page, fragment kept; None for anything but http(s)."""
+        href = href.strip(_EDGES)
+        if "\n" in href or "\t" in href or "\r" in href:
+            href = href.translate(_INNER)
+        first = href[:1]
+        if not first:
+            return self._origin + self._path + self._query
+        if first == "#":
+            return self._origin + self._path + self._query + href
+        if first not in "/?\\.":
+            found = _SCHEME.match(href)
+            if found is not None:
+                scheme = found.group(1).lower()
+                if scheme not in _DEFAULT_PORTS:
+                    return None
+                rest = href[found.end() :]
+                if rest[:1] in ("/", "\\") or scheme + ":" != self._prefix:
+                    return self._parsed(href)
+                return self.absolute("./" + rest) if rest[:1] not in ("?", "#", "") else self.absolute(rest)
+        path, hash_mark, fragment = href.partition("#")
+        path, query_mark, query = path.partition("?")
+        if "\\" in path:
+            path = path.replace("\\", "/")
+        if path.startswith("//"):
+            return self._parsed(self._prefix + href)
+        if not path:
+            path = self._path
+        elif path[0] != "/":
+            path = self._directory + path
+        if "." in path or "%2" in path:
+            path = _resolve_dots(path)
+        if query_mark and not query.isascii():
+            query = quote(query, safe=_QUERY_SAFE, encoding=self._encoding, errors="xmlcharrefreplace")
+        return self._origin + path.replace(" ", "%20") + query_mark + query.replace(" ", "%20") + hash_mark + fragment
+
+    def _parsed(self, url: str) -> str | None:
+        try:
+            parts = parse(url)
+        except UrlError:
+            return None
+        query = parts.query
+        if query and not query.isascii():
+            query = quote(query, safe=_QUERY_SAFE, encoding=self._encoding, errors="xmlcharrefreplace")
+        path = _resolve_dots(parts.path).replace(" ", "%20")
+        query = query and query.replace(" ", "%20")
+        return UrlParts(parts.scheme, parts.host, parts.port, path, query, parts.fragment).unsplit()
+
+
+@lru_cache(maxsize=256)
+def _resolver(base: str) -> Resolver:
+    return Resolver(base)
+
+
+def absolute(href: str, base: str) -> str | None:
+    """The absolute address of a link on the page `base`; None for mailto:, javascript:, malformed and the like.
+
+    Raises UrlError when `base` itself is not an http(s) address.
+
+    >>> absolute("../t.php?id=3#p7", "http://forum.example/a/b/")
+    'http://forum.example/a/t.php?id=3#p7'
+    """
+    return _resolver(base).absolute(href)
+
+
+def _matches(name: str, patterns: frozenset[str]) -> bool:
+    for pattern in patterns:
+        low = pattern.lower()
+        if name == low or (low.endswith("*") and name.startswith(low[:-1])):
+            return True
+    return False
+
+
+def _is_dropped(name: str, value: str, rules: UrlRules) -> bool:
+    """Whether a query parameter (lower-case name) says nothing about which page is meant."""
+    if rules.keep_parameters and _matches(name, rules.keep_parameters):
+        return False
+    if rules.strip_sessions:
+        if name in _SESSION_NAMES or name.startswith("aspsessionid"):
+            return True
+        if name in _MAYBE_SESSION_NAMES and _SESSION_VALUE.fullmatch(value) and (value or name in ("s", "sid")):
+            return True
+    if rules.strip_tracking and (name in _TRACKING_NAMES or name.startswith(_TRACKING_PREFIXES)):
+        return True
+    return bool(rules.drop_parameters) and _matches(name, rules.drop_parameters)
+
+
+def _keeps(parameter: str, rules: UrlRules) -> bool:
+    name, _, value = parameter.partition("=")
+    return bool(parameter) and not _is_dropped(name.lower(), value, rules)
+
+
+def _canonical_query(query: str, rules: UrlRules) -> str:
+    """Session and tracking parameters out, the rest normalised and, by rule, sorted by name (values keep their order).
+
+    A first parameter without "=" is a route ("?threads/name.123/&page=2") and stays first.
+    """
+    kept: list[str] = []
+    for parameter in query.split("&"):
+        if ";" in parameter:  # SMF and old Perl forums part their parameters so
+            parameter = ";".join(part for part in parameter.split(";") if _keeps(part, rules))
+            if parameter:
+                kept.append(_normalise(parameter, _QUERY_SAFE))
+        elif _keeps(parameter, rules):
+            kept.append(_normalise(parameter, _QUERY_SAFE))
+    if rules.sort_query and len(kept) > 1:
+        route = [] if "=" in kept[0] else [kept[0]]
+        kept = route + sorted(kept[len(route) :], key=_parameter_name)
+    return "&".join(kept)
+
+
+def _parameter_name(parameter: str) -> str:
+    return parameter.partition("=")[0]
+
+
+def canonical(url: str, rules: UrlRules = DEFAULT_RULES) -> str:
+    """The one form of an address under which a page is stored and asked for again.
+
+    Scheme and host lower-case, IDN in punycode, IPv4 spellings as dotted decimal, default port, user and fragment
+    dropped, dot segments resolved, percent-encoding normalised, session ids and tracking parameters stripped, query
+    sorted by name. Idempotent. Raises UrlError.
+
+    >>> canonical("HTTP://Forum.Example:80/a/../viewtopic.php?t=5&sid=0123456789abcdef0123456789abcdef#p9")
+    'http://forum.example/viewtopic.php?t=5'
+    """
+    return url if _PLAIN.fullmatch(url) else _canonical(url, rules)
+
+
+@lru_cache(maxsize=16384)
+def _canonical(url: str, rules: UrlRules) -> str:
+    prefix, path, query, fragment = _pieces(url)
+    if rules.strip_sessions:
+        if ";" in path:
+            path = _PATH_SESSION.sub("", path)
+        if "/(" in path:
+            path = _ASP_SESSION.sub("", path) or "/"
+    path = _normalise(_resolve_dots(path), _PATH_SAFE)
+    query = _canonical_query(query, rules) if query else ""
+    if query:
+        path = f"{path}?{query}"
+    if fragment and rules.keep_fragment:
+        path = f"{path}#{_normalise(fragment, _QUERY_SAFE)}"
+    return prefix + path
+
+
+def _pieces(url: str) -> tuple[str, str, str, str]:
+    """(origin, path, query, fragment); the origin of a well-formed address comes out of a cache."""
+    if _INNER_OR_BACKSLASH.search(url) is None and url.startswith(("http://", "https://")):
+        end = url.find("/", 8)
+        if end > 0 and "?" not in url[8:end] and "#" not in url[8:end]:
+            rest, _, fragment = url[end:].partition("#")
+            path, _, query = rest.partition("?")
+            return _origin_of(url[:end]), path, query, fragment
+    parts = parse(url)
+    return f"{parts.scheme}://{parts.authority}", parts.path, parts.query or "", parts.fragment or ""
+
+
+def url_hash(url: str) -> int:
+    """Signed 64-bit key of an address (BLAKE2b, 8 bytes, big-endian), in [-2**63, 2**63)."""
+    return int.from_bytes(blake2b(url.encode("utf-8", "surrogatepass"), digest_size=8).digest(), "big", signed=True)
+
+
+@lru_cache(maxsize=4096)
+def _origin_of(url: str) -> str:
+    parts = parse(url)
+    return f"{parts.scheme}://{parts.authority}"
+
+
+def origin(url: str) -> str:
+    """scheme://host[:port] of an address. Raises UrlError."""
+    return _pieces(url)[0]
+
+
+def host_key(url: str) -> str:
+    """The unit of politeness: "host", or "host:port" where the port is not the scheme's own. Raises UrlError."""
+    return _pieces(url)[0].partition("://")[2]
+
+
+@lru_cache(maxsize=1)
+def _extract() -> tldextract.TLDExtract:
+    return tldextract.TLDExtract(suffix_list_urls=(), cache_dir=None)  # the list inside the package, no network
+
+
+@lru_cache(maxsize=8192)
+def registered_domain(host: str) -> str:
+    """The domain that was registered ("news.example.co.uk" -> "example.co.uk"); else the host itself."""
+    name = host.rsplit(":", 1)[0] if not host.endswith("]") and host.count(":") == 1 else host
+    return _extract()(name).top_domain_under_public_suffix or name
+
+
+def trap_reason(url: str, limits: TrapLimits = DEFAULT_LIMITS) -> str | None:
+    """Why an address looks like a trap: "too_long", "too_deep", "repeated_segment", "calendar"; None if it does not.
+
+    `url` is canonical. Depth counts path segments; a segment counts as repeated at `max_segment_repeats` occurrences.
+    """
+    if len(url) > limits.max_length:
+        return "too_long"
+    start = url.find("/", 8)
+    tail = url[start:] if start > 0 else "/"
+    segments = [segment for segment in tail.partition("?")[0].split("/") if segment]
+    if len(segments) > limits.max_depth:
+        return "too_deep"
+    if len(segments) >= limits.max_segment_repeats:
+        for segment in set(segments):
+            if segments.count(segment) >= limits.max_segment_repeats:
+                return "repeated_segment"
+    if _CALENDAR.search(tail):
+        years = [int(year) for year in _YEAR.findall(tail)]
+        near = limits.current_year
+        if years and (near is None or any(abs(year - near) > limits.calendar_years for year in years)):
+            return "calendar"
+    return None
