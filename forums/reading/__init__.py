@@ -1,0 +1,22 @@
+"""Reading any forum's pages by their content: `read_page` tells the kind, the records and the pager of a page.
+
+page (tree, links, times) > fields (columns of a region) > lists, posts (roles) > kinds (which reading holds).
+"""
+
+from forums.reading.addresses import board_key, first_page, thread_key
+from forums.reading.model import BoardRecord, PageKind, PageReading, PostRecord, ThreadRecord
+from forums.reading.page import read_page
+from forums.reading.jsonform import to_json
+
+__all__ = [
+    "BoardRecord",
+    "PageKind",
+    "PageReading",
+    "PostRecord",
+    "ThreadRecord",
+    "board_key",
+    "first_page",
+    "read_page",
+    "thread_key",
+    "to_json",
+]

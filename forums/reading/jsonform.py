@@ -1,0 +1,60 @@
+"""A reading as the JSON document that `forum inspect` prints."""
+
+from __future__ import annotations
+
+from datetime import UTC
+from typing import Any
+
+from crawlmgr.text.dates import Moment
+from forums.reading.model import BoardRecord, PageReading, PostRecord, ThreadRecord
+
+
+def _time(moment: Moment | None) -> str | None:
+    return moment.value.astimezone(UTC).isoformat().replace("+00:00", "Z") if moment else None
+
+
+def _board(record: BoardRecord) -> dict[str, Any]:
+    return {
+        "url": record.url, "name": record.name, "threads": record.threads, "posts": record.posts,
+        "last_reply": _time(record.last_reply), "description": record.description, "parent": record.parent,
+    }  # fmt: skip
+
+
+def _thread(record: ThreadRecord) -> dict[str, Any]:
+    return {
+        "url": record.url, "title": record.title, "author": record.author, "replies": record.replies,
+        "created": _time(record.created), "last_reply": _time(record.last_reply), "pinned": record.pinned,
+        "counts_posts": record.counts_posts, "last_author": record.last_author, "last_post_url": record.last_post_url,
+        "last_reply_precision_seconds": record.last_reply.precision_seconds if record.last_reply else None,
+        "board_url": record.board_url, "board_name": record.board_name, "views": record.views,
+        "locked": record.locked,
+    }  # fmt: skip
+
+
+def _post(record: PostRecord) -> dict[str, Any]:
+    return {
+        "author": record.author, "posted": _time(record.posted), "text": record.text, "post_id": record.post_id,
+        "url": record.url, "number": record.number,
+    }  # fmt: skip
+
+
+def _record(record: BoardRecord | ThreadRecord | PostRecord) -> dict[str, Any]:
+    if isinstance(record, BoardRecord):
+        return _board(record)
+    return _thread(record) if isinstance(record, ThreadRecord) else _post(record)
+
+
+def to_json(reading: PageReading) -> dict[str, Any]:
+    """The document of CONTRACT.md's `forum inspect`: kind, records, next, pages, and what else the reading tells."""
+    return {
+        "kind": str(reading.kind),
+        "records": [_record(record) for record in reading.records],
+        "next": reading.next,
+        "pages": list(reading.pages),
+        "title": reading.title,
+        "engine": reading.engine,
+        "confidence": round(reading.confidence, 3),
+        "sort": reading.sort,
+        "boards": [_board(record) for record in reading.boards],
+        "evidence": list(reading.evidence),
+    }

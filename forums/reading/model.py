@@ -1,0 +1,95 @@
+"""What a forum page says, as values: boards, threads and posts, and how sure the reader is of them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from crawlmgr.text.dates import Moment
+
+
+class PageKind(StrEnum):
+    """What a page of a forum shows."""
+
+    index = "index"
+    threadlist = "threadlist"
+    thread = "thread"
+    other = "other"
+
+
+@dataclass(frozen=True, slots=True)
+class BoardRecord:
+    """A row of a board index. `parent` is the address of the board above it, where the page shows one."""
+
+    url: str
+    name: str
+    threads: int | None = None
+    posts: int | None = None
+    last_reply: Moment | None = None
+    description: str = ""
+    parent: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ThreadRecord:
+    """A row of a list of threads.
+
+    `replies` leaves out the opening post. `counts_posts` tells what the page counted: True posts (one was taken
+    off), False replies, None when the page does not decide it (the figure is then as shown).
+    """
+
+    url: str
+    title: str
+    author: str | None = None
+    replies: int | None = None
+    counts_posts: bool | None = None
+    created: Moment | None = None
+    last_reply: Moment | None = None
+    pinned: bool = False
+    last_author: str | None = None
+    last_post_url: str | None = None
+    board_url: str | None = None
+    board_name: str | None = None
+    views: int | None = None
+    locked: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class PostRecord:
+    """A post of a thread. `number` is the place in the thread that the page shows (1 is the opening post)."""
+
+    author: str | None
+    posted: Moment | None
+    text: str
+    post_id: str | None = None
+    url: str | None = None
+    number: int | None = None
+
+
+Records = tuple[BoardRecord, ...] | tuple[ThreadRecord, ...] | tuple[PostRecord, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class PageReading:
+    """What `read_page` found.
+
+    `records` are of the type that belongs to `kind`. `boards` are sub-boards that stand on a list of threads,
+    `confidence` lies in [0, 1], `sort` is "last_reply" or "created" for a list whose order shows it,
+    `per_page` is the number of records that count against the page size (pinned ones do not),
+    `evidence` holds short codes of what decided.
+    """
+
+    kind: PageKind
+    records: Records = ()
+    next: str | None = None
+    pages: tuple[str, ...] = ()
+    title: str = ""
+    confidence: float = 0.0
+    engine: str = "unknown"
+    sort: str | None = None
+    thread_id: str | None = None
+    board_url: str | None = None
+    last: str | None = None
+    current: int | None = None
+    boards: tuple[BoardRecord, ...] = ()
+    evidence: tuple[str, ...] = ()
