@@ -1,15 +1,34 @@
-"""Times as forums write them, in a dozen languages: absolute, relative, without a year."""
+"""Times as forums write them, in a dozen languages: absolute, relative, without a year.
+
+A text is read twice: `dates_shapes` finds its parts (remembered, since forums repeat their times), this file gives
+them a place in time from what is known about the page.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
-from datetime import datetime
+import logging
+import re
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+from datetime import UTC, date, datetime, timedelta
+from functools import lru_cache
+
+from crawlmgr.text.dates_shapes import DAY, MONTH, YEAR, Shape, inner_shape, whole_shape
+from crawlmgr.text.dates_zones import zone
+
+LONGEST_INSIDE = 300
+_EPOCH_FIRST = datetime(1995, 1, 1, tzinfo=UTC).timestamp()
+_NEXT_DAY = timedelta(days=1)
 
 
 @dataclass(frozen=True, slots=True)
 class Moment:
-    """A point in time (aware, UTC) and how exactly the page told it: the true moment lies within `precision_seconds`."""
+    """A point in time (aware, UTC) and how exactly the page told it.
+
+    An absolute time lies in [value, value + precision_seconds): a date without a clock is the beginning of its day.
+    A `relative` one was counted back from the moment of fetching and lies in (value - precision_seconds, value].
+    "Yesterday 12:30" names its minute, so it is not relative.
+    """
 
     value: datetime
     precision_seconds: int
@@ -18,7 +37,12 @@ class Moment:
 
 @dataclass(frozen=True, slots=True)
 class DateContext:
-    """What a reader knows about the page a time stands on."""
+    """What a reader knows about the page a time stands on.
+
+    `timezone` is an IANA name or an offset like "+08:00"; a time with an offset of its own does not need it.
+    `day_first` tells the order of 03/04/2014 where the site's is known. `newest` bounds a time without a year: in a
+    list sorted newest first it is the time of the row above.
+    """
 
     fetched_at: datetime
     timezone: str = "UTC"
@@ -27,15 +51,219 @@ class DateContext:
 
 
 def parse_time(text: str, context: DateContext) -> Moment | None:
-    """The moment that the whole of `text` tells, None when it is anything else than a time."""
-    return None
+    """The moment that the whole of `text` tells, None when it is anything else than a time.
+
+    Words like "Posted:" or "发表于" may stand before it. Epoch seconds (10 digits) and milliseconds (13) count, since
+    data attributes hold them. Cheap on any text: microseconds, and remembered.
+
+    >>> context = DateContext(datetime(2026, 11, 21, 4, 0, tzinfo=UTC), timezone="Asia/Shanghai")
+    >>> parse_time("昨天 12:30", context)
+    Moment(value=datetime.datetime(2026, 11, 20, 4, 30, tzinfo=datetime.timezone.utc), precision_seconds=60, relative=False)
+    >>> parse_time("17 replies", context) is None
+    True
+    """
+    shape = whole_shape(text)
+    if shape is None:
+        shape = _fallback(text)
+    return None if shape is None else _place(shape, context)
 
 
 def find_time(text: str, context: DateContext) -> Moment | None:
-    """The first moment told inside a longer text."""
-    return None
+    """The first moment told inside a longer text, None without one.
+
+    Stricter than `parse_time`: a date needs its year or a clock, a clock needs its date, a count of units needs its
+    "ago", so that "12:30 in the game" and "5 minutes of fame" stay what they are. Looks at the first 300 characters.
+
+    >>> context = DateContext(datetime(2026, 11, 21, 4, 0, tzinfo=UTC))
+    >>> find_time("by anna » Tue Mar 04, 2014 10:22 pm", context).value.isoformat()
+    '2014-03-04T22:22:00+00:00'
+    """
+    moment = parse_time(text, context)
+    if moment is not None:
+        return moment
+    shape = inner_shape(text[:LONGEST_INSIDE])
+    return None if shape is None else _place(shape, context)
+
+
+_NUMERIC = re.compile(r"(?<![\d./:-])(\d{1,2})([-/.])(\d{1,2})\2((?:19|20)\d\d|\d\d)(?![\d/-]|\.\d)")
 
 
 def decide_day_first(texts: Iterable[str]) -> bool | None:
-    """Whether the day stands before the month in numeric dates of one page or site; None without evidence."""
-    return None
+    """Whether the day stands before the month in the numeric dates of one site; None without evidence.
+
+    Evidence, strongest first: a part above 12 (a tenth of contrary ones is forgiven), then, for texts in the order of
+    a sorted list, the reading under which the dates fall or rise more steadily.
+
+    >>> decide_day_first(["03/04/2014", "25/04/2014"]), decide_day_first(["03/04/2014"])
+    (True, None)
+    """
+    dates = [(int(m[1]), int(m[3]), int(m[4])) for text in texts if (m := _NUMERIC.search(text))]
+    day_first = sum(first > 12 >= second for first, second, _ in dates)
+    month_first = sum(second > 12 >= first for first, second, _ in dates)
+    if day_first or month_first:
+        if min(day_first, month_first) * 10 > max(day_first, month_first):
+            return None
+        return day_first > month_first
+    both = [steadiness([_ordinal(d, True) for d in dates]), steadiness([_ordinal(d, False) for d in dates])]
+    return None if both[0] == both[1] else both[0] > both[1]
+
+
+def steadiness(values: list[int]) -> float:
+    """Share of neighbouring pairs that go the more common way, ties counting for both; 1 for a sorted list."""
+    pairs = list(zip(values, values[1:], strict=False))
+    if not pairs:
+        return 1.0
+    return max(sum(a >= b for a, b in pairs), sum(a <= b for a, b in pairs)) / len(pairs)
+
+
+def _ordinal(parts: tuple[int, int, int], day_first: bool) -> int:
+    first, second, year = parts
+    day, month = (first, second) if day_first else (second, first)
+    return (year * 12 + month) * 31 + day
+
+
+def _place(shape: Shape, context: DateContext) -> Moment | None:
+    """The moment of a shape on a page; None where it is no time (31 February) or far in the future."""
+    try:
+        if shape.epoch is not None:
+            return _place_epoch(shape.epoch, context)
+        if shape.ago_seconds is not None:
+            value = context.fetched_at.astimezone(UTC) - timedelta(seconds=shape.ago_seconds)
+            return Moment(value, shape.precision_seconds, relative=True)
+        return _place_calendar(shape, context)
+    except (ValueError, OverflowError):
+        return None
+
+
+def _place_epoch(seconds: float, context: DateContext) -> Moment | None:
+    if not _EPOCH_FIRST <= seconds <= context.fetched_at.timestamp() + DAY:
+        return None
+    return Moment(datetime.fromtimestamp(seconds, UTC), 1)
+
+
+def _place_calendar(shape: Shape, context: DateContext) -> Moment | None:
+    local_zone = zone(context.timezone)
+    local_now = context.fetched_at.astimezone(local_zone)
+    limit = local_now + _NEXT_DAY
+    if context.newest is not None:
+        limit = min(limit, context.newest.astimezone(local_zone) + _NEXT_DAY)
+    day, precision = _calendar_day(shape, local_now.date(), limit.date(), context.day_first)
+    if day is None:
+        return None
+    hour, minute, second = shape.clock or (0, 0, 0)
+    value = datetime(day.year, day.month, day.day, second=second, minute=minute, hour=hour % 24)
+    value += timedelta(days=hour // 24)
+    if shape.clock is not None:
+        precision = shape.clock_precision_seconds
+    if shape.offset_minutes is not None:
+        placed = value.replace(tzinfo=UTC) - timedelta(minutes=shape.offset_minutes)
+    else:
+        placed = value.replace(tzinfo=local_zone).astimezone(UTC)
+    if shape.mark == "clock" and placed > context.fetched_at + timedelta(minutes=5):
+        placed -= _NEXT_DAY
+    return Moment(placed, precision)
+
+
+def _calendar_day(shape: Shape, today: date, limit: date, day_first: bool | None) -> tuple[date | None, int]:
+    """The day that a shape names and the precision of that in seconds."""
+    if shape.day_offset is not None:
+        return today + timedelta(days=shape.day_offset), DAY
+    if shape.first is not None and shape.second is not None:
+        return _numeric_day(shape, limit, day_first), DAY
+    if shape.month is None:
+        if shape.weekday is None:
+            return None, DAY
+        return today - timedelta(days=(today.isoweekday() - shape.weekday) % 7), DAY
+    if shape.day is None:
+        return (date(shape.year, shape.month, 1), MONTH) if shape.year else (None, MONTH)
+    if shape.year is not None:
+        return date(shape.year, shape.month, shape.day), DAY
+    return _without_year(shape.month, shape.day, shape.weekday, limit), DAY
+
+
+def _numeric_day(shape: Shape, limit: date, day_first: bool | None) -> date | None:
+    """Day and month in an order that the site, the numbers, the future or the habits of writing decide."""
+    first, second = shape.first or 0, shape.second or 0
+    if shape.year is None and shape.mark == "-":
+        day_first = first > 12 if day_first is None else day_first  # 6-25, as Chinese boards write it
+    if first > 12 or second > 12:
+        day_first = first > 12
+    readings = [_numeric_reading(shape, day, month, limit) for day, month in ((first, second), (second, first))]
+    if day_first is None and None not in readings:
+        late = [reading is not None and reading > limit for reading in readings]
+        if late[0] != late[1]:
+            day_first = late[1]
+    if day_first is None:
+        day_first = shape.mark == "." or (not shape.half and (shape.mark == "-" or shape.clock is not None))
+    return readings[0] if day_first else readings[1]
+
+
+def _numeric_reading(shape: Shape, day: int, month: int, limit: date) -> date | None:
+    try:
+        if shape.year is None:
+            return _without_year(month, day, shape.weekday, limit)
+        year = shape.year if shape.year > 99 else shape.year + (2000 if shape.year < 70 else 1900)
+        return date(year, month, day)
+    except ValueError:
+        return None
+
+
+def _without_year(month: int, day: int, weekday: int | None, limit: date) -> date:
+    """The latest year that does not pass the limit; a weekday beside the date must fit if one of eleven years does."""
+    fitting: list[date] = []
+    for year in range(limit.year, limit.year - 12, -1):
+        try:
+            candidate = date(year, month, day)
+        except ValueError:
+            continue  # 29 February
+        if candidate <= limit:
+            fitting.append(candidate)
+    if not fitting:
+        raise ValueError("no such day")
+    same = [candidate for candidate in fitting if candidate.isoweekday() == weekday]
+    return same[0] if same else fitting[0]
+
+
+# The last resort: a word that we do not know, beside a year or a clock and little else.
+_ASK = re.compile(r"(?=.*\d)(?=.*(?:\b(?:19|20)\d\d\b|\b\d{1,2}:\d\d\b))[\w\s.,:/’'-]{6,40}")
+_LETTERS = re.compile(r"[^\W\d_]+")
+_DATE_NUMBERS = re.compile(r"\d+")
+
+
+@lru_cache(maxsize=8192)
+def _fallback(text: str) -> Shape | None:
+    """What dateparser makes of a date whose words are not ours: three orders of magnitude slower, hence so rarely asked."""
+    text = text.strip()
+    if not _ASK.fullmatch(text) or text.isascii():
+        return None  # its further languages all have letters beyond ASCII in most months; English titles do not
+    words, numbers = _LETTERS.findall(text), _DATE_NUMBERS.findall(text)
+    if not 1 <= len(words) <= 3 or not 2 <= len(numbers) <= 5:
+        return None
+    found = _dateparser()(text)
+    if found is None:
+        return None
+    shape = Shape(year=found.year, month=found.month, day=found.day)
+    if ":" not in text:
+        return shape
+    return replace(shape, clock=(found.hour, found.minute, found.second))
+
+
+@lru_cache(maxsize=1)
+def _dateparser() -> Callable[[str], datetime | None]:
+    """dateparser's reader, loaded when first needed since the import alone takes a good part of a second."""
+    from dateparser.date import DateDataParser
+
+    logging.getLogger("dateparser").setLevel(logging.WARNING)
+    parser = DateDataParser(
+        languages=["cs", "el", "hu", "ro", "uk", "fi", "vi", "bg", "hr", "sk", "ar", "fa", "he", "th", "sv", "da"],
+        settings={"STRICT_PARSING": True, "RETURN_AS_TIMEZONE_AWARE": False},
+    )
+
+    def read(text: str) -> datetime | None:
+        found: datetime | None = parser.get_date_data(text).date_obj
+        return found
+
+    return read
+
+
+__all__ = ["YEAR", "DateContext", "Moment", "decide_day_first", "find_time", "parse_time", "steadiness"]

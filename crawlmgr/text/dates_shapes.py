@@ -1,0 +1,360 @@
+"""A text's time in its parts, before anything is known about the page: words become codes, then a few expressions read them."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from dataclasses import dataclass, replace
+from functools import lru_cache
+
+from crawlmgr.text.dates_words import (
+    DAY,
+    EAST_ASIAN,
+    LONGEST_EAST_ASIAN,
+    MONTH,
+    PHRASES,
+    SHORT_UNITS,
+    VOCABULARY,
+    YEAR,
+    chinese_value,
+)
+
+MINUTE, HOUR = 60, 3600
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """The parts that a text tells. `first`, `second`: two numbers that are day and month in an unknown order."""
+
+    year: int | None = None
+    month: int | None = None
+    day: int | None = None
+    first: int | None = None
+    second: int | None = None
+    mark: str = ""
+    day_offset: int | None = None
+    weekday: int | None = None
+    clock: tuple[int, int, int] | None = None
+    half: str = ""
+    clock_precision_seconds: int = MINUTE
+    offset_minutes: int | None = None
+    ago_seconds: float | None = None
+    precision_seconds: int = 0
+    epoch: float | None = None
+
+
+LONGEST_WHOLE = 90
+_MAYBE = re.compile(r"[\d一二三四五六七八九十半刚剛昨今前去上先年月たき오어방]|day|now|ago|ern|ute|last|ayer|hoy|hier|ieri|ogg|ontem|hoje|hui|inst|чера|дня", re.I)
+_AM_PM = re.compile(r"\b([ap])\.\s?m\b\.?", re.I)
+_CHINESE_NUMBER = re.compile(r"(?<![周週期拜〇零一二两兩三四五六七八九十])[〇零一二两兩三四五六七八九十]{1,4}(?=[年月日号號天时時点點分秒个個小周週])")
+_PAREN_WEEKDAY = re.compile(r"[(（][月火水木金土日一二三四五六월화수목금토일][)）]")
+_PHRASES = re.compile("|".join(rf"(?<!\w){re.escape(text)}(?!\w)" for text in PHRASES))
+_WORD = re.compile(r"[^\W\d_]+")
+_DASHES = str.maketrans("–—‐‑−〜～\u00a0\u202f\u2009\u3000", "------ " + "    ", "\u200b\u200e\u200f\ufeff\u00ad")
+_GLUED = re.compile(r"(?<=\d)T(?=\d\d:?\d\d)|(?<=\d)t(?=\d\d:?\d\d)")
+_EPOCH = re.compile(r"\d{10}(?:\.\d{1,6})?|\d{13}")
+
+
+def _code(match: re.Match[str]) -> str:
+    word = match.group()
+    text = match.string
+    before = text[match.start() - 1] if match.start() else ""
+    if before.isdigit() and word in ("mo", "y"):
+        return f"U{SHORT_UNITS[word]};"
+    code = VOCABULARY.get(word)
+    if code is None:
+        return _east_asian(word) if max(word) >= "ぁ" else "?"
+    if code == "A" and word == "am" and not text[: match.start()].rstrip()[-1:].isdigit():
+        return " "  # German and others: "am 3. Mai"
+    return code or " "
+
+
+def _east_asian(run: str) -> str:
+    """Codes of a run of characters without spaces, the longest known word first."""
+    codes: list[str] = []
+    at = 0
+    while at < len(run):
+        for length in range(min(LONGEST_EAST_ASIAN, len(run) - at), 0, -1):
+            if run[at : at + length] in EAST_ASIAN:
+                codes.append(VOCABULARY[run[at : at + length]] or " ")
+                at += length
+                break
+        else:
+            if codes[-1:] != ["?"]:
+                codes.append("?")
+            at += 1
+    return "".join(codes)
+
+
+def canonical(text: str) -> str:
+    """The text with every word replaced by its code.
+
+    >>> canonical("Tue Mar 04, 2014 10:22 pm"), canonical("3分钟前"), canonical("vor 2 Stunden")
+    ('W2 N 04, 2014 10:22 P', '3U60;G', 'G 2 U3600;')
+    """
+    if not text.isascii():
+        text = unicodedata.normalize("NFKC", text).translate(_DASHES)
+        text = _PAREN_WEEKDAY.sub(" ", text)
+        text = _CHINESE_NUMBER.sub(lambda m: str(chinese_value(m.group())), text)
+    text = " ".join(_GLUED.sub(" ", text).lower().split())
+    text = _AM_PM.sub(r"\1m", text)
+    text = _PHRASES.sub(lambda m: PHRASES[m.group()], text)
+    coded = _WORD.sub(_code, text)
+    return _settle(coded)
+
+
+_CHINESE_MONTH = re.compile(r"(?<!\d)(\d{1,2}) ?O")
+_YEAR_WORD = re.compile(r"(?<=[\dE]) ?a(?![a-z])")
+
+
+def _settle(coded: str) -> str:
+    """Words with two meanings get the one that their neighbours leave."""
+    if "Q" in coded:
+        coded = re.sub(r"(U\d+;|[HIDYS]) ?Q", r"\1 G", coded).replace("Q", "M08")
+    if "N" in coded:
+        if "M" not in coded:
+            before, after = coded.rsplit("N", 1)
+            coded = f"{before}M03{after}"
+        coded = coded.replace("N", "W2")
+    if "a" in coded:
+        coded = _YEAR_WORD.sub(f"U{YEAR};", coded).replace("a", "E")
+    if "O" in coded:
+        coded = _CHINESE_MONTH.sub(lambda m: f"M{int(m.group(1)):02d} ", coded)
+    return coded
+
+
+_YEAR4 = r"(?P<year>(?:19|20)\d\d)"
+_YEAR2 = r"(?P<year>(?:19|20)\d\d(?!\d)|['’]\d\d)"
+_DATES = tuple(
+    re.compile(pattern)
+    for pattern in (
+        rf"(?<![\d.]){_YEAR4}(?P<mark>[-/.]) ?(?P<month>\d{{1,2}})(?P=mark) ?(?P<day>\d{{1,2}})(?!\d|\.\d)\.?",
+        rf"(?<![\d.]){_YEAR4}Y? ?[-,./]?[ ]?M(?P<month>\d\d)[ ./-]*(?P<day>\d{{1,2}})(?![\d:])D?",
+        rf"(?<![\d.:])(?P<day>\d{{1,2}})(?!\d)[ .]*(?:E )?[ ./-]*M(?P<month>\d\d)[ .,/-]*(?:{_YEAR2})?(?![\d:])Y?",
+        rf"M(?P<month>\d\d)[. ]*(?P<day>\d{{1,2}})(?![\d:])D?\.?(?: ?[, ] ?(?:{_YEAR2})(?![\d:]))?",
+        rf"M(?P<month>\d\d)[., ]*{_YEAR2}(?![\d:])",
+        rf"(?<![\d.]){_YEAR4}Y ?M(?P<month>\d\d)(?! ?\d)",
+        r"(?<![\d./-])(?P<first>\d{1,2})(?P<mark>[-/.]) ?(?P<second>\d{1,2})(?P=mark) ?(?P<year>(?:19|20)\d\d|\d\d)(?![\d/-]|\.\d)",
+        r"(?<![\d./-])(?P<year>\d\d)-(?P<month>\d{1,2})-(?P<day>\d)(?![\d-])",
+        r"(?<![\d./:-])(?P<first>\d{1,2})(?P<mark>-)(?P<second>\d{1,2})(?![\d/.:-])",
+        r"(?<![\d./:-])(?P<first>\d\d)(?P<mark>/)(?P<second>\d\d)(?![\d/.:-])",
+        r"(?<![\d./:-])(?P<first>\d{1,2})(?P<mark>\.)(?P<second>\d{1,2})\.(?![\d/:-])",
+        r"R(?P<day_offset>-?\d);",
+        r"(?:V ?)?W(?P<weekday>\d)",
+    )
+)
+_CLOCK = re.compile(
+    r"(?:(?P<before>[AP])[ ,]?)?(?<![\d.,:/-])"
+    r"(?:(?P<hour>\d{1,2})(?: ?H ?| ?: ?|(?P<dot>\.))(?P<minute>\d\d)(?!\d)"
+    r"(?:(?: ?I ?|:|(?(dot)\.|:))(?P<second>\d\d)(?!\d)(?:[.,]\d+)?)?(?(dot)(?= ?X))(?: ?[IS])?(?: ?X)?(?: ?(?P<after>[AP])(?!\w))?"
+    r"|(?P<whole>\d{1,2})(?: ?(?P<half>[AP])(?!\w)| ?X| ?H(?! ?\d))|K(?P<named>\d\d))"
+    r"(?P<zone> ?\(?(?:(?:Z0;)? ?(?P<sign>[+-]) ?(?P<oh>\d{1,2})(?::?(?P<om>\d\d))?(?![\d:])|Z(?P<zm>-?\d+);)\)?)?"
+)
+_CTIME = re.compile(r"(M\d\d \d{1,2}) (\d{1,2}:\d\d(?::\d\d)?(?: Z-?\d+;)?) ((?:19|20)\d\d)\b")
+_COMPACT = re.compile(r"\b((?:19|20)\d\d)(\d\d)(\d\d)[ T](\d\d)(\d\d)(\d\d)?")
+_BETWEEN = re.compile(r"[\s,.;|()\[\]·•@-]*(?:(?:W\d|E|X|A(?= ?\d))[\s,.;|()·•-]*)*")
+_REST = re.compile(r"(?:[\s,.;:()\[\]|·•»«~<>*'\"@-]|W\d|E|L|X|V|Y)*")
+_NUMBER = r"(?:(?P<n{0}>\d{{1,4}}(?:[.,]5)?)|(?P<w{0}>[EBF](?: ?E)?)) ?"
+_UNIT = r"(?:U(?P<u{0}>\d+);|(?P<c{0}>[HIDYS]|O))\.?"
+_PAIR = _NUMBER.format(1) + _UNIT.format(1) + r"(?:[ ,]*" + _NUMBER.format(2) + _UNIT.format(2) + ")?"
+_AGO = (
+    re.compile(_PAIR + r"[ ,]*G"),
+    re.compile(r"G ?" + _PAIR),
+    re.compile(r"(?P<v1>V) ?" + _UNIT.format(1)),
+)
+_BARE_AGO = (re.compile(_PAIR), re.compile(_UNIT.format(1) + " ?G"))
+_SHORT = re.compile(r"(\d{1,3}) ?(s|m|h|d|w|mo|y)")
+_LETTER_UNITS = {"S": 1, "I": MINUTE, "H": HOUR, "D": DAY, "O": MONTH, "Y": YEAR}
+
+
+@lru_cache(maxsize=16384)
+def whole_shape(text: str) -> Shape | None:
+    """The parts of a text that is a time and nothing else; bounded memory, since forums repeat their times."""
+    if len(text) > LONGEST_WHOLE or not _MAYBE.search(text):
+        return None
+    text = text.strip()
+    if _EPOCH.fullmatch(text):
+        return Shape(epoch=float(text) if len(text) != 13 else int(text) / 1000)
+    short = _SHORT.fullmatch(text)
+    if short:
+        unit = SHORT_UNITS[short.group(2)]
+        return Shape(ago_seconds=float(int(short.group(1)) * unit), precision_seconds=unit)
+    coded = canonical(text)
+    if "?" in coded:
+        return None
+    return _read(coded, whole=True)
+
+
+@lru_cache(maxsize=4096)
+def inner_shape(text: str) -> Shape | None:
+    """The parts of the first time inside a longer text."""
+    return _read(canonical(text), whole=False)
+
+
+def _read(coded: str, whole: bool) -> Shape | None:
+    coded = _CTIME.sub(r"\1, \3 \2", coded)
+    coded = _COMPACT.sub(lambda m: "{}-{}-{} {}:{}:{}".format(*m.groups(default="00")), coded)
+    ago = _read_ago(coded, whole)
+    if ago is not None:
+        return ago
+    for pattern in _DATES:
+        for found in pattern.finditer(coded):
+            shape = _dated(found)
+            if shape is None:
+                continue
+            shape = _with_clock(coded, found, shape, whole)
+            if shape is not None:
+                return shape
+    if not whole:
+        return None
+    clock = _CLOCK.fullmatch(coded.strip())
+    if clock is None or clock.group("named") or clock.group("whole"):
+        return None
+    return _timed(Shape(day_offset=0, mark="clock"), clock)
+
+
+def _dated(found: re.Match[str]) -> Shape | None:
+    """The date parts of one match, None where the numbers cannot be a date."""
+    parts = found.groupdict()
+    if parts.get("day_offset") is not None:
+        return Shape(day_offset=int(parts["day_offset"]))
+    if parts.get("weekday") is not None:
+        return Shape(weekday=int(parts["weekday"]))
+    year = _full_year(parts.get("year"))
+    if parts.get("first") is not None:
+        first, second = int(parts["first"]), int(parts["second"])
+        if not (1 <= first <= 31 and 1 <= second <= 31 and min(first, second) <= 12):
+            return None
+        if parts.get("year") and len(parts["year"]) == 2 and parts["mark"] == "." and len(found.group()) < 8:
+            return None  # 1.2.30 is a version
+        return Shape(year=year, first=first, second=second, mark=parts["mark"])
+    month = int(parts["month"])
+    day = int(parts["day"]) if parts.get("day") else None
+    if not 1 <= month <= 12 or (day is not None and not 1 <= day <= 31):
+        return None
+    return Shape(year=year, month=month, day=day, mark=parts.get("mark") or "")
+
+
+def _full_year(text: str | None) -> int | None:
+    if not text:
+        return None
+    number = int(text.strip("'’"))
+    return number if number > 99 else number + (2000 if number < 70 else 1900)
+
+
+def _with_clock(coded: str, found: re.Match[str], shape: Shape, whole: bool) -> Shape | None:
+    """The date with the clock that stands beside it; None where the rest of the text, or too few parts, speak against it."""
+    gap = _BETWEEN.match(coded, found.end())
+    clock = _CLOCK.match(coded, gap.end() if gap else found.end())
+    start, end = found.start(), found.end()
+    if clock is not None:
+        end = clock.end()
+    else:
+        for clock in _CLOCK.finditer(coded, 0, start):
+            gap = _BETWEEN.fullmatch(coded, clock.end(), start)
+            if gap is not None:
+                start = clock.start()
+                break
+        else:
+            clock = None
+    if clock is not None:
+        timed = _timed(shape, clock)
+        if timed is None:
+            return None
+        shape = timed
+    if whole:
+        rest = coded[:start] + " " + coded[end:]
+        weekday = re.search(r"W(\d)", rest)
+        if weekday and shape.weekday is None:
+            shape = replace(shape, weekday=int(weekday.group(1)))
+        if _REST.fullmatch(rest) is None:
+            return None
+        return shape if _enough_whole(shape) else None
+    weekday = re.search(r"W(\d)[ ,.]*$", coded[:start])
+    if weekday and shape.weekday is None:
+        shape = replace(shape, weekday=int(weekday.group(1)))
+    return shape if _enough_inside(shape) else None
+
+
+def _enough_whole(shape: Shape) -> bool:
+    if shape.day_offset is not None:
+        return True
+    if shape.weekday is not None and shape.month is None and shape.first is None:
+        return shape.clock is not None
+    return True
+
+
+def _enough_inside(shape: Shape) -> bool:
+    """Inside other words a date needs its year or a clock."""
+    if shape.clock is not None:
+        return True
+    has_day = shape.day is not None or shape.first is not None
+    return has_day and shape.year is not None
+
+
+def _timed(shape: Shape, clock: re.Match[str]) -> Shape | None:
+    """The shape with the clock's parts, None where they are no time of a day."""
+    parts = clock.groupdict()
+    half = parts["before"] or parts["after"] or parts["half"] or ""
+    if parts["named"]:
+        hour, minute, second, half = int(parts["named"]), 0, 0, ""
+    else:
+        hour = int(parts["hour"] or parts["whole"])
+        minute, second = int(parts["minute"] or 0), int(parts["second"] or 0)
+    if hour > 24 or minute > 59 or second > 60 or (hour == 24 and minute):
+        return None
+    if half == "P" and hour < 12:
+        hour += 12
+    elif half == "A" and hour == 12:
+        hour = 0
+    offset = None
+    if parts["oh"]:
+        offset = (int(parts["oh"]) * 60 + int(parts["om"] or 0)) * (-1 if parts["sign"] == "-" else 1)
+        if abs(offset) > 14 * 60:
+            return None
+    elif parts["zm"]:
+        offset = int(parts["zm"])
+    precision = 1 if parts["second"] else MINUTE
+    return replace(
+        shape, clock=(hour, minute, min(second, 59)), half=half, clock_precision_seconds=precision, offset_minutes=offset
+    )
+
+
+def _read_ago(coded: str, whole: bool) -> Shape | None:
+    """ "N units ago" in either order, alone or (not whole) inside other words."""
+    if "G" not in coded and "V" not in coded and not whole:
+        return None
+    if coded.strip(" J.!") == "" and "J" in coded:
+        return Shape(ago_seconds=0.0, precision_seconds=MINUTE)
+    for pattern in (*_AGO, *_BARE_AGO) if whole else _AGO[:2]:
+        found = pattern.search(coded)
+        if found is None:
+            continue
+        shape = _counted(found)
+        if not whole:
+            return shape
+        rest = coded[: found.start()] + " " + coded[found.end() :]
+        if shape.precision_seconds >= DAY and shape.ago_seconds is not None:
+            clock = _CLOCK.search(rest)
+            if clock is not None and not clock.group("zone"):
+                dated = _timed(Shape(day_offset=-round(shape.ago_seconds / DAY)), clock)
+                if dated is not None and shape.precision_seconds == DAY:
+                    shape, rest = dated, rest[: clock.start()] + rest[clock.end() :]
+        if _REST.fullmatch(rest) is not None:
+            return shape
+    return None
+
+
+def _counted(found: re.Match[str]) -> Shape:
+    """Sum of the counted units; the precision is the smallest unit told."""
+    parts = found.groupdict()
+    total, precision = 0.0, 0
+    for index in ("1", "2"):
+        unit = int(parts[f"u{index}"]) if parts.get(f"u{index}") else _LETTER_UNITS.get(parts.get(f"c{index}") or "", 0)
+        if not unit:
+            continue
+        number, word = parts.get(f"n{index}"), parts.get(f"w{index}") or ""
+        amount = float(number.replace(",", ".")) if number else 0.5 if "B" in word else 3.0 if "F" in word else 1.0
+        total += amount * unit
+        precision = round(unit * amount) if "B" in word else unit * 3 if "F" in word else unit
+    return Shape(ago_seconds=total, precision_seconds=precision)
