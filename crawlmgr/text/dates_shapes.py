@@ -44,7 +44,8 @@ class Shape:
 
 
 LONGEST_WHOLE = 90
-_MAYBE = re.compile(r"[\d一二三四五六七八九十半刚剛昨今前去上先年月たき오어방]|day|now|ago|ern|ute|last|ayer|hoy|hier|ieri|ogg|ontem|hoje|hui|inst|чера|дня", re.I)
+_LONGEST_WORDS = 40  # "less than a minute ago": what has no digit is short
+_MEASURE = re.compile(r"\d+(?: [a-z]| ?[A-Z])")  # 100 m, 3D
 _AM_PM = re.compile(r"\b([ap])\.\s?m\b\.?", re.I)
 _CHINESE_NUMBER = re.compile(r"(?<![周週期拜〇零一二两兩三四五六七八九十])[〇零一二两兩三四五六七八九十]{1,4}(?=[年月日号號天时時点點分秒个個小周週])")
 _PAREN_WEEKDAY = re.compile(r"[(（][月火水木金土日一二三四五六월화수목금토일][)）]")
@@ -52,6 +53,7 @@ _PHRASES = re.compile("|".join(rf"(?<!\w){re.escape(text)}(?!\w)" for text in PH
 _WORD = re.compile(r"[^\W\d_]+")
 _DASHES = str.maketrans("–—‐‑−〜～\u00a0\u202f\u2009\u3000", "------ " + "    ", "\u200b\u200e\u200f\ufeff\u00ad")
 _GLUED = re.compile(r"(?<=\d)T(?=\d\d:?\d\d)|(?<=\d)t(?=\d\d:?\d\d)")
+_DIGIT = re.compile(r"\d")
 _EPOCH = re.compile(r"\d{10}(?:\.\d{1,6})?|\d{13}")
 
 
@@ -152,7 +154,7 @@ _CLOCK = re.compile(
 )
 _CTIME = re.compile(r"(M\d\d \d{1,2}) (\d{1,2}:\d\d(?::\d\d)?(?: Z-?\d+;)?) ((?:19|20)\d\d)\b")
 _COMPACT = re.compile(r"\b((?:19|20)\d\d)(\d\d)(\d\d)[ T](\d\d)(\d\d)(\d\d)?")
-_BETWEEN = re.compile(r"[\s,.;|()\[\]·•@-]*(?:(?:W\d|E|X|A(?= ?\d))[\s,.;|()·•-]*)*")
+_BETWEEN = re.compile(r"[\s,.;|()\[\]·•@-]*(?:(?:W\d|E|X)[\s,.;|()·•-]*)*")
 _REST = re.compile(r"(?:[\s,.;:()\[\]|·•»«~<>*'\"@-]|W\d|E|L|X|V|Y)*")
 _NUMBER = r"(?:(?P<n{0}>\d{{1,4}}(?:[.,]5)?)|(?P<w{0}>[EBF](?: ?E)?)) ?"
 _UNIT = r"(?:U(?P<u{0}>\d+);|(?P<c{0}>[HIDYS]|O))\.?"
@@ -163,16 +165,16 @@ _AGO = (
     re.compile(r"(?P<v1>V) ?" + _UNIT.format(1)),
 )
 _BARE_AGO = (re.compile(_PAIR), re.compile(_UNIT.format(1) + " ?G"))
-_SHORT = re.compile(r"(\d{1,3}) ?(s|m|h|d|w|mo|y)")
+_SHORT = re.compile(r"(\d{1,3})(s|m|h|d|w|mo|y)")
 _LETTER_UNITS = {"S": 1, "I": MINUTE, "H": HOUR, "D": DAY, "O": MONTH, "Y": YEAR}
 
 
 @lru_cache(maxsize=16384)
 def whole_shape(text: str) -> Shape | None:
     """The parts of a text that is a time and nothing else; bounded memory, since forums repeat their times."""
-    if len(text) > LONGEST_WHOLE or not _MAYBE.search(text):
-        return None
     text = text.strip()
+    if len(text) > LONGEST_WHOLE or (len(text) > _LONGEST_WORDS and not _DIGIT.search(text)) or _MEASURE.fullmatch(text):
+        return None
     if _EPOCH.fullmatch(text):
         return Shape(epoch=float(text) if len(text) != 13 else int(text) / 1000)
     short = _SHORT.fullmatch(text)

@@ -19,7 +19,7 @@ _MONTHS = (
     "january jan januar janvier janv jänner jän januari enero ene января январь янв gennaio gen janeiro stycznia styczeń sty ocak",
     "february feb febr februar février fév févr februari febrero февраля февраль фев февр febbraio fevereiro fev lutego luty"
     " lut şubat",
-    "march mars märz mär mrz marzo марта март maart mrt março marca marzec mart",
+    "march mars märz mär mrz marzo марта март мар maart mrt março marca marzec mart",
     "april apr avril avr abril abr апреля апрель апр aprile kwietnia kwiecień kwi nisan",
     "may mai mayo мая май maggio mag maio mei maja maj mayıs",
     "june jun juni juin junio июня июнь июн giugno giu junho czerwca czerwiec cze haziran",
@@ -51,7 +51,7 @@ _WEEKDAYS = (
 _SHORT_WEEKDAYS = ("mo ma", "di", "mi wo", "do", "fr vr", "sa za", "so zo")
 _DAYS = {
     0: "today heute hoy сегодня oggi hoje vandaag dzisiaj dziś bugün idag dnes 今天 今日 本日 きょう 오늘",
-    -1: "yesterday gestern ayer hier вчера ieri ontem gisteren wczoraj dün igår včera 昨天 昨日 きのう 어제",
+    -1: "yesterday gestern ayer вчера ieri ontem gisteren wczoraj dün igår včera 昨天 昨日 きのう 어제",
     -2: "vorgestern anteayer позавчера anteontem eergisteren przedwczoraj 前天 一昨日 おととい 그저께",
     -3: "大前天",
 }
@@ -127,13 +127,14 @@ def _vocabulary() -> dict[str, str]:
             words.setdefault(word, code)
             words.setdefault(plain(word), code)
 
+    learn("N", _OTHERS["N"])  # before `mär`, which is `mar` without its accent
     for number, text in enumerate(_MONTHS, 1):
         learn(f"M{number:02d}", text)
     for number, text in enumerate(_WEEKDAYS, 1):
         learn(f"W{number}", text)
     for number, text in _DAYS.items():
         learn(f"R{number};", text)
-    for code in ("A", "P", "K12", "K00", "G", "Q", "N", "J", "V", "B", "F"):
+    for code in ("A", "P", "K12", "K00", "G", "Q", "J", "V", "B", "F"):
         learn(code, _OTHERS[code])
     for seconds, text in _UNITS.items():
         learn(f"U{seconds};", text)
@@ -190,6 +191,7 @@ PHRASES = {  # several words, or one with a mark inside, and the word that stand
     "just now": "justnow",
     "right now": "justnow",
     "a few": "few",
+    "hier à": "gestern",
     "meio-dia": "mittag",
 }
 EAST_ASIAN = frozenset(word for word in VOCABULARY if word and not word.isascii() and max(word) >= "ぁ")

@@ -1,0 +1,233 @@
+"""Times in many languages and shapes, the texts that are no times, and what decides order, year and zone."""
+
+from __future__ import annotations
+
+import time
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from crawlmgr.text.dates import DateContext, Moment, decide_day_first, find_time, parse_time
+from crawlmgr.text.dates_words import chinese, chinese_value
+
+NOW = datetime(2026, 11, 21, 4, 0, 30, tzinfo=UTC)  # a Saturday
+CONTEXT = DateContext(NOW)
+MINUTE, HOUR, DAY = 60, 3600, 86400
+
+ABSOLUTE = [
+    # ISO, mail, programs
+    ("2026-11-06T13:03:00+08:00", "2026-11-06T05:03:00", 1),
+    ("2026-11-06T13:03:00Z", "2026-11-06T13:03:00", 1),
+    ("2026-11-06T13:03:00.123456+00:00", "2026-11-06T13:03:00", 1),
+    ("2026-11-06T13:03+0100", "2026-11-06T12:03", MINUTE),
+    ("2026-11-06 13:03:44", "2026-11-06T13:03:44", 1),
+    ("20261106T130344Z", "2026-11-06T13:03:44", 1),
+    ("2014/03/04 10:22", "2014-03-04T10:22", MINUTE),
+    ("2014.03.04", "2014-03-04", DAY),
+    ("Tue, 04 Mar 2014 22:22:00 GMT", "2014-03-04T22:22:00", 1),
+    ("Tue, 04 Mar 2014 22:22:00 -0500", "2014-03-05T03:22:00", 1),
+    ("Tue Mar  4 22:22:00 2014", "2014-03-04T22:22:00", 1),
+    ("1394000520", "2014-03-05T06:22:00", 1),
+    ("1394000520123", "2014-03-05T06:22:00.123", 1),
+    # English
+    ("Tue Mar 04, 2014 10:22 pm", "2014-03-04T22:22", MINUTE),
+    ("Oct. 13, 2026, 8:02 a.m.", "2026-10-13T08:02", MINUTE),
+    ("Oct. 13, 2026, 11 a.m.", "2026-10-13T11:00", MINUTE),
+    ("Oct. 13, 2026, 12:02 a.m.", "2026-10-13T00:02", MINUTE),
+    ("Oct. 13, 2026, noon", "2026-10-13T12:00", MINUTE),
+    ("Oct. 13, 2026, midnight", "2026-10-13T00:00", MINUTE),
+    ("January 9th, 2016, 2:30 am", "2016-01-09T02:30", MINUTE),
+    ("Oct 29, 2014 at 6:28 PM", "2014-10-29T18:28", MINUTE),
+    ("April 30, 2021 3:16AM", "2021-04-30T03:16", MINUTE),
+    ("Feb 24, 2006 02:35am", "2006-02-24T02:35", MINUTE),
+    ("21st Nov 2026 04:00", "2026-11-21T04:00", MINUTE),
+    ("13 Oct 2026", "2026-10-13", DAY),
+    ("13-Oct-2019 14:33", "2019-10-13T14:33", MINUTE),
+    ("July 25", "2026-07-25", DAY),
+    ("Oct '19", "2019-10-01", 30 * DAY),
+    ("August 2011", "2011-08-01", 30 * DAY),
+    ("Posted: Fri Jan 01, 2010 12:00 am", "2010-01-01T00:00", MINUTE),
+    ("Last post: Jan 2, 2024, 1:21 PM", "2024-01-02T13:21", MINUTE),
+    ("Jan 2, 2024 1:21 PM EST", "2024-01-02T18:21", MINUTE),
+    ("2/21/2024 5:00:00 AM", "2024-02-21T05:00:00", 1),
+    ("07-21-2015 01:04 AM", "2015-07-21T01:04", MINUTE),
+    ("2019-02-24, 02:31 AM", "2019-02-24T02:31", MINUTE),
+    ("28/11/2025 at 7:07 pm", "2025-11-28T19:07", MINUTE),
+    ("25/12/09", "2009-12-25", DAY),
+    # Chinese, simplified and traditional
+    ("2026年11月6日 13:03", "2026-11-06T13:03", MINUTE),
+    ("2009-3-1 08:15", "2009-03-01T08:15", MINUTE),
+    ("2009-3-1 08:15:22", "2009-03-01T08:15:22", 1),
+    ("09-3-1 08:15", "2009-03-01T08:15", MINUTE),
+    ("发表于 2009-3-1 08:15:22", "2009-03-01T08:15:22", 1),
+    ("發表於 2009-3-1 08:15 PM", "2009-03-01T20:15", MINUTE),
+    ("最后发表: 2009-3-1 08:15", "2009-03-01T08:15", MINUTE),
+    ("6 十一月", "2026-11-06", DAY),
+    ("6 十一月 2025", "2025-11-06", DAY),
+    ("十一月 6, 2025, 1:03 下午", "2025-11-06T13:03", MINUTE),
+    ("十一月六日", "2026-11-06", DAY),
+    ("二〇〇九年三月一日", "2009-03-01", DAY),
+    ("11月6日", "2026-11-06", DAY),
+    ("11月6日 13:03", "2026-11-06T13:03", MINUTE),
+    ("2009年3月1日 星期日 下午 3:05", "2009-03-01T15:05", MINUTE),
+    ("2009年3月1日下午3点05分", "2009-03-01T15:05", MINUTE),
+    ("2009年3月1日(日) 15:05", "2009-03-01T15:05", MINUTE),
+    ("2009年3月1日 上午12:05", "2009-03-01T00:05", MINUTE),
+    ("2009年3月", "2009-03-01", 30 * DAY),
+    ("6-25", "2026-06-25", DAY),
+    ("12-25", "2025-12-25", DAY),
+    ("06-25 13:02", "2026-06-25T13:02", MINUTE),
+    ("２００９－３－１　０８：１５", "2009-03-01T08:15", MINUTE),
+    # Japanese and Korean
+    ("2009年03月01日 20時15分", "2009-03-01T20:15", MINUTE),
+    ("2009/03/01(日) 20:15:33", "2009-03-01T20:15:33", 1),
+    ("投稿日時：2009年3月1日 午後8:15", "2009-03-01T20:15", MINUTE),
+    ("2009년 3월 1일 오후 8:15", "2009-03-01T20:15", MINUTE),
+    ("2009. 3. 1. 20:15", "2009-03-01T20:15", MINUTE),
+    # German
+    ("25.06.2009, 14:33", "2009-06-25T14:33", MINUTE),
+    ("25.06.09 14:33", "2009-06-25T14:33", MINUTE),
+    ("25. Juni 2009, 14:33 Uhr", "2009-06-25T14:33", MINUTE),
+    ("Do, 25. Jun 2009 um 14.33 Uhr", "2009-06-25T14:33", MINUTE),
+    ("Verfasst am: 25.06.2009 14:33", "2009-06-25T14:33", MINUTE),
+    ("Mi 3. Mär 2010, 09:05", "2010-03-03T09:05", MINUTE),
+    # French
+    ("Jeu Fév 07, 2008 9:55 pm", "2008-02-07T21:55", MINUTE),
+    ("Mar Fév 22, 2005 11:48 pm", "2005-02-22T23:48", MINUTE),
+    ("Jeu Mars 13, 2008 7:32 pm", "2008-03-13T19:32", MINUTE),
+    ("Mar 25 Sep 2012 12:39", "2012-09-25T12:39", MINUTE),
+    ("Lun 12 Aoû 2013 13:16", "2013-08-12T13:16", MINUTE),
+    ("03-11-2008 à 21:40:00", "2008-11-03T21:40:00", 1),
+    ("le 1er juin 2009 à 14h33", "2009-06-01T14:33", MINUTE),
+    ("25 décembre 2009", "2009-12-25", DAY),
+    # Spanish, Italian, Portuguese
+    ("25 de junio de 2009 a las 14:33", "2009-06-25T14:33", MINUTE),
+    ("Mié 3 Mar 2010, 9:05 p. m.", "2010-03-03T21:05", MINUTE),
+    ("13 ago 2019", "2019-08-13", DAY),
+    ("mar 3 mar 2020, 9:05", "2020-03-03T09:05", MINUTE),
+    ("25 giugno 2009, alle 14:33", "2009-06-25T14:33", MINUTE),
+    ("25 de junho de 2009 às 14:33", "2009-06-25T14:33", MINUTE),
+    # Russian, Polish, Dutch
+    ("Вт дек 09, 2014 12:27 pm", "2014-12-09T12:27", MINUTE),
+    ("09 апр 2014, 10:28", "2014-04-09T10:28", MINUTE),
+    ("9 апреля 2014 г. в 10:28", "2014-04-09T10:28", MINUTE),
+    ("Добавлено: 9 мая 2014, 10:28", "2014-05-09T10:28", MINUTE),
+    ("25 czerwca 2009, 14:33", "2009-06-25T14:33", MINUTE),
+    ("do 25 jun 2009 14:33", "2009-06-25T14:33", MINUTE),
+    ("25 Haziran 2009", "2009-06-25", DAY),
+    # anchored to the day of fetching: as exact as they say
+    ("昨天 12:30", "2026-11-20T12:30", MINUTE),
+    ("前天 08:15", "2026-11-19T08:15", MINUTE),
+    ("今天 01:02", "2026-11-21T01:02", MINUTE),
+    ("前天", "2026-11-19", DAY),
+    ("昨日 12:30", "2026-11-20T12:30", MINUTE),
+    ("一昨日 12:30", "2026-11-19T12:30", MINUTE),
+    ("어제 오후 3:05", "2026-11-20T15:05", MINUTE),
+    ("Yesterday, 10:15 PM", "2026-11-20T22:15", MINUTE),
+    ("Today at 3:04 am", "2026-11-21T03:04", MINUTE),
+    ("Friday at 3:00 PM", "2026-11-20T15:00", MINUTE),
+    ("Heute, 03:33 Uhr", "2026-11-21T03:33", MINUTE),
+    ("Gestern um 14:33", "2026-11-20T14:33", MINUTE),
+    ("Vorgestern, 14:33", "2026-11-19T14:33", MINUTE),
+    ("aujourd'hui à 03:33", "2026-11-21T03:33", MINUTE),
+    ("hier à 14h33", "2026-11-20T14:33", MINUTE),
+    ("avant-hier à 14:33", "2026-11-19T14:33", MINUTE),
+    ("ayer a las 14:33", "2026-11-20T14:33", MINUTE),
+    ("ieri, 14:33", "2026-11-20T14:33", MINUTE),
+    ("ontem às 14:33", "2026-11-20T14:33", MINUTE),
+    ("gisteren om 14:33", "2026-11-20T14:33", MINUTE),
+    ("wczoraj, 14:33", "2026-11-20T14:33", MINUTE),
+    ("вчера, 14:33", "2026-11-20T14:33", MINUTE),
+    ("Сегодня в 03:33", "2026-11-21T03:33", MINUTE),
+    ("позавчера в 14:33", "2026-11-19T14:33", MINUTE),
+    ("周五 15:00", "2026-11-20T15:00", MINUTE),
+    ("03:02", "2026-11-21T03:02", MINUTE),
+    ("23:02", "2026-11-20T23:02", MINUTE),
+    ("2 days ago at 5:00 PM", "2026-11-19T17:00", MINUTE),
+    ("3天前 12:30", "2026-11-18T12:30", MINUTE),
+]
+RELATIVE = [
+    ("3 minutes ago", 180, MINUTE),
+    ("an hour ago", HOUR, HOUR),
+    ("a day ago", DAY, DAY),
+    ("about 2 hours ago", 2 * HOUR, HOUR),
+    ("1 hour, 5 minutes ago", 3900, MINUTE),
+    ("half an hour ago", 1800, 1800),
+    ("less than a minute ago", 60, MINUTE),
+    ("a few seconds ago", 3, 3),
+    ("2 weeks ago", 14 * DAY, 7 * DAY),
+    ("1 month ago", 30 * DAY, 30 * DAY),
+    ("2 years ago", 730 * DAY, 365 * DAY),
+    ("last week", 7 * DAY, 7 * DAY),
+    ("just now", 0, MINUTE),
+    ("5m ago", 300, MINUTE),
+    ("3h", 3 * HOUR, HOUR),
+    ("2d", 2 * DAY, DAY),
+    ("4mo ago", 120 * DAY, 30 * DAY),
+    ("5 mins ago", 300, MINUTE),
+    ("3分钟前", 180, MINUTE),
+    ("3 分钟前", 180, MINUTE),
+    ("三分鐘前", 180, MINUTE),
+    ("半小时前", 1800, 1800),
+    ("半小時前", 1800, 1800),
+    ("半个小时前", 1800, 1800),
+    ("两小时前", 2 * HOUR, HOUR),
+    ("2个小时前", 2 * HOUR, HOUR),
+    ("1小时5分钟前", 3900, MINUTE),
+    ("5 天前", 5 * DAY, DAY),
+    ("3周前", 21 * DAY, 7 * DAY),
+    ("2个月前", 60 * DAY, 30 * DAY),
+    ("1年前", 365 * DAY, 365 * DAY),
+    ("刚刚", 0, MINUTE),
+    ("剛剛", 0, MINUTE),
+    ("6分", 360, MINUTE),
+    ("3日前", 3 * DAY, DAY),
+    ("2時間前", 2 * HOUR, HOUR),
+    ("5分前", 300, MINUTE),
+    ("3か月前", 90 * DAY, 30 * DAY),
+    ("3시간 전", 3 * HOUR, HOUR),
+    ("vor 2 Stunden", 2 * HOUR, HOUR),
+    ("vor einem Tag", DAY, DAY),
+    ("vor 5 Min.", 300, MINUTE),
+    ("gerade eben", 0, MINUTE),
+    ("il y a 5 minutes", 300, MINUTE),
+    ("il y a un an", 365 * DAY, 365 * DAY),
+    ("il y a une heure", HOUR, HOUR),
+    ("hace 3 días", 3 * DAY, DAY),
+    ("hace un mes", 30 * DAY, 30 * DAY),
+    ("3 giorni fa", 3 * DAY, DAY),
+    ("há 3 dias", 3 * DAY, DAY),
+    ("3 dagen geleden", 3 * DAY, DAY),
+    ("3 dni temu", 3 * DAY, DAY),
+    ("5 часов назад", 5 * HOUR, HOUR),
+    ("минуту назад", 60, MINUTE),
+    ("полчаса назад", 1800, 1800),
+    ("2 gün önce", 2 * DAY, DAY),
+]
+NOT_TIMES = """
+12|1,234|$12.50|€ 9,99|1.2.3|v2.10.4|10.0.19045|192.168.1.12|3/5|24/7|16:9|4:3|1:1|F-16|iPhone 6|3D|1080p|5 replies|17 posts
+12:30 in the game|Page 1 of 5|1-20 of 300|555-1234|+1 555 123 4567|May|March|Sunday|Monday Night Football|second|Last post|posted
+2014|2014 in total|50 cent|12-pack|Windows 95|10 people|may 5 people come|Re: 2009|anna|管理员|第3页|共12页|精华 5|3楼|回复 12|今日: 5|今日发帖 12
+5万|1.2k|100%|#42|1st place|3rd|Level 7|#1394000520a|12345|999999999|99999999999|3 days left|in 3 days|через 3 дня|3天后|32.13.2009
+2009-13-45|25:61|Feb 30, 2010|0:0|00000000|now online: 5|Today's topics|Topics: 3 Posts: 5|10:30 train to Hamburg|hier|Mar|so|am
+1234567890123456|1 2 3 4 5|« 1 2 3 »|1 ... 9|A4|B2B|4x4|100 m|5 km|3 GB|200 Mb/s|RTX 3080 10-12|C++ 11|14 h per week|Sat nav|sec|min|day
+"""
+
+
+@pytest.mark.parametrize(("text", "expected", "precision"), ABSOLUTE, ids=[row[0] for row in ABSOLUTE])
+def test_absolute_times(text: str, expected: str, precision: int) -> None:
+    value = datetime.fromisoformat(expected).replace(tzinfo=UTC)
+    assert parse_time(text, CONTEXT) == Moment(value, precision, relative=False)
+
+
+@pytest.mark.parametrize(("text", "seconds", "precision"), RELATIVE, ids=[row[0] for row in RELATIVE])
+def test_relative_times(text: str, seconds: int, precision: int) -> None:
+    assert parse_time(text, CONTEXT) == Moment(NOW - timedelta(seconds=seconds), precision, relative=True)
+
+
+@pytest.mark.parametrize("text", [text for text in NOT_TIMES.replace("\n", "|").split("|") if text])
+def test_other_texts_are_no_times(text: str) -> None:
+    assert parse_time(text, CONTEXT) is None
+    assert find_time(text, CONTEXT) is None
