@@ -90,7 +90,10 @@ def database(folder: Path) -> dict[str, Any]:
             refuse("DATABASE_URL", "an SQLite address is sqlite:////absolute/path.")
         return _sqlite(Path(path))
     if parts.scheme not in ("postgres", "postgresql"):
-        refuse("DATABASE_URL", f"{parts.scheme or url!r} is not supported; use sqlite:////path or postgresql://user@host/name.")
+        refuse(
+            "DATABASE_URL",
+            f"{parts.scheme or url!r} is not supported; use sqlite:////path or postgresql://user@host/name.",
+        )
     if not parts.path.strip("/"):
         refuse("DATABASE_URL", "the name of the database is missing: postgresql://user@host/name.")
     options = dict(parse_qsl(parts.query))

@@ -49,7 +49,9 @@ class Board(models.Model):
     position = models.PositiveIntegerField(default=0)
     enabled = models.BooleanField(_("visited"), default=True)
     interval_seconds = models.PositiveIntegerField(
-        _("interval (s)"), default=DEFAULT_INTERVAL_SECONDS, validators=[MinValueValidator(60), MaxValueValidator(31 * 86400)]
+        _("interval (s)"),
+        default=DEFAULT_INTERVAL_SECONDS,
+        validators=[MinValueValidator(60), MaxValueValidator(31 * 86400)],
     )
     next_visit = models.DateTimeField(_("next visit"), null=True, blank=True)
     last_visit = models.DateTimeField(_("last visit"), null=True, blank=True)
@@ -75,8 +77,8 @@ class Board(models.Model):
 class Thread(models.Model):
     """A thread, known by the site's own id where it shows one, so that a moved thread stays one.
 
-    `signature` is the list row's change signature as of the last fetch; `seen` the one of the last list that showed the thread.
-    `pending` is set in the transaction that sees a change and cleared in the one that stores the last page: nothing seen is lost.
+    `signature` is the change signature of the row as a list last showed it. `pending` is set in the transaction that sees a
+    change and cleared in the one that stores the thread's last page, so nothing that was seen is ever lost.
     """
 
     site = models.ForeignKey(Site, models.CASCADE, related_name="all_threads")
@@ -91,8 +93,8 @@ class Thread(models.Model):
     pinned = models.BooleanField(_("pinned"), default=False)
     posts = models.PositiveIntegerField(_("posts stored"), default=0)
     signature = models.JSONField(default=dict, blank=True)
-    seen = models.JSONField(default=dict, blank=True)
     pending = models.BooleanField(default=False)
+    misses = models.PositiveSmallIntegerField(default=0)
     last_page_url = models.TextField(blank=True)
     previous_page_url = models.TextField(blank=True)
     last_page = models.PositiveIntegerField(default=0)

@@ -44,7 +44,8 @@ def table(header: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
 
     def line(cells: Sequence[str]) -> str:
         return "  ".join(
-            c.rjust(w) if c[:1].isdigit() or c[:2].lstrip("-")[:1].isdigit() else c.ljust(w) for c, w in zip(cells, widths, strict=True)
+            c.rjust(w) if c[:1].isdigit() or c[:2].lstrip("-")[:1].isdigit() else c.ljust(w)
+            for c, w in zip(cells, widths, strict=True)
         ).rstrip()
 
     return "\n".join([line(list(header)), line(["-" * w for w in widths]), *(line(row) for row in raw)])
@@ -85,12 +86,16 @@ class SubcommandCommand(BaseCommand):
         self._words = argv[2:]
         super().run_from_argv(argv)
 
+    def load(self, dotted: str) -> Any:
+        """The module behind a subcommand."""
+        return importlib.import_module(dotted)
+
     def add_arguments(self, parser: CommandParser) -> None:
         words = parser.add_subparsers(dest="subcommand", required=True, metavar="SUBCOMMAND", parser_class=_Parser)
         named = next((word for word in self._words if word in self.subcommands), None)
         for name, dotted in self.subcommands.items():
             if named in (None, name):
-                module = importlib.import_module(dotted)
+                module = self.load(dotted)
                 sub = words.add_parser(name, help=module.HELP, description=module.HELP)
                 module.add_arguments(sub)
                 sub.add_argument("--json", action="store_true", help="one JSON document on standard output")

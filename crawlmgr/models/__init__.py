@@ -7,5 +7,17 @@ from crawlmgr.models.pages import Page, WarcFile
 from crawlmgr.models.runs import ACTIVE, TRANSITIONS, Run, RunState
 
 __all__ = [
-    "ACTIVE", "TRANSITIONS", "Event", "Host", "HostHour", "Node", "Page", "Run", "RunHost", "RunState", "Url", "UrlState", "WarcFile",
+    "ACTIVE",
+    "TRANSITIONS",
+    "Event",
+    "Host",
+    "HostHour",
+    "Node",
+    "Page",
+    "Run",
+    "RunHost",
+    "RunState",
+    "Url",
+    "UrlState",
+    "WarcFile",
 ]

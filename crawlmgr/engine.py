@@ -1,0 +1,274 @@
+"""The crawl loop: one slice of a run, safe to repeat and to kill at any moment; and what a crawler must offer."""
+
+from __future__ import annotations
+
+import os
+import socket
+import threading
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import Any, Protocol
+
+from django.conf import settings as django_settings
+from django.db import transaction
+from django.utils.module_loading import import_string
+
+from crawlmgr.clock import SYSTEM, Clock
+from crawlmgr.conf import CrawlSettings
+from crawlmgr.models import Page, Run, RunState, Url, UrlState
+from crawlmgr.services import archive, fetching, frontier, runs
+from crawlmgr.services.frontier import NewUrl
+from crawlmgr.web.exchange import Failure, FetchRequest, FetchResponse
+from crawlmgr.web.url import url_hash
+
+shutdown = threading.Event()  # set by a process that wants its slice to end after the page in hand
+PASSING = frozenset(
+    {
+        Failure.dns,
+        Failure.connect,
+        Failure.timeout,
+        Failure.too_slow,
+        Failure.reset,
+        Failure.truncated,
+        Failure.proxy,
+        Failure.tls,
+    }
+)
+UNREACHABLE = (Failure.dns.value, Failure.connect.value)
+HOST_DOWN_AFTER = 6
+PATIENCE_SECONDS = 3.0
+
+
+@dataclass(slots=True)
+class Stored:
+    """What storing one page gave: further addresses, counter deltas, a reason where the address did not end well."""
+
+    links: Sequence[NewUrl] = ()
+    counts: dict[str, int] = field(default_factory=dict)
+    state: UrlState = UrlState.DONE
+    reason: str = ""
+    title: str = ""
+    relevance: float | None = None
+
+
+class Crawler(Protocol):
+    """One kind of crawling. `read` may take time and writes nothing; the others run inside the page's transaction."""
+
+    def settings(self, run: Run) -> CrawlSettings: ...
+
+    def begin(self, run: Run, now: datetime) -> Sequence[NewUrl]: ...
+
+    def request(self, run: Run, item: Url) -> FetchRequest: ...
+
+    def read(self, run: Run, item: Url, response: FetchResponse) -> Any: ...
+
+    def store(self, run: Run, item: Url, response: FetchResponse, reading: Any, now: datetime) -> Stored: ...
+
+    def failed(self, run: Run, item: Url, reason: str, now: datetime) -> Stored: ...
+
+    def idle(self, run: Run, now: datetime) -> Sequence[NewUrl] | str: ...
+
+    def ended(self, run: Run, state: str, now: datetime) -> None: ...
+
+
+def holder() -> str:
+    """This process's name in leases."""
+    return f"{os.environ.get('CRAWLMGR_NODE') or socket.gethostname()}:{os.getpid()}"
+
+
+def run_slice(run_id: int, *, clock: Clock = SYSTEM, seconds: float | None = None, on_page: Any = None) -> str:
+    """Works a run for one slice (`seconds` None: until it ends or must wait long). Returns the run's state, "leased" where
+    another worker has it. Queueing the next slice is the caller's."""
+    lease = runs.take(run_id, holder(), clock.now(), django_settings.LEASE_SECONDS)
+    if lease is None:
+        return "leased"
+    run = Run.objects.get(pk=run_id)
+    crawler: Crawler = import_string(django_settings.CRAWLERS[run.kind])()
+    try:
+        return _Slice(run, crawler, lease, clock, seconds, on_page).work()
+    except runs.LeaseLost:
+        return "leased"
+
+
+class _Slice:
+    def __init__(self, run: Run, crawler: Crawler, lease: runs.Lease, clock: Clock, seconds: float | None, on_page: Any) -> None:
+        self.run, self.crawler, self.lease, self.clock, self.on_page = run, crawler, lease, clock, on_page
+        self.settings = crawler.settings(run)
+        self.web = fetching.WebSession(self.settings, clock)
+        self.archive = archive.Archive(run.pk, clock.now())
+        self.until = None if seconds is None else clock.now() + timedelta(seconds=seconds)
+        self.beaten = clock.now()
+        self.wanted = run.wanted
+
+    def work(self) -> str:
+        try:
+            self._begin()
+            while True:
+                ended = self._wishes() or self._step()
+                if ended:
+                    return ended
+        except archive.DiskLow as error:
+            return self._end(RunState.PAUSED, "disk_low", str(error))
+        finally:
+            self.web.close()
+            self.archive.close(self.clock.now())
+
+    def _begin(self) -> None:
+        now = self.clock.now()
+        with transaction.atomic():
+            runs.count(self.lease, now, {})
+            frontier.reclaim(self.run.pk, now, self.lease.fence)
+            if not self.run.begun:
+                self._add(self.crawler.begin(self.run, now), now)
+                runs.begun(self.lease)
+                self.run.begun = True
+
+    def _add(self, links: Sequence[NewUrl], now: datetime, parent: Url | None = None) -> None:
+        frontier.add(self.run.pk, links, now, parent_id=parent.pk if parent else None)
+
+    def _wishes(self) -> str:
+        now = self.clock.now()
+        if (now - self.beaten).total_seconds() >= min(1.0, self.lease.seconds / 5):
+            self.beaten, self.wanted = now, runs.beat(self.lease, now)
+        if self.wanted == "pause":
+            return self._end(RunState.PAUSED, "", "")
+        if self.wanted == "stop":
+            return self._end(RunState.STOPPED, "stopped", "")
+        if shutdown.is_set() or (self.until is not None and now >= self.until):
+            runs.release(self.lease)
+            return RunState.RUNNING
+        return ""
+
+    def _step(self) -> str:
+        now = self.clock.now()
+        item = frontier.claim(self.run.pk, self.lease.fence, now, self.settings.total_timeout_seconds + 30)
+        if item is None:
+            return self._nothing(now)
+        try:
+            allowed, reason = self.web.allowed(item.url, item.host)
+        except fetching.TurnTaken:
+            frontier.give_back(item, attempt=False)
+            self._count_requests(self.clock.now(), {})
+            return ""
+        if not allowed:
+            self._fail(item, UrlState.REFUSED, reason)
+            return ""
+        response = self.web.fetch(self.crawler.request(self.run, item), item.host)
+        if self._again(item, response):
+            return ""
+        reading = self.crawler.read(self.run, item, response)
+        self._commit(item, response, reading)
+        if self.on_page is not None:
+            self.on_page(self.run, item, response)
+        return ""
+
+    def _again(self, item: Url, response: FetchResponse) -> bool:
+        """Puts an address that failed in passing back for another try; ends it when the tries are used up."""
+        busy = response.status in (429, 503)
+        passing = response.failure in PASSING or (response.failure is None and (busy or response.status >= 500))
+        now = self.clock.now()
+        if passing and item.attempts < self.settings.max_attempts + (2 if busy else 0):
+            with transaction.atomic():
+                self._count_requests(now, {})
+                frontier.give_back(item, due_at=now, reason=_problem(response))
+            return True
+        if passing or (response.failure is not None and not response.body):
+            self._fail(item, UrlState.FAILED, _problem(response), response)
+            self._give_up_host(item)
+            return True
+        return False
+
+    def _give_up_host(self, item: Url) -> None:
+        """A host that cannot be reached at all costs a few tries, not one try for each of its addresses."""
+        item.host.refresh_from_db()
+        if item.host.failures >= HOST_DOWN_AFTER and item.host.last_error.startswith(UNREACHABLE):
+            frontier.drop(self.run.pk, self.clock.now(), "host_unreachable", host=item.host)
+
+    def _fail(self, item: Url, state: UrlState, reason: str, response: FetchResponse | None = None) -> None:
+        now = self.clock.now()
+        with transaction.atomic():
+            self._count_requests(now, {"refused" if state == UrlState.REFUSED else "failed": 1}, response)
+            stored = self.crawler.failed(self.run, item, reason, now)
+            self._add(stored.links, now, item)
+            frontier.finish(item, state, now, reason)
+
+    def _commit(self, item: Url, response: FetchResponse, reading: Any) -> None:
+        now = self.clock.now()
+        earlier = None
+        if response.not_modified:
+            earlier = archive.latest(item.url)
+        written = self.archive.write(response, now, revisit=earlier)
+        with transaction.atomic():
+            stored = self.crawler.store(self.run, item, response, reading, now)
+            self._count_requests(now, {"fetched": 1, **stored.counts}, response)
+            self._page(item, response, stored, written, now)
+            self._add(stored.links, now, item)
+            frontier.finish(item, stored.state, now, stored.reason)
+
+    def _count_requests(self, now: datetime, deltas: dict[str, int], response: FetchResponse | None = None) -> None:
+        requests, self.web.requests = self.web.requests, 0
+        runs.count(self.lease, now, {"requests": requests, "bytes": response.received_bytes if response else 0, **deltas})
+
+    def _page(self, item: Url, response: FetchResponse, stored: Stored, written: Any, now: datetime) -> None:
+        file, pointer = written if written else (None, None)
+        values = {
+            "host_id": item.host_id,
+            "url": item.url,
+            "url_hash": url_hash(item.url),
+            "final_url": response.url,
+            "status": response.status,
+            "failure": response.failure.value if response.failure else "",
+            "content_type": response.content_type[:100],
+            "encoding": response.encoding[:40] if response.body else "",
+            "title": stored.title[:500],
+            "etag": (response.header("etag") or "")[:300],
+            "last_modified": (response.header("last-modified") or "")[:100],
+            "digest": pointer.digest if pointer else "",
+            "received_bytes": response.received_bytes,
+            "elapsed_seconds": response.elapsed_seconds,
+            "cut": response.cut or "",
+            "fetched_at": now,
+            "depth": item.depth,
+            "relevance": stored.relevance,
+            "warc": file,
+            "warc_offset": pointer.offset if pointer else None,
+            "warc_length": pointer.length if pointer else None,
+            "revisit": bool(pointer and pointer.type == "revisit"),
+        }
+        Page.objects.bulk_create(
+            [Page(run_id=self.run.pk, key_hash=item.key_hash, **values)],
+            update_conflicts=True,
+            unique_fields=["run", "key_hash"],
+            update_fields=[name.removesuffix("_id") for name in values],
+        )
+
+    def _nothing(self, now: datetime) -> str:
+        wait = frontier.next_turn(self.run.pk, now)
+        if wait is None:
+            with transaction.atomic():
+                more = self.crawler.idle(self.run, now)
+                if not isinstance(more, str):
+                    runs.count(self.lease, now, {})
+                    self._add(more, now)
+                    return ""
+            return self._end(RunState.FINISHED, more, "")
+        seconds = (wait.until - now).total_seconds()
+        if seconds > PATIENCE_SECONDS and self.until is not None:
+            runs.release(self.lease, waiting_for=wait.host, waiting_until=wait.until)
+            return RunState.RUNNING
+        self.clock.sleep(min(max(seconds, 0.02), 0.5))
+        return ""
+
+    def _end(self, state: str, stopped_by: str, detail: str) -> str:
+        now = self.clock.now()
+        with transaction.atomic():
+            runs.end(self.lease, state, stopped_by, now, detail)
+            self.crawler.ended(self.run, state, now)
+        return state
+
+
+def _problem(response: FetchResponse) -> str:
+    if response.failure is not None:
+        return f"{response.failure.value}: {response.detail}" if response.detail else response.failure.value
+    return f"http_{response.status}"

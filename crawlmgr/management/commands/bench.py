@@ -1,0 +1,56 @@
+"""`manage.py bench NAME`: measures what the README claims."""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any
+
+from django.conf import settings
+from django.core.management.base import CommandError
+
+from crawlmgr.management.base import Result, SubcommandCommand, table
+
+
+class _List:
+    """`bench list`."""
+
+    HELP = "what can be measured"
+
+    @staticmethod
+    def add_arguments(parser: Any) -> None:
+        return
+
+    @staticmethod
+    def run(options: dict[str, Any]) -> Result:
+        rows = [{"name": name, "help": importlib.import_module(dotted).HELP} for name, dotted in sorted(settings.BENCHES.items())]
+        return Result(rows, table(("name", "measures"), [(r["name"], r["help"]) for r in rows]))
+
+
+class _Bench:
+    """One bench behind the frame of a subcommand."""
+
+    def __init__(self, dotted: str) -> None:
+        self.module = importlib.import_module(dotted)
+        self.HELP = self.module.HELP
+
+    def add_arguments(self, parser: Any) -> None:
+        parser.add_argument("--data", metavar="DIR", help="folder with outside data, where the bench needs some")
+        self.module.add_arguments(parser)
+
+    def run(self, options: dict[str, Any]) -> Result:
+        try:
+            result = self.module.run(options)
+        except FileNotFoundError as error:
+            raise CommandError(f"{error.filename}: no such file; give the folder with the data by --data") from error
+        return Result(result, self.module.table(result))
+
+
+class Command(SubcommandCommand):
+    help = "Measure what the README claims."
+
+    @property
+    def subcommands(self) -> dict[str, str]:  # type: ignore[override]
+        return {"list": "", **settings.BENCHES}
+
+    def load(self, dotted: str) -> Any:
+        return _Bench(dotted) if dotted else _List

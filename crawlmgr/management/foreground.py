@@ -1,0 +1,66 @@
+"""A run worked in the foreground by a command: progress on standard error, Ctrl-C and SIGTERM end it cleanly."""
+
+from __future__ import annotations
+
+import signal
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from django.core.management.base import CommandError
+from tqdm import tqdm
+
+from crawlmgr import engine
+from crawlmgr.clock import SYSTEM
+from crawlmgr.management.base import Stopped, say
+from crawlmgr.models import Run, RunState
+from crawlmgr.services import runs
+
+
+def add_web_arguments(parser: Any) -> None:
+    """The options that every command with web access has."""
+    parser.add_argument("--allow-private", action="store_true", help="allow addresses on loopback and private networks")
+    parser.add_argument("--delay", type=float, metavar="SECONDS", help="pause between two requests to one host (default 1)")
+    parser.add_argument("--connections", type=int, metavar="N", help="requests to one host at the same time (default 1)")
+
+
+def web_settings(options: dict[str, Any]) -> dict[str, Any]:
+    """Those options as crawl settings; what was not given is left to the site."""
+    chosen = {"delay_seconds": options["delay"], "connections": options["connections"]}
+    if options["allow_private"]:
+        chosen["allow_private"] = "*"
+    return {key: value for key, value in chosen.items() if value is not None}
+
+
+@contextmanager
+def _signals() -> Iterator[None]:
+    def handle(number: int, frame: Any) -> None:
+        engine.shutdown.set()
+
+    before = {number: signal.signal(number, handle) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+        engine.shutdown.clear()
+
+
+def work(run: Run, label: str) -> Run:
+    """Works a run until it ends. Raises Stopped (the run is paused and can be resumed), CommandError where it failed."""
+    with _signals(), tqdm(desc=label, unit=" pages", file=sys.stderr, disable=not sys.stderr.isatty()) as bar:
+        state = engine.run_slice(run.pk, seconds=None, on_page=lambda *_: bar.update())
+        if state == RunState.RUNNING:
+            runs.pause(run.pk, SYSTEM.now())
+            raise Stopped(f"Stopped; what was fetched is stored. Run {run.pk} is paused and goes on where it stood.")
+        if state == "leased":
+            raise CommandError(
+                f"Run {run.pk} is being worked by another process; stop it on the desk, or wait until it has ended."
+            )
+    run.refresh_from_db()
+    if run.state in (RunState.FAILED, RunState.PAUSED):
+        say(f"{label}: {run.state}, {run.stopped_by} {run.detail}".rstrip())
+    if run.state == RunState.FAILED:
+        raise CommandError(f"{label} failed: {run.stopped_by} {run.detail}".rstrip())
+    return run

@@ -1,0 +1,1 @@
+"""Verbs that change state, one file a noun."""

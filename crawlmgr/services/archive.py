@@ -1,0 +1,174 @@
+"""The archive: every exchange goes into WARC files, each with one writer; the only code that touches page files."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import shutil
+import socket
+from collections.abc import Iterator
+from datetime import datetime
+from pathlib import Path
+
+from django.conf import settings
+
+from crawlmgr.models import Page, WarcFile
+from crawlmgr.services import hosts
+from crawlmgr.web.exchange import FetchResponse
+from crawlmgr.web.url import canonical, host_key, url_hash
+from crawlmgr.web.warc import RecordPointer, WarcRecord, WarcWriter, iter_records, read_record
+
+ROTATE_BYTES = 250_000_000
+CHECK_SPACE_EVERY = 50
+
+
+class DiskLow(Exception):
+    """Less room than the installation wants to keep; the run pauses and loses nothing."""
+
+
+class Archive:
+    """Writes a slice's exchanges. The file is this process's alone: a new process begins a new file, so a record torn by a
+    kill is never followed by another."""
+
+    def __init__(self, run_id: int | None, now: datetime) -> None:
+        self.run_id = run_id
+        self.row: WarcFile | None = None
+        self.writer: WarcWriter | None = None
+        self.written = 0
+        self.now = now
+
+    def write(self, response: FetchResponse, now: datetime, revisit: Page | None = None) -> tuple[WarcFile, RecordPointer] | None:
+        """Appends an exchange; with `revisit` (an earlier capture of the same content) only a revisit record. Raises DiskLow."""
+        if not response.status:
+            return None
+        if self.written % CHECK_SPACE_EVERY == 0 and shutil.disk_usage(settings.ARCHIVE_DIR).free < settings.MIN_FREE_BYTES:
+            raise DiskLow(f"{settings.ARCHIVE_DIR} has less than {settings.MIN_FREE_BYTES // 1_000_000} MB left")
+        self.written += 1
+        try:
+            writer = self._open(now)
+            target = _original(revisit) if revisit else None
+            pointers = writer.write_exchange(response, revisit_of=target)
+        except OSError as error:
+            self.writer = None
+            raise DiskLow(f"the archive cannot be written: {error.strerror or error}") from error
+        if self.row is None:
+            return None
+        return self.row, next(p for p in pointers if p.type in ("response", "revisit"))
+
+    def _open(self, now: datetime) -> WarcWriter:
+        if self.writer is not None and self.writer.size >= ROTATE_BYTES:
+            self.close(now)
+        if self.writer is None:
+            name = f"{now:%Y%m%d%H%M%S}-{self.run_id or 0}-{os.getpid()}-{secrets.token_hex(4)}.warc.gz"
+            self.writer = WarcWriter(settings.ARCHIVE_DIR / name, hostname=socket.gethostname(), now=now)
+            self.row = WarcFile.objects.create(name=name, run_id=self.run_id, created=now)
+        return self.writer
+
+    def close(self, now: datetime) -> None:
+        """Closes the file and notes its size."""
+        if self.writer is not None and self.row is not None:
+            self.writer.close()
+            WarcFile.objects.filter(pk=self.row.pk).update(bytes=self.writer.size, records=self.writer.records, closed=now)
+        self.writer, self.row = None, None
+
+
+def _original(page: Page) -> WarcRecord | None:
+    record = read_page(page)
+    return record if record is not None and record.type == "response" else None
+
+
+def path_of(file: WarcFile) -> Path:
+    """Where a WARC file lies; a name that leaves the archive folder is refused."""
+    path = (settings.ARCHIVE_DIR / file.name).resolve()
+    if path.parent != Path(settings.ARCHIVE_DIR).resolve():
+        raise ValueError(f"{file.name} is no name of an archive file")
+    return path
+
+
+def read_page(page: Page) -> WarcRecord | None:
+    """The stored answer of a page; a revisit is followed to the content it stands for. None where the file is gone."""
+    if page.warc is None or page.warc_offset is None:
+        return None
+    try:
+        record = read_record(path_of(page.warc), page.warc_offset)
+    except (OSError, ValueError):
+        return None
+    if record.type != "revisit":
+        return record
+    earlier = (
+        Page.objects.filter(
+            url_hash=page.url_hash,
+            digest=page.digest,
+            revisit=False,
+            warc__isnull=False,
+            fetched_at__lte=page.fetched_at,
+        )
+        .exclude(pk=page.pk)
+        .select_related("warc")
+        .order_by("-fetched_at")
+        .first()
+    )
+    return read_page(earlier) if earlier is not None else record
+
+
+def latest(url: str, before: datetime | None = None) -> Page | None:
+    """The newest stored capture of an address."""
+    pages = Page.objects.filter(url_hash=url_hash(url), warc__isnull=False, status=200)
+    if before is not None:
+        pages = pages.filter(fetched_at__lt=before)
+    return pages.select_related("warc").order_by("-fetched_at").first()
+
+
+def import_file(source: Path, now: datetime, batch: int = 200) -> Iterator[int]:
+    """Copies a WARC file into the archive and indexes its responses; yields the number indexed so far.
+
+    The copy is written beside and renamed, the index rows come last: an interrupted import leaves no half file, and
+    importing again begins anew.
+    """
+    name = f"import-{now:%Y%m%d%H%M%S}-{secrets.token_hex(4)}-{source.name}"[-190:]
+    target = settings.ARCHIVE_DIR / name
+    beside = target.with_suffix(target.suffix + ".part")
+    shutil.copyfile(source, beside)
+    done, rows = 0, []
+    file: WarcFile | None = None
+    try:
+        records = 0
+        for record in iter_records(beside):
+            records += 1
+            if file is None:
+                os.replace(beside, target)
+                file = WarcFile.objects.create(name=name, created=now, imported=True)
+            if record.type not in ("response", "revisit", "resource") or not record.url:
+                continue
+            address = canonical(record.url)
+            rows.append(
+                Page(
+                    run=None,
+                    host_id=hosts.host_id(host_key(address)),
+                    key_hash=url_hash(address),
+                    url=address,
+                    url_hash=url_hash(address),
+                    final_url=record.url,
+                    status=record.status or 200,
+                    content_type=record.content_type[:100],
+                    digest=(record.digest or "")[:40],
+                    received_bytes=len(record.payload),
+                    fetched_at=record.date or now,
+                    warc=file,
+                    warc_offset=record.offset,
+                    warc_length=record.length,
+                    revisit=record.type == "revisit",
+                )
+            )
+            if len(rows) >= batch:
+                Page.objects.bulk_create(rows)
+                done += len(rows)
+                rows = []
+                yield done
+        Page.objects.bulk_create(rows)
+        done += len(rows)
+        if file is not None:
+            WarcFile.objects.filter(pk=file.pk).update(bytes=target.stat().st_size, records=records, closed=now)
+    finally:
+        beside.unlink(missing_ok=True)
+    yield done

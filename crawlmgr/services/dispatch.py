@@ -1,0 +1,19 @@
+"""The dispatcher: starts what is due and re-queues runs that nobody works."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from django.conf import settings
+from django.utils.module_loading import import_string
+
+from crawlmgr.services import queue, runs
+
+
+def dispatch(now: datetime) -> dict[str, int]:
+    """One round: each crawler's due jobs, then runs that wait for a worker (first slice lost, lease expired, wait over)."""
+    started = sum(import_string(name)(now) for name in settings.DISPATCHERS)
+    waiting = runs.ready(now)
+    for run_id in waiting:
+        queue.run_slice(run_id)
+    return {"started": started, "queued": len(waiting)}

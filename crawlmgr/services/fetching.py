@@ -1,0 +1,144 @@
+"""A run's way to the web: robots.txt, host clocks and the contact rule around the pure fetcher."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import datetime, timedelta
+from functools import lru_cache
+from urllib.parse import urlsplit
+
+from django.conf import settings as django_settings
+
+from crawlmgr import __version__
+from crawlmgr.clock import Clock
+from crawlmgr.conf import CrawlSettings
+from crawlmgr.models import Host
+from crawlmgr.services import hosts
+from crawlmgr.web import robots
+from crawlmgr.web.exchange import FetchRequest, FetchResponse, FetchSettings, HopRefused
+from crawlmgr.web.fetch import Fetcher
+from crawlmgr.web.url import host_key
+
+PRODUCT = "crawlmgr"
+PAGE_TYPES = (
+    "text/",
+    "application/xhtml",
+    "application/xml",
+    "application/json",
+    "application/rss",
+    "application/atom",
+)
+LONGEST_HOP_WAIT_SECONDS = 10.0
+
+
+class TurnTaken(Exception):
+    """The host's turn was used for robots.txt; the page has to wait for the next one."""
+
+
+def user_agent() -> str:
+    """Product, version and contact, as every request carries them."""
+    return f"{PRODUCT}/{__version__} (+{django_settings.CONTACT})" if django_settings.CONTACT else f"{PRODUCT}/{__version__}"
+
+
+class WebSession:
+    """Fetches for one run: refuses what robots.txt refuses, keeps every host's clock, counts what it asked.
+
+    Without a contact in the installation's settings only private addresses that the run allows are connected to.
+    """
+
+    def __init__(self, settings: CrawlSettings, clock: Clock, types: tuple[str, ...] = PAGE_TYPES) -> None:
+        self.settings = settings
+        self.clock = clock
+        self.base = FetchSettings(
+            user_agent=user_agent(),
+            connect_timeout_seconds=settings.connect_timeout_seconds,
+            read_timeout_seconds=settings.read_timeout_seconds,
+            total_timeout_seconds=settings.total_timeout_seconds,
+            max_body_bytes=settings.max_body_bytes,
+            max_decoded_bytes=settings.max_decoded_bytes,
+            max_redirects=settings.max_redirects,
+            accepted_types=types,
+            headers=dict(settings.headers),
+            cookies=dict(settings.cookies),
+            proxy=settings.proxy or None,
+            allow_private=settings.allowed_private,
+            private_only=not django_settings.CONTACT,
+        )
+        self.fetcher = Fetcher(self.base, on_hop=self._hop)
+        self.requests = 0
+
+    def close(self) -> None:
+        """Closes the connections."""
+        self.fetcher.close()
+
+    def allowed(self, url: str, host: Host) -> tuple[bool, str]:
+        """Whether robots.txt lets the address be fetched, and the reason if not. Raises TurnTaken after reading robots.txt."""
+        if not self.settings.respect_robots:
+            return True, ""
+        now = self.clock.now()
+        if host.robots_expires_at is None or host.robots_expires_at <= now:
+            host.refresh_from_db()
+            if host.robots_expires_at is None or host.robots_expires_at <= now:
+                self._read_robots(url, host)
+                raise TurnTaken(host.key)
+        rules = _rules(host.robots_text, host.robots_verdict)
+        if rules.allowed(url):
+            return True, ""
+        Host.objects.filter(pk=host.pk).update(refused_by_robots=host.refused_by_robots + 1)
+        return False, "robots_unreachable" if host.robots_verdict == "deny" else "robots"
+
+    def fetch(self, request: FetchRequest, host: Host) -> FetchResponse:
+        """One exchange, redirects included; the host's turn has been taken by the caller."""
+        response = self.fetcher.fetch(request)
+        self.requests += 1 + len(response.redirects)
+        hosts.settle(host, response, self.clock.now())
+        return response
+
+    def _read_robots(self, url: str, host: Host) -> None:
+        response = self.fetcher.fetch(
+            FetchRequest(robots.robots_url(url)),
+            replace(self.base, accepted_types=(), max_redirects=5, max_body_bytes=5_000_000),
+        )
+        self.requests += 1 + len(response.redirects)
+        now = self.clock.now()
+        rules = robots.from_response(response, now)
+        hosts.settle(host, response, now)
+        host.robots_text, host.robots_verdict = rules.text or "", rules.verdict
+        host.robots_fetched_at, host.robots_expires_at = rules.fetched_at, rules.expires_at
+        host.crawl_delay_seconds = rules.crawl_delay
+        host.save(
+            update_fields=[
+                "robots_text",
+                "robots_verdict",
+                "robots_fetched_at",
+                "robots_expires_at",
+                "crawl_delay_seconds",
+            ]
+        )
+        Host.objects.filter(pk=host.pk, next_at__lte=now).update(next_at=now + timedelta(seconds=hosts.effective_delay(host)))
+
+    def _hop(self, url: str) -> None:
+        """Before each redirected request: robots.txt of the target and a turn on its host's clock."""
+        host = Host.objects.get(pk=hosts.host_id(host_key(url)))
+        own = urlsplit(url).path == "/robots.txt"
+        try:
+            allowed, reason = (True, "") if own else self.allowed(url, host)
+        except TurnTaken:
+            host.refresh_from_db()
+            allowed, reason = self.allowed(url, host)
+        if not allowed:
+            raise HopRefused(reason)
+        deadline = self.clock.now() + timedelta(seconds=LONGEST_HOP_WAIT_SECONDS)
+        while not hosts.take_turn(host, self.clock.now()):
+            host.refresh_from_db()
+            if host.next_at > deadline:
+                raise HopRefused("host_waits")
+            self.clock.sleep(max(0.01, (host.next_at - self.clock.now()).total_seconds()))
+
+
+@lru_cache(maxsize=512)
+def _rules(text: str, verdict: str) -> robots.RobotsRules:
+    return robots.RobotsRules(text=text or None, verdict=verdict, fetched_at=_NEVER, expires_at=_NEVER, agent=PRODUCT)
+
+
+_NEVER = datetime(1970, 1, 1)  # noqa: DTZ001 - the cached rules are used for matching only, never for their age

@@ -1,0 +1,176 @@
+"""The frontier: addresses added once, claimed by one conditional UPDATE with a lease, ended with a reason."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import Any
+
+from django.db import transaction
+from django.db.models import Count, Min, Q
+
+from crawlmgr.models import Host, RunHost, Url, UrlState
+from crawlmgr.services import hosts
+from crawlmgr.web.url import host_key, url_hash
+
+
+@dataclass(frozen=True, slots=True)
+class NewUrl:
+    """An address to add. `key` (default: the address) decides what counts as already seen in the run."""
+
+    url: str
+    kind: str = ""
+    key: str = ""
+    group: int | None = None
+    payload: Mapping[str, Any] = field(default_factory=dict)
+    anchor: str = ""
+    depth: int = 0
+    priority: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Wait:
+    """Why nothing can be claimed now: the host to wait for and until when."""
+
+    host: str
+    until: datetime
+
+
+def add(run_id: int, links: Iterable[NewUrl], now: datetime, *, parent_id: int | None = None, limit: int = 500) -> int:
+    """Adds addresses that the run has not seen; returns how many were offered (seen ones are passed over)."""
+    rows = []
+    for link in links:
+        rows.append(
+            Url(
+                run_id=run_id,
+                host_id=hosts.host_id(host_key(link.url)),
+                parent_id=parent_id,
+                key_hash=url_hash(link.key or link.url),
+                url=link.url,
+                kind=link.kind,
+                group=link.group,
+                payload=dict(link.payload),
+                anchor=link.anchor[:300],
+                depth=link.depth,
+                priority=link.priority,
+                added_at=now,
+            )
+        )
+    if not rows:
+        return 0
+    for start in range(0, len(rows), limit):
+        Url.objects.bulk_create(rows[start : start + limit], ignore_conflicts=True)
+    named = {row.host_id for row in rows}
+    RunHost.objects.bulk_create([RunHost(run_id=run_id, host_id=pk) for pk in named], ignore_conflicts=True)
+    RunHost.objects.filter(run_id=run_id, host_id__in=named, active=False).update(active=True)
+    return len(rows)
+
+
+def claim(run_id: int, fence: int, now: datetime, seconds: float) -> Url | None:
+    """Claims the best address of the host that has waited longest among those whose turn it is; None: see `next_turn`.
+
+    One transaction takes the host's turn and the address. On a host with one connection no address is given out
+    while another of it is in work, whichever run or worker has it.
+    """
+    due = Q(due_at__isnull=True) | Q(due_at__lte=now)
+    candidates = (
+        RunHost.objects.filter(run_id=run_id, active=True, host__next_at__lte=now)
+        .select_related("host")
+        .order_by("host__next_at")
+    )
+    for entry in candidates[:32]:
+        with transaction.atomic():
+            if not hosts.take_turn(entry.host, now):
+                continue
+            busy = Url.objects.filter(host_id=entry.host_id, state=UrlState.CLAIMED, lease_until__gt=now).count()
+            if busy >= entry.host.connections:
+                transaction.set_rollback(True)
+                continue
+            item = (
+                Url.objects.filter(due, run_id=run_id, host_id=entry.host_id, state=UrlState.WAITING)
+                .select_related("host")
+                .order_by("-priority", "id")
+                .first()
+            )
+            if item is None:
+                transaction.set_rollback(True)
+            else:
+                Url.objects.filter(pk=item.pk).update(
+                    state=UrlState.CLAIMED,
+                    lease_until=now + timedelta(seconds=seconds),
+                    fence=fence,
+                    attempts=item.attempts + 1,
+                )
+                item.attempts, item.fence = item.attempts + 1, fence
+                return item
+        if not Url.objects.filter(run_id=run_id, host_id=entry.host_id, state=UrlState.WAITING).exists():
+            RunHost.objects.filter(pk=entry.pk).update(active=False)
+    return None
+
+
+def next_turn(run_id: int, now: datetime) -> Wait | None:
+    """When and for which host the run's next address can be claimed; None: nothing waits any more."""
+    waiting = Url.objects.filter(run_id=run_id, state=UrlState.WAITING)
+    best: Wait | None = None
+    for entry in RunHost.objects.filter(run_id=run_id, active=True).select_related("host").order_by("host__next_at")[:32]:
+        mine = waiting.filter(host_id=entry.host_id)
+        if mine.filter(due_at__isnull=True).exists():
+            until = entry.host.next_at
+        else:
+            due = mine.aggregate(at=Min("due_at"))["at"]
+            if due is None:
+                continue
+            until = max(due, entry.host.next_at)
+        if best is None or until < best.until:
+            best = Wait(entry.host.key, until)
+    return best
+
+
+def reclaim(run_id: int, now: datetime, fence: int) -> int:
+    """Gives addresses back that an earlier, dead holder of the run had claimed."""
+    stale = Url.objects.filter(run_id=run_id, state=UrlState.CLAIMED).exclude(fence=fence)
+    named = set(stale.values_list("host_id", flat=True))
+    if not named:
+        return 0
+    RunHost.objects.filter(run_id=run_id, host_id__in=named).update(active=True)
+    return stale.update(state=UrlState.WAITING, lease_until=None, fence=None)
+
+
+def finish(item: Url, state: UrlState, now: datetime, reason: str = "") -> None:
+    """Ends an address: done, failed, refused or dropped, with its reason."""
+    Url.objects.filter(pk=item.pk).update(state=state, reason=reason[:300], lease_until=None, ended_at=now)
+
+
+def give_back(item: Url, *, due_at: datetime | None = None, reason: str = "", attempt: bool = True) -> None:
+    """Puts a claimed address back to waiting, not before `due_at`; `attempt=False` takes the try back."""
+    Url.objects.filter(pk=item.pk, state=UrlState.CLAIMED).update(
+        state=UrlState.WAITING,
+        due_at=due_at,
+        lease_until=None,
+        fence=None,
+        reason=reason[:300],
+        attempts=item.attempts if attempt else max(0, item.attempts - 1),
+    )
+    RunHost.objects.filter(run_id=item.run_id, host_id=item.host_id, active=False).update(active=True)
+
+
+def drop(run_id: int, now: datetime, reason: str, *, group: int | None = None, host: Host | None = None) -> int:
+    """Drops what still waits in a run, in one group of it, or on one host."""
+    waiting = Url.objects.filter(run_id=run_id, state=UrlState.WAITING)
+    if group is not None:
+        waiting = waiting.filter(group=group)
+    if host is not None:
+        waiting = waiting.filter(host=host)
+    return waiting.update(state=UrlState.DROPPED, reason=reason[:300], ended_at=now)
+
+
+def open_count(run_id: int, group: int) -> int:
+    """How many addresses of a group are still waiting or in work."""
+    return Url.objects.filter(run_id=run_id, group=group, state__in=[UrlState.WAITING, UrlState.CLAIMED]).count()
+
+
+def outcomes(run_id: int) -> list[dict[str, Any]]:
+    """How a run's addresses ended: state, reason and number, most frequent first."""
+    rows = Url.objects.filter(run_id=run_id).values("state", "reason").annotate(number=Count("id")).order_by("-number")
+    return list(rows[:100])

@@ -1,0 +1,219 @@
+"""Runs: created, leased, counted and ended. Every change of state goes through one conditional UPDATE and one table."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+from django.db import IntegrityError, transaction
+from django.db.models import F, Q
+
+from crawlmgr.models import TRANSITIONS, Run, RunState, Url, UrlState
+from crawlmgr.services import events, queue
+
+
+class Busy(Exception):
+    """Another active run already works the same thing; `run` is that run."""
+
+    def __init__(self, run: Run) -> None:
+        super().__init__(f"run {run.pk} ({run.label}) is already at it")
+        self.run = run
+
+
+class WrongState(Exception):
+    """The run's state does not allow what was asked; `code` is that state."""
+
+    def __init__(self, run: Run) -> None:
+        super().__init__(f"run {run.pk} is {run.state}")
+        self.code = run.state
+
+
+class LeaseLost(Exception):
+    """Another worker holds the run by now; what this one was about to write is rolled back."""
+
+
+@dataclass(frozen=True, slots=True)
+class Lease:
+    """The right to work a run. `fence` rises with every taking; a write with an old fence is refused."""
+
+    run_id: int
+    fence: int
+    seconds: float
+
+
+def create(
+    kind: str,
+    label: str,
+    *,
+    parameters: dict[str, Any],
+    now: datetime,
+    target: int | None = None,
+    exclusive: str = "",
+    user: Any = None,
+    start: bool = True,
+) -> Run:
+    """Makes a run and, with `start`, queues its first slice. Raises Busy where `exclusive` is taken by an active run."""
+    try:
+        with transaction.atomic():
+            run = Run.objects.create(
+                kind=kind,
+                label=label[:200],
+                target=target,
+                exclusive=exclusive,
+                parameters=parameters,
+                created=now,
+                created_by=user,
+            )
+    except IntegrityError:
+        other = Run.objects.filter(exclusive=exclusive, state__in=["queued", "running", "paused"]).first()
+        if other is None:
+            return create(kind, label, parameters=parameters, now=now, target=target, exclusive=exclusive, user=user, start=start)
+        raise Busy(other) from None
+    if start:
+        queue.run_slice(run.pk)
+    return run
+
+
+def _sources(target: str) -> list[str]:
+    return [state for state, targets in TRANSITIONS.items() if target in targets]
+
+
+def _idle(now: datetime) -> Q:
+    return Q(lease_until__isnull=True) | Q(lease_until__lte=now)
+
+
+def _move(run_id: int, target: str, now: datetime, condition: Q, **values: Any) -> bool:
+    return bool(Run.objects.filter(condition, pk=run_id, state__in=_sources(target)).update(state=target, **values))
+
+
+def _ask(run_id: int, wish: str, target: str, now: datetime, **values: Any) -> Run:
+    """A wish of a person: carried out at once where nobody works the run, else noted for the slice to see."""
+    with transaction.atomic():
+        if not _move(run_id, target, now, _idle(now), wanted="", waiting_for="", waiting_until=None, **values):
+            Run.objects.filter(pk=run_id, state=RunState.RUNNING).update(wanted=wish)
+        run = Run.objects.get(pk=run_id)
+        if run.state != target and run.wanted != wish:
+            raise WrongState(run)
+    return run
+
+
+def pause(run_id: int, now: datetime) -> Run:
+    """Pauses a run; one in work stops after the page in hand."""
+    return _ask(run_id, "pause", RunState.PAUSED, now)
+
+
+def stop(run_id: int, now: datetime) -> Run:
+    """Ends a run for good; one in work stops after the page in hand. What was fetched stays."""
+    return _ask(run_id, "stop", RunState.STOPPED, now, stopped_by="stopped", finished=now)
+
+
+def resume(run_id: int, now: datetime, *, start: bool = True) -> Run:
+    """Puts a paused or failed run back to work where it stood."""
+    try:
+        with transaction.atomic():
+            moved = _move(
+                run_id,
+                RunState.QUEUED,
+                now,
+                Q(),
+                wanted="",
+                stopped_by="",
+                detail="",
+                finished=None,
+                waiting_for="",
+                waiting_until=None,
+            )
+    except IntegrityError:
+        run = Run.objects.get(pk=run_id)
+        other = Run.objects.filter(exclusive=run.exclusive, state__in=["queued", "running", "paused"]).exclude(pk=run_id).first()
+        raise Busy(other or run) from None
+    run = Run.objects.get(pk=run_id)
+    if not moved:
+        raise WrongState(run)
+    if start:
+        queue.run_slice(run_id)
+    return run
+
+
+def take(run_id: int, holder: str, now: datetime, seconds: float) -> Lease | None:
+    """Takes the lease of a run that is queued, or running with nobody at it; None where that is not so."""
+    taken = Run.objects.filter(_idle(now), pk=run_id, state__in=[RunState.QUEUED, RunState.RUNNING]).update(
+        fence=F("fence") + 1,
+        lease_until=now + timedelta(seconds=seconds),
+        lease_holder=holder[:120],
+        state=RunState.RUNNING,
+        waiting_for="",
+        waiting_until=None,
+    )
+    if not taken:
+        return None
+    run = Run.objects.only("fence", "started").get(pk=run_id)
+    if run.started is None:
+        Run.objects.filter(pk=run_id, started__isnull=True).update(started=now)
+    return Lease(run_id, run.fence, seconds)
+
+
+def beat(lease: Lease, now: datetime) -> str:
+    """Prolongs the lease and tells what a person wants ("", "pause", "stop"). Raises LeaseLost."""
+    if not _held(lease).update(lease_until=now + timedelta(seconds=lease.seconds)):
+        raise LeaseLost(f"run {lease.run_id}")
+    return str(Run.objects.values_list("wanted", flat=True).get(pk=lease.run_id))
+
+
+def count(lease: Lease, now: datetime, deltas: dict[str, int]) -> None:
+    """Adds to the counters and checks the fence in the same statement; to be called first in a page's transaction."""
+    changes: dict[str, Any] = {name: F(name) + delta for name, delta in deltas.items() if delta}
+    if not _held(lease).update(progressed=now, lease_until=now + timedelta(seconds=lease.seconds), **changes):
+        raise LeaseLost(f"run {lease.run_id}")
+
+
+def _held(lease: Lease) -> Any:
+    return Run.objects.filter(pk=lease.run_id, fence=lease.fence, state=RunState.RUNNING)
+
+
+def begun(lease: Lease) -> None:
+    """Marks that the run's first addresses are in the frontier."""
+    if not _held(lease).update(begun=True):
+        raise LeaseLost(f"run {lease.run_id}")
+
+
+def release(lease: Lease, *, waiting_for: str = "", waiting_until: datetime | None = None) -> bool:
+    """Gives the lease back with work left; a wait is told with its reason and end."""
+    return bool(
+        _held(lease).update(lease_until=None, lease_holder="", waiting_for=waiting_for[:300], waiting_until=waiting_until)
+    )
+
+
+def end(lease: Lease, state: str, stopped_by: str, now: datetime, detail: str = "") -> None:
+    """Ends or pauses a run that this lease holds. An address still claimed goes back to waiting when paused or failed."""
+    final = state in (RunState.FINISHED, RunState.STOPPED, RunState.FAILED)
+    with transaction.atomic():
+        moved = _held(lease).update(
+            state=state,
+            wanted="",
+            stopped_by=stopped_by[:60],
+            detail=detail[:2000],
+            lease_until=None,
+            lease_holder="",
+            finished=now if final else None,
+            waiting_for="",
+            waiting_until=None,
+        )
+        if not moved:
+            raise LeaseLost(f"run {lease.run_id}")
+        Url.objects.filter(run_id=lease.run_id, state=UrlState.CLAIMED).update(
+            state=UrlState.WAITING, lease_until=None, fence=None
+        )
+        if state == RunState.FAILED:
+            events.error("run_failed", f"{stopped_by} {detail}".strip(), now=now, run_id=lease.run_id)
+
+
+def ready(now: datetime, limit: int = 100) -> list[int]:
+    """Runs that nobody works although they could go on: to be queued (again) by the dispatcher."""
+    waiting = Q(waiting_until__isnull=True) | Q(waiting_until__lte=now)
+    return list(
+        Run.objects.filter(_idle(now), waiting, state__in=[RunState.QUEUED, RunState.RUNNING])
+        .order_by("id")
+        .values_list("pk", flat=True)[:limit]
+    )

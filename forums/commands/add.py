@@ -1,0 +1,71 @@
+"""`forum add`: looks at a forum, finds its boards, saves it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.core.management.base import CommandError
+
+from crawlmgr.clock import SYSTEM
+from crawlmgr.management import database, foreground
+from crawlmgr.management.base import Result, table
+from crawlmgr.models import Run
+from crawlmgr.services import runs
+from forums.models import Board
+from forums.services import sites
+
+HELP = "look at a forum, find its boards and how its pages work, and save it"
+
+
+def add_arguments(parser: Any) -> None:
+    parser.add_argument("url", help="any address of the forum")
+    parser.add_argument("--name", help="name on the desk (default: the forum's own)")
+    parser.add_argument("--timezone", help="time zone of the forum's pages, such as Asia/Shanghai (default: guessed)")
+    foreground.add_web_arguments(parser)
+
+
+def run(options: dict[str, Any]) -> Result:
+    database.ready()
+    settings = foreground.web_settings(options)
+    try:
+        run = _begin(options, settings)
+    except ValueError as error:
+        raise CommandError(str(error)) from None
+    run = foreground.work(run, run.parameters["url"])
+    found = run.result.get("boards", [])
+    if not found:
+        raise CommandError(f"No board was found at {run.parameters['url']}: {run.result.get('problem') or run.stopped_by}")
+    site = sites.save(
+        run,
+        name=options["name"] or "",
+        timezone=options["timezone"] or "",
+        board_urls=[b["url"] for b in found],
+        now=SYSTEM.now(),
+    )
+    seen = {b["url"]: b for b in found}
+    boards = [
+        {
+            "board": board.pk,
+            "name": board.name,
+            "url": board.url,
+            "parent": board.parent_id,
+            "threads_seen": seen[board.url]["threads_seen"],
+            "has_last_reply": seen[board.url]["has_last_reply"],
+        }
+        for board in Board.objects.filter(site=site).order_by("position")
+        if board.url in seen
+    ]
+    document = {"site": site.pk, "name": site.name, "engine": site.engine, "timezone": site.timezone, "boards": boards}
+    rows = [(b["board"], b["name"], b["threads_seen"], "yes" if b["has_last_reply"] else "no", b["url"]) for b in boards]
+    head = f"Site {site.pk}: {site.name} ({site.engine}, {site.timezone})\n"
+    return Result(document, head + table(("board", "name", "threads seen", "last replies", "address"), rows))
+
+
+def _begin(options: dict[str, Any], settings: dict[str, Any]) -> Run:
+    wishes = {"settings": settings, "timezone": options["timezone"], "name": options["name"]}
+    try:
+        return sites.discover(options["url"], wishes, now=SYSTEM.now(), start=False)
+    except runs.Busy as busy:  # an earlier look was interrupted: go on with it
+        if busy.run.state == "paused":
+            return runs.resume(busy.run.pk, SYSTEM.now(), start=False)
+        return busy.run

@@ -1,0 +1,285 @@
+"""BIC: what one visit of one board does with a list page, and when it stops. Pure; ALGORITHMS of the forum paper, section 1.2.
+
+A visit is a small state machine whose state is JSON, so that it can be stored between two pages and go on after a kill:
+
+  fresh    from page 1 down, until the stop test fires (or, on a first visit, history or pages run out)
+  resume   the place where the last, interrupted visit stood, read on to its own stop test
+  recheck  page 1 once more, when the visit read further pages and threads may have jumped to the top meanwhile
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass, field
+from datetime import datetime, timedelta
+from typing import Any
+
+from crawlmgr.text.dates import Moment
+
+FINE_SECONDS = 60
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A thread as a list shows it. `key` is the thread's identity, `last_post` a mark of its newest post (id or address)."""
+
+    key: str
+    url: str
+    last_reply: Moment | None = None
+    replies: int | None = None
+    last_author: str | None = None
+    last_post: str | None = None
+    pinned: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class BoardFacts:
+    """The board as the last complete visit left it, and the limits of this one.
+
+    watermark: newest last reply that a complete visit has dealt with; None before the first complete visit.
+    since: on a first visit, rows older than this are not fetched; None: no limit.
+    resume_url, resume_page: the last list page that an interrupted visit read, "" for none; it is read again, because rows
+    may have moved up meanwhile.
+    """
+
+    watermark: datetime | None
+    since: datetime | None
+    max_pages: int
+    slack_seconds: float
+    resume_url: str = ""
+    resume_page: int = 0
+
+
+@dataclass(slots=True)
+class VisitState:
+    """The state between two pages; `to_json` and `from_json` are inverse."""
+
+    phase: str = "fresh"
+    page: int = 1
+    pages_read: int = 0
+    seen: list[str] = field(default_factory=list)
+    newest: str = ""
+    top_url: str = ""
+    stopped_by: str = ""
+    complete: bool = False
+    next_url: str = ""
+    last_url: str = ""
+    stale: int = 0
+    resumed: int = 0
+    rechecked: bool = False
+
+    def to_json(self) -> dict[str, Any]:
+        """As a JSON-ready table."""
+        return asdict(self)
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> VisitState:
+        """From what `to_json` gave; unknown keys are passed over."""
+        names = cls.__dataclass_fields__
+        return cls(**{key: value for key, value in data.items() if key in names})
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """What to do after a list page: threads to fetch, rows that stay as they are, and the next list page ("" for none)."""
+
+    changed: tuple[Row, ...]
+    unchanged: tuple[Row, ...]
+    old: tuple[Row, ...]
+    next_url: str
+
+
+def signature(row: Row) -> dict[str, Any]:
+    """The change signature of a row as JSON: time t (epoch seconds), its precision p and whether it is relative r, replies n,
+    last author a, newest post l. Absent fields are left out."""
+    data: dict[str, Any] = {}
+    if row.last_reply is not None:
+        data.update(t=row.last_reply.value.timestamp(), p=row.last_reply.precision_seconds, r=row.last_reply.relative)
+    if row.replies is not None:
+        data["n"] = row.replies
+    if row.last_author:
+        data["a"] = row.last_author
+    if row.last_post:
+        data["l"] = row.last_post
+    return data
+
+
+def differs(old: Mapping[str, Any], new: Mapping[str, Any]) -> bool:
+    """Whether two signatures show a change. A component counts only where both have it.
+
+    Counts, newest post and last author differ when they are unequal (a deletion lowers the count). Times are rounded: two
+    absolute times differ when they are further apart than the coarser one's precision. A relative time is no signal by itself
+    where count or newest post are known on both sides; where they are not, it must leave the band of both precisions.
+    """
+    for name in ("n", "l", "a"):
+        if name in old and name in new and old[name] != new[name]:
+            return True
+    if "t" not in old or "t" not in new:
+        return False
+    apart = abs(float(new["t"]) - float(old["t"]))
+    precision = max(float(old["p"]), float(new["p"]))
+    if not old.get("r") and not new.get("r"):
+        return apart >= precision if precision > 1 else apart > 0
+    firm = any(name in old and name in new for name in ("n", "l"))
+    return not firm and apart > float(old["p"]) + float(new["p"]) + FINE_SECONDS
+
+
+def misplaced(rows: Iterable[Row]) -> set[str]:
+    """Keys of leading rows that break the order of a list sorted by last reply: pinned ones that no mark tells.
+
+    A leading row is misplaced when it is older than some row after the leading block by more than both precisions.
+    """
+    timed = [row for row in rows if row.last_reply is not None]
+    found: set[str] = set()
+    for index, row in enumerate(timed[: len(timed) // 2]):
+        rest = [other for other in timed[index + 1 :] if not other.pinned]
+        newer = sum(_older(row, other) for other in rest)
+        if rest and newer * 2 > len(rest):
+            found.add(row.key)
+        else:
+            break
+    return found
+
+
+def _older(row: Row, other: Row) -> bool:
+    assert row.last_reply is not None and other.last_reply is not None  # noqa: S101 - callers pass timed rows only
+    margin = max(row.last_reply.precision_seconds, other.last_reply.precision_seconds)
+    return (other.last_reply.value - row.last_reply.value).total_seconds() > margin
+
+
+def sorted_by_last_reply(rows: Iterable[Row]) -> bool:
+    """Whether the timed rows that are not pinned stand newest first, rounding and one stray row in ten allowed."""
+    timed = [row for row in rows if row.last_reply is not None and not row.pinned]
+    breaks = sum(_older(a, b) for a, b in zip(timed, timed[1:], strict=False))
+    return len(timed) >= 2 and breaks * 10 <= len(timed)
+
+
+class Visit:
+    """One visit; feed it list pages in the order that it asks for them."""
+
+    def __init__(self, facts: BoardFacts, started: datetime, state: VisitState | None = None) -> None:
+        self.facts = facts
+        self.started = started
+        self.state = state or VisitState()
+        self._seen = set(self.state.seen)
+
+    def read(self, url: str, rows: Iterable[Row], next_url: str | None, known: Mapping[str, Mapping[str, Any]]) -> Decision:
+        """Takes one list page. `known` maps the keys of stored threads to the signature that a list last showed of them.
+
+        Rows met before in this visit are neutral (they shifted while we paged), pinned rows are handled but neutral to the
+        stop tests. Advances the state; see `Decision`.
+        """
+        rows, state = list(rows), self.state
+        state.pages_read += 1
+        hidden = misplaced(rows)
+        ordered = sorted_by_last_reply([row for row in rows if row.key not in hidden])
+        if state.pages_read == 1:
+            state.top_url = url
+        state.last_url = url
+        changed: list[Row] = []
+        unchanged: list[Row] = []
+        old: list[Row] = []
+        tally = _Tally(ordered=ordered)
+        for row in rows:
+            if row.key in self._seen:
+                continue
+            self._seen.add(row.key)
+            counted = not (row.pinned or row.key in hidden)
+            tally.fresh += counted
+            self._newest(row)
+            if row.key not in known:
+                late = self._too_old(row)
+                (old if late else changed).append(row)
+                tally.past += counted and late
+                tally.hits += counted and not late
+            elif differs(known[row.key], signature(row)):
+                changed.append(row)
+                tally.hits += counted
+            else:
+                unchanged.append(row)
+                tally.past += counted and ordered and self._below_watermark(row)
+        state.seen = sorted(self._seen)
+        return Decision(tuple(changed), tuple(unchanged), tuple(old), self._advance(bool(rows), next_url or "", tally))
+
+    def _newest(self, row: Row) -> None:
+        if row.last_reply is not None and not row.last_reply.relative:
+            stamp = row.last_reply.value.isoformat()
+            self.state.newest = max(self.state.newest, stamp)
+
+    def _too_old(self, row: Row) -> bool:
+        if self.facts.since is None or row.last_reply is None:
+            return False
+        latest = row.last_reply.value + timedelta(seconds=row.last_reply.precision_seconds)
+        return latest < self.facts.since
+
+    def _below_watermark(self, row: Row) -> bool:
+        if self.facts.watermark is None or row.last_reply is None:
+            return False
+        latest = row.last_reply.value + timedelta(seconds=row.last_reply.precision_seconds + self.facts.slack_seconds)
+        return latest < self.facts.watermark
+
+    def _advance(self, any_rows: bool, next_url: str, tally: _Tally) -> str:
+        """The stop tests in their order: nothing to read, the watermark, no change, history, the end, pages."""
+        state, first = self.state, self.facts.watermark is None
+        if state.phase == "recheck":
+            return self._close(state.stopped_by)
+        if not any_rows:
+            return self._stop("end_of_board") if state.page > 1 else self._close("no_records", complete=False)
+        state.stale = 0 if tally.fresh else state.stale + 1
+        overlap = state.phase == "resume" and state.resumed == 0  # the page where the other visit stopped: known rows say nothing
+        state.resumed += state.phase == "resume"
+        quiet = bool(tally.fresh) and not tally.hits
+        if not overlap:
+            if first and quiet and tally.past and tally.ordered:
+                return self._stop("history")
+            if not first and tally.past:
+                return self._stop("watermark")
+            if quiet and (not first or (self.facts.resume_url and state.phase == "fresh")):
+                return self._stop("unchanged")
+        if state.stale >= 2:
+            return self._stop("no_new_rows")
+        if not next_url:
+            return self._stop("end_of_board")
+        if state.pages_read >= self.facts.max_pages:
+            return self._close("max_pages", complete=False)
+        state.page += 1
+        state.next_url = next_url
+        return next_url
+
+    def _stop(self, reason: str) -> str:
+        """A stop test fired: on to where the interrupted visit stood, then page 1 once more, then the end."""
+        state, facts = self.state, self.facts
+        if (
+            state.phase == "fresh"
+            and facts.resume_url
+            and reason in ("watermark", "unchanged")
+            and state.page < facts.resume_page
+        ):
+            state.phase, state.page, state.next_url, state.stale = "resume", facts.resume_page, facts.resume_url, 0
+            return facts.resume_url
+        state.stopped_by = reason
+        if state.pages_read > 1 and not state.rechecked:
+            state.phase, state.rechecked, state.next_url = "recheck", True, state.top_url
+            return state.top_url
+        return self._close(reason)
+
+    def _close(self, reason: str, complete: bool = True) -> str:
+        self.state.stopped_by, self.state.complete = reason, complete
+        if complete:
+            self.state.next_url = ""
+        return ""
+
+
+def watermark(state: VisitState, started: datetime) -> datetime:
+    """min(start of the visit, newest last reply seen): what a complete visit has dealt with."""
+    return min(started, datetime.fromisoformat(state.newest)) if state.newest else started
+
+
+@dataclass(slots=True)
+class _Tally:
+    """Rows of one list page that count for the stop tests: not pinned, not met before."""
+
+    ordered: bool
+    fresh: int = 0
+    hits: int = 0
+    past: int = 0

@@ -1,0 +1,14 @@
+"""`manage.py forum`: add, inspect, crawl, simulate."""
+
+from crawlmgr.management.base import SubcommandCommand
+
+
+class Command(SubcommandCommand):
+    help = "Forums: add one, read a page, visit now, try schedules on an event log."
+    subcommands = {
+        "add": "forums.commands.add",
+        "inspect": "forums.commands.inspect",
+        "crawl": "forums.commands.crawl",
+        "simulate": "forums.commands.simulate",
+        "simulate-fetch": "forums.commands.simulate_fetch",
+    }

@@ -1,0 +1,1 @@
+"""Verbs of the forum crawler, one file a noun."""

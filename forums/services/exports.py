@@ -1,0 +1,117 @@
+"""What the forum crawler exports."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from crawlmgr.services.exports import CHUNK, Filter, Table
+from forums.models import Board, Post, Thread, Visit
+
+BOARDS = {
+    "url": "url",
+    "name": "name",
+    "parent": "parent__name",
+    "threads": "threads",
+    "posts": "posts",
+    "site": "site__name",
+    "enabled": "enabled",
+    "interval_seconds": "interval_seconds",
+    "last_visit": "last_visit",
+    "next_visit": "next_visit",
+}
+THREADS = {
+    "url": "url",
+    "title": "title",
+    "board_url": "board__url",
+    "author": "author",
+    "created": "created",
+    "last_reply": "last_reply",
+    "replies": "replies",
+    "pinned": "pinned",
+    "posts": "posts",
+    "first_seen": "first_seen",
+    "fetched_at": "fetched_at",
+    "gone_at": "gone_at",
+}
+POSTS = {
+    "thread_url": "thread__url",
+    "post_id": "post_id",
+    "author": "author",
+    "posted": "posted",
+    "text": "text",
+    "page": "page",
+    "position": "position",
+    "url": "url",
+    "first_seen": "first_seen",
+    "edited_at": "edited_at",
+    "gone_at": "gone_at",
+}
+VISITS = {
+    "board_url": "board__url",
+    "started": "started",
+    "finished": "finished",
+    "list_pages": "list_pages",
+    "requests": "requests",
+    "bytes": "bytes",
+    "new": "new",
+    "updated": "updated",
+    "unchanged": "unchanged",
+    "stopped_by": "stopped_by",
+    "complete": "complete",
+    "fetched": "fetched",
+    "changed": "changed",
+    "posts_new": "posts_new",
+    "failed": "failed",
+    "run": "run_id",
+}
+
+
+def _boards(chosen: Filter) -> Iterator[Sequence[Any]]:
+    rows = Board.objects.order_by("pk")
+    if chosen.site is not None:
+        rows = rows.filter(site_id=chosen.site)
+    if chosen.run is not None:
+        rows = rows.filter(visits__run_id=chosen.run)
+    yield from rows.values_list(*BOARDS.values()).iterator(chunk_size=CHUNK)
+
+
+def _threads(chosen: Filter) -> Iterator[Sequence[Any]]:
+    rows = Thread.objects.order_by("pk")
+    if chosen.site is not None:
+        rows = rows.filter(site_id=chosen.site)
+    if chosen.run is not None:
+        rows = rows.filter(board__visits__run_id=chosen.run)
+    if chosen.since is not None:
+        rows = rows.filter(fetched_at__gte=chosen.since)
+    yield from rows.values_list(*THREADS.values()).iterator(chunk_size=CHUNK)
+
+
+def _posts(chosen: Filter) -> Iterator[Sequence[Any]]:
+    rows = Post.objects.order_by("pk")
+    if chosen.site is not None:
+        rows = rows.filter(thread__site_id=chosen.site)
+    if chosen.run is not None:
+        rows = rows.filter(thread__board__visits__run_id=chosen.run)
+    if chosen.since is not None:
+        rows = rows.filter(first_seen__gte=chosen.since)
+    yield from rows.values_list(*POSTS.values()).iterator(chunk_size=CHUNK)
+
+
+def _visits(chosen: Filter) -> Iterator[Sequence[Any]]:
+    rows = Visit.objects.order_by("pk")
+    if chosen.site is not None:
+        rows = rows.filter(board__site_id=chosen.site)
+    if chosen.run is not None:
+        rows = rows.filter(run_id=chosen.run)
+    if chosen.since is not None:
+        rows = rows.filter(started__gte=chosen.since)
+    yield from rows.values_list(*VISITS.values()).iterator(chunk_size=CHUNK)
+
+
+TABLES: dict[str, Table] = {
+    "boards": Table(tuple(BOARDS), _boards),
+    "threads": Table(tuple(THREADS), _threads),
+    "posts": Table(tuple(POSTS), _posts),
+    "visits": Table(tuple(VISITS), _visits),
+}

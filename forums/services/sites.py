@@ -1,0 +1,211 @@
+"""Sites: looked at, saved, visited, paused, removed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from datetime import datetime, timedelta
+from typing import Any
+from zoneinfo import ZoneInfo, available_timezones
+
+from django.db import transaction
+from django.db.models import Q
+
+from crawlmgr.conf import CrawlSettings
+from crawlmgr.models import Page, Run
+from crawlmgr.services import hosts, runs
+from crawlmgr.web.url import UrlError, canonical, host_key, url_hash
+from forums.discovery import Explorer
+from forums.models import DEFAULT_INTERVAL_SECONDS, Board, Site
+from forums.reading import board_key
+
+
+def discover(address: str, options: dict[str, Any], *, now: datetime, user: Any = None, start: bool = True) -> Run:
+    """Starts looking at a forum. `options`: settings (crawl settings), timezone, name. Raises ValueError with one line."""
+    text = address.strip()
+    if text and "://" not in text:
+        text = f"http://{text}"
+    try:
+        url = canonical(text)
+    except UrlError as error:
+        raise ValueError(f"{address!r} is no web address: {error}") from None
+    timezone = options.get("timezone") or ""
+    if timezone and timezone not in available_timezones():
+        raise ValueError(f"{timezone!r} is no time zone; names look like Asia/Shanghai")
+    settings = {k: v for k, v in options.get("settings", {}).items() if v is not None}
+    CrawlSettings.from_mapping(settings)
+    parameters = {"url": url, "settings": settings, "timezone": timezone, "name": options.get("name") or ""}
+    return runs.create(
+        "forum-discovery",
+        url,
+        parameters=parameters,
+        now=now,
+        exclusive=f"discover {url_hash(url)}",
+        user=user,
+        start=start,
+    )
+
+
+def progress(run: Run, explorer: Explorer, wanted: int) -> None:
+    """Writes what has been understood so far, for the page that watches."""
+    pages = Page.objects.filter(run=run).count()
+    site = explorer.site()
+    Run.objects.filter(pk=run.pk).update(
+        result=_result(site, {"fetched": pages + 1, "wanted": wanted, "found": len(site.boards)})
+    )
+
+
+def found(run: Run, explorer: Explorer) -> str:
+    """Ends a discovery; returns the reason."""
+    site = explorer.site()
+    fetched = Page.objects.filter(run=run).count()
+    result = _result(site, {"fetched": fetched, "wanted": 0, "found": len(site.boards)})
+    run.refresh_from_db(fields=["detail"])
+    reason = "boards_found" if site.boards else ("no_boards" if fetched else "unreachable")
+    result["problem"] = "" if site.boards else (run.detail or reason)
+    Run.objects.filter(pk=run.pk).update(result=result)
+    return reason
+
+
+def _result(site: Any, steps: dict[str, int]) -> dict[str, Any]:
+    boards = [
+        {
+            "name": b.name,
+            "url": b.url,
+            "parent_url": b.parent_url,
+            "position": b.position,
+            "threads_seen": b.threads_seen,
+            "has_last_reply": b.has_last_reply,
+            "sort": b.sort,
+            "rows": [dict(row) for row in b.rows],
+        }
+        for b in site.boards
+    ]
+    about = {
+        "name": site.name,
+        "url": site.root,
+        "engine": site.engine,
+        "timezone": site.timezone,
+        "timezone_evidence": site.timezone_evidence,
+    }
+    return {"progress": steps, "site": about, "boards": boards, "structure": site.to_json(), "problem": ""}
+
+
+@transaction.atomic
+def save(
+    run: Run,
+    *,
+    name: str,
+    timezone: str,
+    board_urls: Iterable[str],
+    interval_seconds: int = DEFAULT_INTERVAL_SECONDS,
+    settings: dict[str, Any] | None = None,
+    now: datetime,
+    user: Any = None,
+) -> Site:
+    """Makes (or renews) the site that a discovery found, with the boards chosen. Raises ValueError with one line."""
+    del user
+    result = run.result
+    chosen = set(board_urls)
+    boards = [b for b in result.get("boards", []) if b["url"] in chosen]
+    if not boards:
+        raise ValueError("no board is chosen")
+    timezone = timezone or result["site"]["timezone"] or "UTC"
+    ZoneInfo(timezone)
+    merged = {**run.parameters.get("settings", {}), **(settings or {})}
+    CrawlSettings.from_mapping(merged)
+    root = result["site"]["url"]
+    values = {
+        "name": (name or run.parameters.get("name") or result["site"]["name"] or root)[:200],
+        "url": root,
+        "engine": result["site"]["engine"][:32],
+        "timezone": timezone,
+        "settings": merged,
+        "structure": result["structure"],
+        "host_id": hosts.host_id(host_key(root)),
+    }
+    site, _made = Site.objects.update_or_create(
+        url_hash=url_hash(canonical(root)), defaults=values, create_defaults={**values, "added": now}
+    )
+    kept: dict[str, Board] = {}
+    for index, found_board in enumerate(boards):
+        data = {
+            "name": found_board["name"][:200],
+            "url": found_board["url"],
+            "position": index,
+            "sort": found_board["sort"] or "",
+            "has_last_reply": found_board["has_last_reply"],
+        }
+        extra = {"interval_seconds": interval_seconds, "next_visit": now + timedelta(seconds=interval_seconds)}
+        board, _ = Board.objects.update_or_create(
+            site=site, key=board_key(found_board["url"]), defaults=data, create_defaults={**data, **extra}
+        )
+        kept[found_board["url"]] = board
+    for found_board in boards:
+        parent = kept.get(found_board["parent_url"] or "")
+        board = kept[found_board["url"]]
+        if parent is not None and parent.pk != board.pk:
+            Board.objects.filter(pk=board.pk).update(parent=parent)
+    return site
+
+
+def crawl_now(
+    site_id: int,
+    *,
+    board_ids: Sequence[int] | None = None,
+    now: datetime,
+    user: Any = None,
+    parameters: dict[str, Any] | None = None,
+    start: bool = True,
+) -> Run:
+    """Starts a visit of a site's boards. Raises runs.Busy while another visits the site, ValueError for bad settings."""
+    site = Site.objects.get(pk=site_id)
+    boards = Board.objects.filter(site=site)
+    boards = boards.filter(pk__in=board_ids) if board_ids is not None else boards.filter(enabled=True)
+    chosen = list(boards.order_by("position", "id").values_list("pk", flat=True))
+    if not chosen:
+        raise ValueError(f"{site.name} has no such board")
+    settings = {**site.settings, **(parameters or {})}
+    CrawlSettings.from_mapping(settings)
+    return runs.create(
+        "forum",
+        site.name,
+        target=site.pk,
+        exclusive=f"forum {site.pk}",
+        parameters={"boards": chosen, "settings": settings},
+        now=now,
+        user=user,
+        start=start,
+    )
+
+
+def set_interval(board_ids: Sequence[int], seconds: int, now: datetime) -> int:
+    """Sets how often boards are visited; the next visit moves with it. Raises ValueError out of a minute to 31 days."""
+    if not 60 <= seconds <= 31 * 86400:
+        raise ValueError("an interval lies between a minute and 31 days")
+    boards = list(Board.objects.filter(pk__in=board_ids))
+    for board in boards:
+        board.interval_seconds = seconds
+        board.next_visit = max(now, (board.last_visit or now) + timedelta(seconds=seconds))
+    Board.objects.bulk_update(boards, ["interval_seconds", "next_visit"])
+    return len(boards)
+
+
+def set_enabled(board_ids: Sequence[int], enabled: bool) -> int:
+    """Takes boards into the scheduled visits or out of them."""
+    return Board.objects.filter(pk__in=board_ids).update(enabled=enabled)
+
+
+def pause_site(site_id: int, paused: bool, now: datetime) -> None:
+    """Stops or starts a site's scheduled visits; what became due meanwhile is visited once."""
+    Site.objects.filter(pk=site_id).update(paused=paused)
+    if not paused:
+        Board.objects.filter(Q(next_visit__isnull=True) | Q(next_visit__lt=now), site_id=site_id).update(next_visit=now)
+
+
+def delete_site(site_id: int, now: datetime) -> None:
+    """Removes a site with all that was stored of it, its visits and runs; WARC files stay in the archive."""
+    for run in Run.objects.filter(kind="forum", target=site_id, state__in=["queued", "running", "paused"]):
+        runs.stop(run.pk, now)
+    with transaction.atomic():
+        Run.objects.filter(kind="forum", target=site_id).delete()
+        Site.objects.filter(pk=site_id).delete()

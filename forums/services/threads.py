@@ -1,0 +1,206 @@
+"""Threads and posts: rows of a list and pages of a thread become table rows, each exactly once."""
+
+from __future__ import annotations
+
+import hashlib
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from django.db.models import F, Max, Min
+
+from forums.incremental import Row, signature
+from forums.models import Board, BoardHour, Post, Site, Thread
+from forums.reading import PostRecord, ThreadRecord, board_key, first_page, thread_key
+
+MISSES_ALLOWED = 5
+
+
+def to_row(record: ThreadRecord) -> Row:
+    """The part of a list row that decides about change."""
+    return Row(
+        key=thread_key(record.url),
+        url=first_page(record.url),
+        last_reply=record.last_reply,
+        replies=record.replies,
+        last_author=record.last_author,
+        last_post=record.last_post_url,
+        pinned=record.pinned,
+    )
+
+
+def seen(board: Board, rows: Sequence[tuple[Row, ThreadRecord]], owed: Iterable[str], now: datetime) -> dict[str, Thread]:
+    """Stores list rows; threads named in `owed` become pending. A thread listed under another board has moved."""
+    owed = set(owed)
+    boards = _boards_of(board.site_id) if any(record.board_url for _row, record in rows) else {}
+    have = {t.key: t for t in Thread.objects.filter(site_id=board.site_id, key__in=[row.key for row, _record in rows])}
+    fresh: dict[str, Thread] = {}
+    changed: list[Thread] = []
+    for row, record in rows:
+        home = boards.get(board_key(record.board_url), board.pk) if record.board_url else board.pk
+        thread = have.get(row.key)
+        if thread is None:
+            if row.key in fresh:
+                continue
+            thread = Thread(site_id=board.site_id, board_id=home, key=row.key, first_seen=now)
+            fresh[row.key] = thread
+        else:
+            if not record.board_url and record.pinned:
+                home = thread.board_id  # an announcement stands in every board; it has not moved
+            changed.append(thread)
+        _copy(thread, row, record, home)
+        thread.pending = thread.pending or row.key in owed
+    Thread.objects.bulk_create(list(fresh.values()), ignore_conflicts=False)
+    names = ["board", "url", "title", "author", "created", "last_reply", "replies", "pinned", "signature", "pending"]
+    Thread.objects.bulk_update(changed, names, batch_size=100)
+    return have | fresh
+
+
+def _copy(thread: Thread, row: Row, record: ThreadRecord, board_id: int) -> None:
+    thread.board_id = board_id
+    thread.url = thread.url or row.url
+    thread.title = (record.title or thread.title)[:500]
+    thread.author = thread.author or (record.author or "")[:200]
+    if thread.created is None and record.created is not None:
+        thread.created = record.created.value
+    if record.last_reply is not None and not (record.last_reply.relative and thread.last_reply):
+        thread.last_reply = record.last_reply.value
+    if record.replies is not None:
+        thread.replies = max(0, record.replies)
+    thread.pinned = record.pinned
+    thread.signature = signature(row)
+
+
+def _boards_of(site_id: int) -> dict[str, int]:
+    return dict(Board.objects.filter(site_id=site_id).values_list("key", "pk"))
+
+
+@dataclass(frozen=True, slots=True)
+class PageStored:
+    """What one page of a thread gave: posts stored for the first time, posts whose text changed or that are gone, posts
+    that were known before."""
+
+    new: int
+    altered: int
+    known: int
+
+
+def post_keys(records: Sequence[PostRecord]) -> list[str]:
+    """A key a post: the site's own id, else a digest of author, time and text with a number where that repeats on the page."""
+    keys: list[str] = []
+    times: Counter[str] = Counter()
+    for record in records:
+        if record.post_id:
+            key = f"i{record.post_id}"[:80]
+        else:
+            posted = record.posted.value.isoformat() if record.posted and not record.posted.relative else ""
+            digest = hashlib.blake2b("\x1f".join((record.author or "", posted, record.text[:500])).encode(), digest_size=12)
+            key = f"d{digest.hexdigest()}"
+        times[key] += 1
+        keys.append(key if times[key] == 1 else f"{key}#{times[key]}")
+    return keys
+
+
+def store_page(thread: Thread, page: int, records: Sequence[PostRecord], now: datetime) -> PageStored:
+    """Upserts the posts of one page of a thread; posts that stood between two of them and are no longer there are marked gone."""
+    keys = post_keys(records)
+    first_kept = Post.objects.filter(thread=thread, page=page, key__in=keys, gone_at__isnull=True).aggregate(at=Min("position"))[
+        "at"
+    ]
+    have = {post.key: post for post in Post.objects.filter(thread=thread, key__in=keys)}
+    new: list[Post] = []
+    altered: list[Post] = []
+    for position, (key, record) in enumerate(zip(keys, records, strict=True)):
+        post = have.get(key)
+        if post is None:
+            new.append(_post(thread, page, position, key, record, now))
+        elif (post.text, post.page, post.position) != (record.text, page, position) or post.gone_at:
+            if post.text != record.text or post.gone_at:
+                post.edited_at = now
+                altered.append(post)
+            post.text, post.page, post.position, post.gone_at = record.text, page, position, None
+            post.save(update_fields=["text", "page", "position", "gone_at", "edited_at"])
+    Post.objects.bulk_create(new, batch_size=200)
+    gone = 0 if first_kept is None else _mark_gone(thread, page, keys, first_kept, now)
+    _count(thread, page, new)
+    return PageStored(len(new), len(altered) + gone, len(have))
+
+
+def _post(thread: Thread, page: int, position: int, key: str, record: PostRecord, now: datetime) -> Post:
+    return Post(
+        thread=thread,
+        key=key,
+        post_id=(record.post_id or "")[:80],
+        page=page,
+        position=position,
+        author=(record.author or "")[:200],
+        posted=record.posted.value if record.posted else None,
+        precision_seconds=record.posted.precision_seconds if record.posted else 0,
+        text=record.text,
+        url=record.url or "",
+        first_seen=now,
+    )
+
+
+def _mark_gone(thread: Thread, page: int, keys: Sequence[str], after: int, now: datetime) -> int:
+    """Posts that stood on this page behind one that still stands there, and no longer do. Leading ones have moved to the page
+    before when something older was deleted, so they are left alone."""
+    missing = Post.objects.filter(thread=thread, page=page, position__gt=after, gone_at__isnull=True).exclude(key__in=keys)
+    return missing.update(gone_at=now)
+
+
+def _count(thread: Thread, page: int, new: Sequence[Post]) -> None:
+    if not new:
+        return
+    hours: dict[datetime, list[int]] = {}
+    for post in new:
+        if post.posted is not None and post.precision_seconds <= 3600:
+            hour = post.posted.astimezone(UTC).replace(minute=0, second=0, microsecond=0)
+            opening = page == 1 and post.position == 0
+            hours.setdefault(hour, [0, 0])[0 if opening else 1] += 1
+    BoardHour.objects.bulk_create([BoardHour(board_id=thread.board_id, hour=hour) for hour in hours], ignore_conflicts=True)
+    for hour, (threads, replies) in hours.items():
+        BoardHour.objects.filter(board_id=thread.board_id, hour=hour).update(
+            threads=F("threads") + threads, replies=F("replies") + replies
+        )
+    Thread.objects.filter(pk=thread.pk).update(posts=F("posts") + len(new))
+    Board.objects.filter(pk=thread.board_id).update(posts=F("posts") + len(new))
+    Site.objects.filter(pk=thread.site_id).update(posts=F("posts") + len(new))
+
+
+def opened(thread: Thread, records: Sequence[PostRecord]) -> None:
+    """Takes author and opening time from the first page of a thread."""
+    if not records:
+        return
+    first = records[0]
+    values: dict[str, object] = {}
+    if first.author and not thread.author:
+        values["author"] = first.author[:200]
+    if first.posted is not None and not first.posted.relative:
+        values["created"] = first.posted.value
+    if values:
+        Thread.objects.filter(pk=thread.pk).update(**values)
+
+
+def fetched(thread: Thread, now: datetime, pages: Mapping[str, object]) -> bool:
+    """Ends the fetching of a thread: nothing is owed any more. True when this was the first time."""
+    first = thread.fetched_at is None
+    newest = Post.objects.filter(thread=thread, gone_at__isnull=True).aggregate(at=Max("posted"))["at"]
+    values: dict[str, object] = {"pending": False, "misses": 0, "fetched_at": now, "gone_at": None, **pages}
+    if newest is not None:
+        values["last_reply"] = newest
+    Thread.objects.filter(pk=thread.pk).update(**values)
+    if first:
+        Board.objects.filter(pk=thread.board_id).update(threads=F("threads") + 1)
+        Site.objects.filter(pk=thread.site_id).update(threads=F("threads") + 1)
+    return first
+
+
+def missed(thread: Thread, now: datetime, *, gone: bool) -> None:
+    """A fetch that gave nothing: gone for good (404, 410), or to be tried again at the next visits, a few times."""
+    if gone:
+        Thread.objects.filter(pk=thread.pk).update(pending=False, gone_at=now)
+        return
+    misses = thread.misses + 1
+    Thread.objects.filter(pk=thread.pk).update(misses=misses, pending=misses < MISSES_ALLOWED)

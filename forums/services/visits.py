@@ -1,0 +1,261 @@
+"""Visits: begun, fed with list and thread pages, ended with one reason; what is left undone is noted for the next."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+from typing import Any
+
+from django.db.models import F
+
+from crawlmgr.conf import CrawlSettings
+from crawlmgr.engine import Stored
+from crawlmgr.models import Run, Url, UrlState
+from crawlmgr.services import events
+from crawlmgr.services.frontier import NewUrl
+from crawlmgr.web.exchange import FetchResponse
+from crawlmgr.web.url import url_hash
+from forums import incremental
+from forums.models import Board, Thread, Visit
+from forums.reading import PageKind, PageReading
+from forums.services import threads
+
+STEP = 10.0  # priorities of two boards' addresses lie this far apart, so that boards are visited one after another
+
+
+def begin(run: Run, boards: Sequence[Board], now: datetime) -> list[NewUrl]:
+    """Makes a visit a board and its first addresses: the top of the list, and threads that earlier visits left owing."""
+    links: list[NewUrl] = []
+    for index, board in enumerate(boards):
+        visit, _made = Visit.objects.get_or_create(run=run, board=board)
+        base = -STEP * index
+        payload = {"conditional": bool(board.watermark and not board.unfinished)}
+        links.append(NewUrl(board.url, "list", key=f"visit {visit.pk} list 1", group=visit.pk, payload=payload, priority=base))
+        for thread in Thread.objects.filter(board=board, pending=True).order_by("-last_reply")[:5000]:
+            links.append(_thread_link(visit.pk, thread, base + 2))
+    return links
+
+
+def _thread_link(visit_id: int, thread: Thread, priority: float) -> NewUrl:
+    again = thread.fetched_at is not None and thread.last_page_url
+    payload = {"thread": thread.pk, "page": max(1, thread.last_page) if again else 1, "found": False}
+    return _page_link(thread.last_page_url if again else thread.url, visit_id, payload, priority)
+
+
+def _page_link(url: str, visit_id: int, payload: dict[str, Any], priority: float) -> NewUrl:
+    key = f"visit {visit_id} thread {payload['thread']} {'back ' if payload.get('back') else ''}{url}"
+    return NewUrl(url, "thread", key=key, group=visit_id, payload=payload, priority=priority)
+
+
+def _facts(visit: Visit, settings: CrawlSettings) -> incremental.BoardFacts:
+    board, started = visit.board, visit.started
+    since = None
+    if board.watermark is None and started is not None:
+        since = started - timedelta(days=settings.history_days)
+    return incremental.BoardFacts(
+        watermark=board.watermark,
+        since=since,
+        max_pages=settings.max_pages,
+        slack_seconds=settings.watermark_slack_seconds,
+        resume_url=board.unfinished.get("url", ""),
+        resume_page=int(board.unfinished.get("page", 0)),
+    )
+
+
+def _load(item: Url, now: datetime) -> Visit:
+    visit = Visit.objects.select_related("board__site").get(pk=item.group)
+    if visit.started is None:
+        visit.started = now
+        Visit.objects.filter(pk=visit.pk).update(started=now)
+    return visit
+
+
+def _add(visit: Visit, item: Url, response: FetchResponse | None, **deltas: int) -> None:
+    requests = max(1, item.attempts) + (len(response.redirects) if response else 0)
+    size = response.received_bytes if response else 0
+    changes = {"requests": requests, "bytes": size, **deltas}
+    Visit.objects.filter(pk=visit.pk).update(**{name: F(name) + delta for name, delta in changes.items() if delta})
+
+
+def store_list(
+    run: Run, item: Url, response: FetchResponse, reading: PageReading, settings: CrawlSettings, now: datetime
+) -> Stored:
+    """One list page of a board: rows stored, changed threads queued, the next page or the end decided."""
+    visit = _load(item, now)
+    _add(visit, item, response, list_pages=1)
+    if response.not_modified:
+        return _list_done(run, visit, item, now, incremental.VisitState(stopped_by="not_modified", complete=True), [])
+    if response.status != 200:
+        return list_failed(run, item, f"http_{response.status}", now, counted=True)
+    walk = incremental.Visit(_facts(visit, settings), visit.started or now, incremental.VisitState.from_json(visit.state))
+    records = [r for r in reading.records if reading.kind == PageKind.threadlist]
+    rows = [(threads.to_row(record), record) for record in records]
+    known = dict(
+        Thread.objects.filter(site_id=visit.board.site_id, key__in=[row.key for row, _r in rows]).values_list("key", "signature")
+    )
+    decision = walk.read(item.url, [row for row, _r in rows], reading.next, known)
+    owed = [row.key for row in decision.changed]
+    stored = threads.seen(visit.board, rows, owed, now)
+    links = [_thread_link(visit.pk, stored[key], item.priority + 1) for key in owed]
+    if decision.next_url:
+        number = walk.state.pages_read + 1
+        links.append(
+            NewUrl(decision.next_url, "list", key=f"visit {visit.pk} list {number}", group=visit.pk, priority=item.priority)
+        )
+    _note_board(visit.board, rows, reading)
+    Visit.objects.filter(pk=visit.pk).update(
+        state=walk.state.to_json(),
+        unchanged=F("unchanged") + len(decision.unchanged),
+        rows_new=F("rows_new") + len(rows),
+    )
+    visit.state = walk.state.to_json()
+    outcome = _list_done(run, visit, item, now, walk.state, links) if not decision.next_url else Stored(links=links)
+    outcome.counts["unchanged"] = outcome.counts.get("unchanged", 0) + len(decision.unchanged)
+    outcome.title = reading.title
+    return outcome
+
+
+def _note_board(board: Board, rows: Sequence[tuple[incremental.Row, Any]], reading: PageReading) -> None:
+    if not rows:
+        return
+    shows = any(row.last_reply is not None for row, _record in rows)
+    sort = reading.sort or board.sort
+    if (board.has_last_reply, board.sort) != (shows, sort):
+        Board.objects.filter(pk=board.pk).update(has_last_reply=shows, sort=sort or "")
+
+
+def _list_done(run: Run, visit: Visit, item: Url, now: datetime, state: incremental.VisitState, links: list[NewUrl]) -> Stored:
+    visit.state = state.to_json()
+    Visit.objects.filter(pk=visit.pk).update(state=visit.state, stopped_by=state.stopped_by[:60])
+    if not links:
+        finish_if_done(run, visit, item, now)
+    return Stored(links=links)
+
+
+def list_failed(run: Run, item: Url, reason: str, now: datetime, *, counted: bool = False) -> Stored:
+    """A list page that could not be read ends the listing; page 1 read once more at the end may fail without harm."""
+    visit = _load(item, now)
+    if not counted:
+        _add(visit, item, None, failed=1)
+    state = incremental.VisitState.from_json(visit.state)
+    if state.phase != "recheck":
+        state.stopped_by, state.complete = reason, False
+        state.last_url = state.last_url or item.url
+    else:
+        state.complete = True
+    state.next_url = ""
+    outcome = _list_done(run, visit, item, now, state, [])
+    outcome.state, outcome.reason = UrlState.FAILED, reason
+    return outcome
+
+
+def store_thread(
+    run: Run, item: Url, response: FetchResponse, reading: PageReading, settings: CrawlSettings, now: datetime
+) -> Stored:
+    """One page of a thread: posts stored, then the next page, a step back, or the end of the thread."""
+    visit = _load(item, now)
+    thread = Thread.objects.get(pk=item.payload["thread"])
+    page = int(item.payload["page"])
+    records = reading.records if reading.kind == PageKind.thread else ()
+    if response.status != 200 or not records:
+        reason = f"http_{response.status}" if response.status != 200 else "no_posts"
+        return thread_failed(run, item, reason, now, response=response)
+    _add(visit, item, response)
+    stored = threads.store_page(thread, page, records, now)
+    if page == 1:
+        threads.opened(thread, records)
+    found = bool(item.payload.get("found")) or bool(stored.new or stored.altered)
+    payload = {"thread": thread.pk, "page": page, "found": found, "back": item.payload.get("back", False)}
+    outcome = Stored(counts={"items": stored.new}, title=reading.title)
+    Visit.objects.filter(pk=visit.pk).update(posts_new=F("posts_new") + stored.new)
+    lost = thread.fetched_at is not None and not stored.known and page > 1 and page == thread.last_page and not payload["back"]
+    if lost:
+        back = thread.previous_page_url or thread.url
+        where = page - 1 if thread.previous_page_url else 1
+        outcome.links = [_page_link(back, visit.pk, {**payload, "page": where, "back": True}, item.priority)]
+    elif reading.next and page < settings.max_thread_pages:
+        outcome.links = [_page_link(reading.next, visit.pk, {**payload, "page": page + 1}, item.priority + 0.01)]
+    if outcome.links and not Url.objects.filter(run=run, key_hash=url_hash(outcome.links[0].key)).exists():
+        if not lost:
+            Thread.objects.filter(pk=thread.pk).update(previous_page_url=item.url)
+        return outcome
+    outcome.links = ()
+    _thread_done(visit, thread, item, page, found, outcome, now)
+    finish_if_done(run, visit, item, now)
+    return outcome
+
+
+def _thread_done(visit: Visit, thread: Thread, item: Url, page: int, found: bool, outcome: Stored, now: datetime) -> None:
+    first = threads.fetched(thread, now, {"last_page_url": item.url, "last_page": page})
+    deltas = {"fetched": 1, "changed": int(found), "new" if first else "updated": 1}
+    Visit.objects.filter(pk=visit.pk).update(**{name: F(name) + delta for name, delta in deltas.items()})
+    outcome.counts["new" if first else "updated"] = 1
+
+
+def thread_failed(run: Run, item: Url, reason: str, now: datetime, *, response: FetchResponse | None = None) -> Stored:
+    """A page of a thread that gave nothing: step back where pages have vanished, else note the miss."""
+    visit = _load(item, now)
+    thread = Thread.objects.get(pk=item.payload["thread"])
+    vanished = reason in ("http_404", "http_410")
+    _add(visit, item, response, failed=0 if vanished else 1)
+    page = int(item.payload["page"])
+    outcome = Stored(state=UrlState.FAILED, reason=reason)
+    if vanished and page > 1 and not item.payload.get("back"):
+        back = thread.previous_page_url if thread.previous_page_url != item.url else ""
+        where = page - 1 if back else 1
+        payload = {"thread": thread.pk, "page": where, "found": True, "back": True}
+        outcome.links = [_page_link(back or thread.url, visit.pk, payload, item.priority)]
+        return outcome
+    threads.missed(thread, now, gone=vanished)
+    finish_if_done(run, visit, item, now)
+    return outcome
+
+
+def finish_if_done(run: Run, visit: Visit, item: Url | None, now: datetime) -> None:
+    """Ends a visit whose listing is over and whose threads are all dealt with."""
+    visit.refresh_from_db()
+    if not visit.stopped_by or visit.finished:
+        return
+    others = Url.objects.filter(run=run, group=visit.pk, state__in=[UrlState.WAITING, UrlState.CLAIMED])
+    if item is not None:
+        others = others.exclude(pk=item.pk)
+    if not others.exists():
+        finish(visit, now)
+
+
+def finish(visit: Visit, now: datetime) -> None:
+    """Writes the visit's end and what the board's next visit builds on."""
+    state = incremental.VisitState.from_json(visit.state)
+    board = Board.objects.get(pk=visit.board_id)
+    board.last_visit = now
+    board.next_visit = now + timedelta(seconds=board.interval_seconds)
+    if state.complete:
+        if state.stopped_by != "not_modified":
+            board.watermark = incremental.watermark(state, visit.started or now)
+        board.complete_at, board.unfinished = now, {}
+    elif state.last_url and state.pages_read:
+        board.unfinished = {"url": state.last_url, "page": state.page, "since": now.isoformat()}
+    board.save(update_fields=["last_visit", "next_visit", "watermark", "complete_at", "unfinished"])
+    state.seen = []
+    Visit.objects.filter(pk=visit.pk).update(
+        finished=now,
+        started=visit.started or now,
+        complete=state.complete,
+        stopped_by=visit.stopped_by[:60],
+        state=state.to_json(),
+    )
+    if not state.complete and state.stopped_by not in ("max_pages", "stopped"):
+        events.warn("visit_incomplete", f"{board.name}: {visit.stopped_by}", now=now, run_id=visit.run_id)
+
+
+def cut_short(run: Run, reason: str, now: datetime) -> None:
+    """Ends every visit of a run that will not go on; their owing threads stay pending."""
+    for visit in Visit.objects.filter(run=run, finished__isnull=True).select_related("board"):
+        if visit.started is None:
+            visit.started = now
+        state = incremental.VisitState.from_json(visit.state)
+        if not visit.stopped_by:
+            visit.stopped_by = state.stopped_by = reason
+            state.complete = False
+            visit.state = state.to_json()
+        finish(visit, now)

@@ -1,0 +1,234 @@
+"""A small forum on loopback with known content that tests can change while it is read."""
+
+from __future__ import annotations
+
+import random
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from html import escape
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from urllib.parse import parse_qs, urlsplit
+
+WORDS = "river stone lantern garden winter engine market silver paper harbour copper orchard signal window bridge summer".split()
+PEOPLE = ["anna", "bertold", "chen", "dmitri", "elif", "farid", "greta", "hanako"]
+
+
+@dataclass
+class ForumPost:
+    number: int
+    author: str
+    posted: datetime
+    text: str
+
+
+@dataclass
+class ForumThread:
+    number: int
+    board: int
+    title: str
+    posts: list[ForumPost]
+    pinned: bool = False
+
+    @property
+    def last(self) -> datetime:
+        return self.posts[-1].posted
+
+
+@dataclass
+class LocalForum:
+    """Boards of threads of posts, deterministic by `seed`; `now` is the time of the newest post."""
+
+    boards: int = 3
+    threads: int = 12
+    longest: int = 14
+    seed: int = 7
+    threads_a_page: int = 5
+    posts_a_page: int = 4
+    days: int = 12
+    delay_seconds: float = 0.0
+    now: datetime = field(default_factory=lambda: datetime.now(UTC).replace(second=0, microsecond=0))
+    relative: bool = False
+    on_request: Callable[[str], tuple[int, dict[str, str], bytes] | None] | None = None
+
+    def __post_init__(self) -> None:
+        self.random = random.Random(self.seed)
+        self.lock = threading.RLock()
+        self.all: dict[int, ForumThread] = {}
+        self.posts = 0
+        self.log: list[str] = []
+        self.names = {b: f"{WORDS[b].title()} board" for b in range(1, self.boards + 1)}
+        for board in self.names:
+            for index in range(self.threads):
+                start = self.now - timedelta(days=self.random.uniform(0.1, self.days))
+                thread = self.open(board, start, pinned=index == 0)
+                for _ in range(self.random.choice([0, 1, 2, 3, self.longest])):
+                    gap = (self.now - thread.last).total_seconds()
+                    self.reply(thread.number, thread.last + timedelta(seconds=self.random.uniform(0, gap / 2)))
+
+    # --- changes
+    def open(self, board: int, at: datetime, pinned: bool = False) -> ForumThread:
+        with self.lock:
+            number = len(self.all) + 1
+            title = " ".join(self.random.sample(WORDS, 4)).capitalize() + f" {number}"
+            thread = ForumThread(number, board, title, [], pinned)
+            self.all[number] = thread
+            self.reply(number, at)
+            return thread
+
+    def reply(self, number: int, at: datetime) -> ForumPost:
+        with self.lock:
+            self.posts += 1
+            text = " ".join(self.random.choice(WORDS) for _ in range(12)) + f" {self.posts}"
+            post = ForumPost(self.posts, self.random.choice(PEOPLE), at.replace(second=0, microsecond=0), text)
+            self.all[number].posts.append(post)
+            return post
+
+    def truth(self) -> set[tuple[str, str, str]]:
+        """(thread path, post id, text) of every post."""
+        return {(f"/topic/{t.number}", str(p.number), p.text) for t in self.all.values() for p in t.posts}
+
+    # --- pages
+    def page(self, path: str) -> tuple[int, dict[str, str], bytes]:
+        parts = urlsplit(path)
+        number = int(parse_qs(parts.query).get("page", ["1"])[0])
+        words = parts.path.strip("/").split("/")
+        html = {"content-type": "text/html; charset=utf-8"}
+        with self.lock:
+            if parts.path == "/robots.txt":
+                return 200, {"content-type": "text/plain"}, b"User-agent: *\nDisallow: /private/\n"
+            if parts.path == "/":
+                return 200, html, self._index().encode()
+            if words[0] == "board" and len(words) == 2 and int(words[1]) in self.names:
+                body = self._board(int(words[1]), number)
+            elif words[0] == "topic" and len(words) == 2 and int(words[1]) in self.all:
+                body = self._topic(self.all[int(words[1])], number)
+            else:
+                body = None
+        if body is None:
+            return 404, html, b"<html><title>Not found</title><p>There is no such page.</p></html>"
+        return 200, html, body.encode()
+
+    def _frame(self, title: str, body: str) -> str:
+        menu = '<nav><a href="/">Home</a> <a href="/members">Members</a> <a href="/faq">FAQ</a> <a href="/login">Log in</a></nav>'
+        return f"<!doctype html><html lang=en><head><title>{escape(title)} - Local forum</title></head><body>{menu}{body}</body></html>"
+
+    def _time(self, at: datetime) -> str:
+        return f'<time datetime="{at.isoformat()}">{at:%b %d, %Y, %H:%M}</time>'
+
+    def _ago(self, at: datetime) -> str:
+        minutes = int((datetime.now(UTC) - at).total_seconds() // 60)
+        for unit, size in (("day", 1440), ("hour", 60), ("minute", 1)):
+            if minutes >= size:
+                count = minutes // size
+                return f"{count} {unit}{'s' if count != 1 else ''} ago"
+        return "just now"
+
+    def _index(self) -> str:
+        rows = []
+        for board, name in self.names.items():
+            mine = [t for t in self.all.values() if t.board == board]
+            last = max(mine, key=lambda t: t.last)
+            rows.append(
+                f'<tr><td class=forum><a class=forumtitle href="/board/{board}">{escape(name)}</a><p>All about {name.split()[0].lower()}.</p></td>'
+                f"<td class=num>{len(mine)}</td><td class=num>{sum(len(t.posts) for t in mine)}</td>"
+                f'<td class=last><a href="/topic/{last.number}">{escape(last.title)}</a> by {last.posts[-1].author} {self._time(last.last)}</td></tr>'
+            )
+        head = "<tr><th>Forum</th><th>Topics</th><th>Posts</th><th>Last post</th></tr>"
+        return self._frame("Index", f"<h1>Local forum</h1><table class=forums>{head}{''.join(rows)}</table>")
+
+    def _pager(self, base: str, number: int, pages: int) -> str:
+        if pages < 2:
+            return ""
+        links = [f"<strong>{n}</strong>" if n == number else f'<a href="{base}?page={n}">{n}</a>' for n in range(1, pages + 1)]
+        if number < pages:
+            links.append(f'<a rel=next href="{base}?page={number + 1}">Next</a>')
+        return f"<div class=pagination>Page {number} of {pages} {' '.join(links)}</div>"
+
+    def _board(self, board: int, number: int) -> str | None:
+        mine = sorted((t for t in self.all.values() if t.board == board), key=lambda t: (t.pinned, t.last), reverse=True)
+        pages = -(-len(mine) // self.threads_a_page)
+        if number > pages:
+            return None
+        rows = []
+        for thread in mine[(number - 1) * self.threads_a_page : number * self.threads_a_page]:
+            pin = '<span class="icon sticky" title="Sticky">Sticky:</span> ' if thread.pinned else ""
+            last = self._ago(thread.last) if self.relative else self._time(thread.last)
+            mark = f'<a class=lastpost href="/post/{thread.posts[-1].number}">view</a>'
+            rows.append(
+                f'<tr class=topic><td>{pin}<a class=topictitle href="/topic/{thread.number}">{escape(thread.title)}</a><br>'
+                f"by <a class=username href=/user/{thread.posts[0].author}>{thread.posts[0].author}</a></td>"
+                f"<td class=replies>{len(thread.posts) - 1}</td><td class=views>{thread.number * 37 % 900 + 12}</td>"
+                f"<td class=lastpost>by <a class=username href=/user/{thread.posts[-1].author}>{thread.posts[-1].author}</a> {last} {mark}</td></tr>"
+            )
+        head = "<tr><th>Topic</th><th>Replies</th><th>Views</th><th>Last post</th></tr>"
+        name = self.names[board]
+        body = f'<h1>{escape(name)}</h1><div class=crumbs><a href="/">Local forum</a> &raquo; {escape(name)}</div>'
+        return self._frame(name, f"{body}<table class=topics>{head}{''.join(rows)}</table>{self._pager(f'/board/{board}', number, pages)}")
+
+    def _topic(self, thread: ForumThread, number: int) -> str | None:
+        pages = -(-len(thread.posts) // self.posts_a_page)
+        if number > pages:
+            return None
+        posts = []
+        for post in thread.posts[(number - 1) * self.posts_a_page : number * self.posts_a_page]:
+            posts.append(
+                f'<article class=post id="p{post.number}"><header>by <a class=username href="/user/{post.author}">{post.author}</a> '
+                f'<a href="/topic/{thread.number}?page={number}#p{post.number}">{self._time(post.posted)}</a></header>'
+                f"<div class=content><p>{escape(post.text)}</p></div></article>"
+            )
+        name = self.names[thread.board]
+        crumbs = f'<div class=crumbs><a href="/">Local forum</a> &raquo; <a href="/board/{thread.board}">{escape(name)}</a></div>'
+        body = f"{crumbs}<h1>{escape(thread.title)}</h1>{''.join(posts)}{self._pager(f'/topic/{thread.number}', number, pages)}"
+        return self._frame(thread.title, body)
+
+
+class ForumServer:
+    """Serves a LocalForum on a free loopback port; `log` holds the paths asked for, in order."""
+
+    def __init__(self, forum: LocalForum) -> None:
+        self.forum = forum
+        outer = self
+
+        class Handler(BaseHTTPRequestHandler):
+            protocol_version = "HTTP/1.1"
+
+            def do_GET(self) -> None:
+                forum.log.append(self.path)
+                special = forum.on_request(self.path) if forum.on_request else None
+                if forum.delay_seconds:
+                    outer.pause.wait(forum.delay_seconds)
+                try:
+                    status, headers, body = special or forum.page(self.path)
+                except ValueError:
+                    status, headers, body = 404, {"content-type": "text/html"}, b"<p>no such page</p>"
+                self.send_response(status)
+                for name, value in headers.items():
+                    self.send_header(name, value)
+                if "content-length" not in {name.lower() for name in headers}:
+                    self.send_header("content-length", str(len(body)))
+                self.end_headers()
+                self.wfile.write(body)
+
+            def log_message(self, *args: object) -> None:
+                return
+
+        self.pause = threading.Event()
+        self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.server.daemon_threads = True
+        self.thread = threading.Thread(target=self.server.serve_forever, args=(0.05,), daemon=True)
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.server.server_port}/"
+
+    def __enter__(self) -> ForumServer:
+        self.thread.start()
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self.pause.set()
+        self.server.shutdown()
+        self.server.server_close()
+        self.thread.join()
