@@ -1,4 +1,7 @@
-"""A text's time in its parts, before anything is known about the page: words become codes, then a few expressions read them."""
+"""A text's time in its parts, before anything is known about its page.
+
+Words become codes, so that a few expressions read all languages alike.
+"""
 
 from __future__ import annotations
 
@@ -47,11 +50,13 @@ LONGEST_WHOLE = 90
 _LONGEST_WORDS = 40  # "less than a minute ago": what has no digit is short
 _MEASURE = re.compile(r"\d+(?: [a-z]| ?[A-Z])")  # 100 m, 3D
 _AM_PM = re.compile(r"\b([ap])\.\s?m\b\.?", re.I)
-_CHINESE_NUMBER = re.compile(r"(?<![周週期拜〇零一二两兩三四五六七八九十])[〇零一二两兩三四五六七八九十]{1,4}(?=[年月日号號天时時点點分秒个個小周週])")
+_NUMERALS = "〇零一二两兩三四五六七八九十"
+_CHINESE_NUMBER = re.compile(rf"(?<![周週期拜{_NUMERALS}])[{_NUMERALS}]{{1,4}}(?=[年月日号號天时時点點分秒个個小周週])")
 _PAREN_WEEKDAY = re.compile(r"[(（][月火水木金土日一二三四五六월화수목금토일][)）]")
 _PHRASES = re.compile("|".join(rf"(?<!\w){re.escape(text)}(?!\w)" for text in PHRASES))
 _WORD = re.compile(r"[^\W\d_]+")
 _DASHES = str.maketrans("–—‐‑−〜～\u00a0\u202f\u2009\u3000", "------ " + "    ", "\u200b\u200e\u200f\ufeff\u00ad")
+_KNOWN = frozenset(VOCABULARY) | frozenset(_WORD.findall(" ".join(PHRASES))) | {"t", "p"}
 _GLUED = re.compile(r"(?<=\d)T(?=\d\d:?\d\d)|(?<=\d)t(?=\d\d:?\d\d)")
 _DIGIT = re.compile(r"\d")
 _EPOCH = re.compile(r"\d{10}(?:\.\d{1,6})?|\d{13}")
@@ -92,7 +97,7 @@ def canonical(text: str) -> str:
     """The text with every word replaced by its code.
 
     >>> canonical("Tue Mar 04, 2014 10:22 pm"), canonical("3分钟前"), canonical("vor 2 Stunden")
-    ('W2 N 04, 2014 10:22 P', '3U60;G', 'G 2 U3600;')
+    ('W2 M03 04, 2014 10:22 P', '3U60;G', 'G 2 U3600;')
     """
     if not text.isascii():
         text = unicodedata.normalize("NFKC", text).translate(_DASHES)
@@ -100,7 +105,8 @@ def canonical(text: str) -> str:
         text = _CHINESE_NUMBER.sub(lambda m: str(chinese_value(m.group())), text)
     text = " ".join(_GLUED.sub(" ", text).lower().split())
     text = _AM_PM.sub(r"\1m", text)
-    text = _PHRASES.sub(lambda m: PHRASES[m.group()], text)
+    if any(phrase in text for phrase in PHRASES):
+        text = _PHRASES.sub(lambda m: PHRASES[m.group()], text)
     coded = _WORD.sub(_code, text)
     return _settle(coded)
 
@@ -127,28 +133,37 @@ def _settle(coded: str) -> str:
 
 _YEAR4 = r"(?P<year>(?:19|20)\d\d)"
 _YEAR2 = r"(?P<year>(?:19|20)\d\d(?!\d)|['’]\d\d)"
-_DATES = tuple(
-    re.compile(pattern)
-    for pattern in (
-        rf"(?<![\d.]){_YEAR4}(?P<mark>[-/.]) ?(?P<month>\d{{1,2}})(?P=mark) ?(?P<day>\d{{1,2}})(?!\d|\.\d)\.?",
-        rf"(?<![\d.]){_YEAR4}Y? ?[-,./]?[ ]?M(?P<month>\d\d)[ ./-]*(?P<day>\d{{1,2}})(?![\d:])D?",
-        rf"(?<![\d.:])(?P<day>\d{{1,2}})(?!\d)[ .]*(?:E )?[ ./-]*M(?P<month>\d\d)[ .,/-]*(?:{_YEAR2})?(?![\d:])Y?",
-        rf"M(?P<month>\d\d)[. ]*(?P<day>\d{{1,2}})(?![\d:])D?\.?(?: ?[, ] ?(?:{_YEAR2})(?![\d:]))?",
-        rf"M(?P<month>\d\d)[., ]*{_YEAR2}(?![\d:])",
-        rf"(?<![\d.]){_YEAR4}Y ?M(?P<month>\d\d)(?! ?\d)",
-        r"(?<![\d./-])(?P<first>\d{1,2})(?P<mark>[-/.]) ?(?P<second>\d{1,2})(?P=mark) ?(?P<year>(?:19|20)\d\d|\d\d)(?![\d/-]|\.\d)",
-        r"(?<![\d./-])(?P<year>\d\d)-(?P<month>\d{1,2})-(?P<day>\d)(?![\d-])",
-        r"(?<![\d./:-])(?P<first>\d{1,2})(?P<mark>-)(?P<second>\d{1,2})(?![\d/.:-])",
-        r"(?<![\d./:-])(?P<first>\d\d)(?P<mark>/)(?P<second>\d\d)(?![\d/.:-])",
-        r"(?<![\d./:-])(?P<first>\d{1,2})(?P<mark>\.)(?P<second>\d{1,2})\.(?![\d/:-])",
-        r"R(?P<day_offset>-?\d);",
-        r"(?:V ?)?W(?P<weekday>\d)",
+_DATES = tuple(  # each with a sign that the text must hold before the expression is worth a try
+    (sign, re.compile(pattern))
+    for sign, pattern in (
+        ("", rf"(?<![\d.]){_YEAR4}(?P<mark>[-/.]) ?(?P<month>\d{{1,2}})(?P=mark) ?(?P<day>\d{{1,2}})(?!\d|\.\d)\.?"),
+        ("M", rf"(?<![\d.]){_YEAR4}Y? ?[-,./]?[ ]?M(?P<month>\d\d)[ ./-]*(?P<day>\d{{1,2}})(?![\d:])D?"),
+        (
+            "M",
+            r"(?<![\d.:])(?P<day>\d{1,2})(?!\d)[ .]*(?:E )?[ ./-]*M(?P<month>\d\d)[ .,/-]*"
+            rf"(?:{_YEAR2})?(?![\d:])Y?",
+        ),
+        ("M", rf"M(?P<month>\d\d)[. ]*(?P<day>\d{{1,2}})(?![\d:])D?\.?(?: ?[, ] ?(?:{_YEAR2})(?![\d:]))?"),
+        ("M", rf"M(?P<month>\d\d)[., ]*{_YEAR2}(?![\d:])"),
+        ("Y", rf"(?<![\d.]){_YEAR4}Y ?M(?P<month>\d\d)(?! ?\d)"),
+        (
+            "",
+            r"(?<![\d./-])(?P<first>\d{1,2})(?P<mark>[-/.]) ?(?P<second>\d{1,2})(?P=mark) ?"
+            r"(?P<year>(?:19|20)\d\d|\d\d)(?![\d/-]|\.\d)",
+        ),
+        ("-", r"(?<![\d./-])(?P<year>\d\d)-(?P<month>\d{1,2})-(?P<day>\d)(?![\d-])"),
+        ("-", r"(?<![\d./:-])(?P<first>\d{1,2})(?P<mark>-)(?P<second>\d{1,2})(?![\d/.:-])"),
+        ("/", r"(?<![\d./:-])(?P<first>\d\d)(?P<mark>/)(?P<second>\d\d)(?![\d/.:-])"),
+        (".", r"(?<![\d./:-])(?P<first>\d{1,2})(?P<mark>\.)(?P<second>\d{1,2})\.(?![\d/:-])"),
+        ("R", r"R(?P<day_offset>-?\d);"),
+        ("W", r"(?:V ?)?W(?P<weekday>\d)"),
     )
 )
 _CLOCK = re.compile(
     r"(?:(?P<before>[AP])[ ,]?)?(?<![\d.,:/-])"
     r"(?:(?P<hour>\d{1,2})(?: ?H ?| ?: ?|(?P<dot>\.))(?P<minute>\d\d)(?!\d)"
-    r"(?:(?: ?I ?|:|(?(dot)\.|:))(?P<second>\d\d)(?!\d)(?:[.,]\d+)?)?(?(dot)(?= ?X))(?: ?[IS])?(?: ?X)?(?: ?(?P<after>[AP])(?!\w))?"
+    r"(?:(?: ?I ?|:|(?(dot)\.|:))(?P<second>\d\d)(?!\d)(?:[.,]\d+)?)?(?(dot)(?= ?X))"
+    r"(?: ?[IS])?(?: ?X)?(?: ?(?P<after>[AP])(?!\w))?"
     r"|(?P<whole>\d{1,2})(?: ?(?P<half>[AP])(?!\w)| ?X| ?H(?! ?\d))|K(?P<named>\d\d))"
     r"(?P<zone> ?\(?(?:(?:Z0;)? ?(?P<sign>[+-]) ?(?P<oh>\d{1,2})(?::?(?P<om>\d\d))?(?![\d:])|Z(?P<zm>-?\d+);)\)?)?"
 )
@@ -173,7 +188,9 @@ _LETTER_UNITS = {"S": 1, "I": MINUTE, "H": HOUR, "D": DAY, "O": MONTH, "Y": YEAR
 def whole_shape(text: str) -> Shape | None:
     """The parts of a text that is a time and nothing else; bounded memory, since forums repeat their times."""
     text = text.strip()
-    if len(text) > LONGEST_WHOLE or (len(text) > _LONGEST_WORDS and not _DIGIT.search(text)) or _MEASURE.fullmatch(text):
+    if len(text) > (LONGEST_WHOLE if _DIGIT.search(text) else _LONGEST_WORDS) or _MEASURE.fullmatch(text):
+        return None
+    if text.isascii() and any(word not in _KNOWN for word in _WORD.findall(text.lower())):
         return None
     if _EPOCH.fullmatch(text):
         return Shape(epoch=float(text) if len(text) != 13 else int(text) / 1000)
@@ -190,6 +207,8 @@ def whole_shape(text: str) -> Shape | None:
 @lru_cache(maxsize=4096)
 def inner_shape(text: str) -> Shape | None:
     """The parts of the first time inside a longer text."""
+    if not _DIGIT.search(text):
+        return None
     return _read(canonical(text), whole=False)
 
 
@@ -199,7 +218,9 @@ def _read(coded: str, whole: bool) -> Shape | None:
     ago = _read_ago(coded, whole)
     if ago is not None:
         return ago
-    for pattern in _DATES:
+    for sign, pattern in _DATES:
+        if sign not in coded:
+            continue
         for found in pattern.finditer(coded):
             shape = _dated(found)
             if shape is None:
@@ -245,7 +266,7 @@ def _full_year(text: str | None) -> int | None:
 
 
 def _with_clock(coded: str, found: re.Match[str], shape: Shape, whole: bool) -> Shape | None:
-    """The date with the clock that stands beside it; None where the rest of the text, or too few parts, speak against it."""
+    """The date with the clock beside it; None where the rest of the text, or too few parts, speak against a time."""
     gap = _BETWEEN.match(coded, found.end())
     clock = _CLOCK.match(coded, gap.end() if gap else found.end())
     start, end = found.start(), found.end()
@@ -318,7 +339,11 @@ def _timed(shape: Shape, clock: re.Match[str]) -> Shape | None:
         offset = int(parts["zm"])
     precision = 1 if parts["second"] else MINUTE
     return replace(
-        shape, clock=(hour, minute, min(second, 59)), half=half, clock_precision_seconds=precision, offset_minutes=offset
+        shape,
+        clock=(hour, minute, min(second, 59)),
+        half=half,
+        clock_precision_seconds=precision,
+        offset_minutes=offset,
     )
 
 

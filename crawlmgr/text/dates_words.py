@@ -5,8 +5,8 @@ from __future__ import annotations
 import unicodedata
 
 # Codes of the canonical form (dates_shapes.py reads them): M05 month, W2 weekday (Monday 1), A P before and after noon,
-# K12 noon, U60; a unit with its seconds, G "ago", R-1; a day counted from today, J just now, V "last", E an article that
-# can mean one, B half, F a few, Y O D H I S the marks of year, month, day, hour, minute and second, X "o'clock",
+# K12 noon, U60; a unit with its seconds, G "ago", R-1; a day counted from today, J just now, V "last", E an article
+# that can mean one, B half, F a few, Y O D H I S the marks of year, month, day, hour, minute and second, X "o'clock",
 # Z an offset in minutes, Q a word that is "ago" or August, N a word that is March or Tuesday, a a word that is "one" or
 # a year, L a label, ? anything else.
 
@@ -16,8 +16,10 @@ MONTH = 30 * DAY
 YEAR = 365 * DAY
 
 _MONTHS = (
-    "january jan januar janvier janv jänner jän januari enero ene января январь янв gennaio gen janeiro stycznia styczeń sty ocak",
-    "february feb febr februar février fév févr februari febrero февраля февраль фев февр febbraio fevereiro fev lutego luty"
+    "january jan januar janvier janv jänner jän januari enero ene января январь янв gennaio gen janeiro stycznia"
+    " styczeń sty ocak",
+    "february feb febr februar février fév févr februari febrero февраля февраль фев февр febbraio fevereiro fev"
+    " lutego luty"
     " lut şubat",
     "march mars märz mär mrz marzo марта март мар maart mrt março marca marzec mart",
     "april apr avril avr abril abr апреля апрель апр aprile kwietnia kwiecień kwi nisan",
@@ -25,24 +27,31 @@ _MONTHS = (
     "june jun juni juin junio июня июнь июн giugno giu junho czerwca czerwiec cze haziran",
     "july jul juli juillet juil julio июля июль июл luglio lug julho lipca lipiec lip temmuz",
     "august aug août aoû agosto августа август авг augustus augusti sierpnia sierpień sie ağustos",
-    "september sep sept septembre septiembre сентября сентябрь сен сент settembre set setembro września wrzesień wrz eylül",
-    "october oct oktober okt octobre octubre октября октябрь окт ottobre ott outubro out października październik paź ekim",
+    "september sep sept septembre septiembre сентября сентябрь сен сент settembre set setembro września wrzesień"
+    " wrz eylül",
+    "october oct oktober okt octobre octubre октября октябрь окт ottobre ott outubro out października październik"
+    " paź ekim",
     "november nov novembre noviembre ноября ноябрь ноя нояб novembro listopada listopad lis kasım",
-    "december dec dezember dez décembre déc diciembre dic декабря декабрь дек dicembre dezembro grudnia grudzień gru"
+    "december dec dezember dez décembre déc diciembre dic декабря декабрь дек dicembre dezembro grudnia grudzień"
+    " gru"
     " desember aralık",
 )
 _WEEKDAYS = (
-    "monday mon montag lundi lun lunes понедельник пн lunedì segunda seg maandag poniedziałek pon pn pazartesi måndag"
+    "monday mon montag lundi lun lunes понедельник пн lunedì segunda seg maandag poniedziałek pon pn pazartesi"
+    " måndag"
     " 星期一 周一 週一 礼拜一 禮拜一 月曜日 월요일",
     "tuesday tue tues dienstag mardi martes вторник вт martedì terça ter dinsdag din wtorek wto wt salı tisdag"
     " 星期二 周二 週二 礼拜二 禮拜二 火曜日 화요일",
-    "wednesday wed mittwoch mercredi mer miércoles mié среда ср mercoledì quarta qua woensdag woe środa śro śr çarşamba"
+    "wednesday wed mittwoch mercredi mer miércoles mié среда ср mercoledì quarta qua woensdag woe środa śro śr"
+    " çarşamba"
     " onsdag 星期三 周三 週三 礼拜三 禮拜三 水曜日 수요일",
-    "thursday thu thur thurs donnerstag jeudi jeu jueves jue четверг чт giovedì gio quinta qui donderdag don czwartek"
+    "thursday thu thur thurs donnerstag jeudi jeu jueves jue четверг чт giovedì gio quinta qui donderdag don"
+    " czwartek"
     " czw perşembe torsdag 星期四 周四 週四 礼拜四 禮拜四 木曜日 목요일",
     "friday fri freitag vendredi ven viernes vie пятница пт venerdì sexta sex vrijdag vri piątek pią pt cuma fredag"
     " 星期五 周五 週五 礼拜五 禮拜五 金曜日 금요일",
-    "saturday sat samstag sonnabend samedi sam sábado sáb суббота сб sabato sab zaterdag zat sobota sob cumartesi lördag"
+    "saturday sat samstag sonnabend samedi sam sábado sáb суббота сб sabato sab zaterdag zat sobota sob cumartesi"
+    " lördag"
     " 星期六 周六 週六 礼拜六 禮拜六 土曜日 토요일",
     "sunday sun sonntag dimanche dim domingo dom воскресенье вс domenica zondag zon niedziela nie pazar söndag"
     " 星期日 星期天 周日 週日 礼拜天 禮拜天 日曜日 일요일",
@@ -56,19 +65,26 @@ _DAYS = {
     -3: "大前天",
 }
 _UNITS = {
-    1: "second seconds sec secs sekunde sekunden sek segundo segundos seg seconde secondes секунд секунду секунды сек"
+    1: "second seconds sec secs sekunde sekunden sek segundo segundos seg seconde secondes секунд секунду секунды"
+    " сек"
     " secondo secondi seconden sekund sekundy sekundę saniye moment moments instant 秒钟 秒鐘",
-    60: "minute minutes min mins minuten minuto minutos минут минуту минуты мин minuti minut minuta minuty minutę dakika"
+    60: "minute minutes min mins minuten minuto minutos минут минуту минуты мин minuti minut minuta minuty minutę"
+    " dakika"
     " 分钟 分鐘",
-    3600: "hour hours hr hrs stunde stunden std hora horas heure heures час часа часов ora ore uur uren godzina godziny"
+    3600: "hour hours hr hrs stunde stunden std hora horas heure heures час часа часов ora ore uur uren godzina"
+    " godziny"
     " godzin godzinę saat timme timmar 小时 小時 个小时 個小時 钟头 鐘頭 時間 시간",
-    DAY: "day days d tag tage tagen día días jour jours день дня дней giorno giorni dia dias dag dagen dzień dni gün"
+    DAY: "day days d tag tage tagen día días jour jours день дня дней giorno giorni dia dias dag dagen dzień dni"
+    " gün"
     " dagar 天 日間",
-    WEEK: "week weeks wk wks w woche wochen semana semanas semaine semaines неделю недели недель settimana settimane weken"
+    WEEK: "week weeks wk wks w woche wochen semana semanas semaine semaines неделю недели недель settimana"
+    " settimane weken"
     " tydzień tygodnie tygodni hafta 周 週 个星期 個星期 星期 週間 주",
-    MONTH: "month months mth mths monat monate monaten mes meses mois месяц месяца месяцев mese mesi mês maand maanden"
+    MONTH: "month months mth mths monat monate monaten mes meses mois месяц месяца месяцев mese mesi mês maand"
+    " maanden"
     " miesiąc miesiące miesięcy ay 个月 個月 か月 ヶ月 カ月 ケ月 ヵ月 개월 달",
-    YEAR: "year years yr yrs jahr jahre jahren año años ano anos ans année années год года лет anno anni jaar rok lata"
+    YEAR: "year years yr yrs jahr jahre jahren año años ano anos ans année années год года лет anno anni jaar rok"
+    " lata"
     " lat yıl",
 }
 _OTHERS = {
@@ -79,9 +95,11 @@ _OTHERS = {
     "G": "vor hace назад fa há atrás geleden temu önce sedan sitten ilya 前 以前 之前 전",
     "Q": "ago",
     "N": "mar",
-    "J": "now justnow gerade eben jetzt soeben только что adesso agora teraz şimdi 刚刚 剛剛 刚才 剛才 たった今 방금 alinstant",
+    "J": "now justnow gerade eben jetzt soeben только что adesso agora teraz şimdi 刚刚 剛剛 刚才 剛才 たった今"
+    " 방금 alinstant",
     "V": "last letzte letzten letzter letztes pasado pasada dernier dernière vorige",
-    "E": "a one ein eine einer einem eines un une una uno uma um один одну одна een één jeden jedną bir le la el les"
+    "E": "a one ein eine einer einem eines un une una uno uma um один одну одна een één jeden jedną bir le la el"
+    " les"
     " las los il o os ao às as à",
     "B": "half halbe halben halbes demi media 半 半个 半個",
     "F": "few several einige einigen wenigen quelques unos unas несколько alcuni alguns kilka 几 幾 数 數 好几",
@@ -93,13 +111,19 @@ _OTHERS = {
     "S": "秒 s 초",
     "X": "uhr klo ч",
     "": "at um on of the de del di du da den dem der et и в om op alle alla kl dnia o godz г about almost"
-    " over around than less more ca circa etwa ungefähr environ plus około около 约 約 大约 大約 的 于 於 在 th st nd rd er"
+    " over around than less more ca circa etwa ungefähr environ plus około около 约 約 大约 大約 的 于 於 在 th st"
+    " nd rd er"
     " ten eme ème и",
-    "L": "posted post posts last lastpost date time written sent joined since started created updated edited modified reply"
-    " replied geschrieben verfasst erstellt beitrag am posté publié dernier message publicado publicada último ultimo mensaje"
-    " enviado опубликовано написано добавлено последнее сообщение сообщения отправлено inviato scritto napisane wysłany geplaatst"
-    " 发表于 發表於 发表 發表 最后发表 最後發表 发布于 發布於 发布 發布 发帖时间 发布时间 发表时间 發表時間 最后回复 最後回覆 最后回复于"
-    " 回复于 回覆於 编辑于 更新于 更新 创建于 注册于 时间 投稿 投稿日 投稿日時 作成日 更新日 日時 最終更新 작성 작성일",
+    "L": "posted post posts last lastpost date time written sent joined since started created updated edited"
+    " modified reply"
+    " replied geschrieben verfasst erstellt beitrag am posté publié dernier message publicado publicada último"
+    " ultimo mensaje"
+    " enviado опубликовано написано добавлено последнее сообщение сообщения отправлено inviato scritto napisane"
+    " wysłany geplaatst"
+    " 发表于 發表於 发表 發表 最后发表 最後發表 发布于 發布於 发布 發布 发帖时间 发布时间 发表时间 發表時間"
+    " 最后回复 最後回覆 最后回复于"
+    " 回复于 回覆於 编辑于 更新于 更新 创建于 注册于 时间 投稿 投稿日 投稿日時 作成日 更新日 日時 最終更新 작성"
+    " 작성일",
 }
 _LAST_UNITS = {  # one word for the last week, month, year
     WEEK: "上周 上週 上星期 先週",

@@ -34,3 +34,171 @@ def zone(name: str) -> tzinfo:
         return ZoneInfo(name)
     except (ZoneInfoNotFoundError, OSError, ValueError) as error:
         raise ValueError(f"no such time zone: {name}") from error
+
+
+class Pair(NamedTuple):
+    """A local time read as if it were UTC, and the latest true moment it can stand for; `slack_seconds` how much
+    earlier the truth can be (3,600 beside "5 hours ago")."""
+
+    naive: datetime
+    true: datetime
+    slack_seconds: int
+
+
+class ZoneGuess(NamedTuple):
+    """A zone's name (IANA, or an offset where none fits), where it comes from, and how sure that is in [0, 1].
+
+    Evidence codes: `stated` (the page names its zone), `clock` (the page shows its own time of day), `pairs` (an
+    absolute beside a relative time), `future` (times that would lie ahead of us), `language`, `none`.
+    """
+
+    name: str
+    offset_seconds: int
+    evidence: str
+    confidence: float
+
+
+_ABOUT_TIMES = (
+    r"times?\b|zeit|heures?\b|horaires?|horas?\b|horarios?|zona|fuso|orari|врем|час\w* пояс|czas|strefa|tijd"
+    r"|时间|時間|时区|時區|時刻|시간"
+)
+_STATED = re.compile(
+    rf"(?:(?:{_ABOUT_TIMES})[^<>\d]{{0,40}}?(?:\b(?:UTC|GMT)\b|(?=[+-]\d{{4}}\b))|^\W*GMT(?=\s?[+-]\d))"
+    r"\s*(?:([+-])\s*(\d{1,2})(?::?(\d\d))?)?(?P<dst>[^<>\[\]]{0,12}\[ ?DST ?\])?",
+    re.I,
+)
+_NAMED = re.compile(r"\b(?:Africa|America|Asia|Atlantic|Australia|Europe|Indian|Pacific)/[A-Z]\w+(?:/[A-Z]\w+)?\b")
+_PAGE_CLOCK = re.compile(
+    r"(?:it is currently|current (?:date and )?time(?: is)?|(?:the )?time now(?: is)?|time is now|server time"
+    r"|aktuelles datum(?: und uhrzeit)?|aktuelle (?:zeit|uhrzeit)|es ist jetzt|nous sommes (?:actuellement )?le"
+    r"|date actuelle|fecha actual"
+    r"|data atual|ora attuale|oggi è|текущее время|сейчас:?|aktualny czas|obecny czas|het is nu|现在的?时间是?|现在是"
+    r"|當前時間|当前时间|現在時間|現在の?(?:時刻|日時)|GMT ?\+\d{1,2}(?= ?, ?\d{4}-))\W{0,4}(?P<time>.{4,45})",
+    re.I,
+)
+_BY_LANGUAGE = {
+    "zh": ("Asia/Shanghai",),
+    "zh-tw": ("Asia/Taipei",),
+    "zh-hant": ("Asia/Taipei",),
+    "ja": ("Asia/Tokyo",),
+    "ko": ("Asia/Seoul",),
+    "de": ("Europe/Berlin",),
+    "fr": ("Europe/Paris",),
+    "it": ("Europe/Rome",),
+    "pl": ("Europe/Warsaw",),
+    "nl": ("Europe/Amsterdam",),
+    "ru": ("Europe/Moscow", "Asia/Yekaterinburg"),
+    "es": ("Europe/Madrid", "America/Argentina/Buenos_Aires", "America/Mexico_City"),
+    "pt": ("America/Sao_Paulo", "Europe/Lisbon"),
+    "en": ("UTC", "America/New_York", "America/Chicago", "America/Denver", "America/Los_Angeles", "Australia/Sydney"),
+}
+_ODD_OFFSETS = {
+    19800: "Asia/Kolkata", 12600: "Asia/Tehran", 16200: "Asia/Kabul", 20700: "Asia/Kathmandu", 23400: "Asia/Yangon",
+    34200: "Australia/Darwin", -12600: "America/St_Johns", 37800: "Australia/Lord_Howe",
+}  # fmt: skip
+_ONE_ZONE = frozenset({"zh", "zh-tw", "zh-hant", "ja", "ko", "de", "fr", "it", "pl", "nl"})
+
+
+def stated_offset(text: str) -> int | None:
+    """Seconds east of UTC that a page says its times are in.
+
+    >>> stated_offset("All times are GMT +8. The time now is 03:12 PM.")
+    28800
+    >>> stated_offset("All times are UTC - 5 hours [ DST ]")
+    -14400
+    """
+    found = _STATED.search(text.replace("−", "-"))
+    if found is None:
+        return None
+    sign, hours, minutes = found[1], int(found[2] or 0), int(found[3] or 0)
+    seconds = (hours * 3600 + minutes * 60) * (-1 if sign == "-" else 1) + (3600 if found["dst"] else 0)
+    return seconds if abs(seconds) <= _LARGEST else None
+
+
+def page_clock(text: str) -> str | None:
+    """The words of the time that a page says it is now: "It is currently Tue Nov 21, 2026 4:06 am"."""
+    found = _PAGE_CLOCK.search(text)
+    return found["time"].strip() if found else None
+
+
+def zone_name(offset_seconds: int, language: str, at: datetime) -> str:
+    """A zone with this offset at that time: one of the language's countries where it fits, else a fixed one."""
+    for key in (language.lower(), language.lower().partition("-")[0]):
+        for name in _BY_LANGUAGE.get(key, ()):
+            offset = at.astimezone(zone(name)).utcoffset()
+            if offset is not None and offset.total_seconds() == offset_seconds:
+                return name
+    if offset_seconds == 0:
+        return "UTC"
+    if offset_seconds % 3600 == 0 and -12 <= offset_seconds // 3600 <= 14:
+        return f"Etc/GMT{-offset_seconds // 3600:+d}"
+    sign, minutes = "-" if offset_seconds < 0 else "+", abs(offset_seconds) // 60
+    return _ODD_OFFSETS.get(offset_seconds, f"{sign}{minutes // 60:02d}:{minutes % 60:02d}")
+
+
+def offset_of_pairs(pairs: Iterable[Pair]) -> tuple[int, float] | None:
+    """The offset (a multiple of 15 minutes, in seconds) that most pairs allow and their share; None without pairs.
+
+    A pair allows offsets from naive - true to that plus its slack, a minute either way; a narrow pair weighs more,
+    whole hours win ties.
+    """
+    votes: Counter[int] = Counter()
+    weight_of_all = 0.0
+    for pair in pairs:
+        low = (pair.naive - pair.true).total_seconds() - 90
+        high = low + pair.slack_seconds + 150
+        if high < -_LARGEST or low > _LARGEST or pair.slack_seconds > 6 * 3600:
+            continue
+        weight = 1 / (1 + pair.slack_seconds / 600)
+        weight_of_all += weight
+        first = -int(-low // _STEP) * _STEP
+        for offset in range(first, int(high) + 1, _STEP):
+            votes[offset] += weight  # type: ignore[assignment]  # a Counter of shares
+    if not votes:
+        return None
+    best = max(votes, key=lambda offset: (votes[offset], offset % 3600 == 0, -abs(offset)))
+    return best, votes[best] / weight_of_all
+
+
+def guess_timezone_offset(
+    fetched_at: datetime,
+    texts: Iterable[str] = (),
+    pairs: Iterable[Pair] = (),
+    newest: datetime | None = None,
+    language: str = "",
+) -> ZoneGuess:
+    """The zone that a site's pages show their times in, from the strongest evidence at hand.
+
+    `texts` are short texts of its pages (footers, the line that tells the time); `pairs` as `Pair` says; `newest` is
+    the newest time on its pages, read as if it were UTC: it cannot lie ahead of `fetched_at`, so an offset that makes
+    it so is too small. `language` is that of the pages' interface ("zh-hans", "de"), which only breaks ties or, where a
+    language has one zone, is the last resort.
+    """
+    ahead = (newest - fetched_at).total_seconds() if newest is not None else -float(_LARGEST)
+    for text in texts:
+        named = _NAMED.search(text)
+        offset = stated_offset(text)
+        if offset is None or ahead - offset > 600:
+            continue
+        name = named[0] if named and _known(named[0]) else zone_name(offset, language, fetched_at)
+        return ZoneGuess(name, offset, "stated", 0.95)
+    voted = offset_of_pairs(pairs)
+    if voted is not None and voted[1] > 0.5:
+        return ZoneGuess(zone_name(voted[0], language, fetched_at), voted[0], "pairs", 0.5 + voted[1] * 0.4)
+    if 300 < ahead < _LARGEST:
+        offset = -int(-(ahead - 300) // 3600) * 3600
+        return ZoneGuess(zone_name(offset, language, fetched_at), offset, "future", 0.6)
+    for key in (language.lower(), language.lower().partition("-")[0]):
+        if key in _ONE_ZONE:
+            name = _BY_LANGUAGE[key][0]
+            local = fetched_at.astimezone(zone(name)).utcoffset()
+            return ZoneGuess(name, int(local.total_seconds()) if local is not None else 0, "language", 0.3)
+    return ZoneGuess("UTC", 0, "none", 0.1)
+
+
+def _known(name: str) -> bool:
+    try:
+        zone(name)
+    except ValueError:
+        return False
+    return True

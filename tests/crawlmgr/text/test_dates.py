@@ -207,12 +207,14 @@ RELATIVE = [
     ("2 gün önce", 2 * DAY, DAY),
 ]
 NOT_TIMES = """
-12|1,234|$12.50|€ 9,99|1.2.3|v2.10.4|10.0.19045|192.168.1.12|3/5|24/7|16:9|4:3|1:1|F-16|iPhone 6|3D|1080p|5 replies|17 posts
-12:30 in the game|Page 1 of 5|1-20 of 300|555-1234|+1 555 123 4567|May|March|Sunday|Monday Night Football|second|Last post|posted
-2014|2014 in total|50 cent|12-pack|Windows 95|10 people|may 5 people come|Re: 2009|anna|管理员|第3页|共12页|精华 5|3楼|回复 12|今日: 5|今日发帖 12
-5万|1.2k|100%|#42|1st place|3rd|Level 7|#1394000520a|12345|999999999|99999999999|3 days left|in 3 days|через 3 дня|3天后|32.13.2009
-2009-13-45|25:61|Feb 30, 2010|0:0|00000000|now online: 5|Today's topics|Topics: 3 Posts: 5|10:30 train to Hamburg|hier|Mar|so|am
-1234567890123456|1 2 3 4 5|« 1 2 3 »|1 ... 9|A4|B2B|4x4|100 m|5 km|3 GB|200 Mb/s|RTX 3080 10-12|C++ 11|14 h per week|Sat nav|sec|min|day
+12|1,234|$12.50|€ 9,99|1.2.3|v2.10.4|10.0.19045|192.168.1.12|3/5|24/7|16:9|4:3|1:1|F-16|iPhone 6|3D|1080p
+5 replies|17 posts|12:30 in the game|Page 1 of 5|1-20 of 300|555-1234|+1 555 123 4567|May|March|Sunday
+Monday Night Football|second|Last post|posted|2014|2014 in total|50 cent|12-pack|Windows 95|10 people
+may 5 people come|Re: 2009|anna|管理员|第3页|共12页|精华 5|3楼|回复 12|今日: 5|今日发帖 12|5万|1.2k|100%|#42
+1st place|3rd|Level 7|#1394000520a|12345|999999999|99999999999|3 days left|in 3 days|через 3 дня|3天后
+32.13.2009|2009-13-45|25:61|Feb 30, 2010|0:0|00000000|now online: 5|Today's topics|Topics: 3 Posts: 5
+10:30 train to Hamburg|hier|Mar|so|am|1234567890123456|1 2 3 4 5|« 1 2 3 »|1 ... 9|A4|B2B|4x4|100 m|5 km|3 GB
+200 Mb/s|RTX 3080 10-12|C++ 11|14 h per week|Sat nav|sec|min|day
 """
 
 
@@ -231,3 +233,127 @@ def test_relative_times(text: str, seconds: int, precision: int) -> None:
 def test_other_texts_are_no_times(text: str) -> None:
     assert parse_time(text, CONTEXT) is None
     assert find_time(text, CONTEXT) is None
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("by anna » Tue Mar 04, 2014 10:22 pm", "2014-03-04T22:22"),
+        ("anna 发表于 2009-3-1 08:15:22 | 只看该作者", "2009-03-01T08:15:22"),
+        ("本帖最后由 anna 于 2009-3-1 08:15 编辑", "2009-03-01T08:15"),
+        ("Last post by anna, Yesterday, 10:15 PM", "2026-11-20T22:15"),
+        ("Started by anna, 13 Oct 2019 14:33, 5 replies", "2019-10-13T14:33"),
+        ("von anna am 25.06.2009 14:33 in Spiele", "2009-06-25T14:33"),
+        ("Re: Deck 7 by bob 2014-08-31 05:46", "2014-08-31T05:46"),
+        ("Member since 13 Oct 2019, 7 posts", "2019-10-13"),
+    ],
+)
+def test_finds_a_time_inside_longer_text(text: str, expected: str) -> None:
+    moment = find_time(text, CONTEXT)
+    assert moment is not None
+    assert moment.value == datetime.fromisoformat(expected).replace(tzinfo=UTC)
+    assert parse_time(text, CONTEXT) is None
+
+
+def test_finds_a_relative_time_inside_longer_text() -> None:
+    moment = find_time("anna replied 3 minutes ago in Games", CONTEXT)
+    assert moment == Moment(NOW - timedelta(minutes=3), 60, relative=True)
+    assert find_time("anna 3分钟前 回复", CONTEXT) == moment
+
+
+def test_local_times_are_of_the_page_s_zone_and_offsets_win() -> None:
+    shanghai = DateContext(NOW, timezone="Asia/Shanghai")
+    assert parse_time("2026年11月6日 13:03", shanghai) == Moment(datetime(2026, 11, 6, 5, 3, tzinfo=UTC), 60)
+    assert parse_time("2026-11-06 13:03 GMT", shanghai) == Moment(datetime(2026, 11, 6, 13, 3, tzinfo=UTC), 60)
+    # four in the morning in London is noon in Shanghai: "yesterday" is the 20th there
+    assert parse_time("昨天 23:30", shanghai) == Moment(datetime(2026, 11, 20, 15, 30, tzinfo=UTC), 60)
+    berlin = DateContext(NOW, timezone="Europe/Berlin")
+    assert parse_time("25.06.2009, 14:33", berlin) == Moment(datetime(2009, 6, 25, 12, 33, tzinfo=UTC), 60)
+    assert parse_time("25.12.2009, 14:33", berlin) == Moment(datetime(2009, 12, 25, 13, 33, tzinfo=UTC), 60)
+
+
+def test_a_year_that_is_not_told_is_never_in_the_future_and_follows_the_row_above() -> None:
+    assert parse_time("11-22", CONTEXT) == Moment(datetime(2026, 11, 22, tzinfo=UTC), DAY)  # a zone ahead of ours
+    assert parse_time("11-23", CONTEXT) == Moment(datetime(2025, 11, 23, tzinfo=UTC), DAY)
+    below = DateContext(NOW, newest=datetime(2025, 3, 1, tzinfo=UTC))
+    assert parse_time("6-25 10:00", below) == Moment(datetime(2024, 6, 25, 10, tzinfo=UTC), 60)
+    assert parse_time("Feb 29", CONTEXT) == Moment(datetime(2024, 2, 29, tzinfo=UTC), DAY)
+    thursday = datetime(2025, 6, 5, 10, tzinfo=UTC)  # it was a Friday in 2026
+    assert parse_time("Thu 5 Jun 10:00", CONTEXT) == Moment(thursday, 60)
+
+
+def test_day_and_month_in_the_order_the_site_has() -> None:
+    first, month = DateContext(NOW, day_first=True), DateContext(NOW, day_first=False)
+    assert parse_time("03/04/2014 10:00", first) == Moment(datetime(2014, 4, 3, 10, tzinfo=UTC), 60)
+    assert parse_time("03/04/2014 10:00", month) == Moment(datetime(2014, 3, 4, 10, tzinfo=UTC), 60)
+    assert parse_time("13/04/2014", month) == Moment(datetime(2014, 4, 13, tzinfo=UTC), DAY)
+    assert parse_time("03/04/2014 10:00 PM", CONTEXT) == Moment(datetime(2014, 3, 4, 22, tzinfo=UTC), 60)
+    assert parse_time("12/11/2026", CONTEXT) == Moment(datetime(2026, 11, 12, tzinfo=UTC), DAY)  # not in December
+    assert parse_time("05-06", first) == Moment(datetime(2026, 6, 5, tzinfo=UTC), DAY)
+
+
+@pytest.mark.parametrize(
+    ("texts", "expected"),
+    [
+        (["03/04/2014", "25/04/2014"], True),
+        (["03/04/2014", "04/25/2014 10:00 PM"], False),
+        (["03/04/2014"], None),
+        ([], None),
+        (["25/04/2014", "04/25/2014"], None),
+        (["05/04/2014", "03/04/2014", "12/03/2014", "10/03/2014"], True),
+        (["04/05/2014", "04/03/2014", "03/12/2014", "03/10/2014"], False),
+        (["01.02.2014", "anna", "14.02.2014, 10:00"], True),
+    ],
+)
+def test_evidence_for_the_order_of_day_and_month(texts: list[str], expected: bool | None) -> None:
+    assert decide_day_first(texts) is expected
+
+
+@pytest.mark.parametrize("text", ["2019. május 5., 14:33", "5 травня 2019 14:33", "ngày 5 tháng 5 năm 2019 14:33"])
+def test_languages_beyond_our_words_through_dateparser(text: str) -> None:
+    moment = parse_time(text, CONTEXT)
+    assert moment is not None
+    assert moment.value == datetime(2019, 5, 5, 14, 33, tzinfo=UTC)
+
+
+SHAPES = [
+    "%Y-%m-%d %H:%M:%S", "%d %b %Y %H:%M:%S", "%a %b %d, %Y %I:%M:%S %p", "%d.%m.%Y, %H:%M:%S", "%B %d, %Y %I:%M:%S%p",
+    "%Y/%m/%d %H:%M:%S", "%Y年%m月%d日 %H:%M:%S", "%a, %d %b %Y %H:%M:%S +0000", "%Y-%m-%dT%H:%M:%SZ", "%c",
+]  # fmt: skip
+MOMENTS = st.datetimes(datetime(1996, 1, 1), datetime(2026, 11, 20)).map(lambda value: value.replace(microsecond=0))
+
+
+@given(MOMENTS, st.sampled_from(SHAPES))
+def test_what_is_written_is_read_back(value: datetime, shape: str) -> None:
+    assert parse_time(value.strftime(shape), CONTEXT) == Moment(value.replace(tzinfo=UTC), 1)
+
+
+@given(st.text(max_size=60))
+def test_any_text_is_read_without_an_error(text: str) -> None:
+    for moment in (parse_time(text, CONTEXT), find_time(text, CONTEXT)):
+        assert moment is None or moment.value.tzinfo is UTC
+
+
+@given(st.text(alphabet="0123456789 :/-.,apmAPM年月日前天R;GM'+", max_size=40))
+def test_texts_made_of_the_pieces_of_times_do_no_harm(text: str) -> None:
+    moment = parse_time(text, CONTEXT)
+    assert moment is None or moment.value <= NOW + timedelta(days=365 * 80)
+
+
+@given(st.integers(min_value=1, max_value=99))
+def test_chinese_numerals_are_read_back(number: int) -> None:
+    assert chinese_value(chinese(number)) == number
+
+
+def test_a_text_that_is_no_time_costs_little() -> None:
+    texts = [f"title {number} of something else" for number in range(2000)]
+    started = time.process_time()
+    for text in texts:
+        parse_time(text, CONTEXT)
+    assert (time.process_time() - started) / len(texts) < 0.0005
+
+
+def test_a_very_long_text_is_looked_at_only_in_its_beginning() -> None:
+    started = time.process_time()
+    assert find_time("1 2:3 " * 200_000, CONTEXT) is None
+    assert time.process_time() - started < 0.5
