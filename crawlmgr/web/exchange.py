@@ -1,4 +1,4 @@
-"""The values of one HTTP exchange: what is asked, what came back, how it failed. No socket, no library."""
+"""The values of one HTTP exchange: what is asked, what came back, how it failed. No socket."""
 
 from __future__ import annotations
 
@@ -9,8 +9,11 @@ from enum import StrEnum
 from functools import cached_property
 from types import MappingProxyType
 
+from requests.structures import CaseInsensitiveDict
+
 from crawlmgr.web.encoding import decode
 
+_ACCEPT = "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"
 EMPTY: Mapping[str, str] = MappingProxyType({})
 
 
@@ -101,6 +104,24 @@ class Hop:
     address: str = ""
     fetched_at: datetime | None = None
 
+    @classmethod
+    def of(cls, response: FetchResponse, location: str) -> Hop:
+        """The hop that an answer becomes when its redirect to `location` is followed."""
+        return cls(
+            url=response.url,
+            status=response.status,
+            location=location,
+            reason=response.reason,
+            headers=response.headers,
+            raw_body=response.raw_body,
+            method=response.method,
+            request_headers=response.request_headers,
+            request_body=response.request_body,
+            http_version=response.http_version,
+            address=response.address,
+            fetched_at=response.fetched_at,
+        )
+
 
 @dataclass(frozen=True)
 class FetchResponse:
@@ -160,3 +181,29 @@ class FetchResponse:
     def encoding(self) -> str:
         """The name of the encoding that `text` was decoded with."""
         return self._decoded[1]
+
+
+def request_headers(
+    step: FetchRequest, settings: FetchSettings, secrets: bool, conditional: bool
+) -> CaseInsensitiveDict[str]:
+    """What is sent. The site's and the request's own headers go to the origin they are meant for only."""
+    headers = {"User-Agent": settings.user_agent, "Accept": _ACCEPT, "Accept-Encoding": "gzip, deflate, br"}
+    if conditional and step.etag:
+        headers["If-None-Match"] = step.etag
+    if conditional and step.last_modified:
+        headers["If-Modified-Since"] = step.last_modified
+    if step.body is not None:
+        headers["Content-Length"] = str(len(step.body))
+        headers["Content-Type"] = "application/x-www-form-urlencoded"
+    merged: CaseInsensitiveDict[str] = CaseInsensitiveDict(headers)
+    if secrets:
+        merged.update(settings.headers)
+        merged.update(step.headers)
+    return merged
+
+
+def is_accepted(content_type: str, accepted: tuple[str, ...]) -> bool:
+    """Whether a media type was asked for; a missing one is, as nothing speaks against it."""
+    if not accepted or not content_type.strip():
+        return True
+    return content_type.strip().lower().startswith(accepted)

@@ -1,9 +1,26 @@
-"""The one fetcher: sockets, sessions, redirects, limits."""
+"""The one fetcher, and the only file that opens sockets: sessions per host, checked addresses, limits, redirects."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import queue
+import socket
+import ssl
+import threading
+import time
+from collections import OrderedDict
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 from datetime import UTC, datetime
+from functools import lru_cache
+from typing import Any
+
+import certifi
+import requests
+from requests.adapters import HTTPAdapter
+from requests.cookies import extract_cookies_to_jar, get_cookie_header
+from urllib3.connection import HTTPConnection, HTTPSConnection
+from urllib3.connectionpool import HTTPConnectionPool, HTTPSConnectionPool
+from urllib3.util import create_urllib3_context
 
 from crawlmgr.web.exchange import (
     EMPTY,
@@ -13,31 +30,366 @@ from crawlmgr.web.exchange import (
     FetchSettings,
     Hop,
     HopRefused,
+    is_accepted,
+    request_headers,
 )
+from crawlmgr.web.guard import AddressRefused, check_address
+from crawlmgr.web.inflate import InflateError, inflate
+from crawlmgr.web.redirects import RedirectError, carries_secrets, next_request
+from crawlmgr.web.url import UrlError, UrlParts, fetchable, parse
+from crawlmgr.web.wire import NETWORK_ERRORS, Answer, Exchange, classify, current, read_body, say
 
 __all__ = ["EMPTY", "Failure", "FetchRequest", "FetchResponse", "FetchSettings", "Fetcher", "Hop", "HopRefused"]
 
+_MAX_SESSIONS = 512
+_MAX_CONNECTIONS_PER_HOST = 16
+_REDIRECT_BODY_BYTES = 65536
 
-def _utc_now() -> datetime:
+Address = tuple[int, tuple[Any, ...]]  # (family, sockaddr)
+
+
+def utc_now() -> datetime:
+    """The clock that a Fetcher reads unless it is given another."""
     return datetime.now(UTC)
 
 
+def resolve(host: str, port: int) -> list[Address]:
+    """All TCP addresses of a name, as the system's resolver gives them. Raises OSError or UnicodeError."""
+    found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    return [(int(family), sockaddr) for family, _kind, _protocol, _name, sockaddr in found]
+
+
+def _resolve_within(host: str, port: int, seconds: float) -> list[Address]:
+    """`resolve` with a time-out, which the system's resolver does not have. Literal addresses cost no thread."""
+    if host[-1:].isdigit() or ":" in host:
+        return resolve(host, port)
+    answers: queue.SimpleQueue[list[Address] | Exception] = queue.SimpleQueue()
+
+    def ask() -> None:
+        try:
+            answers.put(resolve(host, port))
+        except (OSError, UnicodeError) as error:
+            answers.put(error)
+
+    threading.Thread(target=ask, daemon=True, name=f"resolve-{host[:40]}").start()
+    try:
+        answer = answers.get(timeout=max(seconds, 0.001))
+    except queue.Empty:
+        raise TimeoutError("the resolver did not answer in time") from None
+    if isinstance(answer, Exception):
+        raise answer
+    return answer
+
+
+class _Guarded:
+    """Mixed into urllib3's connections: resolves once, checks every address, connects to a checked one."""
+
+    host: str
+    port: int
+    proxy: Any
+    response_class = Answer
+
+    def _new_conn(self) -> socket.socket:
+        exchange = current.exchange
+        exchange.fresh = True
+        seconds = exchange.settings.connect_timeout_seconds
+        try:
+            addresses = _resolve_within(self.host, self.port, exchange.seconds_left(seconds))
+        except (OSError, UnicodeError) as error:
+            raise exchange.failed(Failure.dns, str(error)) from error
+        if self.proxy is None:  # a proxy is the operator's own choice; its targets are checked before it is asked
+            for _family, sockaddr in addresses:
+                check_address(sockaddr[0], self.host, self.port, exchange.settings.allow_private)
+        reason: OSError = exchange.failed(Failure.dns, "no address") if not addresses else OSError()
+        for family, sockaddr in addresses:
+            sock = socket.socket(family, socket.SOCK_STREAM)
+            try:
+                sock.settimeout(exchange.seconds_left(seconds))
+                sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+                sock.connect(sockaddr)
+            except OSError as error:
+                sock.close()
+                reason = error
+            else:
+                exchange.address = sockaddr[0]
+                return sock
+        if exchange.failure is None:
+            if isinstance(reason, TimeoutError):
+                raise exchange.timed_out("connect") from reason
+            exchange.failed(Failure.proxy if self.proxy is not None else Failure.connect, str(reason))
+        raise reason
+
+
+class _HTTPConnection(_Guarded, HTTPConnection):  # type: ignore[misc]
+    pass
+
+
+class _HTTPSConnection(_Guarded, HTTPSConnection):  # type: ignore[misc]
+    pass
+
+
+class _HTTPPool(HTTPConnectionPool):
+    ConnectionCls = _HTTPConnection
+
+
+class _HTTPSPool(HTTPSConnectionPool):
+    ConnectionCls = _HTTPSConnection
+
+
+_POOLS = {"http": _HTTPPool, "https": _HTTPSPool}
+
+
+@lru_cache(maxsize=16)
+def _ssl_context(ca_file: str | None) -> ssl.SSLContext:
+    context = create_urllib3_context()
+    context.load_verify_locations(ca_file or certifi.where())
+    context.verify_mode = ssl.CERT_REQUIRED
+    context.check_hostname = True
+    return context
+
+
+class _Adapter(HTTPAdapter):
+    """requests' adapter for one host: guarded pools, one TLS context, and nothing done twice a page."""
+
+    def __init__(self, ca_file: str | None, tls: bool) -> None:
+        self._ssl: dict[str, Any] = {"ssl_context": _ssl_context(ca_file)} if tls else {}
+        self._pool: Any = None
+        super().__init__(pool_connections=2, pool_maxsize=_MAX_CONNECTIONS_PER_HOST)
+
+    def init_poolmanager(self, connections: int, maxsize: int, block: bool = False, **kwargs: Any) -> None:
+        super().init_poolmanager(connections, maxsize, block, **kwargs, **self._ssl)
+        self.poolmanager.pool_classes_by_scheme = _POOLS
+
+    def proxy_manager_for(self, proxy: str, **kwargs: Any) -> Any:
+        manager = super().proxy_manager_for(proxy, **kwargs, **self._ssl)
+        manager.pool_classes_by_scheme = _POOLS
+        return manager
+
+    def get_connection_with_tls_context(self, *args: Any, **kwargs: Any) -> Any:
+        if self._pool is None:
+            self._pool = super().get_connection_with_tls_context(*args, **kwargs)
+        return self._pool
+
+    def cert_verify(self, *args: Any, **kwargs: Any) -> None:
+        """The TLS context holds the certificates; urllib3 would load them anew for every connection."""
+
+    def build_response(self, req: requests.PreparedRequest, resp: Any) -> requests.Response:
+        response = requests.Response()
+        response.status_code = resp.status
+        response.raw = resp
+        response.request = req
+        return response
+
+
 class Fetcher:
-    """Thread-safe fetcher; see the names of `exchange`."""
+    """Fetches pages for any number of threads; a session (connections, cookies) per scheme, host and port.
+
+    `clock` gives `fetched_at`. `on_hop(url)` is called before each redirected request and may wait (robots.txt, the
+    host's clock); HopRefused from it ends the exchange with `Failure.refused_hop`. The total time-out counts for each
+    request of a chain, so that such a wait costs none of it.
+    """
 
     def __init__(
         self,
         settings: FetchSettings,
-        clock: Callable[[], datetime] = _utc_now,
+        clock: Callable[[], datetime] = utc_now,
         on_hop: Callable[[str], None] | None = None,
     ) -> None:
         self.settings = settings
         self._clock = clock
         self._on_hop = on_hop
-
-    def fetch(self, request: FetchRequest, settings: FetchSettings | None = None) -> FetchResponse:
-        """Fetches; what the network does comes back as `failure`, never as an exception."""
-        raise NotImplementedError
+        self._sessions: OrderedDict[tuple[Any, ...], requests.Session] = OrderedDict()
+        self._lock = threading.Lock()
 
     def close(self) -> None:
-        """Closes every connection."""
+        """Closes every idle connection and forgets the cookies."""
+        with self._lock:
+            sessions = list(self._sessions.values())
+            self._sessions.clear()
+        for session in sessions:
+            session.close()
+
+    def fetch(self, request: FetchRequest, settings: FetchSettings | None = None) -> FetchResponse:
+        """One page, redirects followed; whatever the network does comes back as `failure`, never as an exception.
+
+        `settings` replace the fetcher's own for this call. Raises only what `on_hop` raises (HopRefused apart) and
+        ValueError for settings that make no sense.
+        """
+        settings = settings or self.settings
+        hops: list[Hop] = []
+        seen: set[tuple[str, str]] = set()
+        try:
+            step = replace(request, url=fetchable(request.url))
+        except UrlError as error:
+            return FetchResponse(request.url, request.url, failure=Failure.bad_url, detail=str(error))
+        first, elapsed = step.url, 0.0
+        while True:
+            seen.add((step.method, step.url))
+            secrets = carries_secrets(first, step.url)
+            response, set_cookies = self._once(step, settings, secrets, conditional=not hops)
+            elapsed += response.elapsed_seconds
+            response = replace(
+                response, request_url=request.url, elapsed_seconds=elapsed, redirects=tuple(hops)
+            )
+            if response.failure is not None:
+                return response
+            try:
+                step_to = next_request(step, response, len(hops), settings.max_redirects, secrets)
+                if step_to is None:
+                    return response
+                if (step_to.method, step_to.url) in seen and not set_cookies:
+                    raise RedirectError(Failure.redirect_loop, step_to.url)
+                if self._on_hop is not None:
+                    self._on_hop(step_to.url)
+            except RedirectError as error:
+                return replace(response, failure=error.failure, detail=error.detail)
+            except HopRefused as error:
+                return replace(response, failure=Failure.refused_hop, detail=error.reason)
+            hops.append(Hop.of(response, step_to.url))
+            step = step_to
+
+    def _session(self, parts: UrlParts, settings: FetchSettings) -> requests.Session:
+        # The guard's exceptions are part of the key: a connection opened under one is not used without it.
+        key = (parts.scheme, parts.authority, settings.proxy, settings.allow_private, settings.ca_file)
+        with self._lock:
+            session = self._sessions.get(key)
+            if session is not None:
+                self._sessions.move_to_end(key)
+                return session
+            session = requests.Session()
+            session.trust_env = False
+            session.mount(f"{parts.scheme}://", _Adapter(settings.ca_file, parts.scheme == "https"))
+            self._sessions[key] = session
+            while len(self._sessions) > _MAX_SESSIONS:
+                self._sessions.popitem(last=False)  # not closed: another thread may be using it
+            return session
+
+    def _once(
+        self, step: FetchRequest, settings: FetchSettings, secrets: bool, conditional: bool
+    ) -> tuple[FetchResponse, bool]:
+        """One request, no redirect followed. Second value: the answer set cookies."""
+        parts = parse(step.url)
+        session = self._session(parts, settings)
+        prepared = requests.PreparedRequest()
+        prepared.method = step.method.upper()
+        prepared.url = step.url
+        prepared.body = step.body
+        prepared.headers = request_headers(step, settings, secrets, conditional)
+        prepared.hooks = {}
+        _add_cookies(prepared, session, settings.cookies if secrets else EMPTY)
+        fetched_at = self._clock()
+        exchange = Exchange(settings, parts)
+        answer, failure, detail = self._send(session, prepared, exchange)
+        sent = (("Host", parts.authority), *prepared.headers.items())
+        blank = FetchResponse(
+            step.url,
+            step.url,
+            fetched_at=fetched_at,
+            method=prepared.method,
+            request_headers=sent,
+            request_body=step.body,
+        )
+        if answer is None:
+            elapsed = time.monotonic() - exchange.started
+            response = replace(
+                blank, failure=failure, detail=detail, elapsed_seconds=elapsed, address=exchange.address
+            )
+            return response, False
+        raw = answer.raw
+        set_cookies = "set-cookie" in raw.headers
+        if set_cookies:
+            extract_cookies_to_jar(session.cookies, prepared, raw)
+        return self._receive(blank, raw, exchange), set_cookies
+
+    def _send(
+        self, session: requests.Session, prepared: requests.PreparedRequest, exchange: Exchange
+    ) -> tuple[requests.Response | None, Failure | None, str]:
+        """Sends and reads the headers. A kept connection that the server had closed meanwhile is not a failure."""
+        settings = exchange.settings
+        proxies = {"http": settings.proxy, "https": settings.proxy} if settings.proxy else None
+        adapter = session.get_adapter(prepared.url or "")
+        while True:
+            current.exchange = exchange
+            exchange.fresh = False
+            try:
+                if proxies:
+                    _check_target(exchange)
+                timeout = (
+                    exchange.seconds_left(settings.connect_timeout_seconds),
+                    exchange.seconds_left(settings.read_timeout_seconds),
+                )
+                return adapter.send(prepared, stream=True, timeout=timeout, proxies=proxies), None, ""
+            except AddressRefused as error:
+                return None, Failure.refused_address, f"{error.ip} {error.reason}"
+            except NETWORK_ERRORS as error:
+                failure = classify(error, exchange, in_body=False)
+                if failure is Failure.reset and not exchange.fresh and prepared.method in ("GET", "HEAD"):
+                    continue
+                return None, failure, say(error)
+
+    def _receive(self, blank: FetchResponse, raw: Any, exchange: Exchange) -> FetchResponse:
+        """Reads the body within the limits and undoes its Content-Encoding."""
+        settings = exchange.settings
+        headers = tuple(raw.headers.iteritems())
+        content_type = raw.headers.get("content-type", "")
+        failure: Failure | None = None
+        detail = ""
+        received = b""
+        redirect = raw.status in (301, 302, 303, 307, 308)
+        limit = min(_REDIRECT_BODY_BYTES, settings.max_body_bytes) if redirect else settings.max_body_bytes
+        if 200 <= raw.status < 300 and not is_accepted(content_type, settings.accepted_types):
+            failure, detail = Failure.type, content_type
+            raw.close()
+        else:
+            received, failure, detail = read_body(raw, limit, exchange)
+            if redirect and failure is not None and failure is not Failure.too_slow:
+                failure, detail = None, ""  # nobody needs the words of a redirect
+        body, cut = received, "body" if failure is not None else None
+        encoding = raw.headers.get("content-encoding")
+        if encoding and received and not redirect:
+            try:
+                body = inflate(received, encoding, settings.max_decoded_bytes)
+            except InflateError as error:
+                body, cut = error.partial, "body"
+                failure, detail = failure or Failure(error.code), detail or encoding
+        return replace(
+            blank,
+            status=raw.status,
+            reason=raw.reason or "",
+            headers=headers,
+            body=body,
+            raw_body=received,
+            content_type=content_type,
+            elapsed_seconds=time.monotonic() - exchange.started,
+            received_bytes=len(received),
+            address=exchange.address,
+            failure=failure,
+            detail=detail,
+            cut=cut,
+            http_version="HTTP/1.0" if raw.version == 10 else "HTTP/1.1",
+        )
+
+
+def _check_target(exchange: Exchange) -> None:
+    """Checks what a proxy is asked for. A name that only the proxy can resolve passes: its answer is not seen here."""
+    host, port = exchange.parts.host.strip("[]"), exchange.parts.effective_port
+    try:
+        addresses = _resolve_within(host, port, exchange.seconds_left(exchange.settings.connect_timeout_seconds))
+    except (OSError, UnicodeError):
+        return
+    for _family, sockaddr in addresses:
+        check_address(sockaddr[0], host, port, exchange.settings.allow_private)
+
+
+def _add_cookies(prepared: requests.PreparedRequest, session: requests.Session, own: Mapping[str, str]) -> None:
+    """Cookies that the server set, then the site's own that it did not set anew."""
+    parts = []
+    if len(session.cookies):
+        kept = get_cookie_header(session.cookies, prepared)
+        if kept:
+            parts.append(kept)
+    if own:
+        names = {pair.partition("=")[0].strip() for pair in parts[0].split(";")} if parts else set()
+        parts.extend(f"{name}={value}" for name, value in own.items() if name not in names)
+    if parts:
+        prepared.headers["Cookie"] = "; ".join(parts)

@@ -11,6 +11,7 @@ from urllib.parse import quote
 import tldextract
 
 from crawlmgr.web.guard import HostError, parse_host
+from crawlmgr.web.parameters import UrlRules, keeps
 
 _DEFAULT_PORTS = {"http": 80, "https": 443}
 _SCHEME = re.compile(r"([a-zA-Z][a-zA-Z0-9+.\-]*):")
@@ -26,30 +27,8 @@ _DOT_SEGMENT = re.compile(r"(?:^|/)(?:\.|%2[eE]){1,2}(?:/|$)")
 # Already canonical: nothing to lower, decode, sort, resolve or strip (most links of most pages).
 _PLAIN = re.compile(r"https?://(?:[a-z0-9_-]+\.)*[a-z][a-z0-9-]*/(?:[A-Za-z0-9_~!$'*+,=:@-]|\.(?!\.?(?:/|$))|/(?!\.{1,2}(?:/|$)))*")
 
-_SESSION_NAMES = frozenset(
-    {
-        "phpsessid", "phpsession", "jsessionid", "sessionid", "session_id", "sessid", "oscsid", "zenid", "xtcsid",
-        "osadminid", "cfid", "cftoken", "aspsessionid", "asp.net_sessionid",
-    }
-)
-# only with a value that looks like one
-_MAYBE_SESSION_NAMES = frozenset(
-    {
-        "sid", "s", "session", "sess", "hash", "ses",
-    }
-)
-_SESSION_VALUE = re.compile(r"(?:[0-9a-fA-F]{32}|[0-9a-fA-F]{40}|[0-9a-fA-F]{64})?")
 _PATH_SESSION = re.compile(r";(?:jsessionid|phpsessid|sessionid|sid)=[^/;?#]*", re.IGNORECASE)
 _ASP_SESSION = re.compile(r"/\([A-Z]\([a-z0-9]{8,}\)\)(?=/|$)", re.IGNORECASE)
-_TRACKING_NAMES = frozenset(
-    {
-        "fbclid", "gclid", "gclsrc", "dclid", "gbraid", "wbraid", "msclkid", "yclid", "ymclid", "twclid", "ttclid",
-        "li_fat_id", "igshid", "igsh", "mc_cid", "mc_eid", "mkt_tok", "_ga", "_gl", "_hsenc", "_hsmi", "__hssc",
-        "__hstc", "__hsfp", "hsctatracking", "vero_id", "vero_conv", "oly_anon_id", "oly_enc_id", "wickedid",
-        "_openstat", "spm", "scm", "_branch_match_id",
-    }
-)
-_TRACKING_PREFIXES = ("utm_", "pk_", "mtm_", "hsa_")
 
 _CALENDAR = re.compile(
     r"(?:^|[/_.?&=\-])(?:calendar|kalender|calendrier|calendario|agenda|ical|datebook|rili|日历)(?:$|[^a-z])"
@@ -90,22 +69,6 @@ class UrlParts:
         query = "" if self.query is None else f"?{self.query}"
         fragment = "" if self.fragment is None else f"#{self.fragment}"
         return f"{self.scheme}://{self.authority}{self.path}{query}{fragment}"
-
-
-@dataclass(frozen=True, slots=True)
-class UrlRules:
-    """A site's wishes for canonical addresses.
-
-    `drop_parameters` and `keep_parameters` are query names, case ignored; a name that ends in "*" is a prefix.
-    Keeping wins over dropping, also over the built-in session and tracking names.
-    """
-
-    drop_parameters: frozenset[str] = frozenset()
-    keep_parameters: frozenset[str] = frozenset()
-    keep_fragment: bool = False
-    sort_query: bool = True
-    strip_sessions: bool = True
-    strip_tracking: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -293,33 +256,6 @@ def absolute(href: str, base: str) -> str | None:
     return _resolver(base).absolute(href)
 
 
-def _matches(name: str, patterns: frozenset[str]) -> bool:
-    for pattern in patterns:
-        low = pattern.lower()
-        if name == low or (low.endswith("*") and name.startswith(low[:-1])):
-            return True
-    return False
-
-
-def _is_dropped(name: str, value: str, rules: UrlRules) -> bool:
-    """Whether a query parameter (lower-case name) says nothing about which page is meant."""
-    if rules.keep_parameters and _matches(name, rules.keep_parameters):
-        return False
-    if rules.strip_sessions:
-        if name in _SESSION_NAMES or name.startswith("aspsessionid"):
-            return True
-        if name in _MAYBE_SESSION_NAMES and _SESSION_VALUE.fullmatch(value) and (value or name in ("s", "sid")):
-            return True
-    if rules.strip_tracking and (name in _TRACKING_NAMES or name.startswith(_TRACKING_PREFIXES)):
-        return True
-    return bool(rules.drop_parameters) and _matches(name, rules.drop_parameters)
-
-
-def _keeps(parameter: str, rules: UrlRules) -> bool:
-    name, _, value = parameter.partition("=")
-    return bool(parameter) and not _is_dropped(name.lower(), value, rules)
-
-
 def _canonical_query(query: str, rules: UrlRules) -> str:
     """Session and tracking parameters out, the rest normalised and, by rule, sorted by name (values keep their order).
 
@@ -328,10 +264,10 @@ def _canonical_query(query: str, rules: UrlRules) -> str:
     kept: list[str] = []
     for parameter in query.split("&"):
         if ";" in parameter:  # SMF and old Perl forums part their parameters so
-            parameter = ";".join(part for part in parameter.split(";") if _keeps(part, rules))
+            parameter = ";".join(part for part in parameter.split(";") if keeps(part, rules))
             if parameter:
                 kept.append(_normalise(parameter, _QUERY_SAFE))
-        elif _keeps(parameter, rules):
+        elif keeps(parameter, rules):
             kept.append(_normalise(parameter, _QUERY_SAFE))
     if rules.sort_query and len(kept) > 1:
         route = [] if "=" in kept[0] else [kept[0]]
@@ -383,6 +319,18 @@ def _pieces(url: str) -> tuple[str, str, str, str]:
             return _origin_of(url[:end]), path, query, fragment
     parts = parse(url)
     return f"{parts.scheme}://{parts.authority}", parts.path, parts.query or "", parts.fragment or ""
+
+
+def fetchable(url: str) -> str:
+    """An address as a browser would send it: host in its one form, unsafe characters escaped, no user, no fragment.
+
+    Unlike `canonical` it leaves parameters, their order and existing escapes alone. Raises UrlError.
+    """
+    if _PLAIN.fullmatch(url):
+        return url
+    prefix, path, query, _ = _pieces(url)
+    path = quote(_resolve_dots(path), safe=_PATH_SAFE)
+    return f"{prefix}{path}?{quote(query, safe=_QUERY_SAFE)}" if query else prefix + path
 
 
 def url_hash(url: str) -> int:

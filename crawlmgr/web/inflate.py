@@ -1,0 +1,96 @@
+"""Content-Encoding undone with a bound on what comes out, so that a bomb is stopped while it decodes."""
+
+from __future__ import annotations
+
+import zlib
+
+import brotli
+
+# Registered codings that we do not ask for and cannot undo. Anything else unknown ("utf-8", "none") is a server's
+# slip that browsers ignore.
+_UNSUPPORTED = frozenset({"zstd", "compress", "x-compress", "dcb", "dcz", "exi", "pack200-gzip", "aes128gcm"})
+_MAX_CODINGS = 3
+_PIECE_BYTES = 262_144
+
+
+class InflateError(Exception):
+    """Decoding stopped. `code` is "bomb", "truncated" or "bad_encoding"; `partial` is what was decoded until then."""
+
+    def __init__(self, code: str, partial: bytes) -> None:
+        super().__init__(code)
+        self.code = code
+        self.partial = partial
+
+
+def inflate(raw: bytes, content_encoding: str, max_bytes: int) -> bytes:
+    """Undoes a Content-Encoding header (gzip, deflate with and without header, br, and up to three in a row).
+
+    At most `max_bytes` come out, also of the steps between. Raises InflateError.
+    """
+    codings = [coding.strip().lower() for coding in content_encoding.split(",")]
+    if not raw:
+        return raw
+    if len(codings) > _MAX_CODINGS:
+        raise InflateError("bad_encoding", b"")
+    for coding in reversed(codings):
+        if coding in ("gzip", "x-gzip"):
+            raw = _gunzip(raw, max_bytes)
+        elif coding == "deflate":
+            raw = _deflate(raw, max_bytes)
+        elif coding == "br":
+            raw = _unbrotli(raw, max_bytes)
+        elif coding in _UNSUPPORTED:
+            raise InflateError("bad_encoding", b"")
+    return raw
+
+
+def _gunzip(raw: bytes, max_bytes: int) -> bytes:
+    """All members of a gzip stream; what follows the last one is ignored, as browsers do."""
+    out = b""
+    while True:
+        decoder = zlib.decompressobj(wbits=31)
+        try:
+            piece = decoder.decompress(raw, max_bytes - len(out) + 1)
+        except zlib.error as error:
+            raise InflateError("bad_encoding", out) from error
+        out = out + piece if out else piece
+        if len(out) > max_bytes:
+            raise InflateError("bomb", out[:max_bytes])
+        if not decoder.eof:
+            raise InflateError("truncated", out)
+        raw = decoder.unused_data
+        if not raw.startswith(b"\x1f\x8b"):
+            return out
+
+
+def _deflate(raw: bytes, max_bytes: int) -> bytes:
+    for wbits in (zlib.MAX_WBITS, -zlib.MAX_WBITS):  # the standard's form, then what some servers send
+        decoder = zlib.decompressobj(wbits=wbits)
+        try:
+            out = decoder.decompress(raw, max_bytes + 1)
+        except zlib.error:
+            continue
+        if len(out) > max_bytes:
+            raise InflateError("bomb", out[:max_bytes])
+        if not decoder.eof:
+            raise InflateError("truncated", out)
+        return out
+    raise InflateError("bad_encoding", b"")
+
+
+def _unbrotli(raw: bytes, max_bytes: int) -> bytes:
+    decoder = brotli.Decompressor()
+    out = bytearray()
+    data = raw
+    while not decoder.is_finished():
+        try:
+            piece = decoder.process(data, output_buffer_limit=min(_PIECE_BYTES, max_bytes - len(out) + 1))
+        except brotli.error as error:
+            raise InflateError("bad_encoding", bytes(out)) from error
+        out += piece
+        if len(out) > max_bytes:
+            raise InflateError("bomb", bytes(out[:max_bytes]))
+        if not piece and decoder.can_accept_more_data() and not decoder.is_finished():
+            raise InflateError("truncated", bytes(out))
+        data = b""
+    return bytes(out)

@@ -1,0 +1,78 @@
+"""Query parameters that say nothing about which page is meant: session ids, tracking, and what a site's rules add."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from functools import lru_cache
+
+_SESSION_NAMES = frozenset(
+    {
+        "phpsessid", "phpsession", "jsessionid", "sessionid", "session_id", "sessid", "oscsid", "zenid", "xtcsid",
+        "osadminid", "cfid", "cftoken", "aspsessionid", "asp.net_sessionid",
+    }
+)
+# Dropped only with a value that looks like a session id, or with none.
+_MAYBE_SESSION_NAMES = frozenset(
+    {
+        "sid", "s", "session", "sess", "ses",
+    }
+)
+_SESSION_VALUE = re.compile(r"(?:[0-9a-fA-F]{32}|[0-9a-fA-F]{40}|[0-9a-fA-F]{64})?")  # or empty
+_TRACKING_NAMES = frozenset(
+    {
+        "fbclid", "gclid", "gclsrc", "dclid", "gbraid", "wbraid", "msclkid", "yclid", "ymclid", "twclid", "ttclid",
+        "li_fat_id", "igshid", "igsh", "mc_cid", "mc_eid", "mkt_tok", "_ga", "_gl", "_hsenc", "_hsmi", "__hssc",
+        "__hstc", "__hsfp", "hsctatracking", "vero_id", "vero_conv", "oly_anon_id", "oly_enc_id", "wickedid",
+        "_openstat", "spm", "scm", "_branch_match_id",
+    }
+)
+_TRACKING_PREFIXES = ("utm_", "pk_", "mtm_", "hsa_")
+
+
+@dataclass(frozen=True, slots=True)
+class UrlRules:
+    """A site's wishes for canonical addresses.
+
+    `drop_parameters` and `keep_parameters` are query names, case ignored; a name that ends in "*" is a prefix.
+    Keeping wins over dropping, also over the built-in session and tracking names.
+    """
+
+    drop_parameters: frozenset[str] = frozenset()
+    keep_parameters: frozenset[str] = frozenset()
+    keep_fragment: bool = False
+    sort_query: bool = True
+    strip_sessions: bool = True
+    strip_tracking: bool = True
+
+
+def _matches(name: str, patterns: frozenset[str]) -> bool:
+    for pattern in patterns:
+        low = pattern.lower()
+        if name == low or (low.endswith("*") and name.startswith(low[:-1])):
+            return True
+    return False
+
+
+@lru_cache(maxsize=4096)
+def _fate(name: str, rules: UrlRules) -> str:
+    """What becomes of a query parameter by its name: "keep", "drop", or "session" (dropped if its value looks so)."""
+    name = name.lower()
+    if rules.keep_parameters and _matches(name, rules.keep_parameters):
+        return "keep"
+    if rules.drop_parameters and _matches(name, rules.drop_parameters):
+        return "drop"
+    if rules.strip_sessions and (name in _SESSION_NAMES or name.startswith("aspsessionid")):
+        return "drop"
+    if rules.strip_tracking and (name in _TRACKING_NAMES or name.startswith(_TRACKING_PREFIXES)):
+        return "drop"
+    return "session" if rules.strip_sessions and name in _MAYBE_SESSION_NAMES else "keep"
+
+
+def keeps(parameter: str, rules: UrlRules) -> bool:
+    """Whether a query parameter says anything about which page is meant."""
+    if not parameter:
+        return False
+    name, _, value = parameter.partition("=")
+    fate = _fate(name, rules)
+    return fate == "keep" or (fate == "session" and not _SESSION_VALUE.fullmatch(value))

@@ -1,0 +1,184 @@
+"""One request on the wire: its deadline and byte limits, the bounded reading of its answer, and why it failed."""
+
+from __future__ import annotations
+
+import http.client
+import io
+import socket
+import ssl
+import threading
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import requests
+import urllib3
+
+from crawlmgr.web.exchange import Failure, FetchSettings
+from crawlmgr.web.url import UrlParts
+
+PIECE_BYTES = 65536
+_WIRE_SLACK_BYTES = 8_000_000  # headers and chunk framing on top of twice the body's cap
+# What requests and its layers raise for anything that a server or the network does.
+NETWORK_ERRORS = (
+    requests.RequestException,
+    urllib3.exceptions.HTTPError,
+    http.client.HTTPException,
+    OSError,
+    ValueError,
+)
+
+
+class Exchange:
+    """One request on the wire: its limits, and what the connection found out about its failure."""
+
+    def __init__(self, settings: FetchSettings, parts: UrlParts) -> None:
+        self.settings = settings
+        self.parts = parts
+        self.started = time.monotonic()
+        self.deadline = self.started + settings.total_timeout_seconds
+        self.wire_limit = 2 * settings.max_body_bytes + _WIRE_SLACK_BYTES
+        self.wire_bytes = 0
+        self.fresh = False  # a connection was opened for this request
+        self.ended = False  # the server closed its side
+        self.excess = False  # bytes came after the announced end of the body
+        self.address = ""
+        self.failure: Failure | None = None
+
+    def failed(self, failure: Failure, message: str) -> OSError:
+        """Notes the first failure and gives the exception that carries it through the libraries above."""
+        self.failure = self.failure or failure
+        return TimeoutError(message) if failure in (Failure.timeout, Failure.too_slow) else ConnectionError(message)
+
+    def seconds_left(self, at_most: float) -> float:
+        """Time for one blocking call; raises when the whole exchange has had its time."""
+        left = self.deadline - time.monotonic()
+        if left <= 0:
+            raise self.failed(Failure.too_slow, "total time is over")
+        return left if left < at_most else at_most
+
+    def timed_out(self, what: str) -> OSError:
+        """A blocking call ran into its time-out: the whole exchange's or its own?"""
+        over = time.monotonic() >= self.deadline
+        return self.failed(Failure.too_slow if over else Failure.timeout, f"{what} timed out")
+
+
+class _Local(threading.local):
+    exchange: Exchange
+
+
+current = _Local()  # how a connection deep inside the pools finds the exchange it works for
+
+
+class BoundedReader(io.RawIOBase):
+    """A socket read under the deadline and the byte limit of its exchange, headers and framing included."""
+
+    def __init__(self, inner: io.RawIOBase, sock: socket.socket, exchange: Exchange) -> None:
+        self._inner = inner  # keeps the socket open until the body has been read
+        self._sock = sock
+        self._exchange = exchange
+        self.sealed = False
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int | None:
+        if self.sealed:
+            return None
+        exchange = self._exchange
+        self._sock.settimeout(exchange.seconds_left(exchange.settings.read_timeout_seconds))
+        try:
+            count = self._sock.recv_into(buffer)
+        except TimeoutError:
+            raise exchange.timed_out("read") from None
+        exchange.wire_bytes += count
+        if not count:
+            exchange.ended = True
+        elif exchange.wire_bytes > exchange.wire_limit:
+            raise exchange.failed(Failure.too_large, "more bytes than the limit")
+        return count
+
+    def close(self) -> None:
+        self._inner.close()
+        super().close()
+
+
+class Answer(http.client.HTTPResponse):
+    """http.client's response over a bounded reader; notices bytes after the announced end."""
+
+    def __init__(self, sock: socket.socket, *args: Any, **kwargs: Any) -> None:
+        super().__init__(sock, *args, **kwargs)
+        self._exchange = current.exchange
+        self._exchange.address = sock.getpeername()[0]
+        self._socket: socket.socket | None = sock
+        self._reader = BoundedReader(self.fp.detach(), sock, self._exchange)
+        self.fp = io.BufferedReader(self._reader, PIECE_BYTES)
+
+    def _close_conn(self) -> None:
+        sock, self._socket = self._socket, None
+        if self.length == 0 and sock is not None and not self._reader.closed:
+            self._reader.sealed = True
+            if self.fp.peek(1):
+                self._exchange.excess = True
+                sock.shutdown(socket.SHUT_RDWR)  # its next answer could not be told from the rest of this one
+        super()._close_conn()  # type: ignore[misc]
+
+
+def causes(error: BaseException) -> Iterator[BaseException]:
+    """An error and all that it wraps; requests and urllib3 wrap in arguments, `reason` and causes."""
+    seen: list[BaseException] = []
+    todo = [error]
+    while todo:
+        one = todo.pop()
+        if any(one is other for other in seen):
+            continue
+        seen.append(one)
+        yield one
+        inner = [*one.args, getattr(one, "reason", None), one.__cause__, one.__context__]
+        todo.extend(other for other in inner if isinstance(other, BaseException))
+
+
+def classify(error: BaseException, exchange: Exchange, in_body: bool) -> Failure:
+    """One code for what went wrong below."""
+    if exchange.failure is not None:
+        return exchange.failure
+    found = list(causes(error))
+    for kinds, failure in (
+        ((urllib3.exceptions.ProxyError,), Failure.proxy),
+        ((ssl.SSLError, urllib3.exceptions.SSLError, ssl.CertificateError), Failure.tls),
+        ((TimeoutError, urllib3.exceptions.TimeoutError), Failure.timeout),
+    ):
+        if any(isinstance(cause, kinds) for cause in found):
+            return failure
+    if in_body and (exchange.ended or any(isinstance(cause, ConnectionError) for cause in found)):
+        return Failure.truncated
+    if not exchange.wire_bytes and any(isinstance(cause, ConnectionError) for cause in found):
+        return Failure.reset
+    return Failure.protocol
+
+
+def say(error: BaseException) -> str:
+    """The innermost words of a wrapped error, short enough for a log line."""
+    words = [str(cause) for cause in causes(error)]
+    line = next((word for word in reversed(words) if word), type(error).__name__)[:300]
+    return "".join(char if char.isprintable() else " " for char in line)
+
+
+def read_body(raw: Any, limit: int, exchange: Exchange) -> tuple[bytes, Failure | None, str]:
+    """The body as received, up to `limit` bytes, with what went wrong on the way. Keeps all that had arrived."""
+    pieces: list[bytes] = []
+    size = 0
+    try:
+        while piece := raw.read1(PIECE_BYTES, decode_content=False):
+            pieces.append(piece)
+            size += len(piece)
+            if size > limit:
+                raw.close()
+                return b"".join(pieces)[:limit], Failure.too_large, f"more than {limit} bytes"
+    except NETWORK_ERRORS as error:
+        raw.close()
+        return b"".join(pieces), classify(error, exchange, in_body=True), say(error)
+    raw.release_conn()
+    if exchange.excess and raw.status not in (204, 304):
+        return b"".join(pieces), Failure.length, "more bytes than Content-Length announced"
+    return pieces[0] if len(pieces) == 1 else b"".join(pieces), None, ""
