@@ -89,6 +89,11 @@ def run_slice(run_id: int, *, clock: Clock = SYSTEM, seconds: float | None = Non
         return _Slice(run, crawler, lease, clock, seconds, on_page).work()
     except runs.LeaseLost:
         return "leased"
+    except Exception as error:
+        with transaction.atomic():
+            if runs.broke(lease, f"{type(error).__name__}: {error}", clock.now()):
+                crawler.ended(run, RunState.FAILED, clock.now())
+        raise
 
 
 class _Slice:

@@ -7,7 +7,10 @@ from django.utils.translation import gettext_lazy as _
 
 
 class Node(models.Model):
-    """A machine's worker cluster. `heartbeat` is written by tasks, so it stops when the cluster stops taking tasks."""
+    """A machine's worker cluster. `heartbeat` is written by tasks, so it stops when the cluster stops taking tasks.
+
+    `minutes` holds [minute since the epoch, pages] for the last few minutes.
+    """
 
     name = models.CharField(_("node"), max_length=120, unique=True)
     pid = models.PositiveIntegerField(_("process"), default=0)
@@ -15,6 +18,8 @@ class Node(models.Model):
     queues = models.CharField(_("queues"), max_length=200, blank=True)
     started = models.DateTimeField(_("started"))
     heartbeat = models.DateTimeField(_("last sign of life"), null=True, blank=True)
+    pages = models.PositiveBigIntegerField(_("pages"), default=0)
+    minutes = models.JSONField(default=list, blank=True)
     restarts = models.PositiveIntegerField(_("restarts"), default=0)
 
     class Meta:

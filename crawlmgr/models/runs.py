@@ -60,6 +60,7 @@ class Run(models.Model):
     items = models.PositiveBigIntegerField(_("items"), default=0)
 
     begun = models.BooleanField(default=False)
+    breaks = models.PositiveSmallIntegerField(default=0)
     lease_until = models.DateTimeField(null=True, blank=True)
     lease_holder = models.CharField(max_length=120, blank=True)
     fence = models.BigIntegerField(default=0)

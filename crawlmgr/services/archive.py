@@ -9,6 +9,7 @@ import socket
 from collections.abc import Iterator
 from datetime import datetime
 from pathlib import Path
+from typing import Any
 
 from django.conf import settings
 
@@ -16,7 +17,7 @@ from crawlmgr.models import Page, WarcFile
 from crawlmgr.services import hosts
 from crawlmgr.web.exchange import FetchResponse
 from crawlmgr.web.url import canonical, host_key, url_hash
-from crawlmgr.web.warc import RecordPointer, WarcRecord, WarcWriter, iter_records, read_record
+from crawlmgr.web.warc import RecordPointer, WarcRecord, WarcWriter, check_file, iter_records, read_record
 
 ROTATE_BYTES = 250_000_000
 CHECK_SPACE_EVERY = 50
@@ -172,3 +173,61 @@ def import_file(source: Path, now: datetime, batch: int = 200) -> Iterator[int]:
     finally:
         beside.unlink(missing_ok=True)
     yield done
+
+
+def export_run(run_id: int, target: Path, now: datetime) -> dict[str, int]:
+    """Copies the records of a run's pages into one WARC file, whole gzip members as they lie, a new warcinfo in front."""
+    part = target.with_name(target.name + ".part")
+    records, missing = 0, 0
+    try:
+        writer = WarcWriter(part, hostname=socket.gethostname(), now=now)
+        try:
+            pages = Page.objects.filter(run_id=run_id).select_related("warc").order_by("pk")
+            for page in pages.iterator(chunk_size=500):
+                piece = _member(page)
+                if piece is None:
+                    missing += 1
+                else:
+                    writer.append_member(piece)
+                    records += 1
+            size = writer.size
+        finally:
+            writer.close()
+        os.replace(part, target)
+    finally:
+        part.unlink(missing_ok=True)
+    return {"records": records, "missing": missing, "bytes": size}
+
+
+def _member(page: Page) -> bytes | None:
+    if page.warc is None or page.warc_offset is None or not page.warc_length:
+        return None
+    try:
+        with path_of(page.warc).open("rb") as file:
+            file.seek(page.warc_offset)
+            piece = file.read(page.warc_length)
+    except OSError:
+        return None
+    return piece if piece[:2] == b"\x1f\x8b" and len(piece) == page.warc_length else None
+
+
+def check(*, quick: bool = False) -> dict[str, Any]:
+    """Holds every WARC file against the index: missing, torn or damaged files, pages whose place holds no such record."""
+    files = []
+    for row in WarcFile.objects.order_by("pk"):
+        path, records, problem = path_of(row), 0, ""
+        pages = Page.objects.filter(warc=row)
+        if not path.exists():
+            problem = "missing"
+        elif pages.filter(warc_offset__gte=path.stat().st_size).exists():
+            problem = "shorter than its index"
+        elif not quick:
+            report = check_file(path)
+            records = report.records
+            offsets = set(report.offsets)
+            lost = sum(1 for offset in pages.values_list("warc_offset", flat=True).iterator() if offset not in offsets)
+            problem = report.problem or (f"{lost} pages have no record" if lost else "")
+            if problem == "torn tail" and not lost:
+                problem = ""  # a writer was killed in mid-record; the record was never indexed
+        files.append({"file": row.name, "records": records or row.records, "pages": pages.count(), "problem": problem})
+    return {"ok": not any(f["problem"] for f in files), "files": files}

@@ -14,6 +14,5 @@ def dispatch(now: datetime) -> dict[str, int]:
     """One round: each crawler's due jobs, then runs that wait for a worker (first slice lost, lease expired, wait over)."""
     started = sum(import_string(name)(now) for name in settings.DISPATCHERS)
     waiting = runs.ready(now)
-    for run_id in waiting:
-        queue.run_slice(run_id)
+    queue.requeue(waiting, now)
     return {"started": started, "queued": len(waiting)}

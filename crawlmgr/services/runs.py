@@ -13,6 +13,9 @@ from crawlmgr.models import TRANSITIONS, Run, RunState, Url, UrlState
 from crawlmgr.services import events, queue
 
 
+BREAKS_ALLOWED = 3
+
+
 class Busy(Exception):
     """Another active run already works the same thing; `run` is that run."""
 
@@ -164,7 +167,7 @@ def beat(lease: Lease, now: datetime) -> str:
 def count(lease: Lease, now: datetime, deltas: dict[str, int]) -> None:
     """Adds to the counters and checks the fence in the same statement; to be called first in a page's transaction."""
     changes: dict[str, Any] = {name: F(name) + delta for name, delta in deltas.items() if delta}
-    if not _held(lease).update(progressed=now, lease_until=now + timedelta(seconds=lease.seconds), **changes):
+    if not _held(lease).update(progressed=now, breaks=0, lease_until=now + timedelta(seconds=lease.seconds), **changes):
         raise LeaseLost(f"run {lease.run_id}")
 
 
@@ -207,6 +210,16 @@ def end(lease: Lease, state: str, stopped_by: str, now: datetime, detail: str = 
         )
         if state == RunState.FAILED:
             events.error("run_failed", f"{stopped_by} {detail}".strip(), now=now, run_id=lease.run_id)
+
+
+def broke(lease: Lease, text: str, now: datetime) -> bool:
+    """A slice ended by an error of the program: told, tried again twice, then the run has failed (True)."""
+    events.error("slice_broke", text, now=now, run_id=lease.run_id)
+    _held(lease).update(breaks=F("breaks") + 1, lease_until=None, lease_holder="")
+    if _held(lease).filter(breaks__gte=BREAKS_ALLOWED).exists():
+        end(lease, RunState.FAILED, "program_error", now, text)
+        return True
+    return False
 
 
 def ready(now: datetime, limit: int = 100) -> list[int]:

@@ -1,0 +1,29 @@
+"""`archive check`: every WARC file read through and held against the index."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.core.management.base import CommandError
+
+from crawlmgr.management import database
+from crawlmgr.management.base import Result, table, write_json
+from crawlmgr.services import archive
+
+HELP = "read every WARC file through and hold it against the index"
+
+
+def add_arguments(parser: Any) -> None:
+    parser.add_argument("--quick", action="store_true", help="only sizes and the pages' places, not every record")
+
+
+def run(options: dict[str, Any]) -> Result:
+    database.ready()
+    report = archive.check(quick=options["quick"])
+    rows = [(f["file"], f["records"], f["pages"], f["problem"] or "ok") for f in report["files"]]
+    if not report["ok"]:
+        if options["json"]:
+            write_json(report)
+        bad = [f for f in report["files"] if f["problem"]]
+        raise CommandError(f"{len(bad)} of {len(rows)} files have problems: {bad[0]['file']}: {bad[0]['problem']}")
+    return Result(report, table(("file", "records", "pages", "state"), rows))

@@ -1,0 +1,12 @@
+"""`manage.py archive`: WARC files in, a run's pages out, and a check of what is stored."""
+
+from crawlmgr.management.base import SubcommandCommand
+
+
+class Command(SubcommandCommand):
+    help = "Read WARC files into the archive, write a run's pages as one, check what is stored."
+    subcommands = {
+        "import": "crawlmgr.commands.archive_import",
+        "export": "crawlmgr.commands.archive_export",
+        "check": "crawlmgr.commands.archive_check",
+    }
