@@ -57,6 +57,7 @@ class FetchSettings:
     `accepted_types` are prefixes of the media type ("text/", "application/xhtml"); () accepts all.
     `cookies` and `headers` belong to the site asked: they are not carried to another host by a redirect.
     `allow_private` holds the exceptions of the address guard (see `guard.check_address`).
+    `private_only` refuses every public address: an installation without a contact may only ask its own machines.
     `ca_file` names a certificate bundle to trust instead of the public one.
     """
 
@@ -72,6 +73,7 @@ class FetchSettings:
     cookies: Mapping[str, str] = field(default_factory=lambda: EMPTY)
     proxy: str | None = None
     allow_private: frozenset[str] = frozenset()
+    private_only: bool = False
     ca_file: str | None = None
 
 

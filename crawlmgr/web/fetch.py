@@ -33,7 +33,7 @@ from crawlmgr.web.exchange import (
     is_accepted,
     request_headers,
 )
-from crawlmgr.web.guard import AddressRefused, check_address
+from crawlmgr.web.guard import AddressRefused, check_address, is_public
 from crawlmgr.web.inflate import InflateError, inflate
 from crawlmgr.web.redirects import RedirectError, carries_secrets, next_request
 from crawlmgr.web.url import UrlError, UrlParts, fetchable, parse
@@ -81,6 +81,13 @@ def _resolve_within(host: str, port: int, seconds: float) -> list[Address]:
     return answer
 
 
+def _check(ip: str, host: str, port: int, settings: FetchSettings) -> None:
+    """The guard's verdict on an address about to be connected to. Raises AddressRefused."""
+    check_address(ip, host, port, settings.allow_private)
+    if settings.private_only and is_public(ip):
+        raise AddressRefused("no_contact", ip, host, port)
+
+
 class _Guarded:
     """Mixed into urllib3's connections: resolves once, checks every address, connects to a checked one."""
 
@@ -99,7 +106,7 @@ class _Guarded:
             raise exchange.failed(Failure.dns, str(error)) from error
         if self.proxy is None:  # a proxy is the operator's own choice; its targets are checked before it is asked
             for _family, sockaddr in addresses:
-                check_address(sockaddr[0], self.host, self.port, exchange.settings.allow_private)
+                _check(sockaddr[0], self.host, self.port, exchange.settings)
         reason: OSError = exchange.failed(Failure.dns, "no address") if not addresses else OSError()
         for family, sockaddr in addresses:
             sock = socket.socket(family, socket.SOCK_STREAM)
@@ -250,7 +257,7 @@ class Fetcher:
 
     def _session(self, parts: UrlParts, settings: FetchSettings) -> requests.Session:
         # The guard's exceptions are part of the key: a connection opened under one is not used without it.
-        key = (parts.scheme, parts.authority, settings.proxy, settings.allow_private, settings.ca_file)
+        key = (parts.scheme, parts.authority, settings.proxy, settings.allow_private, settings.private_only, settings.ca_file)
         with self._lock:
             session = self._sessions.get(key)
             if session is not None:
@@ -378,7 +385,7 @@ def _check_target(exchange: Exchange) -> None:
     except (OSError, UnicodeError):
         return
     for _family, sockaddr in addresses:
-        check_address(sockaddr[0], host, port, exchange.settings.allow_private)
+        _check(sockaddr[0], host, port, exchange.settings)
 
 
 def _add_cookies(prepared: requests.PreparedRequest, session: requests.Session, own: Mapping[str, str]) -> None:
