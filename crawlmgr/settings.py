@@ -56,6 +56,7 @@ Q_CLUSTER = {
     "name": "crawl",
     "label": _("Queue"),
     "orm": "default",
+    "broker_class": "crawlmgr.services.queue.Broker",
     "workers": WORKERS,
     "queue_limit": WORKERS,
     "bulk": 1,

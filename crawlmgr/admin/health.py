@@ -1,7 +1,34 @@
-"""The health page."""
+"""The health page: for load balancers and scripts, cheap and without a login."""
 
+from typing import Any
+
+from django.db import DatabaseError
 from django.http import HttpRequest, JsonResponse
+from django.utils import timezone
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_safe
+
+from crawlmgr.services import nodes
 
 
+@never_cache
+@require_safe
 def healthz(request: HttpRequest) -> JsonResponse:
-    return JsonResponse({"database": True})
+    """200 once the database answers and a worker node gave a sign of life; 503 with the same fields otherwise."""
+    now = timezone.now()
+    try:
+        living = nodes.living(now)
+    except DatabaseError:
+        return _answer({"database": False, "workers": False, "nodes": []}, 503)
+    beats = [
+        {"name": node.name, "heartbeat_seconds": round((now - node.heartbeat).total_seconds(), 1)}
+        for node in living
+        if node.heartbeat is not None
+    ]
+    return _answer({"database": True, "workers": bool(beats), "nodes": beats}, 200 if beats else 503)
+
+
+def _answer(fields: dict[str, Any], status: int) -> JsonResponse:
+    response = JsonResponse(fields, status=status)
+    response._has_been_logged = True  # type: ignore[attr-defined]  # a poll every second would fill the log with one and the same line
+    return response

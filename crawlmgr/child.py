@@ -1,0 +1,61 @@
+"""Runs a program as a child that never outlives its parent: `python -m crawlmgr.child FD PROGRAM …`. Standard library only.
+
+FD is the reading end of a pipe whose writing end only the parent holds: when the parent is gone, however it went, the pipe closes
+and the child's whole process group is killed. Where the system offers it (Linux), every process forked inside the group also dies
+with the one that forked it, so that none is left when a process in the middle of the group is killed.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import runpy
+import signal
+import sys
+import threading
+from typing import Any
+
+PR_SET_PDEATHSIG = 1
+
+
+def watch(descriptor: int) -> None:
+    """Waits until the parent is gone and then kills this process's group."""
+    while os.read(descriptor, 1):
+        pass
+    os.killpg(0, signal.SIGKILL)
+
+
+def follow_the_parent() -> None:
+    """Lets every process forked from now on die with the process that forked it."""
+    if not sys.platform.startswith("linux"):
+        return
+    prctl: Any = ctypes.CDLL(None).prctl
+    parent = os.getpid()
+
+    def remember() -> None:
+        nonlocal parent
+        parent = os.getpid()
+
+    def follow() -> None:
+        prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+        if os.getppid() != parent:
+            os._exit(1)
+
+    os.register_at_fork(before=remember, after_in_child=follow)
+
+
+def main() -> None:
+    """Sets the two watches and becomes the program: a path of a Python file or the name of a module."""
+    descriptor, program = int(sys.argv[1]), sys.argv[2]
+    sys.argv = sys.argv[2:]
+    signal.signal(signal.SIGUSR1, signal.SIG_IGN)  # sent to a whole group: only workers that can end early listen to it
+    follow_the_parent()
+    threading.Thread(target=watch, args=(descriptor,), daemon=True).start()
+    if program.endswith(".py"):
+        runpy.run_path(program, run_name="__main__")
+    else:
+        runpy.run_module(program, run_name="__main__", alter_sys=True)
+
+
+if __name__ == "__main__":
+    main()

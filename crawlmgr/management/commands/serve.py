@@ -1,0 +1,114 @@
+"""`serve`: the web server and a worker cluster under one supervisor, ready to log in."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import re
+import secrets
+import socket
+from typing import Any, NamedTuple
+
+from django.conf import settings
+from django.contrib.auth import get_user_model
+from django.core.management import call_command
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.db import Error as DatabaseProblem
+
+from crawlmgr.management.base import say
+from crawlmgr.management.supervision import cluster, only_one, supervise
+from crawlmgr.services import nodes, queue
+from crawlmgr.supervisor import Child, listen
+
+ANY_ADDRESS = ("0.0.0.0", "::")  # noqa: S104 - compared with, not bound to
+WEB_PROCESSES, WEB_THREADS = 2, 8
+
+
+class Address(NamedTuple):
+    host: str
+    port: int
+
+    def __str__(self) -> str:
+        return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
+
+
+DEFAULT_ADDRESS = Address("127.0.0.1", 8000)
+
+
+def address(text: str) -> Address:
+    """HOST:PORT, with brackets around an IPv6 host. Raises ArgumentTypeError."""
+    match = re.fullmatch(r"(?:\[(?P<six>[0-9a-fA-F:.]+)\]|(?P<host>[^\[\]:\s]+)):(?P<port>\d{1,5})", text)
+    if match is None or int(match["port"]) > 65535:
+        raise argparse.ArgumentTypeError(f"{text!r} is no address; write HOST:PORT, for example 127.0.0.1:8000")
+    return Address(match["six"] or match["host"], int(match["port"]))
+
+
+def worker_count(text: str) -> int:
+    """A whole number of workers, 1 to 64. Raises ArgumentTypeError."""
+    if not text.isascii() or not text.isdigit() or not 1 <= int(text) <= 64:
+        raise argparse.ArgumentTypeError(f"{text!r} is no number of workers; give one from 1 to 64")
+    return int(text)
+
+
+class Command(BaseCommand):
+    help = "Starts the desk: web server and workers, until Ctrl-C. Makes the database and the first administrator when missing."
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        bind, workers = DEFAULT_ADDRESS, settings.WORKERS
+        parser.add_argument("--bind", type=address, default=bind, metavar="HOST:PORT", help=f"default {bind}")
+        parser.add_argument("--workers", type=worker_count, default=workers, metavar="N", help=f"processes, default {workers}")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        lock = only_one("serve")
+        bind: Address = options["bind"]
+        listener = self._listen(bind)
+        try:
+            call_command("migrate", interactive=False, verbosity=0)
+            call_command("collectstatic", interactive=False, verbosity=0)
+            queue.make_schedules()
+            login = self._first_login()
+        except DatabaseProblem as error:
+            raise CommandError(f"The database does not answer: {str(error).strip().splitlines()[0]}") from None
+        bound = Address(bind.host, listener.getsockname()[1])
+        self._greet(bound, login)
+        with lock, listener:
+            supervise([cluster(nodes.own_name(), settings.Q_CLUSTER["name"], options["workers"])], [_web(bound, listener)])
+        say("Stopped.")
+
+    def _listen(self, bind: Address) -> socket.socket:
+        try:
+            return listen(*bind)
+        except OSError as error:
+            raise CommandError(f"{bind} cannot be used ({error.strerror or error}); name another with --bind.") from None
+
+    def _first_login(self) -> str:
+        """Makes the first administrator where there is none; answers the line that tells how to log in."""
+        users = get_user_model()._default_manager
+        if users.filter(is_superuser=True, is_active=True).exists():
+            return "Log in with your account."
+        name = "admin" if not users.filter(username="admin").exists() else f"admin-{secrets.token_hex(2)}"
+        given = os.environ.get("CRAWLMGR_ADMIN_PASSWORD", "")
+        password = given or secrets.token_urlsafe(12)
+        users.create_superuser(name, "", password)
+        return f"First login: {name}, password " + ("from CRAWLMGR_ADMIN_PASSWORD." if given else f"{password} (shown only now).")
+
+    def _greet(self, bound: Address, login: str) -> None:
+        shown = Address("127.0.0.1" if bound.host == "0.0.0.0" else "::1" if bound.host == "::" else bound.host, bound.port)  # noqa: S104
+        self.stdout.write(f"Crawl manager: http://{shown}/\n{login}\nStop with Ctrl-C.")
+        self.stdout.flush()
+        if bound.host in ANY_ADDRESS and "CRAWLMGR_ALLOWED_HOSTS" not in os.environ:
+            say("Others reach it only under names listed in CRAWLMGR_ALLOWED_HOSTS.")
+
+
+def _web(bound: Address, listener: socket.socket) -> Child:
+    hosts = list(settings.ALLOWED_HOSTS)
+    own = f"[{bound.host}]" if ":" in bound.host else bound.host
+    if bound.host not in ANY_ADDRESS and own not in hosts:
+        hosts.append(own)
+    program = [
+        "gunicorn", "crawlmgr.wsgi:application", "--bind", f"fd://{listener.fileno()}", "--worker-class", "gthread",
+        "--workers", str(WEB_PROCESSES), "--threads", str(WEB_THREADS), "--timeout", "60", "--graceful-timeout", "4",
+        "--log-level", "warning", "--no-control-socket",
+    ]
+    environment = {"CRAWLMGR_DATA": str(settings.DATA_DIR), "CRAWLMGR_ALLOWED_HOSTS": ",".join(hosts)}
+    return Child("web server", program, folder=settings.BASE_DIR, environment=environment, descriptors=[listener.fileno()])

@@ -1,0 +1,129 @@
+"""Worker clusters under supervision: what `serve` and `node` have in common."""
+
+from __future__ import annotations
+
+import logging
+import signal
+import time
+from collections.abc import Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO
+
+from django.conf import settings
+from django.core.management.base import CommandError
+from django.db import Error as DatabaseProblem
+from django.db import connection
+
+from crawlmgr.clock import SYSTEM
+from crawlmgr.management.base import say
+from crawlmgr.services import nodes, queue
+from crawlmgr.supervisor import AlreadyRunning, Child, Pulse, Supervisor, lock
+
+log = logging.getLogger("crawlmgr.supervisor")
+GRACE_SECONDS = 5.0
+
+
+@dataclass(slots=True)
+class Cluster:
+    """A worker cluster: its node's name, the queue it takes from, its process group and its pulse."""
+
+    node: str
+    queue: str
+    workers: int
+    child: Child
+    pulse: Pulse
+    monitor: int = 0
+
+
+def cluster(node: str, queue_name: str, workers: int) -> Cluster:
+    """A cluster that takes from one queue under a node's name."""
+    environment = {
+        "CRAWLMGR_DATA": str(settings.DATA_DIR), "CRAWLMGR_NODE": node, "CRAWLMGR_WORKERS": str(workers),
+        "Q_CLUSTER_NAME": queue_name,
+    }
+    program = [str(settings.BASE_DIR / "manage.py"), "cluster"]
+    child = Child(f"worker cluster {node}", program, folder=settings.BASE_DIR, environment=environment, ends_early=True)
+    pulse = Pulse(settings.STALL_SECONDS, busy_seconds=settings.TASK_TIMEOUT_SECONDS + 10)
+    return Cluster(node, queue_name, workers, child, pulse)
+
+
+def only_one(name: str) -> IO[str]:
+    """The lock that keeps a second one of the same name off this data folder; to be held while it runs."""
+    path: Path = settings.DATA_DIR / f"{name}.lock"
+    try:
+        return lock(path)
+    except AlreadyRunning as other:
+        who = f" (process {other})" if str(other) else ""
+        raise CommandError(f"{name} already runs on {settings.DATA_DIR}{who}.") from None
+
+
+def supervise(clusters: Sequence[Cluster], others: Sequence[Child] = ()) -> None:
+    """Runs clusters and other children until Ctrl-C or SIGTERM."""
+    watch = _Watch(clusters)
+    supervisor = Supervisor(
+        [*(one.child for one in clusters), *others], on_start=watch.started, on_end=watch.ended, on_tick=watch.tick,
+        tick_seconds=settings.TICK_SECONDS, grace_seconds=settings.SLICE_SECONDS + GRACE_SECONDS,
+    )
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, supervisor.stop)
+    with closing(connection):
+        supervisor.run()
+
+
+class _Watch:
+    """What the supervisor's rounds mean in the database. A database that is away for a while is no reason to fall over."""
+
+    def __init__(self, clusters: Sequence[Cluster]) -> None:
+        self.clusters = {one.child.name: one for one in clusters}
+
+    def started(self, child: Child) -> None:
+        one = self.clusters.get(child.name)
+        if one is None:
+            return
+        one.pulse.begin(time.monotonic())
+        one.monitor = 0
+        try:
+            nodes.register(one.node, pid=child.pid, workers=one.workers, queues=one.queue, now=SYSTEM.now())
+        except DatabaseProblem as error:
+            self._away(error)
+
+    def ended(self, child: Child, why: str) -> None:
+        say(f"The {child.name} {why}; it is started again.")
+        one = self.clusters.get(child.name)
+        try:
+            if one is not None:
+                nodes.restarted(one.node, why, SYSTEM.now())
+        except DatabaseProblem as error:
+            self._away(error)
+
+    def tick(self, child: Child) -> str:
+        """Asks for a sign of life and judges the last one."""
+        one = self.clusters.get(child.name)
+        if one is None:
+            return ""
+        now = SYSTEM.now()
+        try:
+            queue.tick(one.node, one.queue, now)
+            heartbeat, busy = nodes.signs(one.node, now)
+        except DatabaseProblem as error:
+            self._away(error)
+            one.pulse.begin(time.monotonic())
+            return ""
+        if one.pulse.stalled(heartbeat, busy, time.monotonic()):
+            return "stopped taking tasks"
+        return self._monitor_lost(one)
+
+    def _monitor_lost(self, one: Cluster) -> str:
+        """django-q2 replaces a monitor that was killed, but the new one waits for ever on a lock that the old one held: tasks
+        are done and done again, because none is ever struck off."""
+        state = queue.cluster(one.child.pid)
+        if state is None:
+            return ""
+        before, one.monitor = one.monitor, state.monitor
+        return "lost the process that strikes off tasks" if before not in (0, state.monitor) else ""
+
+    def _away(self, error: Exception) -> None:
+        log.warning("the database does not answer: %s", str(error).strip())
+        connection.close()

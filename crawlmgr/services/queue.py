@@ -1,0 +1,161 @@
+"""The queue: tasks by dotted name, added on commit; beside tasks.py and the queue's admin page all that knows django-q2."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from functools import partial
+from typing import Any
+
+from django.conf import settings
+from django.db import transaction
+from django.db.models import Case, Q, Value, When
+from django.utils import timezone
+from django_q.brokers.orm import ORM
+from django_q.conf import Conf
+from django_q.models import OrmQ, Schedule, Task
+from django_q.status import Stat
+from django_q.tasks import async_task
+
+SLICE = "crawlmgr.tasks.run_slice"
+TICK = "crawlmgr.tasks.tick"
+SCHEDULES = (
+    ("dispatch what is due", "crawlmgr.tasks.dispatch_due", Schedule.MINUTES),
+    ("prune old rows", "crawlmgr.tasks.prune", Schedule.DAILY),
+)
+
+
+class Broker(ORM):
+    """django-q2's ORM broker, with three kinds of rows in a queue, told apart by their key.
+
+    `crawl` is any task; `crawl/run/7` a slice of run 7, so that one look tells whether one is waiting; `crawl/node/n` a task
+    that only node n takes, before all others: a sign of life must not queue behind hours of work nor be given by another node.
+    """
+
+    def dequeue(self) -> list[tuple[int, str]] | None:
+        own = _node_key(self.list_key, os.environ.get("CRAWLMGR_NODE", ""))
+        rows = self.get_connection().filter(Q(key=own) | _shared(self.list_key), lock__lt=timezone.now())
+        taken = [
+            (row.pk, row.payload)
+            for row in rows.order_by(Case(When(key=own, then=Value(0)), default=Value(1)), "id")[: Conf.BULK]
+            if self.get_connection().filter(pk=row.pk, lock=row.lock).update(lock=self.timeout(row))
+        ]
+        if not taken:
+            time.sleep(Conf.POLL)
+        return taken or None
+
+    def queue_size(self) -> int:
+        return int(self.get_connection().filter(_family(self.list_key), lock__lte=timezone.now()).count())
+
+    def lock_size(self) -> int:
+        return int(self.get_connection().filter(_family(self.list_key), lock__gt=timezone.now()).count())
+
+    def purge_queue(self) -> Any:
+        return self.get_connection().filter(_family(self.list_key)).delete()
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterState:
+    """What a running cluster tells of itself: the ids of its processes and when it began."""
+
+    pid: int
+    guard: int
+    monitor: int
+    pusher: int
+    workers: tuple[int, ...]
+    since: datetime
+
+
+def _shared(queue: str) -> Q:
+    return Q(key=queue) | Q(key__startswith=f"{queue}/run/")
+
+
+def _family(queue: str) -> Q:
+    return _shared(queue) | Q(key__startswith=f"{queue}/node/")
+
+
+def _run_key(run_id: int) -> str:
+    return f"{settings.Q_CLUSTER['name']}/run/{run_id}"
+
+
+def _node_key(queue: str, node: str) -> str:
+    return f"{queue}/node/{node}"[:100]
+
+
+def _add(key: str, task: str, *args: Any) -> None:
+    async_task(task, *args, cluster=key, save=False)
+
+
+def run_slice(run_id: int) -> None:
+    """Queues a run's next slice when the transaction commits, unless one is waiting to be taken already."""
+    transaction.on_commit(partial(_add_slice, run_id))
+
+
+def _add_slice(run_id: int) -> None:
+    if not OrmQ.objects.filter(key=_run_key(run_id), lock__lte=timezone.now()).exists():
+        _add(_run_key(run_id), SLICE, run_id)
+
+
+def requeue(run_ids: Iterable[int], now: datetime) -> int:
+    """Queues slices of runs that nobody works, passing over those whose slice is waiting or was taken within a lease's length
+    (a taken slice may still stand in its cluster's memory). Returns how many it queued."""
+    wanted = {_run_key(run_id): run_id for run_id in run_ids}
+    fresh = now + timedelta(seconds=settings.RETRY_SECONDS - settings.LEASE_SECONDS)
+    rows = OrmQ.objects.filter(key__in=wanted).filter(Q(lock__lte=now) | Q(lock__gt=fresh))
+    queued = set(rows.values_list("key", flat=True))
+    for key, run_id in wanted.items():
+        if key not in queued:
+            _add(key, SLICE, run_id)
+    return len(wanted) - len(queued)
+
+
+def tick(node: str, queue: str, now: datetime) -> None:
+    """Asks the node's own cluster for a sign of life, unless it has been asked: a task that nobody took yet, or took not long
+    ago. One taken long ago died with its worker and must not keep the node from being asked again."""
+    key = _node_key(queue, node)
+    fresh = now + timedelta(seconds=settings.RETRY_SECONDS - settings.STALL_SECONDS / 3)
+    if not OrmQ.objects.filter(Q(lock__lte=now) | Q(lock__gt=fresh), key=key).exists():
+        _add(key, TICK, node)
+
+
+def forget_node(node: str, queue: str) -> None:
+    """Drops what only this node's cluster could take: that cluster is gone and the next one is asked anew."""
+    OrmQ.objects.filter(key=_node_key(queue, node)).delete()
+
+
+def give_back(queue: str, now: datetime) -> int:
+    """Makes every taken task of a queue free at once. Only for when all who took from it are known to be dead."""
+    return OrmQ.objects.filter(_family(queue), lock__gt=now).update(lock=now)
+
+
+def length() -> int:
+    """Tasks in the queue, being worked or waiting."""
+    return OrmQ.objects.count()
+
+
+def cluster(pid: int) -> ClusterState | None:
+    """The state of the cluster whose main process this is; None until it has told one (or longer than three seconds ago)."""
+    return next((state for state in clusters() if state.pid == pid), None)
+
+
+def clusters() -> list[ClusterState]:
+    """The clusters that told their state within the last three seconds, on machines that share this data folder."""
+    return [
+        ClusterState(stat.pid, stat.sentinel, stat.monitor, stat.pusher, tuple(stat.workers), stat.tob) for stat in Stat.get_all()
+    ]
+
+
+def make_schedules() -> None:
+    """Makes the schedules that keep a worker node going without `serve`, once; an operator's changes to them stay."""
+    for name, task, kind in SCHEDULES:
+        Schedule.objects.get_or_create(
+            name=name, defaults={"func": task, "schedule_type": kind, "minutes": 1, "repeats": -1, "next_run": timezone.now()}
+        )
+
+
+def prune(before: datetime) -> int:
+    """Drops stored results of tasks that ended before then. Returns how many."""
+    return int(Task.objects.filter(stopped__lt=before).delete()[0])

@@ -1,0 +1,236 @@
+"""Supervision of child process groups: started, watched, restarted with back-off, stopped. Standard library only."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import fcntl
+import os
+import signal
+import socket
+import subprocess  # noqa: S404 - starting programs is what this module is for
+import sys
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO
+
+HEALTHY_SECONDS = 10.0
+LONGEST_BACKOFF_SECONDS = 30.0
+POLL_SECONDS = 0.2
+
+
+class AlreadyRunning(Exception):
+    """Another process holds the lock; the text is its id where it is known."""
+
+
+def backoff_seconds(failures: int) -> float:
+    """Pause before the next start: none, then 0.5 s doubling to at most 30 s.
+
+    >>> [backoff_seconds(n) for n in range(5)], backoff_seconds(50)
+    ([0.0, 0.5, 1.0, 2.0, 4.0], 30.0)
+    """
+    return min(LONGEST_BACKOFF_SECONDS, 0.5 * 2.0 ** min(failures - 1, 20)) if failures > 0 else 0.0
+
+
+def alive(pid: int) -> bool:
+    """Whether a process with this id runs on this machine."""
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return True
+
+
+def lock(path: Path) -> IO[str]:
+    """Takes a lock that the system gives back when this process ends, however it ends. Raises AlreadyRunning."""
+    file = path.open("a+", encoding="ascii")
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as error:
+        file.seek(0)
+        holder = file.read().strip()
+        file.close()
+        if error.errno not in (errno.EACCES, errno.EAGAIN):
+            raise
+        raise AlreadyRunning(holder) from error
+    file.truncate(0)
+    file.write(f"{os.getpid()}\n")
+    file.flush()
+    return file
+
+
+def listen(host: str, port: int) -> socket.socket:
+    """A listening socket to hand to the web server: held here, it stays open while the web server restarts. Raises OSError."""
+    family, kind, protocol, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)[0]
+    listener = socket.socket(family, kind, protocol)
+    try:
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.bind(address)
+        listener.listen(256)
+    except OSError:
+        listener.close()
+        raise
+    return listener
+
+
+@dataclass(slots=True)
+class Pulse:
+    """Tells a cluster that stopped taking tasks from one that is merely busy or young.
+
+    A sign of life is any change of the heartbeat that tasks write. Ages are measured on this process's own monotonic clock, so
+    that neither a clock that was set nor a machine that slept looks like a stall. While workers are busy, one task may last up
+    to `busy_seconds` without a sign; an idle cluster has `stall_seconds` to take the task it was asked to take.
+    """
+
+    stall_seconds: float
+    busy_seconds: float
+    heartbeat: object = None
+    changed: float = 0.0
+
+    def begin(self, at: float) -> None:
+        """A new cluster starts: it is given the whole time."""
+        self.changed = at
+
+    def stalled(self, heartbeat: object, busy: bool, at: float) -> bool:
+        """Takes note of the heartbeat as it stands at a moment; True once it has stood still for too long."""
+        if heartbeat != self.heartbeat:
+            self.heartbeat, self.changed = heartbeat, at
+        limit = max(self.stall_seconds, self.busy_seconds) if busy else self.stall_seconds
+        return at - self.changed > limit
+
+
+class Child:
+    """One program in a process group of its own. Life: start → (died → start)* → stop.
+
+    The group gets a pipe whose other end this object holds; `crawlmgr.child` kills the group when that end closes.
+    """
+
+    def __init__(
+        self, name: str, program: Sequence[str], *, folder: Path, environment: Mapping[str, str] | None = None,
+        descriptors: Sequence[int] = (), ends_early: bool = False,
+    ) -> None:
+        self.name, self.program, self.folder = name, list(program), folder
+        self.environment = {**os.environ, **(environment or {})}
+        self.descriptors, self.ends_early = tuple(descriptors), ends_early
+        self.process: subprocess.Popen[bytes] | None = None
+        self.pipe = -1
+        self.failures = 0
+        self.started = 0.0
+        self.next_start = 0.0
+
+    @property
+    def pid(self) -> int:
+        """The id of the group and its first process; 0 while it is down."""
+        return self.process.pid if self.process is not None else 0
+
+    def start(self, at: float) -> None:
+        """Starts the program; its group and session are new, so that a Ctrl-C at the terminal reaches only the supervisor."""
+        reading, self.pipe = os.pipe()
+        try:
+            self.process = subprocess.Popen(  # noqa: S603 - our own programs
+                [sys.executable, "-m", "crawlmgr.child", str(reading), *self.program], cwd=self.folder, env=self.environment,
+                stdin=subprocess.DEVNULL, start_new_session=True, pass_fds=(reading, *self.descriptors),
+            )
+        finally:
+            os.close(reading)
+        self.started = at
+
+    def ended(self) -> bool:
+        """Whether the group's first process is gone; it is not reaped yet, so that its id still names the group."""
+        if self.process is None:
+            return False
+        return os.waitid(os.P_PID, self.process.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
+
+    def sweep(self, at: float) -> int:
+        """Kills what is left of the group, reaps it and says when it may start again. Returns the exit status."""
+        if self.process is None:
+            return 0
+        self._signal_group(signal.SIGKILL)
+        status = self.process.wait()
+        os.close(self.pipe)
+        self.process, self.pipe = None, -1
+        self.failures = 1 if at - self.started >= HEALTHY_SECONDS else self.failures + 1
+        self.next_start = at + backoff_seconds(self.failures - 1)
+        return status
+
+    def ask_to_end(self) -> None:
+        """Asks the first process to end; workers that can end before their task is done are told so."""
+        if self.process is None:
+            return
+        if self.ends_early:
+            self._signal_group(signal.SIGUSR1)
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(self.process.pid, signal.SIGTERM)
+
+    def _signal_group(self, number: int) -> None:
+        if self.process is not None:
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.killpg(self.process.pid, number)
+
+
+class Supervisor:
+    """Keeps children running until it is told to stop.
+
+    `on_start(child)` is called after each start, `on_end(child, why)` after an end that nobody asked for, `on_tick(child)` every
+    `tick_seconds` for a child that runs and returns why it must be restarted, "" for all is well.
+    """
+
+    def __init__(
+        self, children: Sequence[Child], *, on_start: Callable[[Child], None], on_end: Callable[[Child, str], None],
+        on_tick: Callable[[Child], str], tick_seconds: float, grace_seconds: float, clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self.children = list(children)
+        self.on_start, self.on_end, self.on_tick = on_start, on_end, on_tick
+        self.tick_seconds, self.grace_seconds, self.clock = tick_seconds, grace_seconds, clock
+        self.next_tick = 0.0
+        self._wake = threading.Event()
+        self._stops = 0
+
+    def stop(self, *_: object) -> None:
+        """Asks the loop to end (a signal handler may call this); a second time ends the grace as well."""
+        self._stops += 1
+        self._wake.set()
+
+    def run(self) -> None:
+        """Works until `stop`, then ends the children: politely first, after the grace with their groups killed."""
+        try:
+            while not self._stops:
+                self.step()
+                self._wake.wait(POLL_SECONDS)
+        finally:
+            self._end_all()
+
+    def step(self) -> None:
+        """One round: starts what is down and due, notes what died, asks for signs of life when it is time."""
+        for child in self.children:
+            if child.ended():
+                self._down(child, "died")
+            if child.process is None and self.clock() >= child.next_start and not self._stops:
+                child.start(self.clock())
+                self.on_start(child)
+        if self.clock() >= self.next_tick:
+            self.next_tick = self.clock() + self.tick_seconds
+            for child in self.children:
+                why = self.on_tick(child) if child.process is not None and not child.ended() else ""
+                if why:
+                    self._down(child, why)
+
+    def _down(self, child: Child, why: str) -> None:
+        status = child.sweep(self.clock())
+        self.on_end(child, f"{why}, exit status {status}" if why == "died" else why)
+
+    def _end_all(self) -> None:
+        for child in self.children:
+            child.ask_to_end()
+        deadline = self.clock() + self.grace_seconds
+        while any(child.process is not None for child in self.children):
+            over = self.clock() >= deadline or self._stops > 1
+            for child in self.children:
+                if child.process is not None and (over or child.ended()):
+                    child.sweep(self.clock())
+            time.sleep(0.05)
