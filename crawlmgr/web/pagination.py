@@ -1,14 +1,31 @@
-"""The links of a page that flip to its other pages: next, all, last."""
+"""The links of a page that flip to its other pages: next, all, last.
+
+Numbers in a row whose addresses count decide, where there are any: links are grouped by address with a hole where it
+counts, and the group that counts the page itself wins over the small pagers beside the titles of a list. Words and
+arrows in many languages, `rel=next` and class names come after that and must lead to the same list.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import NamedTuple
+from urllib.parse import urldefrag, urljoin
 
 from lxml.html import HtmlElement
 
+from crawlmgr.web.pagination_groups import SURE, PageGroup, PageLink, best_group, in_pager, unlinked_numbers
+from crawlmgr.web.pagination_urls import Address, address, same_list, similarity, slots
+from crawlmgr.web.pagination_words import NEXT_NAME, NEXT_NAME_JOINED, flip_word, leads_to_neighbour, page_number
+
+MOST_LINKS = 20_000  # looked at, half from either end of the page
+_LONGEST_TEXT = 60
+
 
 class PageLinks(NamedTuple):
-    """Absolute addresses of the other pages of the list or thread that a page is one of, and its own number."""
+    """Absolute addresses of the other pages of the list or thread that a page is one of, and its own number.
+
+    `pages` are those that numbers lead to, in the order of the numbers, then `last`; `next` None on the last page.
+    """
 
     next: str | None = None
     pages: tuple[str, ...] = ()
@@ -17,5 +34,213 @@ class PageLinks(NamedTuple):
 
 
 def find_pages(root: HtmlElement, url: str) -> PageLinks:
-    """The pager of the page at `url`; empty where there is none."""
-    return PageLinks()
+    """The pager of the page at `url`; empty where there is none.
+
+    `root` is the page's tree, whose <base href> is honoured. Small pagers beside titles of a list, links to the thread
+    before or after, and `rel=next` that leads there are left alone. Time and memory grow with the number of links
+    only, up to MOST_LINKS.
+    """
+    base = _base(root, url)
+    links = list(_candidates(root, base))
+    pages = [address(url), *(address(other) for other in _other_names(root, base))]
+    group = best_group(links, pages)
+    follow = _next_by_group(group, links) if group is not None else None
+    if follow is None and (group is None or not _is_last(group, links)):
+        follow = _next_by_word(links, pages, group) or _next_in_head(root, base, pages, group)
+    if group is None:
+        return _without_group(links, pages, follow)
+    numbered: dict[int, str] = {}
+    for number, link in group.links:
+        numbered.setdefault(number, link.url)
+    last = _last(group, links, numbered)
+    ordered = dict.fromkeys(numbered[number] for number in sorted(numbered))
+    if last is not None:
+        ordered.setdefault(last)
+    return PageLinks(follow, tuple(ordered), last, group.current)
+
+
+def _base(root: HtmlElement, url: str) -> str:
+    for element in root.iter("base"):
+        href = element.get("href")
+        if href:
+            return _join(url, href) or url
+    return url
+
+
+def _join(base: str, href: str) -> str | None:
+    href = href.strip()
+    if not href or href[0] == "#" or href[:11].lower() == "javascript:":
+        return None
+    try:
+        joined = urldefrag(urljoin(base, href)).url
+    except ValueError:
+        return None
+    return joined if joined[:4].lower() == "http" else None
+
+
+def _other_names(root: HtmlElement, base: str) -> Iterator[str]:
+    """Addresses that the page gives itself."""
+    for element in root.iter("link"):
+        if "canonical" in (element.get("rel") or "").lower() and element.get("href"):
+            joined = _join(base, element.get("href"))
+            if joined:
+                yield joined
+    for element in root.iter("meta"):
+        if element.get("property") == "og:url" and element.get("content"):
+            joined = _join(base, element.get("content"))
+            if joined:
+                yield joined
+
+
+def _candidates(root: HtmlElement, base: str) -> Iterator[PageLink]:
+    """Links that could flip pages: a number, a word, an arrow, or a name that says so."""
+    anchors: list[HtmlElement] = list(root.iter("a"))
+    if len(anchors) > MOST_LINKS:
+        anchors = anchors[: MOST_LINKS // 2] + anchors[-MOST_LINKS // 2 :]
+    for element in anchors:
+        href = element.get("href")
+        if not href:
+            continue
+        text = _text(element)
+        number = page_number(text) if text else None
+        word = flip_word(text) if number is None and text else None
+        rel_next = "next" in (element.get("rel") or "").lower().split()
+        named = number is None and word is None and len(text) <= 30 and _named_next(element, text)
+        if number is None and word is None and not rel_next and not named:
+            continue
+        url = _join(base, href)
+        if url is None or leads_to_neighbour(href):
+            continue
+        yield PageLink(element, url, address(url), number, word, rel_next, named)
+
+
+def _text(element: HtmlElement) -> str:
+    """The words of a link, cut when it is far longer than those of pagers; of an image its alternative text."""
+    if not len(element):
+        return (element.text or "").strip()[: _LONGEST_TEXT + 1]
+    parts: list[str] = []
+    size = 0
+    for piece in element.itertext():
+        parts.append(piece)
+        size += len(piece)
+        if size > 4 * _LONGEST_TEXT:
+            break
+    text = " ".join("".join(parts).split())
+    if not text:
+        for image in element.iter("img"):
+            text = (image.get("alt") or image.get("title") or "").strip()
+    return text[: _LONGEST_TEXT + 1]
+
+
+def _named_next(element: HtmlElement, text: str) -> bool:
+    """Whether a link without a telling text is "next" by its label, title, class or id, or those of its one child."""
+    for name in ("aria-label", "title"):
+        if flip_word(element.get(name) or "") == "next":
+            return True
+    if len(text) > 2:
+        return False
+    nearby = [element, *list(element)[:2]]
+    parent = element.getparent()
+    if parent is not None and len(parent) == 1:
+        nearby.append(parent)
+    names = " ".join(f"{part.get('class') or ''} {part.get('id') or ''}" for part in nearby)
+    return bool(NEXT_NAME.search(names)) or any(NEXT_NAME_JOINED.search(name) for name in names.split())
+
+
+def _next_by_group(group: PageGroup, links: list[PageLink]) -> str | None:
+    """The link of the page after the current one, by number or by a word whose address says that number."""
+    if group.current is None:
+        return None
+    for number, link in group.links:
+        if number == group.current + 1:
+            return link.url
+    for link in links:
+        if link.number is None and group.page(link.target) == group.current + 1:
+            return link.url
+    return None
+
+
+def _is_last(group: PageGroup, links: list[PageLink]) -> bool:
+    """Whether the group knows the current page and no link of its list leads beyond it."""
+    if group.current is None:
+        return False
+    numbers = [number for number, _ in group.links]
+    numbers += [number for link in links if (number := group.page(link.target)) is not None]
+    return max(numbers) <= group.current
+
+
+def _next_by_word(links: list[PageLink], pages: list[Address], group: PageGroup | None) -> str | None:
+    """The best link that says "next" and leads on in the same list."""
+    best: tuple[float, str] | None = None
+    for link in links:
+        if link.number is not None or link.word in ("previous", "first", "last"):
+            continue
+        if not (link.word == "next" or link.rel_next or link.named) or not _leads_on(link.target, pages, group):
+            continue
+        score = 2.0 * (link.word == "next") + 1.5 * link.rel_next + 1.0 * link.named + 1.0 * in_pager(link.element)
+        if best is None or score > best[0]:
+            best = score, link.url
+    return best[1] if best else None
+
+
+def _leads_on(target: Address, pages: list[Address], group: PageGroup | None) -> bool:
+    if group is not None:
+        number = group.page(target)
+        if number is not None:
+            return group.current is None or number == group.current + 1
+    if any(target != page and same_list(page, target) and _counts_up(page, target) for page in pages):
+        return True
+    front = any(page.path in ("", "/") and not page.query and page.host == target.host for page in pages)
+    return front and any(slot.named and slot.number == 2 for slot in slots(target))  # the front page is a list's first
+
+
+def _counts_up(page: Address, target: Address) -> bool:
+    """False when both addresses carry the same counter and the target's is not the larger one."""
+    own = {slot.template: slot.number for slot in slots(page)}
+    return all(slot.number > own[slot.template] for slot in slots(target) if slot.template in own)
+
+
+def _next_in_head(root: HtmlElement, base: str, pages: list[Address], group: PageGroup | None) -> str | None:
+    for element in root.iter("link"):
+        if "next" not in (element.get("rel") or "").lower().split():
+            continue
+        url = _join(base, element.get("href") or "")
+        if url is not None and not leads_to_neighbour(url) and _leads_on(address(url), pages, group):
+            return url
+    return None
+
+
+def _last(group: PageGroup, links: list[PageLink], numbered: dict[int, str]) -> str | None:
+    """The address of the highest page that any link of the list leads to."""
+    highest, url = max(numbered.items())
+    for link in links:
+        number = group.page(link.target)
+        if number is not None and number > highest:
+            highest, url = number, link.url
+    return url if group.current is None or highest > group.current else None
+
+
+def _without_group(links: list[PageLink], pages: list[Address], follow: str | None) -> PageLinks:
+    """What is known without a row of numbers that count: words alone, or a lone link "1" on the second page of two."""
+    last = _last_by_word(links, pages)
+    for link in links:
+        if link.number == 1 and any(_first_of(page, link.target) for page in pages):
+            lone = PageGroup("", 1, 1, [(1, link)])
+            own = [number for number in unlinked_numbers(lone) if number > 1]
+            if own:
+                return PageLinks(follow, (link.url,), last, own[0])
+    return PageLinks(next=follow, last=last)
+
+
+def _first_of(page: Address, target: Address) -> bool:
+    """Whether `target` is `page` without its counting part."""
+    return any(slot.named and similarity(slot.template, target) >= SURE for slot in slots(page))
+
+
+def _last_by_word(links: list[PageLink], pages: list[Address]) -> str | None:
+    for link in links:
+        if link.word == "last" and any(
+            same_list(page, link.target) and _counts_up(page, link.target) for page in pages
+        ):
+            return link.url
+    return None

@@ -1,0 +1,217 @@
+"""Numbered links that belong together: found by the address they share but for the number that counts, and ranked."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter, defaultdict
+from dataclasses import dataclass, field
+
+from lxml.html import HtmlElement
+
+from crawlmgr.web.pagination_urls import Address, Slot, page_of, relation, similarity, slots
+from crawlmgr.web.pagination_words import CURRENT_NAME, PAGER_NAME, page_number
+
+_LEAST_SCORE = 2.5  # one lone number needs a likely address, or a pager around it
+SURE = 0.99
+
+
+@dataclass(frozen=True, slots=True)
+class PageLink:
+    """A link that could flip pages, and why."""
+
+    element: HtmlElement
+    url: str
+    target: Address
+    number: int | None
+    word: str | None  # next, previous, last, first
+    rel_next: bool
+    named: bool  # a class, id or title says "next"
+
+
+@dataclass(slots=True)
+class PageGroup:
+    """Links whose addresses differ in one number that counts with theirs."""
+
+    template: str
+    step: int
+    base: int
+    links: list[tuple[int, PageLink]] = field(default_factory=list)
+    score: float = 0.0
+    current: int | None = None
+
+    def page(self, target: Address) -> int | None:
+        """The page that an address of this group leads to."""
+        for slot in slots(target):
+            if slot.template == self.template:
+                return page_of(slot.number, self.step, self.base)
+        return None
+
+
+def best_group(links: list[PageLink], pages: list[Address]) -> PageGroup | None:
+    """The group of numbered links that counts this page's list, None when none is sure enough."""
+    collected: dict[str, list[tuple[int, Slot, PageLink]]] = defaultdict(list)
+    for link in links:
+        if link.number is not None:
+            for slot in slots(link.target):
+                collected[slot.template].append((link.number, slot, link))
+    groups = []
+    for template, members in collected.items():
+        named = any(slot.named for _, slot, _ in members)
+        found = relation([(number, slot.number) for number, slot, _ in members], named)
+        if found is None:
+            continue
+        step, base = found
+        fitting = [(number, link) for number, slot, link in members if slot.number == base + step * (number - 1)]
+        if fitting:
+            group = PageGroup(template, step, base, fitting)
+            group.score = _score(group, pages, named)
+            groups.append(group)
+    groups = _without_shared_links(groups)
+    for group in groups:
+        if group.score < _LEAST_SCORE and _continues(group, links):
+            group.score += 2.5  # another address of the list, as rewritten forums have
+    rows = Counter(_place(group.links[0][1].element) for group in groups)
+    for group in groups:
+        if rows[_place(group.links[0][1].element)] > 2:
+            group.score -= 4  # the same place in several rows, each with its own template: pagers beside titles
+    best = max(groups, key=lambda group: group.score, default=None)
+    if best is None or best.score < _LEAST_SCORE:
+        return None
+    _add_first_page(best, links)
+    best.current = _current(best, pages)
+    return best
+
+
+def _without_shared_links(groups: list[PageGroup]) -> list[PageGroup]:
+    """The groups, best first, each left with the links that no better one has."""
+    taken: set[int] = set()
+    kept = []
+    for group in sorted(groups, key=lambda group: (-group.score, -len(group.links), group.template)):
+        group.links = [(number, link) for number, link in group.links if id(link) not in taken]
+        if group.links:
+            taken.update(id(link) for _, link in group.links)
+            kept.append(group)
+    return kept
+
+
+def _continues(group: PageGroup, links: list[PageLink]) -> bool:
+    """Whether a number that is no link stands in the pager and a word or arrow leads to the page after it."""
+    numbers = {number for number, _ in group.links}
+    own = [number for number in unlinked_numbers(group) if number not in numbers]
+    return bool(own) and any(link.word == "next" and group.page(link.target) == own[0] + 1 for link in links)
+
+
+def _score(group: PageGroup, pages: list[Address], named: bool) -> float:
+    alike = max(similarity(group.template, page) for page in pages)
+    numbers = {number for number, _ in group.links}
+    first = group.links[0][1].element
+    score = 4.0 * alike + min(len(numbers), 3) * 0.7 + (1.0 if named else 0.0)
+    if in_pager(first):
+        score += 1.0
+    if group.step > 1:
+        score -= 0.5
+    return score - 1.5 if alike == 0 else score
+
+
+def _place(element: HtmlElement) -> str:
+    """The tag path of a link with classes, nearest six steps: equal for links of the same place in repeated rows."""
+    steps: list[str] = []
+    node = element.getparent()
+    while node is not None and len(steps) < 6:
+        steps.append(f"{node.tag}.{re.sub(r'[0-9]+', '', node.get('class') or '')}")
+        node = node.getparent()
+    return "/".join(steps)
+
+
+def in_pager(element: HtmlElement) -> bool:
+    node = element
+    for _ in range(5):
+        if node is None:
+            return False
+        if PAGER_NAME.search(f"{node.get('class') or ''} {node.get('id') or ''}") or node.get("role") == "navigation":
+            return True
+        node = node.getparent()
+    return False
+
+
+def _add_first_page(group: PageGroup, links: list[PageLink]) -> None:
+    """Page 1 often lacks the counting part: the link "1" near the others belongs to them."""
+    parents = {_around(link.element) for _, link in group.links}
+    known = {id(link) for _, link in group.links}
+    for link in links:
+        if link.number == 1 and id(link) not in known and _around(link.element) in parents:
+            group.links.append((1, link))
+
+
+def _around(element: HtmlElement) -> HtmlElement:
+    """The block that a link's pager is: the first ancestor with more than this one link in it."""
+    node = element.getparent()
+    for _ in range(4):
+        if node is None or node.getparent() is None or len(node) > 1:
+            break
+        node = node.getparent()
+    return node if node is not None else element
+
+
+def _current(group: PageGroup, pages: list[Address]) -> int | None:
+    """The page's own number: from its address, a marked link, a number that is no link, the gap in the row, or 1."""
+    for page in pages:
+        own = group.page(page)
+        if own is not None:
+            return own
+    if max(similarity(group.template, page) for page in pages) >= SURE:
+        return 1
+    for number, link in group.links:
+        if _marked(link.element):
+            return number
+    numbers = {number for number, _ in group.links}
+    fresh = [n for n in unlinked_numbers(group) if n not in numbers and n <= max(numbers) + 1]
+    if fresh:
+        return fresh[0]
+    if 1 not in numbers:
+        return 1
+    gaps = [number for number in range(min(numbers), max(numbers)) if number not in numbers]
+    return gaps[0] if len(gaps) == 1 else None
+
+
+def _marked(element: HtmlElement) -> bool:
+    parent = element.getparent()
+    for node in (element, parent if parent is not None and len(parent) == 1 else None):
+        if node is not None and (node.get("aria-current") or CURRENT_NAME.search(node.get("class") or "")):
+            return True
+    return False
+
+
+def unlinked_numbers(group: PageGroup) -> list[int]:
+    """Numbers in the pager that are no links, those in marked elements first."""
+    marked: list[int] = []
+    plain: list[int] = []
+    for block in dict.fromkeys(_around(link.element) for _, link in group.links[:12]):
+        for seen, node in enumerate(block.iter()):
+            if seen > 400:
+                break
+            if not isinstance(node.tag, str) or node.tag in ("script", "style", "option", "input"):
+                continue
+            if node.tag != "a" or not node.get("href") or node.get("href", "").startswith(("#", "javascript:")):
+                number = page_number(node.text or "")
+                if number is not None and not _inside_link(node, block):
+                    (marked if _is_marker(node) else plain).append(number)
+            number = page_number(node.tail or "") if node is not block else None
+            if number is not None:
+                plain.append(number)
+    return marked + plain
+
+
+def _is_marker(node: HtmlElement) -> bool:
+    return node.tag in ("strong", "b", "em") or bool(
+        node.get("aria-current") or CURRENT_NAME.search(node.get("class") or "")
+    )
+
+
+def _inside_link(node: HtmlElement, block: HtmlElement) -> bool:
+    parent = node.getparent()
+    while parent is not None and parent is not block:
+        if parent.tag == "a" and parent.get("href"):
+            return True
+        parent = parent.getparent()
+    return False

@@ -1,0 +1,258 @@
+"""What addresses tell about pages: the number in them that counts, and whether two are pages of one list."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import NamedTuple
+from urllib.parse import parse_qsl, unquote, urlsplit
+
+COUNTERS = re.compile(
+    r"page|pages|pg|p|pn|pageno|pagenum|pagenumber|page_number|paged|pagen_\d+|start|st|offset|skip|from|begin|first|o|index|idx"
+    r"|seite|pagina|strona|sida|sivu|página|list|currentpage|cur_page|curpage|pageindex|pageid|thpage|fpage|catlistingoffset"
+    r"|startindex|fh_start_index|topic_page|comments?-?page|cpage|tpage|startat|pos",
+    re.I,
+)
+CURSORS = re.compile(
+    r"after|before|cursor|continue|continuation|token|page_?token|next|_next|next_?id|last_?id|max_?id|since_?id|lastpost"
+    r"|updated-max|until|ts|t|last|marker|key|from_?id",
+    re.I,
+)
+_PATH_COUNTER = re.compile(
+    r"(?:page|pages|seite|pagina|strona|sida|index|start|offset|pg|st|list|p|s|o)[-_=.,/]?$", re.I
+)
+_NOISE = re.compile(
+    r"sid|phpsessid|s|session_?id|utm_\w+|sort|sort_?by|order|orderby|dir|direction|sk|sd|highlight|hl|extra|filter"
+    r"|versionfrom|ref|lang|language|pp|perpage|per_page|limit|pagesize|\w*range|ie|mobile|mode|view|ajax",
+    re.I,
+)
+_SIZE = re.compile(r"limit|page_?size|pp|per_?page|show|count|num|rows|\w*range|max-results", re.I)
+# Threads or posts a page, as far as a single address may be believed about it.
+_STEPS = frozenset(
+    (5, 8, 10, 12, 15, 16, 18, 20, 24, 25, 30, 32, 35, 36, 40, 45, 48, 50, 60, 64, 75, 80, 90, 96, 100, 150, 200)
+)
+_TAIL = re.compile(r"\d+$")
+_DIGITS = re.compile(r"\d{1,7}")
+_INDEX = re.compile(r"/(?:index|default|forum|home)\.(?:php|html?|aspx?|jsp|cgi)$", re.I)
+
+
+class Slot(NamedTuple):
+    """One number of an address: the address with a hole in its place (query sorted, on a line of its own), the number,
+    and whether a word before it names a count of pages (`page=`, `start=`, `/page-`)."""
+
+    template: str
+    number: int
+    named: bool
+
+
+class Address(NamedTuple):
+    """The parts of an address that tell lists apart: host, path, query without noise, in the order written."""
+
+    host: str
+    path: str
+    query: tuple[tuple[str, str], ...]
+
+
+def address(url: str) -> Address:
+    """The address of an absolute URL, http and https alike, without `www.`, fragment and session parameters."""
+    try:
+        parts = urlsplit(url)
+    except ValueError:
+        return Address("", url, ())
+    host = parts.netloc.lower().removeprefix("www.")
+    host = host.removesuffix(":80") if parts.scheme == "http" else host.removesuffix(":443")
+    query = parts.query.replace(";", "&")
+    path = unquote(parts.path)
+    if "/" in query.partition("=")[0]:  # index.php?forums/name.3/page-2: a path in the query's place
+        routed, _, query = query.partition("&")
+        path = f"{path}?{unquote(routed)}"
+    pairs = tuple(
+        (key, value) for key, value in parse_qsl(query, keep_blank_values=True) if not session_like(key, value)
+    )
+    return Address(host, path, pairs)
+
+
+def session_like(key: str, value: str) -> bool:
+    """Whether a parameter only carries a visitor's session."""
+    return key.lower() in ("sid", "phpsessid", "session_id", "sessionid") or (
+        key == "s" and re.fullmatch(r"[0-9a-fA-F]{32}", value) is not None
+    )
+
+
+def slots(target: Address) -> Iterator[Slot]:
+    """Every number of an address that could count pages, those of the query last, and those that count together."""
+    single = list(_single_slots(target))
+    yield from (slot for slot, _ in single)
+    for number in {slot.number for slot, _ in single}:
+        together = [(slot, hole) for slot, hole in single if slot.number == number]
+        if len(together) > 1:
+            path = target.path
+            query = list(target.query)
+            for _, (start, end) in sorted(together, key=lambda pair: pair[1], reverse=True):
+                if end:
+                    path = f"{path[:start]}{{}}{path[end:]}"
+                else:
+                    query[-start - 1] = (query[-start - 1][0], _TAIL.sub("{}", query[-start - 1][1]))
+            yield Slot(_write(target, path=path, query=query), number, any(slot.named for slot, _ in together))
+
+
+def _single_slots(target: Address) -> Iterator[tuple[Slot, tuple[int, int]]]:
+    """Slots with the span of their number in the path, or (-1 - index, 0) of their parameter."""
+    for found in _DIGITS.finditer(target.path):
+        before, after = target.path[: found.start()], target.path[found.end() :]
+        if before[-1:].isdigit() or after[:1].isdigit():
+            continue
+        named = _PATH_COUNTER.search(before) is not None
+        yield Slot(_write(target, path=f"{before}{{}}{after}"), int(found.group()), named), found.span()
+    for position, (key, value) in enumerate(target.query):
+        tail = re.fullmatch(r"(.*?)(\d{1,7})", value)
+        if tail is None or _SIZE.fullmatch(key):
+            continue
+        query = list(target.query)
+        query[position] = (key, tail[1] + "{}")
+        named = COUNTERS.fullmatch(key) is not None or tail[1] != ""
+        yield Slot(_write(target, query=query), int(tail[2]), named), (-1 - position, 0)
+
+
+def _write(
+    target: Address, path: str | None = None, query: list[tuple[str, str]] | tuple[tuple[str, str], ...] | None = None
+) -> str:
+    pairs = sorted(target.query if query is None else query)
+    return "\n".join((target.host + (target.path if path is None else path), "&".join(f"{k}={v}" for k, v in pairs)))
+
+
+def fits(n: int, u: int, step: int) -> bool:
+    """Whether page n can carry the number u with this step: n itself, n - 1, (n-1)*step, n*step or (n-1)*step+1."""
+    return u in ((n, n - 1) if step == 1 else ((n - 1) * step, n * step, (n - 1) * step + 1))
+
+
+def page_of(u: int, step: int, base: int) -> int | None:
+    """The page whose number in the address is u, where page 1 carries `base`."""
+    if (u - base) % step:
+        return None
+    n = (u - base) // step + 1
+    return n if n >= 1 else None
+
+
+def relation(points: list[tuple[int, int]], named: bool = True) -> tuple[int, int] | None:
+    """Step and the number of page 1 that fit (n, number) pairs, None when they do not count pages.
+
+    Of a single pair a step is believed only where a word before the number `named` it a count.
+
+    >>> relation([(2, 25), (3, 50)]), relation([(2, 2), (3, 3)]), relation([(2, 871), (3, 452)])
+    ((25, 0), (1, 1), None)
+    """
+    distinct = sorted(set(points))
+    if len(distinct) == 1:
+        n, u = distinct[0]
+        if n == 1 and not named:
+            return None  # a board's own id is as likely
+        if u in (n, n - 1):
+            return 1, u - n + 1
+        if named and n > 1 and u % (n - 1) == 0 and u // (n - 1) in _STEPS:
+            return u // (n - 1), 0
+        return None
+    slopes: dict[int, int] = {}
+    for (n1, u1), (n2, u2) in zip(distinct, distinct[1:], strict=False):
+        if n2 > n1 and u2 > u1 and (u2 - u1) % (n2 - n1) == 0:
+            step = (u2 - u1) // (n2 - n1)
+            slopes[step] = slopes.get(step, 0) + 1
+    if not slopes:
+        return None
+    step = max(slopes, key=lambda s: slopes[s])
+    bases = [u - step * (n - 1) for n, u in distinct if fits(n, u, step)]
+    if len(bases) < 2 or len(bases) * 2 < len(distinct):
+        return None
+    return step, max(set(bases), key=bases.count)
+
+
+def similarity(template: str, page: Address) -> float:
+    """How sure it is, in [0, 1], that the addresses of a template (a hole where they count) are pages of `page`'s list.
+
+    1 when the page fills the hole or lacks just the counting part; less for the same path with fewer of its parameters.
+    """
+    host_path, _, query = template.partition("\n")
+    host, slash, path = host_path.partition("/")
+    pairs = dict(pair.partition("=")[::2] for pair in query.split("&") if pair)
+    if host != page.host:
+        return 0.0
+    own = dict(page.query)
+    path_score = _path_similarity(slash + path, page.path)
+    counted = {key for key, value in pairs.items() if "{}" in value}
+    ids = {key: value for key, value in pairs.items() if key not in counted and not _NOISE.fullmatch(key)}
+    own_ids = {
+        key: value
+        for key, value in own.items()
+        if not _NOISE.fullmatch(key) and not (COUNTERS.fullmatch(key) and key not in ids) and key not in counted
+    }
+    for key in counted:
+        prefix = pairs[key].replace("{}", "")
+        if key in own and prefix and not own[key].startswith(prefix):
+            return 0.0  # board=18.20 is no page of board=7.0
+    shared = sum(own_ids.get(key) == value for key, value in ids.items())
+    if any(key in own_ids and own_ids[key] != value for key, value in ids.items()):
+        return 0.0
+    total = len(ids.keys() | own_ids.keys())
+    return path_score * (1.0 if total == 0 else 0.3 + 0.7 * shared / total)
+
+
+_ADDED = re.compile(r"[-_/.,=a-z]{0,12}(?:\d{1,7}[-_])?\{\}/?(?:\.[a-z]{2,5})?", re.I)
+_FILLED = re.compile(r"[-_/.,=a-z]{0,12}\d{0,7}/?(?:\.[a-z]{2,5})?", re.I)
+
+
+def _path_similarity(template: str, path: str) -> float:
+    """How far a path is the template, its hole filled (1) or without the counting part (1), or alike beyond (< 1)."""
+    plain, page = _INDEX.sub("/", template), _INDEX.sub("/", path)
+    if "{}" not in template:
+        return 1.0 if plain.rstrip("/") == page.rstrip("/") else 0.0
+    before, after = template.split("{}", 1)
+    if re.fullmatch(re.escape(before) + r"\d{1,7}" + re.escape(after), path):
+        return 1.0
+    start = 0
+    limit = min(len(template), len(page))
+    while start < limit and template[start] == page[start]:
+        start += 1
+    while start and (page[start - 1].isalnum() and page[start : start + 1].isalnum()):
+        start -= 1  # never cut a word or number in two
+    left, right = template[start:], page[start:]
+    if _ADDED.fullmatch(left) and _FILLED.fullmatch(right) and (start > 1 or not right):
+        return 1.0
+    words, own = set(re.findall(r"[^\W_]+", before)), set(re.findall(r"[^\W_]+", page))
+    return 0.5 * len(words & own) / max(1, len(words | own))
+
+
+def same_list(page: Address, target: Address) -> bool:
+    """Whether `target` can be a further page of `page` by its address alone, without numbers on links.
+
+    Parameters or a path part that count are added or changed, nothing else is.
+    """
+    if page.host != target.host:
+        return False
+    if page.path.rstrip("/") == target.path.rstrip("/") or (
+        _INDEX.sub("/", page.path).rstrip("/") == _INDEX.sub("/", target.path).rstrip("/")
+    ):
+        return _query_counts(dict(page.query), dict(target.query))
+    if any(dict(page.query).get(key, value) != value for key, value in target.query if not _NOISE.fullmatch(key)):
+        return False
+    return any(slot.named and similarity(slot.template, page) >= 0.99 for slot in slots(target))
+
+
+def _query_counts(own: dict[str, str], other: dict[str, str]) -> bool:
+    changed = {
+        key
+        for key in own.keys() | other.keys()
+        if own.get(key) != other.get(key) and not _NOISE.fullmatch(key) and key in other
+    }
+    missing = {key for key in own if key not in other and not _NOISE.fullmatch(key) and not COUNTERS.fullmatch(key)}
+    if not changed or any(not CURSORS.fullmatch(key) for key in missing):
+        return False
+    return all(
+        COUNTERS.fullmatch(key) or CURSORS.fullmatch(key) or (key in own and _tail_counts(own[key], other[key]))
+        for key in changed
+    ) and any(key not in own or own[key] != other.get(key) for key in changed)
+
+
+def _tail_counts(own: str, other: str) -> bool:
+    """Whether two values differ in a number at their end only, behind the same id: 18.0 and 18.20."""
+    found, further = re.fullmatch(r"(.+\D)(\d+)", own), re.fullmatch(r"(.+\D)(\d+)", other)
+    return found is not None and further is not None and found[1] == further[1]
