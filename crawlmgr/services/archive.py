@@ -9,7 +9,7 @@ import socket
 from collections.abc import Iterator
 from datetime import datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 from django.conf import settings
 
@@ -231,3 +231,11 @@ def check(*, quick: bool = False) -> dict[str, Any]:
                 problem = ""  # a writer was killed in mid-record; the record was never indexed
         files.append({"file": row.name, "records": records or row.records, "pages": pages.count(), "problem": problem})
     return {"ok": not any(f["problem"] for f in files), "files": files}
+
+
+def open_file(file: WarcFile) -> BinaryIO | None:
+    """A WARC file for reading as it lies there; None where it is gone. The caller closes it."""
+    try:
+        return path_of(file).open("rb")
+    except (OSError, ValueError):
+        return None
