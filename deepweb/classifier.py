@@ -1,0 +1,147 @@
+"""The trained classifier of forms: weights in a JSON file, evaluated here; no pickle and no learning library needed."""
+
+from __future__ import annotations
+
+import functools
+import json
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from deepweb.form_features import FEATURES_VERSION, counts, word_features
+from deepweb.search_forms import Form, FormType, read_forms
+
+MODEL_FORMAT = "crawlmgr-form-model"
+MODEL_VERSION = 1
+WORD_NORM = 2.0
+"""Euclidean length that the words of a form together are given, beside the counts."""
+
+_BINDABLE = ("text", "search", "number", "date", "range", "select", "radio", "checkbox")
+
+
+class ModelError(ValueError):
+    """A file that is no model of this version, or one that was cut or changed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """A form's type, whether queries can be put through it, and how sure the classifier is, in [0, 1]."""
+
+    type: FormType
+    confidence: float
+    searchable: bool
+    shares: Mapping[FormType, float]
+
+
+@dataclass(frozen=True, slots=True)
+class FormModel:
+    """Multinomial logistic regression over named features.
+
+    score(c) = bias_c + sum count_f * w_fc + (2 / |words|) * sum word_f * w_fc, over features the model knows;
+    shares = softmax(score). `weights` maps a feature name to its row, shape (classes,); word features contain "=".
+    """
+
+    classes: tuple[FormType, ...]
+    bias: np.ndarray
+    weights: Mapping[str, np.ndarray]
+
+    def shares(self, form: Form) -> np.ndarray:
+        """Probability of every class, in the order of `classes`; sums to 1."""
+        return self.shares_of(counts(form), word_features(form))
+
+    def shares_of(self, numbers: Mapping[str, float], said: Mapping[str, float]) -> np.ndarray:
+        """`shares` from features already at hand."""
+        scores = self.bias.astype(float).copy()
+        for name, value in numbers.items():
+            row = self.weights.get(name)
+            if row is not None:
+                scores += value * row
+        known = [(self.weights[name], value) for name, value in said.items() if name in self.weights]
+        norm = math.sqrt(sum(value * value for _, value in known))
+        for row, value in known:
+            scores += (WORD_NORM * value / norm) * row
+        scores = np.exp(scores - scores.max())
+        return scores / scores.sum()
+
+    def classify(self, form: Form) -> Verdict:
+        """The likeliest type. `searchable`: typed search, with a field to ask by and without a password or a file."""
+        shares = self.shares(form)
+        best = int(shares.argmax())
+        found = self.classes[best]
+        return Verdict(
+            type=found,
+            confidence=float(shares[best]),
+            searchable=found is FormType.SEARCH and can_be_asked(form),
+            shares=dict(zip(self.classes, map(float, shares), strict=True)),
+        )
+
+    def to_json(self) -> dict[str, Any]:
+        """The file's content; weights with three decimals."""
+        return {
+            "format": MODEL_FORMAT,
+            "version": MODEL_VERSION,
+            "features": FEATURES_VERSION,
+            "classes": [str(name) for name in self.classes],
+            "bias": [round(float(value), 3) for value in self.bias],
+            "weights": {name: [round(float(value), 3) for value in row] for name, row in sorted(self.weights.items())},
+        }
+
+
+def can_be_asked(form: Form) -> bool:
+    """Whether a form has a field that a query can fill, and none that a query must never fill."""
+    return bool(form.of_kind(*_BINDABLE)) and not form.of_kind("password", "file")
+
+
+def model_from_json(document: Any) -> FormModel:
+    """Reads what `to_json` wrote; raises ModelError with the reason for anything else."""
+    if not isinstance(document, dict) or document.get("format") != MODEL_FORMAT:
+        raise ModelError("this is no form model")
+    if document.get("version") != MODEL_VERSION or document.get("features") != FEATURES_VERSION:
+        raise ModelError(
+            f"model version {document.get('version')} for features {document.get('features')}; "
+            f"this program reads {MODEL_VERSION} for {FEATURES_VERSION}: train it anew"
+        )
+    try:
+        classes = tuple(FormType(name) for name in document["classes"])
+        bias = np.array(document["bias"], dtype=float)
+        weights = {str(name): np.array(row, dtype=float) for name, row in document["weights"].items()}
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise ModelError(f"a damaged form model: {error}") from error
+    whole = [bias, *weights.values()]
+    if not classes or any(row.shape != (len(classes),) or not np.isfinite(row).all() for row in whole):
+        raise ModelError("a damaged form model: weights of another shape, or no numbers")
+    return FormModel(classes, bias, weights)
+
+
+def load_model(path: Path) -> FormModel:
+    """A model from a file of its own."""
+    try:
+        return model_from_json(json.loads(path.read_text(encoding="utf-8")))
+    except (json.JSONDecodeError, UnicodeDecodeError) as error:
+        raise ModelError(f"{path.name} is no JSON file") from error
+
+
+@functools.cache
+def shipped_model() -> FormModel:
+    """The model that comes with the program."""
+    return model_from_json(json.loads(resources.files("deepweb").joinpath("form_model.json").read_text(encoding="utf-8")))
+
+
+def classify_html(html: str | bytes, url: str, model: FormModel) -> tuple[Form | None, Verdict]:
+    """One verdict for a form's HTML or for the page around it.
+
+    Of several forms on a page the one that is most surely a search form that can be asked is meant; where there is
+    none, the one with most fields. Without any form: other, confidence 0.
+    """
+    read = [(form, model.classify(form)) for form in read_forms(html, url)]
+    if not read:
+        return None, Verdict(FormType.OTHER, 0.0, False, {})
+    askable = [pair for pair in read if pair[1].searchable]
+    if askable:
+        return max(askable, key=lambda pair: pair[1].confidence)
+    return max(read, key=lambda pair: len(pair[0].fields))

@@ -1,0 +1,122 @@
+"""Numbers that tell what a form is for: the source's structural counts, concepts by place, and the words themselves."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import Counter
+from urllib.parse import unquote, urlsplit
+
+from deepweb.form_rules import rule_type
+from deepweb.form_words import concept_names, concepts_in, words
+from deepweb.search_forms import Form
+
+FEATURES_VERSION = 1
+_KINDS = (
+    "text", "search", "email", "tel", "url", "number", "password", "checkbox", "radio", "select", "textarea", "file",
+    "hidden", "submit", "image", "button", "reset",
+)  # fmt: skip
+_BUTTONS = ("submit", "image", "button")
+_NOT_TYPED = ("hidden", "submit", "image", "button", "reset")
+_MAX_WORD = 24
+_CJK = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
+_PRICE = re.compile(r"[$€£¥₩₽]\s?\d|\d\s?[$€£¥₩₽]|\d[.,]\d\d\s?(eur|usd|kr|zł|руб|元|円|원)", re.I)
+_EMPTY_VALUES = {"", "on", "1", "0", "true", "yes"}
+
+
+def places(form: Form) -> dict[str, list[str]]:
+    """The texts of a form by where they stand; every text is one phrase."""
+    address, page = urlsplit(form.action), urlsplit(form.page_url)
+    typed = [field for field in form.fields if field.kind not in _NOT_TYPED]
+    return {
+        "button": [f"{field.label} {field.value} {field.placeholder}" for field in form.fields if field.kind in _BUTTONS],
+        "button_name": [f"{field.name} {field.css}" for field in form.fields if field.kind in _BUTTONS],
+        "action": [unquote(f"{address.path} {address.query}") if form.action != form.page_url else ""],
+        "css": [form.css],
+        "name": [f"{field.name} {field.css}" for field in typed],
+        "label": [f"{field.label} {field.placeholder} {_prompt(field.value)}" for field in typed],
+        "choice": [option.label for field in typed for option in field.options[:8]],
+        "hidden": [f"{field.name} {field.value[:40]}" for field in form.fields if field.kind == "hidden"],
+        "heading": [form.headings],
+        "text": [form.text],
+        "link": [form.links],
+        "url": [unquote(f"{page.path} {page.query}")],
+    }
+
+
+def _prompt(value: str) -> str:
+    return "" if value.lower() in _EMPTY_VALUES or len(value) > 60 else value
+
+
+def counts(form: Form) -> dict[str, float]:
+    """Structure and concepts: the source's counts (checkbox, radio, file, submit, password, text, select options, a
+    search word in the tag), method, hidden fields, text density, and each concept by place. All values in [0, ~8]."""
+    kinds = Counter(field.kind for field in form.fields)
+    typed = [field for field in form.fields if field.kind not in _NOT_TYPED]
+    said = places(form)
+    found: dict[str, float] = {f"kind:{kind}": math.log1p(kinds[kind]) for kind in _KINDS}
+    lines = kinds["text"] + kinds["search"] + kinds["email"] + kinds["tel"] + kinds["url"] + kinds["number"]
+    letters = len(form.text)
+    found |= {
+        "post": float(form.method == "post"),
+        "get": float(form.method == "get"),
+        "self": float(form.action == form.page_url),
+        "multipart": float("multipart" in form.enctype),
+        "other_host": float(urlsplit(form.action).hostname != urlsplit(form.page_url).hostname),
+        "lines": math.log1p(lines),
+        "one_line": float(lines == 1),
+        "two_lines": float(lines == 2),
+        "no_line": float(lines == 0),
+        "typed": math.log1p(len(typed)),
+        "one_typed": float(len(typed) == 1),
+        "one_password": float(kinds["password"] == 1),
+        "two_passwords": float(kinds["password"] >= 2),
+        "only_email": float(
+            lines == 1 and any("email" in concepts_in(f.name + " " + f.label) or f.kind == "email" for f in typed)
+        ),
+        "options": math.log1p(sum(len(field.options) for field in form.fields if field.kind == "select")),
+        "letters": math.log1p(letters),
+        "letters_a_field": math.log1p(letters / (1 + len(typed))),
+        "links": math.log1p(form.links.count("http") + form.links.count("/") / 4),
+        "required": float(any(field.required for field in typed)),
+        "only_buttons": float(not typed),
+        "one_select": float(kinds["select"] == 1 and len(typed) == 1),
+        "price": float(_PRICE.search(form.text) is not None),
+        "question": float("?" in form.text or "？" in form.text),
+        "index": math.log1p(form.index),
+    }
+    verdict = rule_type(form)
+    found[f"rule:{verdict.rule}"] = found[f"rule_type:{verdict.type}"] = 1.0
+    for place, phrases in said.items():
+        hits: Counter[str] = Counter()
+        for phrase in phrases:
+            hits.update(concepts_in(phrase[:2_000]))
+        many = place in ("name", "label", "choice", "hidden")
+        for concept in concept_names():
+            if hits[concept]:
+                found[f"{concept}@{place}"] = math.log1p(hits[concept]) if many else 1.0
+                found[f"{concept}@any"] = 1.0
+    for field in typed:
+        found[f"role:{field.role}"] = found.get(f"role:{field.role}", 0.0) + 1.0
+    return {name: math.log1p(value) if name.startswith("role:") else value for name, value in found.items() if value}
+
+
+def word_features(form: Form) -> dict[str, float]:
+    """Which words stand where: `button=search`, `name=q`; words of scripts without spaces as pairs of characters."""
+    found: dict[str, float] = {}
+    for place, phrases in places(form).items():
+        if place in ("choice",):
+            continue
+        for phrase in phrases:
+            for word in words(phrase[:1_500]).split():
+                for piece in _pieces(word):
+                    found[f"{place}={piece}"] = 1.0
+    return found
+
+
+def _pieces(word: str) -> list[str]:
+    if word.isdigit() or len(word) > _MAX_WORD:
+        return []
+    if _CJK.search(word):
+        return [word[i : i + 2] for i in range(max(1, len(word) - 1))]
+    return [word]

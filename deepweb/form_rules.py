@@ -1,0 +1,69 @@
+"""The source's rules for form types: structure first, a search word second; nothing learned."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from deepweb.field_roles import FieldRole
+from deepweb.form_words import concepts_in
+from deepweb.search_forms import Form, FormType
+
+_CHOICES = ("select", "radio", "checkbox")
+_BUTTONS = ("submit", "image", "button")
+
+
+class RuleVerdict(NamedTuple):
+    """What the rules say and which of them spoke."""
+
+    type: FormType
+    rule: str
+
+
+def rule_type(form: Form) -> RuleVerdict:
+    """Section 5.1: what a form with a password, file or text area cannot be, what a search word or a lone text box is.
+
+    Order: password fields (two: registration), file or text area (contact), nothing to fill (order by its words, else
+    other), an e-mail field beside at most one more line (newsletter, or recovery by its words), a search word in the
+    tag, button or a prompt, one text box sent by GET. Everything else is other.
+    """
+    passwords, lines = form.of_kind("password"), form.of_kind("text", "search", "email", "tel", "url", "number")
+    said = concepts_in(_tag_words(form))
+    if passwords:
+        return _with_password(form, len(passwords), len(lines), said)
+    if form.of_kind("textarea"):
+        return RuleVerdict(FormType.CONTACT, "textarea")
+    if form.of_kind("file"):
+        return RuleVerdict(FormType.OTHER, "file")
+    roles = {field.role for field in form.fields}
+    if FieldRole.QUANTITY in roles or ("order" in said and "search" not in said):
+        return RuleVerdict(FormType.ORDER, "order_words")
+    if not lines and not form.of_kind("select"):
+        return RuleVerdict(FormType.OTHER, "nothing_to_fill")
+    if roles & {FieldRole.EMAIL, FieldRole.PHONE, FieldRole.CAPTCHA} and len(lines) <= 2:
+        recovery = "recover" in said or "recover" in concepts_in(form.text[:400])
+        return RuleVerdict(FormType.PASSWORD_RECOVERY if recovery else FormType.NEWSLETTER, "mailing_list")
+    if FieldRole.EMAIL in roles:
+        return RuleVerdict(FormType.REGISTRATION if "register" in said else FormType.OTHER, "personal")
+    if "search" in said or FieldRole.QUERY in roles:
+        return RuleVerdict(FormType.SEARCH, "search_word")
+    if len(lines) == 1 and form.method == "get":
+        return RuleVerdict(FormType.SEARCH, "one_box_get")
+    return RuleVerdict(FormType.OTHER, "none")
+
+
+def _with_password(form: Form, passwords: int, lines: int, said: frozenset[str]) -> RuleVerdict:
+    if passwords >= 2:
+        return RuleVerdict(FormType.PASSWORD_RECOVERY if not lines else FormType.REGISTRATION, "two_passwords")
+    if lines <= 2 and not ("register" in said and "login" not in said):
+        return RuleVerdict(FormType.LOGIN, "one_password")
+    many = lines > 2 or any(form.of_kind(kind) for kind in _CHOICES)
+    return RuleVerdict(FormType.REGISTRATION if many or "register" in said else FormType.LOGIN, "password_and_more")
+
+
+def _tag_words(form: Form) -> str:
+    buttons = " ".join(
+        f"{field.label} {field.value} {field.placeholder} {field.name}" for field in form.fields if field.kind in _BUTTONS
+    )
+    prompts = " ".join(field.placeholder for field in form.text_fields)
+    action = form.action if form.action != form.page_url else ""
+    return f"{action.split('://')[-1].partition('/')[2]} {form.css} {buttons} {prompts}"

@@ -1,0 +1,183 @@
+"""Training and honest measurement of the form classifier: folds never share a domain."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import numpy as np
+from scipy import sparse
+from sklearn.linear_model import LogisticRegression
+
+from crawlmgr.web.url import registered_domain
+from deepweb.classifier import WORD_NORM, FormModel
+from deepweb.form_features import counts, word_features
+from deepweb.form_rules import rule_type
+from deepweb.jsonl import read_lines
+from deepweb.search_forms import Form, FormType, read_forms
+
+MIN_DOMAINS = 2
+"""A word counts only when it stands in forms of at least so many domains."""
+
+_STRENGTH = 1.0  # inverse regularisation; .5 to 3 differ by less than the folds do
+_NEGLIGIBLE = 0.03
+
+
+class TrainingError(ValueError):
+    """Examples that nothing can be learned from; the text says which and why."""
+
+
+@dataclass(frozen=True, slots=True)
+class Example:
+    """A form with its true type, of a registered domain, with its features."""
+
+    form: Form
+    type: FormType
+    domain: str
+    numbers: dict[str, float]
+    words: dict[str, float]
+
+
+@dataclass(frozen=True, slots=True)
+class Scores:
+    """How well predictions meet the truth: accuracy, mean of the F1 of the types, F1 and confusion by type."""
+
+    accuracy: float
+    macro_f1: float
+    f1: dict[str, float]
+    confusion: dict[str, dict[str, int]]
+
+    def to_json(self) -> dict[str, Any]:
+        return {"accuracy": self.accuracy, "macro_f1": self.macro_f1, "f1": self.f1, "confusion": self.confusion}
+
+
+def example_of(row: dict[str, Any]) -> Example:
+    """An example from a line `{"html", "url", "type", "domain"?}`; without a domain the registered one of the URL."""
+    try:
+        kind, html, url = FormType(row["type"]), row["html"], row["url"]
+    except KeyError as error:
+        raise TrainingError(f"a line lacks {error}") from error
+    except ValueError as error:
+        raise TrainingError(f"no form type: {row['type']!r}") from error
+    forms = read_forms(html, url)
+    form = forms[0] if forms else Form(url, url, "get", ())
+    domain = row.get("domain") or registered_domain(urlsplit(url).hostname or "")
+    return Example(form, kind, domain, counts(form), word_features(form))
+
+
+def read_examples(path: Path) -> list[Example]:
+    """The labelled forms of a file of JSON lines; a line that is none raises TrainingError with its number."""
+    examples = []
+    for number, row in read_lines(path):
+        try:
+            examples.append(example_of(row))
+        except TrainingError as error:
+            raise TrainingError(f"{path.name}, line {number}: {error}") from error
+    return examples
+
+
+def train(examples: Sequence[Example]) -> FormModel:
+    """Logistic regression with classes weighted alike; raises TrainingError when fewer than two types are there.
+
+    Counts are scaled to their largest value, words to length `WORD_NORM` a form; the scales are folded into the
+    weights, so that the model reads raw features.
+    """
+    types = sorted({example.type for example in examples})
+    if len(types) < 2:
+        raise TrainingError("examples of at least two types are needed")
+    names = _vocabulary(examples)
+    columns = {name: place for place, name in enumerate(names)}
+    matrix = _matrix(examples, columns)
+    scale = np.maximum(abs(matrix).max(axis=0).toarray().ravel(), 1e-9)
+    scale[[place for name, place in columns.items() if "=" in name]] = 1.0
+    fitted = LogisticRegression(C=_STRENGTH, class_weight="balanced", max_iter=1_000)
+    fitted.fit(matrix @ sparse.diags(1 / scale), [str(example.type) for example in examples])
+    rows = _rows(fitted, types) / scale[:, None]
+    bias = np.array(fitted.intercept_ if len(types) > 2 else [-fitted.intercept_[0], fitted.intercept_[0]]).ravel()
+    keep = {name: rows[place] for name, place in columns.items() if "=" not in name or abs(rows[place]).max() >= _NEGLIGIBLE}
+    return FormModel(tuple(FormType(name) for name in fitted.classes_), bias, keep)
+
+
+def _rows(fitted: LogisticRegression, types: Sequence[FormType]) -> np.ndarray:
+    if len(types) > 2:
+        return fitted.coef_.T.copy()
+    return np.column_stack([-fitted.coef_[0], fitted.coef_[0]])
+
+
+def _vocabulary(examples: Sequence[Example]) -> list[str]:
+    domains: dict[str, set[str]] = defaultdict(set)
+    for example in examples:
+        for word in example.words:
+            domains[word].add(example.domain)
+    numbers = {name for example in examples for name in example.numbers}
+    return sorted(numbers) + sorted(word for word, seen in domains.items() if len(seen) >= MIN_DOMAINS)
+
+
+def _matrix(examples: Sequence[Example], columns: dict[str, int]) -> sparse.csr_matrix:
+    values, places, starts = [], [], [0]
+    for example in examples:
+        for name, value in example.numbers.items():
+            values.append(value)
+            places.append(columns[name])
+        known = [columns[word] for word in example.words if word in columns]
+        values += [WORD_NORM / max(1, len(known)) ** 0.5] * len(known)
+        places += known
+        starts.append(len(values))
+    return sparse.csr_matrix((values, places, starts), shape=(len(examples), len(columns)))
+
+
+def folds_by_domain(domains: Iterable[str], folds: int, random_seed: int) -> dict[str, int]:
+    """A fold for every domain, all forms of one domain in one fold."""
+    names = sorted(set(domains))
+    np.random.default_rng(random_seed).shuffle(names)
+    return {name: place % folds for place, name in enumerate(names)}
+
+
+def cross_validate(
+    examples: Sequence[Example], folds: int = 5, random_seed: int = 1, told: Callable[[int], None] = lambda fold: None
+) -> list[FormType]:
+    """The type predicted for each example by a model that saw no form of its domain; `told` hears of each fold done."""
+    fold_of = folds_by_domain((example.domain for example in examples), folds, random_seed)
+    if len(fold_of) < folds:
+        raise TrainingError(f"{len(fold_of)} domains cannot be split into {folds} folds")
+    predicted: list[FormType] = [FormType.OTHER] * len(examples)
+    for fold in range(folds):
+        model = train([example for example in examples if fold_of[example.domain] != fold])
+        for place, example in enumerate(examples):
+            if fold_of[example.domain] == fold:
+                predicted[place] = model.classes[int(model.shares_of(example.numbers, example.words).argmax())]
+        told(fold)
+    return predicted
+
+
+def predict_by_rules(examples: Sequence[Example]) -> list[FormType]:
+    """What the rules alone say, for comparison."""
+    return [rule_type(example.form).type for example in examples]
+
+
+def measure(
+    examples: Sequence[Example], folds: int = 5, random_seed: int = 1, told: Callable[[int], None] = lambda fold: None
+) -> tuple[Scores, Scores]:
+    """Scores of the trained model on domains it has not seen, and of the rules alone."""
+    truth = [example.type for example in examples]
+    return score(truth, cross_validate(examples, folds, random_seed, told)), score(truth, predict_by_rules(examples))
+
+
+def score(truth: Sequence[FormType], predicted: Sequence[FormType]) -> Scores:
+    """Accuracy, F1 by type (0 where a type was neither there nor predicted counts as absent) and the confusion table."""
+    types = sorted(set(truth) | set(predicted))
+    confusion: dict[str, dict[str, int]] = {}
+    for true in types:
+        row = Counter(guess for real, guess in zip(truth, predicted, strict=True) if real is true)
+        confusion[str(true)] = {str(guess): row[guess] for guess in types}
+    f1 = {}
+    for name in map(str, types):
+        right = confusion[name][name]
+        wrong = sum(confusion[name].values()) + sum(row[name] for row in confusion.values()) - 2 * right
+        f1[name] = 2 * right / (2 * right + wrong)
+    accuracy = sum(confusion[name][name] for name in confusion) / max(1, len(truth))
+    return Scores(accuracy, sum(f1.values()) / len(f1), f1, confusion)

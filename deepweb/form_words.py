@@ -1,0 +1,71 @@
+"""What the words on forms mean, over many languages: concepts by word stems, so that unseen languages are read too."""
+
+from __future__ import annotations
+
+import functools
+import re
+import unicodedata
+from importlib import resources
+
+_IDENTIFIER = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
+_SEPARATORS = re.compile(r"[\W_]+")
+_SPACED = re.compile(r"^[\x00-\u052f\u1e00-\u20ff]+$")  # Latin, Greek and Cyrillic, which separate their words
+_SHORT = 40
+
+
+def fold(text: str) -> str:
+    """Lower case without accents, full width forms as their plain ones.
+
+    >>> fold("Búsqueda ＡＢＣ Поиск")
+    'busqueda abc поиск'
+    """
+    plain = unicodedata.normalize("NFKD", text)
+    return unicodedata.normalize("NFC", "".join(c for c in plain if not unicodedata.combining(c))).lower()
+
+
+def words(text: str) -> str:
+    """The words of a text or an identifier, folded, one space between two and one at either end.
+
+    >>> words("userLoginForm[e-mail]_2")
+    ' user login form e mail 2 '
+    """
+    return " " + _SEPARATORS.sub(" ", fold(_IDENTIFIER.sub(" ", text))).strip() + " "
+
+
+@functools.cache
+def _stems() -> dict[str, tuple[str, ...]]:
+    """Each concept's stems as plain strings to be found in what `words` returns."""
+    source = resources.files("deepweb").joinpath("form_words.txt").read_text(encoding="utf-8")
+    stems: dict[str, list[str]] = {}
+    concept: list[str] = []
+    for line in source.splitlines():
+        if line.startswith("["):
+            concept = stems.setdefault(line.strip("[] "), [])
+        elif not line.startswith("#"):
+            concept += map(_sought, line.split())
+    return {name: tuple(dict.fromkeys(found)) for name, found in stems.items()}
+
+
+def _sought(stem: str) -> str:
+    body = words(stem.lstrip("=*"))[1:-1]
+    if stem.startswith("="):
+        return f" {body} "
+    return body if stem.startswith("*") or not _SPACED.match(stem) else f" {body}"
+
+
+def concept_names() -> tuple[str, ...]:
+    """All concepts, in the order of the list of stems."""
+    return tuple(_stems())
+
+
+@functools.lru_cache(maxsize=20_000)
+def concepts_in(text: str) -> frozenset[str]:
+    """All concepts that a text or an identifier says; `text` is raw.
+
+    >>> sorted(concepts_in("Mot de passe oublié ?"))
+    ['password', 'recover']
+    """
+    folded = words(text)
+    if len(folded) < _SHORT:  # "sign up" and "signup" are one; in a long text joined words would say what nobody wrote
+        folded += folded.replace(" ", "") + " "
+    return frozenset(name for name, stems in _stems().items() if any(stem in folded for stem in stems))

@@ -1,0 +1,32 @@
+"""JSON lines, plain or gzip, read one at a time with the number of the line that is bad."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import zlib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+
+class LinesError(ValueError):
+    """A file that is not what its name says; the text names the line."""
+
+
+def read_lines(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
+    """(line number, document) for every line that is not empty. Raises LinesError, and OSError where there is no file."""
+    number = 0
+    try:
+        with gzip.open(path, "rt", encoding="utf-8") if path.suffix == ".gz" else path.open(encoding="utf-8") as stream:
+            for number, line in enumerate(stream, 1):
+                if not line.strip():
+                    continue
+                document = json.loads(line)
+                if not isinstance(document, dict):
+                    raise LinesError(f"{path.name}, line {number}: not a JSON object")
+                yield number, document
+    except (UnicodeDecodeError, EOFError, zlib.error, gzip.BadGzipFile) as error:
+        raise LinesError(f"{path.name}, after line {number}: cannot be read: {error}") from error
+    except json.JSONDecodeError as error:
+        raise LinesError(f"{path.name}, line {number}: no JSON: {error.msg}") from error

@@ -1,0 +1,372 @@
+"""Forms of a page as values: fields with labels, values and roles, one signature a form, wherever it stands on a site."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from urllib.parse import parse_qsl, urljoin, urlsplit
+
+import lxml.etree
+import lxml.html
+from lxml.html import HtmlElement
+
+from deepweb.field_roles import FieldRole, role_of
+
+MAX_OPTIONS = 500
+_MAX_LABEL = 120
+_MAX_TEXT = 4_000
+_MAX_FORMS = 200
+_CONTROLS = {"input", "select", "textarea", "button"}
+_UNSEEN = {"script", "style", "noscript", "template", "option", "head"}
+_BLOCKS = {
+    "p",
+    "div",
+    "li",
+    "tr",
+    "td",
+    "th",
+    "br",
+    "h1",
+    "h2",
+    "h3",
+    "h4",
+    "fieldset",
+    "legend",
+    "label",
+    "ul",
+    "table",
+    "dt",
+    "dd",
+}
+_SPACES = re.compile(r"\s+")
+_DIGITS = re.compile(r"\d+")
+_TOKEN = re.compile(r"[0-9a-f]{16,}|\d{6,}", re.I)
+
+
+class FormType(StrEnum):
+    """What a form is for."""
+
+    SEARCH = "search"
+    LOGIN = "login"
+    REGISTRATION = "registration"
+    NEWSLETTER = "newsletter"
+    CONTACT = "contact"
+    PASSWORD_RECOVERY = "password_recovery"  # noqa: S105 - a type of form
+    ORDER = "order"
+    OTHER = "other"
+
+
+@dataclass(frozen=True, slots=True)
+class Option:
+    """One choice of a select, a radio group or a group of checkboxes."""
+
+    value: str
+    label: str
+    selected: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class FormField:
+    """One control that a person sees, or a hidden value; radios and checkboxes of one name are one field."""
+
+    name: str
+    kind: str
+    label: str = ""
+    value: str = ""
+    placeholder: str = ""
+    css: str = ""
+    role: FieldRole = FieldRole.OTHER
+    required: bool = False
+    multiple: bool = False
+    options: tuple[Option, ...] = ()
+
+    @property
+    def words(self) -> str:
+        """Everything that tells what the field is for, the label first."""
+        return " ".join(part for part in (self.label, self.placeholder, self.name, self.css) if part)
+
+
+@dataclass(frozen=True, slots=True)
+class Form:
+    """A form as a page shows it. `action` is absolute; `text` is what stands inside it outside the controls."""
+
+    page_url: str
+    action: str
+    method: str
+    fields: tuple[FormField, ...]
+    enctype: str = "application/x-www-form-urlencoded"
+    index: int = 0
+    css: str = ""
+    text: str = ""
+    headings: str = ""
+    links: str = ""
+    title: str = ""
+
+    def of_kind(self, *kinds: str) -> list[FormField]:
+        """Fields of the given kinds, in the order of the page."""
+        return [field for field in self.fields if field.kind in kinds]
+
+    @property
+    def text_fields(self) -> list[FormField]:
+        """One-line inputs that a person types free text into (no password, no e-mail by type)."""
+        return self.of_kind("text", "search")
+
+    @property
+    def signature(self) -> str:
+        """One value for one form wherever it stands: method, action without numbers and query values, names and kinds.
+
+        Hidden names that are random and everything a server fills in are left out, so that a search box in the head of
+        a thousand pages is one form.
+        """
+        address = urlsplit(self.action)
+        own = urlsplit(self.page_url)
+        path = _DIGITS.sub("#", address.path)
+        if self.method == "post" and address[:3] == own[:3] and not self.text_fields:
+            path = "."
+        query = sorted(name for name, _ in parse_qsl(address.query, keep_blank_values=True) if not _TOKEN.search(name))
+        fields = sorted(
+            {(field.kind, _DIGITS.sub("#", field.name)) for field in self.fields if field.name and not _TOKEN.search(field.name)}
+        )
+        whole = repr((self.method, address.netloc.lower(), path, query, fields))
+        return hashlib.blake2b(whole.encode(), digest_size=8).hexdigest()
+
+
+def parse_page(html: str | bytes) -> HtmlElement | None:
+    """The tree of a page or of a fragment; None where there is nothing to read. Never raises for bad HTML."""
+    if not html or not html.strip():
+        return None
+    if isinstance(html, str):
+        # lxml refuses text that declares its encoding in an XML prolog; bytes with a stated parser encoding it takes.
+        html = html.encode("utf-8", "surrogatepass" if "\ud800" <= max(html) <= "\udfff" else "strict")
+        parser = lxml.html.HTMLParser(encoding="utf-8", huge_tree=True)
+    else:
+        parser = lxml.html.HTMLParser(huge_tree=True)
+    try:
+        root = lxml.html.document_fromstring(html, parser=parser)
+    except (lxml.etree.ParserError, lxml.etree.XMLSyntaxError, ValueError):
+        return None
+    return root
+
+
+def read_forms(html: str | bytes, page_url: str) -> list[Form]:
+    """All forms of a page in its order; a form without a control is left out. At most 200 forms a page are read."""
+    root = parse_page(html)
+    return [] if root is None else forms_of_tree(root, page_url)
+
+
+def forms_of_tree(root: HtmlElement, page_url: str) -> list[Form]:
+    """`read_forms` over a tree that is already there."""
+    base = root.find(".//base[@href]")
+    base_url = _join(page_url, base.get("href", "")) if base is not None else page_url
+    title = _squeeze(root.findtext(".//title") or "")
+    labels = {e.get("for"): _text_of(e) for e in root.iter("label") if e.get("for")}
+    outside: dict[str, list[HtmlElement]] = {}
+    for element in root.iter(*_CONTROLS):
+        if element.get("form"):
+            outside.setdefault(element.get("form", ""), []).append(element)
+    found = []
+    for index, element in enumerate(root.iter("form")):
+        if index >= _MAX_FORMS:
+            break
+        form = _read_form(element, page_url, base_url, labels, outside)
+        if form.fields:
+            found.append(replace(form, index=index, title=title))
+    return found
+
+
+def _read_form(
+    element: HtmlElement, page_url: str, base_url: str, labels: dict[str, str], outside: dict[str, list[HtmlElement]]
+) -> Form:
+    reader = _Reader(labels)
+    reader.walk(element)
+    for control in outside.get(element.get("id", "\0"), ()):
+        if not any(parent is element for parent in control.iterancestors("form")):
+            reader.control(control)
+    action = _join(base_url, element.get("action", "")) if element.get("action", "").strip() else page_url
+    method = element.get("method", "get").strip().lower()
+    fields = tuple(
+        replace(field, role=role_of(field.kind, field.name, field.words, len(field.options))) for field in reader.finished()
+    )
+    return Form(
+        page_url=page_url,
+        action=action.split("#")[0],
+        method="post" if method == "post" else "get",
+        fields=fields,
+        enctype=element.get("enctype", "application/x-www-form-urlencoded").strip().lower(),
+        css=_identity(element),
+        text=_squeeze(" ".join(reader.text))[:_MAX_TEXT],
+        headings=_squeeze(" ".join(reader.headings)),
+        links=_squeeze(" ".join(reader.links))[:_MAX_TEXT],
+    )
+
+
+class _Reader:
+    """One pass over a form in document order, with the text since the last control at hand as a label."""
+
+    def __init__(self, labels: dict[str, str]) -> None:
+        self._labels = labels
+        self._recent: list[str] = []
+        self._fields: list[FormField] = []
+        self._waiting: int | None = None
+        self.text: list[str] = []
+        self.headings: list[str] = []
+        self.links: list[str] = []
+
+    def walk(self, element: HtmlElement) -> None:
+        stack: list[tuple[HtmlElement, bool]] = [(element, False)]
+        while stack:  # not recursive: pages nest tags ten thousand deep
+            node, leaving = stack.pop()
+            if leaving:
+                if node is not element:
+                    self._say(node.tail, node)
+                continue
+            stack.append((node, True))
+            if not isinstance(node.tag, str) or node.tag in _UNSEEN:
+                continue
+            if node.tag in _CONTROLS:
+                self.control(node)
+                if node.tag != "button":
+                    continue
+            if node.tag == "a":
+                self.links.append(_text_of(node) + " " + (node.get("href") or "")[:200])
+            elif node.tag in ("h1", "h2", "h3", "h4", "h5", "legend", "caption"):
+                self.headings.append(_text_of(node))
+            elif node.tag == "img":
+                self._say(node.get("alt"), node)
+            if node.tag not in ("button", "select", "textarea"):
+                self._say(node.text, node)
+            stack.extend((child, False) for child in reversed(node))
+
+    def _say(self, text: str | None, node: HtmlElement) -> None:
+        words = _squeeze(text or "")
+        if not words or any(c in words for c in "{};") and len(words) > _MAX_LABEL:
+            return
+        self.text.append(words)
+        if self._waiting is not None:  # a checkbox or radio button is named by what follows it
+            field = self._fields[self._waiting]
+            last = field.options[-1]
+            self._fields[self._waiting] = replace(field, options=(*field.options[:-1], replace(last, label=words[:_MAX_LABEL])))
+            self._waiting = None
+        else:
+            self._recent.append(words)
+
+    def control(self, element: HtmlElement) -> None:
+        tag = element.tag
+        kind = (element.get("type") or "text").strip().lower() if tag == "input" else tag
+        if tag == "button":
+            kind = {"button": "button", "reset": "reset"}.get((element.get("type") or "submit").strip().lower(), "submit")
+        elif tag == "input" and kind not in _KINDS:
+            kind = "text"
+        if element.get("disabled") is not None and kind not in ("submit", "image"):
+            return
+        name = (element.get("name") or "").strip()
+        label = self._label(element)
+        field = FormField(
+            name=name,
+            kind=kind,
+            label=label[:_MAX_LABEL],
+            value=(_value_of(element) or "")[:2_000],
+            placeholder=_squeeze(element.get("placeholder") or element.get("title") or element.get("alt") or "")[:_MAX_LABEL],
+            css=_identity(element, with_name=False),
+            required=element.get("required") is not None or element.get("aria-required") == "true",
+            multiple=element.get("multiple") is not None,
+            options=tuple(_options(element)) if tag == "select" else (),
+        )
+        if kind in ("radio", "checkbox"):
+            self._choice(field, element)
+            return
+        self._waiting = None
+        if kind != "hidden":
+            self._recent.clear()
+        self._fields.append(field)
+
+    def _label(self, element: HtmlElement) -> str:
+        own = self._labels.get(element.get("id") or "\0", "")
+        if not own:
+            wrapping = next((p for p in element.iterancestors("label")), None)
+            own = _text_of(wrapping) if wrapping is not None else ""
+        own = own or _squeeze(element.get("aria-label") or "")
+        if own or element.tag == "button":
+            return own or _text_of(element)
+        return _squeeze(" ".join(self._recent[-3:]))[-_MAX_LABEL:]
+
+    def _choice(self, field: FormField, element: HtmlElement) -> None:
+        own = self._labels.get(element.get("id") or "\0", "")
+        option = Option(field.value or "on", own[:_MAX_LABEL], element.get("checked") is not None)
+        for place, earlier in enumerate(self._fields):
+            if field.name and earlier.name == field.name and earlier.kind == field.kind:
+                if len(earlier.options) < MAX_OPTIONS:
+                    self._fields[place] = replace(earlier, options=(*earlier.options, option), multiple=field.kind == "checkbox")
+                    self._waiting = None if own else place
+                return
+        self._fields.append(
+            replace(field, value="", label=_squeeze(" ".join(self._recent[-2:]))[-_MAX_LABEL:], options=(option,))
+        )
+        self._recent.clear()
+        self._waiting = None if own else len(self._fields) - 1
+
+    def finished(self) -> list[FormField]:
+        """The fields; one whose only choice has a label is named by it."""
+        return [
+            replace(field, label=field.options[0].label or field.label)
+            if field.kind == "checkbox" and len(field.options) == 1
+            else field
+            for field in self._fields
+        ]
+
+
+_KINDS = {
+    "text", "search", "password", "email", "url", "tel", "number", "date", "datetime-local", "month", "week", "time", "range",
+    "checkbox", "radio", "file", "hidden", "submit", "image", "button", "reset", "color",
+}  # fmt: skip
+
+
+def _value_of(element: HtmlElement) -> str | None:
+    if element.tag == "textarea":
+        return element.text
+    if element.tag == "select":
+        return next((option.value for option in _options(element) if option.selected), None)
+    return element.get("value")
+
+
+def _options(element: HtmlElement) -> Iterator[Option]:
+    for count, option in enumerate(element.iter("option")):
+        if count >= MAX_OPTIONS:
+            return
+        label = _text_of(option)
+        value = option.get("value")
+        yield Option(label if value is None else value, label[:_MAX_LABEL], option.get("selected") is not None)
+
+
+def _identity(element: HtmlElement, with_name: bool = True) -> str:
+    parts = [element.get("id"), element.get("class"), element.get("role"), element.get("name") if with_name else None]
+    return _squeeze(" ".join(part for part in parts if part))[:200]
+
+
+def _text_of(element: HtmlElement) -> str:
+    parts: list[str] = []
+    for node in element.iter():
+        if not isinstance(node.tag, str) or node.tag in ("script", "style"):
+            continue
+        if node.tag == "option" and element.tag != "option":
+            continue
+        parts.append(node.text or "")
+        if node.tag == "img":
+            parts.append(node.get("alt") or "")
+        if node is not element:
+            parts.append(" " + (node.tail or "") if node.tag in _BLOCKS else node.tail or "")
+    return _squeeze("".join(parts))
+
+
+def _squeeze(text: str) -> str:
+    return _SPACES.sub(" ", text).strip()
+
+
+def _join(base: str, href: str) -> str:
+    try:
+        return urljoin(base, href.strip())
+    except ValueError:  # brackets that are no address: the page's own stays
+        return base
