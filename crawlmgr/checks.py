@@ -21,8 +21,8 @@ def times_fit(**_: Any) -> list[CheckMessage]:
         (part < timeout, "E001", f"a slice of {part:g} s ends after the timeout of {timeout} s: lower CRAWLMGR_SLICE_SECONDS."),
         (
             retry > least, "E002",
-            f"a retry after {retry} s starts tasks twice, it must be more than {least:g} s: raise CRAWLMGR_RETRY_SECONDS or lower "
-            "CRAWLMGR_TIMEOUT_SECONDS.",
+            f"a retry after {retry} s starts tasks twice; more than {least:g} s is needed: raise CRAWLMGR_RETRY_SECONDS or "
+            "lower CRAWLMGR_TIMEOUT_SECONDS.",
         ),
         (lease < retry, "E003", f"a lease of {lease:g} s ends after the retry at {retry} s: lower CRAWLMGR_LEASE_SECONDS."),
         (

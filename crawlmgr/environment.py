@@ -29,6 +29,24 @@ def number(name: str, default: float, low: float, high: float) -> float:
     return value
 
 
+def whole(name: str, default: int, low: int, high: int) -> int:
+    """A whole number in [low, high] from the environment."""
+    value = number(name, default, low, high)
+    if value != int(value):
+        refuse(name, f"{os.environ[name].strip()} is no whole number; give one from {low} to {high}.")
+    return int(value)
+
+
+def choice(name: str, default: str, choices: tuple[str, ...]) -> str:
+    """One of a few words from the environment, in upper or lower case."""
+    text = os.environ.get(name, "").strip()
+    if not text:
+        return default
+    if text.upper() not in choices:
+        refuse(name, f"{text!r} is none of {', '.join(choices)}.")
+    return text.upper()
+
+
 def words(name: str, default: tuple[str, ...]) -> list[str]:
     """Comma-separated words from the environment."""
     text = os.environ.get(name, "")
@@ -52,16 +70,28 @@ def secret_key(folder: Path) -> str:
     """The installation's secret, made once and readable by its owner only."""
     path = folder / "secret.key"
     try:
-        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    except FileExistsError:
-        key = path.read_text(encoding="ascii").strip()
-        if len(key) < 40:
-            refuse("CRAWLMGR_DATA", f"{path} is damaged; remove it and everybody has to log in again.")
-        return key
-    key = secrets.token_urlsafe(50)
-    with os.fdopen(descriptor, "w", encoding="ascii") as file:
-        file.write(key)
+        if not path.exists():
+            _make_secret(path)
+        key = path.read_text(encoding="ascii", errors="replace").strip()
+    except OSError as error:
+        refuse("CRAWLMGR_DATA", f"{path} cannot be read ({error.strerror}).")
+    if len(key) < 40 or not key.isprintable():
+        refuse("CRAWLMGR_DATA", f"{path} is damaged; remove it and everybody has to log in again.")
     return key
+
+
+def _make_secret(path: Path) -> None:
+    """Writes the whole file beside and links it into place: of two processes that start at once, one wins and both read it."""
+    beside = path.with_name(f"{path.name}.{os.getpid()}")
+    descriptor = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    with os.fdopen(descriptor, "w", encoding="ascii") as file:
+        file.write(secrets.token_urlsafe(50))
+    try:
+        os.link(beside, path)
+    except FileExistsError:
+        return
+    finally:
+        beside.unlink()
 
 
 def contact(name: str = "CRAWLMGR_CONTACT") -> str:
@@ -83,7 +113,11 @@ def database(folder: Path) -> dict[str, Any]:
     url = os.environ.get("DATABASE_URL", "").strip()
     if not url:
         return _sqlite(folder / "crawlmgr.sqlite3")
-    parts = urlsplit(url)
+    try:
+        parts = urlsplit(url)
+        port = parts.port
+    except ValueError as error:
+        refuse("DATABASE_URL", f"is no address ({error}).")
     if parts.scheme == "sqlite":
         path = unquote(parts.path)
         if parts.netloc or len(path) < 2:
@@ -97,10 +131,6 @@ def database(folder: Path) -> dict[str, Any]:
     if not parts.path.strip("/"):
         refuse("DATABASE_URL", "the name of the database is missing: postgresql://user@host/name.")
     options = dict(parse_qsl(parts.query))
-    try:
-        port = parts.port
-    except ValueError:
-        refuse("DATABASE_URL", "the port is no number.")
     return {
         "ENGINE": "django.db.backends.postgresql",
         "NAME": unquote(parts.path.lstrip("/")),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 from django.templatetags.static import static
@@ -25,11 +24,11 @@ CONTACT = environment.contact()
 # --- crawling -------------------------------------------------------------------------------------------------------
 # One task works a slice; slice + the longest fetch < timeout < retry, and retry > timeout x (2 + queue_limit / workers),
 # because django-q2 counts retry from the moment a task is taken from the table, not from the moment it starts.
-WORKERS = int(environment.number("CRAWLMGR_WORKERS", 4, 1, 64))
+WORKERS = environment.whole("CRAWLMGR_WORKERS", 4, 1, 64)
 SLICE_SECONDS = environment.number("CRAWLMGR_SLICE_SECONDS", 20, 0.2, 600)
 LEASE_SECONDS = environment.number("CRAWLMGR_LEASE_SECONDS", 90, 1, 3600)
-TASK_TIMEOUT_SECONDS = int(environment.number("CRAWLMGR_TIMEOUT_SECONDS", 90, 2, 3600))
-RETRY_SECONDS = int(environment.number("CRAWLMGR_RETRY_SECONDS", 300, 3, 20000))
+TASK_TIMEOUT_SECONDS = environment.whole("CRAWLMGR_TIMEOUT_SECONDS", 90, 2, 3600)
+RETRY_SECONDS = environment.whole("CRAWLMGR_RETRY_SECONDS", 300, 3, 20000)
 TICK_SECONDS = environment.number("CRAWLMGR_TICK_SECONDS", 5, 0.5, 60)
 STALL_SECONDS = environment.number("CRAWLMGR_STALL_SECONDS", 60, 2, 3600)
 MIN_FREE_BYTES = int(environment.number("CRAWLMGR_MIN_FREE_MB", 500, 0, 1e7)) * 1_000_000
@@ -157,13 +156,14 @@ STORAGES = {
     "staticfiles": {"BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"},
 }
 
+LOG_LEVEL = environment.choice("CRAWLMGR_LOG_LEVEL", "WARNING", ("DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL"))
 LOGGING = {
     "version": 1,
     "disable_existing_loggers": False,
     "formatters": {"line": {"format": "{asctime} {levelname} {name}: {message}", "style": "{"}},
     "handlers": {"err": {"class": "logging.StreamHandler", "formatter": "line"}},
-    "root": {"handlers": ["err"], "level": os.environ.get("CRAWLMGR_LOG_LEVEL", "WARNING").upper() or "WARNING"},
-    "loggers": {"django-q": {"handlers": ["err"], "level": "WARNING", "propagate": False}},
+    "root": {"handlers": ["err"], "level": LOG_LEVEL},
+    "loggers": {"django-q": {"handlers": ["err"], "level": LOG_LEVEL, "propagate": False}},
 }
 
 UNFOLD = {

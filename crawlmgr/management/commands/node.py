@@ -38,7 +38,7 @@ class Command(BaseCommand):
         parser.add_argument("action", nargs="?", choices=["list"], help="list: show all nodes")
         parser.add_argument("--name", type=node_name, default=None, help="default the host's name")
         own = [settings.Q_CLUSTER["name"]]
-        parser.add_argument("--queues", type=queue_names, default=own, metavar="A,B", help=f"queues to take from, default {own[0]}")
+        parser.add_argument("--queues", type=queue_names, default=own, metavar="A,B", help=f"queues, default {own[0]}")
         parser.add_argument("--json", action="store_true", help="one JSON document on standard output")
 
     def handle(self, *args: Any, **options: Any) -> None:

@@ -1,0 +1,40 @@
+# env, run, test, lint: the whole of building and running. Needs make and Python 3.11 or newer.
+SHELL := /bin/sh
+PYTHON ?= $(shell command -v python3.11 || command -v python3.12 || command -v python3.13 || command -v python3)
+VENV := .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.installed
+BIND ?= 127.0.0.1:8000
+
+.PHONY: env run test test-sqlite test-postgresql lint clean
+.NOTPARALLEL:
+
+env: $(STAMP)
+
+$(STAMP): requirements.txt tests/requirements.txt
+	@test -n "$(PYTHON)" && $(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+		{ echo "Python 3.11 or newer is needed; name one with PYTHON=/path/to/python3." >&2; exit 1; }
+	@$(BIN)/python -c '' 2>/dev/null || $(PYTHON) -m venv --clear $(VENV)
+	$(BIN)/python -m pip install --disable-pip-version-check --no-input --quiet -r tests/requirements.txt
+	@touch $@
+
+run: env
+	exec $(BIN)/python manage.py serve --bind $(BIND)
+
+test: test-sqlite test-postgresql
+
+test-sqlite: env
+	$(BIN)/python -m pytest $(PYTEST)
+
+test-postgresql: env
+	@if $(BIN)/python -c 'import sys; from tests.postgresql import find_binaries; sys.exit(find_binaries() is None)'; then \
+		echo "The suite again, on PostgreSQL:"; \
+		CRAWLMGR_TEST_DATABASE=postgresql $(BIN)/python -m pytest -m "not browser" $(PYTEST); \
+	else echo "No PostgreSQL programs found (initdb, postgres): the suite ran on SQLite only."; fi
+
+lint: env
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+
+clean:
+	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -1,0 +1,245 @@
+"""Imports point down only, and the few doors to sockets, page files and the queue stay where they are."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+PACKAGES = ("crawlmgr", "forums", "focused", "deepweb")
+CRAWLERS = ("forums", "focused", "deepweb")
+
+ADMIN, ENTRY, CRAWLER, ENGINE, SERVICES, MODELS, PURE = range(1, 8)
+
+# Modules whose layer does not follow from the folder they lie in.
+SINGLE = {
+    "crawlmgr.urls": ADMIN, "crawlmgr.wsgi": ADMIN, "crawlmgr.tasks": ENTRY, "crawlmgr.engine": ENGINE,
+    "crawlmgr": PURE, "crawlmgr.services": SERVICES,
+}
+# Django's own entry files: settings and checks are read by every layer above the pure one.
+DJANGO_GROUND = {"crawlmgr.settings", "crawlmgr.apps", "crawlmgr.checks", "forums.apps", "focused.apps", "deepweb.apps"}
+STANDS_ASIDE = ("migrations", "benches")
+# Crawler files that use Django; every other file of a crawler is pure.
+CRAWLER_DJANGO = {"crawler", "services", "reads"}
+
+SOCKET_MODULES = {"socket", "ssl", "socketserver", "asyncio", "http.client", "http.server", "urllib.request"}
+SOCKET_LIBRARIES = {"requests", "urllib3", "httpx", "aiohttp"}
+OPENS_SOCKETS = {"crawlmgr.web.fetch", "crawlmgr.web.wire"}
+LISTENS = {"crawlmgr.supervisor", "crawlmgr.management.commands.serve"}  # hands a listening socket to the web server
+PAGE_FILES = {"crawlmgr.services.archive", "crawlmgr.web.warc"}
+KNOWS_DJANGO_Q = {"crawlmgr.services.queue", "crawlmgr.tasks", "crawlmgr.admin.queue"}
+
+
+class Module(NamedTuple):
+    name: str
+    path: Path
+    tree: ast.Module
+
+
+class Import(NamedTuple):
+    module: Module
+    line: int
+    target: str
+    nested: bool
+
+
+def _modules() -> list[Module]:
+    found = []
+    for package in PACKAGES:
+        for path in sorted((ROOT / package).rglob("*.py")):
+            parts = path.relative_to(ROOT).with_suffix("").parts
+            name = ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+            found.append(Module(name, path, ast.parse(path.read_text(encoding="utf-8"), str(path))))
+    return found
+
+
+MODULES = _modules()
+KNOWN = {module.name for module in MODULES}
+
+
+def _imports(module: Module) -> Iterator[Import]:
+    top = set(map(id, module.tree.body))
+    for node in ast.walk(module.tree):
+        if isinstance(node, ast.Import):
+            names = [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            base = node.module or ""
+            if node.level:
+                anchor = module.name.split(".")[: -(node.level - (module.path.name == "__init__.py")) or None]
+                base = ".".join([*anchor, *([base] if base else [])])
+            names = [full if (full := f"{base}.{alias.name}") in KNOWN else base for alias in node.names]
+        else:
+            continue
+        for name in names:
+            yield Import(module, node.lineno, name, id(node) not in top)
+
+
+IMPORTS = [one for module in MODULES for one in _imports(module)]
+
+
+def layer(name: str) -> int | None:
+    """The layer of a module of ours; None for what stands aside (Django's own files, migrations, benches)."""
+    parts = name.split(".")
+    if name in DJANGO_GROUND or any(part in STANDS_ASIDE for part in parts):
+        return None
+    if name in SINGLE:
+        return SINGLE[name]
+    second = parts[1] if len(parts) > 1 else ""
+    if second == "admin":
+        return ADMIN
+    if second in ("management", "commands"):
+        return ENTRY
+    if second == "models":
+        return MODELS
+    if parts[0] == "crawlmgr":
+        return SERVICES if second in ("services", "reads") else PURE
+    return CRAWLER if second in CRAWLER_DJANGO or not second else PURE
+
+
+def _ours(name: str) -> bool:
+    return name.split(".")[0] in PACKAGES
+
+
+def _told(imports: list[Import]) -> str:
+    return "\n".join(f"{one.module.path.relative_to(ROOT)}:{one.line} imports {one.target}" for one in imports)
+
+
+def test_imports_point_down() -> None:
+    wrong = []
+    for one in IMPORTS:
+        above, below = layer(one.module.name), layer(one.target) if _ours(one.target) else None
+        if above is not None and below is not None and below < above:
+            wrong.append(one)
+    assert not wrong, _told(wrong)
+
+
+def test_crawlers_never_import_each_other() -> None:
+    wrong = [
+        one for one in IMPORTS
+        if (own := one.module.name.split(".")[0]) in CRAWLERS and (other := one.target.split(".")[0]) in CRAWLERS and own != other
+    ]
+    assert not wrong, _told(wrong)
+
+
+def test_the_shared_package_knows_crawlers_by_dotted_name_only() -> None:
+    wrong = [one for one in IMPORTS if one.module.name.split(".")[0] == "crawlmgr" and one.target.split(".")[0] in CRAWLERS]
+    assert not wrong, _told(wrong)
+
+
+def test_pure_files_do_not_know_django() -> None:
+    wrong = [
+        one for one in IMPORTS
+        if layer(one.module.name) == PURE
+        and (one.target.split(".")[0] in ("django", "django_q", "unfold") or one.target in DJANGO_GROUND)
+    ]
+    assert not wrong, _told(wrong)
+
+
+def test_only_the_fetcher_opens_sockets() -> None:
+    wrong = [
+        one for one in IMPORTS
+        if (one.target in SOCKET_MODULES or one.target.split(".")[0] in SOCKET_LIBRARIES)
+        and one.module.name not in OPENS_SOCKETS | LISTENS
+        and "benches" not in one.module.name
+        and not (one.target == "socket" and _attributes(one.module, "socket") <= {"gethostname", "AF_INET", "AF_INET6"})
+    ]
+    assert not wrong, _told(wrong)
+
+
+def test_listeners_never_connect() -> None:
+    for name in LISTENS & KNOWN:
+        module = next(module for module in MODULES if module.name == name)
+        calls = {node.attr for node in ast.walk(module.tree) if isinstance(node, ast.Attribute)}
+        assert not calls & {"connect", "connect_ex", "create_connection", "sendto"}, name
+
+
+def _attributes(module: Module, name: str) -> set[str]:
+    return {
+        node.attr for node in ast.walk(module.tree)
+        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == name
+    }
+
+
+def test_only_the_archive_service_touches_page_files() -> None:
+    wrong = [
+        one for one in IMPORTS
+        if one.target in ("crawlmgr.web.warc", "fastwarc", "fastwarc.warc", "warcio")
+        and one.module.name not in PAGE_FILES
+        and "benches" not in one.module.name
+    ]
+    named = [
+        module.name for module in MODULES
+        if module.name not in PAGE_FILES | {"crawlmgr.settings", "crawlmgr.checks"}
+        and any(isinstance(node, ast.Attribute) and node.attr == "ARCHIVE_DIR" for node in ast.walk(module.tree))
+    ]
+    assert not wrong and not named, _told(wrong) + "\n".join(named)
+
+
+def test_only_the_queue_knows_django_q() -> None:
+    wrong = [one for one in IMPORTS if one.target.split(".")[0] == "django_q" and one.module.name not in KNOWS_DJANGO_Q]
+    assert not wrong, _told(wrong)
+
+
+def test_no_import_inside_a_function() -> None:
+    """Except of libraries of the machine-learning kind, which cost a second to load and are not needed by every process."""
+    wrong = [one for one in IMPORTS if one.nested and _ours(one.target)]
+    assert not wrong, _told(wrong)
+
+
+def test_settings_are_not_read_at_import_time() -> None:
+    wrong = [
+        f"{module.path.relative_to(ROOT)}:{node.lineno} reads settings.{node.attr}"
+        for module in MODULES
+        if module.name != "crawlmgr.settings"
+        for node in _import_time(module.tree)
+        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name)
+        and node.value.id in ("settings", "django_settings") and node.attr != "AUTH_USER_MODEL"
+    ]
+    assert not wrong, "\n".join(wrong)
+
+
+def _import_time(tree: ast.AST) -> Iterator[ast.AST]:
+    """What runs when the module is imported: everything but the bodies of functions."""
+    for node in ast.iter_child_nodes(tree):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda):
+            early = [*node.args.defaults, *node.args.kw_defaults, *getattr(node, "decorator_list", [])]
+            for part in early:
+                if part is not None:
+                    yield part
+                    yield from _import_time(part)
+            continue
+        yield node
+        yield from _import_time(node)
+
+
+@pytest.mark.parametrize("module", MODULES, ids=[module.name for module in MODULES])
+def test_every_module_says_what_it_is(module: Module) -> None:
+    if module.path.name == "__init__.py" and not module.tree.body or "migrations" in module.name:
+        return
+    text = ast.get_docstring(module.tree)
+    assert text, "a module docstring is missing"
+
+
+def test_no_bare_except() -> None:
+    wrong = [
+        f"{module.path.relative_to(ROOT)}:{node.lineno}" for module in MODULES for node in ast.walk(module.tree)
+        if isinstance(node, ast.ExceptHandler) and node.type is None
+    ]
+    assert not wrong, "\n".join(wrong)
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("crawlmgr.web.url", PURE), ("crawlmgr.conf", PURE), ("crawlmgr.services.runs", SERVICES), ("crawlmgr.reads", SERVICES),
+        ("crawlmgr.models.runs", MODELS), ("forums.models", MODELS), ("forums.admin", ADMIN), ("crawlmgr.admin.site", ADMIN),
+        ("forums.services.sites", CRAWLER), ("forums.delay", PURE), ("forums.management.commands.forum", ENTRY),
+        ("crawlmgr.settings", None), ("crawlmgr.benches.fetch", None),
+    ],
+)
+def test_layers_are_told_apart(name: str, expected: int | None) -> None:
+    assert layer(name) == expected
