@@ -1,0 +1,86 @@
+"""The arithmetic of a host's clock: delays, Retry-After, back-off. Pure."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
+from email.utils import parsedate_to_datetime
+
+from crawlmgr.web.exchange import Failure, FetchResponse
+
+# Failures that speak of the host, not of one page: the host is left alone for longer each time.
+HOST_FAILURES = frozenset(
+    {Failure.dns, Failure.connect, Failure.tls, Failure.timeout, Failure.too_slow, Failure.reset, Failure.proxy}
+)
+BUSY = frozenset({429, 503})
+
+
+@dataclass(frozen=True, slots=True)
+class HostState:
+    """A host's clock. `failures` counts failures in a row; `retry_after_until` is the server's own wish."""
+
+    next_at: datetime
+    failures: int = 0
+    retry_after_until: datetime | None = None
+    crawl_delay_seconds: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class PacePolicy:
+    """Our own side: delay between requests, first pause after a failure and its cap, the longest Crawl-delay believed."""
+
+    delay_seconds: float = 1.0
+    backoff_base_seconds: float = 2.0
+    backoff_cap_seconds: float = 3600.0
+    max_crawl_delay_seconds: float = 600.0
+
+
+def parse_retry_after(value: str | None, now: datetime) -> datetime | None:
+    """The time a Retry-After header names: seconds from now, or an HTTP date. None for what is neither; never before now.
+
+    >>> parse_retry_after("120", datetime(2026, 1, 1, tzinfo=UTC)).isoformat()
+    '2026-01-01T00:02:00+00:00'
+    """
+    text = (value or "").strip()
+    if not text:
+        return None
+    if text.isascii() and text.isdigit():
+        return now + timedelta(seconds=min(int(text[:9]), 366 * 86400))
+    try:
+        moment = parsedate_to_datetime(text)
+    except (ValueError, TypeError, OverflowError):
+        return None
+    moment = moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
+    return max(moment, now)
+
+
+def pace(state: HostState, policy: PacePolicy) -> float:
+    """Seconds between two requests: the larger of our delay and the site's Crawl-delay (which slows, and never bars)."""
+    wished = min(state.crawl_delay_seconds or 0.0, policy.max_crawl_delay_seconds)
+    return max(policy.delay_seconds, wished)
+
+
+def backoff(failures: int, policy: PacePolicy) -> float:
+    """Pause after that many failures in a row: base × 2^(failures − 1), capped; 0 for none."""
+    if failures <= 0:
+        return 0.0
+    return min(policy.backoff_base_seconds * 2.0 ** min(failures - 1, 40), policy.backoff_cap_seconds)
+
+
+def after(state: HostState, response: FetchResponse, now: datetime, policy: PacePolicy) -> HostState:
+    """The clock after an answer.
+
+    Success sets the failures back. 429 and 503 obey Retry-After in full, and without it back off like a host that cannot be
+    reached; the clock never moves back, so a wish that outlasts a restart is kept.
+    """
+    busy = response.status in BUSY
+    failed = response.failure in HOST_FAILURES or busy
+    failures = state.failures + 1 if failed else 0
+    wish = parse_retry_after(response.header("retry-after"), now) if busy or 300 <= response.status < 400 else None
+    until = max((t for t in (wish, state.retry_after_until) if t is not None and t > now), default=None)
+    candidates = [state.next_at, now + timedelta(seconds=pace(state, policy))]
+    if failed and wish is None:
+        candidates.append(now + timedelta(seconds=backoff(failures, policy)))
+    if until is not None:
+        candidates.append(until)
+    return replace(state, next_at=max(candidates), failures=failures, retry_after_until=until)

@@ -1,0 +1,97 @@
+"""robots.txt: protego's matching with the rules of RFC 9309 around it. Pure."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from functools import cached_property
+from urllib.parse import urlsplit
+
+from protego import Protego
+
+from crawlmgr.web.exchange import Failure, FetchResponse
+from crawlmgr.web.url import origin
+
+MAX_BYTES = 500 * 1024
+LONGEST_CACHE = timedelta(hours=24)
+SHORTEST_CACHE = timedelta(minutes=5)
+DENIED_CACHE = timedelta(minutes=10)
+
+
+@dataclass(frozen=True)
+class RobotsRules:
+    """What a robots.txt says to one product token.
+
+    verdict: "rules" (text holds them), "allow" (there is no file: 4xx), "deny" (5xx or unreachable: nothing for now).
+    """
+
+    text: str | None
+    verdict: str
+    fetched_at: datetime
+    expires_at: datetime
+    agent: str = "crawlmgr"
+
+    @cached_property
+    def _parsed(self) -> Protego:
+        return Protego.parse(self.text or "")
+
+    def allowed(self, url: str) -> bool:
+        """Whether the address may be fetched; robots.txt itself always may."""
+        if urlsplit(url).path == "/robots.txt":
+            return True
+        if self.verdict != "rules":
+            return self.verdict == "allow"
+        return bool(self._parsed.can_fetch(url, self.agent))
+
+    @property
+    def crawl_delay(self) -> float | None:
+        """The Crawl-delay in seconds for this agent, None where none is set or it makes no sense."""
+        if self.verdict != "rules":
+            return None
+        delay = self._parsed.crawl_delay(self.agent)
+        return float(delay) if delay is not None and 0 <= float(delay) < 86400 else None
+
+    @property
+    def sitemaps(self) -> tuple[str, ...]:
+        """Addresses of sitemaps that the file names."""
+        return tuple(self._parsed.sitemaps) if self.verdict == "rules" else ()
+
+
+def robots_url(url: str) -> str:
+    """Where the robots.txt of an address lies.
+
+    >>> robots_url("https://example.org:8443/a/b?c=1")
+    'https://example.org:8443/robots.txt'
+    """
+    return f"{origin(url)}/robots.txt"
+
+
+def product_token(user_agent: str) -> str:
+    """The token that groups of robots.txt are matched with: the product name without its version."""
+    return user_agent.split("/", 1)[0].split(" ", 1)[0].strip()
+
+
+def from_response(response: FetchResponse, now: datetime, agent: str = "crawlmgr") -> RobotsRules:
+    """Rules from the answer to a request for robots.txt (redirects already followed, five at the most).
+
+    2xx: the first 500 KiB are the rules. 4xx, or more than five redirects: everything is allowed. 5xx, 429, no answer: nothing for now.
+    Kept for what Cache-Control says, between five minutes and 24 hours (default 24 hours); a denial is asked again in ten
+    minutes.
+    """
+    partial = response.failure is not None and response.status == 200 and response.cut is not None and bool(response.body)
+    if 200 <= response.status < 300 and (response.failure is None or partial):
+        text = response.body[:MAX_BYTES].decode("utf-8-sig", "replace")
+        return RobotsRules(text, "rules", now, now + _lifetime(response), agent)
+    if response.failure in (Failure.too_many_redirects, Failure.redirect_loop):
+        return RobotsRules(None, "allow", now, now + _lifetime(response), agent)  # not reached in five hops: there is none
+    if 400 <= response.status < 500 and response.status != 429 and response.failure is None:
+        return RobotsRules(None, "allow", now, now + _lifetime(response), agent)
+    return RobotsRules(None, "deny", now, now + DENIED_CACHE, agent)
+
+
+def _lifetime(response: FetchResponse) -> timedelta:
+    for part in (response.header("cache-control") or "").lower().split(","):
+        name, _, value = part.strip().partition("=")
+        if name == "max-age" and value.strip('"').isdigit():
+            return min(max(timedelta(seconds=int(value.strip('"')[:9])), SHORTEST_CACHE), LONGEST_CACHE)
+    return LONGEST_CACHE

@@ -1,0 +1,103 @@
+"""The frontier: seen once, claimed once, hosts in turn, leases that expire."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from django.test.utils import CaptureQueriesContext
+
+from crawlmgr.models import Host, Run, Url, UrlState
+from crawlmgr.services import frontier, hosts, runs
+from crawlmgr.services.frontier import NewUrl
+
+NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def run() -> Run:
+    hosts.forget()
+    return runs.create("forum", "a forum", parameters={}, now=NOW, start=False)
+
+
+def test_an_address_enters_a_run_once(run: Run) -> None:
+    frontier.add(run.pk, [NewUrl("http://a.example/1"), NewUrl("http://a.example/1"), NewUrl("http://a.example/2")], NOW)
+    frontier.add(run.pk, [NewUrl("http://a.example/1")], NOW)
+    assert Url.objects.filter(run=run).count() == 2
+    frontier.add(run.pk, [NewUrl("http://a.example/1", key="again")], NOW)
+    assert Url.objects.filter(run=run).count() == 3
+
+
+def test_the_best_address_of_a_host_comes_first_and_the_clock_moves(run: Run) -> None:
+    frontier.add(run.pk, [NewUrl(f"http://a.example/{n}", priority=n % 3) for n in range(6)], NOW)
+    first = frontier.claim(run.pk, 1, NOW, 60)
+    assert first is not None and first.url == "http://a.example/2"
+    assert frontier.claim(run.pk, 1, NOW, 60) is None, "the host's turn is taken"
+    assert Host.objects.get(key="a.example").next_at == NOW + timedelta(seconds=1)
+
+
+def test_one_connection_means_one_address_in_work(run: Run) -> None:
+    frontier.add(run.pk, [NewUrl(f"http://a.example/{n}") for n in range(3)], NOW)
+    Host.objects.update(delay_seconds=0)
+    first = frontier.claim(run.pk, 1, NOW, 60)
+    assert first is not None and frontier.claim(run.pk, 1, NOW + timedelta(seconds=5), 60) is None
+    frontier.finish(first, UrlState.DONE, NOW)
+    assert frontier.claim(run.pk, 1, NOW + timedelta(seconds=5), 60) is not None
+    Host.objects.update(connections=2)
+    assert frontier.claim(run.pk, 1, NOW + timedelta(seconds=6), 60) is not None
+
+
+def test_a_busy_host_starves_nobody(run: Run) -> None:
+    frontier.add(run.pk, [NewUrl(f"http://big.example/{n}", priority=9) for n in range(50)], NOW)
+    frontier.add(run.pk, [NewUrl("http://small.example/1", priority=0)], NOW)
+    got = [frontier.claim(run.pk, 1, NOW, 60) for _ in range(3)]
+    assert {item.host.key for item in got if item} == {"big.example", "small.example"} and got[2] is None
+
+
+def test_waiting_is_told_with_host_and_time(run: Run) -> None:
+    frontier.add(run.pk, [NewUrl("http://a.example/1")], NOW)
+    Host.objects.update(next_at=NOW + timedelta(minutes=3))
+    assert frontier.claim(run.pk, 1, NOW, 60) is None
+    assert frontier.next_turn(run.pk, NOW) == frontier.Wait("a.example", NOW + timedelta(minutes=3))
+    Host.objects.update(next_at=NOW)
+    item = frontier.claim(run.pk, 1, NOW, 60)
+    assert item is not None
+    frontier.give_back(item, due_at=NOW + timedelta(minutes=9))
+    assert frontier.next_turn(run.pk, NOW) == frontier.Wait("a.example", NOW + timedelta(minutes=9))
+    assert frontier.claim(run.pk, 1, NOW + timedelta(minutes=9), 60) is not None
+    assert frontier.next_turn(run.pk, NOW) is None
+
+
+def test_what_a_dead_holder_had_claimed_comes_back_with_the_next_fence(run: Run) -> None:
+    frontier.add(run.pk, [NewUrl("http://a.example/1")], NOW)
+    assert frontier.claim(run.pk, 1, NOW, 60) is not None
+    later = NOW + timedelta(seconds=5)
+    assert frontier.reclaim(run.pk, later, fence=1) == 0
+    assert frontier.reclaim(run.pk, later, fence=2) == 1
+    again = frontier.claim(run.pk, 2, later, 60)
+    assert again is not None and again.attempts == 2
+
+
+def test_dropping_one_group_or_host_leaves_the_rest(run: Run) -> None:
+    frontier.add(run.pk, [NewUrl("http://a.example/1", group=1), NewUrl("http://a.example/2", group=2), NewUrl("http://b.example/", group=2)], NOW)
+    assert frontier.drop(run.pk, NOW, "why", group=1) == 1
+    assert frontier.drop(run.pk, NOW, "why", host=Host.objects.get(key="b.example")) == 1
+    assert [o["state"] for o in frontier.outcomes(run.pk)] == [UrlState.DROPPED, UrlState.WAITING]
+
+
+def test_a_claim_costs_the_same_with_many_addresses_waiting(run: Run, django_assert_max_num_queries: object) -> None:
+    from django.db import connection
+
+    def cost() -> int:
+        Host.objects.update(next_at=NOW)
+        with CaptureQueriesContext(connection, ) as queries:
+            item = frontier.claim(run.pk, 1, NOW, 60)
+        assert item is not None
+        frontier.finish(item, UrlState.DONE, NOW)
+        return len(queries)
+
+    frontier.add(run.pk, [NewUrl(f"http://a.example/{n}") for n in range(10)], NOW)
+    few = cost()
+    frontier.add(run.pk, [NewUrl(f"http://a.example/{n}") for n in range(10, 2000)], NOW)
+    assert cost() == few

@@ -1,0 +1,114 @@
+"""Runs: the state table, leases with fences, wishes of people, broken slices."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from crawlmgr.models import TRANSITIONS, Event, Run, RunState
+from crawlmgr.services import runs
+
+NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
+pytestmark = pytest.mark.django_db
+
+
+def make(**values: object) -> Run:
+    return runs.create("forum", "a forum", parameters={}, now=NOW, start=False, **values)  # type: ignore[arg-type]
+
+
+def test_two_active_runs_never_share_what_is_exclusive() -> None:
+    first = make(exclusive="forum 1")
+    with pytest.raises(runs.Busy) as busy:
+        make(exclusive="forum 1")
+    assert busy.value.run == first
+    runs.stop(first.pk, NOW)
+    assert make(exclusive="forum 1").pk != first.pk
+    make(exclusive="forum 2")
+
+
+def test_a_lease_is_held_by_one_and_expires() -> None:
+    run = make()
+    lease = runs.take(run.pk, "a", NOW, 30)
+    assert lease is not None
+    assert runs.take(run.pk, "b", NOW + timedelta(seconds=29), 30) is None
+    second = runs.take(run.pk, "b", NOW + timedelta(seconds=30), 30)
+    assert second is not None and second.fence == lease.fence + 1
+    with pytest.raises(runs.LeaseLost):
+        runs.count(lease, NOW, {"fetched": 1})
+    with pytest.raises(runs.LeaseLost):
+        runs.beat(lease, NOW)
+    runs.count(second, NOW, {"fetched": 2, "bytes": 10})
+    run.refresh_from_db()
+    assert (run.fetched, run.bytes, run.state, run.started) == (2, 10, RunState.RUNNING, NOW)
+
+
+def test_a_wish_is_carried_out_at_once_where_nobody_works_and_noted_where_somebody_does() -> None:
+    run = make()
+    assert runs.pause(run.pk, NOW).state == RunState.PAUSED
+    assert runs.take(run.pk, "a", NOW, 30) is None
+    assert runs.resume(run.pk, NOW, start=False).state == RunState.QUEUED
+    lease = runs.take(run.pk, "a", NOW, 30)
+    assert lease is not None
+    assert runs.stop(run.pk, NOW).state == RunState.RUNNING
+    assert runs.beat(lease, NOW) == "stop"
+    runs.end(lease, RunState.STOPPED, "stopped", NOW)
+    run.refresh_from_db()
+    assert (run.state, run.wanted, run.finished, run.lease_until) == (RunState.STOPPED, "", NOW, None)
+
+
+def test_a_wish_for_a_dead_holder_needs_no_holder() -> None:
+    run = make()
+    runs.take(run.pk, "a", NOW, 30)
+    assert runs.stop(run.pk, NOW + timedelta(seconds=31)).state == RunState.STOPPED
+
+
+@pytest.mark.parametrize("state", list(RunState))
+@pytest.mark.parametrize(("verb", "target"), [(runs.pause, "paused"), (runs.stop, "stopped"), (runs.resume, "queued")])
+def test_only_what_the_table_allows(state: RunState, verb: object, target: str) -> None:
+    run = make()
+    Run.objects.filter(pk=run.pk).update(state=state)
+    words = {"start": False} if verb is runs.resume else {}
+    if target in TRANSITIONS[state]:
+        assert verb(run.pk, NOW, **words).state == target  # type: ignore[operator]
+    else:
+        with pytest.raises(runs.WrongState):
+            verb(run.pk, NOW, **words)  # type: ignore[operator]
+        run.refresh_from_db()
+        assert run.state == state
+
+
+def test_ended_runs_stay_ended() -> None:
+    for state in (RunState.FINISHED, RunState.STOPPED):
+        assert TRANSITIONS[state] == frozenset()
+
+
+def test_a_slice_that_breaks_three_times_without_progress_fails_the_run() -> None:
+    run = make()
+    for number in range(3):
+        lease = runs.take(run.pk, "a", NOW, 30)
+        assert lease is not None
+        assert runs.broke(lease, "KeyError: x", NOW) is (number == 2)
+    run.refresh_from_db()
+    assert run.state == RunState.FAILED and run.stopped_by == "program_error"
+    assert Event.objects.filter(run=run, code="slice_broke").count() == 3
+
+
+def test_progress_forgives_earlier_breaks() -> None:
+    run = make()
+    for _ in range(5):
+        lease = runs.take(run.pk, "a", NOW, 30)
+        assert lease is not None
+        runs.count(lease, NOW, {"fetched": 1})
+        assert not runs.broke(lease, "x", NOW)
+
+
+def test_ready_names_runs_without_a_worker_whose_wait_is_over() -> None:
+    fresh, held, waiting, over, paused = (make() for _ in range(5))
+    runs.take(held.pk, "a", NOW, 30)
+    for run, until in ((waiting, NOW + timedelta(minutes=5)), (over, NOW - timedelta(seconds=1))):
+        lease = runs.take(run.pk, "a", NOW, 30)
+        assert lease is not None and runs.release(lease, waiting_for="h", waiting_until=until)
+    runs.pause(paused.pk, NOW)
+    assert runs.ready(NOW) == [fresh.pk, over.pk]
+    assert runs.ready(NOW + timedelta(minutes=6)) == [fresh.pk, held.pk, waiting.pk, over.pk]
