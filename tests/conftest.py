@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from django.conf import settings
 
 from tests.postgresql import Server, find_binaries
 
@@ -33,6 +34,11 @@ if os.environ.get("CRAWLMGR_TEST_DATABASE") == "postgresql":
     _server.start()
     atexit.register(_server.stop)
     os.environ["DATABASE_URL"] = _server.url("crawlmgr")
+
+
+def pytest_configure() -> None:
+    """Loads the settings, so that pytest-django, whose own turn comes after this, sets Django up with them."""
+    assert settings.DATA_DIR == _folder.resolve()
 
 
 @pytest.fixture
