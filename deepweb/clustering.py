@@ -1,0 +1,247 @@
+"""Clusters of form pages in two spaces: eq. (1) weights, eq. (3) as one dot product, k-means and the literal algorithm."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from scipy import sparse
+from sklearn.cluster import KMeans
+from sklearn.decomposition import PCA
+from sklearn.metrics import silhouette_score
+from sklearn.preprocessing import normalize
+
+from deepweb.page_words import FormPageWords
+
+C1, C2 = 1.2, 1.0
+"""Shares of page and form in eq. (3), as the paper set them."""
+
+_SAMPLE = 2_000
+_NO_STRUCTURE = 0.03
+_MOVED = 0.10
+
+
+class TwoSpaces(NamedTuple):
+    """Eq. (1) weights of n pages: `page` is (n, words of pages), `form` is (n, words of forms), both sparse rows."""
+
+    page: sparse.csr_matrix
+    form: sparse.csr_matrix
+
+
+@dataclass(frozen=True, slots=True)
+class Space:
+    """The words of one space and in how many of `documents` pages each stands."""
+
+    words: tuple[str, ...]
+    frequencies: np.ndarray
+    documents: int
+
+    def weigh(self, pages: Sequence[Mapping[str, float]]) -> sparse.csr_matrix:
+        """Eq. (1): weight = (sum of K over occurrences) * ln(N / n_i). A word on every page weighs 0: a template word.
+
+        Of a single page nothing can be called template: there ln(N / n_i) is taken as 1. Words that were not there
+        when the space was made are left out. Shape (len(pages), len(words)).
+        """
+        idf = np.log(self.documents / self.frequencies) if self.documents > 1 else np.ones(len(self.words))
+        places = {word: place for place, word in enumerate(self.words)}
+        values, columns, starts = [], [], [0]
+        for page in pages:
+            for word, summed in page.items():
+                place = places.get(word)
+                if place is not None and idf[place] > 0:
+                    values.append(summed * idf[place])
+                    columns.append(place)
+            starts.append(len(values))
+        return sparse.csr_matrix((np.array(values, dtype=float), columns, starts), shape=(len(pages), len(self.words)))
+
+
+def space_of(pages: Sequence[Mapping[str, float]], min_documents: int = 1) -> Space:
+    """The space that `pages` span; words of fewer than `min_documents` pages are left out. ValueError without a page."""
+    if not pages:
+        raise ValueError("no pages, no space")
+    frequencies: dict[str, int] = {}
+    for page in pages:
+        for word in page:
+            frequencies[word] = frequencies.get(word, 0) + 1
+    words = tuple(sorted(word for word, count in frequencies.items() if count >= min_documents))
+    return Space(words, np.array([frequencies[word] for word in words], dtype=float), len(pages))
+
+
+def spaces_of(pages: Sequence[FormPageWords]) -> tuple[Space, Space]:
+    """The spaces Pc and Fc of a set of form pages."""
+    return space_of([page.page for page in pages]), space_of([page.form for page in pages])
+
+
+def cosine(a: np.ndarray, b: np.ndarray) -> float:
+    """Eq. (2) with the square roots that print lost; 0 where a vector is empty."""
+    length = math.sqrt(float(a @ a)) * math.sqrt(float(b @ b))
+    return float(a @ b) / length if length else 0.0
+
+
+def similarity(
+    page_a: np.ndarray, form_a: np.ndarray, page_b: np.ndarray, form_b: np.ndarray, c1: float = C1, c2: float = C2
+) -> float:
+    """Eq. (3) as written: (C1 cos(Pc) + C2 cos(Fc)) / (C1 + C2), for dense rows; in [0, 1] for non-negative weights."""
+    return (c1 * cosine(page_a, page_b) + c2 * cosine(form_a, form_b)) / (c1 + c2)
+
+
+def joined(spaces: TwoSpaces, c1: float = C1, c2: float = C2) -> sparse.csr_matrix:
+    """Rows x with x·y equal to eq. (3): [sqrt(C1/(C1+C2)) Pc/|Pc| ; sqrt(C2/(C1+C2)) Fc/|Fc|].
+
+    |x| = 1 where both spaces have words; a page whose form says nothing keeps only its share of similarity.
+    """
+    whole = c1 + c2
+    blocks = [normalize(spaces.page) * math.sqrt(c1 / whole), normalize(spaces.form) * math.sqrt(c2 / whole)]
+    return sparse.hstack(blocks).tocsr()
+
+
+@dataclass(frozen=True, slots=True)
+class Clustering:
+    """Labels 0..k-1 of n pages, centres (k, d) over joined rows, and the mean similarity of pages to their centre."""
+
+    labels: np.ndarray
+    centres: np.ndarray
+    cohesion: float
+    rounds: int
+
+    @property
+    def k(self) -> int:
+        """Number of clusters, empty ones too."""
+        return len(self.centres)
+
+
+def kmeans(rows: sparse.csr_matrix, k: int, random_seed: int, starts: int = 10) -> Clustering:
+    """k-means over joined rows: ||x-y||² = 2 - 2 eq. (3), so its means are eq. (4) over unit vectors.
+
+    `k` is cut to the number of different pages. ValueError for k < 1 or no rows.
+    """
+    k = _possible(rows, k)
+    fitted = KMeans(n_clusters=k, n_init=starts, random_state=random_seed).fit(rows)
+    return Clustering(
+        fitted.labels_, fitted.cluster_centers_, _cohesion(rows, fitted.labels_, fitted.cluster_centers_), fitted.n_iter_
+    )
+
+
+def _possible(rows: sparse.csr_matrix, k: int) -> int:
+    if k < 1 or rows.shape[0] == 0:
+        raise ValueError(f"{k} clusters of {rows.shape[0]} pages")
+    different = {(row.indices.tobytes(), row.data.round(9).tobytes()) for row in rows} if k > 1 else {1}
+    return min(k, len(different))
+
+
+def _cohesion(rows: sparse.csr_matrix, labels: np.ndarray, centres: np.ndarray) -> float:
+    unit = normalize(centres)
+    return float(np.mean(np.asarray(rows.multiply(unit[labels]).sum(axis=1)).ravel()))
+
+
+def literal(
+    spaces: TwoSpaces,
+    k: int,
+    rng: np.random.Generator,
+    c1: float = C1,
+    c2: float = C2,
+    moved: float = _MOVED,
+    max_rounds: int = 100,
+) -> Clustering:
+    """Algorithm 1 to the letter: k random pages as seeds; each page goes to the centre most similar by eq. (3), whose
+    centre is renewed at once (eq. (4) over raw weights); until fewer than `moved` of the pages changed their cluster.
+    """
+    page, form = spaces.page.toarray(), spaces.form.toarray()
+    k = _possible(joined(spaces, c1, c2), k)
+    n = len(page)
+    seeds = rng.choice(n, size=k, replace=False)
+    sums = (page[seeds].copy(), form[seeds].copy())
+    lengths = (np.linalg.norm(page, axis=1), np.linalg.norm(form, axis=1))
+    labels = np.full(n, -1)
+    labels[seeds] = np.arange(k)
+    rounds, changed = 0, n
+    while changed >= moved * n and changed and rounds < max_rounds:
+        rounds, changed = rounds + 1, 0
+        for place in range(n):
+            rows = (page[place], form[place])
+            alike = c1 * _cosines(sums[0], rows[0], lengths[0][place]) + c2 * _cosines(sums[1], rows[1], lengths[1][place])
+            best, old = int(alike.argmax()), int(labels[place])
+            if best == old:
+                continue
+            changed += 1
+            labels[place] = best
+            for total, row in zip(sums, rows, strict=True):
+                total[best] += row
+                if old >= 0:
+                    total[old] -= row
+    centres = _means(joined(spaces, c1, c2), labels, k)
+    return Clustering(labels, centres, _cohesion(joined(spaces, c1, c2), labels, centres), rounds)
+
+
+def _cosines(sums: np.ndarray, row: np.ndarray, length: float) -> np.ndarray:
+    norms = np.linalg.norm(sums, axis=1) * length
+    return np.divide(sums @ row, norms, out=np.zeros(len(sums)), where=norms > 1e-12)
+
+
+def _means(rows: sparse.csr_matrix, labels: np.ndarray, k: int) -> np.ndarray:
+    member = sparse.csr_matrix((np.ones(len(labels)), (labels, np.arange(len(labels)))), shape=(k, len(labels)))
+    counts = np.maximum(np.asarray(member.sum(axis=1)), 1)
+    return np.asarray((member @ rows).toarray() / counts)
+
+
+def silhouette(rows: sparse.csr_matrix, labels: np.ndarray, random_seed: int) -> float | None:
+    """Mean silhouette by cosine distance, in [-1, 1]; None for one cluster or one page a cluster. Over 2,000 pages: a sample."""
+    different = len(set(labels.tolist()))
+    if not 1 < different < len(labels):
+        return None
+    sample = _SAMPLE if len(labels) > _SAMPLE else None
+    return float(silhouette_score(rows, labels, metric="cosine", sample_size=sample, random_state=random_seed))
+
+
+class ChosenK(NamedTuple):
+    """The clustering of the best K and the silhouette of every K that was tried."""
+
+    clustering: Clustering
+    silhouette: float | None
+    tried: dict[int, float]
+
+
+def choose_k(rows: sparse.csr_matrix, random_seed: int, k_max: int | None = None, starts: int = 10) -> ChosenK:
+    """K by the largest silhouette among 2 … max(10, sqrt(n/2)) (at most half the pages); 1 where no K shows structure."""
+    n = rows.shape[0]
+    limit = min(n // 2, k_max or max(10, math.isqrt(n // 2)))
+    best: tuple[float, Clustering] | None = None
+    tried: dict[int, float] = {}
+    for k in range(2, limit + 1):
+        found = kmeans(rows, k, random_seed, starts)
+        worth = silhouette(rows, found.labels, random_seed)
+        if worth is None or found.k in tried:
+            continue
+        tried[found.k] = worth
+        if best is None or worth > best[0]:
+            best = worth, found
+    if best is None or best[0] < _NO_STRUCTURE:
+        return ChosenK(kmeans(rows, 1, random_seed, starts), None, tried)
+    return ChosenK(best[1], best[0], tried)
+
+
+def assign(rows: sparse.csr_matrix, centres: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The nearest existing cluster of each new page and its similarity to that centre, in [0, 1]; nothing is moved."""
+    alike = rows @ normalize(centres).T
+    return alike.argmax(axis=1), alike.max(axis=1)
+
+
+def top_terms(weights: sparse.csr_matrix, words: Sequence[str], labels: np.ndarray, cluster: int, count: int = 10) -> list[str]:
+    """The words of a cluster with the largest sum of eq. (1) weights, heaviest first; ties by the word itself.
+
+    They name the cluster and are the query seeds of section 2.2 of the paper.
+    """
+    sums = np.asarray(weights[labels == cluster].sum(axis=0)).ravel()
+    order = sorted(np.flatnonzero(sums > 0).tolist(), key=lambda place: (-sums[place], words[place]))
+    return [words[place] for place in order[:count]]
+
+
+def flat_map(rows: sparse.csr_matrix) -> np.ndarray:
+    """Places (n, 2) for a map of the pages: the two directions in which they differ most; all 0 below three pages."""
+    n = rows.shape[0]
+    if n < 3 or rows.shape[1] < 3:
+        return np.zeros((n, 2))
+    return np.asarray(PCA(n_components=2, svd_solver="arpack", random_state=0).fit_transform(rows))
