@@ -44,7 +44,14 @@ def run(options: dict[str, Any]) -> dict[str, Any]:
         server.terminate()
         server.wait()
     mine, other = _median([r["rate"] for r in ours]), _median([r["rate"] for r in theirs])
-    return {"pages": pages, "ours": ours, "scrapy": theirs, "ours_per_cpu_second": mine, "scrapy_per_cpu_second": other, "ratio": mine / other}
+    return {
+        "pages": pages,
+        "ours": ours,
+        "scrapy": theirs,
+        "ours_per_cpu_second": mine,
+        "scrapy_per_cpu_second": other,
+        "ratio": mine / other,
+    }
 
 
 def _side(module: str, address: str, pages: int) -> dict[str, float]:
@@ -53,7 +60,11 @@ def _side(module: str, address: str, pages: int) -> dict[str, float]:
         environment.pop("DATABASE_URL", None)
         done = subprocess.run(  # noqa: S603 - our own modules
             [sys.executable, "-m", module, address, str(pages), str(Path(folder) / "items.jsonl")],
-            capture_output=True, text=True, env=environment, cwd=settings.BASE_DIR, check=False,
+            capture_output=True,
+            text=True,
+            env=environment,
+            cwd=settings.BASE_DIR,
+            check=False,
         )
     if done.returncode:
         raise CommandError(f"{module} failed: {(done.stderr.strip() or '?').splitlines()[-1]}")
@@ -69,5 +80,8 @@ def _median(values: list[float]) -> float:
 
 def table(result: dict[str, Any]) -> str:
     """The rounds side by side and the ratio of the medians."""
-    rows = [(i + 1, round(a["rate"], 1), round(b["rate"], 1)) for i, (a, b) in enumerate(zip(result["ours"], result["scrapy"], strict=True))]
+    rows = [
+        (i + 1, round(a["rate"], 1), round(b["rate"], 1))
+        for i, (a, b) in enumerate(zip(result["ours"], result["scrapy"], strict=True))
+    ]
     return text_table(("round", "ours", "Scrapy"), rows) + f"\nratio of the medians: {result['ratio']:.2f}"

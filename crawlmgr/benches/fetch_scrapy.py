@@ -41,8 +41,12 @@ def main(address: str, items: str) -> None:
     """Crawls and prints pages and CPU seconds."""
     process = CrawlerProcess(
         settings={
-            "LOG_LEVEL": "ERROR", "ROBOTSTXT_OBEY": True, "TELNETCONSOLE_ENABLED": False, "FEEDS": {items: {"format": "jsonlines"}},
-            "CONCURRENT_REQUESTS_PER_DOMAIN": 8, "DOWNLOAD_DELAY": 0,
+            "LOG_LEVEL": "ERROR",
+            "ROBOTSTXT_OBEY": True,
+            "TELNETCONSOLE_ENABLED": False,
+            "FEEDS": {items: {"format": "jsonlines"}},
+            "CONCURRENT_REQUESTS_PER_DOMAIN": 8,
+            "DOWNLOAD_DELAY": 0,
         }
     )
     crawler = process.create_crawler(FollowAll)

@@ -6,10 +6,34 @@ import random
 import sys
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
-WORDS = (
-    "account archive bridge canvas delta engine forest garden harbour island journal kernel lantern market needle orchard paper quartz"
-    " river signal timber umbrella valley window yellow zephyr"
-).split()
+WORDS = [
+    "account",
+    "archive",
+    "bridge",
+    "canvas",
+    "delta",
+    "engine",
+    "forest",
+    "garden",
+    "harbour",
+    "island",
+    "journal",
+    "kernel",
+    "lantern",
+    "market",
+    "needle",
+    "orchard",
+    "paper",
+    "quartz",
+    "river",
+    "signal",
+    "timber",
+    "umbrella",
+    "valley",
+    "window",
+    "yellow",
+    "zephyr",
+]
 
 
 def make_page(number: int, pages: int, links: int, size_bytes: int) -> bytes:
@@ -21,7 +45,9 @@ def make_page(number: int, pages: int, links: int, size_bytes: int) -> bytes:
     for target in targets:
         anchor = " ".join(draw.choices(WORDS, k=4))
         filler = " ".join(draw.choices(WORDS, k=max(1, size_bytes // links // 8)))
-        parts.append(f'<div class=item><p>{filler}</p><a href="/page/{target}.html">{anchor}</a> <span>{draw.random():.4f}</span></div>')
+        parts.append(
+            f'<div class=item><p>{filler}</p><a href="/page/{target}.html">{anchor}</a> <span>{draw.random():.4f}</span></div>'
+        )
         length += len(parts[-1])
     parts.append("</body></html>")
     return "".join(parts).encode()

@@ -12,11 +12,12 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from django.conf import settings
+from django.db import transaction
 
 from crawlmgr.models import Page, WarcFile
 from crawlmgr.services import hosts
 from crawlmgr.web.exchange import FetchResponse
-from crawlmgr.web.url import canonical, host_key, url_hash
+from crawlmgr.web.url import UrlError, canonical, host_key, url_hash
 from crawlmgr.web.warc import RecordPointer, WarcRecord, WarcWriter, check_file, iter_records, read_record
 
 ROTATE_BYTES = 250_000_000
@@ -121,58 +122,60 @@ def latest(url: str, before: datetime | None = None) -> Page | None:
 
 
 def import_file(source: Path, now: datetime, batch: int = 200) -> Iterator[int]:
-    """Copies a WARC file into the archive and indexes its responses; yields the number indexed so far.
+    """Copies the records of a WARC file into the archive, a gzip member each, and indexes its pages; yields their number so far.
 
-    The copy is written beside and renamed, the index rows come last: an interrupted import leaves no half file, and
+    The copy is written beside and renamed before its index is committed as a whole: an interrupted import leaves neither, and
     importing again begins anew.
     """
-    name = f"import-{now:%Y%m%d%H%M%S}-{secrets.token_hex(4)}-{source.name}"[-190:]
+    name = f"{now:%Y%m%d%H%M%S}-import-{secrets.token_hex(4)}.warc.gz"
     target = settings.ARCHIVE_DIR / name
-    beside = target.with_suffix(target.suffix + ".part")
-    shutil.copyfile(source, beside)
-    done, rows = 0, []
-    file: WarcFile | None = None
+    part = target.with_name(name + ".part")
+    rows: list[Page] = []
     try:
-        records = 0
-        for record in iter_records(beside):
-            records += 1
-            if file is None:
-                os.replace(beside, target)
-                file = WarcFile.objects.create(name=name, created=now, imported=True)
-            if record.type not in ("response", "revisit", "resource") or not record.url:
-                continue
-            address = canonical(record.url)
-            rows.append(
-                Page(
-                    run=None,
-                    host_id=hosts.host_id(host_key(address)),
-                    key_hash=url_hash(address),
-                    url=address,
-                    url_hash=url_hash(address),
-                    final_url=record.url,
-                    status=record.status or 200,
-                    content_type=record.content_type[:100],
-                    digest=(record.digest or "")[:40],
-                    received_bytes=len(record.payload),
-                    fetched_at=record.date or now,
-                    warc=file,
-                    warc_offset=record.offset,
-                    warc_length=record.length,
-                    revisit=record.type == "revisit",
-                )
+        writer = WarcWriter(part, hostname=socket.gethostname(), now=now)
+        try:
+            for record in iter_records(source):
+                place = writer.copy(record)
+                if record.type in ("response", "revisit", "resource") and record.url.startswith(("http://", "https://")):
+                    rows.append(_imported(record, place, now))
+                    if len(rows) % batch == 0:
+                        yield len(rows)
+        finally:
+            writer.close()
+        os.replace(part, target)
+        with transaction.atomic():
+            file = WarcFile.objects.create(
+                name=name, created=now, closed=now, imported=True, bytes=writer.size, records=writer.records
             )
-            if len(rows) >= batch:
-                Page.objects.bulk_create(rows)
-                done += len(rows)
-                rows = []
-                yield done
-        Page.objects.bulk_create(rows)
-        done += len(rows)
-        if file is not None:
-            WarcFile.objects.filter(pk=file.pk).update(bytes=target.stat().st_size, records=records, closed=now)
+            for row in rows:
+                row.warc = file
+            Page.objects.bulk_create(rows, batch_size=500)
     finally:
-        beside.unlink(missing_ok=True)
-    yield done
+        part.unlink(missing_ok=True)
+    yield len(rows)
+
+
+def _imported(record: WarcRecord, place: tuple[int, int], now: datetime) -> Page:
+    try:
+        address = canonical(record.url)
+    except UrlError:
+        address = record.url
+    return Page(
+        run=None,
+        host_id=hosts.host_id(host_key(address)),
+        key_hash=url_hash(address),
+        url=address,
+        url_hash=url_hash(address),
+        final_url=record.url,
+        status=record.status or 200,
+        content_type=record.content_type[:100],
+        digest=record.digest[:40],
+        received_bytes=len(record.block),
+        fetched_at=record.date or now,
+        warc_offset=place[0],
+        warc_length=place[1],
+        revisit=record.type == "revisit",
+    )
 
 
 def export_run(run_id: int, target: Path, now: datetime) -> dict[str, int]:

@@ -1,0 +1,172 @@
+"""WARC/1.1 files written: one gzip member a record, warcinfo first, request and response or revisit. Reading: `warc_reader`."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import uuid
+import zlib
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+from crawlmgr.web.exchange import FetchResponse
+from crawlmgr.web.warc_reader import FileReport, WarcError, WarcRecord, check_file, iter_records, read_record
+
+__all__ = [
+    "FileReport",
+    "RecordPointer",
+    "WarcError",
+    "WarcRecord",
+    "WarcWriter",
+    "check_file",
+    "iter_records",
+    "payload_digest",
+    "read_record",
+]
+
+IDENTICAL = "http://netpreserve.org/warc/1.1/revisit/identical-payload-digest"
+NOT_MODIFIED = "http://netpreserve.org/warc/1.1/revisit/server-not-modified"
+COMPRESSION_LEVEL = 6
+_HOP_HEADERS = frozenset({"transfer-encoding"})  # undone before the body is stored, so it would lie
+
+
+@dataclass(frozen=True, slots=True)
+class RecordPointer:
+    """Where a record was written: bytes from the file's start, length of its member, its urn, type and payload digest."""
+
+    offset: int
+    length: int
+    record_id: str
+    type: str
+    digest: str = ""
+
+
+def payload_digest(payload: bytes) -> str:
+    """Digest of a payload as WARC writes it.
+
+    >>> payload_digest(b"")
+    'sha1:3I42H3S6NNFQ2MSVX7XZKYAYSCX5QBYJ'
+    """
+    return "sha1:" + base64.b32encode(hashlib.sha1(payload, usedforsecurity=False).digest()).decode("ascii")
+
+
+def _urn() -> str:
+    return f"<urn:uuid:{uuid.uuid4()}>"
+
+
+def _stamp(moment: datetime) -> str:
+    return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+
+
+def _line(text: str) -> str:
+    """Header text on one line: what came from the web must not begin a header of its own."""
+    return text.replace("\r", " ").replace("\n", " ")
+
+
+def _http_head(start: str, headers: Iterable[tuple[str, str]]) -> bytes:
+    lines = [_line(start), *(f"{_line(name)}: {_line(value)}" for name, value in headers if name.lower() not in _HOP_HEADERS)]
+    return ("\r\n".join(lines) + "\r\n\r\n").encode("iso-8859-1", "replace")
+
+
+class WarcWriter:
+    """Writes a new file from its beginning; an existing one is refused, so that a torn tail is never written behind.
+
+    Every record is flushed to the system before `write_exchange` returns: a process killed afterwards loses nothing of it.
+    """
+
+    def __init__(self, path: Path, *, hostname: str, now: datetime, software: str = "crawlmgr") -> None:
+        self.path = path
+        self.file = path.open("xb")
+        self.size = 0
+        self.records = 0
+        self.info_id = _urn()
+        about = f"software: {software}\r\nformat: WARC File Format 1.1\r\nhostname: {_line(hostname)}\r\n"
+        fields = [
+            ("WARC-Type", "warcinfo"),
+            ("WARC-Record-ID", self.info_id),
+            ("WARC-Date", _stamp(now)),
+            ("WARC-Filename", path.name),
+            ("Content-Type", "application/warc-fields"),
+        ]
+        self._append(fields, about.encode())
+
+    def _append(self, fields: list[tuple[str, str]], block: bytes) -> tuple[int, int]:
+        head = "".join(f"{name}: {_line(value)}\r\n" for name, value in (*fields, ("Content-Length", str(len(block)))))
+        raw = b"WARC/1.1\r\n" + head.encode("utf-8") + b"\r\n" + block + b"\r\n\r\n"
+        packer = zlib.compressobj(COMPRESSION_LEVEL, zlib.DEFLATED, 31)
+        return self.append_member(packer.compress(raw) + packer.flush())
+
+    def append_member(self, member: bytes) -> tuple[int, int]:
+        """Appends one whole gzip member that holds one record; returns its place. Raises OSError, and then keeps the file as it was."""
+        offset = self.size
+        try:
+            self.file.write(member)
+            self.file.flush()
+        except OSError:
+            self.file.truncate(offset)
+            raise
+        self.size += len(member)
+        self.records += 1
+        return offset, len(member)
+
+    def copy(self, record: WarcRecord) -> tuple[int, int]:
+        """Writes a record of another file as it is, in a member of its own; returns its place."""
+        return self._append([field for field in record.fields if field[0].lower() != "content-length"], record.block)
+
+    def write_exchange(self, response: FetchResponse, *, revisit_of: WarcRecord | None = None) -> list[RecordPointer]:
+        """Writes the request and the answer. With `revisit_of`, the earlier record of the same content, a revisit takes the
+        answer's place; a 304 is a revisit of the kind server-not-modified."""
+        moment = response.fetched_at or datetime.now(UTC)
+        common = [("WARC-Target-URI", response.url), ("WARC-Date", _stamp(moment)), ("WARC-Warcinfo-ID", self.info_id)]
+        if response.address:
+            common.append(("WARC-IP-Address", response.address))
+        answer_id, digest = _urn(), payload_digest(response.body)
+        head = _http_head(f"{response.http_version} {response.status} {response.reason}", response.headers)
+        fields = [("WARC-Record-ID", answer_id), *common, ("Content-Type", "application/http; msgtype=response")]
+        if revisit_of is not None:
+            kind, block = "revisit", head
+            profile = NOT_MODIFIED if response.not_modified else IDENTICAL
+            fields += [
+                ("WARC-Profile", profile),
+                ("WARC-Refers-To", revisit_of.record_id),
+                ("WARC-Refers-To-Target-URI", revisit_of.url),
+            ]
+            if revisit_of.date is not None:
+                fields.append(("WARC-Refers-To-Date", _stamp(revisit_of.date)))
+            digest = revisit_of.digest or digest
+        else:
+            kind, block = "response", head + response.raw_body
+        fields.append(("WARC-Payload-Digest", digest))
+        if response.cut:
+            reason = "time" if response.failure and "slow" in response.failure.value else "length"
+            fields.append(("WARC-Truncated", reason if response.failure else "unspecified"))
+        offset, length = self._append([("WARC-Type", kind), *fields], block)
+        pointers = [RecordPointer(offset, length, answer_id, kind, digest)]
+        request_id = _urn()
+        request = _http_head(f"{response.method} {_target(response.url)} HTTP/1.1", response.request_headers) + (
+            response.request_body or b""
+        )
+        place = self._append(
+            [
+                ("WARC-Type", "request"),
+                ("WARC-Record-ID", request_id),
+                *common,
+                ("WARC-Concurrent-To", answer_id),
+                ("Content-Type", "application/http; msgtype=request"),
+            ],
+            request,
+        )
+        pointers.append(RecordPointer(*place, request_id, "request"))
+        return pointers
+
+    def close(self) -> None:
+        """Closes the file; closing twice is harmless."""
+        self.file.close()
+
+
+def _target(url: str) -> str:
+    rest = url.split("://", 1)[-1]
+    path = rest[rest.find("/") :] if "/" in rest else "/"
+    return path.split("#", 1)[0]

@@ -1,0 +1,328 @@
+"""WARC files read: 1.0 and 1.1, gzip a record, gzip in one piece, or plain, with a torn tail told and not fatal. Pure."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import cached_property
+from pathlib import Path
+from typing import BinaryIO
+
+from crawlmgr.web.encoding import decode
+from crawlmgr.web.inflate import InflateError, inflate
+
+MAX_DECODED_BYTES = 200_000_000
+MAX_HEADER_BYTES = 1_000_000
+_CHUNK = 1 << 16
+
+
+class WarcError(Exception):
+    """The file is no WARC, or damaged at a place that cannot be passed over; the text says where."""
+
+
+@dataclass(frozen=True)
+class WarcRecord:
+    """One record. `offset` and `length` are its place in the file in bytes; for records inside one common gzip member the
+    offset is the member's and `length` is 0. `block` is the record's content as it lies."""
+
+    version: str
+    fields: tuple[tuple[str, str], ...]
+    block: bytes
+    offset: int
+    length: int
+
+    def field(self, name: str) -> str:
+        """A WARC header field, "" when absent; case does not matter."""
+        wanted = name.lower()
+        return next((value for key, value in self.fields if key.lower() == wanted), "")
+
+    @property
+    def type(self) -> str:
+        """response, request, revisit, resource, warcinfo, metadata, conversion …"""
+        return self.field("WARC-Type").lower()
+
+    @property
+    def record_id(self) -> str:
+        """The record's own urn."""
+        return self.field("WARC-Record-ID")
+
+    @property
+    def refers_to(self) -> str:
+        """The urn of the record that a revisit stands for."""
+        return self.field("WARC-Refers-To")
+
+    @property
+    def digest(self) -> str:
+        """Payload digest as written, such as sha1:…"""
+        return self.field("WARC-Payload-Digest")
+
+    @property
+    def url(self) -> str:
+        """Target address; the angle brackets that some old writers put around it are taken off."""
+        return self.field("WARC-Target-URI").strip("<>")
+
+    @property
+    def date(self) -> datetime | None:
+        """WARC-Date in UTC, None where it cannot be read."""
+        try:
+            value = datetime.fromisoformat(self.field("WARC-Date").replace("Z", "+00:00"))
+        except ValueError:
+            return None
+        return value.replace(tzinfo=UTC) if value.tzinfo is None else value.astimezone(UTC)
+
+    @cached_property
+    def _http(self) -> tuple[int, tuple[tuple[str, str], ...], bytes]:
+        if not self.block.startswith(b"HTTP/"):
+            return 0, (), self.block
+        head, body = _split_head(self.block)
+        lines = head.decode("iso-8859-1").replace("\r\n", "\n").split("\n")
+        words = lines[0].split(None, 2)
+        status = int(words[1]) if len(words) > 1 and words[1].isdigit() else 0
+        return status, _headers(lines[1:]), body
+
+    @property
+    def status(self) -> int:
+        """HTTP status of a response or revisit; 0 where there is none."""
+        return self._http[0]
+
+    @property
+    def headers(self) -> tuple[tuple[str, str], ...]:
+        """HTTP headers as stored."""
+        return self._http[1]
+
+    def header(self, name: str) -> str:
+        """An HTTP header, "" when absent."""
+        wanted = name.lower()
+        return next((value for key, value in self.headers if key.lower() == wanted), "")
+
+    @property
+    def content_type(self) -> str:
+        """Media type of the payload, with its parameters."""
+        return self.header("content-type") if self.headers else self.field("Content-Type")
+
+    @cached_property
+    def payload(self) -> bytes:
+        """The payload with chunking and Content-Encoding undone, cut at 200 MB; as stored where they cannot be undone."""
+        body = self._http[2]
+        if "chunked" in self.header("transfer-encoding").lower():
+            body = _dechunk(body)
+        encoding = self.header("content-encoding")
+        if not encoding:
+            return body
+        try:
+            return inflate(body, encoding, MAX_DECODED_BYTES)
+        except InflateError as error:
+            return error.partial if error.code in ("bomb", "truncated") else body
+
+    @cached_property
+    def text(self) -> str:
+        """The payload as text: declared charset, BOM, meta, then detection."""
+        return decode(self.payload, self.content_type)[0]
+
+
+def _split_head(block: bytes) -> tuple[bytes, bytes]:
+    for gap in (b"\r\n\r\n", b"\n\n"):
+        at = block.find(gap)
+        if at >= 0:
+            return block[:at], block[at + len(gap) :]
+    return block, b""
+
+
+def _headers(lines: list[str]) -> tuple[tuple[str, str], ...]:
+    found: list[tuple[str, str]] = []
+    for line in lines:
+        if line[:1] in (" ", "\t") and found:
+            found[-1] = (found[-1][0], f"{found[-1][1]} {line.strip()}")
+        elif ":" in line:
+            name, _, value = line.partition(":")
+            found.append((name.strip(), value.strip()))
+    return tuple(found)
+
+
+def _dechunk(body: bytes) -> bytes:
+    """Chunks joined; a body that was stored without its chunk marks comes back as it is."""
+    out, at = [], 0
+    while True:
+        end = body.find(b"\n", at, at + 40)
+        if end < 0:
+            break
+        try:
+            size = int(body[at:end].split(b";")[0].strip() or b"x", 16)
+        except ValueError:
+            break
+        if size == 0:
+            return b"".join(out)
+        out.append(body[end + 1 : end + 1 + size])
+        at = end + 1 + size
+        at += 2 if body[at : at + 2] == b"\r\n" else 1 if body[at : at + 1] == b"\n" else 0
+    return b"".join(out) if out and at >= len(body) else body
+
+
+class _Source:
+    """The file's decompressed bytes, with the place of each gzip member's beginning."""
+
+    def __init__(self, file: BinaryIO, offset: int) -> None:
+        self.file = file
+        file.seek(offset)
+        self.at = offset  # file position of the next byte to decompress
+        self.buffer = bytearray()
+        self.start = 0  # decompressed position of the buffer's first byte
+        self.members: list[tuple[int, int]] = []  # (decompressed position, file position) of members not yet passed
+        self.packed = file.read(2) == b"\x1f\x8b"
+        file.seek(offset)
+        self.decoder: zlib._Decompress | None = None
+        self.rest = b""
+        self.torn = False
+        self.line_start = 0
+
+    def fill(self) -> bool:
+        """Adds bytes to the buffer; False at the end of the file (or of what can be read of it)."""
+        if not self.packed:
+            data = self.file.read(_CHUNK)
+            self.buffer += data
+            return bool(data)
+        while True:
+            data = self.rest or self.file.read(_CHUNK)
+            self.rest = b""
+            if not data:
+                self.torn = self.decoder is not None
+                return False
+            if self.decoder is None:
+                if not data.startswith(b"\x1f\x8b"):
+                    self.torn = bool(data.strip(b"\x00\r\n"))
+                    return False
+                self.decoder = zlib.decompressobj(wbits=31)
+                self.members.append((self.start + len(self.buffer), self.at))
+            try:
+                out = self.decoder.decompress(data)
+            except zlib.error:
+                self.torn = True
+                return False
+            self.rest = self.decoder.unused_data
+            self.at += len(data) - len(self.rest)
+            if self.decoder.eof:
+                self.decoder = None
+            if out:
+                self.buffer += out
+                return True
+
+    def need(self, size: int) -> bool:
+        while len(self.buffer) < size:
+            if not self.fill():
+                return False
+        return True
+
+    def line(self) -> bytes | None:
+        """The next line without its end; None at the end of the file."""
+        while True:
+            end = self.buffer.find(b"\n")
+            if end >= 0:
+                self.line_start = self.start
+                return bytes(self.take(end + 1)).rstrip(b"\r\n")
+            if len(self.buffer) > MAX_HEADER_BYTES:
+                raise WarcError(f"a header line of more than {MAX_HEADER_BYTES} bytes at byte {self.start}")
+            if not self.fill():
+                return None
+
+    def take(self, size: int) -> bytes:
+        data = bytes(self.buffer[:size])
+        del self.buffer[:size]
+        self.start += size
+        return data
+
+    def place(self, position: int) -> int:
+        """File position of the member (or byte) where decompressed `position` lies."""
+        if not self.packed:
+            return position
+        while len(self.members) > 1 and self.members[1][0] <= position:
+            self.members.pop(0)
+        return self.members[0][1]
+
+    def end(self) -> int:
+        """File position behind what has been taken, where a member (or a plain record) ends there; else 0."""
+        if not self.packed:
+            return self.start
+        if not self.buffer and self.decoder is None:
+            return self.at
+        return next((where for position, where in self.members if position == self.start), 0)
+
+    def at_boundary(self, position: int) -> bool:
+        return not self.packed or (bool(self.members) and self.members[0][0] == position)
+
+
+def _read(source: _Source, base: int) -> WarcRecord | None:
+    line = source.line()
+    while line is not None and not line.strip():
+        line = source.line()
+    if line is None:
+        return None
+    if not line.startswith(b"WARC/"):
+        raise WarcError(f"no WARC record at byte {base + source.line_start}: {line[:40]!r}")
+    begin = source.line_start
+    offset, own = source.place(begin), source.at_boundary(begin)
+    lines: list[str] = []
+    while True:
+        header = source.line()
+        if header is None:
+            return None
+        if not header:
+            break
+        lines.append(header.decode("utf-8", "replace"))
+        if sum(map(len, lines)) > MAX_HEADER_BYTES:
+            raise WarcError(f"a record header of more than {MAX_HEADER_BYTES} bytes at byte {offset}")
+    fields = _headers(lines)
+    length = next((value for key, value in fields if key.lower() == "content-length"), "")
+    if not length.isdigit():
+        raise WarcError(f"a record without Content-Length at byte {offset}")
+    if not source.need(int(length)):
+        source.torn = True
+        return None
+    block = source.take(int(length))
+    source.need(4)
+    for _ in range(2):
+        if source.buffer[:2] == b"\r\n":
+            source.take(2)
+        elif source.buffer[:1] == b"\n":
+            source.take(1)
+    end = source.end()
+    place = offset if source.packed else base + offset
+    return WarcRecord(line.decode("ascii", "replace"), fields, block, place, max(0, end - offset) if own else 0)
+
+
+def iter_records(path: Path, offset: int = 0) -> Iterator[WarcRecord]:
+    """Every record from `offset` on. A torn tail ends the iteration; raises WarcError for what is no WARC, OSError."""
+    with path.open("rb") as file:
+        source = _Source(file, offset)
+        while (record := _read(source, 0 if source.packed else offset)) is not None:
+            yield record
+
+
+def read_record(path: Path, offset: int) -> WarcRecord:
+    """The record at a place. Raises WarcError where none is, OSError."""
+    for record in iter_records(path, offset):
+        return record
+    raise WarcError(f"no whole record at byte {offset} of {path.name}")
+
+
+@dataclass(frozen=True, slots=True)
+class FileReport:
+    """What a read through a file found: records, their places, and a problem ("" for none, "torn tail", or what is wrong)."""
+
+    records: int
+    offsets: tuple[int, ...]
+    problem: str
+
+
+def check_file(path: Path) -> FileReport:
+    """Reads a file through, each record's content included."""
+    offsets: list[int] = []
+    with path.open("rb") as file:
+        source = _Source(file, 0)
+        try:
+            while (record := _read(source, 0)) is not None:
+                offsets.append(record.offset)
+        except WarcError as error:
+            return FileReport(len(offsets), tuple(offsets), str(error))
+    return FileReport(len(offsets), tuple(offsets), "torn tail" if source.torn else "")
