@@ -1,0 +1,211 @@
+"""From the candidates of a sample to the model of the site."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from typing import Any
+from urllib.parse import urlsplit
+
+from crawlmgr.text.dates_zones import ZoneGuess
+from forums.discovery import evidence, layout
+from forums.discovery.candidates import Candidate, Candidates, board_rows, clean_name, mixed, thread_rows
+from forums.discovery.model import BoardFound, SiteModel
+from forums.discovery.pages import PageFacts
+from forums.discovery.shapes import page_key, shape
+from forums.reading import PageKind, PageReading, ThreadRecord, board_key, thread_key
+
+_PREVIEW_ROWS = 6
+ReadAgain = Callable[[PageFacts, str, bool | None], PageReading]
+
+
+def site_model(candidates: Candidates, guess: ZoneGuess, start_url: str, read_again: ReadAgain) -> SiteModel:
+    """The model of what the sample shows; `read_again` reads a list in the site's zone and order of dates."""
+    pages = candidates.pages
+    shapes = candidates.board_shapes()
+    chosen = [c for c in candidates.found.values() if accepted(candidates, c, shapes)]
+    votes = Counter(page.day_first for page in pages if page.day_first is not None)
+    day_first = votes.most_common(1)[0][0] if votes else None
+    root = root_page(pages, start_url)
+    root_url = root.url if root is not None else start_url
+    parents = _parents(chosen, candidates)
+    boards = [
+        _board(candidate, parents.get(candidate.key), lambda page: read_again(page, guess.name, day_first))
+        for candidate in chosen
+    ]
+    engines = Counter(page.reading.engine for page in pages if page.reading.engine != "unknown")
+    threads = [page for page in pages if page.kind is PageKind.thread]
+    return SiteModel(
+        name=evidence.site_name(pages, root, urlsplit(root_url).netloc),
+        root=root_url,
+        engine=engines.most_common(1)[0][0] if engines else "unknown",
+        timezone=guess.name,
+        timezone_evidence=guess.evidence,
+        timezone_confidence=round(guess.confidence, 3),
+        day_first=day_first,
+        boards=tuple(_in_order(boards)),
+        patterns=_patterns(chosen, pages),
+        list_flip=evidence.flip(_chains(pages, PageKind.threadlist)),
+        thread_flip=evidence.flip(_chains(pages, PageKind.thread)),
+        posts_per_page=max((len(page.reading.records) for page in threads if page.reading.next), default=None),
+        layouts=layout.learn(pages),
+        pages_read=len(pages),
+    )
+
+
+def accepted(candidates: Candidates, candidate: Candidate, shapes: frozenset[str]) -> bool:
+    """Whether a candidate is told as a board: its page says so, or there was no room to ask and its row leaves no doubt."""
+    verdict = candidates.verdict(candidate, shapes)
+    if verdict == "unknown":
+        row = candidate.row
+        counted = row is not None and (row.threads is not None or row.last_reply is not None)
+        return candidate.sure and shape(candidate.url) in shapes and (counted or row is None)
+    if verdict != "board":
+        return False
+    only_start = candidate.sources == {"start"}
+    return not only_start or not shapes or shape(candidate.url) in shapes or not _has_index(candidates)
+
+
+def _has_index(candidates: Candidates) -> bool:
+    return any(page.kind is PageKind.index and page.reading.records for page in candidates.pages)
+
+
+def root_page(pages: list[PageFacts], start_url: str) -> PageFacts | None:
+    """The page the forum begins with: the index that no other index names, with the most boards; else the list of all
+    boards' threads; else the start page."""
+    indexes = [page for page in pages if page.kind is PageKind.index and board_rows(page)]
+    named = {page_key(row.url) for page in indexes for row in board_rows(page)}
+    tops = [page for page in indexes if page.key not in named] or indexes
+    if tops:
+        return max(tops, key=lambda page: (len(board_rows(page)), -len(urlsplit(page.url).path)))
+    everything = [page for page in pages if mixed(page) and (page.reading.current or 1) == 1]
+    if everything:
+        return everything[0]
+    return next((page for page in pages if page.asked_key == page_key(start_url)), None)
+
+
+def _parents(chosen: list[Candidate], candidates: Candidates) -> dict[str, str]:
+    """The address of each sub-board's board: from its row, the path above its page, or the one board page that names it."""
+    urls = {candidate.key: candidate.url for candidate in chosen}
+    parents: dict[str, str] = {}
+    for candidate in chosen:
+        told = board_key(candidate.parent_url) if candidate.parent_url else None
+        if told in urls and told != candidate.key:
+            parents[candidate.key] = urls[told]
+            continue
+        crumbs = [board_key(crumb.url) for page in candidate.pages for crumb in page.crumbs]
+        above = [key for key in crumbs if key in urls and key != candidate.key]
+        if above and (candidate.key not in crumbs or crumbs.index(candidate.key) > crumbs.index(above[-1])):
+            parents[candidate.key] = urls[above[-1]]
+    _named_by_one(chosen, candidates, parents, urls)
+    return {key: url for key, url in parents.items() if not _circle(key, parents)}
+
+
+def _named_by_one(chosen: list[Candidate], candidates: Candidates, parents: dict[str, str], urls: dict[str, str]) -> None:
+    """A board that only one other board's page links to, its rows aside, while the others are linked from everywhere."""
+    lists = {candidate.key: candidate.pages[0] for candidate in chosen if candidate.pages}
+    if len(lists) < 4:
+        return
+    naming: dict[str, set[str]] = {key: set() for key in urls}
+    for key, page in lists.items():
+        of_rows = {board_key(row.board_url) for row in thread_rows(page) if row.board_url}
+        for link in {board_key(link.url) for link in page.links} - of_rows - {key}:
+            if link in naming:
+                naming[link].add(key)
+    front = {board_key(link.url) for page in candidates.pages if page.kind is PageKind.index for link in page.links}
+    for candidate in chosen:
+        by = naming[candidate.key]
+        if len(by) == 1 and candidate.key not in parents and candidate.key not in front:
+            parents[candidate.key] = urls[next(iter(by))]
+
+
+def _circle(key: str, parents: dict[str, str]) -> bool:
+    seen = {key}
+    while key in parents:
+        key = board_key(parents[key])
+        if key in seen:
+            return True
+        seen.add(key)
+    return False
+
+
+def _board(candidate: Candidate, parent_url: str | None, read_again: Callable[[PageFacts], PageReading]) -> BoardFound:
+    page = candidate.pages[0] if candidate.pages else None
+    reading = read_again(page) if page is not None and page.kind is PageKind.threadlist else None
+    rows = [row for row in reading.records if isinstance(row, ThreadRecord)] if reading is not None else []
+    has_last_reply = sum(row.last_reply is not None for row in rows) * 2 > len(rows) if rows else None
+    name = candidate.name or (clean_name(page.titles[0]) if page is not None and page.titles else candidate.url)
+    return BoardFound(
+        url=page.url if page is not None and page.kind is PageKind.threadlist and _first_of(page) else candidate.url,
+        name=name,
+        parent_url=parent_url,
+        position=candidate.position,
+        threads_seen=len(rows),
+        has_last_reply=has_last_reply,
+        sort=reading.sort if reading is not None else None,
+        per_page=sum(not row.pinned for row in rows) if reading is not None and reading.next else None,
+        rows=tuple(_preview(row) for row in rows[:_PREVIEW_ROWS]),
+    )
+
+
+def _first_of(page: PageFacts) -> bool:
+    return (page.reading.current or 1) == 1
+
+
+def _preview(row: ThreadRecord) -> dict[str, Any]:
+    return {
+        "title": row.title,
+        "url": row.url,
+        "author": row.author,
+        "replies": row.replies,
+        "last_reply": row.last_reply.value.isoformat() if row.last_reply is not None else None,
+        "pinned": row.pinned,
+    }
+
+
+def _in_order(boards: list[BoardFound]) -> list[BoardFound]:
+    """Boards as the index has them, each followed by its sub-boards."""
+    children: dict[str | None, list[BoardFound]] = {}
+    known = {board.url for board in boards}
+    for board in sorted(boards, key=lambda board: board.position):
+        children.setdefault(board.parent_url if board.parent_url in known else None, []).append(board)
+    ordered: list[BoardFound] = []
+
+    def place(parent: str | None) -> None:
+        for board in children.pop(parent, []):
+            ordered.append(board)
+            place(board.url)
+
+    place(None)
+    return ordered
+
+
+def _chains(pages: list[PageFacts], kind: PageKind) -> list[list[str]]:
+    """First pages of a kind with the addresses of the pages after them."""
+    by_key = {page.key: page for page in pages} | {page.asked_key: page for page in pages}
+    chains = []
+    for page in pages:
+        if page.kind is kind and page.reading.next and (page.reading.current or 1) == 1:
+            chain = [page.url, page.reading.next]
+            second = by_key.get(page_key(page.reading.next))
+            if second is not None and second.reading.next:
+                chain.append(second.reading.next)
+            chains.append(chain)
+    return sorted(chains, key=len, reverse=True)
+
+
+def _patterns(chosen: list[Candidate], pages: list[PageFacts]) -> tuple[tuple[str, tuple[str, ...]], ...]:
+    """Address shapes of each kind; `alias` are further ways to write a thread's address (last post, unread)."""
+    rows = [row for page in pages for row in thread_rows(page)]
+    threads = Counter(shape(row.url) for row in rows)
+    keys = {thread_key(row.url) for row in rows}
+    aliases = Counter(shape(row.last_post_url) for row in rows if row.last_post_url)
+    for page in pages:
+        aliases.update(shape(link.url) for link in page.links if shape(link.url) not in threads and thread_key(link.url) in keys)
+    found = {
+        "index": Counter(shape(page.url) for page in pages if page.kind is PageKind.index),
+        "list": Counter(shape(candidate.url) for candidate in chosen),
+        "thread": threads,
+        "alias": Counter({form: n for form, n in aliases.items() if form not in threads}),
+    }
+    return tuple((kind, tuple(form for form, _ in counts.most_common(4))) for kind, counts in found.items() if counts)

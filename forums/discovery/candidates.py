@@ -1,0 +1,201 @@
+"""Which addresses of a sample may be boards, where that is known from, and what their own pages say about it."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from forums.discovery.pages import PageFacts, Seen
+from forums.discovery.shapes import host, page_key, shape, telling, uninviting
+from forums.reading import BoardRecord, PageKind, ThreadRecord, board_key
+
+# Where a candidate is known from, the surest first.
+INDEX, SUBBOARD, ROW, START, CRUMB, LINK = "index", "subboard", "row", "start", "crumb", "link"
+_SURE = frozenset((INDEX, SUBBOARD, ROW))
+_ALIKE = 0.7
+
+
+@dataclass(slots=True)
+class Candidate:
+    """An address that may be a board's."""
+
+    key: str
+    url: str
+    position: int
+    sources: set[str] = field(default_factory=set)
+    names: list[str] = field(default_factory=list)
+    parent_url: str | None = None
+    row: BoardRecord | None = None
+    pages: list[PageFacts] = field(default_factory=list)
+    failed: bool = False
+
+    @property
+    def name(self) -> str:
+        return next((name for name in self.names if name), "")
+
+    @property
+    def sure(self) -> bool:
+        return bool(self.sources & _SURE)
+
+
+def thread_rows(page: PageFacts) -> list[ThreadRecord]:
+    """The thread rows of a page, none for other kinds."""
+    return [record for record in page.reading.records if isinstance(record, ThreadRecord)]
+
+
+def board_rows(page: PageFacts) -> list[BoardRecord]:
+    """The board rows of an index, and the sub-boards that stand on a list of threads."""
+    return [record for record in page.reading.records if isinstance(record, BoardRecord)]
+
+
+def mixed(page: PageFacts) -> bool:
+    """Whether a list shows threads of several boards, each row naming its own."""
+    keys = {board_key(row.board_url) for row in thread_rows(page) if row.board_url}
+    return len(keys) >= 2
+
+
+def own_list(page: PageFacts) -> bool:
+    """Whether a page is a board's list: threads of no other boards, or of its own among them."""
+    if page.kind is not PageKind.threadlist:
+        return False
+    keys = [board_key(row.board_url) for row in thread_rows(page) if row.board_url]
+    return not mixed(page) or board_key(page.url) in keys
+
+
+class Candidates:
+    """Collects candidates from the pages of a sample, in the order they were fetched."""
+
+    def __init__(self, pages: Iterable[PageFacts], failed: frozenset[str], start_key: str) -> None:
+        self.pages = list(pages)
+        self.found: dict[str, Candidate] = {}
+        self._failed = failed
+        self._start_key = start_key
+        self._collect()
+
+    def _collect(self) -> None:
+        indexes = [page for page in self.pages if page.kind is PageKind.index]
+        for page in indexes:
+            for row in board_rows(page):
+                self._row(row, INDEX, page)
+        for page in self.pages:
+            for row in page.reading.boards:
+                self._row(row, SUBBOARD, page)
+            for thread in thread_rows(page):
+                if thread.board_url:
+                    self._add(thread.board_url, ROW, thread.board_name or "", None)
+        if not indexes:
+            for page in self.pages:
+                if page.kind is PageKind.thread and page.crumbs:
+                    above = [crumb for crumb in page.crumbs if page_key(crumb.url) != page.key]
+                    if above and not uninviting(above[-1].url):
+                        self._add(above[-1].url, CRUMB, above[-1].text, None)
+        for page in self.pages:
+            if page.asked_key == self._start_key and page.kind is PageKind.threadlist and not mixed(page):
+                self._add(page.url, START, _own_name(page), None)
+        self._attach_pages()
+        self._links_alike()
+        self._attach_pages()
+
+    def _row(self, row: BoardRecord, source: str, page: PageFacts) -> None:
+        parent = row.parent
+        if source == SUBBOARD and parent is None:
+            parent = page.url
+        candidate = self._add(row.url, source, row.name, parent)
+        if candidate is not None and candidate.row is None:
+            candidate.row = row
+
+    def _add(self, url: str, source: str, name: str, parent: str | None) -> Candidate | None:
+        key = board_key(url)
+        candidate = self.found.get(key)
+        if candidate is None:
+            candidate = self.found[key] = Candidate(key, url, len(self.found))
+        candidate.sources.add(source)
+        name = clean_name(name)
+        if name and name not in candidate.names:
+            candidate.names.append(name)
+        if parent and candidate.parent_url is None and board_key(parent) != key:
+            candidate.parent_url = parent
+        return candidate
+
+    def _attach_pages(self) -> None:
+        asked = {page.asked_key: page for page in self.pages} | {page.key: page for page in self.pages}
+        lists: dict[str, PageFacts] = {}
+        for page in self.pages:
+            if page.kind is PageKind.threadlist and (page.reading.current or 1) == 1:
+                lists.setdefault(board_key(page.url), page)
+        for candidate in self.found.values():
+            answer = asked.get(page_key(candidate.url)) or lists.get(candidate.key)
+            candidate.pages = [answer] if answer is not None else []
+            candidate.failed = page_key(candidate.url) in self._failed
+
+    def board_shapes(self) -> frozenset[str]:
+        """Shapes of addresses that boards of this site have, never those of its threads."""
+        threads = {shape(row.url) for page in self.pages for row in thread_rows(page)[:40]}
+        counts = Counter(
+            shape(candidate.url)
+            for candidate in self.found.values()
+            if candidate.sure and telling(shape(candidate.url)) and (not candidate.pages or own_list(candidate.pages[0]))
+        )
+        return frozenset(form for form in counts if form not in threads)
+
+    def _links_alike(self) -> None:
+        """Links anywhere in the sample whose addresses are written as those of known boards are."""
+        shapes = self.board_shapes()
+        if not shapes:
+            return
+        threads = {page_key(row.url) for page in self.pages for row in thread_rows(page)}
+        for page in self.pages:
+            for link in page.links:
+                if shape(link.url) not in shapes or page_key(link.url) in threads or not _names_a_board(link):
+                    continue
+                known = self.found.get(board_key(link.url))
+                if known is None or LINK in known.sources:
+                    self._add(link.url, LINK, link.text, None)
+
+    def verdict(self, candidate: Candidate, shapes: frozenset[str]) -> str:
+        """ "board", "group", "no", or "unknown" as long as its page was not fetched."""
+        if candidate.failed:
+            return "no"
+        if not candidate.pages:
+            return "unknown"
+        page = candidate.pages[0]
+        if page.status >= 400 or host(page.url) != host(candidate.url):
+            return "no"
+        if page.kind is PageKind.threadlist:
+            return "board" if own_list(page) or candidate.sure else "no"
+        if page.kind is PageKind.index:
+            return "group"
+        if page.kind is PageKind.thread or shape(candidate.url) not in shapes:
+            return "board" if self._empty(candidate) else "no"
+        return "board" if self._empty(candidate) or self._like_a_board(page) else "no"
+
+    @staticmethod
+    def _empty(candidate: Candidate) -> bool:
+        """A row that says "no threads" is a board whatever its page looks like."""
+        return candidate.row is not None and candidate.row.threads == 0
+
+    def _like_a_board(self, page: PageFacts) -> bool:
+        """Whether a page without rows is made as the pages of boards are: an empty one."""
+        return any(
+            own_list(other) and other.marks and len(page.marks & other.marks) >= _ALIKE * len(page.marks | other.marks)
+            for other in self.pages
+        )
+
+
+def clean_name(name: str) -> str:
+    """A board's name without the counts and marks that links carry around it."""
+    name = " ".join(name.split())
+    return re.sub(r"\s*[(\[（]\s*\d[\d.,k]*\s*[)\]）]$", "", name)[:200]
+
+
+def _own_name(page: PageFacts) -> str:
+    if page.crumbs and page_key(page.crumbs[-1].url) == page.key:
+        return page.crumbs[-1].text
+    return page.reading.title or (page.titles[0] if page.titles else "")
+
+
+def _names_a_board(link: Seen) -> bool:
+    text = clean_name(link.text)
+    return bool(text) and not text.isdigit() and any(map(str.isalpha, text)) and not uninviting(link.url)

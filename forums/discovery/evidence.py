@@ -1,0 +1,116 @@
+"""What the pages of a sample tell together: the site's name, its zone, how addresses of further pages are written."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from datetime import datetime
+from zoneinfo import available_timezones
+
+from crawlmgr.text.dates import Moment
+from crawlmgr.text.dates_zones import ZoneGuess, guess_timezone_offset
+from crawlmgr.web.pagination_urls import address, relation, similarity, slots
+from forums.discovery.model import Flip
+from forums.discovery.pages import PageFacts
+from forums.reading import PostRecord, ThreadRecord
+
+_TITLE_PARTS = re.compile(r"\s+[-–—|·•:»]+\s+|\s*[|»·•]\s*|\s+::\s+|_")
+_NOT_A_NAME = re.compile(
+    r"(?:board |forum )?index(?: page)?|forums?|home(?: ?page)?|board|powered by .*|页面|首页|论坛|論壇|论坛首页|foren-?übersicht"
+    r"|startseite|index du forum|accueil|foro|inicio|список форумов|главная(?: страница)?|フォーラム|トップ|recent discussions"
+    r"|latest(?: topics)?|all (?:discussions|categories|topics)|categories|page \d+|第 ?\d+ ?页",
+    re.I,
+)
+
+
+def site_name(pages: Sequence[PageFacts], root: PageFacts | None, host: str) -> str:
+    """The site's own name: what it says, else what most titles end or begin with, else its root's title, else its host."""
+    told = Counter(page.site_name for page in pages if page.site_name)
+    if told:
+        return told.most_common(1)[0][0]
+    parts: Counter[str] = Counter()
+    titles = {title for page in pages for title in page.titles if _TITLE_PARTS.search(title)}
+    for title in titles:
+        split = [part.strip() for part in _TITLE_PARTS.split(title) if part.strip()]
+        parts.update({split[0], split[-1]})
+    common = [part for part, n in parts.most_common(3) if n >= max(2, 0.6 * len(titles)) and not _NOT_A_NAME.fullmatch(part)]
+    if common:
+        return common[0]
+    for title in root.titles if root is not None else ():
+        for part in _TITLE_PARTS.split(title):
+            if part.strip() and not _NOT_A_NAME.fullmatch(part.strip()):
+                return part.strip()[:200]
+    return host
+
+
+def zone_guess(pages: Sequence[PageFacts]) -> ZoneGuess:
+    """The zone of a site's pages; times of the readings must have been read as if they were UTC."""
+    latest = max((page.fetched_at for page in pages), default=None)
+    if latest is None:
+        return ZoneGuess("UTC", 0, "none", 0.0)
+    ahead = max((_ahead_seconds(page) for page in pages), default=0.0)
+    newest = max(
+        (value for page in pages for value in _local_times(page) if (value - page.fetched_at).total_seconds() == ahead),
+        default=None,
+    )
+    languages = Counter(page.language for page in pages if page.language)
+    guess = guess_timezone_offset(
+        max((page.fetched_at for page in pages if _ahead_seconds(page) == ahead), default=latest),
+        [text for page in pages for text in page.stated],
+        [pair for page in pages for pair in page.pairs],
+        newest,
+        languages.most_common(1)[0][0] if languages else "",
+    )
+    return guess if guess.name in available_timezones() else guess._replace(name="UTC", confidence=0.0)
+
+
+def _local_times(page: PageFacts) -> Iterator[datetime]:
+    for record in page.reading.records:
+        moments: tuple[Moment | None, ...]
+        if isinstance(record, PostRecord):
+            moments = (record.posted,)
+        elif isinstance(record, ThreadRecord):
+            moments = (record.last_reply, record.created)
+        else:
+            moments = (record.last_reply,)
+        yield from (moment.value for moment in moments if moment is not None and not moment.relative)
+
+
+def _ahead_seconds(page: PageFacts) -> float:
+    return max(((value - page.fetched_at).total_seconds() for value in _local_times(page)), default=-14 * 3600.0)
+
+
+def flip(chains: Iterable[Sequence[str]]) -> Flip | None:
+    """How addresses go on, from chains of first, second and (where known) third pages; the most common answer."""
+    answers = Counter(answer for chain in chains if (answer := _flip_of(chain)) is not None)
+    return answers.most_common(1)[0][0] if answers else None
+
+
+def _flip_of(chain: Sequence[str]) -> Flip | None:
+    if len(chain) < 2:
+        return None
+    first, second = address(chain[0]), address(chain[1])
+    options = [slot for slot in slots(second) if similarity(slot.template, first) >= 0.99]
+    options.sort(key=lambda slot: not slot.named)
+    for slot in options:
+        points = [(2, slot.number)]
+        points += [(3, third.number) for url in chain[2:3] for third in slots(address(url)) if third.template == slot.template]
+        found = relation(points, slot.named)
+        if found is not None:
+            return Flip(_difference(chain[0], chain[1], slot.number), *found)
+    return Flip(_difference(chain[0], chain[1], None), cursor=True)
+
+
+def _difference(first: str, second: str, number: int | None) -> str:
+    """What the second address has that the first one lacks, its number as {n}."""
+    start = 0
+    while start < min(len(first), len(second)) and first[start] == second[start]:
+        start += 1
+    while start and second[start - 1 : start].isalnum():
+        start -= 1
+    start -= start > 0 and second[start - 1] in "?&/-_"
+    tail = second[max(0, start) :]
+    if number is None:
+        return re.sub(r"=[^&]*", "={cursor}", tail)
+    return re.sub(rf"(?<!\d){number}(?!\d)(?!.*(?<!\d){number}(?!\d))", "{n}", tail)

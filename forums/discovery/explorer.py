@@ -1,0 +1,263 @@
+"""Learns a forum from 20 to 60 of its pages: says which to fetch next, takes what was fetched, tells what it found.
+
+Pure and driven from outside, so that the live service, the tests and the desk's progress run the same steps. What to
+fetch is a function of what was fetched: pages fed again in the same order lead to the same plan.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import NamedTuple
+from urllib.parse import urljoin, urlsplit
+
+from crawlmgr.text.dates_zones import ZoneGuess
+from forums.discovery import build
+from forums.discovery.candidates import Candidates, board_rows, mixed, own_list, thread_rows
+from forums.discovery.evidence import zone_guess
+from forums.discovery.model import SiteModel
+from forums.discovery.pages import FetchedPage, PageFacts, facts
+from forums.discovery.shapes import host, page_key, uninviting
+from forums.reading import PageKind, PageReading, board_key, read_page
+
+_FORUM_LINK = re.compile(
+    r"(?:board|forum|community) ?index|forums?|boards?|(?:all )?categories|community|discussions?|message ?boards?|论坛|論壇"
+    r"|论坛首页|(?:全部)?(?:版块|版塊|板块|分类|分類)|社区|社區|首页|フォーラム|掲示板|カテゴリ|포럼|게시판|foren|foren-?übersicht|forum-?index"
+    r"|index du forum|foros?|índice|fórum|fóruns|форумы?|список форумов|index|home",
+    re.I,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class ExplorerSettings:
+    """Bounds of a look at a site, all in pages; `hints` lets the reader use what it knows of engines."""
+
+    most_pages: int = 60
+    most_up: int = 6
+    most_mixed: int = 10
+    threads: int = 3
+    hints: bool = True
+
+
+class Wanted(NamedTuple):
+    """A page to fetch next and why: start, up, board, list (a further page), thread."""
+
+    url: str
+    why: str
+
+
+class Explorer:
+    """A look at one site.
+
+    Life: `wanted()` names pages, `feed` or `failed` answers each, until `done`. `site()` may be asked at any time and
+    tells what is known so far. With `timezone` given (IANA) the zone is not guessed.
+    """
+
+    def __init__(
+        self,
+        start_url: str,
+        settings: ExplorerSettings | None = None,
+        *,
+        timezone: str | None = None,
+        reader: Callable[..., PageReading] = read_page,
+    ) -> None:
+        self.start_url = start_url
+        self.settings = settings or ExplorerSettings()
+        self._timezone = timezone
+        self._reader = reader
+        self._pages: dict[str, PageFacts] = {}
+        self._html: dict[str, FetchedPage] = {}
+        self._failed: dict[str, str] = {}
+        self._plan: list[Wanted] | None = None
+        self._readings: dict[tuple[str, str, bool | None], PageReading] = {}
+
+    @property
+    def done(self) -> bool:
+        """Whether nothing more is wanted."""
+        return not self.wanted()
+
+    @property
+    def asked(self) -> int:
+        """How many pages were fetched or failed."""
+        return len(self._pages) + len(self._failed)
+
+    def feed(self, page: FetchedPage) -> None:
+        """Takes a page that was fetched; a second time it changes nothing."""
+        key = page_key(page.url)
+        if key in self._pages:
+            return
+        reading = self._reader(page.html, page.final_url, page.fetched_at, hints=self.settings.hints)
+        if page.status >= 400:
+            reading = PageReading(PageKind.other)
+        self._pages[key] = facts(page, reading)
+        self._html[key] = page
+        self._plan = None
+
+    def failed(self, url: str, reason: str) -> None:
+        """Takes note that a page could not be fetched; it is not asked for again."""
+        self._failed[page_key(url)] = reason
+        self._plan = None
+
+    def wanted(self) -> list[Wanted]:
+        """The pages to fetch next, the most telling first; empty when enough is known or the bounds are reached."""
+        if self._plan is None:
+            room = max(0, self.settings.most_pages - self.asked)
+            plan: dict[str, Wanted] = {}
+            for item in self._wishes():
+                key = page_key(item.url)
+                if key not in self._pages and key not in self._failed:
+                    plan.setdefault(key, item)
+            self._plan = list(plan.values())[:room]
+        return list(self._plan)
+
+    def _wishes(self) -> Iterator[Wanted]:
+        start = self._pages.get(page_key(self.start_url))
+        if start is None:
+            yield Wanted(self.start_url, "start")
+            return
+        ways_up = list(self._ways_up(start))
+        if ways_up:
+            yield ways_up[0]  # one at a time: the next may be the index
+            return
+        candidates = self._candidates()
+        unsettled = list(self._unsettled(candidates))
+        further = list(self._further_mixed())
+        yield from unsettled
+        yield from further
+        if not unsettled and not further:
+            yield from self._samples(candidates)
+
+    def _candidates(self) -> Candidates:
+        return Candidates(self._pages.values(), frozenset(self._failed), page_key(self.start_url))
+
+    def _unsettled(self, candidates: Candidates) -> Iterator[Wanted]:
+        shapes = candidates.board_shapes()
+        order = sorted(candidates.found.values(), key=lambda c: (not c.sure, c.position))
+        for candidate in order:
+            if candidates.verdict(candidate, shapes) == "unknown":
+                yield Wanted(candidate.url, "board")
+
+    def _ways_up(self, start: PageFacts) -> Iterator[Wanted]:
+        """Addresses that may be the index above the start page, until one is found that fits or the bound is reached."""
+        for tried, url in enumerate(self._above(start)):
+            key = page_key(url)
+            page = self._pages.get(key)
+            if page is None and key not in self._failed:
+                if tried < self._most_up(start):
+                    yield Wanted(url, "up")
+                return
+            if page is not None and page.kind is PageKind.index and self._covers(page, start):
+                yield from self._above_index(page)
+                return
+
+    def _above_index(self, index: PageFacts) -> Iterator[Wanted]:
+        """The top of the path above an index, which may be the index of a category only."""
+        for crumb in index.crumbs[:1]:
+            key = page_key(crumb.url)
+            known = key == index.key or key in self._pages or key in self._failed
+            if not known and not uninviting(crumb.url) and host(crumb.url) == host(index.url):
+                yield Wanted(crumb.url, "up")
+
+    def _most_up(self, start: PageFacts) -> int:
+        if start.kind is PageKind.index:
+            return 1
+        return min(3, self.settings.most_up) if mixed(start) else self.settings.most_up
+
+    def _above(self, start: PageFacts) -> Iterator[str]:
+        seen = {start.key}
+        crumbs = [crumb.url for crumb in start.crumbs]
+        named = [link.url for link in start.links if _FORUM_LINK.fullmatch(link.text.strip())]
+        if start.kind is PageKind.index:
+            ways = crumbs[:1] if page_key(start.url) not in {page_key(url) for url in crumbs[:1]} else []
+        elif mixed(start):
+            ways = [*crumbs[:2], *named[:3]]
+        else:
+            ways = [*crumbs[:4], *named[:4], *_ancestors(start.url)]
+        for url in ways:
+            key = page_key(url)
+            if key not in seen and host(url) == host(start.url) and not uninviting(url):
+                seen.add(key)
+                yield url
+
+    @staticmethod
+    def _covers(index: PageFacts, start: PageFacts) -> bool:
+        """Whether an index is that of the start page: it names its board or one above it, or nothing speaks against it."""
+        rows = {board_key(row.url) for row in board_rows(index)}
+        if len(rows) < 2 and start.kind is PageKind.index:
+            return False
+        if start.kind is PageKind.threadlist and not mixed(start):
+            own = {board_key(start.url), *(board_key(crumb.url) for crumb in start.crumbs)}
+            return bool(rows & own) or not start.crumbs
+        return bool(rows)
+
+    def _further_mixed(self) -> Iterator[Wanted]:
+        """The next page of a list of all boards' threads, as long as such pages show boards not seen before."""
+        pages = [page for page in self._pages.values() if mixed(page) and not own_list(page)]
+        if not pages or len(pages) >= self.settings.most_mixed:
+            return
+        known: set[str] = set()
+        fresh = []
+        for page in pages:
+            keys = {board_key(row.board_url) for row in thread_rows(page) if row.board_url}
+            fresh.append(bool(keys - known))
+            known |= keys
+        follow = pages[-1].reading.next
+        if follow and (len(pages) < 3 or any(fresh[-2:])):
+            yield Wanted(follow, "list")
+
+    def _samples(self, candidates: Candidates) -> Iterator[Wanted]:
+        """Threads of different boards, the longest first, and one further page of a list and of a thread."""
+        shapes = candidates.board_shapes()
+        lists = [c.pages[0] for c in candidates.found.values() if c.pages and candidates.verdict(c, shapes) == "board"]
+        lists = [page for page in lists if thread_rows(page)]
+        lists.sort(key=lambda page: (page.reading.next is None, -len(thread_rows(page))))
+        for page in lists[:1]:
+            if page.reading.next and not any(self._follows(page, other) for other in lists):
+                yield Wanted(page.reading.next, "list")
+        for page in lists[: self.settings.threads]:
+            row = max(thread_rows(page), key=lambda row: (row.replies or 0, not row.pinned))
+            yield Wanted(row.url, "thread")
+        for page in list(self._pages.values()):
+            if page.kind is PageKind.thread and page.reading.next and (page.reading.current or 1) == 1:
+                yield Wanted(page.reading.next, "thread")
+                return
+
+    @staticmethod
+    def _follows(page: PageFacts, other: PageFacts) -> bool:
+        return page.reading.next is not None and page_key(page.reading.next) == other.key
+
+    def site(self) -> SiteModel:
+        """What is known so far."""
+        pages = list(self._pages.values())
+        guess = zone_guess(pages)
+        if self._timezone:
+            guess = ZoneGuess(self._timezone, 0, "given", 1.0)
+        candidates = self._candidates()
+        return build.site_model(candidates, guess, self.start_url, self._read_again)
+
+    def _read_again(self, page: PageFacts, timezone: str, day_first: bool | None) -> PageReading:
+        """The reading of a page in the site's own zone, for the preview; each page and zone once."""
+        key = (page.asked_key, timezone, day_first)
+        if key not in self._readings:
+            source = self._html[page.asked_key]
+            self._readings[key] = self._reader(
+                source.html,
+                source.final_url,
+                source.fetched_at,
+                hints=self.settings.hints,
+                timezone=timezone,
+                day_first=day_first,
+            )
+        return self._readings[key]
+
+
+def _ancestors(url: str) -> Iterator[str]:
+    """The folders above an address, the nearest first."""
+    parts = urlsplit(url)
+    path = parts.path
+    while path not in ("", "/"):
+        path = path.rstrip("/").rpartition("/")[0] + "/"
+        yield urljoin(url, path)
+    if not parts.path.strip("/") and parts.query:
+        yield urljoin(url, "/")

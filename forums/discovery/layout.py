@@ -1,0 +1,111 @@
+"""Whether pages still read and look as a site's model says: a change of theme is noticed before anything is lost."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, fields
+from statistics import median
+
+from forums.discovery.model import Layout, SiteModel
+from forums.discovery.pages import PageFacts
+from forums.discovery.shapes import shape
+from forums.reading import PageKind, PageReading
+
+_IN_MOST = 0.7
+_LOOKS_ALIKE = 0.5
+_FEWEST_MARKS = 4
+
+
+@dataclass(frozen=True, slots=True)
+class LayoutChange:
+    """What no longer holds. Reasons are codes: `marks` (other class names: a new theme), `kind` (lists or threads are no
+    longer read as such), `rows` (far fewer rows a page), `roles` (fields that were there are gone; `roles` names them),
+    `addresses` (threads or boards are written otherwise). `broken` when reading itself suffers, not just the looks."""
+
+    kind: str
+    reasons: tuple[str, ...]
+    roles: tuple[str, ...] = ()
+
+    @property
+    def broken(self) -> bool:
+        return any(reason != "marks" for reason in self.reasons)
+
+
+def roles(reading: PageReading) -> frozenset[str]:
+    """The fields that most records of a page have."""
+    records = reading.records
+    if not records:
+        return frozenset()
+    names = [field.name for field in fields(records[0])]
+    return frozenset(
+        name
+        for name in names
+        if sum(getattr(record, name) not in (None, "", False) for record in records) >= _IN_MOST * len(records)
+    )
+
+
+def learn(pages: Iterable[PageFacts]) -> tuple[Layout, ...]:
+    """The layout of each kind of page in a sample: typical rows, roles that most pages have, marks that all have."""
+    by_kind: dict[PageKind, list[PageFacts]] = defaultdict(list)
+    for page in pages:
+        if page.reading.records:
+            by_kind[page.kind].append(page)
+    layouts = []
+    for kind, group in sorted(by_kind.items()):
+        if kind is PageKind.other:
+            continue
+        counted = [roles(page.reading) for page in group]
+        common = {name for found in counted for name in found}
+        kept = [name for name in sorted(common) if sum(name in found for found in counted) >= _IN_MOST * len(counted)]
+        shared = frozenset.intersection(*(page.marks for page in group))
+        rows = round(median(len(page.reading.records) for page in group))
+        layouts.append(Layout(str(kind), rows, tuple(kept), tuple(sorted(shared))))
+    return tuple(layouts)
+
+
+def recheck(model: SiteModel, pages: Sequence[tuple[str, PageFacts]]) -> LayoutChange | None:
+    """The first kind of page that no longer is as the model says; None while all is well or too little is seen.
+
+    `pages` are (the kind that was expected, the page's facts). One page alone never speaks for a whole kind's rows or
+    roles unless it cannot be read at all; its looks do, since a theme is everywhere.
+    """
+    by_kind: dict[str, list[PageFacts]] = defaultdict(list)
+    for kind, page in pages:
+        if page.status == 200:
+            by_kind[kind].append(page)
+    for layout in model.layouts:
+        change = _compare(layout, by_kind.get(layout.kind, []), model)
+        if change is not None:
+            return change
+    return None
+
+
+def _compare(layout: Layout, pages: list[PageFacts], model: SiteModel) -> LayoutChange | None:
+    if not pages:
+        return None
+    reasons: list[str] = []
+    lost: frozenset[str] = frozenset()
+    marks = frozenset(layout.marks)
+    if len(marks) >= _FEWEST_MARKS and all(len(marks & page.marks) < _LOOKS_ALIKE * len(marks) for page in pages):
+        reasons.append("marks")
+    readable = [page for page in pages if str(page.kind) == layout.kind and page.reading.records]
+    if len(readable) * 2 < len(pages):
+        reasons.append("kind")
+    elif len(readable) > 1:
+        if median(len(page.reading.records) for page in readable) * 4 < layout.rows:
+            reasons.append("rows")
+        lost = frozenset(layout.roles) - frozenset().union(*(roles(page.reading) for page in readable))
+        lost &= frozenset(("title", "name", "replies", "last_reply", "author", "posted", "text", "url"))
+        if lost:
+            reasons.append("roles")
+    if readable and _written_otherwise(layout, readable, model):
+        reasons.append("addresses")
+    return LayoutChange(layout.kind, tuple(reasons), tuple(sorted(lost))) if reasons else None
+
+
+def _written_otherwise(layout: Layout, pages: list[PageFacts], model: SiteModel) -> bool:
+    kind = {"index": "list", "threadlist": "thread"}.get(layout.kind)
+    known = frozenset(model.shapes(kind)) if kind else frozenset()
+    forms = [shape(record.url) for page in pages for record in page.reading.records if getattr(record, "url", None)]
+    return bool(known and forms) and sum(form in known for form in forms) * 2 < len(forms)

@@ -1,0 +1,103 @@
+"""A site's structure as values, JSON both ways: what the desk shows and corrects, and every visit reads by."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+VERSION = 1
+
+
+@dataclass(frozen=True, slots=True)
+class BoardFound:
+    """A board: a list of threads with an address and a name of its own.
+
+    `parent_url` is the board it is a sub-board of (categories that hold only boards are none). `threads_seen` counts
+    the rows of the pages read; `has_last_reply` and `sort` are None where no row told. `rows` are the first rows as a
+    preview: title, url, author, replies, last_reply, pinned.
+    """
+
+    url: str
+    name: str
+    parent_url: str | None = None
+    position: int = 0
+    threads_seen: int = 0
+    has_last_reply: bool | None = None
+    sort: str | None = None
+    per_page: int | None = None
+    rows: tuple[Mapping[str, Any], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Flip:
+    """How addresses of further pages are written: what replaces or follows in the first page's address.
+
+    `pattern` has {n} where it counts; page n carries first + step * (n - 1). A `cursor` cannot be counted, only followed.
+    """
+
+    pattern: str
+    step: int = 1
+    first: int = 1
+    cursor: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """How pages of one kind read and look: rows a page, roles filled in most rows, class names on all pages seen."""
+
+    kind: str
+    rows: int
+    roles: tuple[str, ...]
+    marks: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class SiteModel:
+    """What was learned of a site. `patterns` are address shapes per kind (index, list, thread, profile, alias): digits
+    are #, changing words *. `timezone_evidence` and `confidence` tell how the zone was found (see `ZoneGuess`)."""
+
+    name: str
+    root: str
+    engine: str = "unknown"
+    timezone: str = "UTC"
+    timezone_evidence: str = "none"
+    timezone_confidence: float = 0.0
+    day_first: bool | None = None
+    boards: tuple[BoardFound, ...] = ()
+    patterns: tuple[tuple[str, tuple[str, ...]], ...] = ()
+    list_flip: Flip | None = None
+    thread_flip: Flip | None = None
+    posts_per_page: int | None = None
+    layouts: tuple[Layout, ...] = ()
+    pages_read: int = 0
+    version: int = VERSION
+
+    def to_json(self) -> dict[str, Any]:
+        """A JSON-ready form that `from_json` reads back."""
+        value = asdict(self)
+        value["patterns"] = {kind: list(shapes) for kind, shapes in self.patterns}
+        value["boards"] = [{**asdict(board), "rows": [dict(row) for row in board.rows]} for board in self.boards]
+        value["layouts"] = [
+            {**asdict(layout), "roles": list(layout.roles), "marks": list(layout.marks)} for layout in self.layouts
+        ]
+        return value
+
+    @staticmethod
+    def from_json(value: Mapping[str, Any]) -> SiteModel:
+        """Reads `to_json`'s form; ValueError for another version, KeyError or TypeError for anything else."""
+        if value.get("version") != VERSION:
+            raise ValueError(f"a site model of version {value.get('version')!r}, not {VERSION}")
+        fields = dict(value)
+        fields["patterns"] = tuple((kind, tuple(shapes)) for kind, shapes in value["patterns"].items())
+        fields["boards"] = tuple(BoardFound(**{**board, "rows": tuple(board["rows"])}) for board in value["boards"])
+        fields["layouts"] = tuple(
+            Layout(layout["kind"], layout["rows"], tuple(layout["roles"]), tuple(layout["marks"])) for layout in value["layouts"]
+        )
+        for name in ("list_flip", "thread_flip"):
+            fields[name] = Flip(**value[name]) if value[name] else None
+        return SiteModel(**fields)
+
+    def shapes(self, kind: str) -> tuple[str, ...]:
+        """The address shapes of one kind."""
+        return next((shapes for named, shapes in self.patterns if named == kind), ())

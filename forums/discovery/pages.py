@@ -1,0 +1,268 @@
+"""What discovery takes from one page besides its reading: links, the path above it, its names, signs of its time zone."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from urllib.parse import urldefrag, urljoin
+
+import lxml.html
+from lxml.etree import ParserError
+from lxml.html import HtmlElement
+
+from crawlmgr.text.dates import DateContext, Moment, decide_day_first, find_time, parse_time
+from crawlmgr.text.dates_zones import Pair, page_clock, stated_offset
+from forums.discovery.shapes import page_key
+from forums.reading import PageKind, PageReading
+
+MOST_LINKS = 3000
+MOST_MARKS = 80
+_MOST_TEXTS = 20_000
+_CRUMBS = re.compile(r"crumb|navtree|nav_?path|linktree|pathway|location|position|(?:^|[\s_-])path(?:$|[\s_-])|\bpt\b", re.I)
+_STEP = re.compile(r"[»›>→/:|·\\-]|::|&gt;")
+_EXPLICIT = re.compile(r"[+-]\d\d:?\d\d$|Z$|GMT|UTC|^\d{10}(?:\d{3})?$")
+_TIME_ATTRIBUTES = ("datetime", "title", "data-time", "data-timestamp", "data-original-title", "data-title")
+
+
+@dataclass(frozen=True, slots=True)
+class FetchedPage:
+    """A page as it was fetched: asked for at `url`, answered from `final_url`."""
+
+    url: str
+    final_url: str
+    html: str
+    fetched_at: datetime
+    status: int = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """A link of a page: its address, its words, and whether it stands in a row of records."""
+
+    url: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class PageFacts:
+    """One page of the sample."""
+
+    url: str
+    key: str
+    asked_key: str
+    status: int
+    fetched_at: datetime
+    reading: PageReading
+    links: tuple[Seen, ...] = ()
+    crumbs: tuple[Seen, ...] = ()
+    titles: tuple[str, ...] = ()
+    site_name: str = ""
+    language: str = ""
+    stated: tuple[str, ...] = ()
+    pairs: tuple[Pair, ...] = ()
+    day_first: bool | None = None
+    marks: frozenset[str] = frozenset()
+
+    @property
+    def kind(self) -> PageKind:
+        return self.reading.kind
+
+
+def parse(html: str) -> HtmlElement | None:
+    """The tree of a page, None where there is nothing to read."""
+    if not html.strip():
+        return None
+    try:
+        return lxml.html.document_fromstring(html.encode("utf-8", "replace"), parser=lxml.html.HTMLParser(encoding="utf-8"))
+    except (ParserError, ValueError, AssertionError):
+        return None
+
+
+def facts(page: FetchedPage, reading: PageReading) -> PageFacts:
+    """The facts of a page beside its reading."""
+    key, asked = page_key(page.final_url), page_key(page.url)
+    root = parse(page.html)
+    if root is None or page.status >= 400:
+        return PageFacts(page.final_url, key, asked, page.status, page.fetched_at, reading)
+    base = next((urljoin(page.final_url, b.get("href")) for b in root.iter("base") if b.get("href")), page.final_url)
+    texts = list(_texts(root))
+    return PageFacts(
+        page.final_url,
+        key,
+        asked,
+        page.status,
+        page.fetched_at,
+        reading,
+        links=tuple(_links(root, base)),
+        crumbs=tuple(_crumbs(root, base)),
+        titles=tuple(_titles(root)),
+        site_name=_site_name(root),
+        language=_language(root, texts),
+        stated=tuple(text for text in texts if len(text) < 300 and stated_offset(text) is not None)[:3],
+        pairs=tuple(_pairs(root, texts, page.fetched_at)),
+        day_first=decide_day_first(text for text in texts if len(text) < 60),
+        marks=marks(root),
+    )
+
+
+def _texts(root: HtmlElement) -> Iterator[str]:
+    for count, element in enumerate(root.iter()):
+        if count > _MOST_TEXTS:
+            return
+        if not isinstance(element.tag, str) or element.tag in ("script", "style", "noscript", "textarea"):
+            continue
+        for text in (element.text, element.tail):
+            if text and not text.isspace():
+                yield " ".join(text.split())
+
+
+def _words_of(element: HtmlElement) -> str:
+    text = " ".join(element.text_content().split())
+    if not text:
+        image = next(iter(element.iter("img")), None)
+        text = (image.get("alt") or image.get("title") or "").strip() if image is not None else ""
+    return text[:200]
+
+
+def _seen(element: HtmlElement, base: str) -> Seen | None:
+    href = (element.get("href") or "").strip()
+    if not href or href[0] == "#" or href[:11].lower() == "javascript:" or href[:7].lower() == "mailto:":
+        return None
+    try:
+        url = urldefrag(urljoin(base, href)).url
+    except ValueError:
+        return None
+    return Seen(url, _words_of(element)) if url[:4].lower() == "http" else None
+
+
+def _links(root: HtmlElement, base: str) -> Iterator[Seen]:
+    """Links in their order, each address with its first words."""
+    known: dict[str, Seen] = {}
+    for count, element in enumerate(root.iter("a")):
+        if count >= MOST_LINKS:
+            break
+        seen = _seen(element, base)
+        if seen is not None and (seen.url not in known or not known[seen.url].text):
+            known[seen.url] = seen
+    yield from known.values()
+
+
+def _crumbs(root: HtmlElement, base: str) -> list[Seen]:
+    """The links that lead from the root to this page, from the top: a block that says so by its name, the shortest."""
+    best: list[Seen] = []
+    for element in root.iter("nav", "div", "ul", "ol", "p", "td", "span", "section", "dl", "h1", "h2", "h3"):
+        name = " ".join(element.get(key) or "" for key in ("class", "id", "aria-label", "itemtype"))
+        if not name or not _CRUMBS.search(name):
+            continue
+        links = [seen for a in element.iter("a") if (seen := _seen(a, base)) is not None]
+        links = list({seen.url: seen for seen in reversed(links)}.values())[::-1]
+        if 1 <= len(links) <= 8 and len(_words_of(element)) < 400 and (len(links) > len(best) or "crumb" in name.lower()):
+            best = links
+            if "crumb" in name.lower():
+                break
+    return best or _unnamed_crumbs(root, base)
+
+
+def _unnamed_crumbs(root: HtmlElement, base: str) -> list[Seen]:
+    """Two or more links in one block with nothing but » or the like between them."""
+    for count, element in enumerate(root.iter("a")):
+        if count > 60:
+            break
+        parent = element.getparent()
+        chain = [element]
+        following = element
+        while (_STEP.fullmatch((following.tail or "").strip() or "x")) and following.getnext() is not None:
+            following = following.getnext()
+            if following.tag != "a":
+                break
+            chain.append(following)
+        if parent is not None and len(chain) >= 2 and "»›>→".find((element.tail or "").strip()[:1] or "x") >= 0:
+            return [seen for a in chain if (seen := _seen(a, base)) is not None]
+    return []
+
+
+def _titles(root: HtmlElement) -> Iterator[str]:
+    for name in ("h1", "title", "h2"):
+        for element in list(root.iter(name))[:2]:
+            text = _words_of(element)
+            if text:
+                yield text
+
+
+def _site_name(root: HtmlElement) -> str:
+    for element in root.iter("meta"):
+        if (element.get("property") or element.get("name") or "").lower() in ("og:site_name", "application-name"):
+            return (element.get("content") or "").strip()
+    return ""
+
+
+_SCRIPTS = (("ja", "぀", "ヿ"), ("ko", "가", "힯"), ("ru", "а", "я"), ("zh", "一", "鿿"))
+
+
+def _language(root: HtmlElement, texts: list[str]) -> str:
+    """The page's own word for its language, else the script that a fifth of its short texts' letters are of."""
+    for element in root.iter("html"):
+        told = (element.get("lang") or element.get("{http://www.w3.org/XML/1998/namespace}lang") or "").strip().lower()
+        if told:
+            return told
+    letters = "".join(character for text in texts if len(text) <= 12 for character in text.lower() if character.isalpha())
+    for language, first, last in _SCRIPTS:
+        if letters and sum(first <= character <= last for character in letters) > 0.2 * len(letters):
+            return language
+    return ""
+
+
+def _pairs(root: HtmlElement, texts: Iterable[str], fetched_at: datetime) -> Iterator[Pair]:
+    """Local times beside what they truly are: a clock of the page, an exact time with "5 minutes ago", an offset told."""
+    context = DateContext(fetched_at)
+    for text in texts:
+        words = page_clock(text) if len(text) < 200 else None
+        moment = find_time(words, context) if words else None
+        if moment is not None and not moment.relative:
+            yield Pair(_nearest_day(moment, fetched_at), fetched_at, 0)
+    found = 0
+    for element in root.iter("time", "span", "abbr", "div", "td", "a", "p", "li", "small", "em", "i", "b"):
+        for name in _TIME_ATTRIBUTES:
+            told = element.get(name)
+            if not told or found > 60:
+                continue
+            exact = parse_time(told, context)
+            if exact is None or exact.relative or exact.precision_seconds > 60:
+                continue
+            shown = parse_time(" ".join(element.text_content()[:80].split()), context)
+            pair = _pair(told, exact, shown)
+            if pair is not None:
+                found += 1
+                yield pair
+
+
+def _pair(told: str, exact: Moment, shown: Moment | None) -> Pair | None:
+    if shown is None:
+        return None
+    if _EXPLICIT.search(told.strip()):
+        if shown.relative or shown.precision_seconds > 60:
+            return None
+        return Pair(shown.value, exact.value, 0)
+    if shown.relative and shown.precision_seconds <= 3600:
+        return Pair(exact.value, shown.value, shown.precision_seconds)
+    return None
+
+
+def _nearest_day(moment: Moment, fetched_at: datetime) -> datetime:
+    """A clock without a date belongs to the day that makes the least of an offset."""
+    difference = (moment.value - fetched_at).total_seconds()
+    return moment.value - timedelta(days=round(difference / 86400)) if abs(difference) < 3 * 86400 else moment.value
+
+
+def marks(root: HtmlElement) -> frozenset[str]:
+    """The class names that shape a page, the most frequent first, without numbers: what a change of theme changes."""
+    counts: dict[str, int] = {}
+    for element in root.iter():
+        names = element.get("class") if isinstance(element.tag, str) else None
+        for name in (names or "").split():
+            if not re.search(r"\d", name):
+                counts[name] = counts.get(name, 0) + 1
+    ranked = sorted(counts, key=lambda name: (-counts[name], name))
+    return frozenset(ranked[:MOST_MARKS])

@@ -1,0 +1,140 @@
+"""Addresses of a forum by their form: one page's identity, shapes that kinds of pages share, addresses never asked for."""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+from urllib.parse import parse_qsl, unquote, urlsplit
+
+from crawlmgr.web.url import UrlError, canonical
+
+_DIGITS = re.compile(r"\d+")
+_PLAIN_WORD = re.compile(r"[A-Za-z]{1,20}(?:\.[A-Za-z]{2,5})?")
+_WORDS = frozenset(
+    {
+        "forum", "forums", "board", "boards", "category", "categories", "c", "f", "forumdisplay.php", "viewforum.php",
+        "showforum", "node", "nodes", "go", "bbs", "section", "sections", "group", "groups", "topic", "topics",
+        "thread", "threads", "discussion", "discussions", "t", "d", "showthread.php", "viewtopic.php",
+        "viewthread.php", "read.php", "thread.php", "index.php", "forum.php", "community", "talk", "user", "users",
+        "member", "members", "profile", "tag", "tags", "u", "search", "login", "register", "feed", "feeds", "rss",
+        "page", "latest", "active", "new", "unread", "question", "questions", "post", "posts", "message", "messages",
+        "comments", "item", "story",
+    }
+)  # fmt: skip
+_COUNTERS = re.compile(r"page|start|st|offset|p|pn|pagenumber|from|skip", re.I)
+_NEVER = re.compile(
+    r"log-?(?:in|out|off)|sign-?(?:in|up|out)|register|registration|auth|password|search|rss|atom|feeds?|users?|members?|memberlist"
+    r"|profiles?|mark(?:read|all|forums)?|ucp|pm|usercp|account|settings|subscribe|notifications?|report|edit|delete|reply|newreply"
+    r"|new-?(?:thread|topic)|publish|create|posting|compose|print(?:page|thread)?|attachments?|uploads?|avatars?|language|style|theme"
+    r"|privacy|terms|calendar|sitemap|online|whosonline|misc",
+    re.I,
+)
+_ELSEWHERE = re.compile(  # pages of other kinds, unless a word of boards stands before: /c/help is a board, /help is none
+    r"tags?|tagged|faq|help|rules|stats|statistics|unread|newposts?|activity|recent|latest|active|popular|hot|trending|contact"
+    r"|about|donate|shop|blogs?|gallery|downloads?|wiki|share|team|staff|badges|media|redirect|bookmarks?|favou?rites?|upgrade"
+    r"|premium|app|mobile|archive|portal|space|medal|credit|plugin|ranklist|home|messages|subscriptions?",
+    re.I,
+)
+_BOARD_WORDS = frozenset(
+    ("forum", "forums", "board", "boards", "category", "categories", "c", "f", "section", "sections", "node", "go")
+)
+_SENDS = re.compile(
+    r"(?:^|[?&;])(?:action|do|mode|act|mod|view)=(?!forumdisplay|viewthread|display|show|forum|topic|thread|idx|sf\b|st\b)", re.I
+)
+_FILE = re.compile(r"\.(?:jpe?g|png|gif|svg|webp|ico|css|js|zip|rar|pdf|xml|mp[34]|exe|gz|json|txt|webmanifest)$", re.I)
+
+
+@lru_cache(maxsize=32_768)
+def page_key(url: str) -> str:
+    """One text for all spellings of an address: canonical, one scheme, no `www.`, no slash at the end."""
+    try:
+        plain = canonical(url)
+    except UrlError:
+        return url
+    head, mark, query = plain.partition("?")
+    head = head.partition("://")[2].removeprefix("www.").rstrip("/")
+    return head + mark + query
+
+
+def host(url: str) -> str:
+    """The host of an address, without `www.`."""
+    return page_key(url).partition("/")[0].partition("?")[0]
+
+
+@lru_cache(maxsize=32_768)
+def shape(url: str) -> str:
+    """The form of an address: words of forums stay, digits are #, other words *, page counters are dropped.
+
+    >>> shape("http://a.org/forum/12-my-board?page=2"), shape("http://a.org/viewforum.php?f=3&start=25")
+    ('a.org/forum/#-*', 'a.org/viewforum.php?f=#')
+    """
+    try:
+        parts = urlsplit(url)
+    except ValueError:
+        return url
+    path = [_segment(unquote(segment)) for segment in parts.path.split("/") if segment]
+    query = []
+    for name, value in sorted(parse_qsl(parts.query.replace(";", "&"), keep_blank_values=True)):
+        if _COUNTERS.fullmatch(name) or (name in ("s", "sid") and len(value) > 16):
+            continue
+        if not value and "/" in name:  # index.php?forums/name.3/
+            path += [_segment(segment) for segment in name.split("/") if segment]
+            continue
+        query.append(f"{name}={_value(value)}")
+    host = parts.netloc.lower().removeprefix("www.")
+    return "/".join([host, *path]) + ("?" + "&".join(query) if query else "")
+
+
+def _segment(segment: str) -> str:
+    lower = segment.lower()
+    if lower in _WORDS:
+        return lower
+    if not _DIGITS.search(segment):
+        bare = re.fullmatch(r"([a-z]+)\.(?:php|html?|aspx?|jsp|cgi)", lower)
+        return lower if bare else "*"
+    pieces = [piece for piece in re.split(r"([-_.,])", segment) if piece]
+    masked = []
+    for piece in pieces:
+        if piece in "-_.,":
+            masked.append(piece)
+        elif piece.isdigit():
+            masked.append("#")
+        elif piece.lower() in _WORDS or (piece is pieces[-1] and len(pieces) > 1 and pieces[-2] == "." and piece.isalpha()):
+            masked.append(piece.lower())
+        else:
+            short = re.fullmatch(r"([A-Za-z]{1,2})\d+", piece)
+            masked.append(f"{short[1].lower()}#" if short else "*")
+    text = "".join(masked)
+    return re.sub(r"\*(?:[-_.,]\*)+", "*", text)
+
+
+def _value(value: str) -> str:
+    if value.isdigit():
+        return "#"
+    if re.fullmatch(r"\d+(?:\.\d+)+", value):
+        return "#.#"
+    return value.lower() if _PLAIN_WORD.fullmatch(value) else "*"
+
+
+def telling(form: str) -> bool:
+    """Whether a shape is particular enough to tell a kind by: it has a word of forums, or a parameter with a number."""
+    _, _, rest = form.partition("/")
+    return bool(rest) and rest != "*" and ("#" in rest or any(part in _WORDS for part in re.split(r"[/?&=]", rest)))
+
+
+@lru_cache(maxsize=32_768)
+def uninviting(url: str) -> bool:
+    """Whether an address is one that a look at a forum never asks for: profiles, search, feeds, forms, files."""
+    try:
+        parts = urlsplit(url)
+    except ValueError:
+        return True
+    if parts.scheme not in ("http", "https") or _FILE.search(parts.path) or _SENDS.search("?" + parts.query):
+        return True
+    before = ""
+    for segment in parts.path.lower().split("/"):
+        word = segment.partition(".")[0]
+        if _NEVER.fullmatch(word) or (_ELSEWHERE.fullmatch(word) and before not in _BOARD_WORDS):
+            return True
+        before = word or before
+    return False
