@@ -16,8 +16,8 @@ from django.utils.module_loading import import_string
 
 from crawlmgr.clock import SYSTEM, Clock
 from crawlmgr.conf import CrawlSettings
-from crawlmgr.models import Page, Run, RunState, Url, UrlState
-from crawlmgr.services import archive, fetching, frontier, runs
+from crawlmgr.models import Run, RunState, Url, UrlState
+from crawlmgr.services import archive, fetching, frontier, runs, sql
 from crawlmgr.services.frontier import NewUrl
 from crawlmgr.web.exchange import Failure, FetchRequest, FetchResponse
 from crawlmgr.web.url import url_hash
@@ -35,9 +35,31 @@ PASSING = frozenset(
         Failure.tls,
     }
 )
-UNREACHABLE = (Failure.dns.value, Failure.connect.value)
+UNREACHABLE = (Failure.dns, Failure.connect)
 HOST_DOWN_AFTER = 6
 PATIENCE_SECONDS = 3.0
+
+_PAGE_VALUES = (
+    *("host_id", "url", "url_hash", "final_url", "status", "failure", "content_type", "encoding", "title", "etag"),
+    *(
+        "last_modified",
+        "digest",
+        "received_bytes",
+        "elapsed_seconds",
+        "cut",
+        "fetched_at",
+        "depth",
+        "relevance",
+        "warc_id",
+        "warc_offset",
+    ),
+    *("warc_length", "revisit"),
+)
+_PAGE = (
+    f"INSERT INTO crawlmgr_page (run_id, key_hash, {', '.join(_PAGE_VALUES)})"  # noqa: S608 - fixed names
+    f" VALUES ({', '.join(['%s'] * (len(_PAGE_VALUES) + 2))}) ON CONFLICT (run_id, key_hash)"
+    f" DO UPDATE SET {', '.join(f'{name} = excluded.{name}' for name in _PAGE_VALUES)}"
+)
 
 
 @dataclass(slots=True)
@@ -151,7 +173,7 @@ class _Slice:
         if item is None:
             return self._nothing(now)
         try:
-            allowed, reason = self.web.allowed(item.url, item.host)
+            allowed, reason = self.web.allowed(item.url, self.web.host(item.host_id))
         except fetching.TurnTaken:
             frontier.give_back(item, attempt=False)
             self._count_requests(self.clock.now(), {})
@@ -159,7 +181,7 @@ class _Slice:
         if not allowed:
             self._fail(item, UrlState.REFUSED, reason)
             return ""
-        response = self.web.fetch(self.crawler.request(self.run, item), item.host)
+        response = self.web.fetch(self.crawler.request(self.run, item), self.web.host(item.host_id))
         if self._again(item, response):
             return ""
         reading = self.crawler.read(self.run, item, response)
@@ -180,15 +202,15 @@ class _Slice:
             return True
         if passing or (response.failure is not None and not response.body):
             self._fail(item, UrlState.FAILED, _problem(response), response)
-            self._give_up_host(item)
+            self._give_up_host(item, response)
             return True
         return False
 
-    def _give_up_host(self, item: Url) -> None:
+    def _give_up_host(self, item: Url, response: FetchResponse) -> None:
         """A host that cannot be reached at all costs a few tries, not one try for each of its addresses."""
-        item.host.refresh_from_db()
-        if item.host.failures >= HOST_DOWN_AFTER and item.host.last_error.startswith(UNREACHABLE):
-            frontier.drop(self.run.pk, self.clock.now(), "host_unreachable", host=item.host)
+        host = self.web.host(item.host_id)
+        if host.failures >= HOST_DOWN_AFTER and response.failure in UNREACHABLE:
+            frontier.drop(self.run.pk, self.clock.now(), "host_unreachable", host=host)
 
     def _fail(self, item: Url, state: UrlState, reason: str, response: FetchResponse | None = None) -> None:
         now = self.clock.now()
@@ -217,36 +239,16 @@ class _Slice:
 
     def _page(self, item: Url, response: FetchResponse, stored: Stored, written: Any, now: datetime) -> None:
         file, pointer = written if written else (None, None)
-        values = {
-            "host_id": item.host_id,
-            "url": item.url,
-            "url_hash": url_hash(item.url),
-            "final_url": response.url,
-            "status": response.status,
-            "failure": response.failure.value if response.failure else "",
-            "content_type": response.content_type[:100],
-            "encoding": response.encoding[:40] if response.body else "",
-            "title": stored.title[:500],
-            "etag": (response.header("etag") or "")[:300],
-            "last_modified": (response.header("last-modified") or "")[:100],
-            "digest": pointer.digest if pointer else "",
-            "received_bytes": response.received_bytes,
-            "elapsed_seconds": response.elapsed_seconds,
-            "cut": response.cut or "",
-            "fetched_at": now,
-            "depth": item.depth,
-            "relevance": stored.relevance,
-            "warc": file,
-            "warc_offset": pointer.offset if pointer else None,
-            "warc_length": pointer.length if pointer else None,
-            "revisit": bool(pointer and pointer.type == "revisit"),
-        }
-        Page.objects.bulk_create(
-            [Page(run_id=self.run.pk, key_hash=item.key_hash, **values)],
-            update_conflicts=True,
-            unique_fields=["run", "key_hash"],
-            update_fields=[name.removesuffix("_id") for name in values],
+        values = (
+            *(item.host_id, item.url, url_hash(item.url), response.url, response.status),
+            *(response.failure.value if response.failure else "", response.content_type[:100]),
+            *(response.encoding[:40] if response.body else "", stored.title[:500], (response.header("etag") or "")[:300]),
+            *((response.header("last-modified") or "")[:100], pointer.digest if pointer else "", response.received_bytes),
+            *(response.elapsed_seconds, response.cut or "", now, item.depth, stored.relevance, file.pk if file else None),
+            *(pointer.offset if pointer else None, pointer.length if pointer else None),
+            bool(pointer and pointer.type == "revisit"),
         )
+        sql.execute(_PAGE, (self.run.pk, item.key_hash, *values))
 
     def _nothing(self, now: datetime) -> str:
         wait = frontier.next_turn(self.run.pk, now)

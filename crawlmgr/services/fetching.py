@@ -66,6 +66,13 @@ class WebSession:
         )
         self.fetcher = Fetcher(self.base, on_hop=self._hop)
         self.requests = 0
+        self._hosts: dict[int, Host] = {}
+
+    def host(self, pk: int) -> Host:
+        """A host as this session knows it; its clock is in the database alone."""
+        if pk not in self._hosts:
+            self._hosts[pk] = Host.objects.get(pk=pk)
+        return self._hosts[pk]
 
     def close(self) -> None:
         """Closes the connections."""
@@ -91,7 +98,8 @@ class WebSession:
         """One exchange, redirects included; the host's turn has been taken by the caller."""
         response = self.fetcher.fetch(request)
         self.requests += 1 + len(response.redirects)
-        hosts.settle(host, response, self.clock.now())
+        state = hosts.settle(host.pk, response, self.clock.now())
+        host.failures, host.next_at = state.failures, state.next_at
         return response
 
     def _read_robots(self, url: str, host: Host) -> None:
@@ -102,7 +110,7 @@ class WebSession:
         self.requests += 1 + len(response.redirects)
         now = self.clock.now()
         rules = robots.from_response(response, now)
-        hosts.settle(host, response, now)
+        hosts.settle(host.pk, response, now)
         host.robots_text, host.robots_verdict = rules.text or "", rules.verdict
         host.robots_fetched_at, host.robots_expires_at = rules.fetched_at, rules.expires_at
         host.crawl_delay_seconds = rules.crawl_delay
@@ -119,7 +127,7 @@ class WebSession:
 
     def _hop(self, url: str) -> None:
         """Before each redirected request: robots.txt of the target and a turn on its host's clock."""
-        host = Host.objects.get(pk=hosts.host_id(host_key(url)))
+        host = self.host(hosts.host_id(host_key(url)))
         own = urlsplit(url).path == "/robots.txt"
         try:
             allowed, reason = (True, "") if own else self.allowed(url, host)
@@ -129,7 +137,7 @@ class WebSession:
         if not allowed:
             raise HopRefused(reason)
         deadline = self.clock.now() + timedelta(seconds=LONGEST_HOP_WAIT_SECONDS)
-        while not hosts.take_turn(host, self.clock.now()):
+        while not hosts.take_turn(host.pk, hosts.effective_delay(host), self.clock.now()):
             host.refresh_from_db()
             if host.next_at > deadline:
                 raise HopRefused("host_waits")

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
 
 from django.db import transaction
-from django.db.models import Count, Min, Q
+from django.db.models import Count, Min
 
 from crawlmgr.models import Host, RunHost, Url, UrlState
-from crawlmgr.services import hosts
+from crawlmgr.services import hosts, sql
 from crawlmgr.web.url import host_key, url_hash
 
 
@@ -67,45 +68,44 @@ def add(run_id: int, links: Iterable[NewUrl], now: datetime, *, parent_id: int |
     return len(rows)
 
 
+_DUE_HOSTS = (
+    "SELECT e.id, h.id, h.delay_seconds, h.crawl_delay_seconds, h.connections FROM crawlmgr_runhost e"
+    " JOIN crawlmgr_host h ON h.id = e.host_id WHERE e.run_id = %s AND e.active AND h.next_at <= %s ORDER BY h.next_at LIMIT 32"
+)
+_BUSY = "SELECT COUNT(*) FROM crawlmgr_url WHERE host_id = %s AND state = 1 AND lease_until > %s"
+_FIELDS = ("id", "key_hash", "url", "kind", "group", "payload", "anchor", "depth", "priority", "attempts", "parent_id")
+_COLUMNS = ", ".join(f'"{name}"' for name in _FIELDS)
+_BEST = (
+    f"SELECT {_COLUMNS} FROM crawlmgr_url WHERE run_id = %s AND host_id = %s AND state = 0"  # noqa: S608 - fixed names
+    " AND (due_at IS NULL OR due_at <= %s) ORDER BY priority DESC, id LIMIT 1"
+)
+_CLAIM = "UPDATE crawlmgr_url SET state = 1, lease_until = %s, fence = %s, attempts = %s WHERE id = %s"
+
+
 def claim(run_id: int, fence: int, now: datetime, seconds: float) -> Url | None:
     """Claims the best address of the host that has waited longest among those whose turn it is; None: see `next_turn`.
 
     One transaction takes the host's turn and the address. On a host with one connection no address is given out
     while another of it is in work, whichever run or worker has it.
     """
-    due = Q(due_at__isnull=True) | Q(due_at__lte=now)
-    candidates = (
-        RunHost.objects.filter(run_id=run_id, active=True, host__next_at__lte=now)
-        .select_related("host")
-        .order_by("host__next_at")
-    )
-    for entry in candidates[:32]:
+    for entry, host_id, delay, crawl_delay, connections in sql.fetch(_DUE_HOSTS, (run_id, now)):
         with transaction.atomic():
-            if not hosts.take_turn(entry.host, now):
+            if not hosts.take_turn(host_id, max(delay, crawl_delay or 0.0), now):
                 continue
-            busy = Url.objects.filter(host_id=entry.host_id, state=UrlState.CLAIMED, lease_until__gt=now).count()
-            if busy >= entry.host.connections:
+            if sql.fetch(_BUSY, (host_id, now))[0][0] >= connections:
                 transaction.set_rollback(True)
                 continue
-            item = (
-                Url.objects.filter(due, run_id=run_id, host_id=entry.host_id, state=UrlState.WAITING)
-                .select_related("host")
-                .order_by("-priority", "id")
-                .first()
-            )
-            if item is None:
-                transaction.set_rollback(True)
-            else:
-                Url.objects.filter(pk=item.pk).update(
-                    state=UrlState.CLAIMED,
-                    lease_until=now + timedelta(seconds=seconds),
-                    fence=fence,
-                    attempts=item.attempts + 1,
-                )
-                item.attempts, item.fence = item.attempts + 1, fence
-                return item
-        if not Url.objects.filter(run_id=run_id, host_id=entry.host_id, state=UrlState.WAITING).exists():
-            RunHost.objects.filter(pk=entry.pk).update(active=False)
+            rows = sql.fetch(_BEST, (run_id, host_id, now))
+            if rows:
+                values = dict(zip(_FIELDS, rows[0], strict=True))
+                if isinstance(values["payload"], str):
+                    values["payload"] = json.loads(values["payload"])
+                values["attempts"] += 1
+                sql.execute(_CLAIM, (now + timedelta(seconds=seconds), fence, values["attempts"], values["id"]))
+                return Url(run_id=run_id, host_id=host_id, fence=fence, state=UrlState.CLAIMED, **values)
+            transaction.set_rollback(True)
+        if not Url.objects.filter(run_id=run_id, host_id=host_id, state=UrlState.WAITING).exists():
+            RunHost.objects.filter(pk=entry).update(active=False)
     return None
 
 
@@ -137,9 +137,12 @@ def reclaim(run_id: int, now: datetime, fence: int) -> int:
     return stale.update(state=UrlState.WAITING, lease_until=None, fence=None)
 
 
+_FINISH = "UPDATE crawlmgr_url SET state = %s, reason = %s, lease_until = NULL, ended_at = %s WHERE id = %s"
+
+
 def finish(item: Url, state: UrlState, now: datetime, reason: str = "") -> None:
     """Ends an address: done, failed, refused or dropped, with its reason."""
-    Url.objects.filter(pk=item.pk).update(state=state, reason=reason[:300], lease_until=None, ended_at=now)
+    sql.execute(_FINISH, (int(state), reason[:300], now, item.pk))
 
 
 def give_back(item: Url, *, due_at: datetime | None = None, reason: str = "", attempt: bool = True) -> None:

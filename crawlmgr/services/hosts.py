@@ -6,10 +6,10 @@ from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 
 from django.db import transaction
-from django.db.models import F
 
 from crawlmgr.conf import CrawlSettings
-from crawlmgr.models import Host, HostHour
+from crawlmgr.models import Host
+from crawlmgr.services import sql
 from crawlmgr.web.exchange import FetchResponse
 from crawlmgr.web.politeness import HostState, PacePolicy, after
 
@@ -34,13 +34,12 @@ def effective_delay(host: Host) -> float:
     return max(host.delay_seconds, host.crawl_delay_seconds or 0.0)
 
 
-def take_turn(host: Host, now: datetime) -> bool:
+_TURN = "UPDATE crawlmgr_host SET next_at = %s, last_request_at = %s WHERE id = %s AND next_at <= %s"
+
+
+def take_turn(pk: int, delay_seconds: float, now: datetime) -> bool:
     """Takes the host's turn: moves its clock by the delay if it has come; False where another was faster."""
-    return bool(
-        Host.objects.filter(pk=host.pk, next_at__lte=now).update(
-            next_at=now + timedelta(seconds=effective_delay(host)), last_request_at=now
-        )
-    )
+    return bool(sql.execute(_TURN, (now + timedelta(seconds=delay_seconds), now, pk, now)))
 
 
 def configure(key: str, settings: CrawlSettings) -> Host:
@@ -52,47 +51,32 @@ def configure(key: str, settings: CrawlSettings) -> Host:
     return host
 
 
-def settle(host: Host, response: FetchResponse, now: datetime) -> Host:
+_CLOCK = "SELECT next_at, failures, retry_after_until, crawl_delay_seconds, delay_seconds FROM crawlmgr_host WHERE id = %s"
+_SETTLE = (
+    "UPDATE crawlmgr_host SET next_at = %s, failures = %s, retry_after_until = %s, last_status = %s, last_error = %s,"
+    " requests = requests + %s, bytes = bytes + %s, errors = errors + %s WHERE id = %s"
+)
+_HOUR = (
+    "INSERT INTO crawlmgr_hosthour (host_id, hour, requests, bytes, errors) VALUES (%s, %s, %s, %s, %s)"
+    " ON CONFLICT (host_id, hour) DO UPDATE SET requests = crawlmgr_hosthour.requests + excluded.requests,"
+    " bytes = crawlmgr_hosthour.bytes + excluded.bytes, errors = crawlmgr_hosthour.errors + excluded.errors"
+)
+
+
+def settle(pk: int, response: FetchResponse, now: datetime) -> HostState:
     """Moves the host's clock by what came back (success, Retry-After, failure) and adds to its sums."""
-    policy = PacePolicy(delay_seconds=host.delay_seconds)
     failed = response.failure is not None or response.status >= 500 or response.status == 429
     problem = (
-        (f"{response.failure.value} {response.detail}".strip() if response.failure else str(response.status)) if failed else ""
+        f"{response.failure.value} {response.detail}".strip() if response.failure else str(response.status) if failed else ""
     )
     hour = now.astimezone(UTC).replace(minute=0, second=0, microsecond=0)
+    sums = (1 + len(response.redirects), response.received_bytes, int(failed))
     with transaction.atomic():
-        fresh = Host.objects.select_for_update().get(pk=host.pk)
-        state = HostState(
-            next_at=fresh.next_at,
-            failures=fresh.failures,
-            retry_after_until=fresh.retry_after_until,
-            crawl_delay_seconds=fresh.crawl_delay_seconds,
+        next_at, failures, until, crawl_delay, delay = sql.fetch(_CLOCK + sql.locking(), (pk,))[0]
+        state = HostState(sql.moment(next_at) or now, failures, sql.moment(until), crawl_delay)
+        state = after(state, response, now, PacePolicy(delay_seconds=delay))
+        sql.execute(
+            _SETTLE, (state.next_at, state.failures, state.retry_after_until, response.status or None, problem[:300], *sums, pk)
         )
-        state = after(state, response, now, policy)
-        fresh.next_at, fresh.failures, fresh.retry_after_until = state.next_at, state.failures, state.retry_after_until
-        fresh.last_status, fresh.last_error = response.status or None, problem[:300]
-        requests = 1 + len(response.redirects)
-        fresh.requests += requests
-        fresh.bytes += response.received_bytes
-        fresh.errors += failed
-        fresh.save(
-            update_fields=[
-                "next_at",
-                "failures",
-                "retry_after_until",
-                "last_status",
-                "last_error",
-                "requests",
-                "bytes",
-                "errors",
-            ]
-        )
-        changes = {
-            "requests": F("requests") + requests,
-            "bytes": F("bytes") + response.received_bytes,
-            "errors": F("errors") + int(failed),
-        }
-        if not HostHour.objects.filter(host=host, hour=hour).update(**changes):
-            HostHour.objects.get_or_create(host=host, hour=hour)
-            HostHour.objects.filter(host=host, hour=hour).update(**changes)
-    return fresh
+        sql.execute(_HOUR, (pk, hour, *sums))
+    return state

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from functools import lru_cache
 from typing import Any
 
 from django.db import IntegrityError, transaction
 from django.db.models import F, Q
 
 from crawlmgr.models import TRANSITIONS, Run, RunState, Url, UrlState
-from crawlmgr.services import events, queue
-
+from crawlmgr.services import events, queue, sql
 
 BREAKS_ALLOWED = 3
 
@@ -166,9 +166,23 @@ def beat(lease: Lease, now: datetime) -> str:
 
 def count(lease: Lease, now: datetime, deltas: dict[str, int]) -> None:
     """Adds to the counters and checks the fence in the same statement; to be called first in a page's transaction."""
-    changes: dict[str, Any] = {name: F(name) + delta for name, delta in deltas.items() if delta}
-    if not _held(lease).update(progressed=now, breaks=0, lease_until=now + timedelta(seconds=lease.seconds), **changes):
+    names = tuple(name for name, delta in deltas.items() if delta)
+    values = [deltas[name] for name in names]
+    until = now + timedelta(seconds=lease.seconds)
+    if not sql.execute(_count_statement(names), (now, until, *values, lease.run_id, lease.fence)):
         raise LeaseLost(f"run {lease.run_id}")
+
+
+@lru_cache(maxsize=256)
+def _count_statement(names: tuple[str, ...]) -> str:
+    columns = {field.column for field in Run._meta.concrete_fields}
+    if unknown := set(names) - columns:
+        raise ValueError(f"a run has no counter {sorted(unknown)}")
+    sums = "".join(f", {name} = {name} + %s" for name in names)
+    return (
+        f"UPDATE crawlmgr_run SET progressed = %s, lease_until = %s, breaks = 0{sums}"  # noqa: S608 - names checked above
+        " WHERE id = %s AND fence = %s AND state = 'running'"
+    )
 
 
 def _held(lease: Lease) -> Any:
