@@ -4,9 +4,9 @@ page (tree, links, times) > fields (columns of a region) > lists, posts (roles) 
 """
 
 from forums.reading.addresses import board_key, first_page, thread_key
+from forums.reading.jsonform import to_json
 from forums.reading.model import BoardRecord, PageKind, PageReading, PostRecord, ThreadRecord
 from forums.reading.page import read_page
-from forums.reading.jsonform import to_json
 
 __all__ = [
     "BoardRecord",

@@ -1,18 +1,292 @@
-"""What an address tells: the site's own id of a thread or board, and where a thread's first page is."""
+"""What an address tells: the site's own id of a thread or board, the first page, and the pattern it follows."""
 
 from __future__ import annotations
 
+import re
+from collections import defaultdict
+from collections.abc import Iterable
+from functools import lru_cache
+from urllib.parse import parse_qsl, unquote, urlsplit
 
+_THREAD_PARAMETERS = ("tid", "t", "topic", "topicid", "topic_id", "thread", "threadid", "thread_id", "showtopic", "tl")
+_BOARD_PARAMETERS = (
+    "fid", "f", "forum", "forumid", "forum_id", "board", "boardid", "board_id", "showforum", "kw", "category", "cat", "cid",
+    "c", "node",
+)  # fmt: skip
+_SESSION = re.compile(r"^(?:sid|s|phpsessid|jsessionid|osc?sid|sessionid|sessid)$", re.I)
+_PAGE_PARAMETERS = frozenset(
+    ["page", "pg", "p", "start", "st", "offset", "pagenumber", "pagenum", "pagenr", "pn", "o", "from", "cursor", "after", "before", "view", "goto", "show", "do", "highlight", "hl", "sort", "order", "sortby", "orderby", "dir", "desc", "asc", "prefixid", "daysprune", "sk", "sd", "action", "post", "pid", "extra", "mode", "print", "printer", "archive", "lastpage", "last", "unread", "new", "newpost", "lastpost", "ref", "ref_src", "source", "from", "share", "utm_source", "utm_medium", "utm_campaign"]
+)
+THREAD_WORDS = frozenset(
+    ["topic", "topics", "thread", "threads", "discussion", "discussions", "t", "d", "tid", "showthread", "viewtopic", "topicshow", "viewthread", "read", "question", "questions", "comments", "conversation", "conversations", "sujet", "tema", "temas", "thema", "post", "posts", "p", "m", "msg", "item", "s", "story", "story_show", "messages", "message", "tiezi", "tie", "article"]
+)
+_STRONG_THREAD = THREAD_WORDS - {"p", "m", "s", "post", "posts", "msg", "message", "messages", "read", "article", "item"}
+BOARD_WORDS = frozenset(
+    ["forum", "forums", "board", "boards", "category", "categories", "c", "f", "fid", "forumdisplay", "viewforum", "node", "nodes", "go", "bbs", "tag", "section", "sections", "room", "rooms", "subforum", "forumid", "groups", "group", "b", "kategorie", "foro", "foren", "thread-htm-fid"]
+)
+USER_WORDS = re.compile(
+    r"(?:^|[/?&=;,._-])(?:u|uid|user|users|member|members|memberlist|profile|profiles|profil|people|person|author|space|home\.php|"
+    r"userinfo|useruid|membre|mitglied|benutzer|usuario|usuarios|utente|uzytkownik|viewprofile|showuser|suid|un|"
+    r"account|accounts|my|~[^/]+|@[^/]+|userid|personal|viewpro|userdetails|space-uid-\d+|space-username)(?:[/?&=;,._-]|\d|$)",
+    re.I,
+)
+_TAIL = re.compile(
+    r"^(?:page[-_]?\d+|p\d+|pg\d+|page|latest|unread|last|lastpost|newpost|new|print|post-\d+|reply|\d+|"
+    r"oldest|first|newest|getnewpost|getlastpost|view|find-new|preview)$",
+    re.I,
+)
+_NAMED_ID = re.compile(
+    r"(?:^|[-_/,.])(?:t|tid|topic|thread|sujet|tema|thema|showthread|viewthread|viewtopic|read|htm-tid|topicid)[-_,/=]?(\d+)", re.I
+)
+_DISCUZ = re.compile(r"(?:^|/)(thread|topic|forum|viewthread)-(\d+)-(\d+)(-\d+)?(?=\.|$)", re.I)
+_LEADING_ID = re.compile(r"^(\d+)(?=[-_.,]|$)")
+_TRAILING_ID = re.compile(r"(?:^|[-_.,])(\d+)(?:\.[a-z]{2,5})?$", re.I)
+_HAS_DIGIT = re.compile(r"\d")
+
+
+def _query(query: str) -> list[tuple[str, str]]:
+    return [
+        (name, value)
+        for name, value in parse_qsl(query.replace(";", "&"), keep_blank_values=True)
+        if not (_SESSION.match(name) and (len(value) >= 16 or name.lower() in ("sid", "phpsessid")))
+    ]
+
+
+def _split(url: str) -> tuple[str, list[str], list[tuple[str, str]]]:
+    """Host, path segments and query of an address; a path written in the query (`index.php?/topic/5`) is path."""
+    try:
+        parts = urlsplit(url)
+    except ValueError:
+        return "", [url], []
+    host = (parts.hostname or "").removeprefix("www.")
+    path, query = re.sub(r";jsessionid=[^/?]*", "", parts.path, flags=re.I), parts.query
+    if query.startswith("/"):
+        inner, _, rest = query.partition("&")
+        path, query = path + inner, rest
+    elif query and "=" not in query.split("&")[0] and re.match(r"^\d+[-_]|^(?:topic|thread|forum|board)s?[-_/]", query):
+        inner, _, rest = query.partition("&")
+        path, query = path + "/" + inner, rest
+    segments = [unquote(segment) for segment in path.split("/") if segment]
+    return host, segments, _query(query)
+
+
+def _id_after(segments: list[str], words: frozenset[str]) -> str | None:
+    """The id in what follows the last segment that is one of `words`: `/topic/12-x`, `/t/slug/12/3`, `/threads/x.12/`."""
+    for at in range(len(segments) - 2, -1, -1):
+        bare = segments[at].lower().rsplit(".", 1)[0]
+        if bare not in words:
+            continue
+        rest = segments[at + 1 :]
+        if bare in ("discussion", "p", "post", "posts") and rest[0] in ("comment", "embed"):
+            return None
+        found = _LEADING_ID.match(rest[0])
+        if found:
+            return found.group(1)
+        if len(rest) > 1 and rest[1].isdigit():
+            return rest[1]
+        found = _TRAILING_ID.search(rest[0])
+        if found:
+            return found.group(1)
+        return rest[0].lower() if rest[0] else None
+    return None
+
+
+def _parameter(query: list[tuple[str, str]], names: tuple[str, ...], digits: bool) -> str | None:
+    values = {name.lower(): value for name, value in reversed(query)}
+    for name in names:
+        value = values.get(name, "")
+        found = re.match(r"\d+", value)
+        if found:
+            return found.group()
+        if value and not digits and name in ("kw", "board", "forum", "category", "node"):
+            return value.lower()
+    return None
+
+
+def _plain(host: str, segments: list[str], query: list[tuple[str, str]], keep_page: bool = False) -> str:
+    while len(segments) > 1 and _TAIL.match(segments[-1]) and not segments[-1].isdigit():
+        segments = segments[:-1]
+    script = bool(segments) and re.search(r"\.(?:php|cgi|asp|aspx|jsp|pl|cfm|do)$", segments[-1], re.I)
+    left = [
+        (name, value)
+        for name, value in query
+        if keep_page or name.lower() not in _PAGE_PARAMETERS or (script and name.lower() in ("p", "pid", "post", "mode", "action"))
+    ]
+    text = "&".join(f"{name}={value}" for name, value in sorted(left))
+    return f"{host}/{'/'.join(segments)}" + (f"?{text}" if text else "")
+
+
+@lru_cache(maxsize=16_384)
 def thread_key(url: str) -> str:
-    """The site's own thread id in `url`, so that all addresses of one thread give one key."""
-    return url
+    """The site's own id of the thread that `url` leads to, as "host t:ID"; else the address without page, session and
+    anchor. All addresses of one thread (other pages, last post, print, another board's slug) give one key, as far as
+    the address itself tells; the address of a post by the post's id alone gives a key of its own.
+
+    >>> thread_key("https://a.org/viewtopic.php?f=2&t=31&start=25") == thread_key("https://a.org/viewtopic.php?t=31#p9")
+    True
+    """
+    host, segments, query = _split(url)
+    found = _parameter(query, _THREAD_PARAMETERS, digits=True)
+    if not found:
+        discuz = _DISCUZ.search("/".join(segments[-1:]))
+        if discuz and discuz.group(1).lower() != "forum":
+            found = discuz.group(2)
+    found = found or _id_after(segments, frozenset(_STRONG_THREAD))
+    if not found and segments:
+        named = _NAMED_ID.search(segments[-1]) or (len(segments) > 1 and _NAMED_ID.search("/".join(segments[-2:])))
+        found = named.group(1) if named else None
+    if not found and segments:
+        leading = re.match(r"^(\d{2,})-[^\d]", segments[-1])
+        if leading and not USER_WORDS.search("/" + "/".join(segments)):
+            return f"{host} #{leading.group(1)}"
+    return f"{host} t:{found}" if found else _plain(host, segments, query)
 
 
+@lru_cache(maxsize=4_096)
 def board_key(url: str) -> str:
-    """The site's own board id in `url`, so that all addresses of one board give one key."""
-    return url
+    """The site's own id of the board that `url` leads to, as "host b:ID"; else the address without page and session.
+
+    >>> board_key("https://a.org/forum-12-1.html") == board_key("https://a.org/forum.php?mod=forumdisplay&fid=12&page=2")
+    True
+    """
+    host, segments, query = _split(url)
+    found = _parameter(query, _BOARD_PARAMETERS, digits=False)
+    if not found and segments:
+        discuz = re.search(r"(?:^|[-_])(?:forum|fid|board|f|b)[-_,]?(\d+)", segments[-1], re.I)
+        found = discuz.group(1) if discuz else None
+    if not found:
+        digits = _id_after(segments, BOARD_WORDS)
+        found = digits if digits and _HAS_DIGIT.search(digits) else None
+    return f"{host} b:{found}" if found else _plain(host, segments, query)
+
+
+_FIRST_PAGE = (
+    (re.compile(r"(/(?:thread|forum|viewthread)-\d+-)\d+(-\d+)?(?=\.html?)", re.I), r"\g<1>1\2"),
+    (re.compile(r"/(?:page[-_]?\d+|p\d+)(?:\.html?)?/?(?=$|[?#])", re.I), "/"),
+    (re.compile(r"/page/\d+/?(?=$|[?#])", re.I), "/"),
+    (re.compile(r"/(?:latest|unread|last|lastpost|newpost|post-\d+)/?(?=$|[?#])", re.I), "/"),
+    (re.compile(r"([?&;]topic=\d+)\.(?:\d+|msg\d+|new)"), r"\1.0"),
+    (re.compile(r"(/topic,\d+)\.(?:\d+|msg\d+|new)"), r"\1.0"),
+    (re.compile(r"(/t\d+)p\d+(?=-)"), r"\1"),
+    (re.compile(r"(-(?:t|f)\d+)-\d+(?=\.html?)"), r"\1"),
+)
+_PAGE_PARAMETER = re.compile(
+    r"(?:(?<=\?)|[&;])(?:page|start|st|offset|pg|pn|pagenumber|goto|view|action|do|pid|post|sid|s|highlight|extra)="
+    r"[^&;#]*"
+)
+_KEEP = re.compile(r"[?&;](?:action|do|view|mod)=(?:viewthread|display|show|thread|topic|forumdisplay|viewtopic)\b", re.I)
 
 
 def first_page(url: str) -> str:
-    """The address of the first page of the thread or list at `url`."""
+    """The address of the first page of the thread or list that `url` is a page of: no page number, post or anchor.
+
+    >>> first_page("https://a.org/topic/7-x?page=3#p9")
+    'https://a.org/topic/7-x'
+    """
+    url = url.split("#", 1)[0]
+    head, mark, query = url.partition("?")
+    if mark and not _KEEP.search("?" + query):
+        query = _PAGE_PARAMETER.sub("", "?" + query)[1:].lstrip("&;")
+    elif mark:
+        query = re.sub(r"(?:(?<=^)|[&;])(?:page|start|st|offset|goto|pid|extra|highlight)=[^&;#]*", "", query).lstrip("&;")
+    url = f"{head}?{query}" if query else head
+    for pattern, replacement in _FIRST_PAGE:
+        shorter = pattern.sub(replacement, url)
+        if shorter != url:
+            url = shorter.rstrip("/") if not head.endswith("/") and replacement == "/" else shorter
     return url
+
+
+def _mask(segment: str) -> str:
+    """A segment's form: digits as #, words of a slug as *."""
+    if segment.isdigit():
+        return "#"
+    if not _HAS_DIGIT.search(segment):
+        if re.fullmatch(r"[A-Za-z]+(?:\.[A-Za-z]{2,5})?", segment) and len(segment) <= 24:
+            return segment.lower()
+        return "*"
+    tokens = re.split(r"([-_.,])", segment)
+    if len(tokens) <= 3 and re.fullmatch(r"[A-Za-z]{0,16}\d+", tokens[0]) and (len(tokens) == 1 or tokens[1] == "."):
+        return re.sub(r"\d+", "#", tokens[0].lower()) + "".join(tokens[1:])
+    extension = "".join(tokens[-2:]) if len(tokens) > 2 and tokens[-2] == "." and tokens[-1].isalpha() else ""
+    body = tokens[: -2] if extension else tokens
+    if _LEADING_ID.match(segment):
+        return "#" + (body[1] if len(body) > 1 else "") + ("*" if len(body) > 2 else "") + extension
+    last = re.fullmatch(r"([A-Za-z]{0,8})(\d+)", body[-1])
+    if last:
+        if len(body) == 3 and body[0].isalpha() and len(body[0]) <= 10 and not last.group(1):
+            return f"{body[0].lower()}{body[1]}#{extension}"
+        if body[0].isalpha() and all(part.isdigit() or len(part) == 1 for part in body[1:]):
+            return body[0].lower() + "-#" * sum(part.isdigit() for part in body) + extension
+        separator = body[-2] if len(body) > 1 else ""
+        return f"*{separator}{last.group(1)}#{extension}"
+    return "*" + extension
+
+
+def _query_mask(query: list[tuple[str, str]]) -> str:
+    masked = []
+    for name, value in sorted(query):
+        if name.lower() in _PAGE_PARAMETERS and name.lower() not in ("mode", "action", "do", "p"):
+            continue
+        if re.fullmatch(r"\d+(?:\.(?:\d+|msg\d+|new))?", value):
+            value = "#"
+        elif not re.fullmatch(r"[A-Za-z_]{1,16}", value):
+            value = "*"
+        masked.append(f"{name.lower()}={value}")
+    return "&".join(masked)
+
+
+def patterns(urls: Iterable[str]) -> dict[str, str]:
+    """The pattern of each address, learned from all of them together: digits are #, what varies is *, words that
+    several addresses share in one place stay. `/topic/84-my-notes` and `/topic/9-hello` both give `host/topic/#-*`.
+    """
+    forms: dict[str, tuple[str, list[str], str]] = {}
+    company: dict[tuple[str, int, int], dict[str, set[str]]] = defaultdict(lambda: defaultdict(set))
+    for url in urls:
+        if url in forms:
+            continue
+        host, segments, query = _split(url)
+        masks = [_mask(segment) for segment in segments]
+        forms[url] = host, masks, _query_mask(query)
+        while len(segments) > 1 and _TAIL.match(segments[-1]) and not segments[-1].isdigit():
+            segments = segments[:-1]
+        for at, mask in enumerate(masks):
+            others = "/".join((*segments[:at], "|", *segments[at + 1 :]))
+            company[host, len(masks), at][mask].add(f"{others}?{_query_values(query)}")
+    crowded = {place: _crowded(found) for place, found in company.items()}
+    result = {}
+    for url, (host, masks, query_mask) in forms.items():
+        kept = []
+        for at, mask in enumerate(masks):
+            place = host, len(masks), at
+            if at and crowded[place] and mask.isalpha() and len(company[place][mask]) < 2:
+                mask = "*"
+            elif crowded[place] and _WORD_ID.match(mask):
+                mask = _WORD_ID.sub("*-#", mask)
+            before, after = masks[at - 1] if at else "", masks[at + 1] if at + 1 < len(masks) else ""
+            if ("*" in mask and "#" in (before, after)) or (before == "#" and mask.isalpha() and mask not in _ACTIONS):
+                mask = "*"  # a slug beside an id is decoration
+            kept.append(mask)
+        result[url] = f"{host}/{'/'.join(kept)}" + (f"?{query_mask}" if query_mask else "")
+    return result
+
+
+_ACTIONS = frozenset(
+    ["reply", "edit", "delete", "quote", "report", "like", "vote", "flag", "share", "print", "unread", "latest", "last", "new", "newpost", "lastpost", "history", "watch", "follow", "bookmark", "preview", "replies", "comment", "comments", "permalink", "find", "move"]
+)
+_WORD_ID = re.compile(r"^[a-z]+-#(?=\.|$)")
+
+
+def _query_values(query: list[tuple[str, str]]) -> str:
+    return "&".join(f"{name}={value}" for name, value in query if name.lower() not in _PAGE_PARAMETERS)
+
+
+def _crowded(company: dict[str, set[str]]) -> bool:
+    """Whether a place in the path takes so many different words that they are names, not parts of the pattern."""
+    alone = sum(1 for mask, others in company.items() if len(others) == 1 and (mask.isalpha() or _WORD_ID.match(mask)))
+    return alone >= 3 or any(mask.startswith("*") for mask in company)
+
+
+def pattern_words(pattern: str) -> set[str]:
+    """The plain words of a pattern, for telling what it may lead to."""
+    return set(re.findall(r"[a-z]+", pattern.partition("/")[2].lower()))

@@ -2,10 +2,31 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
 from datetime import datetime
 
-from forums.reading.model import PageKind, PageReading
+from crawlmgr.web.pagination import PageLinks, find_pages
+from forums.reading.addresses import thread_key
+from forums.reading.boardrows import BoardRows
+from forums.reading.document import Page
+from forums.reading.lists import RowSet, leads_to, row_sets
+from forums.reading.model import BoardRecord, PageKind, PageReading, PostRecord, ThreadRecord
+from forums.reading.postrows import PostRows, opening_post
+from forums.reading.posts import PostSet, post_sets
 from forums.reading.rules import SiteRules
+from forums.reading.threadrows import ThreadRows, board_address, sort_of
+
+ENOUGH = 0.45  # quality below which rows or posts are not believed
+
+
+@dataclass
+class _Choice:
+    """What a page may be, weighed."""
+
+    threads: RowSet | None = None
+    boards: RowSet | None = None
+    posts: PostSet | None = None
+    others: tuple[PostSet, ...] = ()
 
 
 def read_page(
@@ -19,5 +40,134 @@ def read_page(
     expect: PageKind | None = None,
     rules: SiteRules | None = None,
 ) -> PageReading:
-    """What the page at `url`, fetched at `fetched_at` (aware), shows. Never raises for what the page holds."""
-    return PageReading(PageKind.other)
+    """What the page at `url`, fetched at `fetched_at` (aware), shows. Never raises for what the page holds.
+
+    Read by content: rows of links alike are weighed as boards or threads by what they hold, records around times as
+    posts; the strongest reading gives the kind. `timezone` (IANA name) and `day_first` are the site's for times that do
+    not say; `hints` lets known engines add certainty; `expect` is the kind that the site's model expects at this
+    address and tips the scales where they are even; `rules` are the operator's corrections.
+    """
+    page = Page(html, url, fetched_at, timezone, day_first)
+    found = _weigh(page)
+    kind, confidence, evidence = _decide(page, found, expect)
+    links = find_pages(page.root, url)
+    reading = _read(page, found, kind, links)
+    return replace(reading, confidence=confidence, evidence=(*evidence, *reading.evidence))
+
+
+def _weigh(page: Page) -> _Choice:
+    sets = row_sets(page)
+    boards = [rows for rows in sets if rows.board_weight > 0]
+    threads = [rows for rows in sets if rows.board_weight <= 0 and not rows.rows[0].title.is_user]
+    posts = post_sets(page)
+    return _Choice(_best(threads), _best(boards), posts[0] if posts else None, tuple(posts[1:]))
+
+
+def _best(sets: list[RowSet]) -> RowSet | None:
+    """The best of several lists of one kind: of nested ones the inner, where it has more rows."""
+    if not sets:
+        return None
+    best = sets[0]
+    for other in sets[1:]:
+        if other.quality < 0.6 * best.quality or len(other.rows) <= len(best.rows):
+            continue
+        inside = sum(any(start <= row.start and row.end <= end for start, end in best.group.spans) for row in other.rows)
+        if inside >= 0.6 * len(other.rows) and leads_to(other.group.pattern) == leads_to(best.group.pattern):
+            best = other
+    return best
+
+
+def _inside(inner: RowSet, outer: RowSet) -> bool:
+    """Whether the rows of one list stand in the rows of another."""
+    spans = outer.group.spans
+    within = sum(any(start <= row.start and row.end <= end for start, end in spans) for row in inner.rows)
+    return within >= 0.7 * len(inner.rows)
+
+
+def _decide(page: Page, found: _Choice, expect: PageKind | None) -> tuple[PageKind, float, tuple[str, ...]]:
+    """The kind of the page, how sure it is, and what decided."""
+    threads = found.threads.quality if found.threads else 0.0
+    boards = found.boards.quality if found.boards else 0.0
+    posts = found.posts.quality * 1.3 if found.posts else 0.0
+    evidence = []
+    if found.threads and found.boards and _inside(found.threads, found.boards):
+        threads *= 0.3
+        evidence.append("threads-in-boards")
+    if found.boards and found.threads and found.boards.quality and threads >= ENOUGH and len(found.threads.rows) >= 3:
+        own = " b:" in page.board_key
+        boards *= 0.7 if own else 1.0
+        if own:
+            evidence.append("board-address")
+    lead = leads_to(page.url.partition("://")[2])
+    if " t:" in page.key:
+        posts *= 1.4
+        threads *= 0.6
+        evidence.append("thread-address")
+    if found.posts and found.threads and _posts_are_rows(found.posts, found.threads):
+        posts *= 0.3
+        evidence.append("rows-not-posts")
+    if found.posts and found.boards and _posts_are_rows(found.posts, found.boards):
+        posts *= 0.3
+    values = {PageKind.threadlist: threads, PageKind.index: boards, PageKind.thread: posts}
+    if expect in values and values[expect] >= 0.5 * ENOUGH:
+        values[expect] *= 1.5
+    kind = max(values, key=lambda name: values[name])
+    best = values[kind]
+    if best < ENOUGH:
+        if " t:" in page.key and lead == "thread":
+            return PageKind.thread, 0.3, ("address-only",)
+        return PageKind.other, min(1.0, 1 - best), tuple(evidence)
+    second = sorted(values.values())[-2]
+    return kind, round(min(1.0, best) * min(1.0, 0.5 + (best - second)), 3), tuple(evidence)
+
+
+def _posts_are_rows(posts: PostSet, rows: RowSet) -> bool:
+    """Whether the supposed posts are rows of a list: each in its own row, with a link of the list as its text."""
+    spans = rows.group.spans
+    inside = sum(any(start <= span.anchor.node < end for start, end in spans) for span in posts.spans)
+    return inside >= 0.7 * len(posts.spans)
+
+
+def _read(page: Page, found: _Choice, kind: PageKind, links: PageLinks) -> PageReading:
+    base = PageReading(
+        kind, next=links.next, pages=links.pages, title=_title(page), last=links.last, current=links.current
+    )
+    if kind is PageKind.threadlist and found.threads:
+        return _thread_list(page, found, base)
+    if kind is PageKind.index and found.boards:
+        rows = BoardRows(found.boards)
+        return replace(base, records=tuple(rows.records()), boards=tuple(rows.sub_boards()))
+    if kind is PageKind.thread:
+        posts = _posts(page, found) if found.posts and found.posts.quality * 1.8 >= ENOUGH else ()
+        return replace(base, records=posts, thread_id=thread_key(page.url).partition(" ")[2] or None)
+    return base
+
+
+def _thread_list(page: Page, found: _Choice, base: PageReading) -> PageReading:
+    assert found.threads is not None
+    records: list[ThreadRecord] = ThreadRows(found.threads).records()
+    boards: list[BoardRecord] = []
+    if found.boards and found.boards.quality >= ENOUGH and not _inside(found.boards, found.threads):
+        boards = BoardRows(found.boards).records()
+    return replace(
+        base,
+        records=tuple(records),
+        boards=tuple(boards),
+        sort=sort_of(records),
+        board_url=board_address([record.board_url for record in records if record.board_url]),
+    )
+
+
+def _posts(page: Page, found: _Choice) -> tuple[PostRecord, ...]:
+    assert found.posts is not None
+    records = PostRows(found.posts).records()
+    opening = opening_post(page, found.posts, list(found.others))
+    return (*PostRows(opening).records(), *records) if opening else tuple(records)
+
+
+def _title(page: Page) -> str:
+    """The title of the page: its first heading where the document's title contains it, else the document's title."""
+    for heading in page.headings:
+        if 2 < len(heading) <= 200 and heading.casefold() in page.title.casefold():
+            return heading
+    return page.title

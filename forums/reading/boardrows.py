@@ -1,0 +1,133 @@
+"""From the rows of an index to board records: names, counts, last post, descriptions, sub-boards."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from functools import cached_property
+
+from forums.reading.addresses import board_key
+from forums.reading.document import Link
+from forums.reading.lists import RowSet, leads_to
+from forums.reading.model import BoardRecord
+from forums.reading.rows import Count, Row
+from forums.reading.values import count, starts_by
+from forums.reading.words import class_roles, text_roles
+
+
+class BoardRows:
+    """The fields of an index of boards, worked out over all rows together."""
+
+    def __init__(self, rows: RowSet) -> None:
+        self.set = rows
+        self.page = rows.page
+        self.rows = rows.rows
+        self.heads = rows.heads
+
+    @cached_property
+    def _columns(self) -> dict[str, dict[int, Count]]:
+        columns: dict[str, dict[int, Count]] = defaultdict(dict)
+        for at, row in enumerate(self.rows):
+            for found in row.counts:
+                columns[found.column].setdefault(at, found)
+        return columns
+
+    def _roles(self, column: str) -> frozenset[str]:
+        cells = self._columns[column]
+        votes: Counter[str] = Counter()
+        for at, found in cells.items():
+            told = found.roles
+            if "label" not in told:
+                head = self.heads.of(self.rows[at], found.node) & {"topics", "posts", "comments", "replies", "views"}
+                told = head or told
+            votes.update(told)
+        return frozenset(role for role, number in votes.items() if number * 2 >= len(cells))
+
+    @cached_property
+    def _count_columns(self) -> tuple[list[str], list[str]]:
+        by_order = sorted(self._columns, key=lambda column: min(found.node for found in self._columns[column].values()))
+        roles = {column: self._roles(column) for column in by_order}
+        threads = [c for c in by_order if "topics" in roles[c] and "posts" not in roles[c]]
+        posts = [c for c in by_order if roles[c] & {"posts", "comments", "replies"} and "topics" not in roles[c]]
+        both = [c for c in by_order if {"topics", "posts"} <= roles[c]]
+        plain = [c for c in by_order if c not in threads + posts and "views" not in roles[c] and self._is_common(c)]
+        if both and not threads and not posts:
+            plain = both + [c for c in plain if c not in both]
+        if not threads and not posts and len(plain) >= 2:
+            return [plain[0]], [plain[1]]
+        if not threads and not posts and plain:
+            return plain[:1], []
+        if not threads and plain and posts and "views" not in roles[plain[0]] and plain[0] in both:
+            threads = plain[:1]
+        return threads, posts
+
+    def _is_common(self, column: str) -> bool:
+        return len(self._columns[column]) >= 0.5 * len(self.rows)
+
+    def _value(self, columns: list[str], at: int) -> int | None:
+        return next((self._columns[column][at].value for column in columns if at in self._columns[column]), None)
+
+    def _description(self, row: Row) -> str:
+        """Text in the name's cell that is neither name, count, time nor the last post."""
+        outline = self.page.outline
+        cell = self.heads.cell(row, row.title.node)
+        title = range(outline.piece_from[row.title.node], outline.piece_to[row.title.node])
+        counted = {found.node for found in row.counts}
+        timed = {time.line for time in row.times}
+        lines: dict[int, list[str]] = defaultdict(list)
+        for at in row.pieces:
+            text, node, line = outline.pieces[at]
+            if at in title or node in counted or line in timed or at < title.start:
+                continue
+            if self.heads.cell(row, node) != cell or at in self.page.piece_link or starts_by(text):
+                continue
+            if "last" in class_roles(self.page.roles_above(node, row.start)) or count(text) is not None:
+                continue
+            if text_roles(text) & {"topics", "posts", "last", "board"} and len(text) < 24:
+                continue
+            lines[line].append(text)
+        best = max((" ".join(parts) for parts in lines.values()), key=len, default="")
+        return best if len(best) > 1 else ""
+
+    def _sub_boards(self, row: Row) -> list[Link]:
+        own = {other.title.key for other in self.rows}
+        pattern = self.set.group.pattern
+        return [
+            link
+            for link in row.links
+            if link.key not in own
+            and link.text
+            and not link.is_user
+            and count(link.text) is None
+            and self.page.moment(link.text) is None
+            and (link.pattern == pattern or (leads_to(link.pattern) == "board" and _host_like(link.pattern, pattern)))
+        ]
+
+    def records(self) -> list[BoardRecord]:
+        """The board records, one a row, in order."""
+        threads, posts = self._count_columns
+        return [
+            BoardRecord(
+                url=row.title.url,
+                name=row.title.text,
+                threads=self._value(threads, at),
+                posts=self._value(posts, at),
+                last_reply=max((time.moment for time in row.times), key=lambda moment: moment.value, default=None),
+                description=self._description(row),
+            )
+            for at, row in enumerate(self.rows)
+        ]
+
+    def sub_boards(self) -> list[BoardRecord]:
+        """Boards that are only named inside the row of the board above them."""
+        found, seen = [], set()
+        for row in self.rows:
+            for link in self._sub_boards(row):
+                key = board_key(link.url)
+                if key not in seen and key != board_key(row.title.url):
+                    seen.add(key)
+                    found.append(BoardRecord(url=link.url, name=link.text, parent=row.title.url))
+        return found
+
+
+def _host_like(pattern: str, other: str) -> bool:
+    return pattern.partition("/")[0] == other.partition("/")[0]

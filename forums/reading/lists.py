@@ -1,0 +1,286 @@
+"""Which rows of a page are its boards or its threads: groups weighed by what their rows hold."""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left
+from collections import Counter
+from dataclasses import dataclass
+from functools import cached_property
+
+from forums.reading.addresses import BOARD_WORDS, THREAD_WORDS
+from forums.reading.document import Link, Page
+from forums.reading.rows import Group, Row, groups
+from forums.reading.words import class_roles, text_roles
+
+_TOKEN = re.compile(r"[a-z]+|[#*]+")
+_STRONG_THREAD = THREAD_WORDS - {"p", "m", "s", "post", "posts", "msg", "message", "messages", "read", "article", "item", "story"}
+
+
+def leads_to(pattern: str) -> str:
+    """What the words of a link pattern say it leads to: "thread", "board", "post" or "" for neither.
+
+    The last telling word counts; a board word with two ids after it says nothing.
+
+    >>> leads_to("a.org/viewtopic.php?f=#&t=#"), leads_to("a.org/forum/#-*"), leads_to("a.org/boards/#-*/#")
+    ('thread', 'board', '')
+    """
+    _, _, path = pattern.lower().partition("/")
+    path, _, query = path.partition("?")
+    words = re.findall(r"[a-z]+", query)
+    if any(word in _STRONG_THREAD for word in words):
+        return "thread"
+    segments = path.split("/")
+    script = [word for word in re.findall(r"[a-z]+", segments[-1]) if word not in ("php", "html", "htm", "asp", "aspx")]
+    if any(word in _STRONG_THREAD and word not in ("d",) for word in script):
+        return "thread"
+    if any(word in BOARD_WORDS for word in words) or ("php" in segments[-1] and any(word in BOARD_WORDS for word in script)):
+        return "board"
+    after = 0
+    for segment in reversed(segments):
+        words = re.findall(r"[a-z]+", segment)
+        if any(word in _STRONG_THREAD for word in words):
+            return "thread"
+        if any(word in ("post", "posts", "comment", "message", "msg") for word in words):
+            return "post"
+        if any(word in BOARD_WORDS for word in words):
+            ids = after - (1 if after == 2 and segments[-1] == "#" and "*" in segments[-2] and len(words[0]) <= 8 else 0)
+            return "board" if ids <= 1 and words[0] not in ("boards", "forum") or after <= 1 else ""
+        if "#" in segment or "*" in segment:
+            after += 1
+    return ""
+
+
+@dataclass
+class RowSet:
+    """Rows with one name each, and the further link groups that stand in the same rows."""
+
+    page: Page
+    group: Group
+    others: list[Group]
+
+    @property
+    def rows(self) -> list[Row]:
+        """The rows, in order."""
+        return self.group.rows
+
+    @cached_property
+    def heads(self) -> Heads:
+        """The head cells above the rows."""
+        return Heads(self)
+
+    @cached_property
+    def quality(self) -> float:
+        """How much the rows look like records of a forum, in [0, 1.5]."""
+        group, n = self.group, len(self.rows)
+        texts = [len(row.title.text) for row in self.rows]
+        named = min(1.0, sum(texts) / n / 25)
+        people = sum(1 for row in self.rows if any(link.is_user for link in row.links)) / n
+        fields = 0.4 * group.share("times") + 0.3 * group.share("counts") + 0.15 * people + 0.15 * named
+        many = min(1.0, n / 4) ** 0.5
+        return fields * many + 0.5 * group.text_share * fields
+
+    @cached_property
+    def board_weight(self) -> float:
+        """Evidence that the rows are boards (above 0) or threads (below 0)."""
+        return sum(self.weights.values())
+
+    @cached_property
+    def weights(self) -> dict[str, float]:
+        """The single pieces of evidence behind `board_weight`, by name."""
+        rows, n = self.rows, len(self.rows)
+        found = {"address": {"board": 2.0, "thread": -2.0, "post": -1.0}.get(leads_to(self.group.pattern), 0.0)}
+        named = self.heads.all_roles | _count_roles(rows)
+        if "topics" in named and named & {"posts", "comments"} and not named & {"replies", "views"}:
+            found["topics_posts"] = 1.5
+        if named & {"replies", "views"}:
+            found["replies_views"] = -1.5
+        inner = sum(1 for row in rows if self._leads_further(row)) / n
+        found["last_thread"] = 1.5 * inner
+        if _starts_with_board(self.heads.first_text):
+            found["head"] = 0.7
+        order = falling([max(time.moment.value.timestamp() for time in row.times) for row in rows if row.times])
+        if n >= 5 and order is not None and order > 0.85:
+            found["sorted"] = -1.0
+        if n > 40:
+            found["many"] = -0.5
+        people = sum(len({link.url for link in row.links if link.is_user}) >= 2 for row in rows) / n
+        found["people"] = -0.7 * people
+        return {name: weight for name, weight in found.items() if weight}
+
+    def _leads_further(self, row: Row) -> bool:
+        """Whether a row, besides its name, links to something with a thread's or post's address, as last posts do."""
+        for link in row.links:
+            if link.key == row.title.key or link.is_user or not link.is_local:
+                continue
+            if leads_to(link.pattern) in ("thread", "post") or ("p=#" in link.pattern and link.fragment):
+                return True
+        return False
+
+
+def _starts_with_board(text: str) -> bool:
+    roles = text_roles(text)
+    return "board" in roles and "topics" not in roles
+
+
+def _count_roles(rows: list[Row]) -> frozenset[str]:
+    votes = Counter(role for row in rows for found in row.counts for role in found.roles)
+    return frozenset(role for role, count in votes.items() if count >= 0.5 * len(rows))
+
+
+def falling(values: list[float]) -> float | None:
+    """Share of neighbours that do not rise; None for fewer than three values or values that are all the same."""
+    if len(values) < 3 or len(set(values)) < 2:
+        return None
+    return sum(a >= b for a, b in zip(values, values[1:], strict=False)) / (len(values) - 1)
+
+
+class Heads:
+    """The row of head cells above a list, aligned with the cells of its rows."""
+
+    def __init__(self, rows: RowSet) -> None:
+        self.page = rows.page
+        self.roles: dict[int, frozenset[str]] = {}
+        self.texts: dict[int, str] = {}
+        first = rows.rows[0]
+        self._rows_start = first.start
+        width = Counter(len(self.cells(row.record[0])) for row in rows.rows).most_common(1)[0][0]
+        if width >= 2:
+            self._find(first, width)
+
+    @property
+    def all_roles(self) -> frozenset[str]:
+        """All roles that the head cells name."""
+        return frozenset(role for roles in self.roles.values() for role in roles)
+
+    @property
+    def first_text(self) -> str:
+        """The text of the first head cell that has one."""
+        return next((text for _, text in sorted(self.texts.items()) if text), "")
+
+    def cells(self, top: int) -> list[int]:
+        """The cells of a row: the children of the first element below `top` that has two or more."""
+        page, node = self.page.outline, top
+        for _ in range(5):
+            children = page.children(node)
+            if len(children) == 1:
+                node = children[0]
+                continue
+            if page.tags[node] in ("li", "div") and len(children) == 2 and page.tags[children[0]] in ("dl", "input", "span"):
+                inner = [child for child in children if len(page.children(child)) >= 3]
+                if len(inner) == 1:
+                    node = inner[0]
+                    continue
+            return self._spread(children)
+        return []
+
+    def _spread(self, cells: list[int]) -> list[int]:
+        page, wide = self.page.outline, []
+        for cell in cells:
+            span = page.elements[cell].get("colspan") or "1" if page.tags[cell] in ("td", "th") else "1"
+            wide.extend([cell] * (min(int(span), 12) if span.isdigit() and int(span) else 1))
+        return wide
+
+    def _find(self, first: Row, width: int) -> None:
+        page, node = self.page.outline, first.record[0]
+        for _ in range(5):
+            parent = page.parents[node]
+            if parent < 0:
+                return
+            before = [child for child in page.children(parent) if child < node][-4:]
+            for sibling in reversed(before):
+                if self._take(sibling, width):
+                    return
+            node = parent
+
+    def _take(self, node: int, width: int) -> bool:
+        page = self.page.outline
+        end = min(page.ends[node], node + 60)
+        for inside in range(node, end):
+            cells = self._spread(page.children(inside))
+            if not width - 1 <= len(cells) <= width + 1 or len(cells) < 2:
+                continue
+            texts = {at: page.text(cell) for at, cell in enumerate(cells)}
+            if any(len(text) > 60 for text in texts.values()):
+                continue
+            roles = {at: text_roles(text) for at, text in texts.items() if text}
+            if sum(1 for found in roles.values() if found) >= 2:
+                self.roles, self.texts = roles, texts
+                return True
+        return False
+
+    def of(self, row: Row, node: int) -> frozenset[str]:
+        """The roles that the head above the cell of `node` names."""
+        if not self.roles:
+            return frozenset()
+        cells = self.cells(row.record[0])
+        unique = list(dict.fromkeys(cells))
+        at = bisect_left(unique, node + 1) - 1
+        if at < 0 or not self.page.outline.contains(unique[at], node):
+            return frozenset()
+        return self.roles.get(cells.index(unique[at]), frozenset())
+
+    def cell(self, row: Row, node: int) -> int:
+        """The number of the cell of a row that holds `node`, counted over the whole record."""
+        at = max(0, bisect_left(row.record, node + 1) - 1)
+        if len(row.record) > 1 and at:
+            return 100 * at
+        cells = list(dict.fromkeys(self.cells(row.record[0])))
+        inside = bisect_left(cells, node + 1) - 1
+        return max(0, inside)
+
+
+def _same_rows(a: Group, b: Group) -> bool:
+    spans = set(a.spans)
+    shared = sum(1 for span in b.spans if span in spans)
+    return shared >= 0.6 * min(len(a.spans), len(b.spans)) and shared >= 1
+
+
+def _name_score(group: Group) -> float:
+    """How well the links of a group name their rows: long and different texts, early in the row, marked as titles."""
+    page, rows = group.page, group.rows
+    n = len(rows)
+    if rows[0].title.is_user:
+        return -1.0
+    marked = sum(1 for row in rows if _is_marked(page, row)) / n
+    length = min(1.0, sum(len(row.title.text) for row in rows) / n / 30)
+    early = sum((row.title.node - row.start) / max(1, row.end - row.start) for row in rows) / n
+    different = len({row.title.text for row in rows}) / n
+    known = {"thread": 0.5, "board": 0.4, "post": -0.5}.get(leads_to(group.pattern), 0.0)
+    timed = sum(1 for row in rows if any(time.node >= row.title.node and time.piece in _pieces(page, row.title) for time in row.times)) / n
+    return 0.8 * marked + 0.8 * length - 1.6 * early + different + known - timed + 0.4 * min(1.0, n / 5)
+
+
+def _pieces(page: Page, link: Link) -> range:
+    return range(page.outline.piece_from[link.node], page.outline.piece_to[link.node])
+
+
+def _is_marked(page: Page, row: Row) -> bool:
+    node, outline = row.title.node, page.outline
+    for _ in range(4):
+        if node < row.start:
+            return False
+        if outline.tags[node] in ("h1", "h2", "h3", "h4", "h5") or "title" in class_roles(outline.classes[node]):
+            return True
+        node = outline.parents[node]
+    return False
+
+
+def row_sets(page: Page) -> list[RowSet]:
+    """The lists of a page that may be of boards or threads, best first."""
+    made: list[RowSet] = []
+    found = [group for group in groups(page) if _may_list(group)]
+    found.sort(key=_name_score, reverse=True)
+    for group in found:
+        known = next((rows for rows in made if _same_rows(rows.group, group)), None)
+        if known is not None:
+            known.others.append(group)
+        elif not group.rows[0].title.is_user:
+            made.append(RowSet(page, group, []))
+    return sorted(made, key=lambda rows: rows.quality, reverse=True)
+
+
+def _may_list(group: Group) -> bool:
+    if len(group.rows) >= 2:
+        return True
+    return leads_to(group.pattern) in ("thread", "board") and group.rows[0].title.key != group.page.key

@@ -1,0 +1,245 @@
+"""From the records of a thread to posts: text without quotes and signature, ids, numbers, the opening post apart."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Iterator
+from functools import cached_property
+
+from lxml.html import HtmlElement
+
+from crawlmgr.text.dates import Moment
+from crawlmgr.web.records import BLOCKS
+from forums.reading.document import Page
+from forums.reading.lists import leads_to
+from forums.reading.model import PostRecord
+from forums.reading.posts import PostSet, Span, in_any, last_piece
+from forums.reading.words import EDIT_LINE, class_roles
+
+_SILENT = frozenset({"script", "style", "noscript", "template", "textarea", "select", "button", "svg", "object", "iframe"})
+_POST_PREFIX = re.compile(r"^(?:p|pid|post|msg|message|comment|c|reply|entry|m|item|node|postid|post_message|pcr?|r|floor|tid|id|t)$", re.I)
+_ID = re.compile(r"^(.*?)[-_]?(\d{1,19})$")
+_OPAQUE = re.compile(r"^(?:[a-z]+[-_])?(?=[A-Za-z0-9]*\d)[A-Za-z0-9]{6,40}$")
+_NUMBER = re.compile(r"^(?:#|№|nr\.?|no\.?|post\s*#?|reply\s*#?|message\s*#?|第)\s*(\d{1,7})\s*(?:楼|樓|#)?$|^(\d{1,7})\s*(?:楼|樓|#|F)$", re.I)
+
+
+def text_of(element: HtmlElement, is_left_out: set[HtmlElement]) -> str:
+    """The text of an element as a reader sees it: one line a block, without the elements left out."""
+    parts: list[str] = []
+    _collect(element, is_left_out, parts)
+    lines = (" ".join(line.split()) for line in "".join(parts).split("\n"))
+    return "\n".join(line for line in lines if line)
+
+
+def _collect(root: HtmlElement, left_out: set[HtmlElement], parts: list[str]) -> None:
+    stack: list[tuple[HtmlElement, bool]] = [(root, False)]
+    while stack:
+        element, done = stack.pop()
+        is_block = element.tag in BLOCKS
+        if done:
+            if is_block:
+                parts.append("\n")
+            if element is not root:
+                parts.append(_flat(element.tail))
+            continue
+        if not isinstance(element.tag, str) or element.tag in _SILENT or element in left_out:
+            if element is not root:
+                parts.append(_flat(element.tail))
+            continue
+        if is_block:
+            parts.append("\n")
+        parts.append(element.text or "" if element.tag == "pre" else _flat(element.text))
+        stack.append((element, True))
+        stack.extend((child, False) for child in reversed(element))
+
+
+def _flat(text: str | None) -> str:
+    return text.replace("\n", " ").replace("\r", " ").replace("\t", " ") if text else ""
+
+
+class PostRows:
+    """The fields of the posts of a page, worked out over all of them together."""
+
+    def __init__(self, posts: PostSet) -> None:
+        self.posts = posts
+        self.page: Page = posts.page
+        self.spans = posts.spans
+
+    # text
+
+    def _left_out(self, body: int) -> tuple[set[HtmlElement], set[HtmlElement]]:
+        """Elements inside a body that are not its author's words: quotes first, then signatures and edit lines."""
+        outline, quotes, others = self.page.outline, set(), set()
+        for node in range(body + 1, outline.ends[body]):
+            roles = class_roles(outline.classes[node])
+            element = outline.elements[node]
+            if outline.tags[node] == "blockquote" or "quote" in roles and "body" not in roles:
+                quotes.add(element)
+            elif roles & {"signature", "edit"} and not roles & {"body"} or _is_edit_line(outline.text(node)):
+                others.add(element)
+        return quotes, others
+
+    def text(self, at: int) -> str:
+        """The text of a post: without quotes where something else is left."""
+        body = self.posts.bodies[at]
+        if body is None:
+            return ""
+        quotes, others = self._left_out(body)
+        element = self.page.outline.elements[body]
+        own = _without_edit_line(text_of(element, quotes | others))
+        if not own.strip() and quotes:
+            own = _without_edit_line(text_of(element, others))
+        return own
+
+    # times
+
+    def _time(self, at: int) -> Moment | None:
+        return self.spans[at].anchor.moment
+
+    # ids
+
+    @cached_property
+    def _ids(self) -> list[tuple[str, str] | None]:
+        """(id attribute, id) of each post: the attribute that has another number in each."""
+        found: dict[str, dict[int, str]] = defaultdict(dict)
+        for at, span in enumerate(self.spans):
+            for prefix, value in self._id_candidates(span):
+                found[prefix].setdefault(at, value)
+        n = len(self.spans)
+        best, points = "", 0.0
+        for prefix, values in found.items():
+            if len(set(values.values())) < len(values):
+                continue
+            name = prefix.partition(":")[2]
+            digits = sum(value.isdigit() for value in values.values())
+            value = 2.0 * len(values) / n + (0.5 if _POST_PREFIX.match(name.strip("-_")) else 0.0) + 0.3 * digits / len(values)
+            value += 0.4 * min(1.0, sum(len(v) for v in values.values()) / len(values) / 6) + (0.2 if prefix.startswith("id") else 0.0)
+            if value > points:
+                best, points = prefix, value
+        name = best.partition(":")[2]
+        rest = [found[best].get(at) for at in range(n)] if best else [None] * n
+        return [(f"{name}|{value}", value) if value else None for value in rest]
+
+    def _id_candidates(self, span: Span) -> Iterator[tuple[str, str]]:
+        outline = self.page.outline
+        nodes = list(self.posts.nodes(span))[:120]
+        node = outline.parents[span.start]
+        for _ in range(2):
+            if node < 0 or any(other is not span and node <= other.start < outline.ends[node] for other in self.spans):
+                break
+            nodes.insert(0, node)
+            node = outline.parents[node]
+        for node in nodes:
+            element = outline.elements[node]
+            for attribute in ("id", "name", "data-post-id", "data-pk", "data-id", "data-pid", "data-comment-id", "data-message-id", "data-number"):
+                value = element.get(attribute)
+                if not value or (attribute == "name" and element.tag != "a"):
+                    continue
+                match = _ID.match(value)
+                kind = "id" if attribute in ("id", "name") else "data"
+                if match:
+                    yield f"{kind}:{match.group(1)}", match.group(2)
+                elif attribute == "id" and _OPAQUE.match(value):
+                    yield "id:", value
+        for link in self.page.links_in(span.start, span.end):
+            if span.holds(link.node):
+                match = _ID.match(link.fragment)
+                if match:
+                    yield f"link:{match.group(1)}", match.group(2)
+                match = re.search(r"(?:[?&](?:p|pid|post|postid)=|/(?:posts?|comments?|findpost|message)/)(\d+)", link.url)
+                if match and not link.is_user:
+                    yield "link:post", match.group(1)
+
+    def _permalink(self, at: int, post_id: str | None) -> str | None:
+        """The address of a post: a link in it that carries its id, the one at its time or number first."""
+        span, outline = self.spans[at], self.page.outline
+        best, points = None, 0.0
+        body = self.posts.bodies[at]
+        for link in self.page.links_in(span.start, span.end):
+            if not span.holds(link.node) or link.is_user or not link.is_local:
+                continue
+            if body is not None and outline.contains(body, link.node):
+                continue
+            whole = f"{link.url}#{link.fragment}" if link.fragment else link.url
+            value = 0.0
+            if post_id and re.search(rf"(?<!\d){re.escape(post_id)}(?!\d)", whole):
+                value += 1.0
+            if outline.contains(link.node, span.anchor.node) or outline.contains(span.anchor.node, link.node):
+                value += 1.0
+            if _NUMBER.match(link.text) or link.text in ("#", "¶", "permalink", "Permalink", "link"):
+                value += 0.7
+            if link.key == self.page.key and link.fragment:
+                value += 0.4
+            if re.search(r"reply|quote|report|edit|delete|posting|action=|mode=|like|share|vote", link.url, re.I):
+                value -= 1.5
+            if leads_to(link.pattern) == "post":
+                value += 0.3
+            if value > points:
+                best, points = whole, value
+        return best if points >= 1.0 else None
+
+    # numbers
+
+    @cached_property
+    def _numbers(self) -> list[int | None]:
+        outline, found = self.page.outline, []
+        for at, span in enumerate(self.spans):
+            number = None
+            body = self.posts.bodies[at]
+            for piece in range(outline.piece_from[span.start], last_piece(outline, span)):
+                text, node, _ = outline.pieces[piece]
+                if len(text) > 16 or not span.holds(node) or (body is not None and outline.contains(body, node)):
+                    continue
+                match = _NUMBER.match(text)
+                if match:
+                    number = int(match.group(1) or match.group(2))
+                    break
+            if number is None:
+                value = next((outline.elements[n].get("data-number") or "" for n in self.posts.nodes(span) if outline.elements[n].get("data-number")), "")
+                number = int(value) if value.isdigit() and len(value) < 8 else None
+            found.append(number)
+        known = [number for number in found if number is not None]
+        return found if len(set(known)) == len(known) else [None] * len(found)
+
+    def records(self) -> list[PostRecord]:
+        """The posts, in the order of the page."""
+        made = []
+        for at in range(len(self.spans)):
+            people = self.posts.people[at]
+            identity = self._ids[at]
+            post_id = identity[1] if identity else None
+            made.append(
+                PostRecord(
+                    author=people[0][0] if people else None,
+                    posted=self._time(at),
+                    text=self.text(at),
+                    post_id=post_id,
+                    url=self._permalink(at, post_id),
+                    number=self._numbers[at],
+                )
+            )
+        return made
+
+
+def _is_edit_line(text: str) -> bool:
+    return len(text) < 200 and bool(EDIT_LINE.match(text))
+
+
+def _without_edit_line(text: str) -> str:
+    lines = text.split("\n")
+    while lines and _is_edit_line(lines[-1]):
+        lines.pop()
+    while len(lines) > 1 and _is_edit_line(lines[0]):
+        lines.pop(0)
+    return "\n".join(lines)
+
+
+def opening_post(page: Page, posts: PostSet, candidates: list[PostSet]) -> PostSet | None:
+    """The opening post, where it is built otherwise than the replies: a post on its own before the first of them."""
+    first = posts.spans[0].start
+    for other in candidates:
+        span = other.spans[0]
+        if len(other.spans) == 1 and span.end <= first and not in_any(posts.spans, span.start) and other.body_lengths[0] >= 20:
+            return other
+    return None

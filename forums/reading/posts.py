@@ -1,0 +1,419 @@
+"""Posts of a thread: the records around the times of a page, chosen by what they hold: somebody, a time, a text."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from crawlmgr.web.records import Outline, siblings_of_tops
+from forums.reading.document import Page, Time
+from forums.reading.values import count, is_name
+from forums.reading.words import JOINED, class_roles, text_roles
+
+_MAX_SETS = 6
+_OWN_LEVELS = 4
+
+
+@dataclass(frozen=True)
+class Span:
+    """The nodes of one post: from `start` to before `end`, without the posts nested in it."""
+
+    start: int
+    end: int
+    anchor: Time
+    nested: tuple[tuple[int, int], ...] = ()
+
+    def holds(self, node: int) -> bool:
+        """Whether a node belongs to this post itself."""
+        return self.start <= node < self.end and not any(start <= node < end for start, end in self.nested)
+
+
+class PostSet:
+    """Records that may be posts, around times that stand alike."""
+
+    def __init__(self, page: Page, spans: list[Span]) -> None:
+        self.page = page
+        self.spans = spans
+
+    def column(self, span: Span, node: int) -> str:
+        """Where a node stands in its record, the same for like records."""
+        outline, top = self.page.outline, span.start
+        if not outline.contains(top, node):
+            top = node
+            while outline.parents[top] != outline.parents[span.start] and outline.parents[top] >= 0:
+                top = outline.parents[top]
+            between = sum(1 for child in outline.children(outline.parents[span.start]) if span.start <= child < top)
+            return f"{between}:{outline.relative(node, top)}"
+        return f"0:{outline.relative(node, top)}"
+
+    def nodes(self, span: Span) -> Iterator[int]:
+        """The nodes of a post itself."""
+        node = span.start
+        while node < span.end:
+            inner = next((end for start, end in span.nested if start == node), None)
+            if inner is not None:
+                node = inner
+                continue
+            yield node
+            node += 1
+
+    @cached_property
+    def people(self) -> list[list[tuple[str, int]]]:
+        """Candidate names of each post: (name, node), best column first."""
+        return people_of(self)
+
+    @cached_property
+    def bodies(self) -> list[int | None]:
+        """The node of each post's text."""
+        return bodies_of(self)
+
+    @cached_property
+    def body_lengths(self) -> list[int]:
+        """Characters of each post's text."""
+        return [
+            self.page.outline.text_length(body) if body is not None else 0 for body in self.bodies
+        ]
+
+    @cached_property
+    def quality(self) -> float:
+        """How much the records look like posts, in [0, 1.5]: all of person, time and text, and much of the page."""
+        n = len(self.spans)
+        whole = sum(1 for people, length in zip(self.people, self.body_lengths, strict=True) if people and length) / n
+        bodies = [length for length in self.body_lengths if length]
+        unlinked = self._own_words()
+        share = min(1.0, sum(bodies) / max(1, self.page.text_total))
+        fine = sum(1 for span in self.spans if span.anchor.moment.precision_seconds < 86_400) / n
+        return whole * (0.35 + 0.25 * unlinked + 0.5 * share + 0.15 * fine + 0.1 * min(1.0, n / 3))
+
+    def _own_words(self) -> float:
+        """Share of the text of the bodies that stands outside links: posts are written, lists are linked."""
+        outline, plain, total = self.page.outline, 0, 0
+        for body in self.bodies:
+            if body is None:
+                continue
+            for at in range(outline.piece_from[body], outline.piece_to[body]):
+                length = len(outline.pieces[at].text)
+                total += length
+                plain += 0 if at in self.page.piece_link else length
+        return plain / total if total else 0.0
+
+
+def _is_post_time(page: Page, time: Time) -> bool:
+    if time.moment.precision_seconds > 366 * 86_400:
+        return False
+    if JOINED.search(time.label[-24:]) or "edit" in text_roles(time.label[-24:]):
+        return False
+    outline = page.outline
+    roles = class_roles(" ".join(outline.classes[node] for node in (time.node, max(0, outline.parents[time.node]))))
+    if roles & {"edit"} and not roles & {"date", "created"}:
+        return False
+    own = outline.pieces[time.piece].text if time.piece < len(outline.pieces) else ""
+    if JOINED.match(own) or (not time.is_attribute and "edit" in text_roles(own[:24])):
+        return False
+    title = outline.elements[time.node].get("title") or ""
+    return not ("edit" in text_roles(title[:30]) and not time.is_attribute) and "edit" not in text_roles(title[:8])
+
+
+def _local_shape(page: Outline, node: int) -> tuple[str, ...]:
+    shapes = []
+    for _ in range(_OWN_LEVELS):
+        if node < 0:
+            break
+        shapes.append(page.shapes[node])
+        node = page.parents[node]
+    return tuple(shapes)
+
+
+def post_sets(page: Page) -> list[PostSet]:
+    """The sets of records that may be posts, best first."""
+    grouped: dict[tuple[str, ...], list[Time]] = defaultdict(list)
+    for time in page.times:
+        if _is_post_time(page, time):
+            grouped[_local_shape(page.outline, time.node)].append(time)
+    ranked = sorted(grouped.values(), key=len, reverse=True)[:_MAX_SETS]
+    made = [candidate for times in ranked for candidate in _sets(page, _distinct(times))]
+    return sorted(made, key=lambda posts: posts.quality * min(1.0, 0.6 + 0.1 * len(posts.spans)), reverse=True)
+
+
+def _distinct(times: list[Time]) -> list[Time]:
+    """Times without repetitions: the same moment again right after is the same post's."""
+    kept: list[Time] = []
+    for time in times:
+        if kept and kept[-1].moment == time.moment and time.node - kept[-1].node < 12:
+            continue
+        kept.append(time)
+    return kept
+
+
+def _sets(page: Page, times: list[Time]) -> Iterator[PostSet]:
+    outline = page.outline
+    if len(times) == 1:
+        posts = _lone(page, times[0])
+        if posts is not None:
+            yield posts
+        return
+    nodes = [time.node for time in times]
+    steps = []
+    for at, node in enumerate(nodes):
+        before = nodes[at - 1] if at else -1
+        after = nodes[at + 1] if at + 1 < len(nodes) else len(outline)
+        steps.append(_steps(outline, node, before, after))
+    tried = 0
+    for level in sorted(set(steps)):
+        if sum(1 for found in steps if found >= level) < 0.5 * len(steps) or tried >= 4:
+            break
+        tried += 1
+        posts = _at_level(page, times, level)
+        good = sum(1 for people, length in zip(posts.people, posts.body_lengths, strict=True) if people and length)
+        if good >= 0.7 * len(posts.spans):
+            yield posts
+            return
+
+
+def _steps(page: Outline, node: int, before: int, after: int) -> int:
+    steps, above = 0, page.parents[node]
+    while above >= 0 and above > before and page.ends[above] <= after:
+        steps, above = steps + 1, page.parents[above]
+    return steps
+
+
+def _at_level(page: Page, times: Sequence[Time], level: int) -> PostSet:
+    outline, tops = page.outline, []
+    for time in times:
+        node = time.node
+        for _ in range(level):
+            if outline.parents[node] < 0 or outline.tags[outline.parents[node]] in ("body", "html"):
+                break
+            node = outline.parents[node]
+        tops.append(node)
+    records = siblings_of_tops(outline, tops)
+    spans = []
+    starts = [record[0] for record in records]
+    ends = [outline.ends[record[-1]] for record in records]
+    for at, time in enumerate(times):
+        nested = []
+        for other in range(at + 1, len(times)):
+            if starts[other] >= ends[at]:
+                break
+            nested.append((starts[other], min(ends[other], ends[at])))
+        spans.append(Span(starts[at], ends[at], time, tuple(nested)))
+    return PostSet(page, spans)
+
+
+def _lone(page: Page, time: Time) -> PostSet | None:
+    """The only post of a page: the smallest element around the time with somebody's name and a text in it, widened
+    while nothing but its frame is added."""
+    outline, node = page.outline, time.node
+    for _ in range(12):
+        node = outline.parents[node]
+        if node < 0 or outline.tags[node] in ("body", "html"):
+            return None
+        if outline.text_length(node) < 12:
+            continue
+        posts = PostSet(page, [Span(node, outline.ends[node], time)])
+        if posts.people[0] and posts.body_lengths[0]:
+            break
+    else:
+        return None
+    size = outline.text_length(node)
+    for _ in range(4):
+        above = outline.parents[node]
+        if above < 0 or outline.tags[above] in ("body", "html", "main") or outline.text_length(above) > size + 160:
+            break
+        node = above
+    return PostSet(page, [Span(node, outline.ends[node], time)])
+
+
+# people
+
+_NOT_NAMES = {
+    "reply", "quote", "report", "edit", "delete", "like", "share", "permalink", "link", "top", "up", "member", "members", "offline",
+    "online", "admin", "administrator", "moderator", "guest", "newbie", "op", "author", "topic author", "original poster", "new", "pm",
+    "profile", "www", "email", "website", "post", "posts", "message", "messages", "registered user", "registered", "user", "junior member",
+    "senior member", "回复", "引用", "举报", "楼主", "只看该作者", "编辑", "分享", "发表于", "顶", "踩", "广告", "收藏", "电梯直达",
+    "zitieren", "antworten", "citer", "répondre", "citar", "responder", "ответить", "цитировать", "登录", "注册",
+}  # fmt: skip
+
+
+def people_of(posts: PostSet) -> list[list[tuple[str, int]]]:
+    """Names in each post, from the column that names people best: links to profiles, classes and microdata that say
+    so, and texts that differ between posts and stand near the time."""
+    columns: dict[str, dict[int, tuple[str, int]]] = defaultdict(dict)
+    points: dict[str, list[float]] = defaultdict(list)
+    for at, span in enumerate(posts.spans):
+        for name, node, worth in _names_in(posts, span):
+            column = posts.column(span, node)
+            if at not in columns[column]:
+                columns[column][at] = name, node
+                points[column].append(worth)
+    n = len(posts.spans)
+    scored = []
+    for column, found in columns.items():
+        names = Counter(name for name, _ in found.values())
+        share = len(found) / n
+        value = sum(points[column]) / len(points[column]) + 1.5 * share
+        if n >= 4 and len(names) == 1 and share > 0.6:
+            value -= 1.5
+        if len(names) >= 2:
+            value += 0.3
+        scored.append((value, column))
+    scored.sort(key=lambda pair: -pair[0])
+    best = [column for value, column in scored if value >= 2.0][:6]
+    return [[columns[column][at] for column in best if at in columns[column]] for at in range(n)]
+
+
+def _names_in(posts: PostSet, span: Span) -> Iterator[tuple[str, int, float]]:
+    page, outline = posts.page, posts.page.outline
+    seen = 0
+    for at in range(outline.piece_from[span.start], last_piece(outline, span)):
+        text, node, line = outline.pieces[at]
+        if not span.holds(node) or len(text) > 60:
+            continue
+        name = text.strip(" :：,，»«·•|")
+        if not is_name(name) or name.lower() in _NOT_NAMES or count(name) is not None or text.endswith((":", "：")):
+            continue
+        if page.moment(text) is not None:
+            continue
+        seen += 1
+        worth = _worth(page, span, at, node, line) - 0.02 * min(seen, 20)
+        if worth > 0:
+            yield name, node, worth
+
+
+def last_piece(outline: Outline, span: Span) -> int:
+    """The number after the last text of a post."""
+    last = outline.piece_from[span.start]
+    node = span.start
+    while node < span.end:
+        last = max(last, outline.piece_to[node])
+        node = outline.ends[node]
+    return last
+
+
+def _worth(page: Page, span: Span, at: int, node: int, line: int) -> float:
+    """How much a short text looks like the name of who wrote the post."""
+    outline, worth = page.outline, 0.0
+    link = page.piece_link.get(at)
+    if link is not None:
+        if link.is_user:
+            worth += 1.6
+        elif not link.is_local or link.fragment:
+            worth -= 0.5
+        else:
+            tail = link.url.rstrip("/").rsplit("/", 1)[-1].lower()
+            worth += 1.0 if tail == link.text.strip().lower().replace(" ", "-") and len(tail) > 2 else -0.3
+    up, steps = node, 0
+    while up >= span.start and steps < 4:
+        element = outline.elements[up]
+        roles = class_roles(outline.classes[up])
+        item = f"{element.get('itemprop', '')} {element.get('rel', '')}"
+        if "author" in roles and "avatar" not in roles:
+            worth += 1.0 / (1 + 0.3 * steps)
+        if "author" in item or ("name" in item.split() and steps <= 1):
+            worth += 0.8
+        if roles & {"body", "signature", "quote", "edit", "tag", "likes"} and not roles & {"author"}:
+            worth -= 1.2
+        if outline.tags[up] in ("blockquote", "cite", "button", "form", "label"):
+            worth -= 1.5
+        if outline.tags[up] in ("b", "strong", "h1", "h2", "h3", "h4", "h5") and steps <= 1:
+            worth += 0.2
+        up, steps = outline.parents[up], steps + 1
+    if line == span.anchor.line:
+        worth += 0.3
+    if len(outline.pieces[at].text) > 32:
+        worth -= 0.5
+    return worth
+
+
+# bodies
+
+
+def bodies_of(posts: PostSet) -> list[int | None]:
+    """The node of each post's own text: the column with the most text that holds neither time nor name."""
+    outline = posts.page.outline
+    people = [{node for _, node in found[:2]} for found in posts.people]
+    columns: dict[str, dict[int, int]] = defaultdict(dict)
+    for at, span in enumerate(posts.spans):
+        for node in posts.nodes(span):
+            if outline.piece_from[node] == outline.piece_to[node] or outline.tags[node] in ("a", "b", "strong", "br", "time", "i", "em"):
+                continue
+            if outline.contains(node, span.anchor.node) or any(outline.contains(node, other) for other in people[at]):
+                continue
+            if any(outline.contains(node, start) for start, _ in span.nested):
+                continue
+            column = posts.column(span, node)
+            columns[column].setdefault(at, node)
+    best, chosen = 0.0, ""
+    for column, found in columns.items():
+        value = _body_value(posts, found)
+        if value > best:
+            best, chosen = value, column
+    if not chosen:
+        return [None] * len(posts.spans)
+    chosen = _narrowed(posts, columns, chosen)
+    return [_body_at(posts, columns, chosen, at) for at in range(len(posts.spans))]
+
+
+def _body_value(posts: PostSet, found: dict[int, int]) -> float:
+    outline, n = posts.page.outline, len(posts.spans)
+    total = sum(min(600, outline.text_length(node)) for node in found.values()) / n
+    share = len(found) / n
+    texts = {outline.text(node)[:80] for node in found.values()}
+    varied = len(texts) / len(found)
+    node = next(iter(found.values()))
+    roles = class_roles(outline.classes[node])
+    factor = 1.0
+    if roles & {"signature", "edit", "likes", "pager", "avatar"} or outline.tags[node] in ("form", "footer", "nav", "blockquote", "button", "ul") and len(found) > 1:
+        factor *= 0.2
+    if "body" in roles:
+        factor *= 1.3
+    if "author" in roles and "body" not in roles:
+        factor *= 0.3
+    return total * share * (0.2 + varied) * factor
+
+
+def _narrowed(posts: PostSet, columns: dict[str, dict[int, int]], column: str) -> str:
+    """The innermost column that still has nearly all text of `column` or is marked as the text itself."""
+    outline = posts.page.outline
+    while True:
+        size = sum(outline.text_length(node) for node in columns[column].values())
+        inner = [
+            (sum(outline.text_length(node) for node in found.values()), name, found)
+            for name, found in columns.items()
+            if name.startswith(column + "/") and len(found) >= 0.7 * len(columns[column])
+        ]
+        if not inner:
+            return column
+        marked = [
+            (text, name) for text, name, found in inner if "body" in class_roles(outline.classes[next(iter(found.values()))]) and text >= 0.45 * size
+        ]
+        nearly = [(text, name) for text, name, found in inner if text >= 0.92 * size and outline.tags[next(iter(found.values()))] != "p"]
+        if marked:
+            column = max(marked)[1]
+        elif nearly:
+            column = max(nearly)[1]
+        else:
+            return column
+
+
+def _body_at(posts: PostSet, columns: dict[str, dict[int, int]], column: str, at: int) -> int | None:
+    found = columns[column].get(at)
+    if found is not None:
+        return found
+    outline = posts.page.outline
+    shape = column.rsplit("/", 1)[-1].split("#")[0]
+    same = [node for node in posts.nodes(posts.spans[at]) if outline.shapes[node] == shape and outline.piece_to[node] > outline.piece_from[node]]
+    if same and "." in shape:
+        return max(same, key=outline.text_length)
+    others = [nodes[at] for name, nodes in columns.items() if at in nodes]
+    value = {node: _body_value(posts, {at: node}) for node in others}
+    return max(others, key=lambda node: value[node], default=None)
+
+
+def in_any(spans: Sequence[Span], node: int) -> bool:
+    """Whether a node stands in one of the posts."""
+    at = bisect_left([span.start for span in spans], node + 1) - 1
+    return at >= 0 and any(span.start <= node < span.end for span in spans[: at + 1])

@@ -1,0 +1,314 @@
+"""Rows of a list: groups of links alike, the record around each, and the items that a row holds."""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left
+from collections import defaultdict
+from collections.abc import Callable, Hashable
+from functools import cached_property
+from typing import NamedTuple
+
+from crawlmgr.web.records import Record, records_around
+from forums.reading.addresses import board_key
+from forums.reading.document import Link, Page, Time
+from forums.reading.values import count, exact_count, inner_counts, pair
+from forums.reading.words import class_roles, text_roles
+
+MAX_GROUPS = 40
+
+
+class Count(NamedTuple):
+    """A count in a row: its value, its column, what its surroundings call it, and its node."""
+
+    value: int
+    column: str
+    roles: frozenset[str]
+    node: int
+
+
+class Row:
+    """One record of a list and the link that names it."""
+
+    def __init__(self, page: Page, record: Record, title: Link) -> None:
+        self.page = page
+        self.record = record
+        self.title = title
+        self.start = record[0]
+        self.end = page.outline.ends[record[-1]]
+
+    def column(self, node: int) -> str:
+        """Where a node stands in the row, the same for like rows."""
+        at = max(0, bisect_left(self.record, node + 1) - 1)
+        return f"{at}:{self.page.outline.relative(node, self.record[at])}"
+
+    @cached_property
+    def pieces(self) -> range:
+        """Numbers of the texts of the row."""
+        page = self.page.outline
+        return range(page.piece_from[self.start], page.piece_to[self.record[-1]])
+
+    @cached_property
+    def links(self) -> list[Link]:
+        """Links of the row, in order."""
+        return self.page.links_in(self.start, self.end)
+
+    @cached_property
+    def times(self) -> list[Time]:
+        """Times of the row outside its title."""
+        inside = range(self.title.node, self.page.outline.ends[self.title.node])
+        return [
+            time for time in self.page.times_in(self.start, self.end) if time.node not in inside or time.is_attribute
+        ]
+
+    @cached_property
+    def text(self) -> str:
+        """All text of the row."""
+        return " ".join(self.page.outline.pieces[at].text for at in self.pieces)
+
+    @cached_property
+    def counts(self) -> list[Count]:
+        """Counts of the row: texts that are numbers, and numbers in short labels like "12 replies"."""
+        found: list[Count] = []
+        timed = {time.piece for time in self.times if not time.is_attribute}
+        page = self.page.outline
+        title = range(page.piece_from[self.title.node], page.piece_to[self.title.node])
+        for at in self.pieces:
+            if at in timed or at in title:
+                continue
+            found.extend(self._counts_of(at))
+        return found
+
+    def _counts_of(self, at: int) -> list[Count]:
+        page = self.page.outline
+        text, node, line = page.pieces[at]
+        if len(text) > 60 or not any(char.isdigit() for char in text):
+            return []
+        column, top = self.column(node), self._top(node)
+        value = count(text)
+        if value is not None:
+            if "pager" in class_roles(self.page.roles_above(node, top)) or self._is_pager(at):
+                return []
+            exact, title_roles = self._attribute(node, top)
+            if exact is not None and (exact == value or len(str(exact)) > len(str(value)) or not text.isdigit()):
+                value = exact
+            return [Count(value, column, self._roles(node, top) | title_roles | self._beside(at, line), node)]
+        both = pair(text)
+        if both:
+            roles = self._roles(node, top)
+            return [Count(both[0], column + "/0", roles, node), Count(both[1], column + "/1", roles, node)]
+        if self.page.moment(text) is not None:
+            return []
+        return self._labelled(text, node, column)
+
+    def _labelled(self, text: str, node: int, column: str) -> list[Count]:
+        inner = inner_counts(text)
+        if not inner or len(inner) > 3:
+            return []
+        found, before = [], 0
+        leads = not text[: inner[0][1]].strip() == "" and bool(text_roles(text[: inner[0][1]]))
+        for at, (value, start, end) in enumerate(inner):
+            after = inner[at + 1][1] if at + 1 < len(inner) else len(text)
+            label = text[before:start] if leads else text[end:after]
+            before = end
+            roles = text_roles(label) & {"replies", "comments", "posts", "topics", "views"}
+            if roles and len(label) <= 40:
+                found.append(Count(value, f"{column}/{at}", roles | {"label"}, node))
+        return found
+
+    def _top(self, node: int) -> int:
+        return self.record[max(0, bisect_left(self.record, node + 1) - 1)]
+
+    def _attribute(self, node: int, top: int) -> tuple[int | None, frozenset[str]]:
+        page = self.page.outline
+        while node >= top:
+            element = page.elements[node]
+            title = element.get("title") or element.get("aria-label") or ""
+            if title and len(title) <= 60 and page.piece_to[node] - page.piece_from[node] <= 2:
+                roles = text_roles(title) & {"replies", "comments", "posts", "topics", "views"}
+                return exact_count(title), roles
+            if page.piece_to[node] - page.piece_from[node] > 2:
+                break
+            node = page.parents[node]
+        return None, frozenset()
+
+    def _roles(self, node: int, top: int) -> frozenset[str]:
+        """Roles by the classes of the nearest elements; those far above name groups of fields, not this one."""
+        page, found, steps = self.page.outline, frozenset[str](), 0
+        while node > top and steps < 4 and not found & _COUNT_ROLES:
+            found |= class_roles(page.classes[node])
+            icons = [child for child in page.children(node) if page.tags[child] in ("i", "svg", "img", "use", "span")]
+            for icon in icons[:2]:
+                if page.piece_from[icon] == page.piece_to[icon]:
+                    element = page.elements[icon]
+                    named = " ".join(filter(None, (element.get("title"), element.get("alt"))))
+                    found |= (class_roles(page.classes[icon]) & _COUNT_ROLES) | (text_roles(named) & _COUNT_ROLES)
+            node = page.parents[node]
+            steps += 1
+        return found & (_COUNT_ROLES | {"likes", "avatar"})
+
+    def _beside(self, at: int, line: int) -> frozenset[str]:
+        """Roles by the texts just before and after on the same line ("Replies:" 5, 5 "replies"), or the line around."""
+        pieces = self.page.outline.pieces
+        roles: frozenset[str] = frozenset()
+        if at + 1 in self.pieces and pieces[at + 1].line == line and len(pieces[at + 1].text) <= 24:
+            roles |= text_roles(pieces[at + 1].text) & _COUNT_ROLES
+        if at - 1 in self.pieces and len(pieces[at - 1].text) <= 24:
+            label = text_roles(pieces[at - 1].text) & _COUNT_ROLES
+            if label and (pieces[at - 1].line == line or self._is_term(at - 1)) and not roles:
+                roles |= label
+        elif not roles and at + 1 in self.pieces and len(pieces[at + 1].text) <= 24 and pieces[at + 1].line != line:
+            roles |= self._below(at)
+        if not roles:
+            roles |= self._below(at)
+        return roles | {"label"} if roles else roles
+
+    def _is_term(self, at: int) -> bool:
+        page = self.page.outline
+        node = page.pieces[at].node
+        return page.tags[node] in ("dt", "th", "label", "span", "em", "strong", "b", "i", "small", "div", "dfn")
+
+    def _below(self, at: int) -> frozenset[str]:
+        """A label in a cell of its own kind right after the number, as in cards: <b>5</b><span>replies</span>."""
+        pieces, page = self.page.outline.pieces, self.page.outline
+        if at + 1 not in self.pieces or len(pieces[at + 1].text) > 24:
+            return frozenset()
+        mine, other = pieces[at].node, pieces[at + 1].node
+        near = page.parents[mine] == page.parents[other] or page.parents[other] == mine
+        return text_roles(pieces[at + 1].text) & _COUNT_ROLES if near else frozenset()
+
+    def _is_pager(self, at: int) -> bool:
+        """Whether a number is one of the little pager that stands beside a thread's title."""
+        link = self.page.piece_link.get(at)
+        if link is None or link.key != self.title.key:
+            return False
+        others = [other for other in self.links if other.key == link.key and (count(other.text) is not None)]
+        return len(others) > 1 or link.url != self.title.url
+
+
+_COUNT_ROLES = frozenset({"replies", "comments", "posts", "topics", "views", "last"})
+
+
+class Group:
+    """Rows whose names are links of one pattern."""
+
+    def __init__(self, page: Page, pattern: str, rows: list[Row]) -> None:
+        self.page = page
+        self.pattern = pattern
+        self.rows = rows
+
+    @cached_property
+    def spans(self) -> list[tuple[int, int]]:
+        """The ranges of nodes of the rows."""
+        return [(row.start, row.end) for row in self.rows]
+
+    @cached_property
+    def text_share(self) -> float:
+        """Share of the page's text that stands in the rows."""
+        return min(1.0, sum(len(row.text) for row in self.rows) / max(1, self.page.text_total))
+
+    def share(self, test: str) -> float:
+        """Share of the rows that have at least one of "times", "counts", "links"."""
+        return sum(1 for row in self.rows if getattr(row, test)) / len(self.rows)
+
+
+def _names(link: Link, page: Page) -> bool:
+    """Whether a link's text can name a thread or a board."""
+    text = link.text
+    if not text or count(text) is not None or len(text) > 300:
+        return False
+    if not any(char.isalpha() for char in text) and len(text) < 4:
+        return False
+    return len(text) > 60 or page.moment(text) is None or len(text) > 40
+
+
+def _cell_path(page: Page, node: int) -> tuple[int, str]:
+    """The tag path of a node with the column of the table or definition list that it stands in."""
+    outline, at, cells = page.outline, node, []
+    while at >= 0:
+        if outline.tags[at] in ("td", "th", "dd"):
+            column = sum(1 for other in outline.children(outline.parents[at]) if other < at)
+            cells.append(str(column))
+        at = outline.parents[at]
+    return outline.paths[node], "/".join(cells)
+
+
+LONGEST_LONE = 900
+
+
+def _lone(page: Page) -> Callable[[int], bool]:
+    """Whether a node can be the row of a list that has only one: it holds a time, and little text."""
+
+    def enough(node: int) -> bool:
+        if page.outline.tags[node] not in ("tr", "li", "article", "dl", "div", "section"):
+            return False
+        times = page.times_in(node, page.outline.ends[node])
+        return 1 <= len(times) <= 3 and page.outline.text_length(node) <= LONGEST_LONE
+
+    return enough
+
+
+def _rows(page: Page, links: list[Link]) -> list[Row]:
+    anchors = [(link.node, link.key) for link in links]
+    names: dict[Hashable, Link] = {}
+    for link in links:
+        names.setdefault(link.key, link)
+    return [Row(page, record, names[key]) for key, record in records_around(page.outline, anchors, _lone(page))]
+
+
+def groups(page: Page) -> list[Group]:
+    """Candidate lists of a page: links of one pattern at one place of the tree, with the record around each."""
+    named = [link for link in page.links if _names(link, page)]
+    places: dict[tuple[str, str, tuple[int, str]], list[Link]] = defaultdict(list)
+    for link in named:
+        places[link.pattern, page.outline.shapes[link.node], _cell_path(page, link.node)].append(link)
+    ranked = sorted(places.items(), key=lambda item: -len({link.key for link in item[1]}))[:MAX_GROUPS]
+    made = []
+    for (pattern, _, _), links in ranked:
+        if not _varied(links) or (len({link.key for link in links}) == 1 and not _has_id(links[0])):
+            continue
+        rows = _joined(page, pattern, _rows(page, links), named)
+        if rows:
+            made.append(Group(page, pattern, rows))
+    return made
+
+
+def _has_id(link: Link) -> bool:
+    """Whether an address has an id that tells a thread or board: what a list of one row has to name."""
+    return " t:" in link.key or " b:" in board_key(link.url)
+
+
+def _varied(links: list[Link]) -> bool:
+    """Whether the links name different things: their texts differ, or they are few."""
+    texts = {link.text for link in links}
+    keys = {link.key for link in links}
+    return len(texts) >= 0.5 * len(keys) or (len(texts) >= 4 and all(" t:" in link.key for link in links[:5]))
+
+
+def _family(pattern: str) -> str:
+    """A pattern with its slugs alike: words with and without a number in them are one family."""
+    return re.sub(r"\*-#|#-\*", "*", pattern)
+
+
+def _joined(page: Page, pattern: str, rows: list[Row], named: list[Link]) -> list[Row]:
+    """Adds rows of the same level whose link stands deeper or higher in them (bold, with a prefix, as a heading)."""
+    outline = page.outline
+    levels = {(outline.paths[row.start], outline.depths[row.start]) for row in rows if len(row.record) == 1}
+    if not levels or len(rows) < 2:
+        return rows
+    parents = {outline.parents[row.start] for row in rows}
+    taken = {row.start for row in rows}
+    keys = {row.title.key for row in rows}
+    added = []
+    for link in named:
+        if _family(link.pattern) != _family(pattern) or link.key in keys:
+            continue
+        node = link.node
+        while node >= 0 and (outline.paths[node], outline.depths[node]) not in levels:
+            node = outline.parents[node]
+        if node < 0 or node in taken or outline.parents[node] not in parents:
+            continue
+        taken.add(node)
+        keys.add(link.key)
+        added.append(Row(page, (node,), link))
+    return sorted(rows + added, key=lambda row: row.start) if added else rows

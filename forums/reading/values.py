@@ -1,0 +1,98 @@
+"""Single values of a row: counts as sites write them, names, what is left of a line beside its time."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+
+_SCALE = {
+    "k": 1_000, "m": 1_000_000, "w": 10_000, "万": 10_000, "萬": 10_000, "千": 1_000, "亿": 100_000_000, "億": 100_000_000,
+    "тыс": 1_000, "mil": 1_000, "млн": 1_000_000, "tsd": 1_000, "만": 10_000, "천": 1_000,
+}  # fmt: skip
+_NUMBER = r"\d{1,3}(?:[.,'’\u00a0\u202f ]\d{3})+|\d+(?:[.,]\d{1,2})?"
+_COUNT = re.compile(rf"^[\s(\[:：（]*({_NUMBER})\s*(k|m|w|万|萬|千|亿|億|тыс|млн|mil|tsd|만|천)?\.?\s*\+?[\s)\]）,;·•|]*$", re.I)
+_INNER = re.compile(rf"(?<![\w.,:/#-])({_NUMBER})\s*(k|m|万|萬|千|亿|億|тыс|млн|tsd|만|천)?(?![\d:])(?!\s*[:/.-]\s*\d)", re.I)
+_PAIR = re.compile(rf"^\s*({_NUMBER})\s*[/|｜]\s*({_NUMBER})\s*$")
+NAME_MAX = 48
+
+
+def _value(number: str, scale: str | None) -> int:
+    factor = _SCALE.get((scale or "").lower(), 1)
+    if factor > 1 and re.fullmatch(r"\d+[.,]\d{1,2}", number):
+        return round(float(number.replace(",", ".")) * factor)
+    if re.fullmatch(r"\d+[.,]\d{1,2}", number):
+        return int(re.split(r"[.,]", number)[0])
+    return int(re.sub(r"\D", "", number)) * factor
+
+
+def count(text: str) -> int | None:
+    """The count that the whole of `text` is: "1,234", "(12)", "1.2k", "3.4万"; None for anything else.
+
+    >>> count("1.2k"), count("12:30")
+    (1200, None)
+    """
+    if len(text) > 20:
+        return None
+    found = _COUNT.match(text)
+    if not found:
+        return None
+    if not found.group(2) and re.fullmatch(r"\d+[.,]\d{1,2}", found.group(1)):
+        return None
+    value = _value(found.group(1), found.group(2))
+    return value if value < 10**10 else None
+
+
+def pair(text: str) -> tuple[int, int] | None:
+    """The two counts of a cell like "12 / 345"."""
+    found = _PAIR.match(text)
+    return (_value(found.group(1), None), _value(found.group(2), None)) if found else None
+
+
+def inner_counts(text: str) -> list[tuple[int, int, int]]:
+    """Counts inside a label, as (value, start, end): "Replies: 12", "12 回复"."""
+    return [(_value(f.group(1), f.group(2)), f.start(), f.end()) for f in _INNER.finditer(text)] if len(text) <= 160 else []
+
+
+def exact_count(text: str) -> int | None:
+    """The only count inside a title attribute such as "4,017 comments"; None where there is none or several."""
+    found = inner_counts(text)
+    return found[0][0] if len(found) == 1 else None
+
+
+_EDGES = " \t\u00a0:：,，;；·•|｜/»«›‹→←>-–—()[]（）【】\"“”*"
+_BY = re.compile(
+    r"^(?:(?:(?:topic |thread )?started|asked|created|posted|written|submitted|last (?:post|reply|message)|replied|latest reply|most recent)?\s*(?:by|from)|"
+    r"author|poster|von|par|por|da|di|de|door|от|автор|przez|av|af|autor|auteur|作者|楼主|樓主|发帖人|by user|最后回复|最後回覆|最后发表|投稿者|创建者)"
+    r"(?=\s|[:：]|$)\s*[:：]?\s*",
+    re.I,
+)
+
+
+def clean_name(text: str) -> str:
+    """A name without "by", colons and brackets around it."""
+    text = " ".join(text.split()).strip(_EDGES)
+    shorter = _BY.sub("", text, count=1).strip(_EDGES)
+    return shorter or text
+
+
+def starts_by(text: str) -> bool:
+    """Whether a text begins with a word like "by" that a name follows."""
+    return bool(_BY.match(text.strip(_EDGES)))
+
+
+def ends_by(text: str) -> bool:
+    """Whether a text is, or ends in, a word like "by": the name follows in the next element."""
+    tail = text.strip().rstrip(":： ").split()
+    return bool(tail) and (
+        bool(_BY.match(" ".join(tail[-1:]))) or bool(_BY.match(" ".join(tail[-2:]))) or tail[-1].lower() in ("by", "von", "par", "por", "от")
+    )
+
+
+def is_name(text: str) -> bool:
+    """Whether a text can be the name of a person on a forum."""
+    text = text.strip()
+    if not 1 <= len(text) <= NAME_MAX or len(text.split()) > 5 or count(text) is not None and len(text) < 2:
+        return False
+    if text.endswith(("…", "...", "?", "？")) and len(text) > 25:
+        return False
+    return any(unicodedata.category(char)[0] in "LN" for char in text)
