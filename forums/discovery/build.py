@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable
 from typing import Any
 from urllib.parse import urlsplit
 
 from crawlmgr.text.dates_zones import ZoneGuess
 from forums.discovery import evidence, layout
-from forums.discovery.candidates import Candidate, Candidates, board_rows, clean_name, mixed, thread_rows
+from forums.discovery.candidates import Candidate, Candidates, board_rows, clean_name, mixed, own_list, thread_rows
 from forums.discovery.model import BoardFound, SiteModel
 from forums.discovery.pages import PageFacts
-from forums.discovery.shapes import page_key, shape
+from forums.discovery.shapes import board_identity, page_key, shape
 from forums.reading import PageKind, PageReading, ThreadRecord, board_key, thread_key
 
 _PREVIEW_ROWS = 6
@@ -43,7 +43,7 @@ def site_model(candidates: Candidates, guess: ZoneGuess, start_url: str, read_ag
         timezone_evidence=guess.evidence,
         timezone_confidence=round(guess.confidence, 3),
         day_first=day_first,
-        boards=tuple(_in_order(boards)),
+        boards=tuple(_in_order(_once(boards))),
         patterns=_patterns(chosen, pages),
         list_flip=evidence.flip(_chains(pages, PageKind.threadlist)),
         thread_flip=evidence.flip(_chains(pages, PageKind.thread)),
@@ -89,11 +89,11 @@ def _parents(chosen: list[Candidate], candidates: Candidates) -> dict[str, str]:
     urls = {candidate.key: candidate.url for candidate in chosen}
     parents: dict[str, str] = {}
     for candidate in chosen:
-        told = board_key(candidate.parent_url) if candidate.parent_url else None
+        told = board_identity(candidate.parent_url) if candidate.parent_url else None
         if told in urls and told != candidate.key:
             parents[candidate.key] = urls[told]
             continue
-        crumbs = [board_key(crumb.url) for page in candidate.pages for crumb in page.crumbs]
+        crumbs = [board_identity(crumb.url) for page in candidate.pages for crumb in page.crumbs]
         above = [key for key in crumbs if key in urls and key != candidate.key]
         if above and (candidate.key not in crumbs or crumbs.index(candidate.key) > crumbs.index(above[-1])):
             parents[candidate.key] = urls[above[-1]]
@@ -102,27 +102,37 @@ def _parents(chosen: list[Candidate], candidates: Candidates) -> dict[str, str]:
 
 
 def _named_by_one(chosen: list[Candidate], candidates: Candidates, parents: dict[str, str], urls: dict[str, str]) -> None:
-    """A board that only one other board's page links to, its rows aside, while the others are linked from everywhere."""
+    """A board that one other board's page alone links to, rows and the path above aside, while others are linked from all."""
     lists = {candidate.key: candidate.pages[0] for candidate in chosen if candidate.pages}
     if len(lists) < 4:
         return
     naming: dict[str, set[str]] = {key: set() for key in urls}
     for key, page in lists.items():
-        of_rows = {board_key(row.board_url) for row in thread_rows(page) if row.board_url}
-        for link in {board_key(link.url) for link in page.links} - of_rows - {key}:
+        aside = {board_identity(crumb.url) for crumb in page.crumbs} | {key}
+        for link in _outside_rows(page) - aside:
             if link in naming:
                 naming[link].add(key)
-    front = {board_key(link.url) for page in candidates.pages if page.kind is PageKind.index for link in page.links}
+    fronts = [page for page in candidates.pages if page.kind is PageKind.index or (mixed(page) and not own_list(page))]
+    front = {link for page in fronts for link in _outside_rows(page)}
     for candidate in chosen:
         by = naming[candidate.key]
         if len(by) == 1 and candidate.key not in parents and candidate.key not in front:
             parents[candidate.key] = urls[next(iter(by))]
 
 
+def _outside_rows(page: PageFacts) -> set[str]:
+    """What a page links to elsewhere than as the board of a thread's row."""
+    rows = Counter(board_identity(row.board_url) for row in thread_rows(page) if row.board_url)
+    links: Counter[str] = Counter()
+    for link in page.links:
+        links[board_identity(link.url)] += link.times
+    return {key for key, times in links.items() if times > rows[key]}
+
+
 def _circle(key: str, parents: dict[str, str]) -> bool:
     seen = {key}
     while key in parents:
-        key = board_key(parents[key])
+        key = board_identity(parents[key])
         if key in seen:
             return True
         seen.add(key)
@@ -163,6 +173,11 @@ def _preview(row: ThreadRecord) -> dict[str, Any]:
     }
 
 
+def _once(boards: list[BoardFound]) -> list[BoardFound]:
+    """Boards without those that the site's own id shows to be the same under another address."""
+    return list({board_key(board.url): board for board in reversed(boards)}.values())[::-1]
+
+
 def _in_order(boards: list[BoardFound]) -> list[BoardFound]:
     """Boards as the index has them, each followed by its sub-boards."""
     children: dict[str | None, list[BoardFound]] = {}
@@ -198,10 +213,14 @@ def _patterns(chosen: list[Candidate], pages: list[PageFacts]) -> tuple[tuple[st
     """Address shapes of each kind; `alias` are further ways to write a thread's address (last post, unread)."""
     rows = [row for page in pages for row in thread_rows(page)]
     threads = Counter(shape(row.url) for row in rows)
-    keys = {thread_key(row.url) for row in rows}
     aliases = Counter(shape(row.last_post_url) for row in rows if row.last_post_url)
+    others: dict[str, set[str]] = defaultdict(set)
     for page in pages:
-        aliases.update(shape(link.url) for link in page.links if shape(link.url) not in threads and thread_key(link.url) in keys)
+        here = {thread_key(row.url) for row in thread_rows(page)}
+        for link in page.links:
+            if shape(link.url) not in threads and thread_key(link.url) in here:
+                others[shape(link.url)].add(thread_key(link.url))
+    aliases.update({form: len(keys) for form, keys in others.items() if len(keys) > 2})
     found = {
         "index": Counter(shape(page.url) for page in pages if page.kind is PageKind.index),
         "list": Counter(shape(candidate.url) for candidate in chosen),

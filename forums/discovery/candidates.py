@@ -8,8 +8,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from forums.discovery.pages import PageFacts, Seen
-from forums.discovery.shapes import host, page_key, shape, telling, uninviting
-from forums.reading import BoardRecord, PageKind, ThreadRecord, board_key
+from forums.discovery.shapes import board_identity, host, page_key, shape, telling, uninviting
+from forums.reading import BoardRecord, PageKind, ThreadRecord
 
 # Where a candidate is known from, the surest first.
 INDEX, SUBBOARD, ROW, START, CRUMB, LINK = "index", "subboard", "row", "start", "crumb", "link"
@@ -52,7 +52,7 @@ def board_rows(page: PageFacts) -> list[BoardRecord]:
 
 def mixed(page: PageFacts) -> bool:
     """Whether a list shows threads of several boards, each row naming its own."""
-    keys = {board_key(row.board_url) for row in thread_rows(page) if row.board_url}
+    keys = {board_identity(row.board_url) for row in thread_rows(page) if row.board_url}
     return len(keys) >= 2
 
 
@@ -60,8 +60,8 @@ def own_list(page: PageFacts) -> bool:
     """Whether a page is a board's list: threads of no other boards, or of its own among them."""
     if page.kind is not PageKind.threadlist:
         return False
-    keys = [board_key(row.board_url) for row in thread_rows(page) if row.board_url]
-    return not mixed(page) or board_key(page.url) in keys
+    keys = [board_identity(row.board_url) for row in thread_rows(page) if row.board_url]
+    return not mixed(page) or board_identity(page.url) in keys
 
 
 class Candidates:
@@ -107,7 +107,7 @@ class Candidates:
             candidate.row = row
 
     def _add(self, url: str, source: str, name: str, parent: str | None) -> Candidate | None:
-        key = board_key(url)
+        key = board_identity(url)
         candidate = self.found.get(key)
         if candidate is None:
             candidate = self.found[key] = Candidate(key, url, len(self.found))
@@ -115,7 +115,7 @@ class Candidates:
         name = clean_name(name)
         if name and name not in candidate.names:
             candidate.names.append(name)
-        if parent and candidate.parent_url is None and board_key(parent) != key:
+        if parent and candidate.parent_url is None and board_identity(parent) != key:
             candidate.parent_url = parent
         return candidate
 
@@ -124,7 +124,7 @@ class Candidates:
         lists: dict[str, PageFacts] = {}
         for page in self.pages:
             if page.kind is PageKind.threadlist and (page.reading.current or 1) == 1:
-                lists.setdefault(board_key(page.url), page)
+                lists.setdefault(board_identity(page.url), page)
         for candidate in self.found.values():
             answer = asked.get(page_key(candidate.url)) or lists.get(candidate.key)
             candidate.pages = [answer] if answer is not None else []
@@ -150,7 +150,7 @@ class Candidates:
             for link in page.links:
                 if shape(link.url) not in shapes or page_key(link.url) in threads or not _names_a_board(link):
                     continue
-                known = self.found.get(board_key(link.url))
+                known = self.found.get(board_identity(link.url))
                 if known is None or LINK in known.sources:
                     self._add(link.url, LINK, link.text, None)
 

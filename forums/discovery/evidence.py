@@ -107,8 +107,8 @@ def _difference(first: str, second: str, number: int | None) -> str:
     start = 0
     while start < min(len(first), len(second)) and first[start] == second[start]:
         start += 1
-    while start and second[start - 1 : start].isalnum():
-        start -= 1
+    while start and second[start - 1].isalnum() and second[start : start + 1].isalnum():
+        start -= 1  # never cut a word or number in two
     start -= start > 0 and second[start - 1] in "?&/-_"
     tail = second[max(0, start) :]
     if number is None:

@@ -18,8 +18,8 @@ from forums.discovery.candidates import Candidates, board_rows, mixed, own_list,
 from forums.discovery.evidence import zone_guess
 from forums.discovery.model import SiteModel
 from forums.discovery.pages import FetchedPage, PageFacts, facts
-from forums.discovery.shapes import host, page_key, uninviting
-from forums.reading import PageKind, PageReading, board_key, read_page
+from forums.discovery.shapes import board_identity, host, page_key, uninviting
+from forums.reading import PageKind, PageReading, read_page
 
 _FORUM_LINK = re.compile(
     r"(?:board|forum|community) ?index|forums?|boards?|(?:all )?categories|community|discussions?|message ?boards?|论坛|論壇"
@@ -153,11 +153,15 @@ class Explorer:
 
     def _above_index(self, index: PageFacts) -> Iterator[Wanted]:
         """The top of the path above an index, which may be the index of a category only."""
-        for crumb in index.crumbs[:1]:
-            key = page_key(crumb.url)
+        ways = [crumb.url for crumb in index.crumbs[:1]]
+        for page in self._pages.values():
+            if page.kind is PageKind.other and page.key in map(page_key, ways):
+                ways += _forum_links(page)[:2]
+        for url in ways:
+            key = page_key(url)
             known = key == index.key or key in self._pages or key in self._failed
-            if not known and not uninviting(crumb.url) and host(crumb.url) == host(index.url):
-                yield Wanted(crumb.url, "up")
+            if not known and not uninviting(url) and host(url) == host(index.url):
+                yield Wanted(url, "up")
 
     def _most_up(self, start: PageFacts) -> int:
         if start.kind is PageKind.index:
@@ -167,13 +171,14 @@ class Explorer:
     def _above(self, start: PageFacts) -> Iterator[str]:
         seen = {start.key}
         crumbs = [crumb.url for crumb in start.crumbs]
-        named = [link.url for link in start.links if _FORUM_LINK.fullmatch(link.text.strip())]
+        named = _forum_links(start)
         if start.kind is PageKind.index:
             ways = crumbs[:1] if page_key(start.url) not in {page_key(url) for url in crumbs[:1]} else []
         elif mixed(start):
             ways = [*crumbs[:2], *named[:3]]
         else:
             ways = [*crumbs[:4], *named[:4], *_ancestors(start.url)]
+            ways += [url for page in self._pages.values() if page.kind is PageKind.other for url in _forum_links(page)[:3]]
         for url in ways:
             key = page_key(url)
             if key not in seen and host(url) == host(start.url) and not uninviting(url):
@@ -183,11 +188,11 @@ class Explorer:
     @staticmethod
     def _covers(index: PageFacts, start: PageFacts) -> bool:
         """Whether an index is that of the start page: it names its board or one above it, or nothing speaks against it."""
-        rows = {board_key(row.url) for row in board_rows(index)}
+        rows = {board_identity(row.url) for row in board_rows(index)}
         if len(rows) < 2 and start.kind is PageKind.index:
             return False
         if start.kind is PageKind.threadlist and not mixed(start):
-            own = {board_key(start.url), *(board_key(crumb.url) for crumb in start.crumbs)}
+            own = {board_identity(start.url), *(board_identity(crumb.url) for crumb in start.crumbs)}
             return bool(rows & own) or not start.crumbs
         return bool(rows)
 
@@ -199,7 +204,7 @@ class Explorer:
         known: set[str] = set()
         fresh = []
         for page in pages:
-            keys = {board_key(row.board_url) for row in thread_rows(page) if row.board_url}
+            keys = {board_identity(row.board_url) for row in thread_rows(page) if row.board_url}
             fresh.append(bool(keys - known))
             known |= keys
         follow = pages[-1].reading.next
@@ -250,6 +255,11 @@ class Explorer:
                 day_first=day_first,
             )
         return self._readings[key]
+
+
+def _forum_links(page: PageFacts) -> list[str]:
+    """Links whose words say that they lead to a forum or its index."""
+    return [link.url for link in page.links if _FORUM_LINK.fullmatch(link.text.strip())]
 
 
 def _ancestors(url: str) -> Iterator[str]:

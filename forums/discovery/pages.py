@@ -39,10 +39,11 @@ class FetchedPage:
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """A link of a page: its address, its words, and whether it stands in a row of records."""
+    """A link of a page: its address, its first words, and how many times it stands there."""
 
     url: str
     text: str
+    times: int = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,8 +145,10 @@ def _links(root: HtmlElement, base: str) -> Iterator[Seen]:
         if count >= MOST_LINKS:
             break
         seen = _seen(element, base)
-        if seen is not None and (seen.url not in known or not known[seen.url].text):
-            known[seen.url] = seen
+        if seen is None:
+            continue
+        before = known.get(seen.url)
+        known[seen.url] = seen if before is None else Seen(seen.url, before.text or seen.text, before.times + 1)
     yield from known.values()
 
 

@@ -7,8 +7,10 @@ from functools import lru_cache
 from urllib.parse import parse_qsl, unquote, urlsplit
 
 from crawlmgr.web.url import UrlError, canonical
+from forums.reading import board_key
 
 _DIGITS = re.compile(r"\d+")
+_VERBS = re.compile(r"act|action|do|mod|mode|view|module|route|app|controller|section|s|op", re.I)
 _PLAIN_WORD = re.compile(r"[A-Za-z]{1,20}(?:\.[A-Za-z]{2,5})?")
 _WORDS = frozenset(
     {
@@ -41,6 +43,7 @@ _BOARD_WORDS = frozenset(
 _SENDS = re.compile(
     r"(?:^|[?&;])(?:action|do|mode|act|mod|view)=(?!forumdisplay|viewthread|display|show|forum|topic|thread|idx|sf\b|st\b)", re.I
 )
+_STARS = re.compile(r"[-_.,]?\*")
 _FILE = re.compile(r"\.(?:jpe?g|png|gif|svg|webp|ico|css|js|zip|rar|pdf|xml|mp[34]|exe|gz|json|txt|webmanifest)$", re.I)
 
 
@@ -72,7 +75,11 @@ def shape(url: str) -> str:
         parts = urlsplit(url)
     except ValueError:
         return url
-    path = [_segment(unquote(segment)) for segment in parts.path.split("/") if segment]
+    path: list[str] = []
+    for segment in parts.path.split("/"):
+        if segment:
+            form = _segment(unquote(segment))
+            path.append("*" if path[-1:] == ["#"] and "*" in form else form)  # a slug may hold numbers of its own
     query = []
     for name, value in sorted(parse_qsl(parts.query.replace(";", "&"), keep_blank_values=True)):
         if _COUNTERS.fullmatch(name) or (name in ("s", "sid") and len(value) > 16):
@@ -80,7 +87,7 @@ def shape(url: str) -> str:
         if not value and "/" in name:  # index.php?forums/name.3/
             path += [_segment(segment) for segment in name.split("/") if segment]
             continue
-        query.append(f"{name}={_value(value)}")
+        query.append(f"{name}={_value(name, value)}")
     host = parts.netloc.lower().removeprefix("www.")
     return "/".join([host, *path]) + ("?" + "&".join(query) if query else "")
 
@@ -94,26 +101,42 @@ def _segment(segment: str) -> str:
         return lower if bare else "*"
     pieces = [piece for piece in re.split(r"([-_.,])", segment) if piece]
     masked = []
-    for piece in pieces:
+    for at, piece in enumerate(pieces):
+        following = pieces[at + 2] if at + 2 < len(pieces) else ""
         if piece in "-_.,":
             masked.append(piece)
         elif piece.isdigit():
             masked.append("#")
-        elif piece.lower() in _WORDS or (piece is pieces[-1] and len(pieces) > 1 and pieces[-2] == "." and piece.isalpha()):
+        elif (at == 0 and piece.lower() in _WORDS and following.isdigit()) or _extension(pieces, at):
             masked.append(piece.lower())
         else:
             short = re.fullmatch(r"([A-Za-z]{1,2})\d+", piece)
             masked.append(f"{short[1].lower()}#" if short else "*")
-    text = "".join(masked)
-    return re.sub(r"\*(?:[-_.,]\*)+", "*", text)
+    end = "".join(pieces[-2:]).lower() if _extension(pieces, len(pieces) - 1) else ""
+    body = masked[: len(masked) - 2] if end else masked
+    if "*" in body and body[0] == "#":
+        return f"#{body[1]}*{end}"
+    if "*" in body and body[-1] == "#":
+        return f"*{body[-2]}#{end}"
+    return re.sub(r"\*(?:[-_.,]\*)+", "*", "".join(masked))
 
 
-def _value(value: str) -> str:
+def _extension(pieces: list[str], at: int) -> bool:
+    return at == len(pieces) - 1 and at > 1 and pieces[at - 1] == "." and pieces[at].isalpha() and len(pieces[at]) < 6
+
+
+def _value(name: str, value: str) -> str:
     if value.isdigit():
         return "#"
     if re.fullmatch(r"\d+(?:\.\d+)+", value):
         return "#.#"
-    return value.lower() if _PLAIN_WORD.fullmatch(value) else "*"
+    return value.lower() if _VERBS.fullmatch(name) and _PLAIN_WORD.fullmatch(value) else "*"
+
+
+@lru_cache(maxsize=32_768)
+def board_identity(url: str) -> str:
+    """What makes a board one: its id and the words before it, so that category 1 and forum 1 stay two."""
+    return f"{board_key(url)} {_STARS.sub('', shape(url))}"
 
 
 def telling(form: str) -> bool:
