@@ -1,0 +1,137 @@
+"""How many visits each board gets: equal, proportional (eq. (6)), square-root, and greedy by marginal gain."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from forums.events import Floats, Ints
+
+UNBOUNDED = np.iinfo(np.int64).max
+
+
+class BudgetError(ValueError):
+    """A budget that no timetable can keep."""
+
+
+def rounded(shares: Floats, total: int, floor: int = 1) -> Ints:
+    """Whole numbers near `shares` * total that sum to `total` exactly, none below `floor`; largest remainder.
+
+    Boards whose share is below the floor get the floor, the rest is divided among the others in proportion.
+    Ties go to the lower number. All shares zero: equal. Raises BudgetError when floor * n > total.
+    """
+    shares = np.maximum(np.asarray(shares, dtype=float), 0.0)
+    count = len(shares)
+    if floor * count > total:
+        raise BudgetError(f"{total} visits cannot give {count} boards {floor} each")
+    if count == 0:
+        return np.zeros(0, dtype=np.int64)
+    if shares.sum() <= 0:
+        shares = np.ones(count)
+    held = np.zeros(count, dtype=bool)
+    ideal = shares / shares.sum() * total
+    while True:
+        low = ~held & (ideal < floor)
+        if not low.any():
+            break
+        held |= low
+        ideal[held] = floor
+        rest = shares[~held].sum()
+        ideal[~held] = shares[~held] / rest * (total - floor * held.sum()) if rest > 0 else 0.0
+    visits = np.floor(ideal + 1e-9).astype(np.int64)
+    missing = total - int(visits.sum())
+    remainder = np.where(held, -1.0, ideal - visits)
+    visits[np.argsort(-remainder, kind="stable")[:missing]] += 1
+    return visits
+
+
+def square_root(rates: Floats, total: int, costs: Floats | None = None) -> Ints:
+    """Closed form: m_i proportional to sum_h sqrt(f_i(h)), over sqrt(cost_i) where visits cost unequally; floor 1.
+
+    rates: (n, bins), importance included. Source: Cauchy-Schwarz on D = sum_i int f_i / (2 u_i); Sia, Cho and Cho.
+    """
+    roots = np.sqrt(rates).sum(axis=1)
+    return rounded(roots / np.sqrt(costs) if costs is not None else roots, total)
+
+
+def greedy(costs: Floats, total: int) -> Ints:
+    """Visits that minimise sum_i D_i(m_i) with sum m_i = total and every m_i >= 1.
+
+    costs: (n, mmax), D_i(1) … D_i(mmax); beyond mmax D_i(m) = D_i(mmax) mmax / m, its asymptotic form. Exact where each
+    D_i is convex; rows that are not are replaced by their greatest convex minorant. Raises BudgetError when total < n.
+    """
+    count = len(costs)
+    if total < count:
+        raise BudgetError(f"{total} visits are fewer than {count} boards")
+    return 1 + _largest_gains(_gains(_convex(costs), total - count), total - count)
+
+
+def greedy_by_requests(costs: Floats, requests_per_visit: Floats, total_requests: float) -> Ints:
+    """Visits that minimise sum_i D_i(m_i) within a budget of requests, every m_i >= 1: gains are ranked per request.
+
+    The last visits that do not fit any more are passed over for cheaper ones. Exact for equal costs, otherwise within
+    one visit of the fractional optimum. Raises BudgetError when one visit to each board is already too much.
+    """
+    price = np.asarray(requests_per_visit, dtype=float)
+    left = total_requests - float(price.sum())
+    if left < 0 or (price <= 0).any():
+        raise BudgetError("the requests do not suffice for one visit to each board")
+    most = int(left // price.min())
+    gains = _gains(_convex(costs), most)
+    board, step = np.divmod(np.argsort(-(gains / price[:, None]), axis=None, kind="stable"), gains.shape[1])
+    visits = np.ones(len(costs), dtype=np.int64)
+    for owner, number in zip(board.tolist(), step.tolist(), strict=True):
+        if number == visits[owner] - 1 and price[owner] <= left + 1e-9:
+            visits[owner] += 1
+            left -= price[owner]
+    return visits
+
+
+def _convex(costs: Floats) -> Floats:
+    """The greatest convex minorant of each row (most rows come back as they are)."""
+    result = np.array(costs, dtype=float)
+    for row in np.flatnonzero((np.diff(result, n=2, axis=1) < -1e-9 * result[:, :1]).any(axis=1)):
+        values, hull = result[row], [0]
+        for point in range(1, len(values)):
+            while len(hull) > 1:
+                a, b = hull[-2], hull[-1]
+                if (values[b] - values[a]) * (point - a) < (values[point] - values[a]) * (b - a):
+                    break
+                hull.pop()
+            hull.append(point)
+        result[row] = np.interp(np.arange(len(values)), hull, values[hull])
+    return result
+
+
+def _gains(costs: Floats, extra: int) -> Floats:
+    """Marginal gains D(m) - D(m + 1), (n, k): k is large enough that no board can want more of `extra` visits."""
+    known = costs.shape[1]
+    want = min(extra, known - 1)
+    gains = costs[:, :want] - costs[:, 1 : want + 1]
+    if extra > want:  # a board may go beyond the table
+        more = np.arange(known, min(extra + 1, _reach(costs, extra)))
+        tail = costs[:, -1:] * known * (1.0 / more - 1.0 / (more + 1.0))
+        gains = np.concatenate([gains, tail], axis=1)
+    return np.maximum(np.minimum.accumulate(gains, axis=1), 0.0) if gains.shape[1] else gains
+
+
+def _reach(costs: Floats, extra: int) -> int:
+    """A number of visits that no board exceeds: twice its share by the square-root of D, plus the table."""
+    roots = np.sqrt(np.maximum(costs[:, -1], 0.0))
+    share = roots.max() / roots.sum() if roots.sum() > 0 else 1.0
+    return costs.shape[1] + 2 + math.ceil(2 * share * (extra + len(costs)))
+
+
+def _largest_gains(gains: Floats, extra: int) -> Ints:
+    """How many of the `extra` largest gains each row holds; rows do not increase, so these are prefixes."""
+    count = len(gains)
+    if extra == 0 or count == 0:
+        return np.zeros(count, dtype=np.int64)
+    flat = gains.ravel()
+    border = np.partition(flat, len(flat) - extra)[len(flat) - extra]
+    taken = (gains > border).sum(axis=1)
+    ties = (gains == border).sum(axis=1)
+    missing = extra - int(taken.sum())
+    before = np.concatenate([[0], np.cumsum(ties)[:-1]])
+    return (taken + np.clip(missing - before, 0, ties)).astype(np.int64)

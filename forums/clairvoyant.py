@@ -1,0 +1,87 @@
+"""The bound no schedule can pass: visits placed with knowledge of every event, the budget pooled over the whole time."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from forums.events import HOUR_SECONDS, Floats, Ints
+
+BISECTIONS = 100
+
+
+@dataclass(frozen=True, slots=True)
+class Bound:
+    """A lower bound of the total delay of any policy with `budget` visits, and the visits of the solution at its price.
+
+    bound: weighted event-hours over the whole time. delay and visits: what the priced solution costs and uses; where
+    visits equals the budget, delay equals the bound.
+    """
+
+    bound: float
+    delay: float
+    visits: int
+    price: float
+
+
+def priced(times: Floats, weights: Floats, price: float) -> tuple[float, int]:
+    """Least delay + price * visits for one board whose events are known; returns (delay, visits).
+
+    times: ascending, hours; visits stand on events only. f[b] = price + min_a f[a] + sum over events a+1..b of
+    weight (t_b - t); lines of slope -W_a and ascending queries, so a convex hull is walked once, O(n).
+    """
+    weight = np.concatenate([[0.0], np.cumsum(weights)]).tolist()
+    moment = np.concatenate([[0.0], np.cumsum(weights * times)]).tolist()
+    value, visits = [0.0], [0]
+    hull = [0]  # indices a, as lines y(t) = f[a] + S_a - t W_a
+    head = 0
+    for number, moment_now in enumerate(times.tolist(), start=1):
+        while head + 1 < len(hull) and _line(value, moment, weight, hull[head + 1], moment_now) <= _line(
+            value, moment, weight, hull[head], moment_now
+        ):
+            head += 1
+        source = hull[head]
+        value.append(
+            price + moment_now * weight[number] - moment[number] + _line(value, moment, weight, source, moment_now)
+        )
+        visits.append(visits[source] + 1)
+        while len(hull) - head > 1 and _covered(value, moment, weight, hull[-2], hull[-1], number):
+            hull.pop()
+        hull.append(number)
+    return value[-1] - price * visits[-1], visits[-1]
+
+
+def _line(value: list[float], moment: list[float], weight: list[float], index: int, time: float) -> float:
+    return value[index] + moment[index] - time * weight[index]
+
+
+def _covered(value: list[float], moment: list[float], weight: list[float], a: int, b: int, c: int) -> bool:
+    """Whether line b is nowhere below both a and c (slopes fall from a to c)."""
+    ya, yb, yc = (value[i] + moment[i] for i in (a, b, c))
+    return (yb - ya) * (weight[c] - weight[a]) >= (yc - ya) * (weight[b] - weight[a])
+
+
+def bound(board: Ints, times: Floats, weights: Floats, budget: int) -> Bound:
+    """The largest dual value max over price of sum_i (delay_i + price visits_i) - price * budget, by bisection.
+
+    board, times (seconds, ascending) and weights: one entry an event. Valid for any policy that makes `budget` visits
+    in all, whenever it likes; exact where some price uses the budget exactly.
+    """
+    if budget < 1:
+        raise ValueError("the bound needs at least one visit")
+    hours = (times - (times[0] if len(times) else 0.0)) / HOUR_SECONDS
+    parts = [(hours[board == owner], weights[board == owner]) for owner in np.unique(board)]
+    low, high = 0.0, float(weights.sum() * (hours[-1] + 1.0)) if len(times) else 0.0
+    best = Bound(0.0, 0.0, 0, 0.0)
+    for _ in range(BISECTIONS):
+        price = (low + high) / 2.0
+        found = [priced(moments, weight, price) for moments, weight in parts]
+        delay, visits = sum(one[0] for one in found), sum(one[1] for one in found)
+        value = delay + price * (visits - budget)
+        if value > best.bound or not best.visits:
+            best = Bound(max(value, 0.0), delay, visits, price)
+        if visits == budget or high - low <= 1e-12 * max(high, 1e-300):
+            break
+        low, high = (price, high) if visits > budget else (low, price)
+    return best

@@ -1,0 +1,218 @@
+"""Event logs of a forum: new threads and replies with their board and time, read from CSV or built from stored posts."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import io
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from datetime import UTC, date, datetime, time, timedelta
+from pathlib import Path
+from typing import NamedTuple
+from zoneinfo import ZoneInfo
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+Bools = NDArray[np.bool_]
+
+HOUR_SECONDS = 3600.0
+DAY_SECONDS = 86400.0
+HEADER = ["board", "thread", "kind", "ts"]
+KEPT_BAD_ROWS = 20
+LATEST_TS = 253402300799  # the last second of the year 9999, where datetime ends
+EARLIEST_TS = -62135596800  # and the first of the year 1
+
+
+class EventsError(ValueError):
+    """The file as a whole cannot be read as an event log."""
+
+
+class BadRow(NamedTuple):
+    """A row that was left out: its line number (the header is line 1) and why."""
+
+    line: int
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class BadRows:
+    """How many rows of a file were left out, and the first of them."""
+
+    count: int = 0
+    first: tuple[BadRow, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Events:
+    """Events of one or several boards, sorted by time (at equal times an opener stands before replies).
+
+    `board` and `thread` index `boards` and `threads`; `times` are epoch seconds in UTC; `opener` is true for a new
+    thread, false for a reply. All arrays have one length.
+    """
+
+    boards: tuple[str, ...]
+    threads: tuple[str, ...]
+    board: Ints
+    thread: Ints
+    opener: Bools
+    times: Floats
+
+    def __len__(self) -> int:
+        return len(self.times)
+
+    def weights(self, theta: float) -> Floats:
+        """Weight of each event: 1 for a new thread, theta for a reply (eq. (3) of the forum paper), 0 < theta <= 1."""
+        if not 0.0 < theta <= 1.0:
+            raise ValueError("theta lies above 0 and at most at 1")
+        return np.where(self.opener, 1.0, theta)
+
+    def between(self, start: float, stop: float) -> Events:
+        """The events with start <= time < stop (epoch seconds)."""
+        first, last = np.searchsorted(self.times, [start, stop], side="left")
+        part = slice(int(first), int(last))
+        return Events(
+            self.boards, self.threads, self.board[part], self.thread[part], self.opener[part], self.times[part]
+        )
+
+    def only(self, keep: Bools) -> Events:
+        """The events of the boards marked in `keep` (one flag a board), numbered anew without gaps."""
+        number = np.cumsum(keep) - 1
+        rows = keep[self.board]
+        names = tuple(name for name, kept in zip(self.boards, keep, strict=True) if kept)
+        return Events(
+            names, self.threads, number[self.board[rows]], self.thread[rows], self.opener[rows], self.times[rows]
+        )
+
+
+def from_rows(rows: Iterable[tuple[str, str, bool, float]]) -> Events:
+    """Builds a log from (board, thread, opener, epoch seconds) in any order; a thread belongs to its board."""
+    boards: dict[str, int] = {}
+    threads: dict[tuple[int, str], int] = {}
+    board, thread, opener, times = [], [], [], []
+    for name, key, is_opener, moment in rows:
+        number = boards.setdefault(name, len(boards))
+        board.append(number)
+        thread.append(threads.setdefault((number, key), len(threads)))
+        opener.append(is_opener)
+        times.append(moment)
+    order = np.lexsort((~np.array(opener, dtype=bool), np.array(times, dtype=float)))
+    return Events(
+        tuple(boards),
+        tuple(key for _, key in threads),
+        np.array(board, dtype=np.int64)[order],
+        np.array(thread, dtype=np.int64)[order],
+        np.array(opener, dtype=bool)[order],
+        np.array(times, dtype=float)[order],
+    )
+
+
+@dataclass(slots=True)
+class _Reading:
+    """The rows of a file that can be used, and a note of those that cannot."""
+
+    bad: int = 0
+    first: list[BadRow] = field(default_factory=list)
+
+    def refuse(self, line: int, reason: str) -> None:
+        self.bad += 1
+        if len(self.first) < KEPT_BAD_ROWS:
+            self.first.append(BadRow(line, reason))
+
+    def rows(self, reader: Iterator[list[str]], line: int) -> Iterator[tuple[str, str, bool, float]]:
+        while True:
+            line += 1
+            try:
+                row = next(reader)
+            except StopIteration:
+                return
+            except csv.Error as error:
+                self.refuse(line, f"not CSV: {error}")
+                continue
+            if not row:
+                continue
+            reason, moment = _fault(row)
+            if reason:
+                self.refuse(line, reason)
+            else:
+                yield row[0], row[1], row[2] == "new", moment
+
+
+def _fault(row: list[str]) -> tuple[str, float]:
+    """Why a row cannot be used ('' when it can), and its time."""
+    if len(row) != len(HEADER):
+        return f"{len(row)} columns instead of {len(HEADER)}", 0.0
+    if not row[0]:
+        return "no board", 0.0
+    if row[2] not in ("new", "reply"):
+        return f"kind {row[2][:40]!r} is neither new nor reply", 0.0
+    try:
+        moment = float(row[3])
+    except ValueError:
+        return f"ts {row[3][:40]!r} is not a number", 0.0
+    if not EARLIEST_TS <= moment <= LATEST_TS:
+        return f"ts {row[3][:40]!r} is no time", 0.0
+    return "", moment
+
+
+def read_events(path: Path) -> tuple[Events, BadRows]:
+    """Reads `board,thread,kind,ts` (kind new or reply, ts in UTC epoch seconds, any order), gzip if the name ends in .gz.
+
+    Rows that cannot be used are left out and counted with their line number. A file that cannot be opened, is no text,
+    has another header or no usable row raises EventsError.
+    """
+    reading = _Reading()
+    try:
+        with open(path, "rb") as raw, gzip.open(raw) if path.suffix == ".gz" else raw as stream:
+            text = io.TextIOWrapper(stream, encoding="utf-8-sig", errors="replace", newline="")
+            reader = csv.reader(line.replace("\0", "") for line in text)
+            header = next(reader, [])
+            if [name.strip().lower() for name in header] != HEADER:
+                raise EventsError(f"{path}: the first line is not the header {','.join(HEADER)}")
+            events = from_rows(reading.rows(reader, 1))
+    except (OSError, EOFError) as error:
+        raise EventsError(f"{path}: {getattr(error, 'strerror', None) or error}") from error
+    if not len(events):
+        raise EventsError(f"{path}: no usable row ({reading.bad} bad)")
+    return events, BadRows(reading.bad, tuple(reading.first))
+
+
+class LocalClock:
+    """Turns epoch seconds into hours of a site's local wall clock, and local times of day back into epoch seconds.
+
+    Offsets are looked up once for every hour of [start, stop], so that arrays convert without a Python call a value;
+    times outside take the nearest offset known.
+    """
+
+    def __init__(self, zone: ZoneInfo, start: float, stop: float) -> None:
+        self.zone = zone
+        self._first = np.floor(start / HOUR_SECONDS)
+        hours = int(np.ceil(stop / HOUR_SECONDS) - self._first) + 1
+        self._offsets = np.array([_offset(zone, (self._first + hour) * HOUR_SECONDS) for hour in range(0, hours, 24)])
+        self._step = 24
+        if len(set(self._offsets)) > 1:  # daylight saving changes inside: look closer
+            self._offsets = np.array([_offset(zone, (self._first + hour) * HOUR_SECONDS) for hour in range(hours)])
+            self._step = 1
+
+    def local_hours(self, times: Floats) -> Floats:
+        """Hours since 1970-01-01 00:00 on the local wall clock, for epoch seconds of any shape."""
+        slots = ((np.asarray(times) / HOUR_SECONDS - self._first) // self._step).astype(np.int64)
+        return (times + self._offsets[np.clip(slots, 0, len(self._offsets) - 1)]) / HOUR_SECONDS
+
+    def midnight(self, day: date) -> float:
+        """Epoch seconds of a local midnight."""
+        return datetime.combine(day, time(), self.zone).timestamp()
+
+
+def _offset(zone: ZoneInfo, moment: float) -> float:
+    """Seconds that the local clock is ahead of UTC."""
+    offset = datetime.fromtimestamp(moment, UTC).astimezone(zone).utcoffset()
+    return offset.total_seconds() if offset is not None else 0.0
+
+
+def days_from(first: date, count: int) -> list[date]:
+    """`count` days in a row."""
+    return [first + timedelta(days=step) for step in range(count)]

@@ -1,0 +1,111 @@
+"""The daily rhythm of boards as a function: rates constant within a bin, their integrals in closed form, inverses."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+DAY_HOURS = 24.0
+
+
+@dataclass(frozen=True, slots=True)
+class Intensity:
+    """f_i(t) of n boards: weighted events per hour, constant within each of `bins` equal parts of a day, repeating daily.
+
+    `rates` has shape (n, bins). F_i(t) = integral of f_i from 0 to t, S_i(t) = integral of u f_i(u); both are exact for
+    any t, also negative or beyond one day. Functions take an array of board numbers and one of times in hours, which
+    broadcast against each other.
+    """
+
+    rates: Floats
+    width: float
+    _mass: Floats
+    _moment: Floats
+
+    @classmethod
+    def of(cls, rates: Floats) -> Intensity:
+        """The intensity with these rates, shape (n, bins)."""
+        rates = np.atleast_2d(np.asarray(rates, dtype=float))
+        count, bins = rates.shape
+        width = DAY_HOURS / bins
+        middle = (np.arange(bins) + 0.5) * width
+        mass, moment = np.zeros((count, bins + 1)), np.zeros((count, bins + 1))
+        np.cumsum(rates * width, axis=1, out=mass[:, 1:])
+        np.cumsum(rates * width * middle, axis=1, out=moment[:, 1:])
+        return cls(rates, width, mass, moment)
+
+    @property
+    def bins(self) -> int:
+        return self.rates.shape[1]
+
+    @property
+    def per_day(self) -> Floats:
+        """Weighted events a day of each board, shape (n,)."""
+        return self._mass[:, -1]
+
+    def _split(self, times: Floats) -> tuple[Floats, Ints, Floats]:
+        """Whole days, bin of the day and hours since the start of that day."""
+        days = np.floor(np.asarray(times, dtype=float) / DAY_HOURS)
+        hours = times - days * DAY_HOURS
+        return days, np.minimum((hours / self.width).astype(np.int64), self.bins - 1), hours
+
+    def at(self, board: Ints, times: Floats) -> Floats:
+        """f_i(t), weighted events per hour; at a border the rate of the bin that begins."""
+        return self.rates[board, self._split(times)[1]]
+
+    def mass(self, board: Ints, times: Floats) -> Floats:
+        """F_i(t), weighted events since hour 0 (negative before it)."""
+        days, slot, hours = self._split(times)
+        inside = self._mass[board, slot] + self.rates[board, slot] * (hours - slot * self.width)
+        return days * self._mass[board, -1] + inside
+
+    def moment(self, board: Ints, times: Floats) -> Floats:
+        """S_i(t), weighted event-hours."""
+        days, slot, hours = self._split(times)
+        total, first = self._mass[board, -1], self._moment[board, -1]
+        start = slot * self.width
+        within = self._mass[board, slot] + self.rates[board, slot] * (hours - start)
+        inside = self._moment[board, slot] + self.rates[board, slot] * (hours**2 - start**2) / 2.0
+        return days * first + DAY_HOURS * total * days * (days - 1.0) / 2.0 + inside + DAY_HOURS * days * within
+
+    def interval_cost(self, board: Ints, start: Floats, stop: Floats) -> Floats:
+        """C_i(a, b) = integral from a to b of f_i(t) (b - t) dt = b (F(b) - F(a)) - (S(b) - S(a)); eq. (8) of the forum paper.
+
+        Weighted event-hours of what arrives between two visits and waits for the second.
+        """
+        shift = np.floor(np.asarray(start, dtype=float) / DAY_HOURS) * DAY_HOURS  # near zero, where nothing cancels
+        a, b = start - shift, stop - shift
+        cost = b * (self.mass(board, b) - self.mass(board, a)) - (self.moment(board, b) - self.moment(board, a))
+        return np.maximum(cost, 0.0)
+
+    def day_cost(self, board: int, hours: Floats) -> float:
+        """Expected weighted event-hours a day of a board visited daily at these hours (cyclic); infinite without a visit."""
+        if not len(hours):
+            return float("inf") if self.per_day[board] > 0 else 0.0
+        visits = np.sort(np.asarray(hours, dtype=float) % DAY_HOURS)
+        following = np.append(visits[1:], visits[0] + DAY_HOURS)
+        return float(self.interval_cost(np.full(len(visits), board), visits, following).sum())
+
+
+def quantiles(density: Floats, board: Ints, share: Floats) -> Floats:
+    """Hours at which `share` of a day's mass of density row `board` lies behind, interpolated within the bin.
+
+    density: (n, bins), not negative, need not sum to one; share in [0, 1). Bins without mass are skipped; a row
+    without any mass counts as flat. This is the repaired step 2 of algorithm BRA: c = (h + (share - Q[h]) / sc[h]) K.
+    """
+    density = np.where(density.sum(axis=1, keepdims=True) > 0, density, 1.0)
+    bins = density.shape[1]
+    edges = np.concatenate([np.zeros((len(density), 1)), np.cumsum(density, axis=1)], axis=1)
+    target = share * edges[board, -1]
+    rows = edges[board]
+    slot = np.clip((rows <= target[:, None]).sum(axis=1) - 1, 0, bins - 1)
+    index = np.arange(len(board))
+    height = density[board, slot]
+    empty = height <= 0  # only where rounding makes the target the whole mass
+    inside = np.where(empty, 0.0, (target - rows[index, slot]) / np.where(empty, 1.0, height))
+    return (slot + np.clip(inside, 0.0, 1.0)) * (DAY_HOURS / bins)

@@ -1,0 +1,265 @@
+"""What a forum's history says about its boards: volumes, daily rhythm, shrinkage of small boards to their site, dispersion."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.optimize import minimize_scalar
+from scipy.special import gammaln
+
+from forums.events import Bools, Floats, Ints
+from forums.intensity import DAY_HOURS
+
+WEEK_DAYS = 7
+LARGEST_KAPPA = 1e5
+EPOCH_WEEKDAY = 3  # 1970-01-01 was a Thursday
+
+
+@dataclass(frozen=True, slots=True)
+class ProfileOptions:
+    """How a history becomes rates.
+
+    half_life_days: an event that many days old counts half (None: all days alike).
+    bins: parts of a day (24: one hour, the paper's K). smooth_bins: width of the cyclic moving mean (1: none).
+    kappa_factor: multiplies the shrinkage found by likelihood; 0 switches shrinkage off, infinity pools the shapes.
+    prior_days: weight of the prior rate in days of history; prior_per_day: that rate in weighted events a day.
+    """
+
+    window_days: float = 20.0
+    half_life_days: float | None = None
+    bins: int = 24
+    smooth_bins: int = 1
+    kappa_factor: float = 1.0
+    prior_days: float = 0.0
+    prior_per_day: float = 0.0
+
+    def __post_init__(self) -> None:
+        if self.window_days <= 0 or self.bins < 1 or not 1 <= self.smooth_bins <= self.bins:
+            raise ValueError("a history needs a window above 0 days, at least one bin and a mean no wider than a day")
+
+
+@dataclass(frozen=True, slots=True)
+class BoardProfiles:
+    """Estimates for n boards.
+
+    rates: (n, bins), weighted events per hour, f_i = WP_i * SC_i / K. weights: (n,), eq. (5), weighted events a day.
+    new_per_day, replies_per_day: Ng and Nr. shape: (n, bins), eq. (7), each row sums to 1. kappa: pseudo-events of the
+    site's profile in each shape. dispersion: variance over mean of the day counts (1 for a Poisson process; nan without
+    events). days: length of the history used.
+    """
+
+    rates: Floats
+    weights: Floats
+    new_per_day: Floats
+    replies_per_day: Floats
+    shape: Floats
+    kappa: float
+    dispersion: Floats
+    days: float
+
+
+@dataclass(frozen=True, slots=True)
+class BoardEvents:
+    """Events as estimation needs them: board number, hours on the site's local wall clock, opener or reply."""
+
+    board: Ints
+    local_hours: Floats
+    opener: Bools
+
+
+def shape_counts(board: Ints, local_hours: Floats, weights: Floats, boards: int, bins: int) -> Floats:
+    """Weighted events by part of the day, (boards, bins): the numerators of eq. (7)."""
+    slot = np.floor((local_hours % DAY_HOURS) * (bins / DAY_HOURS)).astype(np.int64) % bins
+    return np.bincount(board * bins + slot, weights, boards * bins).astype(float).reshape(boards, bins)
+
+
+def week_counts(board: Ints, local_hours: Floats, weights: Floats, boards: int) -> Floats:
+    """Weighted events by hour of the week, (boards, 168); column 0 is Monday 00:00."""
+    hour = np.floor(local_hours).astype(np.int64)
+    slot = (hour + EPOCH_WEEKDAY * 24) % (WEEK_DAYS * 24)
+    return np.bincount(board * 168 + slot, weights, boards * 168).astype(float).reshape(boards, 168)
+
+
+def dirichlet_kappa(counts: Floats, pool: Floats) -> float:
+    """Shrinkage kappa by maximum likelihood: rows of counts ~ Dirichlet-multinomial(kappa * pool).
+
+    counts: (n, bins) of events; pool: (bins,), sums to 1. Returns a value in (0, 1e5]; large where boards share one
+    rhythm. Maximised over log kappa.
+    """
+    used = pool > 0
+    rows = counts[counts.sum(axis=1) > 0][:, used]
+    if len(rows) < 2:
+        return LARGEST_KAPPA
+    total, prior = rows.sum(axis=1), pool[used] / pool[used].sum()
+
+    def loss(log_kappa: float) -> float:
+        kappa = np.exp(log_kappa)
+        alpha = kappa * prior
+        value = len(rows) * gammaln(kappa) - gammaln(total + kappa).sum()
+        return -float(value + (gammaln(rows + alpha) - gammaln(alpha)).sum())
+
+    best = minimize_scalar(loss, bounds=(0.0, float(np.log(LARGEST_KAPPA))), method="bounded")
+    return float(np.exp(best.x))
+
+
+def moving_mean(shape: Floats, width: int) -> Floats:
+    """Cyclic moving mean over `width` bins of each row (an even width leans half a bin forward)."""
+    if width == 1:
+        return shape
+    left = (width - 1) // 2
+    return np.asarray(sum(np.roll(shape, step, axis=1) for step in range(-left, width - left))) / width
+
+
+def site_groups(site: Ints | None, boards: int) -> list[Ints]:
+    """Board numbers of each site (one site when None)."""
+    if site is None:
+        return [np.arange(boards)]
+    return [np.flatnonzero(site == number) for number in np.unique(site)]
+
+
+def estimate(
+    events: BoardEvents,
+    boards: int,
+    end_hour: float,
+    options: ProfileOptions,
+    theta: float = 0.5,
+    importance: Floats | None = None,
+    site: Ints | None = None,
+    days_known: float | None = None,
+) -> BoardProfiles:
+    """Rates of each board from the events of the window that ends at `end_hour` (local hours since the epoch).
+
+    Shapes are shrunk to the profile of the board's site: p = (n s + kappa pool) / (n + kappa), s the board's own shares
+    by eq. (7), n its events, kappa by `dirichlet_kappa` per site times `kappa_factor`. Rates: eq. (5) with
+    WP = W (Ng + theta Nr) and a Gamma prior, (sum + prior_days * prior_per_day) / (days + prior_days). A site without
+    events gets a flat day at the prior rate. `days_known`: history that exists, when shorter than the window.
+    """
+    days = min(options.window_days, days_known) if days_known is not None else options.window_days
+    start = end_hour - days * DAY_HOURS
+    inside = (events.local_hours >= start) & (events.local_hours < end_hour)
+    board, hours, opener = events.board[inside], events.local_hours[inside], events.opener[inside]
+    age = (end_hour - hours) / DAY_HOURS
+    fade, effective = _fading(age, days, options.half_life_days)
+    own = np.ones(boards) if importance is None else np.asarray(importance, dtype=float)
+    new = np.bincount(board, fade * opener, boards) / effective
+    replies = np.bincount(board, fade * ~opener, boards) / effective
+    weighted = shape_counts(board, hours, fade * np.where(opener, 1.0, theta), boards, options.bins)
+    raw = shape_counts(board, hours, fade, boards, options.bins)
+    shape, kappa = np.empty_like(weighted), 0.0
+    for members in site_groups(site, boards):
+        shape[members], found = _shrunk(weighted[members], raw[members], options)
+        kappa = max(kappa, found)
+    volume = (new + theta * replies) * effective
+    rate = (volume + options.prior_days * options.prior_per_day) / (effective + options.prior_days)
+    weights = own * rate
+    return BoardProfiles(
+        rates=weights[:, None] * shape * (options.bins / DAY_HOURS),
+        weights=weights,
+        new_per_day=new,
+        replies_per_day=replies,
+        shape=shape,
+        kappa=kappa,
+        dispersion=dispersion(board, hours, boards, start, max(int(days), 1)),
+        days=days,
+    )
+
+
+def _fading(age: Floats, days: float, half_life: float | None) -> tuple[Floats, float]:
+    """Weight of each event by its age, and the days of full weight that the window is worth."""
+    if half_life is None:
+        return np.ones(len(age)), days
+    rate = np.log(2.0) / half_life
+    return np.exp(-rate * age), float(-np.expm1(-rate * days) / rate)
+
+
+def _shrunk(weighted: Floats, raw: Floats, options: ProfileOptions) -> tuple[Floats, float]:
+    """Shapes of one site's boards, shrunk to the site's own shape, and the kappa used."""
+    bins = options.bins
+    pool = weighted.sum(axis=0)
+    if pool.sum() <= 0:
+        return np.full(weighted.shape, 1.0 / bins), 0.0
+    pool = pool / pool.sum()
+    kappa = options.kappa_factor
+    if 0 < kappa < np.inf:
+        kappa *= dirichlet_kappa(raw, pool)
+    count, total = raw.sum(axis=1, keepdims=True), weighted.sum(axis=1, keepdims=True)
+    own = np.divide(weighted, total, out=np.tile(pool, (len(weighted), 1)), where=total > 0)
+    if kappa == np.inf:
+        own = np.tile(pool, (len(weighted), 1))
+    elif kappa > 0:
+        own = (count * own + kappa * pool) / (count + kappa)
+    return moving_mean(own, options.smooth_bins), kappa
+
+
+def week_rates(
+    events: BoardEvents, boards: int, profiles: BoardProfiles, end_hour: float, pseudo_days: float = 4.0
+) -> Floats:
+    """Rates by weekday, (7, boards, bins): each board's daily rates times its site's level on that weekday (0 is Monday).
+
+    The level of a weekday is (events that day + prior) / (days of it + pseudo_days) relative to the mean day; with
+    little history it stays near 1. Whole days before `end_hour` are used.
+    """
+    day = np.floor((events.local_hours - end_hour) / DAY_HOURS).astype(np.int64)
+    count = int(profiles.days)
+    inside = (day >= -count) & (day < 0)
+    totals = np.bincount(day[inside] + count, minlength=count).astype(float)
+    last = int(end_hour // DAY_HOURS) - 1 + EPOCH_WEEKDAY
+    weekday = (last - count + 1 + np.arange(count)) % WEEK_DAYS
+    mean = totals.mean() if count and totals.any() else 1.0
+    seen = np.bincount(weekday, minlength=WEEK_DAYS)
+    level = (np.bincount(weekday, totals / mean, WEEK_DAYS) + pseudo_days) / (seen + pseudo_days)
+    return (level * WEEK_DAYS / level.sum())[:, None, None] * profiles.rates[None]
+
+
+def dispersion(board: Ints, local_hours: Floats, boards: int, start_hour: float, days: int) -> Floats:
+    """Variance over mean of the events a day of each board, (boards,); nan where there are none or one day only."""
+    day = np.clip(((local_hours - start_hour) // DAY_HOURS).astype(np.int64), 0, days - 1)
+    counts = np.bincount(board * days + day, minlength=boards * days).reshape(boards, days)
+    mean = counts.mean(axis=1)
+    if days < 2:
+        return np.full(boards, np.nan)
+    return np.divide(counts.var(axis=1, ddof=1), mean, out=np.full(boards, np.nan), where=mean > 0)
+
+
+@dataclass(frozen=True, slots=True)
+class Settling:
+    """How far the estimates from `days` of history lie from those of the longest history.
+
+    weights_off: sum |w_d - w| / sum w. shapes_off: mean total variation distance of the day shapes, weighted by w, in [0, 1].
+    """
+
+    days: float
+    weights_off: float
+    shapes_off: float
+
+
+def settling(
+    events: BoardEvents,
+    boards: int,
+    end_hour: float,
+    options: ProfileOptions,
+    days: Sequence[float],
+    theta: float = 0.5,
+) -> list[Settling]:
+    """The curve of how estimates settle as the history grows (the paper's "from 20 days on"); the longest is the yardstick."""
+    found = {
+        span: estimate(events, boards, end_hour, options, theta, days_known=span)
+        for span in sorted(days)
+        if span <= options.window_days
+    }
+    if not found:
+        return []
+    last = found[max(found)]
+    total = last.weights.sum()
+    if total <= 0:
+        return []
+    return [
+        Settling(
+            span,
+            float(np.abs(one.weights - last.weights).sum() / total),
+            float((0.5 * np.abs(one.shape - last.shape).sum(axis=1) * last.weights).sum() / total),
+        )
+        for span, one in found.items()
+    ]

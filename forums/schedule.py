@@ -1,0 +1,197 @@
+"""The forum paper's schedules: era, wra, lra and bra, repaired and literal, and its method 1 by eq. (9)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from forums.allocation import rounded
+from forums.events import Floats, Ints
+from forums.intensity import DAY_HOURS, Intensity, quantiles
+from forums.timetable import Timetable, cycle_days, spread_over_days
+
+HOURS = 24
+START_STEP_HOURS = 0.25
+
+
+@dataclass(frozen=True, slots=True)
+class Demand:
+    """What a timetable is computed from: rates (n, bins) in weighted events per hour, importance included."""
+
+    rates: Floats
+
+    @property
+    def boards(self) -> int:
+        return len(self.rates)
+
+    @property
+    def weights(self) -> Floats:
+        """WP of eq. (5), weighted events a day, (n,)."""
+        return self.rates.sum(axis=1) * (DAY_HOURS / self.rates.shape[1])
+
+
+def grid(visits: Ints) -> tuple[Ints, Floats]:
+    """Board numbers and j = 1 … m_i of each board's visits, one entry a visit."""
+    board = np.repeat(np.arange(len(visits)), visits)
+    first = np.repeat(np.cumsum(visits) - visits, visits)
+    return board, (np.arange(len(board)) - first + 1).astype(float)
+
+
+def even_hours(visits: Ints) -> tuple[Ints, Floats]:
+    """era's hours c_j = 24 j / m_i, j = 1 … m_i."""
+    board, step = grid(visits)
+    return board, DAY_HOURS * step / visits[board]
+
+
+def equal_area_hours(rates: Floats, visits: Ints, blocks_more: int) -> tuple[Ints, Floats]:
+    """Borders of blocks of equal area under the profile, step 2 of algorithm BRA, repaired.
+
+    blocks_more 1: the paper's m + 1 blocks, c_k = Q^-1(k / (m + 1)). 0: m blocks around the clock,
+    c_k = Q^-1((k - 1/2) / m), which is what the paper's rule means when midnight brings no free visit.
+    """
+    board, step = grid(visits)
+    share = step / (visits[board] + 1.0) if blocks_more else (step - 0.5) / visits[board]
+    return board, quantiles(rates, board, share)
+
+
+def with_midnight(table: Timetable) -> Timetable:
+    """Reading `midnight` of eq. (8): c_(m+1) = 24, a visit more to every board at the end of each day."""
+    board = np.concatenate([table.board, np.tile(np.arange(table.boards), table.days)])
+    day = np.concatenate([table.day, np.repeat(np.arange(table.days), table.boards)])
+    hour = np.concatenate([table.hour, np.full(table.boards * table.days, DAY_HOURS)])
+    return Timetable.of(table.boards, board, hour, day, table.days)
+
+
+Placement = Callable[[Ints], tuple[Ints, Floats]]
+
+
+def timetable(allocate: Callable[[int], Ints], place: Placement, boards: int, visits_per_day: int) -> Timetable:
+    """Exactly `visits_per_day` visits on every day, by an allocation of a total and a rule for the hours.
+
+    Fewer visits than boards: the allocation is made over a cycle of ceil(n / M) days, so that every board has its turn.
+    """
+    days = cycle_days(boards, visits_per_day)
+    counts = spread_over_days(allocate(visits_per_day * days), days)
+    parts = [place(row) for row in counts]
+    board = np.concatenate([part[0] for part in parts])
+    hour = np.concatenate([part[1] for part in parts])
+    table = Timetable.of(boards, board, hour, np.repeat(np.arange(days), counts.sum(axis=1)), days)
+    assert_budget(table, visits_per_day)
+    return table
+
+
+def assert_budget(table: Timetable, visits_per_day: int) -> None:
+    """Every timetable uses its budget exactly; anything else is a fault of the program."""
+    if (table.visits_per_day() != visits_per_day).any():
+        raise AssertionError(f"{table.visits_per_day().tolist()} visits a day instead of {visits_per_day}")
+
+
+def era(demand: Demand, visits_per_day: int) -> Timetable:
+    """Equal visits for every board, equally spaced: c_j = 24 j / m."""
+    return timetable(lambda total: rounded(np.ones(demand.boards), total), even_hours, demand.boards, visits_per_day)
+
+
+def wra(demand: Demand, visits_per_day: int) -> Timetable:
+    """Visits in proportion to the weights (eq. (6)), equally spaced."""
+    return timetable(lambda total: rounded(demand.weights, total), even_hours, demand.boards, visits_per_day)
+
+
+def lra(demand: Demand, visits_per_day: int, blocks_more: int = 0) -> Timetable:
+    """Equal visits for every board at borders of equal area under its profile."""
+    return timetable(
+        lambda total: rounded(np.ones(demand.boards), total),
+        lambda visits: equal_area_hours(demand.rates, visits, blocks_more),
+        demand.boards,
+        visits_per_day,
+    )
+
+
+def bra(demand: Demand, visits_per_day: int, blocks_more: int = 0) -> Timetable:
+    """Algorithm BRA repaired: visits by eq. (6), floor 1, exact sum; hours by equal area."""
+    return timetable(
+        lambda total: rounded(demand.weights, total),
+        lambda visits: equal_area_hours(demand.rates, visits, blocks_more),
+        demand.boards,
+        visits_per_day,
+    )
+
+
+def bra_literal(demand: Demand, visits_per_day: int) -> Timetable:
+    """Algorithm BRA as printed: plain rounding of eq. (6), at most one visit an hour, hours lost when a visit is emitted.
+
+    The loop over j = 1 … 24 adds sc[j] only when it emits nothing. The hour of a visit, for which the paper has no
+    formula, is interpolated in the hour added last. Uses fewer visits than allowed, boards may get none at all.
+    """
+    weights = demand.weights
+    share = weights / weights.sum() if weights.sum() > 0 else np.full(demand.boards, 1.0 / demand.boards)
+    shape = _by_hour(demand.rates)
+    boards: list[int] = []
+    hours: list[float] = []
+    for board, visits in enumerate(np.rint(share * visits_per_day).astype(int)):
+        area, threshold, summed, last = 1.0 / (visits + 1), 1.0 / (visits + 1), 0.0, 0
+        for hour in range(HOURS):
+            if summed >= threshold - 1e-12:
+                part = (
+                    (threshold - (summed - shape[board, last])) / shape[board, last] if shape[board, last] > 0 else 1.0
+                )
+                boards.append(board)
+                hours.append(last + min(max(part, 0.0), 1.0))
+                threshold += area
+            else:
+                summed += shape[board, hour]
+                last = hour
+    return Timetable.of(demand.boards, np.array(boards, dtype=np.int64), np.array(hours))
+
+
+def _by_hour(rates: Floats) -> Floats:
+    """SC of eq. (7) in 24 hours, rows summing to 1, from any number of bins."""
+    board = np.repeat(np.arange(len(rates)), HOURS + 1)
+    edges = np.tile(np.arange(HOURS + 1.0), len(rates))
+    mass = np.diff(Intensity.of(rates).mass(board, edges).reshape(len(rates), HOURS + 1), axis=1)
+    total = mass.sum(axis=1, keepdims=True)
+    return np.divide(mass, total, out=np.full(mass.shape, 1.0 / HOURS), where=total > 0)
+
+
+def bra_method1(demand: Demand, visits_per_day: int) -> Timetable:
+    """The paper's method 1 as an ablation: visits by eq. (6), hours by the recursion of eq. (9) from the best first hour.
+
+    c_(i+1) = c_i + (F(c_i) - F(c_(i-1))) / f(c_i) with c_0 = 0; the first hour, which the paper leaves to a person, is
+    the one of a 15-minute grid whose day costs least. Where no first hour gives all visits before 24:00 (the rate falls
+    to 0, or the steps run past midnight), the board gets hours of equal area.
+    """
+    intensity = Intensity.of(demand.rates)
+
+    def place(visits: Ints) -> tuple[Ints, Floats]:
+        board, hours = equal_area_hours(demand.rates, visits, blocks_more=0)
+        parts = np.split(hours, np.cumsum(visits)[:-1])
+        shot = [_shoot(intensity, number, len(part)) for number, part in enumerate(parts)]
+        return board, np.concatenate([part if one is None else one for one, part in zip(shot, parts, strict=True)])
+
+    return timetable(lambda total: rounded(demand.weights, total), place, demand.boards, visits_per_day)
+
+
+def _shoot(intensity: Intensity, board: int, visits: int) -> Floats | None:
+    """Hours by eq. (9) from the best first hour; None where there is none."""
+    first = np.arange(START_STEP_HOURS, DAY_HOURS, START_STEP_HOURS)
+    owner = np.full(len(first), board)
+    hours = np.zeros((len(first), visits + 1))
+    if visits == 0:
+        return None
+    hours[:, 1] = first
+    usable = np.ones(len(first), dtype=bool)
+    for step in range(2, visits + 1):
+        rate = intensity.at(owner, hours[:, step - 1])
+        collected = intensity.mass(owner, hours[:, step - 1]) - intensity.mass(owner, hours[:, step - 2])
+        usable &= (rate > 0) & (collected > 0)
+        hours[:, step] = hours[:, step - 1] + np.divide(
+            collected, rate, out=np.full(len(first), DAY_HOURS), where=rate > 0
+        )
+        usable &= hours[:, step] < DAY_HOURS
+        hours[~usable, step] = 0.0
+    if not usable.any():
+        return None
+    candidates = hours[usable, 1:]
+    costs = [intensity.day_cost(board, row) for row in candidates]
+    return np.asarray(candidates[int(np.argmin(costs))])

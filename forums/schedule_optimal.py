@@ -1,0 +1,230 @@
+"""The optimal daily timetable: exact cyclic dynamic programme, closed form by square roots, and a polish of single visits."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from forums.allocation import greedy, greedy_by_requests, square_root
+from forums.events import Bools, Floats, Ints
+from forums.intensity import DAY_HOURS, Intensity, quantiles
+from forums.schedule import Demand, grid, timetable
+from forums.timetable import Timetable
+
+GRID = 96  # 15 minutes
+MOST_BY_PROGRAMME = 24
+PHASES = 4
+SWEEPS = 60
+STILL = 1e-3  # hours that no visit of a board has to move for its polish to be over
+
+
+@dataclass(frozen=True, slots=True)
+class DayProgramme:
+    """Exact best hours of one board for every number of visits m = 1 … mmax on a grid of equal steps around the clock.
+
+    D_1[o, j] = C(o, o + j); D_k[o, j] = min_i D_(k-1)[o, i] + C(o + i, o + j); D(m) = min_o D_m[o, G], C of eq. (8).
+    `costs[m - 1]` is D(m) in weighted event-hours a day, `origins[m - 1]` its o; `single` is C(o, o + j), (G, G + 1).
+    """
+
+    costs: Floats
+    origins: Ints
+    single: Floats
+
+    @classmethod
+    def of(cls, intensity: Intensity, board: int, most: int = MOST_BY_PROGRAMME, size: int = GRID) -> DayProgramme:
+        """Solves one board; `most` <= `size`. O(most * size^3) operations, vectorised."""
+        step = DAY_HOURS / size
+        start, length = np.meshgrid(np.arange(size), np.arange(size + 1), indexing="ij")
+        begin, end = (start * step).astype(float), ((start + length) * step).astype(float)
+        single = intensity.interval_cost(np.full(start.shape, board), begin, end)
+        origin, i, j = np.ogrid[:size, : size + 1, : size + 1]
+        steps = np.where(j > i, single[(origin + i) % size, np.maximum(j - i, 0)], np.inf)
+        value = np.where(length > 0, single, np.inf)
+        whole = [value[:, size]]
+        for _ in range(1, most):
+            value = np.min(value[:, :, None] + steps, axis=1)
+            whole.append(value[:, size])
+        by_origin = np.array(whole)
+        return cls(by_origin.min(axis=1), by_origin.argmin(axis=1), single)
+
+    def hours(self, visits: int) -> Floats:
+        """The hours of the best timetable with that many visits (1 … mmax): the programme once more from its best origin."""
+        size = len(self.single)
+        origin = int(self.origins[visits - 1])
+        i, j = np.ogrid[: size + 1, : size + 1]
+        steps = np.where(j > i, self.single[(origin + i) % size, np.maximum(j - i, 0)], np.inf)
+        value, came_from = steps[0], []
+        for _ in range(1, visits):
+            total = value[:, None] + steps
+            came_from.append(total.argmin(axis=0))
+            value = total.min(axis=0)
+        place, chosen = size, [origin]
+        for previous in reversed(came_from):
+            place = int(previous[place])
+            chosen.append(origin + place)
+        return np.sort(np.array(chosen) % size) * (DAY_HOURS / size)
+
+
+def closed_form_hours(rates: Floats, visits: Ints, phase: float = 0.0) -> tuple[Ints, Floats]:
+    """Hours c_k = Q^-1((k - 1/2 + phase) / m), Q the cumulated square root of the profile; phase in [-1/2, 1/2]."""
+    board, step = grid(visits)
+    return board, quantiles(np.sqrt(rates), board, (step - 0.5 + phase) / visits[board])
+
+
+def polish(intensity: Intensity, board: Ints, hours: Floats, sweeps: int = SWEEPS) -> Floats:
+    """Coordinate descent on continuous hours: each visit moves to the best place between its neighbours, exactly.
+
+    board and hours: one entry a visit, boards together and hours ascending within each. Inside a bin of rate f the
+    minimiser is c = (f c_next + F(c_prev) - F(bin) + f bin) / (2 f), clipped to the bin; all bins between the neighbours
+    are tried. Boards that lie still leave the sweeps. The expected delay never rises.
+    """
+    hours = np.asarray(hours, dtype=float).copy()
+    visits = np.bincount(board, minlength=len(intensity.rates))
+    start = np.cumsum(visits) - visits
+    index = np.arange(len(board)) - start[board]
+    count = visits[board]
+    before = start[board] + (index - 1) % count
+    after = start[board] + (index + 1) % count
+    colour = np.where((count % 2 == 1) & (index == count - 1) & (count > 1), 2, index % 2)
+    active = np.ones(len(board), dtype=bool)
+    for _ in range(sweeps):
+        moved = np.zeros(len(intensity.rates))
+        for shade in range(3):
+            rows = np.flatnonzero(active & (colour == shade))
+            if not len(rows):
+                continue
+            low = hours[before[rows]] - np.where(index[rows] == 0, DAY_HOURS, 0.0)
+            high = hours[after[rows]] + np.where(index[rows] == count[rows] - 1, DAY_HOURS, 0.0)
+            best = np.where(
+                count[rows] == 1,
+                _best_single(intensity, board[rows], hours[rows]),
+                _best_between(intensity, board[rows], low, hours[rows], high),
+            )
+            np.maximum.at(moved, board[rows], np.abs(best - hours[rows]))
+            hours[rows] = best
+        active = (moved > STILL)[board]
+        if not active.any():
+            break
+    return hours
+
+
+def _best_single(intensity: Intensity, board: Ints, hours: Floats) -> Floats:
+    """A board's only visit: its cost is linear inside a bin, so the best hour is a border of bins (or where it is)."""
+    borders = np.arange(intensity.bins) * intensity.width
+    best, least = hours.copy(), intensity.interval_cost(board, hours, hours + DAY_HOURS)
+    for border in borders:
+        cost = intensity.interval_cost(board, np.full(len(board), border), np.full(len(board), border + DAY_HOURS))
+        better = cost < least - 1e-12
+        best, least = np.where(better, border, best), np.where(better, cost, least)
+    return best
+
+
+def _best_between(intensity: Intensity, board: Ints, low: Floats, now: Floats, high: Floats) -> Floats:
+    """The hour in [low, high] with the least C(low, c) + C(c, high); stays where it is unless another is better."""
+    least = intensity.interval_cost(board, low, now) + intensity.interval_cost(board, now, high)
+    first = np.floor(low / intensity.width)
+    spans = (np.floor(high / intensity.width) - first).astype(np.int64) + 1
+    start = np.cumsum(spans) - spans
+    row = np.repeat(np.arange(len(board)), spans)  # one entry a visit and bin between its neighbours
+    slot = first[row] + (np.arange(len(row)) - start[row])
+    owner, left, right, edge = board[row], low[row], high[row], slot * intensity.width
+    rate = intensity.rates[owner, np.mod(slot, intensity.bins).astype(np.int64)]
+    collected = intensity.mass(board, low)[row] - intensity.mass(owner, edge)
+    free = np.divide(rate * (right + edge) + collected, 2.0 * rate, out=edge.copy(), where=rate > 0)
+    inside = np.clip(np.clip(free, edge, edge + intensity.width), left, right)
+    cost = intensity.interval_cost(owner, left, inside) + intensity.interval_cost(owner, inside, right)
+    lowest = np.minimum.reduceat(cost, start)
+    hit = np.flatnonzero(cost == lowest[row])[::-1]  # backwards, so that the first bin of several equal ones stays
+    best = now.copy()
+    best[row[hit]] = inside[hit]
+    return np.where(lowest < least * (1.0 - 1e-9) - 1e-12, best, now)
+
+
+def polished_closed_form(
+    intensity: Intensity, visits: Ints, phases: int = PHASES, sweeps: int = SWEEPS
+) -> tuple[Ints, Floats]:
+    """Closed form from several start phases, each polished; every board keeps its best. No table, any number of visits."""
+    board, _ = grid(visits)
+    best, least = np.zeros(len(board)), np.full(len(visits), np.inf)
+    for number in range(phases):
+        phase = (number + 0.5) / phases - 0.5 if phases > 1 else 0.0
+        hours = polish(intensity, board, closed_form_hours(intensity.rates, visits, phase)[1], sweeps)
+        cost = _day_costs(intensity, board, hours, len(visits))
+        better: Bools = cost < least
+        least = np.where(better, cost, least)
+        best = np.where(better[board], hours, best)
+    return board, best % DAY_HOURS
+
+
+def _day_costs(intensity: Intensity, board: Ints, hours: Floats, boards: int) -> Floats:
+    """Expected weighted event-hours a day of each board, for visits with boards together and hours ascending."""
+    if not len(board):
+        return np.zeros(boards)
+    last = np.append(board[1:] != board[:-1], True)
+    first = np.append(True, last[:-1])
+    following = np.append(hours[1:], 0.0)
+    following[last] = hours[first] + DAY_HOURS
+    return np.bincount(board, intensity.interval_cost(board, hours, following), boards).astype(float)
+
+
+def expected_cost(intensity: Intensity, table: Timetable) -> Floats:
+    """Expected weighted event-hours a day of each board under a timetable, (n,); infinite where a board has no visit."""
+    cycle = table.days * DAY_HOURS
+    clock = table.day * DAY_HOURS + table.hour
+    order = np.lexsort((clock, table.board))
+    board, clock = table.board[order], clock[order]
+    visits = np.bincount(board, minlength=table.boards)
+    last = np.append(board[1:] != board[:-1], True)
+    first = np.append(True, last[:-1])
+    following = np.append(clock[1:], 0.0)
+    following[last] = clock[first] + cycle
+    cost = np.bincount(board, intensity.interval_cost(board, clock, following), table.boards) / table.days
+    return np.where(visits > 0, cost, np.where(intensity.per_day > 0, np.inf, 0.0))
+
+
+class OptimalPlanner:
+    """Timetables of least expected delay for one demand; the programmes are solved once for all budgets.
+
+    exact=True: cyclic programme on 15 minutes up to 24 visits a board, greedy allocation, polish. exact=False: closed
+    form, four phases, polish; nothing but the rates is kept (the way for thousands of boards, and for a slider).
+    """
+
+    def __init__(self, demand: Demand, exact: bool = True) -> None:
+        self.demand = demand
+        self.intensity = Intensity.of(demand.rates)
+        self.exact = exact
+        programmes = range(demand.boards) if exact else ()
+        self._programmes = [DayProgramme.of(self.intensity, board) for board in programmes]
+        self._costs = np.array([programme.costs for programme in self._programmes])
+
+    def allocate(self, total: int) -> Ints:
+        """Visits of each board, at least one, summing to `total` >= n."""
+        if self.exact:
+            return greedy(self._costs, total)
+        return square_root(self.demand.rates, total)
+
+    def place(self, visits: Ints) -> tuple[Ints, Floats]:
+        """Best hours for these numbers of visits: board and hour, one entry a visit."""
+        if not self.exact:
+            return polished_closed_form(self.intensity, visits)
+        board, hours = polished_closed_form(self.intensity, np.where(visits > MOST_BY_PROGRAMME, visits, 0))
+        small = [number for number in range(len(visits)) if 0 < visits[number] <= MOST_BY_PROGRAMME]
+        exact = [self._programmes[number].hours(int(visits[number])) for number in small]
+        owner = np.repeat(np.array(small, dtype=np.int64), visits[small])
+        better = polish(self.intensity, owner, np.concatenate(exact) if exact else np.zeros(0))
+        return np.concatenate([board, owner]), np.concatenate([hours, better])
+
+    def plan(self, visits_per_day: int) -> Timetable:
+        """Exactly that many visits on every day."""
+        return timetable(self.allocate, self.place, self.demand.boards, visits_per_day)
+
+    def plan_by_requests(self, requests_per_visit: Floats, requests_per_day: float) -> Timetable:
+        """A daily timetable within a budget of requests, where a visit of board i costs requests_per_visit[i]."""
+        costs = (
+            self._costs
+            if self.exact
+            else np.sqrt(self.demand.rates).mean(axis=1, keepdims=True) ** 2 * DAY_HOURS**2 / 2
+        )
+        board, hours = self.place(greedy_by_requests(costs, requests_per_visit, requests_per_day))
+        return Timetable.of(self.demand.boards, board, hours)
