@@ -46,7 +46,7 @@ class Pair(NamedTuple):
 
 
 class ZoneGuess(NamedTuple):
-    """A zone's name (IANA, or an offset where none fits), where it comes from, and how sure that is in [0, 1].
+    """A zone's name (IANA), where it comes from, and how sure that is in [0, 1].
 
     Evidence codes: `stated` (the page names its zone), `clock` (the page shows its own time of day), `pairs` (an
     absolute beside a relative time), `future` (times that would lie ahead of us), `language`, `none`.
@@ -94,7 +94,8 @@ _BY_LANGUAGE = {
 }
 _ODD_OFFSETS = {
     19800: "Asia/Kolkata", 12600: "Asia/Tehran", 16200: "Asia/Kabul", 20700: "Asia/Kathmandu", 23400: "Asia/Yangon",
-    34200: "Australia/Darwin", -12600: "America/St_Johns", 37800: "Australia/Lord_Howe",
+    34200: "Australia/Darwin", -12600: "America/St_Johns", 37800: "Australia/Lord_Howe", 31500: "Australia/Eucla",
+    -34200: "Pacific/Marquesas", 45900: "Pacific/Chatham",
 }  # fmt: skip
 _ONE_ZONE = frozenset({"zh", "zh-tw", "zh-hant", "ja", "ko", "de", "fr", "it", "pl", "nl"})
 
@@ -122,7 +123,10 @@ def page_clock(text: str) -> str | None:
 
 
 def zone_name(offset_seconds: int, language: str, at: datetime) -> str:
-    """A zone with this offset at that time: one of the language's countries where it fits, else a fixed one."""
+    """A zone (IANA) with this offset at that time: one of the language's countries where it fits, else a fixed one.
+
+    An offset that no zone has is taken to the nearest hour.
+    """
     for key in (language.lower(), language.lower().partition("-")[0]):
         for name in _BY_LANGUAGE.get(key, ()):
             offset = at.astimezone(zone(name)).utcoffset()
@@ -132,8 +136,7 @@ def zone_name(offset_seconds: int, language: str, at: datetime) -> str:
         return "UTC"
     if offset_seconds % 3600 == 0 and -12 <= offset_seconds // 3600 <= 14:
         return f"Etc/GMT{-offset_seconds // 3600:+d}"
-    sign, minutes = "-" if offset_seconds < 0 else "+", abs(offset_seconds) // 60
-    return _ODD_OFFSETS.get(offset_seconds, f"{sign}{minutes // 60:02d}:{minutes % 60:02d}")
+    return _ODD_OFFSETS.get(offset_seconds) or f"Etc/GMT{-round(offset_seconds / 3600):+d}"
 
 
 def offset_of_pairs(pairs: Iterable[Pair]) -> tuple[int, float] | None:

@@ -9,10 +9,10 @@ from urllib.parse import urlsplit
 
 from crawlmgr.text.dates_zones import ZoneGuess
 from forums.discovery import evidence, layout
-from forums.discovery.candidates import Candidate, Candidates, board_rows, clean_name, mixed, own_list, thread_rows
+from forums.discovery.candidates import Candidate, Candidates, all_boards, board_rows, clean_name, thread_rows
 from forums.discovery.model import BoardFound, SiteModel
 from forums.discovery.pages import PageFacts
-from forums.discovery.shapes import board_identity, page_key, shape
+from forums.discovery.shapes import board_identity, host, page_key, shape
 from forums.reading import PageKind, PageReading, ThreadRecord, board_key, thread_key
 
 _PREVIEW_ROWS = 6
@@ -57,9 +57,8 @@ def accepted(candidates: Candidates, candidate: Candidate, shapes: frozenset[str
     """Whether a candidate is told as a board: its page says so, or there was no room to ask and its row leaves no doubt."""
     verdict = candidates.verdict(candidate, shapes)
     if verdict == "unknown":
-        row = candidate.row
-        counted = row is not None and (row.threads is not None or row.last_reply is not None)
-        return candidate.sure and shape(candidate.url) in shapes and (counted or row is None)
+        own_host = any(host(candidate.url) == host(page.url) for page in candidates.pages)
+        return own_host and candidate.sure and shape(candidate.url) in shapes and (candidate.counted or candidate.row is None)
     if verdict != "board":
         return False
     only_start = candidate.sources == {"start"}
@@ -78,7 +77,7 @@ def root_page(pages: list[PageFacts], start_url: str) -> PageFacts | None:
     tops = [page for page in indexes if page.key not in named] or indexes
     if tops:
         return max(tops, key=lambda page: (len(board_rows(page)), -len(urlsplit(page.url).path)))
-    everything = [page for page in pages if mixed(page) and (page.reading.current or 1) == 1]
+    everything = [page for page in pages if all_boards(page) and (page.reading.current or 1) == 1]
     if everything:
         return everything[0]
     return next((page for page in pages if page.asked_key == page_key(start_url)), None)
@@ -112,7 +111,7 @@ def _named_by_one(chosen: list[Candidate], candidates: Candidates, parents: dict
         for link in _outside_rows(page) - aside:
             if link in naming:
                 naming[link].add(key)
-    fronts = [page for page in candidates.pages if page.kind is PageKind.index or (mixed(page) and not own_list(page))]
+    fronts = [page for page in candidates.pages if page.kind is PageKind.index or all_boards(page)]
     front = {link for page in fronts for link in _outside_rows(page)}
     for candidate in chosen:
         by = naming[candidate.key]

@@ -39,6 +39,11 @@ class Candidate:
     def sure(self) -> bool:
         return bool(self.sources & _SURE)
 
+    @property
+    def counted(self) -> bool:
+        """Whether its row tells of threads: without that it may be a mere heading."""
+        return self.row is not None and (self.row.threads is not None or self.row.last_reply is not None)
+
 
 def thread_rows(page: PageFacts) -> list[ThreadRecord]:
     """The thread rows of a page, none for other kinds."""
@@ -62,6 +67,11 @@ def own_list(page: PageFacts) -> bool:
         return False
     keys = [board_identity(row.board_url) for row in thread_rows(page) if row.board_url]
     return not mixed(page) or board_identity(page.url) in keys
+
+
+def all_boards(page: PageFacts) -> bool:
+    """Whether a page is a list of several boards' threads and no board of its own."""
+    return mixed(page) and not own_list(page)
 
 
 class Candidates:
@@ -92,7 +102,7 @@ class Candidates:
                     if above and not uninviting(above[-1].url):
                         self._add(above[-1].url, CRUMB, above[-1].text, None)
         for page in self.pages:
-            if page.asked_key == self._start_key and page.kind is PageKind.threadlist and not mixed(page):
+            if page.asked_key == self._start_key and own_list(page):
                 self._add(page.url, START, _own_name(page), None)
         self._attach_pages()
         self._links_alike()

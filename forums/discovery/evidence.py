@@ -6,7 +6,6 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
-from zoneinfo import available_timezones
 
 from crawlmgr.text.dates import Moment
 from crawlmgr.text.dates_zones import ZoneGuess, guess_timezone_offset
@@ -55,14 +54,13 @@ def zone_guess(pages: Sequence[PageFacts]) -> ZoneGuess:
         default=None,
     )
     languages = Counter(page.language for page in pages if page.language)
-    guess = guess_timezone_offset(
+    return guess_timezone_offset(
         max((page.fetched_at for page in pages if _ahead_seconds(page) == ahead), default=latest),
         [text for page in pages for text in page.stated],
         [pair for page in pages for pair in page.pairs],
         newest,
         languages.most_common(1)[0][0] if languages else "",
     )
-    return guess if guess.name in available_timezones() else guess._replace(name="UTC", confidence=0.0)
 
 
 def _local_times(page: PageFacts) -> Iterator[datetime]:

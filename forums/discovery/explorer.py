@@ -14,7 +14,7 @@ from urllib.parse import urljoin, urlsplit
 
 from crawlmgr.text.dates_zones import ZoneGuess
 from forums.discovery import build
-from forums.discovery.candidates import Candidates, board_rows, mixed, own_list, thread_rows
+from forums.discovery.candidates import Candidates, all_boards, board_rows, mixed, thread_rows
 from forums.discovery.evidence import zone_guess
 from forums.discovery.model import SiteModel
 from forums.discovery.pages import FetchedPage, PageFacts, facts
@@ -31,9 +31,13 @@ _FORUM_LINK = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class ExplorerSettings:
-    """Bounds of a look at a site, all in pages; `hints` lets the reader use what it knows of engines."""
+    """Bounds of a look at a site, all in pages; `hints` lets the reader use what it knows of engines.
+
+    `reserve` of `most_pages` are kept for threads and further pages, however many boards there are.
+    """
 
     most_pages: int = 60
+    reserve: int = 8
     most_up: int = 6
     most_mixed: int = 10
     threads: int = 3
@@ -121,7 +125,8 @@ class Explorer:
             yield ways_up[0]  # one at a time: the next may be the index
             return
         candidates = self._candidates()
-        unsettled = list(self._unsettled(candidates))
+        room = self.settings.most_pages - self.settings.reserve - self.asked
+        unsettled = list(self._unsettled(candidates))[: max(0, room)]
         further = list(self._further_mixed())
         yield from unsettled
         yield from further
@@ -133,9 +138,10 @@ class Explorer:
 
     def _unsettled(self, candidates: Candidates) -> Iterator[Wanted]:
         shapes = candidates.board_shapes()
-        order = sorted(candidates.found.values(), key=lambda c: (not c.sure, c.position))
+        hosts = {host(self.start_url), *(host(page.url) for page in self._pages.values())}
+        order = sorted(candidates.found.values(), key=lambda c: (not c.sure, c.counted, c.position))
         for candidate in order:
-            if candidates.verdict(candidate, shapes) == "unknown":
+            if host(candidate.url) in hosts and candidates.verdict(candidate, shapes) == "unknown":
                 yield Wanted(candidate.url, "board")
 
     def _ways_up(self, start: PageFacts) -> Iterator[Wanted]:
@@ -149,6 +155,8 @@ class Explorer:
                 return
             if page is not None and page.kind is PageKind.index and self._covers(page, start):
                 yield from self._above_index(page)
+                return
+            if page is not None and all_boards(page):
                 return
 
     def _above_index(self, index: PageFacts) -> Iterator[Wanted]:
@@ -166,7 +174,7 @@ class Explorer:
     def _most_up(self, start: PageFacts) -> int:
         if start.kind is PageKind.index:
             return 1
-        return min(3, self.settings.most_up) if mixed(start) else self.settings.most_up
+        return min(3, self.settings.most_up) if all_boards(start) else self.settings.most_up
 
     def _above(self, start: PageFacts) -> Iterator[str]:
         seen = {start.key}
@@ -174,7 +182,7 @@ class Explorer:
         named = _forum_links(start)
         if start.kind is PageKind.index:
             ways = crumbs[:1] if page_key(start.url) not in {page_key(url) for url in crumbs[:1]} else []
-        elif mixed(start):
+        elif all_boards(start):
             ways = [*crumbs[:2], *named[:3]]
         else:
             ways = [*crumbs[:4], *named[:4], *_ancestors(start.url)]
@@ -198,7 +206,7 @@ class Explorer:
 
     def _further_mixed(self) -> Iterator[Wanted]:
         """The next page of a list of all boards' threads, as long as such pages show boards not seen before."""
-        pages = [page for page in self._pages.values() if mixed(page) and not own_list(page)]
+        pages = [page for page in self._pages.values() if all_boards(page)]
         if not pages or len(pages) >= self.settings.most_mixed:
             return
         known: set[str] = set()
@@ -268,6 +276,7 @@ def _ancestors(url: str) -> Iterator[str]:
     path = parts.path
     while path not in ("", "/"):
         path = path.rstrip("/").rpartition("/")[0] + "/"
-        yield urljoin(url, path)
+        if not path.rstrip("/").rpartition("/")[2].isdigit():  # /topic/12/ is the thread itself
+            yield urljoin(url, path)
     if not parts.path.strip("/") and parts.query:
         yield urljoin(url, "/")

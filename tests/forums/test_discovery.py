@@ -315,6 +315,7 @@ def test_many_boards_stay_within_the_bounds() -> None:
     forum = Forum(boards=boards)
     site, explorer = explore(forum, most_pages=40)
     assert explorer.asked <= 40
+    assert any("/topic/" in url for url in forum.asked)
     assert names(site) == {board.name for board in boards}
 
 
