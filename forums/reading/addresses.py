@@ -214,9 +214,9 @@ def _mask(segment: str) -> str:
         return "#" + (body[1] if len(body) > 1 else "") + ("*" if len(body) > 2 else "") + extension
     last = re.fullmatch(r"([A-Za-z]{0,8})(\d+)", body[-1])
     if last:
-        if len(body) == 3 and body[0].isalpha() and len(body[0]) <= 10 and not last.group(1):
+        if len(body) == 3 and re.fullmatch(r"[A-Za-z]{1,10}", body[0]) and not last.group(1):
             return f"{body[0].lower()}{body[1]}#{extension}"
-        if body[0].isalpha() and all(part.isdigit() or len(part) == 1 for part in body[1:]):
+        if re.fullmatch(r"[A-Za-z]{1,12}", body[0]) and all(part.isdigit() or len(part) == 1 for part in body[1:]):
             return body[0].lower() + "-#" * sum(part.isdigit() for part in body) + extension
         separator = body[-2] if len(body) > 1 else ""
         return f"*{separator}{last.group(1)}#{extension}"

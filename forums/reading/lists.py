@@ -36,7 +36,7 @@ def leads_to(pattern: str) -> str:
         return "thread"
     if any(word in BOARD_WORDS for word in words) or ("php" in segments[-1] and any(word in BOARD_WORDS for word in script)):
         return "board"
-    after = 0
+    after, was_slug = 0, False
     for segment in reversed(segments):
         words = re.findall(r"[a-z]+", segment)
         if any(word in _STRONG_THREAD for word in words):
@@ -44,10 +44,10 @@ def leads_to(pattern: str) -> str:
         if any(word in ("post", "posts", "comment", "message", "msg") for word in words):
             return "post"
         if any(word in BOARD_WORDS for word in words):
-            ids = after - (1 if after == 2 and segments[-1] == "#" and "*" in segments[-2] and len(words[0]) <= 8 else 0)
-            return "board" if ids <= 1 and words[0] not in ("boards", "forum") or after <= 1 else ""
+            return "board" if after <= 1 or (after == 2 and segments[-2:] == ["*", "#"] and len(words[0]) <= 8) else ""
         if "#" in segment or "*" in segment:
-            after += 1
+            after += 0 if was_slug and segment == "#" else 1
+        was_slug = segment == "*"
     return ""
 
 
@@ -281,6 +281,11 @@ def row_sets(page: Page) -> list[RowSet]:
 
 
 def _may_list(group: Group) -> bool:
+    local = sum(row.title.is_local for row in group.rows)
+    if local * 2 < len(group.rows):
+        return False
     if len(group.rows) >= 2:
         return True
+    if " t:" in group.page.key:
+        return False
     return leads_to(group.pattern) in ("thread", "board") and group.rows[0].title.key != group.page.key

@@ -57,8 +57,8 @@ def read_page(
 
 def _weigh(page: Page) -> _Choice:
     sets = row_sets(page)
-    boards = [rows for rows in sets if rows.board_weight > 0]
     threads = [rows for rows in sets if rows.board_weight <= 0 and not rows.rows[0].title.is_user]
+    boards = [rows for rows in sets if rows.board_weight > 0 and not any(_labels(rows, other) for other in threads)]
     posts = post_sets(page)
     return _Choice(_best(threads), _best(boards), posts[0] if posts else None, tuple(posts[1:]))
 
@@ -75,6 +75,21 @@ def _best(sets: list[RowSet]) -> RowSet | None:
         if inside >= 0.6 * len(other.rows) and leads_to(other.group.pattern) == leads_to(best.group.pattern):
             best = other
     return best
+
+
+def _labels(boards: RowSet, threads: RowSet) -> bool:
+    """Whether supposed boards only label the rows of a list of threads: they stand after its titles, and the same
+    board in several rows."""
+    if len(threads.rows) < 2 or threads.quality < ENOUGH:
+        return False
+    keys, after, named = set(), 0, 0
+    for row in threads.rows:
+        link = next((link for link in row.links if link.pattern == boards.group.pattern), None)
+        if link is not None:
+            named += 1
+            keys.add(link.key)
+            after += link.node > row.title.node
+    return named >= 0.6 * len(threads.rows) and (len(keys) < named or (after == named and len(boards.rows) <= len(threads.rows)))
 
 
 def _inside(inner: RowSet, outer: RowSet) -> bool:
@@ -108,6 +123,8 @@ def _decide(page: Page, found: _Choice, expect: PageKind | None) -> tuple[PageKi
         evidence.append("rows-not-posts")
     if found.posts and found.boards and _posts_are_rows(found.posts, found.boards):
         posts *= 0.3
+    if found.boards and len(found.boards.rows) < 2:
+        boards *= 0.6
     values = {PageKind.threadlist: threads, PageKind.index: boards, PageKind.thread: posts}
     if expect in values and values[expect] >= 0.5 * ENOUGH:
         values[expect] *= 1.5

@@ -114,7 +114,11 @@ class PostRows:
             name = prefix.partition(":")[2]
             digits = sum(value.isdigit() for value in values.values())
             value = 2.0 * len(values) / n + (0.5 if _POST_PREFIX.match(name.strip("-_")) else 0.0) + 0.3 * digits / len(values)
-            value += 0.4 * min(1.0, sum(len(v) for v in values.values()) / len(values) / 6) + (0.2 if prefix.startswith("id") else 0.0)
+            if sequential(list(values.values())):
+                value -= 1.2
+            if "number" in name or "index" in name:
+                value -= 1.0
+            value += 0.4 * min(1.0, sum(len(v) for v in values.values()) / len(values) / 6) + (0.2 if prefix.startswith("id") else 0.3 if prefix.startswith("data") else 0.0)
             if value > points:
                 best, points = prefix, value
         name = best.partition(":")[2]
@@ -137,7 +141,7 @@ class PostRows:
                 if not value or (attribute == "name" and element.tag != "a"):
                     continue
                 match = _ID.match(value)
-                kind = "id" if attribute in ("id", "name") else "data"
+                kind = "id" if attribute in ("id", "name") else attribute
                 if match:
                     yield f"{kind}:{match.group(1)}", match.group(2)
                 elif attribute == "id" and _OPAQUE.match(value):
@@ -220,6 +224,14 @@ class PostRows:
                 )
             )
         return made
+
+
+def sequential(values: list[str]) -> bool:
+    """Whether ids only count the posts of the page: 1, 2, 3 … or 21, 22, 23 …"""
+    numbers = [int(value) for value in values if value.isdigit()]
+    return len(numbers) == len(values) and numbers == list(range(numbers[0], numbers[0] + len(numbers))) and (
+        numbers[0] == 1 or (numbers[0] % 10 == 1 and len(numbers) > 2)
+    )
 
 
 def _is_edit_line(text: str) -> bool:

@@ -205,7 +205,7 @@ def _at_level(page: Page, times: Sequence[Time], level: int) -> PostSet:
 
 def _lone(page: Page, time: Time) -> PostSet | None:
     """The only post of a page: the smallest element around the time with somebody's name and a text in it, widened
-    while nothing but its frame is added."""
+    where that brings a longer text that is not marked as one."""
     outline, node = page.outline, time.node
     for _ in range(12):
         node = outline.parents[node]
@@ -218,13 +218,18 @@ def _lone(page: Page, time: Time) -> PostSet | None:
             break
     else:
         return None
-    size = outline.text_length(node)
-    for _ in range(4):
-        above = outline.parents[node]
-        if above < 0 or outline.tags[above] in ("body", "html", "main") or outline.text_length(above) > size + 160:
+    best = posts
+    for _ in range(3):
+        body = best.bodies[0]
+        if body is not None and ("body" in class_roles(outline.classes[body]) or best.body_lengths[0] >= 120):
             break
-        node = above
-    return PostSet(page, [Span(node, outline.ends[node], time)])
+        node = outline.parents[node]
+        if node < 0 or outline.tags[node] in ("body", "html") or len(page.times_in(node, outline.ends[node])) > 2:
+            break
+        wider = PostSet(page, [Span(node, outline.ends[node], time)])
+        if wider.body_lengths[0] > 1.3 * best.body_lengths[0]:
+            best = wider
+    return best
 
 
 # people
@@ -273,7 +278,8 @@ def _names_in(posts: PostSet, span: Span) -> Iterator[tuple[str, int, float]]:
         if not span.holds(node) or len(text) > 60:
             continue
         name = text.strip(" :：,，»«·•|")
-        if not is_name(name) or name.lower() in _NOT_NAMES or count(name) is not None or text.endswith((":", "：")):
+        link = page.piece_link.get(at)
+        if not is_name(name) or (name.lower() in _NOT_NAMES and not (link and link.is_user)) or count(name) is not None or text.endswith((":", "：")):
             continue
         if page.moment(text) is not None:
             continue
@@ -370,7 +376,7 @@ def _body_value(posts: PostSet, found: dict[int, int]) -> float:
         factor *= 0.2
     if "body" in roles:
         factor *= 1.3
-    if "author" in roles and "body" not in roles:
+    if ("author" in roles or "title" in roles or outline.tags[node][:1] == "h") and "body" not in roles:
         factor *= 0.3
     return total * share * (0.2 + varied) * factor
 

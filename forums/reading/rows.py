@@ -233,7 +233,7 @@ def _cell_path(page: Page, node: int) -> tuple[int, str]:
     return outline.paths[node], "/".join(cells)
 
 
-LONGEST_LONE = 900
+LONGEST_LONE = 500
 
 
 def _lone(page: Page) -> Callable[[int], bool]:
@@ -243,7 +243,8 @@ def _lone(page: Page) -> Callable[[int], bool]:
         if page.outline.tags[node] not in ("tr", "li", "article", "dl", "div", "section"):
             return False
         times = page.times_in(node, page.outline.ends[node])
-        return 1 <= len(times) <= 3 and page.outline.text_length(node) <= LONGEST_LONE
+        keys = {link.key for link in page.links_in(node, page.outline.ends[node]) if not link.is_user and link.text}
+        return 1 <= len(times) <= 2 and len(keys) <= 4 and page.outline.text_length(node) <= LONGEST_LONE
 
     return enough
 

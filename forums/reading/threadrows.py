@@ -205,12 +205,18 @@ class ThreadRows:
             if link.is_user and link.key != row.title.key:
                 name = link.text or self._image_name(link.node)
                 name = clean_name(name)
-                if name and is_name(name) and not found_again(found, name, link.node):
+                if name and is_name(name) and not self._again(row, found, name, link.node):
                     found.append(Person(name, link.node, self._person_roles(row, link.node)))
         if found:
             named = [person for person in found if self.page.outline.text_length(person.node)]
             return named if len({p.name for p in named}) >= len({p.name for p in found}) else found
         return self._unlinked_people(row)
+
+    def _again(self, row: Row, people: list[Person], name: str, node: int) -> bool:
+        """Whether a person was already named right before: an avatar beside the name."""
+        if not people or people[-1].name != name or node - people[-1].node > 6:
+            return False
+        return self.heads.cell(row, node) == self.heads.cell(row, people[-1].node)
 
     def _image_name(self, node: int) -> str:
         outline = self.page.outline
@@ -355,22 +361,21 @@ class ThreadRows:
             flags.append(state)
         return flags if 0 < sum(flags) < len(flags) else [False] * len(flags)
 
-    def _by_order(self, lasts: list[Moment | None], icons: list[bool]) -> list[bool]:
+    def _by_order(self, lasts: list[Moment | None], marked: list[bool]) -> list[bool]:
         """Rows at the top that are older than the rows after them, which fall in time: pinned, said by nothing else."""
         flags = [False] * len(lasts)
-        values = [moment.value.timestamp() if moment and not moment.relative else None for moment in lasts]
-        rest = [at for at, value in enumerate(values) if value is not None and not icons[at]]
-        if len(rest) < 6:
-            return flags
+        spans = [_span(moment) if moment else None for moment in lasts]
+        rest = [at for at, span in enumerate(spans) if span is not None and not marked[at]]
         for lead in range(1, min(len(rest) - 4, 12)):
-            head, tail = rest[:lead], rest[lead:]
-            tail_values = [values[at] or 0.0 for at in tail]
-            if (falling(tail_values) or 0.0) >= 0.999 and all((values[at] or 0.0) < tail_values[0] for at in head):
-                for at in head:
+            tail = [span for at in rest[lead:] if (span := spans[at]) is not None]
+            if not all(a[1] >= b[0] for a, b in zip(tail, tail[1:], strict=False)):
+                continue
+            newest = max(span[0] for span in tail)
+            older = [at for at in rest[:lead] if (span := spans[at]) is not None and span[1] < newest]
+            if len(older) == lead:
+                for at in older:
                     flags[at] = True
-                return flags
-            if (values[rest[lead - 1]] or 0.0) >= (values[rest[lead]] or 0.0) and lead == 1 and (falling([values[a] or 0.0 for a in rest]) or 0) >= 0.999:
-                return flags
+            break
         return flags
 
     # the rest of a row
@@ -490,9 +495,10 @@ class ThreadRows:
         return text
 
 
-def found_again(people: list[Person], name: str, node: int) -> bool:
-    """Whether a person was already named right before (an avatar beside the name)."""
-    return bool(people) and people[-1].name == name and node - people[-1].node <= 6
+def _span(moment: Moment) -> tuple[float, float]:
+    """The first and last second that a moment can mean."""
+    at = moment.value.timestamp()
+    return (at - moment.precision_seconds, at) if moment.relative else (at, at + moment.precision_seconds)
 
 
 def _newest(times: list[Time]) -> Time:
