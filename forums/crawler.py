@@ -111,12 +111,14 @@ class DiscoveryCrawler:
         return self.explorer
 
     def begin(self, run: Run, now: datetime) -> Sequence[NewUrl]:
-        return self._wanted(run)
+        return self._next(run)
 
-    def _wanted(self, run: Run) -> list[NewUrl]:
-        return [
-            NewUrl(wanted.url, "sample", anchor=wanted.why, priority=-i) for i, wanted in enumerate(self._explorer(run).wanted())
-        ]
+    def _next(self, run: Run) -> list[NewUrl]:
+        """The page that would tell most now; one at a time, because each page changes what is worth asking."""
+        for wanted in self._explorer(run).wanted():
+            if not Url.objects.filter(run=run, key_hash=url_hash(wanted.url)).exists():
+                return [NewUrl(wanted.url, "sample", anchor=wanted.why)]
+        return []
 
     def request(self, run: Run, item: Url) -> FetchRequest:
         return FetchRequest(item.url)
@@ -128,18 +130,17 @@ class DiscoveryCrawler:
         return page_title(response.text)
 
     def store(self, run: Run, item: Url, response: FetchResponse, reading: str, now: datetime) -> Stored:
-        links = self._wanted(run)
-        sites.progress(run, self._explorer(run), len(links))
-        return Stored(links=links, title=reading)
+        sites.progress(run, self._explorer(run))
+        return Stored(links=self._next(run), title=reading)
 
     def failed(self, run: Run, item: Url, reason: str, now: datetime) -> Stored:
         self._explorer(run).failed(item.url, reason)
         if item.url == run.parameters["url"]:
             Run.objects.filter(pk=run.pk).update(detail=reason)
-        return Stored(links=self._wanted(run))
+        return Stored(links=self._next(run))
 
-    def idle(self, run: Run, now: datetime) -> str:
-        return sites.found(run, self._explorer(run))
+    def idle(self, run: Run, now: datetime) -> Sequence[NewUrl] | str:
+        return self._next(run) or sites.found(run, self._explorer(run))
 
     def ended(self, run: Run, state: str, now: datetime) -> None:
         return

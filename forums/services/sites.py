@@ -45,13 +45,12 @@ def discover(address: str, options: dict[str, Any], *, now: datetime, user: Any 
     )
 
 
-def progress(run: Run, explorer: Explorer, wanted: int) -> None:
+def progress(run: Run, explorer: Explorer) -> None:
     """Writes what has been understood so far, for the page that watches."""
     pages = Page.objects.filter(run=run).count()
     site = explorer.site()
-    Run.objects.filter(pk=run.pk).update(
-        result=_result(site, {"fetched": pages + 1, "wanted": wanted, "found": len(site.boards)})
-    )
+    steps = {"fetched": pages + 1, "wanted": len(explorer.wanted()), "found": len(site.boards)}
+    Run.objects.filter(pk=run.pk).update(result=_result(site, steps))
 
 
 def found(run: Run, explorer: Explorer) -> str:
