@@ -240,7 +240,7 @@ def _fallback(text: str) -> Shape | None:
     words, numbers = _LETTERS.findall(text), _DATE_NUMBERS.findall(text)
     if not 1 <= len(words) <= 3 or not 2 <= len(numbers) <= 5:
         return None
-    found = _dateparser()(text)
+    found = _dateparser(_languages(text))(text)
     if found is None:
         return None
     shape = Shape(year=found.year, month=found.month, day=found.day)
@@ -249,16 +249,33 @@ def _fallback(text: str) -> Shape | None:
     return replace(shape, clock=(found.hour, found.minute, found.second))
 
 
-@lru_cache(maxsize=1)
-def _dateparser() -> Callable[[str], datetime | None]:
-    """dateparser's reader, loaded when first needed since the import alone takes a good part of a second."""
+# Further languages by their letters, so that only what can fit is loaded: each takes a good part of a second.
+_FURTHER = (
+    ("\u0370", "\u03ff", ("el",)),
+    ("\u0400", "\u052f", ("uk", "bg")),
+    ("\u0590", "\u05ff", ("he",)),
+    ("\u0600", "\u06ff", ("ar", "fa")),
+    ("\u0e00", "\u0e7f", ("th",)),
+)
+
+
+def _languages(text: str) -> tuple[str, ...]:
+    for first, last, names in _FURTHER:
+        if any(first <= character <= last for character in text):
+            return names
+    if "tháng" in text.lower():
+        return ("vi",)
+    return ("hu", "cs") if set("áéíóúőűěřžýů") & set(text) else ("ro", "sv")
+
+
+@lru_cache(maxsize=8)
+def _dateparser(languages: tuple[str, ...]) -> Callable[[str], datetime | None]:
+    """dateparser's reader of some languages, loaded when first needed."""
     from dateparser.date import DateDataParser
 
     logging.getLogger("dateparser").setLevel(logging.WARNING)
-    parser = DateDataParser(
-        languages=["cs", "el", "hu", "ro", "uk", "fi", "vi", "bg", "hr", "sk", "ar", "fa", "he", "th", "sv", "da"],
-        settings={"STRICT_PARSING": True, "RETURN_AS_TIMEZONE_AWARE": False},
-    )
+    settings = {"STRICT_PARSING": True, "RETURN_AS_TIMEZONE_AWARE": False}
+    parser = DateDataParser(languages=list(languages), settings=settings)
 
     def read(text: str) -> datetime | None:
         found: datetime | None = parser.get_date_data(text).date_obj

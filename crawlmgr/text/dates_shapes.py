@@ -153,7 +153,7 @@ _DATES = tuple(  # each with a sign that the text must hold before the expressio
         ),
         ("-", r"(?<![\d./-])(?P<year>\d\d)-(?P<month>\d{1,2})-(?P<day>\d)(?![\d-])"),
         ("-", r"(?<![\d./:-])(?P<first>\d{1,2})(?P<mark>-)(?P<second>\d{1,2})(?![\d/.:-])"),
-        ("/", r"(?<![\d./:-])(?P<first>\d\d)(?P<mark>/)(?P<second>\d\d)(?![\d/.:-])"),
+        ("/", r"(?<![\d./:-])(?P<first>\d{1,2})(?P<mark>/)(?P<second>\d{1,2})(?![\d/.:-])"),
         (".", r"(?<![\d./:-])(?P<first>\d{1,2})(?P<mark>\.)(?P<second>\d{1,2})\.(?![\d/:-])"),
         ("R", r"R(?P<day_offset>-?\d);"),
         ("W", r"(?:V ?)?W(?P<weekday>\d)"),
@@ -161,12 +161,13 @@ _DATES = tuple(  # each with a sign that the text must hold before the expressio
 )
 _CLOCK = re.compile(
     r"(?:(?P<before>[AP])[ ,]?)?(?<![\d.,:/-])"
-    r"(?:(?P<hour>\d{1,2})(?: ?H ?| ?: ?|(?P<dot>\.))(?P<minute>\d\d)(?!\d)"
+    r"(?:(?P<hour>\d{1,2})(?: ?H ?| ?: ?|(?P<dot>\.))(?P<minute>\d\d|\d(?= ?I))(?!\d)"
     r"(?:(?: ?I ?|:|(?(dot)\.|:))(?P<second>\d\d)(?!\d)(?:[.,]\d+)?)?(?(dot)(?= ?X))"
     r"(?: ?[IS])?(?: ?X)?(?: ?(?P<after>[AP])(?!\w))?"
     r"|(?P<whole>\d{1,2})(?: ?(?P<half>[AP])(?!\w)| ?X| ?H(?! ?\d))|K(?P<named>\d\d))"
     r"(?P<zone> ?\(?(?:(?:Z0;)? ?(?P<sign>[+-]) ?(?P<oh>\d{1,2})(?::?(?P<om>\d\d))?(?![\d:])|Z(?P<zm>-?\d+);)\)?)?"
 )
+_NEEDS_CLOCK = "/ "  # 3/4 9:31PM is a date, 3/4 alone is a share
 _CTIME = re.compile(r"(M\d\d \d{1,2}) (\d{1,2}:\d\d(?::\d\d)?(?: Z-?\d+;)?) ((?:19|20)\d\d)\b")
 _COMPACT = re.compile(r"\b((?:19|20)\d\d)(\d\d)(\d\d)[ T](\d\d)(\d\d)(\d\d)?")
 _BETWEEN = re.compile(r"[\s,.;|()\[\]·•@-]*(?:(?:W\d|E|X)[\s,.;|()·•-]*)*")
@@ -250,6 +251,8 @@ def _dated(found: re.Match[str]) -> Shape | None:
             return None
         if parts.get("year") and len(parts["year"]) == 2 and parts["mark"] == "." and len(found.group()) < 8:
             return None  # 1.2.30 is a version
+        if not year and parts["mark"] == "/" and len(found.group()) < 5:
+            return Shape(first=first, second=second, mark=_NEEDS_CLOCK)
         return Shape(year=year, first=first, second=second, mark=parts["mark"])
     month = int(parts["month"])
     day = int(parts["day"]) if parts.get("day") else None
@@ -300,6 +303,8 @@ def _with_clock(coded: str, found: re.Match[str], shape: Shape, whole: bool) -> 
 
 
 def _enough_whole(shape: Shape) -> bool:
+    if shape.mark == _NEEDS_CLOCK:
+        return shape.clock is not None
     if shape.day_offset is not None:
         return True
     if shape.weekday is not None and shape.month is None and shape.first is None:
