@@ -135,6 +135,9 @@ def falling(values: list[float]) -> float | None:
     return sum(a >= b for a, b in zip(values, values[1:], strict=False)) / (len(values) - 1)
 
 
+_COUNTED = frozenset({"replies", "comments", "posts", "topics", "views"})
+
+
 class Heads:
     """The row of head cells above a list, aligned with the cells of its rows."""
 
@@ -147,6 +150,8 @@ class Heads:
         width = Counter(len(self.cells(row.record[0])) for row in rows.rows).most_common(1)[0][0]
         if width >= 2:
             self._find(first, width)
+        if self.roles:
+            self._align(rows, width)
 
     @property
     def all_roles(self) -> frozenset[str]:
@@ -209,6 +214,21 @@ class Heads:
                 return True
         return False
 
+    def _align(self, rows: RowSet, width: int) -> None:
+        """Moves head cells to the right where there are fewer of them than cells in a row, and counts and times then
+        stand below words for them."""
+        missing = width - 1 - max(self.texts)
+        if missing <= 0:
+            return
+        moved = {at + missing: roles for at, roles in self.roles.items()}
+        fits = {}
+        for name, roles in (("as is", self.roles), ("moved", moved)):
+            self.roles = roles
+            fits[name] = sum(
+                bool(self.of(row, found.node) & _COUNTED) for row in rows.rows[:8] for found in row.counts
+            ) + sum(bool(self.of(row, time.node) & {"last", "created"}) for row in rows.rows[:8] for time in row.times)
+        self.roles = moved if fits["moved"] > fits["as is"] else {at - missing: found for at, found in moved.items()}
+
     def of(self, row: Row, node: int) -> frozenset[str]:
         """The roles that the head above the cell of `node` names."""
         if not self.roles:
@@ -233,7 +253,8 @@ class Heads:
 def _same_rows(a: Group, b: Group) -> bool:
     spans = set(a.spans)
     shared = sum(1 for span in b.spans if span in spans)
-    return shared >= 0.6 * min(len(a.spans), len(b.spans)) and shared >= 1
+    sizes = sorted((len(a.spans), len(b.spans)))
+    return shared >= 0.6 * sizes[0] and shared >= 1 and sizes[0] * 2 >= sizes[1]
 
 
 def _name_score(group: Group) -> float:

@@ -114,11 +114,11 @@ class PostRows:
             name = prefix.partition(":")[2]
             digits = sum(value.isdigit() for value in values.values())
             value = 2.0 * len(values) / n + (0.5 if _POST_PREFIX.match(name.strip("-_")) else 0.0) + 0.3 * digits / len(values)
-            if sequential(list(values.values())):
+            if sequential(list(values.values()), not prefix.startswith("data")):
                 value -= 1.2
             if "number" in name or "index" in name:
                 value -= 1.0
-            value += 0.4 * min(1.0, sum(len(v) for v in values.values()) / len(values) / 6) + (0.2 if prefix.startswith("id") else 0.3 if prefix.startswith("data") else 0.0)
+            value += 0.4 * min(1.0, sum(len(v) for v in values.values()) / len(values) / 6) + (0.2 if prefix.startswith("id") else 0.8 if prefix.startswith("data") else 0.0)
             if value > points:
                 best, points = prefix, value
         name = best.partition(":")[2]
@@ -226,11 +226,11 @@ class PostRows:
         return made
 
 
-def sequential(values: list[str]) -> bool:
-    """Whether ids only count the posts of the page: 1, 2, 3 … or 21, 22, 23 …"""
+def sequential(values: list[str], is_place: bool) -> bool:
+    """Whether ids only count the posts of the page: 1, 2, 3 … or, in an attribute that may be a place, 21, 22, 23 …"""
     numbers = [int(value) for value in values if value.isdigit()]
     return len(numbers) == len(values) and numbers == list(range(numbers[0], numbers[0] + len(numbers))) and (
-        numbers[0] == 1 or (numbers[0] % 10 == 1 and len(numbers) > 2)
+        numbers[0] == 1 or (is_place and numbers[0] % 10 == 1 and len(numbers) > 2)
     )
 
 

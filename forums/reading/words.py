@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 
 
 def _any(*words: str) -> re.Pattern[str]:
@@ -130,6 +131,7 @@ CLASS_ROLES: tuple[tuple[str, re.Pattern[str]], ...] = (
 _SPLIT = re.compile(r"([a-z0-9])([A-Z])")
 
 
+@lru_cache(maxsize=8192)
 def class_roles(classes: str) -> frozenset[str]:
     """What the classes of an element hint at: names of CLASS_ROLES."""
     words = _SPLIT.sub(r"\1-\2", classes)
@@ -142,6 +144,7 @@ TEXT_ROLES: tuple[tuple[str, re.Pattern[str]], ...] = (
 )  # fmt: skip
 
 
+@lru_cache(maxsize=8192)
 def text_roles(text: str) -> frozenset[str]:
     """What a label, a head cell or a title attribute names."""
     return frozenset(role for role, pattern in TEXT_ROLES if pattern.search(text))
