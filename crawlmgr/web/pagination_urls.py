@@ -32,6 +32,7 @@ _STEPS = frozenset(
     (5, 8, 10, 12, 15, 16, 18, 20, 24, 25, 30, 32, 35, 36, 40, 45, 48, 50, 60, 64, 75, 80, 90, 96, 100, 150, 200)
 )
 _TAIL = re.compile(r"\d+$")
+_ROUTED = re.compile(r"[^=&]*[/\d][^=&]*(?:&|$)")
 _DIGITS = re.compile(r"\d{1,7}")
 _INDEX = re.compile(r"/(?:index|default|forum|home)\.(?:php|html?|aspx?|jsp|cgi)$", re.I)
 
@@ -63,7 +64,7 @@ def address(url: str) -> Address:
     host = host.removesuffix(":80") if parts.scheme == "http" else host.removesuffix(":443")
     query = parts.query.replace(";", "&")
     path = unquote(parts.path)
-    if "/" in query.partition("=")[0]:  # index.php?forums/name.3/page-2: a path in the query's place
+    if _ROUTED.match(query):  # index.php?forums/name.3/page-2: a path in the query's place
         routed, _, query = query.partition("&")
         path = f"{path}?{unquote(routed)}"
     pairs = tuple(

@@ -28,6 +28,8 @@ _FORUM_LINK = re.compile(
     re.I,
 )
 
+_USUAL_PLACES = ("/forum/", "/forums/", "/bbs/", "/community/")
+
 
 @dataclass(frozen=True, slots=True)
 class ExplorerSettings:
@@ -186,6 +188,8 @@ class Explorer:
             ways = [*crumbs[:2], *named[:3]]
         else:
             ways = [*crumbs[:4], *named[:4], *_ancestors(start.url)]
+            if start.kind is PageKind.other:
+                ways += [urljoin(start.url, guess) for guess in _USUAL_PLACES]
             ways += [url for page in self._pages.values() if page.kind is PageKind.other for url in _forum_links(page)[:3]]
         for url in ways:
             key = page_key(url)

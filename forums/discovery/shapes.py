@@ -43,6 +43,7 @@ _BOARD_WORDS = frozenset(
 _SENDS = re.compile(
     r"(?:^|[?&;])(?:action|do|mode|act|mod|view)=(?!forumdisplay|viewthread|display|show|forum|topic|thread|idx|sf\b|st\b)", re.I
 )
+_NAMED = re.compile(r"(forum|board|category|thread|topic)-[^\d.]*")
 _STARS = re.compile(r"[-_.,]?\*")
 _FILE = re.compile(r"\.(?:jpe?g|png|gif|svg|webp|ico|css|js|zip|rar|pdf|xml|mp[34]|exe|gz|json|txt|webmanifest)$", re.I)
 
@@ -78,13 +79,13 @@ def shape(url: str) -> str:
     path: list[str] = []
     for segment in parts.path.split("/"):
         if segment:
-            form = _segment(unquote(segment))
+            form = _segment(unquote(segment), top=not path)
             path.append("*" if path[-1:] == ["#"] and "*" in form else form)  # a slug may hold numbers of its own
     query = []
     for name, value in sorted(parse_qsl(parts.query.replace(";", "&"), keep_blank_values=True)):
         if _COUNTERS.fullmatch(name) or (name in ("s", "sid") and len(value) > 16):
             continue
-        if not value and "/" in name:  # index.php?forums/name.3/
+        if not value and re.search(r"[/\d]", name):  # index.php?forums/name.3/, forumdisplay.php?3-name
             path += [_segment(segment) for segment in name.split("/") if segment]
             continue
         query.append(f"{name}={_value(name, value)}")
@@ -92,10 +93,13 @@ def shape(url: str) -> str:
     return "/".join([host, *path]) + ("?" + "&".join(query) if query else "")
 
 
-def _segment(segment: str) -> str:
+def _segment(segment: str, top: bool = False) -> str:
     lower = segment.lower()
     if lower in _WORDS:
         return lower
+    named = _NAMED.fullmatch(lower) if top else None
+    if named:
+        return f"{named[1]}-*"
     if not _DIGITS.search(segment):
         bare = re.fullmatch(r"([a-z]+)\.(?:php|html?|aspx?|jsp|cgi)", lower)
         return lower if bare else "*"
@@ -142,7 +146,7 @@ def board_identity(url: str) -> str:
 def telling(form: str) -> bool:
     """Whether a shape is particular enough to tell a kind by: it has a word of forums, or a parameter with a number."""
     _, _, rest = form.partition("/")
-    return bool(rest) and rest != "*" and ("#" in rest or any(part in _WORDS for part in re.split(r"[/?&=]", rest)))
+    return bool(rest) and rest != "*" and ("#" in rest or any(part in _WORDS for part in re.split(r"[/?&=-]", rest)))
 
 
 @lru_cache(maxsize=32_768)

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from html import escape
-from urllib.parse import parse_qs, urljoin, urlsplit
+from urllib.parse import unquote, urljoin, urlsplit
 
 import pytest
 from lxml.html import document_fromstring
@@ -43,6 +43,45 @@ BOARDS = [
 ]
 
 
+def slug(name: str) -> str:
+    """A name as addresses hold it."""
+    return "-".join("".join(c if c.isascii() and c.isalnum() else " " for c in name.lower()).split()) or "board"
+
+
+# How addresses of boards and of threads are written, first and further pages.
+SCHEMES = {
+    "slash": (("/forum/{n}-{slug}", "/forum/{n}-{slug}?page={p}"), ("/topic/{t}-{slug}", "/topic/{t}-{slug}?page={p}")),
+    "phpbb": (
+        ("/viewforum.php?f={n}", "/viewforum.php?f={n}&start={start}"),
+        ("/viewtopic.php?f={n}&t={t}", "/viewtopic.php?f={n}&t={t}&start={start}"),
+    ),
+    "rewritten": (("/{slug}-f{n}.html", "/{slug}-f{n}-{start}.html"), ("/{slug}-t{t}.html", "/{slug}-t{t}-{start}.html")),
+    "discuz": (("/forum-{n}-1.html", "/forum-{n}-{p}.html"), ("/thread-{t}-1-1.html", "/thread-{t}-{p}-1.html")),
+    "discuz-query": (
+        ("/forum.php?mod=forumdisplay&fid={n}", "/forum.php?mod=forumdisplay&fid={n}&page={p}"),
+        ("/forum.php?mod=viewthread&tid={t}", "/forum.php?mod=viewthread&tid={t}&page={p}"),
+    ),
+    "xenforo": (("/forums/{slug}.{n}/", "/forums/{slug}.{n}/page-{p}"), ("/threads/{slug}.{t}/", "/threads/{slug}.{t}/page-{p}")),
+    "xenforo-query": (
+        ("/index.php?forums/{slug}.{n}/", "/index.php?forums/{slug}.{n}/page-{p}"),
+        ("/index.php?threads/{slug}.{t}/", "/index.php?threads/{slug}.{t}/page-{p}"),
+    ),
+    "vanilla": (("/categories/{slug}", "/categories/{slug}/p{p}"), ("/discussion/{t}/{slug}", "/discussion/{t}/{slug}/p{p}")),
+    "discourse": (("/c/{slug}/{n}", "/c/{slug}/{n}?page={p}"), ("/t/{slug}/{t}", "/t/{slug}/{t}?page={p}")),
+    "mybb": (("/Forum-{slug}", "/Forum-{slug}?page={p}"), ("/Thread-{slug}", "/Thread-{slug}?page={p}")),
+    "smf": (
+        ("/index.php?board={n}.0", "/index.php?board={n}.{start}"),
+        ("/index.php?topic={t}.0", "/index.php?topic={t}.{start}"),
+    ),
+    "vbulletin": (
+        ("/forumdisplay.php?{n}-{slug}", "/forumdisplay.php?{n}-{slug}/page{p}"),
+        ("/showthread.php?{t}-{slug}", "/showthread.php?{t}-{slug}/page{p}"),
+    ),
+    "names": (("/f?kw={name}", "/f?kw={name}&pn={start}"), ("/p/{t}", "/p/{t}?pn={p}")),
+    "slugs": (("/{slug}/", "/{slug}/?page={p}"), ("/{board}/{slug}/", "/{board}/{slug}/?page={p}")),
+}
+
+
 @dataclass
 class Forum:
     """A forum with an index or with one list of all boards' threads, in one of two themes."""
@@ -53,29 +92,69 @@ class Forum:
     zone_hours: int = 0
     per_page: int = 20
     crumbs: bool = True
+    scheme: str = "slash"
     asked: list[str] = field(default_factory=list)
+    routes: dict[str, tuple[str, str, int]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.routes |= {"/": ("front", "", 1), "/members": ("members", "", 1)}
+        for board in self.boards:
+            for page in (1, 2):
+                self.url_of(board, page)
+            for thread in self.threads_of(board):
+                self.url_of_thread(thread)
 
     def page(self, url: str) -> tuple[int, str]:
-        """Status and body of an address."""
+        """Status and body of an address that a page of this forum has named, or of the front page."""
         self.asked.append(url)
         parts = urlsplit(url)
-        number = int(parse_qs(parts.query).get("page", ["1"])[0])
-        segments = [segment for segment in parts.path.split("/") if segment]
-        if not segments:
-            body = {"index": self.index, "mixed": lambda: self.mixed(number), "portal": self.portal}[self.front]()
-        elif segments == ["board"] and self.front == "portal":
-            body = self.index()
-        elif segments[0] == "group" and len(segments) == 2:
-            body = self.index(segments[1].split("-")[1])
-        elif segments[0] == "forum" and len(segments) == 2 and segments[1].split("-")[0].isdigit():
-            body = self.list_of(int(segments[1].split("-")[0]), number)
-        elif segments[0] == "topic" and len(segments) == 2:
-            body = self.thread(int(segments[1].split("-")[0]), number)
-        elif segments[0] == "members":
-            body = "<main><h1>Members</h1>" + "".join(f'<p><a href="/user/{n}">user{n}</a></p>' for n in range(9)) + "</main>"
-        else:
+        told = f"{unquote(parts.path)}?{unquote(parts.query)}".rstrip("?")
+        what, number, page = self.routes.get(told, ("", "", 1))
+        front = {"index": self.index, "mixed": lambda: self.mixed(int(number or 1)), "portal": self.portal}[self.front]
+        bodies = {
+            "front": front,
+            "index": self.index,
+            "group": lambda: self.index(number),
+            "list": lambda: self.list_of(int(number), page),
+            "thread": lambda: self.thread(int(number), page),
+            "members": self.members,
+        }
+        if what not in bodies:
             return 404, "<h1>Not found</h1>"
-        return 200, self.frame(body)
+        return 200, self.frame(bodies[what]())
+
+    def named(self, url: str, what: str, number: object = "", page: int = 1) -> str:
+        """Notes what an address leads to and gives it back."""
+        self.routes[url] = (what, str(number), page)
+        return escape(url)
+
+    def members(self) -> str:
+        """A list of people: no board."""
+        return "<main><h1>Members</h1>" + "".join(f'<p><a href="/user/{n}">user{n}</a></p>' for n in range(9)) + "</main>"
+
+    def url_of(self, board: Board, page: int = 1) -> str:
+        """A board's address, in the manner of the forum's software."""
+        first = SCHEMES[self.scheme][0][page > 1]
+        values = {"n": board.number, "slug": slug(board.name), "name": board.name, "p": page, "start": (page - 1) * self.per_page}
+        return self.named(first.format(**values), "list", board.number, page)
+
+    def url_of_thread(self, thread: int, page: int = 1) -> str:
+        """A thread's address."""
+        board = next(board for board in self.boards if board.number == thread // 1000)
+        first = SCHEMES[self.scheme][1][page > 1]
+        values = {
+            "t": thread,
+            "n": board.number,
+            "board": slug(board.name),
+            "slug": f"about-no-{thread}-of-{board.number}",
+            "p": page,
+            "start": (page - 1) * self.per_page,
+        }
+        return self.named(first.format(**values), "thread", thread, page)
+
+    def url_of_group(self, name: str) -> str:
+        """The address of a category that holds only boards."""
+        return self.named(f"/group/9-{name}", "group", name)
 
     def frame(self, body: str) -> str:
         """The page around a body."""
@@ -95,11 +174,6 @@ class Forum:
         links = " » ".join(f'<a href="{url}">{escape(text)}</a>' for url, text in steps)
         return f'<p class="breadcrumb">{links}</p>'
 
-    def url_of(self, board: Board) -> str:
-        """A board's address."""
-        slug = "-".join("".join(c if c.isascii() and c.isalnum() else " " for c in board.name.lower()).split()) or "board"
-        return f"/forum/{board.number}-{slug}"
-
     def threads_of(self, board: Board) -> list[int]:
         """Ids of a board's threads, newest first."""
         return [board.number * 1000 + n for n in range(board.threads, 0, -1)]
@@ -113,25 +187,26 @@ class Forum:
 
     def portal(self) -> str:
         """A front page that only leads to the forum."""
-        return '<main><h1>Welcome</h1><p>News of the club.</p><a href="/board/">Forum</a></main>'
+        return '<main><h1>Welcome</h1><p>News of the club.</p><a href="' + self.named("/board/", "index") + '">Forum</a></main>'
 
     def index(self, group: str | None = None) -> str:
         """The boards by group; sub-boards below their board."""
         rows = []
+        told = "data-board" if self.scheme == "slugs" else ""  # where addresses tell nothing, the reader has to
         for name in dict.fromkeys(board.group for board in self.boards):
             if group is not None and name != group:
                 continue
-            rows.append(f'<h2><a href="/group/9-{name}" data-board data-group>{name}</a></h2>')
+            rows.append(f'<h2><a href="{self.url_of_group(name)}" data-board data-group>{name}</a></h2>')
             for board in self.boards:
                 if board.group != name or board.parent is not None:
                     continue
                 subs = [sub for sub in self.boards if sub.parent == board.number]
                 rows.append(
                     f'<div class="row"><a href="{self.url_of(board)}" data-board>{escape(board.name)}</a> {board.threads}'
-                    + "".join(f' <a href="{self.url_of(sub)}">{escape(sub.name)}</a>' for sub in subs)
+                    + "".join(f' <a {told} href="{self.url_of(sub)}">{escape(sub.name)}</a>' for sub in subs)
                     + "</div>"
                 )
-        top = [("/", "Index")] if group is None else [("/", "Index"), (f"/group/9-{group}", group)]
+        top = [("/", "Index")] if group is None else [("/", "Index"), (self.url_of_group(group), group)]
         return f'{self.path(*top)}<main data-kind="index">{"".join(rows)}</main>'
 
     def row(self, board: Board, thread: int, label: bool = False) -> str:
@@ -139,15 +214,15 @@ class Forum:
         local, ago = self.when(thread)
         named = f' <a data-of href="{self.url_of(board)}">{escape(board.name)}</a>' if label else ""
         return (
-            f'<div class="row" data-thread><a href="/topic/{thread}-about-{thread}">About {thread}</a>{named}'
+            f'<div class="row" data-thread><a href="{self.url_of_thread(thread)}">About {thread}</a>{named}'
             f" <i>{thread % 60}</i>"
-            f' <span title="{local}">{ago}</span> <a href="/topic/{thread}-about-{thread}?page=last">last</a></div>'
+            f' <span title="{local}">{ago}</span> <a href="{self.url_of_thread(thread)}#last">last</a></div>'
         )
 
-    def pager(self, base: str, number: int, count: int) -> str:
+    def pager(self, address: Callable[[int], str], number: int, count: int) -> str:
         """Numbers to the other pages."""
         last = max(1, -(-count // self.per_page))
-        links = [f"<b>{n}</b>" if n == number else f'<a href="{base}?page={n}">{n}</a>' for n in range(1, last + 1)]
+        links = [f"<b>{n}</b>" if n == number else f'<a href="{address(n)}">{n}</a>' for n in range(1, last + 1)]
         return f'<div class="pager">{" ".join(links)}</div>' if last > 1 else ""
 
     def list_of(self, number: int, page: int) -> str:
@@ -155,11 +230,11 @@ class Forum:
         board = next(board for board in self.boards if board.number == number)
         threads = self.threads_of(board)
         shown = threads[(page - 1) * self.per_page : page * self.per_page]
-        above = [("/", "Index"), (f"/group/9-{board.group}", board.group)]
+        above = [("/", "Index"), (self.url_of_group(board.group), board.group)]
         above += [(self.url_of(b), b.name) for b in self.boards if b.number == board.parent]
         rows = "".join(self.row(board, thread) for thread in shown)
         crumbs = self.path(*above, (self.url_of(board), board.name))
-        pager = self.pager(self.url_of(board), page, len(threads))
+        pager = self.pager(lambda n: self.url_of(board, n), page, len(threads))
         return f'{crumbs}<main data-kind="threadlist"><h1>{escape(board.name)}</h1>{rows}{pager}</main>'
 
     def mixed(self, page: int) -> str:
@@ -167,7 +242,8 @@ class Forum:
         everything = sorted(((t, b) for b in self.boards for t in self.threads_of(b)), key=lambda pair: (pair[0] * 7919) % 10007)
         shown = everything[(page - 1) * self.per_page : page * self.per_page]
         rows = "".join(self.row(board, thread, label=True) for thread, board in shown)
-        return f'<main data-kind="threadlist"><h1>Active</h1>{rows}{self.pager("/", page, len(everything))}</main>'
+        pager = self.pager(lambda n: self.named(f"/?page={n}" if n > 1 else "/", "front", n), page, len(everything))
+        return f'<main data-kind="threadlist"><h1>Active</h1>{rows}{pager}</main>'
 
     def thread(self, number: int, page: int) -> str:
         """A thread's posts."""
@@ -179,7 +255,7 @@ class Forum:
             for n in range((page - 1) * self.per_page, min(count, page * self.per_page))
         )
         crumbs = self.path(("/", "Index"), (self.url_of(board), board.name))
-        pager = self.pager(f"/topic/{number}-about-{number}", page, count)
+        pager = self.pager(lambda n: self.url_of_thread(number, n), page, count)
         return f'{crumbs}<main data-kind="thread"><h1>About {number}</h1>{posts}{pager}</main>'
 
 
@@ -265,7 +341,8 @@ def test_all_boards_of_an_index_by_name_and_no_others() -> None:
 
 
 @pytest.mark.parametrize(
-    "start", ["/forum/3-hardware-networking", "/forum/7-keyboards", "/topic/2005-about-2005", "/topic/7001-about-7001"]
+    "start",
+    ["/forum/3-hardware-networking", "/forum/7-keyboards", "/topic/2005-about-no-2005-of-2", "/topic/7001-about-no-7001-of-7"],
 )
 @pytest.mark.parametrize("front", ["index", "portal"])
 def test_any_address_of_the_forum_leads_to_its_index(start: str, front: str) -> None:
@@ -298,9 +375,24 @@ def test_boards_of_one_mixed_list_stand_in_its_rows(crumbs: bool) -> None:
 
 
 def test_a_thread_of_a_forum_with_a_mixed_front_page() -> None:
-    site, _ = explore(Forum(front="mixed"), "/topic/4003-about-4003")
+    site, _ = explore(Forum(front="mixed"), "/topic/4003-about-no-4003-of-4")
     assert names(site) >= {"二手市场"}
     assert names(site) <= ALL
+
+
+@pytest.mark.parametrize("front", ["index", "mixed"])
+@pytest.mark.parametrize("scheme", SCHEMES)
+def test_however_addresses_are_written(scheme: str, front: str) -> None:
+    boards = [board for board in BOARDS if scheme != "slugs" or board.name != "二手市场"]
+    forum = Forum(boards=boards, scheme=scheme, front=front)
+    site, _ = explore(forum)
+    assert names(site) == {board.name for board in boards}
+    first, second = (unquote(urlsplit(forum.url_of(boards[0], n)).query or forum.url_of(boards[0], n)) for n in (1, 2))
+    assert first != second and site.list_flip is not None and not site.list_flip.cursor
+    assert site.shapes("list") and not set(site.shapes("list")) & set(site.shapes("thread"))
+    from_thread, _ = explore(Forum(boards=boards, scheme=scheme, front=front), forum.url_of_thread(2005).replace("&amp;", "&"))
+    assert names(from_thread) == {board.name for board in boards}
+    assert forum.asked == list(dict.fromkeys(forum.asked))
 
 
 def test_an_empty_board_that_the_index_names_is_a_board() -> None:
@@ -387,7 +479,10 @@ def looked(forum: Forum, url: str) -> PageFacts:
 def test_a_site_that_stays_as_it_was_has_not_changed() -> None:
     forum = Forum()
     site, _ = explore(forum)
-    pages = [("threadlist", looked(forum, "/forum/2-general?page=2")), ("thread", looked(forum, "/topic/2030-about-2030"))]
+    pages = [
+        ("threadlist", looked(forum, "/forum/2-general?page=2")),
+        ("thread", looked(forum, "/topic/2030-about-no-2030-of-2")),
+    ]
     assert recheck(site, pages) is None
     assert recheck(site, []) is None
 
