@@ -197,6 +197,9 @@ def first_page(url: str) -> str:
     return url
 
 
+_ID_MARKS = frozenset("t f p u tid fid topic forum thread".split())
+
+
 def _mask(segment: str) -> str:
     """A segment's form: digits as #, words of a slug as *."""
     if segment.isdigit():
@@ -210,9 +213,10 @@ def _mask(segment: str) -> str:
         return re.sub(r"\d+", "#", tokens[0].lower()) + "".join(tokens[1:])
     extension = "".join(tokens[-2:]) if len(tokens) > 2 and tokens[-2] == "." and tokens[-1].isalpha() else ""
     body = tokens[: -2] if extension else tokens
-    if _LEADING_ID.match(segment):
-        return "#" + (body[1] if len(body) > 1 else "") + ("*" if len(body) > 2 else "") + extension
     last = re.fullmatch(r"([A-Za-z]{0,8})(\d+)", body[-1])
+    marked = last is not None and last.group(1).lower() in _ID_MARKS and len(body) > 2
+    if _LEADING_ID.match(segment) and not marked:
+        return "#" + (body[1] if len(body) > 1 else "") + ("*" if len(body) > 2 else "") + extension
     if last:
         if len(body) == 3 and re.fullmatch(r"[A-Za-z]{1,10}", body[0]) and not last.group(1):
             return f"{body[0].lower()}{body[1]}#{extension}"

@@ -24,15 +24,32 @@ _OPAQUE = re.compile(r"^(?:[a-z]+[-_])?(?=[A-Za-z0-9]*\d)[A-Za-z0-9]{6,40}$")
 _NUMBER = re.compile(r"^(?:#|№|nr\.?|no\.?|post\s*#?|reply\s*#?|message\s*#?|第)\s*(\d{1,7})\s*(?:楼|樓|#)?$|^(\d{1,7})\s*(?:楼|樓|#|F)$", re.I)
 
 
-def text_of(element: HtmlElement, is_left_out: set[HtmlElement]) -> str:
-    """The text of an element as a reader sees it: one line a block, without the elements left out."""
+_QUOTE = "\x00"
+_SAID = re.compile(
+    r"(?:wrote|writes|said|says|posted|quote|originally posted|schrieb|hat geschrieben|zitat|a écrit|a dit|citation|escribió|dijo|cita|"
+    r"ha scritto|escreveu|писал(?:\(?а\)?)?|написал(?:\(?а\)?)?|сказал|цитата|napisał|schreef|skrev|写道|发表于|發表於|说|さん)"
+    r"[^\n]{0,60}$",
+    re.I,
+)
+
+
+def text_of(element: HtmlElement, left_out: set[HtmlElement], quotes: set[HtmlElement] | None = None) -> str:
+    """The text of an element as a reader sees it: one line a block, without the elements left out; a quote goes
+    together with a line like "anna wrote:" before it."""
     parts: list[str] = []
-    _collect(element, is_left_out, parts)
-    lines = (" ".join(line.split()) for line in "".join(parts).split("\n"))
-    return "\n".join(line for line in lines if line)
+    _collect(element, left_out, quotes or set(), parts)
+    kept: list[str] = []
+    for line in "".join(parts).split("\n"):
+        line = " ".join(line.split())
+        if line == _QUOTE:
+            if kept and len(kept[-1]) <= 120 and _SAID.search(kept[-1]):
+                kept.pop()
+        elif line:
+            kept.append(line)
+    return "\n".join(kept)
 
 
-def _collect(root: HtmlElement, left_out: set[HtmlElement], parts: list[str]) -> None:
+def _collect(root: HtmlElement, left_out: set[HtmlElement], quotes: set[HtmlElement], parts: list[str]) -> None:
     stack: list[tuple[HtmlElement, bool]] = [(root, False)]
     while stack:
         element, done = stack.pop()
@@ -43,7 +60,9 @@ def _collect(root: HtmlElement, left_out: set[HtmlElement], parts: list[str]) ->
             if element is not root:
                 parts.append(_flat(element.tail))
             continue
-        if not isinstance(element.tag, str) or element.tag in _SILENT or element in left_out:
+        if element in quotes:
+            parts.append(f"\n{_QUOTE}\n")
+        if not isinstance(element.tag, str) or element.tag in _SILENT or element in left_out or element in quotes:
             if element is not root:
                 parts.append(_flat(element.tail))
             continue
@@ -74,7 +93,7 @@ class PostRows:
         for node in range(body + 1, outline.ends[body]):
             roles = class_roles(outline.classes[node])
             element = outline.elements[node]
-            if outline.tags[node] == "blockquote" or "quote" in roles and "body" not in roles:
+            if outline.tags[node] == "blockquote" or "quote" in roles:
                 quotes.add(element)
             elif roles & {"signature", "edit"} and not roles & {"body"} or _is_edit_line(outline.text(node)):
                 others.add(element)
@@ -87,7 +106,7 @@ class PostRows:
             return ""
         quotes, others = self._left_out(body)
         element = self.page.outline.elements[body]
-        own = _without_edit_line(text_of(element, quotes | others))
+        own = _without_edit_line(text_of(element, others, quotes))
         if not own.strip() and quotes:
             own = _without_edit_line(text_of(element, others))
         return own

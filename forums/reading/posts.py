@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_left
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -221,15 +222,20 @@ def _lone(page: Page, time: Time) -> PostSet | None:
     best = posts
     for _ in range(3):
         body = best.bodies[0]
-        if body is not None and ("body" in class_roles(outline.classes[body]) or best.body_lengths[0] >= 120):
-            break
+        if body is not None and not _is_heading(outline, body):
+            if "body" in class_roles(outline.classes[body]) or best.body_lengths[0] >= 120:
+                break
         node = outline.parents[node]
         if node < 0 or outline.tags[node] in ("body", "html") or len(page.times_in(node, outline.ends[node])) > 2:
             break
         wider = PostSet(page, [Span(node, outline.ends[node], time)])
-        if wider.body_lengths[0] > 1.3 * best.body_lengths[0]:
+        if wider.people[0] and wider.body_lengths[0] > 1.3 * best.body_lengths[0]:
             best = wider
     return best
+
+
+def _is_heading(outline: Outline, node: int) -> bool:
+    return outline.tags[node] in ("h1", "h2", "h3") or "title" in class_roles(outline.classes[node])
 
 
 # people
@@ -254,6 +260,7 @@ def people_of(posts: PostSet) -> list[list[tuple[str, int]]]:
             if at not in columns[column]:
                 columns[column][at] = name, node
                 points[column].append(worth)
+    _add_loose(columns, points)
     n = len(posts.spans)
     scored = []
     for column, found in columns.items():
@@ -264,10 +271,33 @@ def people_of(posts: PostSet) -> list[list[tuple[str, int]]]:
             value -= 1.5
         if len(names) >= 2:
             value += 0.3
+        if column.endswith(_LOOSE):
+            value -= 0.2
         scored.append((value, column))
     scored.sort(key=lambda pair: -pair[0])
     best = [column for value, column in scored if value >= 2.0][:6]
-    return [[columns[column][at] for column in best if at in columns[column]] for at in range(n)]
+    if best:
+        tail = _ORDINAL.sub("", best[0]).removesuffix(_LOOSE).rsplit("/", 1)[-1].split(".")[-1]
+        best += [c for value, c in scored if c not in best and (value >= 1.5 or (tail and tail in c.rsplit("/", 1)[-1]))][:6]
+    return [_unique(columns[column][at] for column in best if at in columns[column]) for at in range(n)]
+
+
+def _unique(people: Iterable[tuple[str, int]]) -> list[tuple[str, int]]:
+    return list(dict.fromkeys(people))
+
+
+_LOOSE = " ~"
+_ORDINAL = re.compile(r"#\d+|^\d+:")
+
+
+def _add_loose(columns: dict[str, dict[int, tuple[str, int]]], points: dict[str, list[float]]) -> None:
+    """Columns without places among siblings: for records with a row or a badge more or less than the others."""
+    for column, found in sorted(columns.items(), key=lambda item: min(node for _, node in item[1].values())):
+        loose = _ORDINAL.sub("", column) + _LOOSE
+        for at, value in found.items():
+            if at not in columns[loose] or value[1] < columns[loose][at][1]:
+                columns[loose][at] = value
+        points[loose].extend(points[column])
 
 
 def _names_in(posts: PostSet, span: Span) -> Iterator[tuple[str, int, float]]:
@@ -279,7 +309,7 @@ def _names_in(posts: PostSet, span: Span) -> Iterator[tuple[str, int, float]]:
             continue
         name = text.strip(" :：,，»«·•|")
         link = page.piece_link.get(at)
-        if not is_name(name) or (name.lower() in _NOT_NAMES and not (link and link.is_user)) or count(name) is not None or text.endswith((":", "：")):
+        if not (is_name(name) or (link and link.is_user)) or (name.lower() in _NOT_NAMES and not (link and link.is_user)) or count(name) is not None or text.endswith((":", "：")):
             continue
         if page.moment(text) is not None:
             continue
@@ -329,9 +359,24 @@ def _worth(page: Page, span: Span, at: int, node: int, line: int) -> float:
         up, steps = outline.parents[up], steps + 1
     if line == span.anchor.line:
         worth += 0.3
+    if 0 < span.anchor.piece - at <= 3:
+        worth += 0.4
+    if _is_pictured(page, span, outline.pieces[at].text):
+        worth += 0.5
     if len(outline.pieces[at].text) > 32:
         worth -= 0.5
     return worth
+
+
+def _is_pictured(page: Page, span: Span, name: str) -> bool:
+    """Whether a picture of the post carries the name: an avatar."""
+    outline = page.outline
+    for node in range(span.start, min(span.end, span.start + 40)):
+        if outline.tags[node] == "img":
+            said = (outline.elements[node].get("alt") or outline.elements[node].get("title") or "").casefold()
+            if said and len(said) < 80 and name.casefold() in said and len(name) > 2:
+                return True
+    return False
 
 
 # bodies
@@ -352,9 +397,13 @@ def bodies_of(posts: PostSet) -> list[int | None]:
                 continue
             column = posts.column(span, node)
             columns[column].setdefault(at, node)
+            loose = _ORDINAL.sub("", column) + _LOOSE
+            known = columns[loose].get(at)
+            if known is None or outline.text_length(node) > outline.text_length(known):
+                columns[loose][at] = node
     best, chosen = 0.0, ""
     for column, found in columns.items():
-        value = _body_value(posts, found)
+        value = _body_value(posts, found) * (0.85 if column.endswith(_LOOSE) else 1.0)
         if value > best:
             best, chosen = value, column
     if not chosen:
@@ -389,7 +438,7 @@ def _narrowed(posts: PostSet, columns: dict[str, dict[int, int]], column: str) -
         inner = [
             (sum(outline.text_length(node) for node in found.values()), name, found)
             for name, found in columns.items()
-            if name.startswith(column + "/") and len(found) >= 0.7 * len(columns[column])
+            if _is_below(name, column) and len(found) >= 0.7 * len(columns[column])
         ]
         if not inner:
             return column
@@ -405,12 +454,18 @@ def _narrowed(posts: PostSet, columns: dict[str, dict[int, int]], column: str) -
             return column
 
 
+def _is_below(name: str, column: str) -> bool:
+    if column.endswith(_LOOSE):
+        return name.endswith(_LOOSE) and name.startswith(column[: -len(_LOOSE)] + "/")
+    return name.startswith(column + "/") and not name.endswith(_LOOSE)
+
+
 def _body_at(posts: PostSet, columns: dict[str, dict[int, int]], column: str, at: int) -> int | None:
     found = columns[column].get(at)
     if found is not None:
         return found
     outline = posts.page.outline
-    shape = column.rsplit("/", 1)[-1].split("#")[0]
+    shape = column.removesuffix(_LOOSE).rsplit("/", 1)[-1].split("#")[0]
     same = [node for node in posts.nodes(posts.spans[at]) if outline.shapes[node] == shape and outline.piece_to[node] > outline.piece_from[node]]
     if same and "." in shape:
         return max(same, key=outline.text_length)

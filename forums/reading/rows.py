@@ -9,6 +9,7 @@ from collections.abc import Callable, Hashable
 from functools import cached_property
 from typing import NamedTuple
 
+from crawlmgr.text.dates import parse_time
 from crawlmgr.web.records import Record, records_around
 from forums.reading.addresses import board_key
 from forums.reading.document import Link, Page, Time
@@ -57,9 +58,14 @@ class Row:
     def times(self) -> list[Time]:
         """Times of the row outside its title."""
         inside = range(self.title.node, self.page.outline.ends[self.title.node])
-        return [
-            time for time in self.page.times_in(self.start, self.end) if time.node not in inside or time.is_attribute
-        ]
+        found = [time for time in self.page.times_in(self.start, self.end) if time.node not in inside or time.is_attribute]
+        plain = [time for time in found if time.is_attribute or not self._in_title_of_other(time)]
+        return plain or found
+
+    def _in_title_of_other(self, time: Time) -> bool:
+        """Whether a time is only part of a link's text, as a date in the title of the last thread is."""
+        link = self.page.piece_link.get(time.piece)
+        return link is not None and parse_time(link.text, self.page.dates) is None
 
     @cached_property
     def text(self) -> str:
@@ -114,6 +120,8 @@ class Row:
             roles = text_roles(label) & {"replies", "comments", "posts", "topics", "views"}
             if roles and len(label) <= 40:
                 found.append(Count(value, f"{column}/{at}", roles | {"label"}, node))
+            elif len(inner) == 1 and not leads and start == 0 and 0 < len(label.split()) <= 2 and label.strip().isalpha():
+                found.append(Count(value, f"{column}/{label.strip()}", frozenset(), node))
         return found
 
     def _top(self, node: int) -> int:

@@ -366,7 +366,7 @@ class ThreadRows:
         flags = [False] * len(lasts)
         spans = [_span(moment) if moment else None for moment in lasts]
         rest = [at for at, span in enumerate(spans) if span is not None and not marked[at]]
-        for lead in range(1, min(len(rest) - 4, 12)):
+        for lead in range(1, min(len(rest) - 4, len(rest) // 3 + 1, 12)):
             tail = [span for at in rest[lead:] if (span := spans[at]) is not None]
             if not all(a[1] >= b[0] for a, b in zip(tail, tail[1:], strict=False)):
                 continue

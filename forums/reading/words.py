@@ -25,7 +25,7 @@ REPLIES = _any(
 )  # fmt: skip
 COMMENTS = _any(
     "comments?", "kommentare?", "commentaires?", "comentarios?", "commenti", "comentários?", "комментари(?:и|ев|й)", "评论", "評論",
-    "コメント",
+    "コメント", "yorum(?:lar)?", "kommentit", "kommentarer", "reacties",
 )  # fmt: skip
 POSTS = _any(
     "posts?", "messages?", "beitr[aä]ge?", "nachrichten", "msgs?", "mensajes?", "messaggi", "mensagens", "berichten", "сообщени(?:я|й|е)",
