@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 
 from crawlmgr.text.dates_zones import ZoneGuess
 from forums.discovery import evidence, layout
-from forums.discovery.candidates import Candidate, Candidates, all_boards, board_rows, clean_name, thread_rows
+from forums.discovery.candidates import START, Candidate, Candidates, all_boards, board_rows, clean_name, thread_rows
 from forums.discovery.model import BoardFound, SiteModel
 from forums.discovery.pages import PageFacts
 from forums.discovery.shapes import board_identity, host, page_key, shape
@@ -61,12 +61,8 @@ def accepted(candidates: Candidates, candidate: Candidate, shapes: frozenset[str
         return own_host and candidate.sure and shape(candidate.url) in shapes and (candidate.counted or candidate.row is None)
     if verdict != "board":
         return False
-    only_start = candidate.sources == {"start"}
-    return not only_start or not shapes or shape(candidate.url) in shapes or not _has_index(candidates)
-
-
-def _has_index(candidates: Candidates) -> bool:
-    return any(page.kind is PageKind.index and page.reading.records for page in candidates.pages)
+    only_start = candidate.sources == {START}
+    return not only_start or not shapes or shape(candidate.url) in shapes
 
 
 def root_page(pages: list[PageFacts], start_url: str) -> PageFacts | None:

@@ -146,7 +146,9 @@ class Candidates:
         counts = Counter(
             shape(candidate.url)
             for candidate in self.found.values()
-            if candidate.sure and telling(shape(candidate.url)) and (not candidate.pages or own_list(candidate.pages[0]))
+            if telling(shape(candidate.url))
+            and (own_list(candidate.pages[0]) if candidate.pages else candidate.sure)
+            and (candidate.sure or CRUMB in candidate.sources)
         )
         return frozenset(form for form in counts if form not in threads)
 
