@@ -20,6 +20,7 @@ from forums.reading import PageKind, PageReading
 MOST_LINKS = 3000
 MOST_MARKS = 80
 _MOST_TEXTS = 20_000
+_MOST_BLOCKS = 40
 _CRUMBS = re.compile(r"crumb|navtree|nav_?path|linktree|pathway|location|position|(?:^|[\s_-])path(?:$|[\s_-])|\bpt\b", re.I)
 _STEP = re.compile(r"[»›>→/:|·\\-]|::|&gt;")
 _EXPLICIT = re.compile(r"[+-]\d\d:?\d\d$|Z$|GMT|UTC|^\d{10}(?:\d{3})?$")
@@ -155,10 +156,14 @@ def _links(root: HtmlElement, base: str) -> Iterator[Seen]:
 def _crumbs(root: HtmlElement, base: str) -> list[Seen]:
     """The links that lead from the root to this page, from the top: a block that says so by its name, the shortest."""
     best: list[Seen] = []
+    tried = 0
     for element in root.iter("nav", "div", "ul", "ol", "p", "td", "span", "section", "dl", "h1", "h2", "h3"):
         name = " ".join(element.get(key) or "" for key in ("class", "id", "aria-label", "itemtype"))
         if not name or not _CRUMBS.search(name):
             continue
+        tried += 1
+        if tried > _MOST_BLOCKS:
+            break
         links = [seen for a in element.iter("a") if (seen := _seen(a, base)) is not None]
         links = list({seen.url: seen for seen in reversed(links)}.values())[::-1]
         if 1 <= len(links) <= 8 and len(_words_of(element)) < 400 and (len(links) > len(best) or "crumb" in name.lower()):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
@@ -553,3 +554,20 @@ def test_addresses_that_are_not_asked_for() -> None:
         assert not uninviting(SITE + url), url
     assert telling(shape(SITE + "/forum/5-help")) and not telling(shape(SITE + "/help"))
     assert page_key("http://www.a.org/x/?b=1&a=2#c") == page_key("https://a.org/x/?a=2&b=1")
+
+
+@pytest.mark.parametrize(
+    "html",
+    [
+        "<div class=path>" * 50_000,
+        "".join(f'<a href="/x{n}" class="c{n}">{n}</a>' for n in range(60_000)),
+        "<p title='2026-11-21 04:00'>5 minutes ago</p>" * 20_000,
+        "",
+        "\x00\x01<<<>>>&&&",
+    ],
+)
+def test_hostile_pages_end_soon(html: str) -> None:
+    started = time.process_time()
+    found = facts(FetchedPage(SITE, SITE, html, NOW), PageReading(PageKind.other))
+    assert time.process_time() - started < 8
+    assert len(found.links) <= 3000 and len(found.pairs) <= 100 and len(found.marks) <= 80
