@@ -219,7 +219,7 @@ def _lone(page: Page, time: Time) -> PostSet | None:
             break
     else:
         return None
-    best = posts
+    best = _with_text_below(page, posts)
     for _ in range(3):
         body = best.bodies[0]
         if body is not None and not _is_heading(outline, body):
@@ -232,6 +232,24 @@ def _lone(page: Page, time: Time) -> PostSet | None:
         if wider.people[0] and wider.body_lengths[0] > 1.3 * best.body_lengths[0]:
             best = wider
     return best
+
+
+def _with_text_below(page: Page, posts: PostSet) -> PostSet:
+    """A post whose element holds only its head: with the siblings after it, up to one that holds a text."""
+    span, outline = posts.spans[0], page.outline
+    body = posts.bodies[0]
+    if body is not None and not _is_heading(outline, body):
+        return posts
+    end, parent = span.end, outline.parents[span.start]
+    for _ in range(3):
+        if parent < 0 or end >= outline.ends[parent] or page.times_in(end, outline.ends[end]):
+            break
+        end = outline.ends[end]
+        longer = PostSet(page, [Span(span.start, end, span.anchor)])
+        below = longer.bodies[0]
+        if below is not None and not _is_heading(outline, below) and longer.body_lengths[0] >= 20:
+            return longer
+    return posts
 
 
 def _is_heading(outline: Outline, node: int) -> bool:
@@ -385,10 +403,16 @@ def _is_pictured(page: Page, span: Span, name: str) -> bool:
 def bodies_of(posts: PostSet) -> list[int | None]:
     """The node of each post's own text: the column with the most text that holds neither time nor name."""
     outline = posts.page.outline
-    people = [{node for _, node in found[:2]} for found in posts.people]
+    people = [{node for _, node in found[:1]} for found in posts.people]
     columns: dict[str, dict[int, int]] = defaultdict(dict)
     for at, span in enumerate(posts.spans):
+        quoted = -1
         for node in posts.nodes(span):
+            if node < quoted:
+                continue
+            if outline.tags[node] == "blockquote" or "quote" in class_roles(outline.classes[node]):
+                quoted = outline.ends[node]
+                continue
             if outline.piece_from[node] == outline.piece_to[node] or outline.tags[node] in ("a", "b", "strong", "br", "time", "i", "em"):
                 continue
             if outline.contains(node, span.anchor.node) or any(outline.contains(node, other) for other in people[at]):
