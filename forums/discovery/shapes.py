@@ -111,7 +111,7 @@ def _segment(segment: str, top: bool = False) -> str:
             masked.append(piece)
         elif piece.isdigit():
             masked.append("#")
-        elif (at == 0 and piece.lower() in _WORDS and following.isdigit()) or _extension(pieces, at):
+        elif (at == 0 and piece.lower() in _WORDS and following.isdigit() and pieces[1] != ".") or _extension(pieces, at):
             masked.append(piece.lower())
         else:
             short = re.fullmatch(r"([A-Za-z]{1,2})\d+", piece)

@@ -18,7 +18,7 @@ from forums.discovery import Explorer, ExplorerSettings, FetchedPage, SiteModel,
 from forums.discovery.model import Flip
 from forums.discovery.pages import PageFacts, facts
 from forums.discovery.shapes import page_key, shape, telling, uninviting
-from forums.reading import BoardRecord, PageKind, PageReading, PostRecord, ThreadRecord
+from forums.reading import BoardRecord, PageKind, PageReading, PostRecord, ThreadRecord, read_page
 
 NOW = datetime(2026, 11, 21, 4, 0, tzinfo=UTC)
 SITE = "http://forum.example"
@@ -181,7 +181,8 @@ class Forum:
 
     def when(self, thread: int) -> tuple[str, str]:
         """The exact local time of a thread's last reply and how long ago that is, in words."""
-        age = timedelta(minutes=7 + (thread * 37) % 4000)
+        board = next(board for board in self.boards if board.number == thread // 1000)
+        age = timedelta(minutes=7 + board.number + (board.threads - thread % 1000) * 37)
         local = (NOW - age + timedelta(hours=self.zone_hours)).strftime("%Y-%m-%d %H:%M")
         minutes = int(age.total_seconds() // 60)
         return local, f"{minutes} minutes ago" if minutes < 60 else f"{minutes // 60} hours ago"
@@ -240,7 +241,9 @@ class Forum:
 
     def mixed(self, page: int) -> str:
         """All boards' threads, each row with its board."""
-        everything = sorted(((t, b) for b in self.boards for t in self.threads_of(b)), key=lambda pair: (pair[0] * 7919) % 10007)
+        everything = sorted(((t, b) for b in self.boards for t in self.threads_of(b)), key=lambda pair: self.when(pair[0])[0])[
+            ::-1
+        ]
         shown = everything[(page - 1) * self.per_page : page * self.per_page]
         rows = "".join(self.row(board, thread, label=True) for thread, board in shown)
         pager = self.pager(lambda n: self.named(f"/?page={n}" if n > 1 else "/", "front", n), page, len(everything))
@@ -394,6 +397,16 @@ def test_however_addresses_are_written(scheme: str, front: str) -> None:
     from_thread, _ = explore(Forum(boards=boards, scheme=scheme, front=front), forum.url_of_thread(2005).replace("&amp;", "&"))
     assert names(from_thread) == {board.name for board in boards}
     assert forum.asked == list(dict.fromkeys(forum.asked))
+
+
+@pytest.mark.parametrize("front", ["index", "mixed"])
+@pytest.mark.parametrize("scheme", ["slash", "phpbb", "discuz", "smf"])
+def test_with_the_reader_of_the_product(scheme: str, front: str) -> None:
+    site, explorer = explore(Forum(scheme=scheme, front=front, zone_hours=8), reader=read_page)
+    assert names(site) == ALL
+    assert explorer.asked <= 20
+    assert site.timezone == "Etc/GMT-8"
+    assert all(board.has_last_reply for board in site.boards if board.threads_seen > 1)
 
 
 def test_an_empty_board_that_the_index_names_is_a_board() -> None:
