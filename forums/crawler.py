@@ -28,8 +28,10 @@ class ForumCrawler:
 
     def settings(self, run: Run) -> CrawlSettings:
         settings = CrawlSettings.from_mapping(run.parameters.get("settings", {}))
-        site = Site.objects.get(pk=run.target)
-        hosts.configure(host_key(site.url), settings)
+        addresses = [Site.objects.values_list("url", flat=True).get(pk=run.target)]
+        addresses += Board.objects.filter(pk__in=run.parameters["boards"]).values_list("url", flat=True)
+        for key in {host_key(address) for address in addresses}:
+            hosts.configure(key, settings)
         return settings
 
     def begin(self, run: Run, now: datetime) -> Sequence[NewUrl]:

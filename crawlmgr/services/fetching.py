@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import datetime, timedelta
 from functools import lru_cache
-from urllib.parse import urlsplit
 
 from django.conf import settings as django_settings
 
@@ -67,6 +66,7 @@ class WebSession:
         self.fetcher = Fetcher(self.base, on_hop=self._hop)
         self.requests = 0
         self._hosts: dict[int, Host] = {}
+        self._asking_robots = False
 
     def host(self, pk: int) -> Host:
         """A host as this session knows it; its clock is in the database alone."""
@@ -103,10 +103,12 @@ class WebSession:
         return response
 
     def _read_robots(self, url: str, host: Host) -> None:
+        self._asking_robots = True
         response = self.fetcher.fetch(
             FetchRequest(robots.robots_url(url)),
             replace(self.base, accepted_types=(), max_redirects=5, max_body_bytes=5_000_000),
         )
+        self._asking_robots = False
         self.requests += 1 + len(response.redirects)
         now = self.clock.now()
         rules = robots.from_response(response, now)
@@ -128,9 +130,8 @@ class WebSession:
     def _hop(self, url: str) -> None:
         """Before each redirected request: robots.txt of the target and a turn on its host's clock."""
         host = self.host(hosts.host_id(host_key(url)))
-        own = urlsplit(url).path == "/robots.txt"
         try:
-            allowed, reason = (True, "") if own else self.allowed(url, host)
+            allowed, reason = (True, "") if self._asking_robots else self.allowed(url, host)
         except TurnTaken:
             host.refresh_from_db()
             allowed, reason = self.allowed(url, host)

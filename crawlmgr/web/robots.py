@@ -74,11 +74,12 @@ def product_token(user_agent: str) -> str:
 def from_response(response: FetchResponse, now: datetime, agent: str = "crawlmgr") -> RobotsRules:
     """Rules from the answer to a request for robots.txt (redirects already followed, five at the most).
 
-    2xx: the first 500 KiB are the rules. 4xx, or more than five redirects: everything is allowed. 5xx, 429, no answer: nothing for now.
+    2xx: the first 500 KiB are the rules. 4xx, or more than five redirects: everything is allowed. 5xx, 429, no whole answer:
+    nothing for now.
     Kept for what Cache-Control says, between five minutes and 24 hours (default 24 hours); a denial is asked again in ten
     minutes.
     """
-    partial = response.failure is not None and response.status == 200 and response.cut is not None and bool(response.body)
+    partial = response.failure is Failure.too_large and bool(response.body)
     if 200 <= response.status < 300 and (response.failure is None or partial):
         text = response.body[:MAX_BYTES].decode("utf-8-sig", "replace")
         return RobotsRules(text, "rules", now, now + _lifetime(response), agent)

@@ -85,8 +85,9 @@ def store_list(
     _add(visit, item, response, list_pages=1)
     if response.not_modified:
         return _list_done(run, visit, item, now, incremental.VisitState(stopped_by="not_modified", complete=True), [])
-    if response.status != 200:
-        return list_failed(run, item, f"http_{response.status}", now, counted=True)
+    if response.status != 200 or response.failure is not None:
+        reason = f"{response.failure.value}: {response.detail}" if response.failure else f"http_{response.status}"
+        return list_failed(run, item, reason, now, counted=True)
     walk = incremental.Visit(_facts(visit, settings), visit.started or now, incremental.VisitState.from_json(visit.state))
     records = [r for r in reading.records if reading.kind == PageKind.threadlist]
     rows = [(threads.to_row(record), record) for record in records]
