@@ -1,4 +1,4 @@
-"""Word weights: TF-IDF whose document frequencies grow with a crawl, frozen between refreshes."""
+"""Word weights: TF-IDF whose document frequencies grow with a crawl, frozen between renewals."""
 
 from __future__ import annotations
 
@@ -34,13 +34,16 @@ class Idf:
 
 
 class DocumentFrequencies:
-    """Counts in how many documents each word stands; hands out an `Idf` that changes only every `refresh` documents.
+    """Counts in how many documents each word stands; hands out an `Idf` that changes only now and then.
 
-    `add` returns True when the frozen view was renewed, so that whoever keeps weights can weigh anew.
+    It is renewed after a twentieth more documents, but no fewer than `least` and no more than `most`: often while
+    frequencies still move much, rarely once a copy of them is large. `add` returns True when that happened, so that
+    whoever keeps weights can weigh anew.
     """
 
-    def __init__(self, refresh: int = 500) -> None:
-        self._refresh = refresh
+    def __init__(self, least: int = 25, most: int = 500) -> None:
+        self._least = least
+        self._most = most
         self._documents = 0
         self._counts: Counter[str] = Counter()
         self._idf = Idf(0, {})
@@ -59,7 +62,7 @@ class DocumentFrequencies:
         """Counts one document (a word once, however often it stands there)."""
         self._counts.update(set(words))
         self._documents += 1
-        if self._documents - self._idf.documents >= self._refresh:
+        if self._documents - self._idf.documents >= max(self._least, min(self._most, self._idf.documents // 20)):
             self.freeze()
             return True
         return False

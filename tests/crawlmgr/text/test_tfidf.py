@@ -21,7 +21,7 @@ def test_weights_are_counts_times_idf():
 
 
 def test_a_word_counts_once_a_document_and_the_view_stays_frozen():
-    grown = DocumentFrequencies(refresh=3)
+    grown = DocumentFrequencies(least=3)
     grown.add(["a", "a", "b"])
     first = grown.freeze()
     assert (first.documents, dict(first.frequencies)) == (1, {"a": 1, "b": 1})
@@ -42,3 +42,10 @@ def test_heaviest_breaks_ties_by_word():
 def test_mean_vector():
     assert mean_vector([{"a": 1.0}, {"a": 3.0, "b": 2.0}]) == {"a": 2.0, "b": 1.0}
     assert mean_vector([]) == {}
+
+
+def test_views_are_renewed_often_early_and_rarely_late():
+    grown = DocumentFrequencies(least=2, most=10)
+    renewed = [n for n in range(1, 501) if grown.add(["a"])]
+    assert renewed[:4] == [2, 4, 6, 8]
+    assert {later - earlier for earlier, later in zip(renewed, renewed[1:], strict=False) if earlier > 200} == {10}

@@ -1,0 +1,92 @@
+"""Pages of WARC files as a source of a crawl: everything in memory once, redirects followed, URLs in their canonical form."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+from pathlib import Path
+
+from crawlmgr.web.url import UrlError, absolute, canonical
+from crawlmgr.web.warc import iter_records
+from focused.loop import Outside
+from focused.pages import Content
+
+MAX_REDIRECTS = 5
+REDIRECTS = frozenset((301, 302, 303, 307, 308))
+
+
+class Archive:
+    """The last whole record of each URL in the files counts; a page is parsed when it is first asked for, and kept.
+
+    Only HTML pages answered with 200 are pages; other answers are fetches without a page. Links out of the archive
+    are left out of the pages, so that strategies order what can be had.
+    """
+
+    def __init__(
+        self,
+        files: Iterable[Path],
+        parse: Callable[[bytes, str, str], Content],
+        progress: Callable[[int], None] | None = None,
+    ) -> None:
+        self._parse = parse
+        self._bodies: dict[str, tuple[bytes, str]] = {}
+        self._redirects: dict[str, str] = {}
+        self._failed: set[str] = set()
+        self._parsed: dict[str, Content] = {}
+        for path in files:
+            for number, record in enumerate(iter_records(path), start=1):
+                if record.type == "response":
+                    self._take(record.url, record.status, dict(record.headers), record.payload)
+                if progress is not None and number % 500 == 0:
+                    progress(number)
+
+    def __len__(self) -> int:
+        return len(self._bodies)
+
+    def __contains__(self, url: str) -> bool:
+        return self.resolve(url) in self._bodies
+
+    def urls(self) -> list[str]:
+        """The URLs of all pages, in the order of the files."""
+        return list(self._bodies)
+
+    def resolve(self, url: str) -> str:
+        """The URL at the end of the redirects that the archive recorded; the URL itself where there are none."""
+        for _ in range(MAX_REDIRECTS):
+            if url in self._bodies or url not in self._redirects:
+                break
+            url = self._redirects[url]
+        return url
+
+    def get(self, url: str) -> Content | None:
+        """The page behind a canonical URL, under the URL where the redirects end; None where the answer was no page."""
+        final = self.resolve(url)
+        if final not in self._bodies:
+            if final in self._failed:
+                return None
+            raise Outside(url)
+        if final not in self._parsed:
+            body, content_type = self._bodies[final]
+            page = self._parse(body, content_type, final)
+            self._parsed[final] = replace(page, links=tuple(link for link in page.links if self._holds(link.url)))
+        return self._parsed[final]
+
+    def _holds(self, url: str) -> bool:
+        final = self.resolve(url)
+        return final in self._bodies or final in self._failed
+
+    def _take(self, raw_url: str, status: int, headers: dict[str, str], payload: bytes) -> None:
+        try:
+            url = canonical(raw_url)
+        except UrlError:
+            return
+        lower = {name.lower(): value for name, value in headers.items()}
+        content_type = lower.get("content-type", "")
+        if status in REDIRECTS:
+            target = absolute(lower.get("location", ""), url)
+            if target is not None:
+                self._redirects[url] = canonical(target)
+        elif status == 200 and (not content_type or "html" in content_type.lower()):
+            self._bodies[url] = (payload, content_type)
+        else:
+            self._failed.add(url)

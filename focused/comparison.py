@@ -1,0 +1,215 @@
+"""Strategies against each other: the same archive, seeds and number of fetches for each, judged by what none of them sees."""
+
+from __future__ import annotations
+
+import csv
+import random
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from crawlmgr.web.url import UrlError, canonical
+from focused.archive import Archive
+from focused.evaluate import (
+    Label,
+    SimilarityJudge,
+    curve,
+    hits_authorities,
+    pagerank_pages,
+    targets,
+    tunnel_lengths,
+)
+from focused.graph import MemoryGraph
+from focused.loop import Trail, crawl
+from focused.pages import Page
+from focused.parameters import Value
+from focused.relevance import Relevance
+from focused.strategies import strategy_class
+from focused.topics import Topic
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A strategy that takes part, with parameters; `label` tells two entries of one strategy apart."""
+
+    strategy: str
+    values: Mapping[str, Value] = field(default_factory=dict)
+    label: str = ""
+
+    @property
+    def name(self) -> str:
+        return self.label or self.strategy
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What one strategy did."""
+
+    entry: Entry
+    trail: Trail
+    fetched: int
+    relevant: int
+    recall: float | None
+    mean_similarity: float
+    important_found: int
+    important_share: float
+    pagerank_found: int
+    tunnel_lengths: Mapping[int, int]
+    curve: Sequence[tuple[int, int]]
+    seconds: float
+
+    @property
+    def harvest_rate(self) -> float:
+        """Targets found a fetch."""
+        return self.relevant / self.fetched if self.fetched else 0.0
+
+    def as_json(self) -> dict[str, object]:
+        """The row of `topic compare --json`."""
+        return {
+            "strategy": self.entry.name,
+            "fetched": self.fetched,
+            "relevant": self.relevant,
+            "harvest_rate": self.harvest_rate,
+            "recall": self.recall,
+            "mean_similarity": self.mean_similarity,
+            "important_found": self.important_found,
+            "important_share": self.important_share,
+            "pagerank_found": self.pagerank_found,
+            "tunnel_lengths": {str(length): n for length, n in sorted(self.tunnel_lengths.items())},
+            "curve": [list(point) for point in self.curve],
+            "failed": self.trail.failed,
+            "duplicates": sum(step.duplicate for step in self.trail.steps),
+            "stopped_by": self.trail.stopped_by,
+            "seconds": self.seconds,
+        }
+
+
+def read_labels(lines: Iterable[str], archive: Archive) -> dict[str, Label]:
+    """The judge from CSV `url,label[,role][,depth]`, by the URL under which the archive holds the page.
+
+    Lines whose URL or label makes no sense are a ValueError that names the line.
+    """
+    labels: dict[str, Label] = {}
+    rows = csv.DictReader(lines)
+    if not rows.fieldnames or not {"url", "label"} <= set(rows.fieldnames):
+        raise ValueError("a labels file needs the columns url and label")
+    for number, row in enumerate(rows, start=2):
+        try:
+            url = archive.resolve(canonical(row["url"]))
+        except UrlError as error:
+            raise ValueError(f"line {number}: {error}") from error
+        if row["label"] not in ("0", "1"):
+            raise ValueError(f"line {number}: label {row['label']!r} is neither 0 nor 1")
+        scored = not row.get("role") and ("depth" not in rows.fieldnames or bool(row["depth"]))
+        labels[url] = Label(row["label"] == "1", scored)
+    return labels
+
+
+def with_seed_pages(topic: Topic, archive: Archive) -> Topic:
+    """The topic as it is; one without samples and keywords takes its seed pages for samples, as the patent does."""
+    if topic.documents or topic.keywords:
+        return topic
+    texts = []
+    for seed in topic.seeds:
+        if seed in archive and (page := archive.get(seed)) is not None:
+            texts.append(" ".join(word for word, n in page.words.items() for _ in range(n)))
+    return replace(topic, documents=tuple(texts))
+
+
+def compare(
+    topic: Topic,
+    archive: Archive,
+    entries: Sequence[Entry],
+    pages: int,
+    *,
+    labels: Mapping[str, Label] | None = None,
+    random_seed: int = 1,
+    checkpoints: int = 20,
+    random_ties: bool = False,
+    further: Mapping[str, str] | None = None,
+    progress: Callable[[str], None] | None = None,
+) -> list[Outcome]:
+    """Runs every entry over the archive and judges all of them together.
+
+    Repeatable: the same arguments give the same pages in the same order. Without labels the judge is the similarity of
+    a page under weights from all runs' pages, on topic from the topic's own threshold; recall then has no ground and
+    is None. `random_ties` takes equal priorities in random instead of first-come order. `further` are strategies by
+    dotted name.
+    """
+    topic = with_seed_pages(topic, archive)
+    trails: list[tuple[Entry, Trail, float]] = []
+    seen: dict[str, Page] = {}
+    for entry in entries:
+        if progress is not None:
+            progress(entry.name)
+        started = time.process_time()
+        trail = _run(topic, archive, entry, pages, random_seed, random_ties, further, seen)
+        trails.append((entry, trail, time.process_time() - started))
+    return _judge(topic, trails, seen, labels, checkpoints, archive)
+
+
+def _run(
+    topic: Topic,
+    archive: Archive,
+    entry: Entry,
+    pages: int,
+    random_seed: int,
+    random_ties: bool,
+    further: Mapping[str, str] | None,
+    seen: dict[str, Page],
+) -> Trail:
+    ties = random.Random(random_seed) if random_ties else None  # noqa: S311 - a draw among equals, no secret
+    rng = random.Random(random_seed)  # noqa: S311 - a search, no secret
+    graph = MemoryGraph(ties)
+    strategy = strategy_class(entry.strategy, further)(Relevance(topic), graph, rng, entry.values)
+
+    def note(page: Page) -> None:
+        seen.setdefault(page.content.url, page)
+
+    return crawl(strategy, graph, archive, topic.seeds, pages, note)
+
+
+def _judge(
+    topic: Topic,
+    trails: Sequence[tuple[Entry, Trail, float]],
+    seen: Mapping[str, Page],
+    labels: Mapping[str, Label] | None,
+    checkpoints: int,
+    archive: Archive,
+) -> list[Outcome]:
+    relevance = Relevance(topic)
+    judge = SimilarityJudge(relevance.counts, {url: page.content.words for url, page in seen.items()})
+    if labels is None:
+        for page in seen.values():
+            relevance.learn(page.content.words)
+        relevance.settle()
+        words = {url: page.content.words for url, page in seen.items()}
+        on_topic = wanted = frozenset(url for url in seen if relevance.page(words[url]) >= relevance.threshold)
+    else:
+        on_topic = frozenset(url for url, label in labels.items() if label.relevant)
+        wanted = targets(labels)
+    graph = {url: [archive.resolve(link.url) for link in page.links] for url, page in seen.items()}
+    important = frozenset(hits_authorities(graph))
+    ranked = frozenset(pagerank_pages(graph))
+    outcomes = []
+    for entry, trail, seconds in trails:
+        urls = [step.url for step in trail.steps]
+        found = sum(url in wanted for url in urls)
+        hits = sum(url in important for url in urls)
+        outcomes.append(
+            Outcome(
+                entry=entry,
+                trail=trail,
+                fetched=trail.fetched,
+                relevant=found,
+                recall=found / len(wanted) if labels is not None and wanted else None,
+                mean_similarity=judge.mean(urls),
+                important_found=hits,
+                important_share=hits / len(important) if important else 0.0,
+                pagerank_found=sum(url in ranked for url in urls),
+                tunnel_lengths=tunnel_lengths(trail.steps, on_topic),
+                curve=curve(trail.steps, wanted, checkpoints),
+                seconds=seconds,
+            )
+        )
+    return outcomes

@@ -1,0 +1,167 @@
+"""Judging runs: curves, recall, mean similarity over all runs' pages, important pages by HITS and PageRank, tunnels."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from math import log, sqrt
+from typing import NamedTuple
+
+import numpy as np
+from scipy import sparse
+
+from crawlmgr.web.url import host_key
+from focused.loop import Step
+
+IMPORTANT_PAGES = 100
+MANY_HOSTS = 5
+"""Hosts in a graph from which on links inside one host do not count as recommendations."""
+DAMPING = 0.85
+
+
+class Label(NamedTuple):
+    """The judge's word on a page. `scored` is false for samples, seeds and pages out of reach: fetched, not counted."""
+
+    relevant: bool
+    scored: bool
+
+
+def targets(labels: Mapping[str, Label]) -> frozenset[str]:
+    """The pages whose finding counts."""
+    return frozenset(url for url, label in labels.items() if label.relevant and label.scored)
+
+
+def curve(steps: Sequence[Step], wanted: frozenset[str], checkpoints: int) -> list[tuple[int, int]]:
+    """(pages fetched, targets among them) at equal distances, the last page always included."""
+    found = np.cumsum([step.url in wanted for step in steps]) if steps else np.zeros(0)
+    marks = sorted({round(len(steps) * i / checkpoints) for i in range(1, checkpoints + 1)} - {0})
+    return [(mark, int(found[mark - 1])) for mark in marks]
+
+
+def tunnel_lengths(steps: Sequence[Step], on_topic: frozenset[str]) -> Counter[int]:
+    """How many pages off topic lie between a page on topic and the one on topic that it was reached from, where any do.
+
+    Pages are followed back to the page whose link gave them their place; a way that begins off topic at a seed counts
+    from the seed. Figure 5 of the tunnelling paper.
+    """
+    run: dict[str, int] = {}
+    lengths: Counter[int] = Counter()
+    for step in steps:
+        before = run.get(step.parent, 0) if step.parent is not None else 0
+        if step.url in on_topic:
+            run[step.url] = 0
+            if before:
+                lengths[before] += 1
+        else:
+            run[step.url] = before + 1
+    return lengths
+
+
+class SimilarityJudge:
+    """w_kd = f_kd (1 + ln(|S| / n_k)), cosine to the topic, over a set S of pages: the patent's measure of a run.
+
+    S is the union of the pages of all compared runs, so that every run is measured with the same weights (E1).
+    A word of the topic that no page has counts as standing in one page.
+    """
+
+    def __init__(self, topic: Mapping[str, float], pages: Mapping[str, Mapping[str, int]]) -> None:
+        frequencies: Counter[str] = Counter()
+        for counts in pages.values():
+            frequencies.update(counts.keys())
+        size = len(pages)
+        self._idf = {word: 1 + log(size / n) for word, n in frequencies.items()}
+        unseen = 1 + log(size) if size else 1.0
+        self._topic = {word: f * self._idf.get(word, unseen) for word, f in topic.items()}
+        self._length = sqrt(sum(w * w for w in self._topic.values()))
+        self._scores = {url: self._score(counts) for url, counts in pages.items()}
+
+    def page(self, url: str) -> float:
+        """Cosine of one of the pages to the topic, in [0, 1]."""
+        return self._scores[url]
+
+    def mean(self, urls: Sequence[str]) -> float:
+        """sim(q, S(t)): the mean over a run's pages."""
+        return sum(self._scores[url] for url in urls) / len(urls) if urls else 0.0
+
+    def _score(self, counts: Mapping[str, int]) -> float:
+        weights = {word: count * self._idf[word] for word, count in counts.items()}
+        squares = sum(w * w for w in weights.values())
+        product = sum(weights[word] * w for word, w in self._topic.items() if word in weights)
+        return product / (self._length * sqrt(squares)) if product else 0.0
+
+
+def growing_similarity(topic: Mapping[str, float], pages: Sequence[Mapping[str, int]], checkpoints: int = 50) -> list[float]:
+    """The patent's measure as written (E2): at each checkpoint S is what the run has fetched so far, weights included."""
+    values = []
+    for i in range(1, checkpoints + 1):
+        size = round(len(pages) * i / checkpoints)
+        part = {str(n): counts for n, counts in enumerate(pages[:size])}
+        values.append(SimilarityJudge(topic, part).mean(list(part)))
+    return values
+
+
+def _matrix(links: Mapping[str, Iterable[str]]) -> tuple[list[str], sparse.csr_matrix]:
+    """Pages and their link matrix: no links to self; none inside a host where the graph has at least 5 hosts."""
+    urls = list(links)
+    numbers = {url: i for i, url in enumerate(urls)}
+    hosts = [host_key(url) for url in urls]
+    inside = len(set(hosts)) < MANY_HOSTS
+    pairs = {
+        (numbers[url], numbers[target])
+        for url, found in links.items()
+        for target in found
+        if target in numbers and target != url and (inside or hosts[numbers[url]] != hosts[numbers[target]])
+    }
+    start, end = np.array(sorted(pairs), dtype=np.intp).reshape(-1, 2).T
+    return urls, sparse.csr_matrix((np.ones(len(start)), (start, end)), shape=(len(urls), len(urls)))
+
+
+def _top(urls: Sequence[str], scores: np.ndarray, number: int) -> list[str]:
+    order = np.argsort(-scores, kind="stable")[:number]
+    return [urls[i] for i in order if scores[i] > 0]
+
+
+def hits_authorities(links: Mapping[str, Iterable[str]], number: int = IMPORTANT_PAGES) -> list[str]:
+    """The best authorities of a graph by HITS: x = A'y, y = Ax, length 1, until they move less than 1e-8 or 50 rounds."""
+    urls, matrix = _matrix(links)
+    if matrix.nnz == 0:
+        return []
+    hubs = np.ones(len(urls))
+    authorities = np.zeros(len(urls))
+    for _ in range(50):
+        before = authorities
+        authorities = matrix.T @ hubs
+        authorities /= np.linalg.norm(authorities)
+        hubs = matrix @ authorities
+        hubs /= np.linalg.norm(hubs)
+        if np.abs(authorities - before).max() < 1e-8:
+            break
+    return _top(urls, authorities, number)
+
+
+def pagerank_pages(links: Mapping[str, Iterable[str]], number: int = IMPORTANT_PAGES) -> list[str]:
+    """The best pages of a graph by PageRank (damping 0.85, pages without links spread evenly): the second judge."""
+    urls, matrix = _matrix(links)
+    if matrix.nnz == 0:
+        return []
+    size = len(urls)
+    out = np.asarray(matrix.sum(axis=1)).ravel()
+    share = np.divide(1.0, out, out=np.zeros(size), where=out > 0)
+    rank = np.full(size, 1 / size)
+    for _ in range(100):
+        new = (1 - DAMPING) / size + DAMPING * (matrix.T @ (rank * share) + rank[out == 0].sum() / size)
+        moved = np.abs(new - rank).sum()
+        rank = new
+        if moved < 1e-10:
+            break
+    return _top(urls, rank, number)
+
+
+def bootstrap_difference(
+    first: Sequence[float], second: Sequence[float], rng: np.random.Generator, draws: int = 10_000, level: float = 0.95
+) -> tuple[float, float, float]:
+    """Mean of first - second over pairs, and the interval of the paired bootstrap: (mean, low, high)."""
+    differences = np.asarray(first, dtype=float) - np.asarray(second, dtype=float)
+    means = differences[rng.integers(0, len(differences), (draws, len(differences)))].mean(axis=1)
+    low, high = np.quantile(means, [(1 - level) / 2, (1 + level) / 2])
+    return float(differences.mean()), float(low), float(high)

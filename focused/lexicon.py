@@ -1,0 +1,107 @@
+"""Where a topic's words come from: host pages and their TextRank keywords; and the near-topic lexicon."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from urllib.parse import unquote, urlsplit
+
+from crawlmgr.text.keywords import keywords, merge
+from crawlmgr.text.tokens import HAN
+from focused.pages import Page
+
+LEXICON_WORDS = 100
+WORDS_A_PAGE = 20
+MAX_ANCHOR_HAN = 12
+MAX_ANCHOR_LATIN = 30
+MAX_URL = 80
+MAX_PATH_DEPTH = 4
+MIN_IN_LINKS = 3
+
+_HOST_PATH = re.compile(r"/$|(?:^|/)(?:index|default)(?:\.\w+)?$", re.IGNORECASE)
+_PAGING = re.compile(r"下一页|上一页|更多|尾页|下一頁|上一頁|尾頁|\b(?:next|more)\b", re.IGNORECASE)
+_HAN = re.compile(f"[{HAN}]")
+
+
+def host_page_refusal(url: str, anchor: str, in_links: int) -> str | None:
+    """Why a URL is no host page (a topic's entrance, whose words are the topic's), or None where it is one.
+
+    Rules of the tunnelling paper: the path is "/" or ends in index or default; not with fewer than 3 in-links, an anchor
+    longer than 12 Chinese (or 30 other) characters or one that pages on, a URL longer than 80 or deeper than 4.
+    Answers: "path", "in_links", "anchor_length", "paging", "url_length", "depth".
+    """
+    path = unquote(urlsplit(url).path) or "/"
+    if not _HOST_PATH.search(path):
+        return "path"
+    if in_links < MIN_IN_LINKS:
+        return "in_links"
+    if len(_HAN.findall(anchor)) > MAX_ANCHOR_HAN or len(_HAN.sub("", anchor).strip()) > MAX_ANCHOR_LATIN:
+        return "anchor_length"
+    if _PAGING.search(anchor):
+        return "paging"
+    if len(url) > MAX_URL:
+        return "url_length"
+    if len([part for part in path.split("/") if part]) > MAX_PATH_DEPTH:
+        return "depth"
+    return None
+
+
+@dataclass(frozen=True, slots=True)
+class HostPage:
+    """A page that was chosen, with the anchor and the in-links it was chosen by."""
+
+    url: str
+    anchor: str
+    in_links: int
+
+
+def host_pages(pages: Iterable[Page]) -> list[HostPage]:
+    """The host pages among a run's fetched pages, by the links between them; of several anchors the shortest counts."""
+    fetched = {page.content.url: page for page in pages}
+    anchors: dict[str, list[str]] = {}
+    for page in fetched.values():
+        for link in page.links:
+            if link.url in fetched:
+                anchors.setdefault(link.url, []).append(link.anchor)
+    found = []
+    for url, texts in anchors.items():
+        anchor = min(texts, key=len)
+        if host_page_refusal(url, anchor, len(texts)) is None:
+            found.append(HostPage(url, anchor, len(texts)))
+    return found
+
+
+def topic_lexicon(texts: Iterable[str], top: int = LEXICON_WORDS) -> dict[str, float]:
+    """The topic's keywords from the texts of host pages or samples: 20 TextRank words of each, merged, the best = 1.
+
+    For use between runs only: a lexicon that grew with a run would drift with it.
+    """
+    return merge((keywords(text, WORDS_A_PAGE) for text in texts), top)
+
+
+def near_lexicon(pages: Iterable[Page], topic_words: Mapping[str, float], top: int = LEXICON_WORDS) -> dict[str, float]:
+    """Words of the pages off topic that lead to pages on topic in one click or two, without the topic's own words.
+
+    A word's weight is the share of the leading pages that it stands on, less its share of the pages off topic that lead
+    nowhere; the best = 1. For use between runs.
+    """
+    all_pages = list(pages)
+    on_topic = {page.url for page in all_pages if page.relevant}
+    others = [page for page in all_pages if not page.relevant]
+    parents = {page.url for page in others if any(link.url in on_topic for link in page.links)}
+    leading = parents | {page.url for page in others if any(link.url in parents for link in page.links)}
+    lead, rest = _shares(p for p in others if p.url in leading), _shares(p for p in others if p.url not in leading)
+    gains = {word: share - rest.get(word, 0.0) for word, share in lead.items() if word not in topic_words}
+    chosen = sorted(((word, gain) for word, gain in gains.items() if gain > 0), key=lambda pair: (-pair[1], pair[0]))[:top]
+    return {word: gain / chosen[0][1] for word, gain in chosen}
+
+
+def _shares(pages: Iterable[Page]) -> dict[str, float]:
+    counts: dict[str, int] = {}
+    number = 0
+    for page in pages:
+        number += 1
+        for word in page.content.words:
+            counts[word] = counts.get(word, 0) + 1
+    return {word: count / number for word, count in counts.items()}

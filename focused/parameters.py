@@ -1,0 +1,71 @@
+"""Typed parameters: a field of a frozen dataclass that carries its help, range and choices, for forms and the command line."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from typing import Any
+
+Value = bool | int | float | str
+
+
+@dataclass(frozen=True, slots=True)
+class Parameter:
+    """What a form or a list of strategies shows of one parameter; the type is the default's."""
+
+    name: str
+    default: Value
+    help: str
+    low: float | None = None
+    high: float | None = None
+    choices: tuple[str, ...] = ()
+
+    @property
+    def kind(self) -> str:
+        """One of bool, int, float, choice."""
+        return "choice" if self.choices else type(self.default).__name__
+
+    def read(self, value: Value) -> Value:
+        """The value in the parameter's type, from text too; ValueError in one line if it does not fit."""
+        if self.choices:
+            if value not in self.choices:
+                raise ValueError(f"{self.name} is one of {', '.join(self.choices)}, not {value}")
+            return value
+        if isinstance(self.default, bool):
+            return self._read_bool(value)
+        try:
+            number = int(value) if isinstance(self.default, int) else float(value)
+        except ValueError:
+            raise ValueError(f"{self.name} is {'a whole number' if self.kind == 'int' else 'a number'}, not {value}") from None
+        if not (self.low is None or number >= self.low) or not (self.high is None or number <= self.high):
+            raise ValueError(f"{self.name} lies between {self.low:g} and {self.high:g}, not {number:g}")
+        return number
+
+    def _read_bool(self, value: Value) -> bool:
+        words = {"true": True, "yes": True, "on": True, "1": True, "false": False, "no": False, "off": False, "0": False}
+        try:
+            return words[str(value).lower()]
+        except KeyError:
+            raise ValueError(f"{self.name} is yes or no, not {value}") from None
+
+
+def parameter(
+    default: Any, help: str, low: float | None = None, high: float | None = None, choices: tuple[str, ...] = ()
+) -> Any:
+    """A dataclass field that is a parameter; numbers need a range."""
+    shown = {"help": help, "low": low, "high": high, "choices": choices}
+    return field(default=default, metadata={"default": default, "shown": shown})
+
+
+def parameters_of(settings: type) -> tuple[Parameter, ...]:
+    """The parameters of a settings dataclass, in order."""
+    return tuple(Parameter(name=f.name, default=f.metadata["default"], **f.metadata["shown"]) for f in fields(settings))
+
+
+def read_settings(settings: type, values: Mapping[str, Value]) -> Any:
+    """An instance from names and values (text or typed); an unknown name or a value out of range is a ValueError."""
+    known = {p.name: p for p in parameters_of(settings)}
+    unknown = sorted(set(values) - set(known))
+    if unknown:
+        raise ValueError(f"no parameter {unknown[0]}; there are: {', '.join(known) or 'none'}")
+    return settings(**{name: known[name].read(value) for name, value in values.items()})

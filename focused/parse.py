@@ -1,0 +1,101 @@
+"""The page parser: bytes to words and links, in small exchangeable stages (decode, scan, main text, context, words)."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Mapping
+
+from resiliparse.extract.html2text import extract_plain_text
+
+from crawlmgr.text.duplicates import simhash
+from crawlmgr.text.tokens import Tokenizer
+from crawlmgr.web.encoding import decode
+from crawlmgr.web.html import PageScan, scan
+from crawlmgr.web.url import UrlError, canonical
+from focused.pages import Content, Link
+
+CONTEXT_WORDS = 20
+"""Words taken on either side of an anchor."""
+
+Context = Callable[[str, str, Tokenizer], Mapping[str, float]]
+"""From a link's surroundings and its anchor to weighted words."""
+
+
+def plain_context(context: str, anchor: str, tokenizer: Tokenizer) -> Mapping[str, float]:
+    """Every word within 20 words of the anchor counts 1."""
+    before, after = _sides(context, anchor, tokenizer)
+    return Counter([*before[-CONTEXT_WORDS:], *after[:CONTEXT_WORDS]])
+
+
+def weighted_context(context: str, anchor: str, tokenizer: Tokenizer) -> Mapping[str, float]:
+    """A word d words from the anchor counts (21 - d) / 20: 1 beside it, nothing beyond 20 (the patent's weighted parser)."""
+    before, after = _sides(context, anchor, tokenizer)
+    weights: dict[str, float] = {}
+    for side in (before[::-1], after):
+        for distance, word in enumerate(side[:CONTEXT_WORDS]):
+            weights[word] = weights.get(word, 0.0) + (CONTEXT_WORDS - distance) / CONTEXT_WORDS
+    return weights
+
+
+CONTEXTS: Mapping[str, Context] = {"plain": plain_context, "weighted": weighted_context}
+
+
+def _sides(context: str, anchor: str, tokenizer: Tokenizer) -> tuple[list[str], list[str]]:
+    """Words before and after the anchor's first occurrence; all of them after it where it does not occur."""
+    before, found, after = context.partition(anchor) if anchor else ("", "", context)
+    return (tokenizer(before), tokenizer(after)) if found or not anchor else ([], tokenizer(context))
+
+
+def main_text(html: str, whole: str) -> str:
+    """The text without menus and other furniture; the whole text where that leaves next to nothing."""
+    found = extract_plain_text(html, main_content=True, list_bullets=False)
+    return found if len(found) * 4 >= len(whole) or len(found) >= 400 else whole
+
+
+class Parser:
+    """Turns a body into what strategies see. `context` weighs the words around links; `main` leaves menus out of the words.
+
+    Anchors and their surroundings repeat from page to page, so their words are remembered.
+    """
+
+    def __init__(self, tokenizer: Tokenizer, context: Context = plain_context, *, main: bool = False) -> None:
+        self._tokenizer = tokenizer
+        self._context = context
+        self._main = main
+        self._anchors: dict[str, tuple[str, ...]] = {}
+
+    def __call__(self, body: bytes, content_type: str, url: str) -> Content:
+        """The page's words (title and text) and its links, canonical, without those to itself; text may be empty."""
+        html, _ = decode(body, content_type)
+        page = scan(html, url, want_context=True)
+        text = main_text(html, page.text) if self._main else page.text
+        words = Counter(self._tokenizer(f"{page.title}\n{text}"))
+        return Content(url, page.title, words, self._links(page, url), simhash(words.elements()))
+
+    def _links(self, page: PageScan, own: str) -> tuple[Link, ...]:
+        anchors: dict[str, list[str]] = {}
+        contexts: dict[str, Mapping[str, float]] = {}
+        for link in page.links:
+            try:
+                url = canonical(link.url)
+            except UrlError:
+                continue
+            if url == own:
+                continue
+            texts = anchors.setdefault(url, [])
+            if link.anchor and link.anchor not in texts:
+                texts.append(link.anchor)
+            if url not in contexts:
+                contexts[url] = self._context(link.context, link.anchor, self._tokenizer)
+        return tuple(Link(url, " ".join(texts), self._anchor_words(texts), contexts[url]) for url, texts in anchors.items())
+
+    def _anchor_words(self, texts: list[str]) -> tuple[str, ...]:
+        found: list[str] = []
+        for text in texts:
+            words = self._anchors.get(text)
+            if words is None:
+                if len(self._anchors) >= 50_000:
+                    self._anchors.clear()
+                words = self._anchors[text] = tuple(self._tokenizer(text))
+            found.extend(words)
+        return tuple(found)

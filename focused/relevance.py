@@ -1,0 +1,175 @@
+"""How well text fits a topic: cosine of TF-IDF weights against the topic's vector, the threshold, scores of links and URLs."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from math import sqrt
+from typing import NamedTuple
+from urllib.parse import unquote, urlsplit
+
+import numpy as np
+
+from crawlmgr.text.similarity import cosine, norm
+from crawlmgr.text.tfidf import DocumentFrequencies, Idf, heaviest, mean_vector
+from crawlmgr.text.tokens import Tokenizer
+from focused.topics import Topic
+
+TOPIC_WORDS = 200
+"""Words kept in the topic's vector."""
+FREQUENT_WORDS = 150
+"""Words kept in f_kt, the raw frequencies that anchor texts are compared with (the patent keeps 100 to 200)."""
+NEAR_SHARE = 0.6
+"""What a similarity to the near-topic lexicon counts beside one to the topic."""
+THRESHOLD_QUANTILE = 0.1
+FALLBACK_THRESHOLD = 0.1
+"""Threshold where fewer than two samples leave nothing to validate with."""
+
+_URL_TOKEN = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[^\W\d_A-Za-z]+")
+
+
+class Contribution(NamedTuple):
+    """A word and the share of the score that it brings; shares of all words sum to the score (before clipping at 0)."""
+
+    word: str
+    share: float
+
+
+def url_tokens(url: str) -> list[str]:
+    """Words of host labels, path and query, split at anything but letters and at camelCase; lower case, in order."""
+    parts = urlsplit(url)
+    text = unquote(f"{parts.hostname or ''} {parts.path} {parts.query}")
+    return [token.lower() for token in _URL_TOKEN.findall(text)]
+
+
+class Relevance:
+    """Scores text against one topic, with document frequencies that grow with the crawl.
+
+    The topic's vector is the mean of the samples' TF-IDF vectors of length 1 (their 200 heaviest words), keywords in it
+    at no less than their weight times the heaviest word, negative words below zero. All of it is weighed anew when the
+    frequencies are renewed; scores given before stay as they were.
+    """
+
+    def __init__(self, topic: Topic) -> None:
+        self.topic = topic
+        self.tokenizer = Tokenizer(topic.user_words)
+        self._samples = [counts for text in topic.documents if (counts := Counter(self.tokenizer(text)))]
+        self._keywords = self._as_tokens(topic.keywords)
+        self._near = self._as_tokens(topic.near)
+        self._negative = set(self._as_tokens(dict.fromkeys(topic.negative, 1.0)))
+        self._url_words = frozenset(word.lower() for word in topic.url_words)
+        self._frequencies = DocumentFrequencies()
+        for counts in self._samples:
+            self._frequencies.add(counts)
+        self._frequencies.freeze()
+        self.counts: Mapping[str, float] = self._topic_counts()
+        self._weigh()
+
+    @property
+    def idf(self) -> Idf:
+        """The document frequencies in force."""
+        return self._frequencies.idf
+
+    @property
+    def vector(self) -> Mapping[str, float]:
+        """The topic's weighted words."""
+        return self._vector
+
+    @property
+    def threshold(self) -> float:
+        """tau: pages at or above it are on topic."""
+        return self._threshold
+
+    @property
+    def words(self) -> frozenset[str]:
+        """The topic's words, negative ones left out."""
+        return frozenset(word for word, weight in self._vector.items() if weight > 0)
+
+    def learn(self, words: Iterable[str]) -> bool:
+        """Counts a fetched page's words; True when everything was weighed anew."""
+        if not self._frequencies.add(words):
+            return False
+        self._weigh()
+        return True
+
+    def settle(self) -> None:
+        """Weighs everything anew now, by all pages learned so far."""
+        self._frequencies.freeze()
+        self._weigh()
+
+    def page(self, counts: Mapping[str, float]) -> float:
+        """Sim(P, T) in [0, 1] of a text given as counts: eq. (1) and (2) of the tunnelling paper."""
+        return self._against(self._vector, self._norm, counts)
+
+    def text(self, words: Sequence[str]) -> float:
+        """The same for a list of words, such as an anchor's."""
+        return self.page(Counter(words)) if words else 0.0
+
+    def near(self, counts: Mapping[str, float]) -> float:
+        """Similarity to the near-topic lexicon; 0 where the topic has none."""
+        return self._against(self._near_vector, self._near_norm, counts) if counts else 0.0
+
+    def url(self, url: str) -> float:
+        """R_url: 1 where a word of the URL is one of the topic's URL words, else 0."""
+        return 1.0 if self._url_words and not self._url_words.isdisjoint(url_tokens(url)) else 0.0
+
+    def explain(self, counts: Mapping[str, float], top: int = 20) -> list[Contribution]:
+        """What each word brings to `page(counts)`, the greatest first, negative ones too."""
+        weights = self.idf.weigh(counts)
+        length = self._norm * norm(weights)
+        shares = [Contribution(word, w * self._vector[word] / length) for word, w in weights.items() if word in self._vector]
+        return sorted(shares, key=lambda c: (-abs(c.share), c.word))[:top]
+
+    def _against(self, vector: Mapping[str, float], length: float, counts: Mapping[str, float]) -> float:
+        idf = self.idf
+        product = 0.0
+        squares = 0.0
+        for word, count in counts.items():
+            weight = count * idf(word)
+            squares += weight * weight
+            if word in vector:
+                product += weight * vector[word]
+        return min(1.0, product / (length * sqrt(squares))) if product > 0 else 0.0
+
+    def _as_tokens(self, weights: Mapping[str, float]) -> dict[str, float]:
+        found: dict[str, float] = {}
+        for phrase, weight in weights.items():
+            for word in self.tokenizer(phrase):
+                found[word] = max(weight, found.get(word, 0.0))
+        return found
+
+    def _topic_counts(self) -> Mapping[str, float]:
+        total: Counter[str] = Counter()
+        for counts in self._samples:
+            total.update(counts)
+        return heaviest(total, FREQUENT_WORDS) if total else dict(self._keywords)
+
+    def _weigh(self) -> None:
+        samples = [_unit(self.idf.weigh(counts)) for counts in self._samples]
+        vector = heaviest(mean_vector(samples), TOPIC_WORDS)
+        top = max(vector.values(), default=0.0) or 1.0
+        for word, weight in self._keywords.items():
+            vector[word] = max(vector.get(word, 0.0), weight * top)
+        for word in self._negative:
+            vector[word] = -top
+        self._vector = vector
+        self._norm = norm(vector)
+        self._near_vector = self.idf.weigh(self._near)
+        self._near_norm = norm(self._near_vector)
+        self._threshold = self.topic.threshold if self.topic.threshold is not None else _leave_one_out(samples)
+
+
+def _unit(vector: Mapping[str, float]) -> dict[str, float]:
+    length = norm(vector)
+    return {word: weight / length for word, weight in vector.items()}
+
+
+def _leave_one_out(samples: Sequence[Mapping[str, float]]) -> float:
+    """10th percentile of each sample's similarity to the mean of the others."""
+    if len(samples) < 2:
+        return FALLBACK_THRESHOLD
+    similarities = [
+        cosine(sample, heaviest(mean_vector([*samples[:i], *samples[i + 1 :]]), TOPIC_WORDS)) for i, sample in enumerate(samples)
+    ]
+    return float(np.quantile(similarities, THRESHOLD_QUANTILE))

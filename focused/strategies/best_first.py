@@ -1,0 +1,49 @@
+"""Best first: links in the order of the similarity of the page that they stand on."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from focused.graph import Node, State
+from focused.pages import Page
+from focused.parameters import parameter
+from focused.strategies.base import Strategy
+
+RESERVE = "reserve"
+
+
+class BestFirst(Strategy):
+    """pv = (1 - a) Sim(page) + a Sim(anchor); of several pages the greatest counts."""
+
+    name = "best_first"
+    summary = "Links of the most similar pages first."
+
+    @dataclass(frozen=True, slots=True)
+    class Settings:
+        anchor: float = parameter(0.0, "Share of the anchor's own similarity in a link's score", 0, 1)
+        off_topic: str = parameter(
+            "follow",
+            "Links of pages off topic: followed by their score, kept until nothing else waits, or dropped (pure best first)",
+            choices=("follow", "reserve", "drop"),
+        )
+
+    settings: Settings
+
+    def select(self) -> Node | None:
+        return self.graph.pop() or self.graph.pop(RESERVE)
+
+    def expand(self, node: Node, page: Page) -> None:
+        if not page.relevant and node.parent is not None and self.settings.off_topic == "drop":
+            return
+        reserve = not page.relevant and self.settings.off_topic == "reserve"
+        a = self.settings.anchor
+        for link in page.links:
+            child = self.open(node, link.url)
+            if child is None:
+                continue
+            score = page.similarity
+            if a:
+                score = (1 - a) * score + a * self.topic.text(link.anchor_words)
+            queue = RESERVE if reserve else ""
+            if child.state == State.KNOWN or (child.queue == queue and score > child.priority) or child.queue > queue:
+                self.graph.push(child, score, queue, node.url)

@@ -1,0 +1,20 @@
+"""Breadth first: pages in the order in which they were found."""
+
+from __future__ import annotations
+
+from focused.graph import Node, State
+from focused.pages import Page
+from focused.strategies.base import Strategy
+
+
+class BreadthFirst(Strategy):
+    """First found, first fetched; sees no relevance."""
+
+    name = "breadth_first"
+    summary = "First found, first fetched; the yardstick without any judgement."
+
+    def expand(self, node: Node, page: Page) -> None:
+        for link in page.links:
+            child = self.open(node, link.url)
+            if child is not None and child.state == State.KNOWN:
+                self.graph.push(child, 0.0)

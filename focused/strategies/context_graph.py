@@ -1,0 +1,131 @@
+"""Context graphs (Diligenti et al. 2000): how many clicks a page is from the topic, learned by walking links back."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from sklearn.naive_bayes import MultinomialNB
+
+from crawlmgr.text.tfidf import heaviest, mean_vector
+from focused.graph import Node, State
+from focused.pages import Page
+from focused.parameters import parameter
+from focused.strategies.base import Strategy
+
+OTHER = "other"
+PAGES_A_LAYER = 300
+
+
+def layers(pages: Iterable[Page], depth: int) -> dict[str, int]:
+    """Clicks from each page to the nearest page on topic, along the pages' links; pages more than `depth` away are left out."""
+    pages = list(pages)
+    known = {page.url for page in pages}
+    back: dict[str, list[str]] = {}
+    for page in pages:
+        for link in page.links:
+            if link.url in known:
+                back.setdefault(link.url, []).append(page.url)
+    found = {page.url: 0 for page in pages if page.relevant}
+    rim = list(found)
+    for layer in range(1, depth + 1):
+        outside = dict.fromkeys(url for target in rim for url in back.get(target, ()) if url not in found)
+        found.update(dict.fromkeys(outside, layer))
+        rim = list(outside)
+    return found
+
+
+class ContextGraph(Strategy):
+    """A naive Bayes classifier tells a page's layer by the topic's words; its links wait in the queue one layer nearer.
+
+    The layers are learned from an earlier run (`history`), or from this run's own pages each time they have doubled.
+    Before there is anything to learn from, links wait by the similarity of their page.
+    """
+
+    name = "context_graph"
+    summary = "Links by the number of clicks that their page seems to be away from the topic."
+
+    @dataclass(frozen=True, slots=True)
+    class Settings:
+        layers: int = parameter(3, "Layers around the pages on topic", 1, 8)
+        terms: int = parameter(40, "Words by which layers are told apart", 5, 2000)
+        confidence: float = parameter(0.5, "Probability under which a page belongs to no layer", 0, 1)
+        first: int = parameter(50, "Pages of this run before it is learned from, when there is no earlier one", 5, 100_000)
+
+    settings: Settings
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self._pages: list[Page] = []
+        self._model: MultinomialNB | None = None
+        self._terms: dict[str, int] = {}
+        self._next = self.settings.first
+        self._queues = [f"layer{i}" for i in range(self.settings.layers + 1)] + [OTHER]
+        if self.history:
+            self._learn(self.history)
+
+    def select(self) -> Node | None:
+        for queue in ("", *self._queues):
+            if (node := self.graph.pop(queue)) is not None:
+                return node
+        return None
+
+    def expand(self, node: Node, page: Page) -> None:
+        if not self.history:
+            self._pages.append(page)
+            if len(self._pages) >= self._next:
+                self._next = 2 * len(self._pages)
+                self._learn(self._pages)
+                self._move()
+        queue, priority = self._place(page)
+        for link in page.links:
+            child = self.open(node, link.url)
+            if child is None:
+                continue
+            if child.state == State.WAITING and (child.queue, -child.priority) <= (queue, -priority):
+                continue
+            self.graph.push(child, priority, queue, node.url)
+
+    def _place(self, page: Page) -> tuple[str, float]:
+        if self._model is None:
+            return OTHER, page.similarity
+        probabilities = self._model.predict_proba([self._features(page.content.words)])[0]
+        best = int(probabilities.argmax())
+        layer = int(self._model.classes_[best])
+        if probabilities[best] < self.settings.confidence or layer > self.settings.layers:
+            return OTHER, page.similarity
+        return self._queues[max(0, layer - 1)], float(probabilities[best])
+
+    def _move(self) -> None:
+        """Gives every waiting link the place that its page has by what was just learned."""
+        places = {page.url: self._place(page) for page in self._pages}
+        for child in [child for queue in self._queues for child in self.graph.queued(queue)]:
+            if child.parent in places:
+                queue, priority = places[child.parent]
+                self.graph.push(child, priority, queue)
+
+    def _learn(self, pages: Iterable[Page]) -> None:
+        pages = list(pages)
+        found = layers(pages, self.settings.layers)
+        outside = self.settings.layers + 1
+        chosen: dict[int, list[Mapping[str, int]]] = {}
+        for page in reversed(pages):  # the newest of each layer, they know the most of the graph
+            members = chosen.setdefault(found.get(page.url, outside), [])
+            if len(members) < PAGES_A_LAYER:
+                members.append(page.content.words)
+        if 0 not in chosen or len(chosen) < 2:
+            return
+        target = mean_vector(self.topic.idf.weigh(words) for words in chosen[0])
+        self._terms = {word: i for i, word in enumerate(heaviest(target, self.settings.terms))}
+        rows = [(self._features(words), layer) for layer, members in sorted(chosen.items()) for words in members]
+        self._model = MultinomialNB(fit_prior=False).fit([x for x, _ in rows], [y for _, y in rows])
+
+    def _features(self, words: Mapping[str, int]) -> np.ndarray:
+        row = np.zeros(len(self._terms))
+        for word, count in words.items():
+            if (place := self._terms.get(word)) is not None:
+                row[place] = count
+        return row
+

@@ -1,0 +1,114 @@
+"""Depth first after Yang et al.: links by the likeness of their words to the topic's, a decision tree for which count."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from sklearn.tree import DecisionTreeClassifier
+
+from crawlmgr.text.similarity import bigrams
+from focused.graph import Node
+from focused.pages import Link, Page
+from focused.parameters import parameter
+from focused.relevance import url_tokens
+from focused.strategies.base import Strategy
+
+LATER = "later"
+
+
+class WordLikeness:
+    """How like any of the topic's words a word is: the greatest Jaccard of character bigrams, in [0, 1]."""
+
+    def __init__(self, topic_words: Iterable[str]) -> None:
+        self._sizes: list[int] = []
+        self._holders: dict[str, list[int]] = {}
+        self._known: dict[str, float] = {}
+        for number, word in enumerate(topic_words):
+            pairs = bigrams(word)
+            self._sizes.append(len(pairs))
+            for pair in pairs:
+                self._holders.setdefault(pair, []).append(number)
+
+    def word(self, word: str) -> float:
+        """Likeness of one word."""
+        found = self._known.get(word)
+        if found is None:
+            pairs = bigrams(word)
+            shared = Counter(number for pair in pairs for number in self._holders.get(pair, ()))
+            found = max((n / (len(pairs) + self._sizes[number] - n) for number, n in shared.items()), default=0.0)
+            self._known[word] = found
+        return found
+
+    def words(self, words: Collection[str]) -> float:
+        """Mean likeness of several words; 0 without any."""
+        return sum(self.word(word) for word in words) / len(words) if words else 0.0
+
+
+class DepthFirst(Strategy):
+    """The last found link is fetched first.
+
+    The tree learns from the first pages fetched (the seeds' neighbourhood) whether a link leads to a page on topic,
+    from (likeness of its words, similarity of its page, depth). Links that it thinks off topic wait behind all others.
+    """
+
+    name = "depth_first"
+    summary = "Deeper first, likely links of a page first, a decision tree puts unlikely ones off; or plain depth first."
+
+    @dataclass(frozen=True, slots=True)
+    class Settings:
+        order: str = parameter("similarity", "Order of a page's links", choices=("similarity", "page"))
+        tree: bool = parameter(True, "Put off links that a decision tree thinks off topic")
+        training_pages: int = parameter(30, "Pages that the tree learns from", 5, 10_000)
+        tree_depth: int = parameter(3, "Levels of the tree", 1, 20)
+
+    settings: Settings
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self._count = 0.0
+        self._tree: DecisionTreeClassifier | None = None
+        self._samples: list[tuple[list[float], bool]] = []
+        self._likeness = WordLikeness(sorted(self.topic.words))
+
+    def select(self) -> Node | None:
+        return self.graph.pop() or self.graph.pop(LATER)
+
+    def expand(self, node: Node, page: Page) -> None:
+        if self.settings.tree and self._tree is None and (features := node.get("features")):
+            self._learn(features, page.relevant)
+        scored = [(self._likeness_of(link), link.url) for link in page.links]
+        if self.settings.order == "similarity":
+            scored.sort(key=lambda pair: -pair[0])
+        offered = [(child, likeness) for likeness, url in reversed(scored) if (child := self.open(node, url)) is not None]
+        promising = self._promising([[likeness, page.similarity, float(child.depth)] for child, likeness in offered])
+        # The first of the page is pushed last and comes out first.
+        for (child, likeness), good in zip(offered, promising, strict=True):
+            child.data["features"] = [likeness, page.similarity, float(child.depth)]
+            self._count += 1
+            self.graph.push(child, self._count, "" if good else LATER, node.url)
+
+    def explain(self, node: Node) -> Mapping[str, float]:
+        features = node.get("features", [0.0, 0.0, 0.0])
+        return dict(zip(("likeness", "page_similarity", "depth"), features, strict=True))
+
+    def _likeness_of(self, link: Link) -> float:
+        if self.settings.order == "page" and not self.settings.tree:
+            return 0.0
+        return self._likeness.words({*link.anchor_words, *url_tokens(link.url)})
+
+    def _learn(self, features: list[float], relevant: bool) -> None:
+        self._samples.append((features, relevant))
+        answers = {answer for _, answer in self._samples}
+        if len(self._samples) < self.settings.training_pages or len(answers) < 2:
+            return
+        tree = DecisionTreeClassifier(max_depth=self.settings.tree_depth, random_state=0)
+        self._tree = tree.fit([x for x, _ in self._samples], [y for _, y in self._samples])
+        self._samples.clear()
+
+    def _promising(self, features: Sequence[Sequence[float]]) -> Sequence[bool]:
+        if self._tree is None or not features:
+            return [True] * len(features)
+        return [bool(answer) for answer in self._tree.predict(features)]

@@ -1,0 +1,143 @@
+"""Dolphin (patent CN1564157): anchor relevance, depth and TimelyRank mixed in one score, brought up to date page by page."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from math import log, sqrt
+from statistics import median
+from typing import Any
+
+from crawlmgr.web.url import host_key
+from focused.graph import Node, State
+from focused.pages import Link, Page
+from focused.parameters import parameter
+from focused.strategies.base import Strategy
+
+HUGE = 1e300
+"""Un-normalised TimelyRank grows with the number of paths; it is held here before it overflows."""
+
+
+class Dolphin(Strategy):
+    """D = alpha Ra + beta Rd + gamma TR.
+
+    Ra: cosine of the raw frequencies of the topic's words and of the words of all anchors (and, weighted less, their
+    surroundings) that pointed to the URL so far; the same anchor from the same host counts once.
+    Rd: 1 / d, seeds d = 1. TR: 1 at first, and each page that is fetched adds its own to every page it points to; into
+    [0, 1] by TR / (TR + kappa), kappa the median of the frontier, renewed each time the fetched pages have doubled.
+    """
+
+    name = "dolphin"
+    summary = "Anchor relevance, closeness to the seeds and link importance, mixed by three weights."
+
+    @dataclass(frozen=True, slots=True)
+    class Settings:
+        alpha: float = parameter(0.4, "Weight of the relevance of anchor texts", 0, 1)
+        beta: float = parameter(0.3, "Weight of closeness to the seeds", 0, 1)
+        gamma: float = parameter(0.3, "Weight of importance by links", 0, 1)
+        importance: str = parameter(
+            "timely",
+            "TimelyRank; the same in equal parts over a page's links; or OPIC: cash that is split and handed on",
+            choices=("timely", "split", "opic"),
+        )
+        normalise: str = parameter(
+            "saturating",
+            "TimelyRank into [0, 1]: against the frontier's median, by logarithm, by rank, or not at all (as published)",
+            choices=("saturating", "log", "rank", "none"),
+        )
+        aggregate: str = parameter("sum", "Anchors of several pages: together, or the best one", choices=("sum", "max"))
+        context: float = parameter(0.5, "Weight of a word around the link beside one of its anchor", 0, 1)
+        once_per_host: bool = parameter(True, "Count the same anchor from the same host once")
+
+    settings: Settings
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self._topic_words = self.topic.counts
+        self._topic_squares = sum(f * f for f in self._topic_words.values())
+        self._fetched = 0
+        self._next_epoch = 1
+        self._kappa = 1.0
+        self._greatest = 1.0
+        self._ranks: Sequence[float] = ()
+
+    def prepare_seed(self, node: Node) -> None:
+        node.data.update(ra=1.0, tr=1.0)
+
+    def expand(self, node: Node, page: Page) -> None:
+        self._fetched += 1
+        importance = node.get("tr", 1.0)
+        share = importance if self.settings.importance == "timely" else importance / max(1, len(page.links))
+        for link in page.links:
+            child = self.graph.add(link.url, node.depth + 1, node.url)
+            start = 0.0 if self.settings.importance == "opic" else 1.0
+            child.data["tr"] = min(HUGE, child.get("tr", start) + share)
+            if child.state >= State.FETCHED or child.depth == 0:
+                continue
+            self._hear(child, page, link)
+            score = self.score(child)
+            if child.state == State.KNOWN or score != child.priority:
+                self.graph.push(child, score, parent=node.url)
+        if self.settings.importance == "opic":
+            node.data["tr"] = 0.0  # its cash is handed on
+        if self._fetched >= self._next_epoch:
+            self._renew()
+
+    def score(self, node: Node) -> float:
+        """D of a URL as it stands."""
+        s = self.settings
+        return s.alpha * node.get("ra", 0.0) + s.beta / (node.depth + 1) + s.gamma * self._normalised(node.get("tr", 1.0))
+
+    def explain(self, node: Node) -> Mapping[str, float]:
+        return {
+            "D": node.priority,
+            "Ra": node.get("ra", 0.0),
+            "Rd": 1 / (node.depth + 1),
+            "TR": self._normalised(node.get("tr", 1.0)),
+        }
+
+    def _hear(self, child: Node, page: Page, link: Link) -> None:
+        """Takes one more anchor into account for a URL's Ra."""
+        if self.settings.once_per_host:
+            heard = child.data.setdefault("heard", [])
+            mark = f"{host_key(page.url)} {link.anchor}"
+            if mark in heard:
+                return
+            heard.append(mark)
+        if self.settings.aggregate == "max":
+            _, ra = self._cosine({}, link)
+            child.data["ra"] = max(ra, child.get("ra", 0.0))
+        else:
+            counts, ra = self._cosine(child.data.setdefault("anchors", {}), link)
+            child.data.update(anchors=counts, ra=ra)
+
+    def _cosine(self, counts: dict[str, float], link: Link) -> tuple[dict[str, float], float]:
+        for word in link.anchor_words:
+            counts[word] = counts.get(word, 0.0) + 1
+        weight = self.settings.context
+        if weight:
+            for word, closeness in link.context.items():
+                counts[word] = counts.get(word, 0.0) + weight * closeness
+        dot = sum(count * self._topic_words[word] for word, count in counts.items() if word in self._topic_words)
+        squares = sum(count * count for count in counts.values())
+        return counts, dot / sqrt(self._topic_squares * squares) if dot else 0.0
+
+    def _normalised(self, tr: float) -> float:
+        match self.settings.normalise:
+            case "saturating":
+                return tr / (tr + self._kappa)
+            case "log":
+                return log(max(1.0, tr)) / log(self._greatest) if self._greatest > 1 else 0.0
+            case "rank":
+                return bisect_left(self._ranks, tr) / len(self._ranks) if self._ranks else 0.0
+        return tr
+
+    def _renew(self) -> None:
+        self._next_epoch = 2 * self._fetched
+        waiting = sorted(node.get("tr", 1.0) for node in self.graph.queued())
+        if waiting and self.settings.gamma and self.settings.normalise != "none":
+            self._kappa = median(waiting) or 1.0
+            self._greatest = max(waiting[-1], self._greatest)
+            self._ranks = waiting
+            self.graph.reprioritise(lambda node: self.score(node) if node.depth else node.priority)

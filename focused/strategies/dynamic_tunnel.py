@@ -1,0 +1,144 @@
+"""Dynamic tunnelling (Jiang, Zhu and Wang): tunnels through pages off topic grow where links look promising."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from crawlmgr.web.url import host_key
+from focused.graph import Node
+from focused.pages import Link, Page
+from focused.parameters import parameter
+from focused.relevance import NEAR_SHARE
+from focused.strategies.best_first import RESERVE
+from focused.strategies.tunnel import Tunnelling
+
+UNSET = 1_000_000
+"""k of URLs that no tunnel leads to (infinity in the paper)."""
+TUNNEL = "tunnel"
+
+
+class DynamicTunnel(Tunnelling):
+    """Two queues: links of pages on topic by Sim(page), links of pages off topic by R(link), with k steps left.
+
+    A page on topic gives k = infinity. The first page off topic after one sets k to the depth and takes one off for every
+    link; each further one takes one off a link unless R(link) >= tau_u, which holds it. k = 0 gives nothing on.
+    R = w1 R_anchor + w2 R_context + w3 R_url, eq. (3), over the topic's and the near-topic lexicon.
+    """
+
+    name = "dynamic_tunnel"
+    summary = "Best first on topic, and tunnels off topic that go on as long as their links look promising."
+
+    @dataclass(frozen=True, slots=True)
+    class Settings:
+        depth: int = parameter(12, "Length of a tunnel to begin with", 1, 100)
+        anchor: float = parameter(0.5, "Weight of the anchor text in a link's relevance", 0, 1)
+        context: float = parameter(0.3, "Weight of the words around the link", 0, 1)
+        url: float = parameter(0.2, "Weight of the URL's own words", 0, 1)
+        hold: float = parameter(0.3, "Relevance from which a link costs no step", 0, 1)
+        first_predict: bool = parameter(False, "Let promising links hold on the first page off topic already")
+        near: float = parameter(NEAR_SHARE, "What a word of the near-topic lexicon counts beside one of the topic", 0, 1)
+        mode: str = parameter(
+            "share",
+            "A share of the fetches for tunnels, or depth first until the next page on topic (as published)",
+            choices=("share", "literal"),
+        )
+        share: float = parameter(0.2, "Share of the fetches that tunnels get while both queues wait", 0, 1)
+        order: str = parameter("level", "In a tunnel: deeper first, or the more promising link", choices=("level", "relevance"))
+        width: int = parameter(3, "Links followed of a page off topic in literal mode", 1, 100)
+        cap: int = parameter(36, "Pages off topic that may follow one another, holds or not", 1, 1000)
+        host_budget: int = parameter(50, "Pages off topic of one host since its last page on topic", 1, 1_000_000)
+        beyond: str = parameter(
+            "reserve", "Links beyond the tunnels: kept until nothing else waits, or dropped", choices=("reserve", "drop")
+        )
+
+    settings: Settings
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self._credit = 0.0
+        self._inside = False
+        self._off_topic: Counter[str] = Counter()
+
+    def prepare_seed(self, node: Node) -> None:
+        node.data["k"] = UNSET
+
+    def select(self) -> Node | None:
+        tunnels, others = self.graph.waiting(TUNNEL), self.graph.waiting()
+        if self.settings.mode == "literal":
+            tunnel = self._inside
+        else:
+            self._credit = min(1.0, self._credit + self.settings.share)
+            tunnel = self._credit >= 1.0
+        if tunnels and (tunnel or not others):
+            self._credit = 0.0
+            return self.graph.pop(TUNNEL)
+        return self.graph.pop() or self.graph.pop(RESERVE)
+
+    def expand(self, node: Node, page: Page) -> None:
+        host = host_key(page.url)
+        node.data.update(on_topic=page.relevant, sim=page.similarity)
+        self._inside = not page.relevant
+        if page.relevant:
+            self._off_topic[host] = 0
+            links = [(link.url, page.similarity) for link in page.links]
+        else:
+            self._off_topic[host] += 1
+            node.data["run"] = node.get("run", 0) + 1
+            links = [(link.url, self.relevance(link)) for link in page.links]
+            if self.settings.mode == "literal":
+                links = sorted(links, key=lambda pair: -pair[1])[: self.settings.width]
+        self.remember(node, links)
+        self.hand_on(node)
+
+    def relevance(self, link: Link) -> float:
+        """R(l) of eq. (3), in [0, 1]; the weights are made to sum 1."""
+        settings = self.settings
+        total = settings.anchor + settings.context + settings.url
+        if total == 0:
+            return 0.0
+        anchor = self._fit(Counter(link.anchor_words))
+        context = self._fit(link.context)
+        return (
+            settings.anchor * anchor + settings.context * context + settings.url * self.topic.url(link.url)
+        ) / total
+
+    def steps(self, node: Node, score: float) -> int | None:
+        settings = self.settings
+        if node.get("on_topic"):
+            return UNSET
+        k = node.get("k", 0)
+        held = score >= settings.hold
+        if k == UNSET:
+            left = settings.depth if held and settings.first_predict else settings.depth - 1
+        elif k <= 0 or node.get("run", 0) >= settings.cap:
+            left = -1
+        else:
+            left = k if held else k - 1
+        if left < 0:
+            return 0 if settings.beyond == "reserve" else None
+        return left
+
+    def place(self, node: Node, child: Node, score: float) -> tuple[str, float]:
+        if node.get("on_topic"):
+            return "", score
+        run = node.get("run", 0)
+        priority = score if self.settings.order == "relevance" else run + 0.999 * score
+        spent = node.get("k", 0) <= 0 or run >= self.settings.cap
+        if spent or self._off_topic[host_key(child.url)] >= self.settings.host_budget:
+            return RESERVE, priority
+        return TUNNEL, priority
+
+    def inherit(self, node: Node, child: Node, steps: int) -> None:
+        child.data["run"] = 0 if node.get("on_topic") else node.get("run", 0)
+
+    def explain(self, node: Node) -> Mapping[str, float]:
+        k = node.get("k", 0)
+        return {"priority": node.priority, "off_topic_before": node.get("run", 0), **({} if k == UNSET else {"steps_left": k})}
+
+    def _fit(self, counts: Mapping[str, float]) -> float:
+        if not counts:
+            return 0.0
+        return max(self.topic.page(counts), self.settings.near * self.topic.near(counts))

@@ -1,0 +1,66 @@
+"""Fish search (De Bra and Post 1994) in the priority form of Hersovici et al. (1998): schools that starve off topic."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from crawlmgr.web.url import host_key
+from focused.graph import Node, State
+from focused.pages import Link, Page
+from focused.parameters import parameter
+from focused.strategies.base import Strategy
+
+
+class Fish(Strategy):
+    """A page on topic gives its first links potential 1 and the full depth, one off topic 0.5 and one step less.
+
+    Links beyond the width get potential 0. A page off topic without depth left gives its links up.
+    """
+
+    name = "fish"
+    summary = "Links of pages on topic first, and only a few steps beyond pages off topic."
+
+    @dataclass(frozen=True, slots=True)
+    class Settings:
+        width: int = parameter(5, "Links followed of a page off topic", 1, 1000)
+        factor: float = parameter(1.5, "Times as many of a page on topic", 1, 10)
+        depth: int = parameter(3, "Steps that may be taken off topic", 1, 20)
+        front: bool = parameter(True, "The newest page on topic first (as published), not the oldest")
+        other_sites: bool = parameter(False, "Links to other sites before links to the page's own")
+
+    settings: Settings
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self._pages = 0
+
+    def prepare_seed(self, node: Node) -> None:
+        node.data["left"] = self.settings.depth
+
+    def expand(self, node: Node, page: Page) -> None:
+        settings = self.settings
+        left = settings.depth if page.relevant else node.get("left", 0) - 1
+        if left < 0:
+            return
+        self._pages += 1
+        chosen = int(settings.width * settings.factor) if page.relevant else settings.width
+        best = 1.0 if page.relevant else 0.5
+        if page.relevant and settings.front:
+            best += self._pages * 1e-9  # a hair above all earlier ones
+        for number, link in enumerate(self._ordered(page)):
+            child = self.open(node, link.url)
+            if child is None:
+                continue
+            known = child.state == State.WAITING
+            child.data["left"] = max(left, child.get("left", 0))
+            potential = best if number < chosen else 0.0
+            if not known or potential > child.priority:
+                self.graph.push(child, potential, parent=node.url)
+
+    def _ordered(self, page: Page) -> Sequence[Link]:
+        if not self.settings.other_sites:
+            return page.links
+        own = host_key(page.url)
+        return sorted(page.links, key=lambda link: host_key(link.url) == own)

@@ -1,0 +1,50 @@
+"""Link score of the tunnelling paper's rival: every page hands its score on to its links in equal parts, when it is fetched."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from focused.graph import Node, State
+from focused.pages import Page
+from focused.parameters import parameter
+from focused.strategies.base import Strategy
+from focused.strategies.best_first import RESERVE
+
+
+class PageRank(Strategy):
+    """PR = 1 at first sight; each further in-link adds PR(page) / links(page), the page's score as it was when fetched."""
+
+    name = "pagerank"
+    summary = "Pages that many well-linked pages on topic point to first."
+
+    @dataclass(frozen=True, slots=True)
+    class Settings:
+        start: float = parameter(1.0, "Score of a URL when first seen", 0.001, 1000)
+        off_topic: str = parameter(
+            "reserve",
+            "Links of pages off topic: kept until nothing else waits, dropped (as published), or followed",
+            choices=("reserve", "drop", "follow"),
+        )
+
+    settings: Settings
+
+    def prepare_seed(self, node: Node) -> None:
+        node.data["score"] = self.settings.start
+
+    def select(self) -> Node | None:
+        return self.graph.pop() or self.graph.pop(RESERVE)
+
+    def expand(self, node: Node, page: Page) -> None:
+        off_topic = not page.relevant and node.parent is not None
+        if off_topic and self.settings.off_topic == "drop":
+            return
+        queue = RESERVE if off_topic and self.settings.off_topic == "reserve" else ""
+        share = node.get("score", self.settings.start) / max(1, len(page.links))
+        for link in page.links:
+            child = self.open(node, link.url)
+            if child is None:
+                continue
+            first = child.state == State.KNOWN
+            score = self.settings.start if first else child.data["score"] + share
+            child.data["score"] = score
+            self.graph.push(child, score, queue if first else min(queue, child.queue), node.url)

@@ -1,0 +1,63 @@
+"""Shark search (Hersovici et al. 1998): what a link inherits from its page, and what its anchor and neighbourhood say."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from focused.graph import Node, State
+from focused.pages import Link, Page
+from focused.parameters import parameter
+from focused.strategies.base import Strategy
+
+
+class Shark(Strategy):
+    """potential = gamma inherited + (1 - gamma) neighbourhood.
+
+    inherited = delta Sim(page) where the page is similar at all, else delta times what the page inherited;
+    neighbourhood = beta anchor + (1 - beta) context, where context is 1 for an anchor that is similar at all.
+    """
+
+    name = "shark"
+    summary = "Links by inherited similarity, anchor text and the words around it."
+
+    @dataclass(frozen=True, slots=True)
+    class Settings:
+        delta: float = parameter(0.5, "What is left of a score from page to link", 0, 1)
+        beta: float = parameter(0.8, "Share of the anchor in the neighbourhood, the rest is its context's", 0, 1)
+        gamma: float = parameter(0.5, "Share of what is inherited, the rest is the neighbourhood's", 0, 1)
+        depth: int = parameter(3, "Steps that may be taken over pages without similarity", 1, 20)
+        similar: float = parameter(0.0, "Similarity above which a page hands on its own score and the full depth", 0, 1)
+
+    settings: Settings
+
+    def prepare_seed(self, node: Node) -> None:
+        node.data.update(left=self.settings.depth, inherited=0.0)
+
+    def expand(self, node: Node, page: Page) -> None:
+        settings = self.settings
+        similar = page.similarity > settings.similar
+        left = settings.depth if similar else node.get("left", 0) - 1
+        if left < 0:
+            return
+        inherited = settings.delta * (page.similarity if similar else node.get("inherited", 0.0))
+        for link in page.links:
+            child = self.open(node, link.url)
+            if child is None:
+                continue
+            neighbourhood = self._neighbourhood(link)
+            potential = settings.gamma * inherited + (1 - settings.gamma) * neighbourhood
+            known = child.state == State.WAITING
+            child.data["left"] = max(left, child.get("left", 0))
+            if not known or potential > child.priority:
+                child.data.update(inherited=inherited, neighbourhood=neighbourhood)
+                self.graph.push(child, potential, parent=node.url)
+
+    def explain(self, node: Node) -> Mapping[str, float]:
+        parts = {name: node.get(name, 0.0) for name in ("inherited", "neighbourhood", "left")}
+        return {"potential": node.priority, **parts}
+
+    def _neighbourhood(self, link: Link) -> float:
+        anchor = self.topic.text(link.anchor_words)
+        context = 1.0 if anchor > 0 else self.topic.page(link.context)
+        return self.settings.beta * anchor + (1 - self.settings.beta) * context

@@ -1,0 +1,146 @@
+"""Web space evolution (Liu, Li and Jiang 2019): a library of links that the ones nearer to the seeds push their way into."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from focused.graph import Node, State
+from focused.pages import Page
+from focused.parameters import parameter
+from focused.strategies.base import Strategy
+from focused.strategies.link_table import LinkTable
+from focused.strategies.pareto import best_spread, nearest_farthest
+
+Vector = NDArray[np.float64]
+
+
+def enter(tests: Vector, library: Vector, seeds: Vector) -> NDArray[np.bool_]:
+    """Which test links enter: those whose distance to the nearest seed is below the library's mean distance.
+
+    Rows are objective vectors, distance is Euclidean; with an empty library every link enters.
+    """
+    if len(library) == 0:
+        return np.ones(len(tests), dtype=bool)
+    return to_seeds(tests, seeds) < to_seeds(library, seeds).mean()
+
+
+def to_seeds(points: Vector, seeds: Vector) -> Vector:
+    """Distance of each row to its nearest seed."""
+    return np.linalg.norm(points[:, None, :] - seeds[None, :, :], axis=2).min(axis=1)
+
+
+class SpaceEvolution(Strategy):
+    """Each cycle the links of the library's fetched pages are tried; the library keeps the best by non-dominated rank.
+
+    Objectives are those of the ant colony: R(anchor), R(page), R(target expected). No pheromone, no paths.
+    """
+
+    name = "space_evolution"
+    summary = "A library of links in which those nearest to the seeds by three objectives survive."
+
+    @dataclass(frozen=True, slots=True)
+    class Settings:
+        library: int = parameter(50, "Links in the library", 2, 10_000)
+        pages: int = parameter(10, "Pages fetched in a cycle", 1, 1000)
+        samples: bool = parameter(True, "Count the topic's samples as seeds, as relevant as can be")
+
+    settings: Settings
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self._links = LinkTable()
+        self._seeds: list[Sequence[float]] = []
+        if self.settings.samples and self.topic.topic.documents:
+            self._seeds.append((1.0, 1.0, 1.0))
+        self._library: dict[str, Sequence[float]] = {}
+        self._walk: Iterator[Node] = iter(())
+
+    def start(self, seeds: Sequence[str]) -> None:
+        super().start(seeds)
+        self._walk = self._cycles()
+
+    def select(self) -> Node | None:
+        return self.graph.pop() or next(self._walk, None)
+
+    def expand(self, node: Node, page: Page) -> None:
+        if node.parent is None:
+            title = self.topic.text(self.topic.tokenizer(page.content.title))
+            vector = (title, page.similarity, page.similarity)
+            self._seeds.append(vector)
+            self._library[node.url] = vector
+        for link in page.links:
+            self.graph.add(link.url, node.depth + 1, node.url)
+        anchors = [self.topic.page(Counter(link.anchor_words)) for link in page.links]
+        priors = [max(anchor, self.topic.page(link.context)) for anchor, link in zip(anchors, page.links, strict=True)]
+        urls = [link.url for link in page.links]
+        self._links.add(node.url, page.similarity, urls, anchors, priors, page.content.url)
+
+    def fail(self, node: Node) -> None:
+        self._links.close(node.url)
+        self._library.pop(node.url, None)
+
+    def _cycles(self) -> Iterator[Node]:
+        while True:
+            tests = self._tests()
+            if tests:
+                self._evolve(tests)
+            chosen = self._chosen()
+            if not chosen:
+                return
+            for node in chosen:
+                if node.state < State.FETCHED:  # a redirect may have led there in this cycle
+                    yield node
+
+    def _tests(self) -> dict[str, tuple[Sequence[float], str]]:
+        """Open links of the library's pages: objectives by URL, and the page that shows the link best.
+
+        Where the library's pages are read out, the open links of all pages are tried.
+        """
+        spans = [self._links.rows(url) for url in self._library if url in self._links]
+        rows = np.concatenate(spans) if spans else np.zeros(0, dtype=np.intp)
+        rows = rows[self._links.is_open(rows)]
+        if not len(rows):
+            rows = self._links.open_rows()
+        objectives = self._links.objectives(rows)
+        order = np.argsort(objectives.sum(axis=1), kind="stable")  # the best of a URL is written last
+        return {self._links.urls[rows[i]]: (objectives[i].tolist(), self._links.pages[rows[i]]) for i in order}
+
+    def _evolve(self, tests: dict[str, tuple[Sequence[float], str]]) -> None:
+        urls = list(tests)
+        vectors = np.array([vector for vector, _ in tests.values()])
+        seeds = np.array(self._seeds).reshape(-1, 3)
+        welcome = enter(vectors, np.array(list(self._library.values())).reshape(-1, 3), seeds)
+        if not welcome.any() and not any(self._unfetched(url) for url in self._library):
+            welcome[to_seeds(vectors, seeds).argsort(kind="stable")[: self.settings.pages]] = True
+        for i in np.flatnonzero(welcome):
+            vector, parent = tests[urls[i]]
+            self._library[urls[i]] = vector
+            node = self.graph.node(urls[i])
+            if node is not None:
+                node.parent = parent
+        self._trim()
+
+    def _trim(self) -> None:
+        """Keeps the library's size by non-dominated rank; where only read pages would survive, newcomers replace the worst."""
+        names = list(self._library)
+        kept = [names[i] for i in best_spread(np.array(list(self._library.values())), self.settings.library)]
+        if not any(self._unfetched(url) for url in kept):
+            fresh = [url for url in names if self._unfetched(url)][: self.settings.pages]
+            kept = [*kept[: max(0, self.settings.library - len(fresh))], *fresh]
+        self._library = {url: self._library[url] for url in kept}
+
+    def _chosen(self) -> list[Node]:
+        waiting = [url for url in self._library if self._unfetched(url)]
+        rows = np.array([self._library[url] for url in waiting]).reshape(-1, 3)
+        nodes = [self.graph.node(waiting[i]) for i in nearest_farthest(rows, self.settings.pages)]
+        return [node for node in nodes if node is not None]
+
+    def _unfetched(self, url: str) -> bool:
+        node = self.graph.node(url)
+        return node is not None and node.state < State.FETCHED

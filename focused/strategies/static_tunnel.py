@@ -1,0 +1,40 @@
+"""Tunnelling with a fixed length (Bergmark, Lagoze and Sbityakov 2002): on through pages off topic, but not for ever."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from focused.graph import Node
+from focused.pages import Page
+from focused.parameters import parameter
+from focused.strategies.tunnel import Tunnelling
+
+
+class StaticTunnel(Tunnelling):
+    """Links carry k, the steps left: the full length from a page on topic, one less from one off topic, none from k = 0."""
+
+    name = "static_tunnel"
+    summary = "Best first that goes on through a fixed number of pages off topic."
+
+    @dataclass(frozen=True, slots=True)
+    class Settings:
+        length: int = parameter(6, "Pages off topic that may follow one another", 0, 50)
+
+    settings: Settings
+
+    def prepare_seed(self, node: Node) -> None:
+        node.data["k"] = self.settings.length
+
+    def expand(self, node: Node, page: Page) -> None:
+        node.data["on_topic"] = page.relevant
+        self.remember(node, [(link.url, page.similarity) for link in page.links])
+        self.hand_on(node)
+
+    def steps(self, node: Node, score: float) -> int | None:
+        if node.get("on_topic"):
+            return self.settings.length
+        left = node.get("k", 0)
+        return left - 1 if left > 0 else None
+
+    def place(self, node: Node, child: Node, score: float) -> tuple[str, float]:
+        return "", score

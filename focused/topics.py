@@ -1,0 +1,64 @@
+"""What a topic is, as a value: seeds, samples, keywords, the lexicons drawn from them; and reading it from plain files."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from crawlmgr.web.url import canonical
+
+
+@dataclass(frozen=True, slots=True)
+class Topic:
+    """A topic as every strategy sees it; the judge's labels are not part of it.
+
+    `keywords` and `near` (the near-topic lexicon) are words with weights in (0, 1], `negative` words count against a
+    page, `url_words` are looked for in URLs, `user_words` are kept whole when text is split. `threshold` None: drawn
+    from the samples.
+    """
+
+    name: str
+    seeds: tuple[str, ...]
+    documents: tuple[str, ...] = ()
+    keywords: Mapping[str, float] = field(default_factory=dict)
+    near: Mapping[str, float] = field(default_factory=dict)
+    negative: tuple[str, ...] = ()
+    url_words: tuple[str, ...] = ()
+    user_words: tuple[str, ...] = ()
+    threshold: float | None = None
+
+
+class BadLine(NamedTuple):
+    """A line of a file that was left out, and the line itself."""
+
+    number: int
+    text: str
+
+
+def read_seeds(lines: Iterable[str]) -> tuple[list[str], list[BadLine]]:
+    """Canonical seed URLs, one a line, `#` starts a comment, repeated ones once; beside them the lines that are no URL."""
+    seeds: dict[str, None] = {}
+    bad: list[BadLine] = []
+    for number, line in enumerate(lines, start=1):
+        text = line.partition(" #")[0].strip()
+        if not text or text.startswith("#"):
+            continue
+        try:
+            seeds[canonical(text)] = None
+        except ValueError:
+            bad.append(BadLine(number, text))
+    return list(seeds), bad
+
+
+def read_keywords(text: str) -> dict[str, float]:
+    """Keywords separated by commas or lines, each with an optional weight in (0, 1], else ValueError: "网页, crawler=0.5"."""
+    found: dict[str, float] = {}
+    for entry in text.replace("，", ",").replace("\n", ",").split(","):
+        word, _, weight = entry.partition("=")
+        if word.strip():
+            value = float(weight) if weight.strip() else 1.0
+            if not 0 < value <= 1:
+                raise ValueError(f"weight of {word.strip()} is {value:g}, not in (0, 1]")
+            found[word.strip()] = value
+    return found
