@@ -70,6 +70,12 @@ def _split(url: str) -> tuple[str, list[str], list[tuple[str, str]]]:
     return host, segments, _query(query)
 
 
+_NO_IDS = frozenset(
+    """publish new create add reply edit search active latest popular unread unanswered top hot recent mine my all feed rss
+    delete move lock mark-read markread moderate""".split()
+)
+
+
 def _id_after(segments: list[str], words: frozenset[str]) -> str | None:
     """The id in what follows the last segment that is one of `words`: `/topic/12-x`, `/t/slug/12/3`, `/threads/x.12/`."""
     for at in range(len(segments) - 2, -1, -1):
@@ -77,9 +83,11 @@ def _id_after(segments: list[str], words: frozenset[str]) -> str | None:
         if bare not in words:
             continue
         rest = segments[at + 1 :]
+        if rest[0].lower() in _NO_IDS:
+            return None
         if bare in ("discussion", "p", "post", "posts") and rest[0] in ("comment", "embed"):
             return None
-        found = _LEADING_ID.match(rest[0])
+        found = re.search(r"^.*[^\W\d].*\.(\d+)$", rest[0]) or _LEADING_ID.match(rest[0])
         if found:
             return found.group(1)
         if len(rest) > 1 and rest[1].isdigit():
@@ -142,22 +150,42 @@ def thread_key(url: str) -> str:
     return f"{host} t:{found}" if found else _plain(host, segments, query)
 
 
+_BOARD_SORTS = {"category": "c", "categories": "c", "cat": "c", "c": "c", "cid": "c", "kategorie": "c", "group": "g", "groups": "g",
+                "node": "n", "nodes": "n", "go": "n", "tag": "t", "section": "s", "sections": "s"}  # fmt: skip
+_BOARD_ID = re.compile(r" [a-z]:.")
+
+
 @lru_cache(maxsize=4_096)
 def board_key(url: str) -> str:
-    """The site's own id of the board that `url` leads to, as "host b:ID"; else the address without page and session.
+    """The site's own id of the board that `url` leads to, as "host b:ID" ("c:" for a category, "g:" for a group, "n:"
+    for a node, since these may have ids of their own); else the address without page and session.
 
     >>> board_key("https://a.org/forum-12-1.html") == board_key("https://a.org/forum.php?mod=forumdisplay&fid=12&page=2")
     True
     """
     host, segments, query = _split(url)
-    found = _parameter(query, _BOARD_PARAMETERS, digits=False)
-    if not found and segments:
-        discuz = re.search(r"(?:^|[-_])(?:forum|fid|board|f|b)[-_,]?(\d+)", segments[-1], re.I)
-        found = discuz.group(1) if discuz else None
-    if not found:
-        digits = _id_after(segments, BOARD_WORDS)
-        found = digits if digits and _HAS_DIGIT.search(digits) else None
-    return f"{host} b:{found}" if found else _plain(host, segments, query)
+    names = {name.lower() for name, _ in query}
+    for name in _BOARD_PARAMETERS:
+        found = _parameter(query, (name,), digits=False) if name in names else None
+        if found:
+            return f"{host} {_BOARD_SORTS.get(name, 'b')}:{found}"
+    if segments:
+        inner = re.search(r"(?:^|[-_])(?:forum|fid|board|f|b)[-_,]?(\d+)", segments[-1], re.I)
+        if inner:
+            return f"{host} b:{inner.group(1)}"
+    for at in range(len(segments) - 2, -1, -1):
+        word = segments[at].lower().rsplit(".", 1)[0]
+        if word in BOARD_WORDS:
+            found = _id_after(segments[at:], frozenset({word}))
+            if found and _HAS_DIGIT.search(found):
+                return f"{host} {_BOARD_SORTS.get(word, 'b')}:{found}"
+            break
+    return _plain(host, segments, query)
+
+
+def names_board(key: str) -> bool:
+    """Whether a board key holds an id that the site itself gave to a board."""
+    return bool(_BOARD_ID.search(key))
 
 
 _FIRST_PAGE = (
@@ -197,6 +225,7 @@ def first_page(url: str) -> str:
     return url
 
 
+_KINDS = frozenset("thread topic forum board category user member profile announcement blog group tag".split())
 _ID_MARKS = frozenset("t f p u tid fid topic forum thread".split())
 
 
@@ -215,7 +244,10 @@ def _mask(segment: str) -> str:
     body = tokens[: -2] if extension else tokens
     last = re.fullmatch(r"([A-Za-z]{0,8})(\d+)", body[-1])
     marked = last is not None and last.group(1).lower() in _ID_MARKS and len(body) > 2
-    if _LEADING_ID.match(segment) and not marked:
+    named = re.match(r"[A-Za-z]+(?=-)", segment)
+    if named and named.group().lower() in _KINDS and not extension and not last:
+        return f"{named.group().lower()}-*"
+    if _LEADING_ID.match(segment) and not marked and not (last and body[-2] == "." and len(body) > 3):
         return "#" + (body[1] if len(body) > 1 else "") + ("*" if len(body) > 2 else "") + extension
     if last:
         if len(body) == 3 and re.fullmatch(r"[A-Za-z]{1,10}", body[0]) and not last.group(1):

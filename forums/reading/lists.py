@@ -78,7 +78,11 @@ class RowSet:
         people = sum(1 for row in self.rows if any(link.is_user for link in row.links)) / n
         fields = 0.4 * group.share("times") + 0.3 * group.share("counts") + 0.15 * people + 0.15 * named
         many = min(1.0, n / 4) ** 0.5
-        return fields * many + 0.5 * group.text_share * fields
+        place = sum((row.title.node - row.start) / max(1, row.end - row.start) for row in self.rows) / n
+        single = 0.4 if place > 0.55 else 1.0
+        if sorted(len(row.times) for row in self.rows)[n // 2] > 4:
+            single *= 0.5  # rows that are lists themselves
+        return (fields * many + 0.5 * group.text_share * fields) * single
 
     @cached_property
     def board_weight(self) -> float:
@@ -296,7 +300,7 @@ def row_sets(page: Page) -> list[RowSet]:
         known = next((rows for rows in made if _same_rows(rows.group, group)), None)
         if known is not None:
             known.others.append(group)
-        elif not group.rows[0].title.is_user:
+        elif sum(row.title.is_user for row in group.rows) * 2 < len(group.rows):
             made.append(RowSet(page, group, []))
     return sorted(made, key=lambda rows: rows.quality, reverse=True)
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from dataclasses import dataclass, replace
 from datetime import datetime
 
 from crawlmgr.web.pagination import PageLinks, find_pages
-from forums.reading.addresses import thread_key
+from crawlmgr.web.records import Outline
+from forums.reading.addresses import names_board, thread_key
 from forums.reading.boardrows import BoardRows
 from forums.reading.document import Page
 from forums.reading.lists import RowSet, leads_to, row_sets
@@ -15,6 +17,7 @@ from forums.reading.postrows import PostRows, opening_post
 from forums.reading.posts import PostSet, post_sets
 from forums.reading.rules import SiteRules
 from forums.reading.threadrows import ThreadRows, board_address, sort_of
+from forums.reading.words import class_roles
 
 ENOUGH = 0.45  # quality below which rows or posts are not believed
 
@@ -56,10 +59,10 @@ def read_page(
 
 
 def _weigh(page: Page) -> _Choice:
-    sets = row_sets(page)
+    posts = post_sets(page)
+    sets = [rows for rows in row_sets(page) if not (posts and _in_texts(rows, posts[0]))]
     threads = [rows for rows in sets if rows.board_weight <= 0 and not rows.rows[0].title.is_user]
     boards = [rows for rows in sets if rows.board_weight > 0 and not any(_labels(rows, other) for other in threads)]
-    posts = post_sets(page)
     return _Choice(_best(threads), _best(boards), posts[0] if posts else None, tuple(posts[1:]))
 
 
@@ -75,6 +78,30 @@ def _best(sets: list[RowSet]) -> RowSet | None:
         if inside >= 0.6 * len(other.rows) and leads_to(other.group.pattern) == leads_to(best.group.pattern):
             best = other
     return best
+
+
+def _in_texts(rows: RowSet, posts: PostSet) -> bool:
+    """Whether the links that name the rows stand in, or after, the texts of posts: links of what people wrote."""
+    if posts.quality < 0.7 or posts.own_words < 0.6 or (len(posts.spans) < 2 and " t:" not in rows.page.key):
+        return False
+    within, page = 0, rows.page.outline
+    for row in rows.rows:
+        at = bisect_left([span.start for span in posts.spans], row.title.node + 1) - 1
+        body = posts.bodies[at] if at >= 0 else None
+        if body is None or not posts.spans[at].holds(row.title.node):
+            continue
+        if page.piece_from[row.title.node] > page.piece_from[body] or _is_quoted(page, row.title.node, body):
+            within += 1
+    return within >= 0.6 * len(rows.rows)
+
+
+def _is_quoted(page: Outline, node: int, body: int) -> bool:
+    """Whether a node stands in a quote inside a text."""
+    while node > body:
+        if page.tags[node] == "blockquote" or "quote" in class_roles(page.classes[node]):
+            return True
+        node = page.parents[node]
+    return False
 
 
 def _labels(boards: RowSet, threads: RowSet) -> bool:
@@ -109,7 +136,7 @@ def _decide(page: Page, found: _Choice, expect: PageKind | None) -> tuple[PageKi
         threads *= 0.3
         evidence.append("threads-in-boards")
     if found.boards and found.threads and found.boards.quality and threads >= ENOUGH and len(found.threads.rows) >= 3:
-        own = " b:" in page.board_key
+        own = names_board(page.board_key)
         boards *= 0.7 if own else 1.0
         if own:
             evidence.append("board-address")

@@ -24,6 +24,10 @@ _OPAQUE = re.compile(r"^(?:[a-z]+[-_])?(?=[A-Za-z0-9]*\d)[A-Za-z0-9]{6,40}$")
 _NUMBER = re.compile(r"^(?:#|№|nr\.?|no\.?|post\s*#?|reply\s*#?|message\s*#?|第)\s*(\d{1,7})\s*(?:楼|樓|#)?$|^(\d{1,7})\s*(?:楼|樓|#|F)$", re.I)
 
 
+_ADVERTISERS = frozenset(
+    """advertisement advertisements advertiser advertising ad ads sponsor sponsored sponsors publicité publicidad publicidade pubblicità
+    werbung anzeige reklama реклама 广告 廣告 推广 広告 google adsense""".split()
+)
 _QUOTE = "\x00"
 _SAID = re.compile(
     r"(?:wrote|writes|said|says|posted|quote|originally posted|schrieb|hat geschrieben|zitat|a écrit|a dit|citation|escribió|dijo|cita|"
@@ -230,6 +234,8 @@ class PostRows:
         made = []
         for at in range(len(self.spans)):
             people = self.posts.people[at]
+            if people and people[0][0].strip().lower() in _ADVERTISERS:
+                continue
             identity = self._ids[at]
             post_id = identity[1] if identity else None
             made.append(
@@ -266,11 +272,21 @@ def _without_edit_line(text: str) -> str:
     return "\n".join(lines)
 
 
+def _repeats(page: Page, other: PostSet, posts: PostSet) -> bool:
+    """Whether a supposed opening post only announces the first of the posts, or has the title for its text."""
+    text = page.outline.text(other.bodies[0]) if other.bodies[0] is not None else ""
+    if text and any(text.casefold() == heading.casefold() for heading in (*page.headings, page.title)):
+        return True
+    first, announced = posts.spans[0].anchor.moment.value, other.spans[0].anchor.moment.value
+    same = bool(posts.people[0] and other.people[0] and posts.people[0][0][0] == other.people[0][0][0])
+    return same and abs((first - announced).total_seconds()) < 60
+
+
 def opening_post(page: Page, posts: PostSet, candidates: list[PostSet]) -> PostSet | None:
     """The opening post, where it is built otherwise than the replies: a post on its own before the first of them."""
     first = posts.spans[0].start
     for other in candidates:
         span = other.spans[0]
-        if len(other.spans) == 1 and span.end <= first and not in_any(posts.spans, span.start) and other.body_lengths[0] >= 20:
+        if len(other.spans) == 1 and span.end <= first and not in_any(posts.spans, span.start) and other.body_lengths[0] >= 20 and not _repeats(page, other, posts):
             return other
     return None

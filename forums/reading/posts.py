@@ -84,12 +84,16 @@ class PostSet:
         n = len(self.spans)
         whole = sum(1 for people, length in zip(self.people, self.body_lengths, strict=True) if people and length) / n
         bodies = [length for length in self.body_lengths if length]
-        unlinked = self._own_words()
+        unlinked = self.own_words
         share = min(1.0, sum(bodies) / max(1, self.page.text_total))
         fine = sum(1 for span in self.spans if span.anchor.moment.precision_seconds < 86_400) / n
+        if n == 1:
+            span = self.spans[0]
+            whole *= min(1.0, unlinked + 0.2) * (0.5 if len(self.page.times_in(span.start, span.end)) > 5 else 1.0)
         return whole * (0.35 + 0.25 * unlinked + 0.5 * share + 0.15 * fine + 0.1 * min(1.0, n / 3))
 
-    def _own_words(self) -> float:
+    @cached_property
+    def own_words(self) -> float:
         """Share of the text of the bodies that stands outside links: posts are written, lists are linked."""
         outline, plain, total = self.page.outline, 0, 0
         for body in self.bodies:
@@ -131,12 +135,28 @@ def _local_shape(page: Outline, node: int) -> tuple[str, ...]:
 def post_sets(page: Page) -> list[PostSet]:
     """The sets of records that may be posts, best first."""
     grouped: dict[tuple[str, ...], list[Time]] = defaultdict(list)
-    for time in page.times:
-        if _is_post_time(page, time):
-            grouped[_local_shape(page.outline, time.node)].append(time)
+    accepted = [time for time in page.times if _is_post_time(page, time)]
+    for time in _with_lonely(page, accepted):
+        grouped[_local_shape(page.outline, time.node)].append(time)
     ranked = sorted(grouped.values(), key=len, reverse=True)[:_MAX_SETS]
     made = [candidate for times in ranked for candidate in _sets(page, _distinct(times))]
     return sorted(made, key=lambda posts: posts.quality * min(1.0, 0.6 + 0.1 * len(posts.spans)), reverse=True)
+
+
+def _with_lonely(page: Page, accepted: list[Time]) -> list[Time]:
+    """The times of posts, and times of edits that stand where other posts have theirs with none of their own beside."""
+    outline, kept = page.outline, {id(time) for time in accepted}
+    shapes = {_local_shape(outline, time.node) for time in accepted}
+    nodes = [time.node for time in accepted]
+    lonely = []
+    for time in page.times:
+        if id(time) in kept or _local_shape(outline, time.node) not in shapes or JOINED.search(time.label[-24:]):
+            continue
+        parent = outline.parents[time.node]
+        first = bisect_left(nodes, parent)
+        if first >= len(nodes) or nodes[first] >= outline.ends[parent]:
+            lonely.append(time)
+    return sorted(accepted + lonely, key=lambda time: time.node)
 
 
 def _distinct(times: list[Time]) -> list[Time]:
@@ -305,7 +325,7 @@ def _unique(people: Iterable[tuple[str, int]]) -> list[tuple[str, int]]:
 
 
 _LOOSE = " ~"
-_ORDINAL = re.compile(r"#\d+|^\d+:")
+_ORDINAL = re.compile(r"#\d+|^\d+:|(?<=/)(?:b|strong|i|em|u|font|span|big|small)/|/(?:b|strong|i|em|u|font|span|big|small)$")
 
 
 def _add_loose(columns: dict[str, dict[int, tuple[str, int]]], points: dict[str, list[float]]) -> None:
@@ -316,6 +336,9 @@ def _add_loose(columns: dict[str, dict[int, tuple[str, int]]], points: dict[str,
             if at not in columns[loose] or value[1] < columns[loose][at][1]:
                 columns[loose][at] = value
         points[loose].extend(points[column])
+
+
+_LABELLED = re.compile(r"[:：]\s*[\d,.]+\s*$|^\d+\s+\w+$|^(?:re|aw|antw)\s*:", re.I)
 
 
 def _names_in(posts: PostSet, span: Span) -> Iterator[tuple[str, int, float]]:
@@ -331,10 +354,12 @@ def _names_in(posts: PostSet, span: Span) -> Iterator[tuple[str, int, float]]:
             continue
         if page.moment(text) is not None:
             continue
+        if not (link and link.is_user) and _LABELLED.search(text):
+            continue
         seen += 1
         worth = _worth(page, span, at, node, line) - 0.02 * min(seen, 20)
         if worth > 0:
-            yield name, node, worth
+            yield name, link.node if link and link.text == text else node, worth
 
 
 def last_piece(outline: Outline, span: Span) -> int:
@@ -368,7 +393,8 @@ def _worth(page: Page, span: Span, at: int, node: int, line: int) -> float:
             worth += 1.0 / (1 + 0.3 * steps)
         if "author" in item or ("name" in item.split() and steps <= 1):
             worth += 0.8
-        if roles & {"body", "signature", "quote", "edit", "tag", "likes"} and not roles & {"author"}:
+        foreign = roles & {"body", "signature", "quote", "edit", "tag", "likes"} and not roles & {"author"}
+        if foreign and not outline.contains(up, span.anchor.node):
             worth -= 1.2
         if outline.tags[up] in ("blockquote", "cite", "button", "form", "label"):
             worth -= 1.5
@@ -493,6 +519,10 @@ def _body_at(posts: PostSet, columns: dict[str, dict[int, int]], column: str, at
     same = [node for node in posts.nodes(posts.spans[at]) if outline.shapes[node] == shape and outline.piece_to[node] > outline.piece_from[node]]
     if same and "." in shape:
         return max(same, key=outline.text_length)
+    path = _ORDINAL.sub("", column.removesuffix(_LOOSE))
+    empty = [node for node in posts.nodes(posts.spans[at]) if _ORDINAL.sub("", posts.column(posts.spans[at], node)) == path]
+    if empty:
+        return empty[0]  # a post of pictures only
     others = [nodes[at] for name, nodes in columns.items() if at in nodes]
     value = {node: _body_value(posts, {at: node}) for node in others}
     return max(others, key=lambda node: value[node], default=None)

@@ -201,9 +201,15 @@ class ThreadRows:
 
     def _people(self, row: Row) -> list[Person]:
         found: list[Person] = []
+        whole: dict[str, str] = {}
+        for link in row.links:
+            if link.is_user and len(link.text) > len(whole.get(link.url, "")):
+                whole[link.url] = link.text
         for link in row.links:
             if link.is_user and link.key != row.title.key:
                 name = link.text or self._image_name(link.node)
+                if len(name) == 1:
+                    name = whole[link.url]  # a letter drawn for an avatar
                 name = clean_name(name)
                 if name and is_name(name) and not self._again(row, found, name, link.node):
                     found.append(Person(name, link.node, self._person_roles(row, link.node)))
@@ -517,15 +523,16 @@ def _marked(words: list[str], pattern: re.Pattern[str]) -> list[bool]:
 
 
 def sort_of(records: list[ThreadRecord]) -> str | None:
-    """The order of a list: "last_reply", "created", or None where it shows none."""
+    """The order of a list: "last_reply", "created", or None where it shows none. Times that can be the same, as coarse
+    ones often are, do not speak against an order."""
     for name in ("last_reply", "created"):
-        moments = [getattr(record, name) for record in records if not record.pinned]
-        values = [moment.value.timestamp() for moment in moments if moment is not None]
-        order = falling(values)
-        if order is not None and order >= 0.9 and len(values) >= 0.7 * len(moments):
+        moments = [moment for record in records if not record.pinned and (moment := getattr(record, name)) is not None]
+        spans = [_span(moment) for moment in moments]
+        if len(spans) < 0.7 * sum(not record.pinned for record in records) or not spans:
+            continue
+        falls = sum(a[1] >= b[0] for a, b in zip(spans, spans[1:], strict=False))
+        if falls >= 0.9 * (len(spans) - 1) and (len(spans) > 2 or name == "last_reply"):
             return name
-        if len(values) >= 1 and order is None and name == "last_reply":
-            return name if all(record.last_reply for record in records) else None
     return None
 
 
