@@ -18,12 +18,13 @@ MISSES_ALLOWED = 5
 
 
 def to_row(record: ThreadRecord) -> Row:
-    """The part of a list row that decides about change."""
+    """The part of a list row that decides about change; its count is the one shown, whether that means replies or posts."""
+    shown = None if record.replies is None else record.replies + bool(record.counts_posts)
     return Row(
         key=thread_key(record.url),
         url=first_page(record.url),
         last_reply=record.last_reply,
-        replies=record.replies,
+        replies=shown,
         last_author=record.last_author,
         last_post=record.last_post_url,
         pinned=record.pinned,

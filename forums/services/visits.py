@@ -95,6 +95,8 @@ def store_list(
         Thread.objects.filter(site_id=visit.board.site_id, key__in=[row.key for row, _r in rows]).values_list("key", "signature")
     )
     decision = walk.read(item.url, [row for row, _r in rows], reading.next, known)
+    if walk.state.stopped_by == "no_records" and not Thread.objects.filter(board=visit.board).exists():
+        walk.state.stopped_by, walk.state.complete = "empty_board", True  # never had a thread: nothing is missing
     owed = [row.key for row in decision.changed]
     stored = threads.seen(visit.board, rows, owed, now)
     links = [_thread_link(visit.pk, stored[key], item.priority + 1) for key in owed]
