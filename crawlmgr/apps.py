@@ -12,4 +12,3 @@ class CrawlmgrConfig(AppConfig):
 
     def ready(self) -> None:
         import_module("crawlmgr.checks")
-

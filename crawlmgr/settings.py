@@ -74,7 +74,7 @@ Q_CLUSTER = {
 
 # --- Django ---------------------------------------------------------------------------------------------------------
 INSTALLED_APPS = [
-    "unfold",
+    "unfold.apps.BasicAppConfig",
     "unfold.contrib.filters",
     "crawlmgr.admin.apps.DeskConfig",
     "django.contrib.auth",
@@ -116,6 +116,7 @@ TEMPLATES = [
                 "django.contrib.auth.context_processors.auth",
                 "django.contrib.messages.context_processors.messages",
             ],
+            "libraries": {"desk": "crawlmgr.admin.tags"},
         },
     }
 ]
@@ -166,6 +167,11 @@ LOGGING = {
     "loggers": {"django-q": {"handlers": ["err"], "level": LOG_LEVEL, "propagate": False}},
 }
 
+_BLUE = {  # the accent colour of the desk: calm enough to look at all day
+    "50": "oklch(97% .014 254.6)", "100": "oklch(93.2% .032 255.6)", "200": "oklch(88.2% .059 254.1)", "300": "oklch(80.9% .105 251.8)",
+    "400": "oklch(70.7% .165 254.6)", "500": "oklch(62.3% .19 259.8)", "600": "oklch(54.6% .2 262.9)", "700": "oklch(48.8% .2 264.4)",
+    "800": "oklch(42.4% .18 265.6)", "900": "oklch(37.9% .146 265.5)", "950": "oklch(28.2% .091 267.9)",
+}
 UNFOLD = {
     "SITE_TITLE": _("Crawl manager"),
     "SITE_HEADER": _("Crawl manager"),
@@ -174,6 +180,7 @@ UNFOLD = {
     "SHOW_HISTORY": False,
     "SHOW_VIEW_ON_SITE": False,
     "SHOW_LANGUAGES": True,
+    "COLORS": {"primary": _BLUE},
     "LOGIN": {"redirect_after": lambda request: reverse_lazy("admin:index")},
     "STYLES": [lambda request: static("desk.css")],
     "SCRIPTS": [lambda request: static("desk.js")],

@@ -6,7 +6,10 @@ from collections.abc import Callable
 
 from django.http import HttpRequest, HttpResponse
 
-_BASE = "default-src 'none'; img-src 'self' data:; font-src 'self'; connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+_BASE = (
+    "default-src 'none'; img-src 'self' data:; font-src 'self'; connect-src 'self'; form-action 'self'; "
+    "base-uri 'none'; frame-ancestors 'none'"
+)
 
 
 class ContentSecurityPolicyMiddleware:

@@ -1,7 +1,60 @@
-"""The desk's site object."""
+"""The desk's site object: rooms, branches of the tree and panels of the first page register here."""
 
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from django.http import HttpRequest, HttpResponse
+from django.urls import URLPattern, path
+from django.utils.translation import gettext_lazy as _
 from unfold.sites import UnfoldAdminSite
+
+from crawlmgr.admin.tree import Branch, Node, build
+
+Panel = Callable[[HttpRequest, Any], dict[str, Any] | None]
 
 
 class DeskSite(UnfoldAdminSite):
-    """The admin site that every room registers with."""
+    """The admin site that every room registers with.
+
+    The crawlers add their own rooms, branches and panels from their `admin` modules, so this package names none of them.
+    """
+
+    index_title = _("Overview")
+    enable_nav_sidebar = True
+
+    def __init__(self, name: str = "admin") -> None:
+        super().__init__(name)
+        self.rooms: list[URLPattern] = []
+        self.branches: list[tuple[int, Branch]] = []
+        self.panels: list[tuple[int, Panel]] = []
+        self.home: Callable[..., HttpResponse] | None = None
+
+    def add_room(self, route: str, view: Callable[..., HttpResponse], name: str) -> None:
+        """Puts a view under /admin/`route`; it is closed to everybody who is not logged in."""
+        self.rooms.append(path(route, self.admin_view(view), name=name))
+
+    def add_branch(self, order: int, branch: Branch) -> None:
+        """Adds a branch to the tree on the left; low orders stand on top."""
+        self.branches = sorted([*self.branches, (order, branch)], key=lambda entry: entry[0])
+
+    def add_panel(self, order: int, panel: Panel) -> None:
+        """Adds a panel to the first page: a callable that gives `template` and its context, or None."""
+        self.panels = sorted([*self.panels, (order, panel)], key=lambda entry: entry[0])
+
+    def extra_urls(self) -> list[URLPattern]:
+        return self.rooms
+
+    def extra_context(self, context: dict[str, Any], request: HttpRequest) -> dict[str, Any]:
+        """Every page of the desk carries the tree; the status bar fills itself."""
+        context["desk_tree"] = self.tree(request) if context["has_permission"] else []
+        return context
+
+    def tree(self, request: HttpRequest) -> list[Node]:
+        return build(request, [branch for _order, branch in self.branches])
+
+    def index(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:
+        if self.home is None:
+            return super().index(request, extra_context)
+        return self.home(request)

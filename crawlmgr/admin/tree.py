@@ -1,12 +1,71 @@
-"""The tree on the left."""
+"""The tree on the left: branches give nodes, the open item is marked."""
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 
 from django.http import HttpRequest
 
 
-def navigation(request: HttpRequest) -> list[dict[str, Any]]:
-    """Groups and items of the side bar."""
+@dataclass(frozen=True, slots=True)
+class Node:
+    """A line of the tree. `key` names the item ("board:3"); `lazy` is an address that gives its children when it is opened.
+
+    `mark` is a word for a small sign beside the title: "paused", "working" or "alarm". `depth` indents within a branch.
+    """
+
+    title: str
+    url: str = ""
+    icon: str = ""
+    key: str = ""
+    mark: str = ""
+    depth: int = 0
+    children: tuple[Node, ...] = ()
+    lazy: str = ""
+    unfolded: bool = False
+    active: bool = False
+
+
+Branch = Callable[[HttpRequest, str], Node | None]
+
+
+def open_item(request: HttpRequest) -> str:
+    """The key of the item that the page shows, as `rooms.page` noted it; empty on pages of plain model forms."""
+    return str(getattr(request, "desk_item", ""))
+
+
+def build(request: HttpRequest, branches: Sequence[Branch]) -> list[Node]:
+    """Asks every branch for its node and marks what is open, by key or, for pages without one, by the longest address."""
+    item = open_item(request)
+    nodes = [node for branch in branches if (node := branch(request, item)) is not None]
+    if not item:
+        item = _by_address(nodes, request.path)
+    return [_marked(node, item) for node in nodes]
+
+
+def _marked(node: Node, item: str) -> Node:
+    children = tuple(_marked(child, item) for child in node.children)
+    inside = any(child.active or child.unfolded for child in children)
+    return replace(
+        node,
+        active=bool(item) and node.key == item,
+        children=children,
+        unfolded=node.unfolded or inside or bool(item) and node.key == item,
+    )
+
+
+def _by_address(nodes: Sequence[Node], address: str) -> str:
+    best, length = "", 0
+    stack = list(nodes)
+    while stack:
+        node = stack.pop()
+        stack.extend(node.children)
+        if node.url and node.key and address.startswith(node.url) and len(node.url) > length:
+            best, length = node.key, len(node.url)
+    return best
+
+
+def navigation(request: HttpRequest) -> list[dict[str, object]]:
+    """unfold's own side bar stays empty: the desk draws its tree itself."""
     return []

@@ -1,0 +1,107 @@
+"""The archive: WARC files, and what is stored of an address, shown as text only."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from django.contrib import admin
+from django.http import FileResponse, Http404, HttpRequest, HttpResponse
+from django.urls import reverse
+from django.utils.translation import gettext as _
+
+from crawlmgr.admin import exports
+from crawlmgr.admin.rooms import page, room
+from crawlmgr.admin.tree import Node
+from crawlmgr.models import Page, WarcFile
+from crawlmgr.reads import archive as reads
+from crawlmgr.services import archive
+
+SHOWN_CHARACTERS = 200_000
+
+
+@room("archive/", "archive")
+def archive_page(request: HttpRequest) -> HttpResponse:
+    """All files, and the captures of an address that was looked up."""
+    url, problem = request.GET.get("url", "").strip(), ""
+    captures: list[Page] = []
+    if url:
+        try:
+            captures = reads.captures(url)
+        except ValueError as error:
+            problem = str(error)
+    context = {
+        "slice": reads.files(request.GET.dict()),
+        "totals": reads.totals(),
+        "url": url,
+        "captures": captures,
+        "problem": problem,
+        "keep": "",
+        "downloads": exports.choices(["pages", "links"]),
+    }
+    return page(request, "desk/archive.html", context, title=_("Archive"), item="archive")
+
+
+@room("archive/files/<int:pk>/", "warc")
+def warc_page(request: HttpRequest, pk: int) -> HttpResponse:
+    """The captures in one file."""
+    file = _file(pk)
+    context = {"file": file, "slice": reads.in_file(file, request.GET.dict()), "keep": ""}
+    trail = [(_("Archive"), reverse("admin:archive"))]
+    return page(request, "desk/warc.html", context, title=file.name, item="archive", trail=trail)
+
+
+def _file(pk: int) -> WarcFile:
+    file = WarcFile.objects.select_related("run").defer("run__parameters", "run__result").filter(pk=pk).first()
+    if file is None:
+        raise Http404(_("There is no such file."))
+    return file
+
+
+@room("archive/files/<int:pk>/download", "warc-download")
+def warc_download(request: HttpRequest, pk: int) -> HttpResponse | FileResponse:
+    """The WARC file itself."""
+    file = _file(pk)
+    found = archive.open_file(file)
+    if found is None:
+        raise Http404(_("The file is no longer in the archive folder."))
+    name = Path(file.name).name
+    return FileResponse(found, as_attachment=True, filename=name, content_type="application/warc")
+
+
+@room("archive/pages/<int:pk>/", "capture")
+def capture_page(request: HttpRequest, pk: int) -> HttpResponse:
+    """One capture: its answer, headers and content as text; nothing of it runs or loads here."""
+    found = reads.capture(pk)
+    if found is None:
+        raise Http404(_("There is no such page."))
+    record = archive.read_page(found)
+    context: dict[str, Any] = {"capture": found, "record": record, "now": datetime.now(UTC)}
+    if record is not None:
+        text = record.text if _is_text(found.content_type) else ""
+        context.update(
+            headers=list(record.headers),
+            text=text[:SHOWN_CHARACTERS],
+            size=len(record.payload),
+            left=max(0, len(text) - SHOWN_CHARACTERS),
+            binary=not _is_text(found.content_type),
+        )
+    context["others"] = reads.captures(found.url, limit=20)
+    trail = [(_("Archive"), reverse("admin:archive"))]
+    return page(request, "desk/capture.html", context, title=found.title or found.url, item="archive", trail=trail)
+
+
+def _is_text(kind: str) -> bool:
+    return not kind or kind.startswith("text/") or any(part in kind for part in ("html", "xml", "json", "javascript"))
+
+
+def branch(request: HttpRequest, item: str) -> Node | None:
+    return (
+        Node(_("Archive"), reverse("admin:archive"), "inventory_2", "archive")
+        if request.user.has_perm("crawlmgr.view_run")
+        else None
+    )
+
+
+admin.site.add_branch(40, branch)  # type: ignore[attr-defined]

@@ -1,0 +1,112 @@
+"""The first page, and the status bar's figures."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any
+
+from django.contrib import admin
+from django.http import HttpRequest, HttpResponse, JsonResponse
+from django.urls import reverse
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
+
+from crawlmgr.admin import charts, words
+from crawlmgr.admin.rooms import page, room
+from crawlmgr.admin.tree import Node
+from crawlmgr.reads import hosts as host_reads
+from crawlmgr.reads import runs as run_reads
+from crawlmgr.reads import status as status_reads
+from crawlmgr.services import queue
+
+HOURS = 48
+ALARM_LINKS = {"no_workers": "workers", "disk_low": "archive"}
+ALARM_WORDS = {"no_contact": "no_contact_set", "disk_low": "disk_full"}
+
+
+def home(request: HttpRequest) -> HttpResponse:
+    """What runs, what comes next, what should worry somebody; an empty desk says how to begin."""
+    now = datetime.now(UTC)
+    live = request.GET.get("part") == "live"
+    context: dict[str, Any] = {
+        "now": now,
+        "active": run_reads.active(),
+        "ended": run_reads.ended(),
+        "alarms": alarms(request, now),
+    }
+    context["panels"] = [
+        found
+        for _order, panel in admin.site.panels
+        if (found := panel(request, now)) is not None  # type: ignore[attr-defined]
+    ]
+    context["may_see"] = request.user.has_perm("crawlmgr.view_run")
+    if not live:
+        context["charts"] = [requests_chart(now)]
+    return page(request, "desk/home.html", context, title=_("Overview"), item="home", live="desk/home_live.html")
+
+
+def requests_chart(now: datetime) -> charts.Chart:
+    """Requests an hour over all hosts."""
+    rows = host_reads.filled(host_reads.hourly(now, HOURS), now, HOURS)
+    hours = [row.hour for row in rows]
+    series = [
+        charts.Series(_("answered"), hours, [row.requests - row.errors for row in rows], charts.NEW),
+        charts.Series(_("errors"), hours, [row.errors for row in rows], charts.BAD),
+    ]
+    return charts.chart(
+        "chart-requests", _("Requests"), series, x=_("hour (UTC)"), y=_("requests an hour"), note=_("the last 48 hours")
+    )
+
+
+def alarms(request: HttpRequest, now: datetime) -> list[dict[str, Any]]:
+    """Alarms as sentences with a link."""
+    lines = []
+    for alarm in status_reads.alarms(now):
+        line: dict[str, Any] = {"text": words.say(ALARM_WORDS.get(alarm.code, alarm.code)), "at": alarm.at, "url": ""}
+        if alarm.run is not None:
+            line["text"] = _("%(name)s failed: %(reason)s") % {"name": alarm.run.label, "reason": words.say(alarm.run.stopped_by)}
+            line["url"] = reverse("admin:run", args=[alarm.run.pk])
+        elif alarm.host is not None:
+            line["text"] = ngettext(
+                "%(host)s failed %(count)s time in a row and is left alone until",
+                "%(host)s failed %(count)s times in a row and is left alone until",
+                alarm.count,
+            ) % {"host": alarm.host.key, "count": alarm.count}
+            line["url"] = reverse("admin:host", args=[alarm.host.pk])
+        elif alarm.code in ALARM_LINKS:
+            line["url"] = reverse(f"admin:{ALARM_LINKS[alarm.code]}")
+        lines.append(line)
+    return lines
+
+
+@room("status.json", "status")
+def status(request: HttpRequest) -> HttpResponse:
+    """The status bar, polled every few seconds."""
+    now = datetime.now(UTC)
+    state = status_reads.status(now)
+    tasks = queue.length()
+    light = "ok" if state.nodes and not state.silent else "warn" if state.nodes else "bad"
+    error = None
+    if state.last_error is not None:
+        target = reverse("admin:run", args=[state.last_error.run_id]) if state.last_error.run_id else reverse("admin:events")
+        text = f"{words.say(state.last_error.code)}: {state.last_error.text}"
+        error = {"text": text, "at": state.last_error.at.isoformat(), "url": target}
+    workers = ngettext("%(count)s worker", "%(count)s workers", state.workers) % {"count": state.workers}
+    body = {
+        "light": light,
+        "workers": workers if state.nodes else _("no worker alive"),
+        "rate": ngettext("%(count)s page a minute", "%(count)s pages a minute", state.pages_a_minute)
+        % {"count": state.pages_a_minute},
+        "runs": _("%(running)s running, %(waiting)s waiting") % {"running": state.running, "waiting": state.waiting},
+        "queue": ngettext("%(count)s task queued", "%(count)s tasks queued", tasks) % {"count": tasks},
+        "error": error,
+    }
+    return JsonResponse(body, headers={"Cache-Control": "no-store"})
+
+
+def branch(request: HttpRequest, item: str) -> Node | None:
+    return Node(_("Overview"), reverse("admin:index"), "dashboard", "home")
+
+
+admin.site.home = home  # type: ignore[attr-defined]
+admin.site.add_branch(0, branch)  # type: ignore[attr-defined]

@@ -1,0 +1,60 @@
+"""Downloads: every table that can be exported, streamed with a file name."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from urllib.parse import urlencode
+
+from django.http import Http404, HttpRequest, HttpResponse, StreamingHttpResponse
+from django.urls import reverse
+from django.utils.dateparse import parse_date
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_noop as n
+
+from crawlmgr.admin.rooms import room
+from crawlmgr.services import exports
+
+NAMES = {
+    "boards": n("boards"),
+    "threads": n("threads"),
+    "posts": n("posts"),
+    "visits": n("visits"),
+    "pages": n("pages"),
+    "links": n("links"),
+    "forms": n("forms"),
+    "queries": n("queries"),
+    "records": n("records"),
+    "runs": n("runs"),
+}
+
+
+def choices(tables: Sequence[str], *, site: int | None = None, run: int | None = None) -> list[dict[str, object]]:
+    """What an export menu offers: a line a table with the address of each format."""
+    chosen = {name: value for name, value in (("site", site), ("run", run)) if value is not None}
+    return [
+        {
+            "name": _(NAMES[table]),
+            "formats": [(fmt, f"{reverse('admin:export', args=[table, fmt])}?{urlencode(chosen)}") for fmt in exports.FORMATS],
+        }
+        for table in tables
+    ]
+
+
+@room("export/<slug:table>.<slug:fmt>", "export")
+def download(request: HttpRequest, table: str, fmt: str) -> HttpResponse | StreamingHttpResponse:
+    """Streams one table; `site`, `run` and `since` narrow it."""
+    try:
+        site, run = (int(request.GET[name]) if request.GET.get(name) else None for name in ("site", "run"))
+        day = parse_date(request.GET["since"]) if request.GET.get("since") else None
+        since = datetime(day.year, day.month, day.day, tzinfo=UTC) if day else None
+        pieces = exports.stream(table, fmt=fmt, site=site, run=run, since=since)
+    except (KeyError, ValueError):
+        raise Http404(_("There is no such export.")) from None
+    parts = [
+        table,
+        *(f"{name}-{value}" for name, value in (("site", site), ("run", run)) if value is not None),
+        f"{datetime.now(UTC):%Y%m%d-%H%M}",
+    ]
+    headers = {"Content-Disposition": f'attachment; filename="{"-".join(parts)}.{fmt}"', "Cache-Control": "no-store"}
+    return StreamingHttpResponse(pieces, content_type=exports.TYPES[fmt], headers=headers)

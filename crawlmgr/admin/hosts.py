@@ -1,0 +1,134 @@
+"""Hosts: their clocks, delays, back-off and robots.txt."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any
+from urllib.parse import urlencode
+
+from django.contrib import admin
+from django.http import Http404, HttpRequest, HttpResponse
+from django.urls import reverse
+from django.utils.translation import gettext as _
+
+from crawlmgr.admin import charts
+from crawlmgr.admin.rooms import page, room
+from crawlmgr.admin.tree import Node
+from crawlmgr.models import Host
+from crawlmgr.reads import hosts as reads
+from crawlmgr.services import fetching, hosts
+from crawlmgr.web import robots
+from crawlmgr.web.url import UrlError, absolute, canonical, host_key
+
+HOURS = 48
+HOST_HOURS = 7 * 24
+
+
+@room("hosts/", "hosts")
+def host_list(request: HttpRequest) -> HttpResponse:
+    """All hosts by name, and what was asked of the busiest ones."""
+    now = datetime.now(UTC)
+    show, text = request.GET.get("show", ""), request.GET.get("q", "")
+    names = {"": _("All"), "waiting": _("Waiting"), "failing": _("Failing")}
+    slice_ = reads.page(request.GET.dict(), now)
+    for host in slice_.rows:
+        host.pace = hosts.effective_delay(host)
+    context = {
+        "slice": slice_,
+        "now": now,
+        "q": text,
+        "show": show,
+        "keep": _query({"show": show, "q": text}),
+        "totals": reads.totals(),
+        "tabs": [(name, f"?{_query({'show': code, 'q': text})}", code == show) for code, name in names.items()],
+        "charts": _busiest(now),
+        "first": _("To the top"),
+    }
+    return page(request, "desk/hosts.html", context, title=_("Hosts"), item="hosts")
+
+
+def _query(values: dict[str, str]) -> str:
+    text = urlencode({name: value for name, value in values.items() if value})
+    return f"{text}&" if text else ""
+
+
+def _busiest(now: datetime) -> list[charts.Chart]:
+    series = reads.busiest(now, HOURS)
+    found = []
+    for key, title, unit in (("requests", _("Requests"), _("requests an hour")), ("bytes", _("Received"), _("MB an hour"))):
+        lines = []
+        for one, colour in zip(series, charts.COLOURS, strict=False):
+            rows = reads.filled(one.hours, now, HOURS)
+            values = [row.requests if key == "requests" else round(row.bytes / 1e6, 2) for row in rows]
+            lines.append(charts.Series(one.key, [row.hour for row in rows], values, colour))
+        found.append(
+            charts.chart(f"chart-{key}", title, lines, x=_("hour (UTC)"), y=unit, note=_("the busiest hosts of 48 hours"))
+        )
+    return found
+
+
+@room("hosts/<int:pk>/", "host")
+def host_page(request: HttpRequest, pk: int) -> HttpResponse:
+    """One host: its clock, what it asked for, its robots.txt and whether it would let an address through."""
+    host, now = Host.objects.filter(pk=pk).first(), datetime.now(UTC)
+    if host is None:
+        raise Http404(_("There is no such host."))
+    rows = reads.filled(reads.hourly(now, HOST_HOURS, host), now, HOST_HOURS)
+    hours = [row.hour for row in rows]
+    drawn = charts.chart(
+        "chart-host",
+        _("Requests and bytes"),
+        [
+            charts.Series(_("requests"), hours, [row.requests - row.errors for row in rows], charts.NEW),
+            charts.Series(_("errors"), hours, [row.errors for row in rows], charts.BAD),
+            charts.Series(
+                _("MB received"), hours, [round(row.bytes / 1e6, 3) for row in rows], charts.UPDATED, line=True, second=True
+            ),
+        ],
+        x=_("hour (UTC)"),
+        y=_("requests an hour"),
+        y2=_("MB an hour"),
+        note=_("the last 7 days"),
+    )
+    context = {
+        "host": host,
+        "now": now,
+        "pace": hosts.effective_delay(host),
+        "charts": [drawn],
+        "pages": reads.recent_pages(host),
+        "tried": _tried(host, request.GET.get("url", "")),
+        "url": request.GET.get("url", ""),
+    }
+    return page(request, "desk/host.html", context, title=host.key, item="hosts", trail=[(_("Hosts"), reverse("admin:hosts"))])
+
+
+def _tried(host: Host, text: str) -> dict[str, Any] | None:
+    """What the stored robots.txt says about an address; a path is taken to lie on this host."""
+    text = text.strip()
+    if not text:
+        return None
+    try:
+        address = canonical(absolute(text, f"http://{host.key}/") or text)
+    except UrlError as error:
+        return {"look": "bad", "text": str(error)}
+    if host_key(address) != host.key:
+        return {"look": "warn", "text": _("This address lies on %(host)s.") % {"host": host_key(address)}}
+    if host.robots_fetched_at is None:
+        return {"look": "warn", "text": _("robots.txt has not been read yet.")}
+    rules = robots.RobotsRules(
+        text=host.robots_text or None,
+        verdict=host.robots_verdict,
+        fetched_at=host.robots_fetched_at,
+        expires_at=host.robots_expires_at or host.robots_fetched_at,
+        agent=fetching.PRODUCT,
+    )
+    if rules.allowed(address):
+        return {"look": "ok", "text": _("Allowed: %(url)s") % {"url": address}}
+    return {"look": "bad", "text": _("Refused by robots.txt: %(url)s") % {"url": address}}
+
+
+def branch(request: HttpRequest, item: str) -> Node | None:
+    return Node(_("Hosts"), reverse("admin:hosts"), "dns", "hosts") if request.user.has_perm("crawlmgr.view_run") else None
+
+
+admin.site.add_branch(30, branch)  # type: ignore[attr-defined]

@@ -1,0 +1,50 @@
+"""The queue: django-q2's own pages in the desk's look, for administrators."""
+
+from __future__ import annotations
+
+from django.contrib import admin
+from django.http import HttpRequest
+from django.urls import reverse
+from django.utils.translation import gettext as _
+from django_q.admin import FailAdmin, QueueAdmin, ScheduleAdmin, TaskAdmin
+from django_q.models import Failure, OrmQ, Schedule, Success
+from unfold.admin import ModelAdmin
+
+from crawlmgr.admin.tree import Node
+
+PAGES = (
+    (OrmQ, QueueAdmin, "ormq"),
+    (Schedule, ScheduleAdmin, "schedule"),
+    (Failure, FailAdmin, "failure"),
+    (Success, TaskAdmin, "success"),
+)
+
+for model, theirs, name in PAGES:
+    if admin.site.is_registered(model):
+        admin.site.unregister(model)
+    # django-q2's class first: its lists and actions, with unfold's forms and templates under them
+    options = {
+        "show_full_result_count": False,
+        "list_fullwidth": True,
+        "list_filter": ("schedule_type",) if model is Schedule else (),
+    }
+    admin.site.register(model, type(f"Desk{theirs.__name__}", (theirs, ModelAdmin), options))
+
+
+def branch(request: HttpRequest, item: str) -> Node | None:
+    """Only for who manages the queue."""
+    if not request.user.has_perm("django_q.view_ormq"):
+        return None
+    titles = {
+        "ormq": _("Waiting tasks"),
+        "schedule": _("Schedules"),
+        "failure": _("Failed tasks"),
+        "success": _("Successful tasks"),
+    }
+    children = tuple(
+        Node(titles[name], reverse(f"admin:django_q_{name}_changelist"), key=f"queue:{name}") for _model, _theirs, name in PAGES
+    )
+    return Node(_("Queue"), reverse("admin:django_q_ormq_changelist"), "queue", "queue", children=children)
+
+
+admin.site.add_branch(60, branch)  # type: ignore[attr-defined]

@@ -1,0 +1,48 @@
+"""Who may do what: three groups, kept in step with the tables after every migration."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.apps import AppConfig
+from django.apps import apps as global_apps
+from django.contrib.auth.management import create_permissions
+from django.utils.translation import gettext_noop
+
+VIEWER = gettext_noop("viewer")
+OPERATOR = gettext_noop("operator")
+ADMINISTRATOR = gettext_noop("administrator")
+ROLES = (VIEWER, OPERATOR, ADMINISTRATOR)
+
+CRAWLERS = frozenset({"crawlmgr", "forums", "focused", "deepweb"})
+MANAGED = frozenset({"auth", "django_q"})
+GRANTS: dict[str, dict[str, frozenset[str]]] = {  # role → application → verbs
+    VIEWER: {app: frozenset({"view"}) for app in CRAWLERS},
+    OPERATOR: {app: frozenset({"view", "add", "change"}) for app in CRAWLERS},
+    ADMINISTRATOR: {app: frozenset({"view", "add", "change", "delete"}) for app in CRAWLERS | MANAGED},
+}
+
+
+def grant(sender: AppConfig, using: str, apps: Any = global_apps, **kwargs: Any) -> None:
+    """After a migration: the three groups exist and hold exactly the permissions of this application that they should.
+
+    Viewers see, operators start, stop and add, administrators also delete and manage users and the queue.
+    """
+    if sender.label not in CRAWLERS | MANAGED:
+        return
+    try:
+        group_model, permission_model = apps.get_model("auth", "Group"), apps.get_model("auth", "Permission")
+    except LookupError:  # a partial migration, before the users' tables exist
+        return
+    create_permissions(sender, verbosity=0, using=using, apps=apps)
+    mine = permission_model.objects.using(using).filter(content_type__app_label=sender.label)
+    by_verb: dict[str, list[Any]] = {}
+    for permission in mine:
+        by_verb.setdefault(permission.codename.split("_")[0], []).append(permission)
+    for role, grants in GRANTS.items():
+        group, _made = group_model.objects.using(using).get_or_create(name=role)
+        verbs = grants.get(sender.label, frozenset())
+        wanted = {permission.pk for verb in verbs for permission in by_verb.get(verb, [])}
+        held = set(group.permissions.filter(content_type__app_label=sender.label).values_list("pk", flat=True))
+        group.permissions.remove(*(held - wanted))
+        group.permissions.add(*(wanted - held))

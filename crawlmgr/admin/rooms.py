@@ -1,0 +1,102 @@
+"""How a room is made: its address, its permission, its page in the frame and its live part."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import wraps
+from typing import Any
+
+from django.contrib import admin, messages
+from django.core.exceptions import PermissionDenied
+from django.http import HttpRequest, HttpResponse, HttpResponseNotAllowed
+from django.shortcuts import redirect, render
+from django.template.response import TemplateResponse
+from django.utils.translation import gettext as _
+
+from crawlmgr.services import runs
+
+View = Callable[..., HttpResponse]
+Trail = Sequence[tuple[str, str]]
+
+
+def room(route: str, name: str, permission: str = "crawlmgr.view_run", post: str = "") -> Callable[[View], View]:
+    """Registers a view as a room. `permission` is needed to see it, `post` to change anything in it; without `post` it only shows."""
+
+    def register(view: View) -> View:
+        @wraps(view)
+        def guarded(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
+            if request.method not in ("GET", "HEAD", "POST") or (request.method == "POST" and not post):
+                return HttpResponseNotAllowed(["GET", "POST"] if post else ["GET"])
+            needed = post if request.method == "POST" else permission
+            if not request.user.has_perm(needed):
+                raise PermissionDenied
+            return view(request, *args, **kwargs)
+
+        admin.site.add_room(route, guarded, name)  # type: ignore[attr-defined]
+        return guarded
+
+    return register
+
+
+def act(route: str, name: str, permission: str) -> Callable[[View], View]:
+    """Registers a view that only takes POST: a button."""
+
+    def register(view: View) -> View:
+        @wraps(view)
+        def guarded(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
+            if request.method != "POST":
+                return HttpResponseNotAllowed(["POST"])
+            if not request.user.has_perm(permission):
+                raise PermissionDenied
+            return view(request, *args, **kwargs)
+
+        admin.site.add_room(route, guarded, name)  # type: ignore[attr-defined]
+        return guarded
+
+    return register
+
+
+def page(
+    request: HttpRequest,
+    template: str,
+    context: dict[str, Any],
+    *,
+    title: str,
+    item: str = "",
+    trail: Trail = (),
+    live: str = "",
+    status: int = 200,
+) -> HttpResponse:
+    """Renders a page in the frame; asked with `?part=live` only its live template, without the frame and its queries.
+
+    `item` is the key of the open item in the tree, `trail` the pairs of title and address that lead to it.
+    """
+    if live and request.GET.get("part") == "live":
+        return render(request, live, context)
+    request.desk_item = item  # type: ignore[attr-defined]
+    frame = admin.site.each_context(request)
+    return TemplateResponse(request, template, {**frame, "title": title, "trail": trail, **context}, status=status)
+
+
+def attempt(request: HttpRequest, done: str, action: Callable[[], object]) -> bool:
+    """Carries an action out and tells the outcome as a message; False where the run's state or another run stands in the way."""
+    try:
+        action()
+    except runs.Busy as busy:
+        messages.warning(
+            request, _("Run %(number)s (%(name)s) is already at it.") % {"number": busy.run.pk, "name": busy.run.label}
+        )
+        return False
+    except runs.WrongState as wrong:
+        messages.warning(request, _("The run is %(state)s; that cannot be done now.") % {"state": _(wrong.code)})
+        return False
+    except ValueError as error:
+        messages.error(request, str(error))
+        return False
+    messages.success(request, done)
+    return True
+
+
+def back(request: HttpRequest, name: str, *args: Any) -> HttpResponse:
+    """Back to a room after a button."""
+    return redirect(f"admin:{name}", *args)

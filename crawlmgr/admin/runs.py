@@ -1,0 +1,149 @@
+"""Runs: the list, one run with its live progress, pause, resume, stop and retry."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import UTC, datetime
+from typing import Any
+from urllib.parse import urlencode
+
+from django.contrib import admin
+from django.http import Http404, HttpRequest, HttpResponse
+from django.urls import reverse
+from django.utils.translation import gettext as _
+
+from crawlmgr.admin import exports, words
+from crawlmgr.admin.rooms import act, attempt, back, page, room
+from crawlmgr.admin.tree import Node
+from crawlmgr.models import Run, RunState
+from crawlmgr.reads import runs as reads
+from crawlmgr.services import runs
+
+# Set by a crawler's admin: kind → what it adds to a run's page ("template" and its context).
+details: dict[str, Callable[[HttpRequest, Run, datetime], dict[str, Any]]] = {}
+SHOWN = {"active": ("queued", "running", "paused"), "finished": ("finished",), "stopped": ("stopped",), "failed": ("failed",)}
+
+
+@room("runs/", "runs")
+def run_list(request: HttpRequest) -> HttpResponse:
+    """All runs, newest first."""
+    kind, show = request.GET.get("kind", ""), request.GET.get("show", "")
+    slice_ = reads.page(request.GET.dict(), kind=kind, states=SHOWN.get(show, ()))
+    kept = {"kind": kind, "show": show}
+    names = {"": _("All"), "active": _("Active"), "finished": _("Finished"), "stopped": _("Stopped"), "failed": _("Failed")}
+    context = {
+        "slice": slice_,
+        "keep": _query(kept),
+        "show": show,
+        "tabs": [(name, f"?{_query({'kind': kind, 'show': code})}", code == show) for code, name in names.items()],
+        "kinds": [(words.kind(one), f"?{_query({'kind': one, 'show': show})}", one == kind) for one in reads.kinds()],
+        "all_kinds": f"?{_query({'show': show})}",
+        "kind": kind,
+        "downloads": exports.choices(["runs"]),
+    }
+    return page(request, "desk/runs.html", context, title=_("Runs"), item="runs")
+
+
+def _query(values: dict[str, str]) -> str:
+    text = urlencode({name: value for name, value in values.items() if value})
+    return f"{text}&" if text else ""
+
+
+def find(pk: int) -> Run:
+    run = reads.get(pk)
+    if run is None:
+        raise Http404(_("There is no such run."))
+    return run
+
+
+@room("runs/<int:pk>/", "run")
+def run_page(request: HttpRequest, pk: int) -> HttpResponse:
+    """One run: what it does, what it met, why it waits or ended."""
+    run, now = find(pk), datetime.now(UTC)
+    extra = details.get(run.kind)
+    context = {
+        "run": run,
+        "now": now,
+        "story": story(run, now),
+        "rate": reads.rate(run, now),
+        "outcomes": reads.outcomes(run),
+        "pages": reads.recent_pages(run),
+        "misses": reads.recent_failures(run),
+        "hosts": reads.hosts(run),
+        "events": reads.events(run),
+        "detail": extra(request, run, now) if extra else None,
+        "downloads": exports.choices(["pages", "links"], run=run.pk),
+        "may_pause": run.state in (RunState.QUEUED, RunState.RUNNING) and not run.wanted,
+        "may_resume": run.state == RunState.PAUSED,
+        "may_stop": run.active and run.wanted != "stop",
+        "may_retry": run.state == RunState.FAILED,
+    }
+    if request.GET.get("part") != "live":
+        context["neighbours"] = reads.neighbours(run)
+    trail = [(_("Runs"), reverse("admin:runs"))]
+    answer = page(
+        request, "desk/run.html", context, title=f"{run.label} #{run.pk}", item="runs", trail=trail, live="desk/run_live.html"
+    )
+    if not run.active:
+        answer["X-Desk-Done"] = "1"
+    return answer
+
+
+def story(run: Run, now: datetime) -> dict[str, Any]:
+    """In words: what the run is at, why it waits, or why it ended. `until` is a time to show behind the text."""
+    if run.wanted == "stop":
+        return {"look": "warn", "icon": "stop_circle", "text": _("Stops after the page in hand.")}
+    if run.wanted == "pause":
+        return {"look": "warn", "icon": "pause_circle", "text": _("Pauses after the page in hand.")}
+    if run.state == RunState.QUEUED:
+        return {"look": "", "icon": "hourglass_empty", "text": _("Waits for a free worker.")}
+    if run.state == RunState.RUNNING and run.waiting_for and run.waiting_until and run.waiting_until > now:
+        text = _("Waits for the turn of %(host)s:") % {"host": run.waiting_for}
+        return {"look": "", "icon": "hourglass_empty", "text": text, "until": run.waiting_until}
+    if run.state == RunState.RUNNING and (run.lease_until is None or run.lease_until < now):
+        return {"look": "", "icon": "hourglass_empty", "text": _("Waits for a free worker to go on.")}
+    if run.state == RunState.RUNNING:
+        return {"look": "ok", "icon": "play_circle", "text": _("Works. Last progress:"), "until": run.progressed or run.started}
+    if run.state == RunState.PAUSED:
+        why = words.say(run.stopped_by) if run.stopped_by else _("paused by a person; resume it when you like")
+        return {"look": "warn", "icon": "pause_circle", "text": _("Paused: %(reason)s.") % {"reason": why}, "detail": run.detail}
+    look, sign = {RunState.FINISHED: ("ok", "check_circle"), RunState.STOPPED: ("warn", "stop_circle")}.get(
+        RunState(run.state), ("bad", "error")
+    )
+    reason = words.say(run.stopped_by) or run.get_state_display()
+    return {
+        "look": look,
+        "icon": sign,
+        "text": _("Ended: %(reason)s.") % {"reason": reason},
+        "detail": run.detail,
+        "until": run.finished,
+    }
+
+
+@act("runs/<int:pk>/pause/", "run-pause", "crawlmgr.change_run")
+def pause(request: HttpRequest, pk: int) -> HttpResponse:
+    find(pk)
+    attempt(request, _("The run pauses after the page in hand."), lambda: runs.pause(pk, datetime.now(UTC)))
+    return back(request, "run", pk)
+
+
+@act("runs/<int:pk>/resume/", "run-resume", "crawlmgr.change_run")
+def resume(request: HttpRequest, pk: int) -> HttpResponse:
+    """Also the retry of a failed run: it goes on where it stood."""
+    find(pk)
+    attempt(request, _("The run goes on where it stood."), lambda: runs.resume(pk, datetime.now(UTC)))
+    return back(request, "run", pk)
+
+
+@act("runs/<int:pk>/stop/", "run-stop", "crawlmgr.change_run")
+def stop(request: HttpRequest, pk: int) -> HttpResponse:
+    find(pk)
+    attempt(request, _("The run stops after the page in hand."), lambda: runs.stop(pk, datetime.now(UTC)))
+    return back(request, "run", pk)
+
+
+def branch(request: HttpRequest, item: str) -> Node | None:
+    return Node(_("Runs"), reverse("admin:runs"), "play_circle", "runs") if request.user.has_perm("crawlmgr.view_run") else None
+
+
+admin.site.add_branch(20, branch)  # type: ignore[attr-defined]

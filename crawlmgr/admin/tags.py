@@ -1,0 +1,163 @@
+"""Template tags of the desk: times, sizes, states and links that are safe to follow."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime
+from typing import Any
+from urllib.parse import urlsplit
+from zoneinfo import ZoneInfo
+
+from django import template
+from django.utils.html import format_html, json_script
+from django.utils.safestring import SafeString
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
+
+from crawlmgr.admin import words
+
+register = template.Library()
+
+STATE_LOOK = {"running": "on", "queued": "", "paused": "warn", "finished": "ok", "stopped": "warn", "failed": "bad"}
+NOTHING = "–"
+
+
+def _time(value: datetime | None, kind: str) -> str:
+    if value is None:
+        return NOTHING
+    utc = value.astimezone(UTC)
+    return format_html(
+        '<time datetime="{}" data-{}>{}</time>', utc.isoformat(timespec="seconds"), kind, f"{utc:%Y-%m-%d %H:%M} UTC"
+    )
+
+
+@register.filter
+def ago(value: datetime | None) -> str:
+    """A time as people say it; the browser keeps it right and shows the exact time as its title."""
+    return _time(value, "ago")
+
+
+@register.filter
+def clock(value: datetime | None) -> str:
+    """A date and time in the reader's own zone."""
+    return _time(value, "clock")
+
+
+@register.simple_tag
+def zoned(value: datetime | None, zone: ZoneInfo) -> str:
+    """A date and time in the zone of the site it comes from."""
+    if value is None:
+        return NOTHING
+    utc = value.astimezone(UTC)
+    return format_html(
+        '<time datetime="{}" title="{} UTC">{}</time>',
+        utc.isoformat(timespec="seconds"),
+        f"{utc:%Y-%m-%d %H:%M:%S}",
+        f"{value.astimezone(zone):%Y-%m-%d %H:%M}",
+    )
+
+
+@register.filter
+def number(value: float | None) -> str:
+    """1,234,567, or a dash."""
+    return NOTHING if value is None else f"{value:,.0f}"
+
+
+@register.filter
+def share(value: float | None) -> str:
+    """A share in [0, 1] as per cent."""
+    return NOTHING if value is None else f"{value * 100:.0f} %"
+
+
+@register.filter
+def size(value: float | None) -> str:
+    """Bytes in steps of 1,000."""
+    if value is None:
+        return NOTHING
+    for unit in ("B", "kB", "MB", "GB"):
+        if value < 1000:
+            return f"{value:.0f} {unit}" if unit == "B" or value >= 100 else f"{value:.1f} {unit}"
+        value /= 1000
+    return f"{value:.1f} TB"
+
+
+@register.filter
+def duration(seconds: float | None) -> str:
+    """Seconds in the largest unit that keeps the number readable."""
+    if seconds is None:
+        return NOTHING
+    if seconds < 90:
+        text = f"{seconds:.1f}".rstrip("0").rstrip(".") if seconds < 10 else f"{seconds:.0f}"
+        return _("%(number)s s") % {"number": text}
+    if seconds < 3600:
+        return _("%(number)s min") % {"number": f"{seconds / 60:.0f}"}
+    if seconds < 36 * 3600:
+        return _("%(number)s h") % {"number": f"{seconds / 3600:.1f}".removesuffix(".0")}
+    days = round(seconds / 86400)
+    return ngettext("%(number)s day", "%(number)s days", days) % {"number": days}
+
+
+@register.filter
+def state(run: Any) -> SafeString:
+    """A run's state as a badge; what a person asked for and has not happened yet is said too."""
+    wish = {"pause": _("pausing"), "stop": _("stopping")}.get(run.wanted) if run.active else None
+    look = "warn" if wish else STATE_LOOK.get(run.state, "")
+    return format_html('<span class="badge {}">{}</span>', look, wish or run.get_state_display())
+
+
+@register.filter
+def took(run: Any) -> str:
+    """How long a run that has ended took."""
+    return duration((run.finished - run.started).total_seconds()) if run.finished and run.started else NOTHING
+
+
+@register.filter
+def pretty(value: Any) -> str:
+    """A JSON value for reading."""
+    return json.dumps(value, ensure_ascii=False, indent=2)
+
+
+@register.filter
+def said(code: str) -> str:
+    """A stored code in words."""
+    return words.say(code)
+
+
+@register.filter
+def kind(code: str) -> str:
+    """A kind of run in words."""
+    return words.kind(code)
+
+
+def safe_address(url: str) -> str:
+    """The address if it is one of the web, else an empty string: nothing else may become a link."""
+    try:
+        parts = urlsplit(url)
+    except ValueError:
+        return ""
+    return url if parts.scheme.lower() in ("http", "https") and parts.netloc else ""
+
+
+@register.simple_tag
+def outlink(url: str, text: str = "", css: str = "link wrap") -> SafeString:
+    """A link into the web that tells the other side nothing about the desk."""
+    address = safe_address(url)
+    if not address:
+        return format_html('<span class="{}">{}</span>', css, text or url)
+    return format_html('<a class="{}" href="{}" rel="noopener noreferrer" target="_blank">{}</a>', css, address, text or url)
+
+
+@register.simple_tag
+def icon(name: str) -> SafeString:
+    return format_html('<span class="material-symbols-outlined" aria-hidden="true">{}</span>', name)
+
+
+@register.simple_tag
+def desk_words() -> SafeString:
+    """What the script has to say, in the reader's language."""
+    return json_script({"offline": _("The desk does not answer")}, "desk-words")
+
+
+@register.inclusion_tag("desk/facts.html")
+def facts(pairs: list[tuple[str, str]]) -> dict[str, Any]:
+    return {"pairs": pairs}

@@ -1,0 +1,107 @@
+"""Users: a name, a password and one role."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django import forms
+from django.contrib import admin
+from django.contrib.auth import get_user_model
+from django.contrib.auth.admin import UserAdmin as DjangoUserAdmin
+from django.contrib.auth.models import Group
+from django.http import HttpRequest
+from django.urls import reverse
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+from unfold.admin import ModelAdmin
+from unfold.forms import AdminPasswordChangeForm, UserChangeForm, UserCreationForm
+from unfold.widgets import UnfoldAdminSelectWidget
+
+from crawlmgr.admin.roles import ROLES, VIEWER
+from crawlmgr.admin.tree import Node
+
+User = get_user_model()
+
+
+def _role_field() -> forms.ChoiceField:
+    return forms.ChoiceField(
+        label=gettext_lazy("Role"),
+        choices=[(role, gettext_lazy(role)) for role in ROLES],
+        initial=VIEWER,
+        widget=UnfoldAdminSelectWidget,
+        help_text=gettext_lazy(
+            "Viewers see everything, operators also start, stop and add, administrators also delete and manage users and the queue."
+        ),
+    )
+
+
+class AddForm(UserCreationForm):
+    role = _role_field()
+
+
+class ChangeForm(UserChangeForm):
+    role = _role_field()
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        held = set(self.instance.groups.values_list("name", flat=True)) if self.instance.pk else set()
+        self.initial["role"] = next((role for role in reversed(ROLES) if role in held), VIEWER)
+
+
+class UserAdmin(DjangoUserAdmin, ModelAdmin):
+    """Who may log in. The first administrator may do everything and is changed only by such a one."""
+
+    form = ChangeForm
+    add_form = AddForm
+    change_password_form = AdminPasswordChangeForm
+    list_display = ("username", "email", "role", "is_active", "last_login")
+    list_filter = ()
+    search_fields = ("username", "email")
+    ordering = ("username",)
+    list_fullwidth = True
+    fieldsets = ((None, {"fields": ("username", "password", "email", "role", "is_active")}),)
+    add_fieldsets = ((None, {"fields": ("username", "email", "role", "password1", "password2")}),)
+    filter_horizontal = ()
+
+    @admin.display(description=gettext_lazy("Role"))
+    def role(self, user: Any) -> str:
+        """The highest role; superusers are named as what they are."""
+        if user.is_superuser:
+            return _("administrator with all rights")
+        held = {group.name for group in user.groups.all()}
+        return next((_(role) for role in reversed(ROLES) if role in held), _("none"))
+
+    def get_queryset(self, request: HttpRequest) -> Any:
+        return super().get_queryset(request).prefetch_related("groups")
+
+    def save_related(self, request: HttpRequest, form: Any, formsets: Any, change: bool) -> None:
+        super().save_related(request, form, formsets, change)
+        user = form.instance
+        user.groups.set(Group.objects.filter(name=form.cleaned_data["role"]))
+        if not user.is_staff:
+            user.is_staff = True
+            user.save(update_fields=["is_staff"])
+
+    def _out_of_reach(self, request: HttpRequest, user: Any) -> bool:
+        return user is not None and user.is_superuser and not request.user.is_superuser
+
+    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return not self._out_of_reach(request, obj) and super().has_change_permission(request, obj)
+
+    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return not self._out_of_reach(request, obj) and obj != request.user and super().has_delete_permission(request, obj)
+
+
+for model in (User, Group):
+    if admin.site.is_registered(model):
+        admin.site.unregister(model)
+admin.site.register(User, UserAdmin)
+
+
+def branch(request: HttpRequest, item: str) -> Node | None:
+    if not request.user.has_perm("auth.view_user"):
+        return None
+    return Node(_("Users"), reverse("admin:auth_user_changelist"), "group", "users")
+
+
+admin.site.add_branch(70, branch)  # type: ignore[attr-defined]

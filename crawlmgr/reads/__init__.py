@@ -1,0 +1,1 @@
+"""Reads for the pages and charts; nothing here writes."""

@@ -1,0 +1,44 @@
+"""Reads of the archive: files, captures of an address."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from django.db.models import Count, Sum
+
+from crawlmgr.models import Page, WarcFile
+from crawlmgr.reads.paging import Slice, cut
+from crawlmgr.web.url import UrlError, canonical, url_hash
+
+
+def files(query: Mapping[str, str], size: int = 50) -> Slice:
+    """WARC files, newest first."""
+    return cut(WarcFile.objects.select_related("run").defer("run__parameters", "run__result"), size=size, query=query)
+
+
+def totals() -> dict[str, Any]:
+    """Files, bytes and records of the whole archive."""
+    return WarcFile.objects.aggregate(files=Count("id"), bytes=Sum("bytes"), records=Sum("records"))
+
+
+def captures(address: str, limit: int = 50) -> list[Page]:
+    """What is stored of an address, newest first. Raises ValueError where it is none."""
+    text = address.strip()
+    if "://" not in text:
+        text = f"http://{text}"
+    try:
+        wanted = url_hash(canonical(text))
+    except UrlError as error:
+        raise ValueError(str(error)) from None
+    pages = Page.objects.filter(url_hash=wanted).select_related("warc", "run").defer("run__parameters", "run__result")
+    return list(pages.order_by("-fetched_at")[:limit])
+
+
+def capture(pk: int) -> Page | None:
+    return Page.objects.select_related("warc", "host", "run").defer("run__parameters", "run__result").filter(pk=pk).first()
+
+
+def in_file(file: WarcFile, query: Mapping[str, str], size: int = 50) -> Slice:
+    """The captures that one file holds."""
+    return cut(Page.objects.filter(warc=file), size=size, query=query)

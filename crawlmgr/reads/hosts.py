@@ -1,0 +1,89 @@
+"""Reads of hosts: who waits, who backs off, what was asked and given by the hour."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import UTC, datetime, timedelta
+from typing import Any, NamedTuple
+
+from django.db.models import Q, QuerySet, Sum
+
+from crawlmgr.models import Host, HostHour, Page
+from crawlmgr.reads.paging import Order, Slice, cut
+
+BY_NAME = Order(("key",), downwards=False)
+
+
+class Hour(NamedTuple):
+    """Sums of one hour."""
+
+    hour: datetime
+    requests: int
+    bytes: int
+    errors: int
+
+
+class HostSeries(NamedTuple):
+    """One host's hours, oldest first."""
+
+    key: str
+    hours: list[Hour]
+
+
+def page(query: Mapping[str, str], now: datetime, size: int = 50) -> Slice:
+    """Hosts by name; `q` is the beginning of a name or any part of it, `show` is "waiting" or "failing"."""
+    hosts: QuerySet[Host] = Host.objects.defer("robots_text")
+    if query.get("q"):
+        hosts = hosts.filter(key__icontains=query["q"].strip()[:200])
+    if query.get("show") == "waiting":
+        hosts = hosts.filter(next_at__gt=now)
+    elif query.get("show") == "failing":
+        hosts = hosts.filter(Q(failures__gt=0) | Q(robots_verdict="deny"))
+    return cut(hosts, BY_NAME, size=size, query=query)
+
+
+def hourly(now: datetime, hours: int, host: Host | None = None) -> list[Hour]:
+    """Requests, bytes and errors by hour over all hosts or of one, gaps left out."""
+    rows = HostHour.objects.filter(hour__gt=now - timedelta(hours=hours))
+    if host is not None:
+        rows = rows.filter(host=host)
+    sums = rows.values("hour").annotate(r=Sum("requests"), b=Sum("bytes"), e=Sum("errors")).order_by("hour")
+    return [Hour(row["hour"], row["r"], row["b"], row["e"]) for row in sums]
+
+
+def busiest(now: datetime, hours: int, limit: int = 7) -> list[HostSeries]:
+    """The hosts asked most lately, each with its hours; two queries."""
+    since = now - timedelta(hours=hours)
+    recent = HostHour.objects.filter(hour__gt=since)
+    top = list(recent.values_list("host_id", "host__key").annotate(n=Sum("requests")).order_by("-n")[:limit])
+    series: dict[int, HostSeries] = {pk: HostSeries(key, []) for pk, key, _n in top}
+    for row in (
+        recent.filter(host_id__in=list(series)).order_by("hour").values_list("host_id", "hour", "requests", "bytes", "errors")
+    ):
+        series[row[0]].hours.append(Hour(*row[1:]))
+    return list(series.values())
+
+
+def filled(rows: list[Hour], now: datetime, hours: int) -> list[Hour]:
+    """The same with the silent hours in between as zeros, so that a chart shows the silence."""
+    known = {row.hour.astimezone(UTC): row for row in rows}
+    last = now.astimezone(UTC).replace(minute=0, second=0, microsecond=0)
+    span = [last - timedelta(hours=back) for back in range(hours - 1, -1, -1)]
+    return [known.get(hour, Hour(hour, 0, 0, 0)) for hour in span]
+
+
+def recent_pages(host: Host, limit: int = 20) -> list[Page]:
+    """What was fetched from a host last."""
+    return list(
+        Page.objects.filter(host=host)
+        .select_related("run")
+        .defer("run__parameters", "run__result")
+        .order_by("-fetched_at")[:limit]
+    )
+
+
+def totals() -> dict[str, Any]:
+    """Sums over all hosts, from the hosts' own counters."""
+    return Host.objects.aggregate(
+        requests=Sum("requests"), bytes=Sum("bytes"), errors=Sum("errors"), refused=Sum("refused_by_robots")
+    )

@@ -1,0 +1,24 @@
+"""Reads of worker nodes and events."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+
+from crawlmgr.models import Event, Node
+from crawlmgr.reads.paging import Slice, cut
+from crawlmgr.reads.status import alive_since
+
+
+def nodes(now: datetime, limit: int) -> list[Node]:
+    """Nodes with the newest sign of life first; each gets `alive`."""
+    rows = list(Node.objects.order_by("-heartbeat", "name")[:limit])
+    for node in rows:
+        node.alive = bool(node.heartbeat and node.heartbeat >= alive_since(now))  # type: ignore[attr-defined]
+    return rows
+
+
+def events(query: Mapping[str, str], *, least: int = 0, size: int = 50) -> Slice:
+    """Events, newest first, of at least a level."""
+    rows = Event.objects.select_related("run", "host").defer("run__parameters", "run__result", "host__robots_text")
+    return cut(rows.filter(level__gte=least) if least else rows, size=size, query=query)

@@ -1,0 +1,122 @@
+"""Pages of long lists by key, not by number: every page costs the same however many rows stand before it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+from django.db.models import Q, QuerySet
+
+
+@dataclass(frozen=True, slots=True)
+class Slice:
+    """Some rows of a list, and the tokens that lead on: `newer` to what stands before, `older` to what comes after; "" for none."""
+
+    rows: list[Any]
+    newer: str = ""
+    older: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """How a list is sorted: `fields` all downwards or all upwards, the last one unique.
+
+    With `nullable` the first field may be empty; rows without it come last, whatever the database thinks of NULL.
+    """
+
+    fields: tuple[str, ...] = ("id",)
+    downwards: bool = True
+    nullable: bool = False
+
+
+BY_ID = Order()
+
+
+def cut(queryset: QuerySet[Any], order: Order = BY_ID, *, size: int = 50, query: Mapping[str, str] | None = None) -> Slice:
+    """The slice that the page's address asks for: `after` or `before` a token, `last`, or the first one."""
+    query = query or {}
+    backwards = "last" in query or bool(query.get("before"))
+    token = _parse(query.get("before") or query.get("after") or "", order)
+    rows = _take(queryset, order, token, size + 1, backwards)
+    more = len(rows) > size
+    rows = rows[:size]
+    if backwards:
+        rows.reverse()
+        newer, older = more, token is not None
+    else:
+        newer, older = token is not None, more
+    if not rows:
+        return Slice([])
+    return Slice(rows, _token(rows[0], order) if newer else "", _token(rows[-1], order) if older else "")
+
+
+def _take(queryset: QuerySet[Any], order: Order, token: list[Any] | None, size: int, backwards: bool) -> list[Any]:
+    downwards = order.downwards != backwards
+    signs = [("-" if downwards else "") + name for name in order.fields]
+    if not order.nullable:
+        return list(queryset.filter(_beyond(order.fields, token, downwards)).order_by(*signs)[:size])
+    first = order.fields[0]
+    parts = [(False, order.fields, signs), (True, order.fields[1:], signs[1:])]
+    if backwards:
+        parts.reverse()
+    rows: list[Any] = []
+    started = token is None
+    for empty, fields, by in parts:
+        within = token is not None and (token[0] is None) == empty
+        started = started or within
+        if not started or len(rows) >= size:
+            continue
+        start = (token[1:] if empty else token) if within and token is not None else None
+        part = queryset.filter(Q(**{f"{first}__isnull": empty}) & _beyond(fields, start, downwards))
+        rows += part.order_by(*by)[: size - len(rows)]
+    return rows
+
+
+def _beyond(fields: Sequence[str], values: Sequence[Any] | None, downwards: bool) -> Q:
+    """Rows beyond `values` in the order of `fields`; the bound on the first field alone is there for the index."""
+    if values is None:
+        return Q()
+    sign = "lt" if downwards else "gt"
+    condition, equal = Q(), Q()
+    for name, value in zip(fields, values, strict=True):
+        condition |= equal & Q(**{f"{name}__{sign}": value})
+        equal &= Q(**{name: value})
+    return Q(**{f"{fields[0]}__{sign}e": values[0]}) & condition
+
+
+def _token(row: Any, order: Order) -> str:
+    parts = []
+    for name in order.fields:
+        value = getattr(row, name)
+        if isinstance(value, datetime):
+            value = f"t{value.astimezone(UTC).isoformat()}"
+        elif isinstance(value, str):
+            value = "s" + value.encode().hex()
+        parts.append("n" if value is None else str(value))
+    return "~".join(parts)
+
+
+def _parse(token: str, order: Order) -> list[Any] | None:
+    parts = token.split("~")
+    if len(parts) != len(order.fields):
+        return None
+    values: list[Any] = []
+    try:
+        for part in parts:
+            if part == "n":
+                values.append(None)
+            elif part.startswith("t"):
+                values.append(datetime.fromisoformat(part[1:]).astimezone(UTC))
+            elif part.startswith("s"):
+                values.append(bytes.fromhex(part[1:]).decode())
+            elif len(part) < 20:
+                values.append(int(part))
+            else:
+                return None
+    except (ValueError, OverflowError):
+        return None
+    if None in values[1:] or (values[0] is None and not order.nullable):
+        return None
+    return values

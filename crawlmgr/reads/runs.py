@@ -1,0 +1,112 @@
+"""Reads of runs: lists, what one run does, what became of its addresses."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+from django.db.models import Count, QuerySet
+
+from crawlmgr.models import ACTIVE, Event, Page, Run, RunHost, RunState, Url, UrlState
+from crawlmgr.reads.paging import Slice, cut
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """How many addresses of a run ended the same way, and one of them."""
+
+    state: int
+    reason: str
+    count: int
+
+    @property
+    def label(self) -> str:
+        return str(UrlState(self.state).label)
+
+
+def listed(*, kind: str = "", states: tuple[str, ...] = (), target: int | None = None) -> QuerySet[Run]:
+    """Runs, newest first, without the big columns."""
+    runs = Run.objects.defer("parameters", "result").order_by("-id")
+    if kind:
+        runs = runs.filter(kind=kind)
+    if states:
+        runs = runs.filter(state__in=states)
+    return runs if target is None else runs.filter(target=target)
+
+
+def page(query: Mapping[str, str], *, kind: str = "", states: tuple[str, ...] = (), size: int = 50) -> Slice:
+    """One page of the list of runs."""
+    return cut(listed(kind=kind, states=states).select_related("created_by"), size=size, query=query)
+
+
+def active(limit: int = 20) -> list[Run]:
+    """What works, waits or is paused now: working ones first."""
+    rank = {RunState.RUNNING: 0, RunState.QUEUED: 1, RunState.PAUSED: 2}
+    return sorted(listed(states=ACTIVE)[:limit], key=lambda run: (rank[RunState(run.state)], -run.pk))
+
+
+def ended(limit: int = 6) -> list[Run]:
+    """The runs that ended last."""
+    return list(
+        listed(states=(RunState.FINISHED, RunState.STOPPED, RunState.FAILED)).exclude(finished=None).order_by("-id")[:limit]
+    )
+
+
+def kinds() -> list[str]:
+    """The kinds of run that there are."""
+    return list(Run.objects.order_by("kind").values_list("kind", flat=True).distinct())
+
+
+def outcomes(run: Run) -> list[Outcome]:
+    """A run's addresses by state and reason, the most frequent first; read from an index."""
+    rows = Url.objects.filter(run=run).values("state", "reason").annotate(count=Count("id")).order_by("-count")[:40]
+    return [Outcome(row["state"], row["reason"], row["count"]) for row in rows]
+
+
+def recent_pages(run: Run, limit: int = 15) -> list[Page]:
+    """What the run fetched last."""
+    return list(Page.objects.filter(run=run).order_by("-id")[:limit])
+
+
+def recent_failures(run: Run, limit: int = 10) -> list[Url]:
+    """Addresses of the run that failed or were refused, the last ones first."""
+    rows = Url.objects.filter(run=run, state__in=[UrlState.FAILED, UrlState.REFUSED, UrlState.DROPPED])
+    return list(rows.defer("payload").order_by("-ended_at")[:limit])
+
+
+def rate(run: Run, now: datetime, window_seconds: int = 60) -> float | None:
+    """Pages a minute: over the last minute while the run works, over its whole time once it has ended."""
+    if run.started is None:
+        return None
+    if run.state == RunState.RUNNING:
+        start = max(run.started, now - timedelta(seconds=window_seconds))
+        seconds = max(5.0, (now - start).total_seconds())
+        return Page.objects.filter(run=run, fetched_at__gt=start).count() * 60 / seconds
+    end = run.finished or run.progressed or now
+    seconds = (end - run.started).total_seconds()
+    return run.fetched * 60 / seconds if seconds >= 1 else None
+
+
+def hosts(run: Run, limit: int = 10) -> list[RunHost]:
+    """The hosts that a run asks, those with addresses left first."""
+    return list(RunHost.objects.filter(run=run).select_related("host").order_by("-active", "host__next_at")[:limit])
+
+
+def events(run: Run, limit: int = 10) -> list[Event]:
+    """What happened in a run that a person should know."""
+    return list(Event.objects.filter(run=run).order_by("-id")[:limit])
+
+
+def get(pk: int) -> Run | None:
+    return Run.objects.select_related("created_by").filter(pk=pk).first()
+
+
+def neighbours(run: Run) -> dict[str, Any]:
+    """The runs of the same kind and target before and after this one."""
+    same = Run.objects.filter(kind=run.kind, target=run.target) if run.target is not None else Run.objects.none()
+    return {
+        "before": same.filter(pk__lt=run.pk).order_by("-id").values_list("pk", flat=True).first(),
+        "after": same.filter(pk__gt=run.pk).order_by("id").values_list("pk", flat=True).first(),
+    }

@@ -1,0 +1,88 @@
+"""How the installation is doing: workers, pace, what runs and what should worry a person."""
+
+from __future__ import annotations
+
+import shutil
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from django.conf import settings
+from django.db.models import Count, Sum
+
+from crawlmgr.models import Event, Host, Node, Page, Run, RunState
+
+RECENT = timedelta(hours=24)
+
+
+@dataclass(frozen=True, slots=True)
+class Status:
+    """What the status bar shows. `silent` counts nodes that were alive within a day and give no sign of life now."""
+
+    nodes: int
+    workers: int
+    silent: int
+    pages_a_minute: int
+    running: int
+    waiting: int
+    paused: int
+    last_error: Event | None
+
+
+@dataclass(frozen=True, slots=True)
+class Alarm:
+    """Something to look at: a code that the desk puts into words, how many, and what it concerns."""
+
+    code: str
+    count: int = 1
+    run: Run | None = None
+    host: Host | None = None
+    at: datetime | None = None
+
+
+def alive_since(now: datetime) -> datetime:
+    """A node with a sign of life before this is not at work."""
+    return now - timedelta(seconds=settings.STALL_SECONDS)
+
+
+def status(now: datetime) -> Status:
+    """Six small queries, whatever the size of the tables."""
+    nodes = list(Node.objects.filter(heartbeat__gte=now - RECENT).values_list("heartbeat", "workers")[:1000])
+    alive = [workers for heartbeat, workers in nodes if heartbeat >= alive_since(now)]
+    states = dict(
+        Run.objects.filter(state__in=[RunState.RUNNING, RunState.QUEUED, RunState.PAUSED])
+        .values_list("state")
+        .annotate(Count("id"))
+        .order_by()
+    )
+    return Status(
+        nodes=len(alive),
+        workers=sum(alive),
+        silent=len(nodes) - len(alive),
+        pages_a_minute=Page.objects.filter(fetched_at__gt=now - timedelta(minutes=1), fetched_at__lte=now).count(),
+        running=states.get(RunState.RUNNING, 0),
+        waiting=states.get(RunState.QUEUED, 0),
+        paused=states.get(RunState.PAUSED, 0),
+        last_error=Event.objects.filter(level__gte=Event.Level.ERROR, at__gte=now - RECENT)
+        .order_by("-at")
+        .select_related("run")
+        .first(),
+    )
+
+
+def alarms(now: datetime, limit: int = 8) -> list[Alarm]:
+    """What a person should look at, the gravest first; the crawlers add their own on the first page."""
+    found: list[Alarm] = []
+    seen = Node.objects.aggregate(workers=Sum("workers"), nodes=Count("id"))
+    alive = Node.objects.filter(heartbeat__gte=alive_since(now)).exists()
+    work = Run.objects.filter(state__in=[RunState.RUNNING, RunState.QUEUED]).exists()
+    if not alive and (work or seen["nodes"]):
+        found.append(Alarm("no_workers"))
+    if not settings.CONTACT:
+        found.append(Alarm("no_contact"))
+    if shutil.disk_usage(settings.DATA_DIR).free < settings.MIN_FREE_BYTES:
+        found.append(Alarm("disk_low"))
+    failed = Run.objects.filter(state=RunState.FAILED, finished__gte=now - RECENT).order_by("-finished")[:limit]
+    found += [Alarm("run_failed", run=run, at=run.finished) for run in failed]
+    held = Host.objects.filter(failures__gte=3, next_at__gt=now).order_by("-failures")[:limit]
+    found += [Alarm("host_backs_off", host=host, count=host.failures, at=host.next_at) for host in held]
+    return found[: 2 * limit]

@@ -1,0 +1,69 @@
+"""The forums' charts: posts by day and board; new, updated and unchanged threads by visit."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from django.utils.translation import gettext as _
+
+from crawlmgr.admin.charts import COLOURS, NEW, UNCHANGED, UPDATED, Chart, Series, chart
+from forums import reads
+from forums.models import Board, Site
+
+
+def posts_by_day(site: Site, now: datetime) -> Chart:
+    """Posts a day, a colour a board."""
+    days = reads.last_days(now, reads.zone(site))
+    series = [
+        Series(one.name or _("other boards"), days, [one.days.get(day, 0) for day in days], colour)
+        for one, colour in zip(reads.posts_by_day(site, now), COLOURS, strict=False)
+    ]
+    return chart(
+        "chart-posts",
+        _("Posts by day and board"),
+        series,
+        x=_("day (%(zone)s)") % {"zone": site.timezone},
+        y=_("posts a day"),
+        note=_("the last 30 days"),
+    )
+
+
+def site_visits(site: Site) -> Chart:
+    """What each visit of a site found."""
+    runs = reads.site_runs(site)
+    return _visits(
+        "chart-runs", [f"#{run.pk}" for run in runs], [(run.new, run.updated, run.unchanged) for run in runs], _("run")
+    )
+
+
+def board_by_day(board: Board, now: datetime) -> Chart:
+    """Threads and replies of a board by day."""
+    local = reads.zone(board.site)
+    days = reads.last_days(now, local)
+    sums = reads.board_by_day(board, local, now)
+    series = [
+        Series(_("new threads"), days, [sums.get(day, (0, 0))[0] for day in days], NEW),
+        Series(_("replies"), days, [sums.get(day, (0, 0))[1] for day in days], UPDATED),
+    ]
+    return chart(
+        "chart-posts",
+        _("Posts by day"),
+        series,
+        x=_("day (%(zone)s)") % {"zone": board.site.timezone},
+        y=_("posts a day"),
+        note=_("the last 30 days"),
+    )
+
+
+def board_visits(board: Board) -> Chart:
+    """What each visit of a board found."""
+    found = reads.board_visits(board)
+    return _visits(
+        "chart-visits", [f"#{visit.run_id}" for visit in found], [(v.new, v.updated, v.unchanged) for v in found], _("run")
+    )
+
+
+def _visits(key: str, names: list[str], rows: list[tuple[int, int, int]], x: str) -> Chart:
+    parts = ((_("new"), NEW), (_("updated"), UPDATED), (_("unchanged"), UNCHANGED))
+    series = [Series(name, names, [row[index] for row in rows], colour) for index, (name, colour) in enumerate(parts)]
+    return chart(key, _("Threads by visit"), series, x=x, y=_("threads"), dates=False, note=_("the last visits"))

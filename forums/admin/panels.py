@@ -1,0 +1,91 @@
+"""What the forums put on the first page and into the tree."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+
+from django.contrib import admin
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.urls import reverse
+from django.utils.translation import gettext as _
+
+from crawlmgr.admin.rooms import room
+from crawlmgr.admin.tree import Node
+from forums import reads
+from forums.models import Board, Site
+
+SITES_SHOWN = 12
+
+
+def panel(request: HttpRequest, now: datetime) -> dict[str, Any] | None:
+    """Forums with their freshness and what is due next; where there is none, how to begin."""
+    if not request.user.has_perm("forums.view_site"):
+        return None
+    rows = reads.sites({}, now, SITES_SHOWN)
+    if not rows.rows:
+        return {"template": "forums/panel_begin.html", "first": True, "may_add": request.user.has_perm("forums.add_site")}
+    return {
+        "template": "forums/panel.html",
+        "first": False,
+        "rows": rows.rows,
+        "more": rows.older,
+        "due": reads.due_next(),
+        "now": now,
+    }
+
+
+def branch(request: HttpRequest, item: str) -> Node | None:
+    """Forums ▸ sites ▸ boards. The boards of the open site come with the page, those of others when they are unfolded."""
+    if not request.user.has_perm("forums.view_site"):
+        return None
+    rows = reads.tree_sites()
+    shown = rows[: reads.TREE_LIMIT]
+    opened = _open_site(item)
+    if opened and opened not in {site.pk for site in shown}:
+        shown += list(Site.objects.only("id", "name", "paused").filter(pk=opened))
+    working = {run.target: run.state for run in reads.active_runs([site.pk for site in shown])} if shown else {}
+    nodes = [_site_node(site, working.get(site.pk, ""), site.pk == opened) for site in shown]
+    if len(rows) > reads.TREE_LIMIT:
+        nodes.append(Node(_("All forums"), reverse("admin:forums"), "more_horiz", "forums:all"))
+    if request.user.has_perm("forums.add_site"):
+        nodes.append(Node(_("Add forum"), reverse("admin:forum-add"), "add", "forum-add"))
+    return Node(_("Forums"), reverse("admin:forums"), "forum", "forums", children=tuple(nodes), unfolded=True)
+
+
+def _open_site(item: str) -> int:
+    kind, _colon, rest = item.partition(":")
+    parts = [int(part) for part in rest.split(".") if part.isdigit()]
+    return parts[0] if kind in ("site", "board") and parts else 0
+
+
+def _site_node(site: Site, state: str, opened: bool) -> Node:
+    address = reverse("admin:forum", args=[site.pk])
+    mark = "working" if state in ("running", "queued") else "paused" if state or site.paused else ""
+    children = board_nodes(site.pk) if opened else ()
+    lazy = "" if opened else reverse("admin:forum-tree", args=[site.pk])
+    return Node(site.name, address, "", f"site:{site.pk}", mark, children=children, lazy=lazy, unfolded=opened)
+
+
+def board_nodes(site_id: int) -> tuple[Node, ...]:
+    return tuple(_board_node(board, depth) for board, depth in reads.tree_boards(site_id))
+
+
+def _board_node(board: Board, depth: int) -> Node:
+    mark = "" if board.enabled else "paused"
+    return Node(
+        board.name, reverse("admin:board", args=[board.pk]), "", f"board:{board.site_id}.{board.pk}", mark, depth=min(depth, 3)
+    )
+
+
+@room("forums/tree/<int:pk>/", "forum-tree", "forums.view_site")
+def tree_part(request: HttpRequest, pk: int) -> HttpResponse:
+    """A site's boards, when its branch is unfolded."""
+    if not Site.objects.filter(pk=pk).exists():
+        raise Http404(_("There is no such forum."))
+    return render(request, "desk/tree.html", {"nodes": board_nodes(pk)})
+
+
+admin.site.add_branch(10, branch)  # type: ignore[attr-defined]
+admin.site.add_panel(10, panel)  # type: ignore[attr-defined]

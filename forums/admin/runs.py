@@ -1,0 +1,38 @@
+"""What forums add to a run's page: its visits, board by board."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+
+from django.http import HttpRequest
+from django.urls import reverse
+from django.utils.translation import gettext as _
+
+from crawlmgr.admin import runs
+from crawlmgr.models import Run
+from forums import reads
+from forums.models import Site
+
+
+def visit_detail(request: HttpRequest, run: Run, now: datetime) -> dict[str, Any]:
+    """The visits of a run and the way to its forum."""
+    found = reads.visits_of_run(run)
+    site = Site.objects.only("id", "name").filter(pk=run.target).first()
+    detail: dict[str, Any] = {
+        "template": "forums/run_visits.html",
+        "visits": found,
+        "done": sum(1 for visit in found if visit.finished),
+    }
+    if site is not None:
+        detail.update(link=reverse("admin:forum", args=[site.pk]), link_text=_("To the forum"))
+    return detail
+
+
+def discovery_detail(request: HttpRequest, run: Run, now: datetime) -> dict[str, Any]:
+    """The way to the boards that were found."""
+    return {"link": reverse("admin:forum-found", args=[run.pk]), "link_text": _("To the boards found")}
+
+
+runs.details["forum"] = visit_detail
+runs.details["forum-discovery"] = discovery_detail

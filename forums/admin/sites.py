@@ -1,0 +1,141 @@
+"""Forums: the list, and one forum with its boards, visits and charts."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any
+
+from django.contrib import messages
+from django.core.exceptions import PermissionDenied
+from django.http import Http404, HttpRequest, HttpResponse
+from django.urls import reverse
+from django.utils.translation import gettext as _
+
+from crawlmgr.admin import exports
+from crawlmgr.admin.rooms import act, attempt, back, page, room
+from forums import reads
+from forums.admin import charts
+from forums.admin.add import INTERVALS
+from forums.models import Board, Site
+from forums.services import sites
+
+TABLES = ("boards", "threads", "posts", "visits", "pages", "links", "runs")
+
+
+@room("forums/", "forums", "forums.view_site")
+def site_list(request: HttpRequest) -> HttpResponse:
+    """All forums by name."""
+    now = datetime.now(UTC)
+    context = {
+        "slice": reads.sites(request.GET.dict(), now),
+        "now": now,
+        "keep": "",
+        "first": _("To the top"),
+        "downloads": exports.choices(TABLES),
+    }
+    return page(request, "forums/sites.html", context, title=_("Forums"), item="forums")
+
+
+def find(pk: int) -> Site:
+    site = Site.objects.select_related("host").defer("structure", "host__robots_text").filter(pk=pk).first()
+    if site is None:
+        raise Http404(_("There is no such forum."))
+    return site
+
+
+@room("forums/site/<int:pk>/", "forum", "forums.view_site")
+def site_page(request: HttpRequest, pk: int) -> HttpResponse:
+    """One forum: how fresh it is, its boards, what its visits found."""
+    site, now = find(pk), datetime.now(UTC)
+    if request.GET.get("part") == "live":
+        return page(request, "", _head(site, now), title="", live="forums/site_live.html")
+    number = int(request.GET["page"]) if request.GET.get("page", "").isdigit() else 1
+    rows, pages = reads.boards(site, number)
+    context = {
+        **_head(site, now),
+        "rows": rows,
+        "pages": range(1, pages + 1) if pages > 1 else (),
+        "number": number,
+        "intervals": INTERVALS,
+        "threads": reads.recent_threads(site),
+        "zone": reads.zone(site),
+        "downloads": exports.choices(TABLES, site=site.pk),
+        "charts": [charts.posts_by_day(site, now), charts.site_visits(site)],
+    }
+    return page(
+        request, "forums/site.html", context, title=site.name, item=f"site:{pk}", trail=[(_("Forums"), reverse("admin:forums"))]
+    )
+
+
+def _head(site: Site, now: datetime) -> dict[str, Any]:
+    return {"site": site, "now": now, "row": reads.with_freshness([site], now)[0]}
+
+
+@act("forums/site/<int:pk>/crawl/", "forum-crawl", "crawlmgr.add_run")
+def crawl(request: HttpRequest, pk: int) -> HttpResponse:
+    """Visits a forum now, or only the boards named."""
+    site = find(pk)
+    boards = [int(value) for value in request.POST.getlist("board") if value.isdigit()] or None
+    now = datetime.now(UTC)
+    attempt(request, _("A visit has started."), lambda: sites.crawl_now(site.pk, board_ids=boards, now=now, user=request.user))
+    if boards and len(boards) == 1:
+        return back(request, "board", boards[0])
+    return back(request, "forum", pk)
+
+
+@act("forums/site/<int:pk>/pause/", "forum-pause", "forums.change_site")
+def pause(request: HttpRequest, pk: int) -> HttpResponse:
+    """Pauses or resumes a forum's scheduled visits."""
+    site, paused = find(pk), request.POST.get("paused") == "1"
+    sites.pause_site(site.pk, paused, datetime.now(UTC))
+    messages.success(request, _("Scheduled visits are paused.") if paused else _("Scheduled visits go on."))
+    return back(request, "forum", pk)
+
+
+@act("forums/site/<int:pk>/boards/", "forum-boards", "forums.change_board")
+def set_boards(request: HttpRequest, pk: int) -> HttpResponse:
+    """Sets the interval of boards, or takes them into the scheduled visits or out of them."""
+    site, wish = find(pk), request.POST.get("do", "")
+    wanted = [int(value) for value in request.POST.getlist("board") if value.isdigit()]
+    chosen = list(Board.objects.filter(site=site, pk__in=wanted).values_list("pk", flat=True))
+    if not chosen:
+        messages.warning(request, _("No board is ticked."))
+    elif wish in ("on", "off"):
+        sites.set_enabled(chosen, wish == "on")
+        messages.success(
+            request,
+            _("The boards are visited by schedule.") if wish == "on" else _("The boards are left out of scheduled visits."),
+        )
+    else:
+        _set_interval(request, chosen)
+    return (
+        back(request, "board", chosen[0])
+        if request.POST.get("from") == "board" and len(chosen) == 1
+        else back(request, "forum", pk)
+    )
+
+
+def _set_interval(request: HttpRequest, chosen: list[int]) -> None:
+    try:
+        seconds = int(request.POST.get("interval", ""))
+    except ValueError:
+        messages.error(request, _("Choose an interval."))
+        return
+    attempt(request, _("The interval is set."), lambda: sites.set_interval(chosen, seconds, datetime.now(UTC)))
+
+
+@room("forums/site/<int:pk>/delete/", "forum-delete", "forums.delete_site", post="forums.delete_site")
+def delete(request: HttpRequest, pk: int) -> HttpResponse:
+    """Asks once more, with what would be lost; the name has to be typed."""
+    site = find(pk)
+    wrong = False
+    if request.method == "POST":
+        if not request.user.has_perm("forums.delete_site"):
+            raise PermissionDenied
+        wrong = request.POST.get("name", "").strip() != site.name.strip()
+        if not wrong:
+            sites.delete_site(site.pk, datetime.now(UTC))
+            messages.success(request, _("%(name)s is deleted.") % {"name": site.name})
+            return back(request, "forums")
+    trail = [(_("Forums"), reverse("admin:forums")), (site.name, reverse("admin:forum", args=[pk]))]
+    return page(request, "forums/delete.html", {"site": site, "wrong": wrong}, title=_("Delete"), item=f"site:{pk}", trail=trail)

@@ -1,0 +1,32 @@
+"""A thread, to be read like one."""
+
+from __future__ import annotations
+
+from django.http import Http404, HttpRequest, HttpResponse
+from django.urls import reverse
+from django.utils.translation import gettext as _
+
+from crawlmgr.admin.rooms import page, room
+from forums import reads
+from forums.models import Thread
+
+
+@room("forums/thread/<int:pk>/", "thread", "forums.view_thread")
+def thread_page(request: HttpRequest, pk: int) -> HttpResponse:
+    """Posts in their order, in the site's own time."""
+    thread = (
+        Thread.objects.select_related("site", "board")
+        .defer("signature", "site__structure", "board__unfinished")
+        .filter(pk=pk)
+        .first()
+    )
+    if thread is None:
+        raise Http404(_("There is no such thread."))
+    context = {"thread": thread, "slice": reads.posts(thread, request.GET.dict()), "zone": reads.zone(thread.site), "keep": ""}
+    trail = [
+        (_("Forums"), reverse("admin:forums")),
+        (thread.site.name, reverse("admin:forum", args=[thread.site_id])),
+        (thread.board.name, reverse("admin:board", args=[thread.board_id])),
+    ]
+    item = f"board:{thread.site_id}.{thread.board_id}"
+    return page(request, "forums/thread.html", context, title=thread.title, item=item, trail=trail)

@@ -1,0 +1,216 @@
+"""Reads for the forum pages and charts: bounded, by key, from counters and sums."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, date, datetime, timedelta
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+from django.db.models import Count, Max, Min, OuterRef, Q, Subquery, Sum
+
+from crawlmgr.models import ACTIVE, Run
+from crawlmgr.reads.paging import Order, Slice, cut
+from forums.models import Board, BoardHour, Post, Site, Thread, Visit
+
+BY_NAME = Order(("name", "id"), downwards=False)
+BY_LAST_REPLY = Order(("last_reply", "id"), nullable=True)
+IN_THREAD = Order(("page", "position", "id"), downwards=False)
+BOARDS_A_PAGE = 200
+TREE_LIMIT = 300
+
+
+@dataclass(slots=True)
+class SiteRow:
+    """A site with what a list shows of it."""
+
+    site: Site
+    boards: int = 0
+    last_visit: datetime | None = None
+    next_visit: datetime | None = None
+    overdue: int = 0
+    run: Run | None = None
+
+
+@dataclass(slots=True)
+class BoardRow:
+    """A board, how deep it lies under others, and its last visit."""
+
+    board: Board
+    depth: int = 0
+    visit: Visit | None = None
+
+
+@dataclass(slots=True)
+class BoardDays:
+    """Threads and replies of one board by day."""
+
+    name: str
+    days: dict[date, int] = field(default_factory=dict)
+
+
+def zone(site: Site) -> ZoneInfo:
+    """The site's time zone; UTC where its name is unknown to this machine."""
+    try:
+        return ZoneInfo(site.timezone)
+    except (ZoneInfoNotFoundError, ValueError):
+        return ZoneInfo("UTC")
+
+
+def sites(query: Mapping[str, str], now: datetime, size: int = 50) -> Slice:
+    """Sites by name as SiteRow; three queries, whatever their number."""
+    slice_ = cut(Site.objects.defer("structure", "settings"), BY_NAME, size=size, query=query)
+    return Slice(with_freshness(slice_.rows, now), slice_.newer, slice_.older)
+
+
+def with_freshness(rows: Sequence[Site], now: datetime) -> list[SiteRow]:
+    """Sites with the sums over their boards and the run that is at them."""
+    found = {site.pk: SiteRow(site) for site in rows}
+    late = Q(enabled=True, next_visit__lt=now - timedelta(minutes=10))
+    sums = (
+        Board.objects.filter(site_id__in=list(found))
+        .values("site_id")
+        .annotate(
+            number=Count("id"),
+            last=Max("last_visit"),
+            next=Min("next_visit", filter=Q(enabled=True)),
+            late=Count("id", filter=late),
+        )
+    )
+    for row in sums.order_by():
+        entry = found[row["site_id"]]
+        entry.boards, entry.last_visit = row["number"], row["last"]
+        if not entry.site.paused:
+            entry.next_visit, entry.overdue = row["next"], row["late"]
+    for run in active_runs(list(found)):
+        found[run.target].run = run  # type: ignore[index]
+    return list(found.values())
+
+
+def active_runs(site_ids: Sequence[int]) -> list[Run]:
+    """Visits that run, wait or are paused, of these sites."""
+    return list(Run.objects.filter(kind="forum", target__in=site_ids, state__in=ACTIVE).defer("parameters", "result"))
+
+
+def tree_sites(limit: int = TREE_LIMIT) -> list[Site]:
+    """Sites for the tree, by name; one more than `limit` tells that there are more."""
+    return list(Site.objects.only("id", "name", "paused")[: limit + 1])
+
+
+def ordered(boards: Sequence[Board]) -> list[tuple[Board, int]]:
+    """Boards as a tree read from the top, each with its depth; a circle of parents is cut where it closes."""
+    known = {board.pk for board in boards}
+    children: dict[int | None, list[Board]] = defaultdict(list)
+    for board in sorted(boards, key=lambda one: (one.position, one.pk)):
+        children[board.parent_id if board.parent_id in known else None].append(board)
+    found: list[tuple[Board, int]] = []
+    placed: set[int] = set()
+    stack = [(board, 0) for board in reversed(children[None])]
+    while stack:
+        board, depth = stack.pop()
+        if board.pk not in placed:
+            placed.add(board.pk)
+            found.append((board, depth))
+            stack += [(child, depth + 1) for child in reversed(children[board.pk])]
+    return found + [(board, 0) for board in boards if board.pk not in placed]
+
+
+def tree_boards(site_id: int, limit: int = TREE_LIMIT) -> list[tuple[Board, int]]:
+    """A site's boards for the tree."""
+    rows = Board.objects.filter(site_id=site_id).only("id", "name", "parent_id", "position", "enabled", "site_id")
+    return ordered(list(rows.order_by("position", "id")[:limit]))
+
+
+def boards(site: Site, number: int = 1) -> tuple[list[BoardRow], int]:
+    """One page of a site's boards in tree order, each with its last visit, and the number of pages; three queries."""
+    order = ordered(list(Board.objects.filter(site=site).only("id", "parent_id", "position", "site_id")))
+    pages = max(1, -(-len(order) // BOARDS_A_PAGE))
+    number = min(max(1, number), pages)
+    shown = {board.pk: depth for board, depth in order[(number - 1) * BOARDS_A_PAGE : number * BOARDS_A_PAGE]}
+    latest = Visit.objects.filter(board=OuterRef("pk"), started__isnull=False).order_by("-started").values("pk")[:1]
+    rows = {board.pk: board for board in Board.objects.filter(pk__in=shown).annotate(latest=Subquery(latest))}
+    visits = Visit.objects.defer("state").in_bulk([board.latest for board in rows.values() if board.latest])
+    return [BoardRow(rows[pk], depth, visits.get(rows[pk].latest)) for pk, depth in shown.items() if pk in rows], pages
+
+
+def threads(board: Board, query: Mapping[str, str], size: int = 50) -> Slice:
+    """A board's threads, those with the newest reply first."""
+    rows = Thread.objects.filter(board=board).defer("signature")
+    return cut(rows, BY_LAST_REPLY, size=size, query=query)
+
+
+def recent_threads(site: Site, limit: int = 12) -> list[Thread]:
+    """The threads of a site with the newest replies."""
+    rows = Thread.objects.filter(site=site, last_reply__isnull=False).select_related("board").defer("signature")
+    return list(rows.order_by("-last_reply", "-id")[:limit])
+
+
+def posts(thread: Thread, query: Mapping[str, str], size: int = 40) -> Slice:
+    """A thread's posts in their order."""
+    return cut(Post.objects.filter(thread=thread), IN_THREAD, size=size, query=query)
+
+
+def visits(board: Board, query: Mapping[str, str], size: int = 15) -> Slice:
+    """A board's visits, newest first."""
+    return cut(
+        Visit.objects.filter(board=board).select_related("run").defer("state", "run__parameters", "run__result"),
+        size=size,
+        query=query,
+    )
+
+
+def visits_of_run(run: Run, limit: int = 300) -> list[Visit]:
+    """The visits of a run in their order: running and ended ones before those that wait."""
+    rows = Visit.objects.filter(run=run).select_related("board").defer("state", "board__unfinished")
+    return list(rows.order_by("id")[:limit])
+
+
+def due_next(limit: int = 8) -> list[Board]:
+    """The boards whose visits come next."""
+    rows = Board.objects.filter(enabled=True, next_visit__isnull=False, site__paused=False).select_related("site")
+    return list(rows.defer("unfinished", "site__structure", "site__settings").order_by("next_visit", "id")[:limit])
+
+
+def site_runs(site: Site, limit: int = 40) -> list[Run]:
+    """The last visits of a site as a whole, oldest first."""
+    return list(Run.objects.filter(kind="forum", target=site.pk).defer("parameters", "result").order_by("-id")[:limit])[::-1]
+
+
+def board_visits(board: Board, limit: int = 60) -> list[Visit]:
+    """The last visits of a board, oldest first."""
+    rows = Visit.objects.filter(board=board, started__isnull=False).defer("state").order_by("-started")[:limit]
+    return list(rows)[::-1]
+
+
+def posts_by_day(site: Site, now: datetime, days: int = 30, top: int = 7) -> list[BoardDays]:
+    """Posts (opening ones and replies) a day of the busiest boards of a site in its own zone; one more row for all others."""
+    since = now - timedelta(days=days)
+    sums = BoardHour.objects.filter(board__site=site, hour__gt=since)
+    totals = sums.values("board_id", "board__name").annotate(n=Sum("threads") + Sum("replies")).order_by("-n")
+    names = {row["board_id"]: row["board__name"] for row in totals[:top]}
+    rows = {pk: BoardDays(name) for pk, name in names.items()}
+    rest = BoardDays("")
+    local = zone(site)
+    for board_id, hour, opened, replies in sums.values_list("board_id", "hour", "threads", "replies").iterator():
+        day = hour.astimezone(local).date()
+        target = rows.get(board_id, rest).days
+        target[day] = target.get(day, 0) + opened + replies
+    return [*rows.values(), *([rest] if rest.days else [])]
+
+
+def board_by_day(board: Board, local: ZoneInfo, now: datetime, days: int = 30) -> dict[date, tuple[int, int]]:
+    """Threads opened and replies of one board by day."""
+    found: dict[date, tuple[int, int]] = {}
+    rows = BoardHour.objects.filter(board=board, hour__gt=now - timedelta(days=days)).values_list("hour", "threads", "replies")
+    for hour, opened, replies in rows:
+        day = hour.astimezone(local).date()
+        before = found.get(day, (0, 0))
+        found[day] = (before[0] + opened, before[1] + replies)
+    return found
+
+
+def last_days(now: datetime, local: ZoneInfo, days: int = 30) -> list[date]:
+    """The last days in a zone, today last."""
+    today = now.astimezone(UTC).astimezone(local).date()
+    return [today - timedelta(days=back) for back in range(days - 1, -1, -1)]

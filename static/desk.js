@@ -1,0 +1,207 @@
+/* The desk's own script: times for people, live parts, the status bar, the tree, charts. Texts come from the page, translated. */
+"use strict";
+(function () {
+  const language = document.documentElement.lang || "en";
+  const zone = Intl.DateTimeFormat().resolvedOptions().timeZone;
+  const relative = new Intl.RelativeTimeFormat(language, { numeric: "auto", style: "short" });
+  const exact = new Intl.DateTimeFormat(language, { dateStyle: "medium", timeStyle: "medium" });
+  const units = [["day", 86400], ["hour", 3600], ["minute", 60], ["second", 1]];
+  let words = {};
+
+  /* --- times --- */
+  function ago(date) {
+    const seconds = Math.round((date - Date.now()) / 1000);
+    if (Math.abs(seconds) > 60 * 86400) return date.toLocaleDateString(language);
+    const [unit, size] = units.find((entry) => Math.abs(seconds) >= entry[1]) || units[3];
+    return relative.format(Math.trunc(seconds / size), unit);
+  }
+  function clock(date) {
+    const pad = (n) => String(n).padStart(2, "0");
+    const day = `${date.getFullYear()}-${pad(date.getMonth() + 1)}-${pad(date.getDate())}`;
+    return `${day} ${pad(date.getHours())}:${pad(date.getMinutes())}`;
+  }
+  function times(root) {
+    root.querySelectorAll("time[data-ago], time[data-clock]").forEach((node) => {
+      if (!node.dateTime) return;
+      const date = new Date(node.dateTime);
+      const text = "ago" in node.dataset ? ago(date) : clock(date);
+      if (node.textContent !== text) node.textContent = text;
+      if (!node.dataset.titled) {
+        node.title = `${exact.format(date)} (${zone})\n${date.toISOString().slice(0, 19).replace("T", " ")} UTC`;
+        node.dataset.titled = "1";
+      }
+    });
+  }
+
+  /* --- live parts: <div data-live="/address/?part=live" data-every="2"> is replaced by what the address gives --- */
+  function live(root) {
+    root.querySelectorAll("[data-live]").forEach((node) => {
+      if (node.dataset.started) return;
+      node.dataset.started = "1";
+      let last = null;
+      const every = Number(node.dataset.every || 3) * 1000;
+      const again = () => setTimeout(ask, every);
+      async function ask() {
+        if (!node.isConnected) return;
+        if (document.hidden || node.contains(document.activeElement) && document.activeElement.matches("input,select,textarea")) return again();
+        try {
+          const answer = await fetch(node.dataset.live, { headers: { "X-Requested-With": "fetch" }, redirect: "error" });
+          if (!answer.ok) return again();
+          const text = await answer.text();
+          if (text !== last && last !== null || last === null && !node.dataset.fresh) put(node, text);
+          last = text;
+          if (answer.headers.get("X-Desk-Reload")) return location.reload();
+          if (answer.headers.get("X-Desk-Done")) return;
+        } catch (error) {
+          if (!(error instanceof TypeError)) throw error;  /* the server is away for a moment: ask again */
+        }
+        again();
+      }
+      again();
+    });
+  }
+  function put(node, html) {
+    const kept = Array.from(node.querySelectorAll(".scroll"), (box) => [box.scrollTop, box.scrollLeft]);
+    const open = Array.from(node.querySelectorAll("details"), (box) => box.open);
+    node.innerHTML = html;
+    node.querySelectorAll(".scroll").forEach((box, i) => { if (kept[i]) [box.scrollTop, box.scrollLeft] = kept[i]; });
+    node.querySelectorAll("details").forEach((box, i) => { if (i in open) box.open = open[i]; });
+    start(node);
+  }
+
+  /* --- status bar --- */
+  function statusBar() {
+    const bar = document.getElementById("desk-bar");
+    if (!bar) return;
+    const part = (name) => bar.querySelector(`[data-part="${name}"]`);
+    async function ask() {
+      if (!document.hidden) {
+        try {
+          const answer = await fetch(bar.dataset.url, { redirect: "error" });
+          if (answer.ok) show(await answer.json());
+          document.body.classList.toggle("offline", !answer.ok);
+        } catch (error) {
+          document.body.classList.add("offline");
+          part("workers").textContent = words.offline;
+        }
+      }
+      setTimeout(ask, Number(bar.dataset.every) * 1000);
+    }
+    function show(state) {
+      part("light").className = `dot ${state.light}`;
+      for (const name of ["workers", "rate", "runs", "queue"]) part(name).textContent = state[name];
+      const error = part("error");
+      error.hidden = !state.error;
+      if (state.error) {
+        error.href = state.error.url;
+        error.title = state.error.text;
+        error.querySelector("span").textContent = state.error.text;
+        error.querySelector("time").dateTime = state.error.at;
+        delete error.querySelector("time").dataset.titled;
+        times(error);
+      }
+    }
+    ask();
+  }
+
+  /* --- tree --- */
+  function tree(root) {
+    root.querySelectorAll(".tree .caret").forEach((button) => {
+      button.onclick = async () => {
+        const item = button.closest("li");
+        const open = item.classList.toggle("open");
+        button.setAttribute("aria-expanded", String(open));
+        const list = item.querySelector(":scope > ul");
+        if (open && list.dataset.lazy) {
+          const answer = await fetch(list.dataset.lazy, { redirect: "error" });
+          if (!answer.ok) return;
+          list.innerHTML = await answer.text();
+          delete list.dataset.lazy;
+          tree(list);
+        }
+      };
+    });
+  }
+
+  /* --- charts: <div class="plot" data-chart="id of the figure's JSON"> --- */
+  const palettes = {
+    light: { text: "#4b5563", line: "#e5e7eb", paper: "rgba(0,0,0,0)" },
+    dark: { text: "#9ca3af", line: "#263244", paper: "rgba(0,0,0,0)" },
+  };
+  function colours() {
+    const c = palettes[document.documentElement.classList.contains("dark") ? "dark" : "light"];
+    const axes = {};
+    for (const axis of ["xaxis", "yaxis", "yaxis2"]) {
+      axes[`${axis}.gridcolor`] = c.line; axes[`${axis}.linecolor`] = c.line; axes[`${axis}.zerolinecolor`] = c.line;
+    }
+    return { "font.color": c.text, paper_bgcolor: c.paper, plot_bgcolor: c.paper, ...axes };
+  }
+  function expand(flat, layout) {
+    const full = structuredClone(layout);
+    for (const [path, value] of Object.entries(flat)) {
+      const keys = path.split(".");
+      if (keys[0].endsWith("axis2") && !(keys[0] in full)) continue;
+      let place = full;
+      for (const key of keys.slice(0, -1)) place = place[key] = place[key] || {};
+      place[keys.at(-1)] = value;
+    }
+    return full;
+  }
+  const drawn = new Set();
+  async function charts(root) {
+    const nodes = Array.from(root.querySelectorAll("[data-chart]")).filter((node) => !node.dataset.drawn);
+    if (!nodes.length || typeof Plotly === "undefined") return;
+    nodes.forEach((node) => { node.dataset.drawn = "1"; });
+    if (document.readyState !== "complete") await new Promise((done) => window.addEventListener("load", done, { once: true }));
+    await document.fonts.ready;
+    for (const node of nodes) {
+      const source = document.getElementById(node.dataset.chart);
+      const figure = JSON.parse(source.textContent);
+      await Plotly.newPlot(node, figure.data, expand(colours(), figure.layout), { displayModeBar: false, responsive: false });
+      drawn.add(node);
+      new ResizeObserver(() => { if (node.offsetWidth && node.isConnected) Plotly.Plots.resize(node); }).observe(node.parentElement);
+      node.dataset.ready = "1";
+    }
+  }
+  function theme() {
+    new MutationObserver(() => {
+      for (const node of drawn) {
+        if (!node.isConnected) { drawn.delete(node); continue; }
+        const flat = colours();
+        if (!node.layout.yaxis2) for (const key of Object.keys(flat)) if (key.startsWith("yaxis2")) delete flat[key];
+        Plotly.relayout(node, flat);
+      }
+    }).observe(document.documentElement, { attributes: true, attributeFilter: ["class"] });
+  }
+
+  /* --- forms --- */
+  function forms(root) {
+    root.querySelectorAll("[data-confirm]").forEach((node) => {
+      node.onclick = (event) => { if (!window.confirm(node.dataset.confirm)) event.preventDefault(); };
+    });
+    root.querySelectorAll("[data-tick-all]").forEach((box) => {
+      const all = () => Array.from(document.querySelectorAll(`input[type=checkbox][name="${box.dataset.tickAll}"]`));
+      const tell = () => { const on = all().filter((one) => one.checked).length; box.checked = on > 0 && on === all().length; box.indeterminate = on > 0 && on < all().length; };
+      box.onchange = () => all().forEach((one) => { one.checked = box.checked; });
+      all().forEach((one) => one.addEventListener("change", tell));
+      tell();
+    });
+    root.querySelectorAll("select[data-go]").forEach((select) => {
+      select.onchange = () => { location.href = select.value; };
+    });
+  }
+
+  function start(root) { times(root); live(root); tree(root); charts(root); forms(root); }
+  document.addEventListener("DOMContentLoaded", () => {
+    const source = document.getElementById("desk-words");
+    if (source) words = JSON.parse(source.textContent);
+    start(document);
+    statusBar();
+    theme();
+    document.querySelector(".tree .line.on")?.scrollIntoView({ block: "nearest" });
+    document.addEventListener("click", (event) => {
+      document.querySelectorAll("details.menu[open]").forEach((menu) => { if (!menu.contains(event.target)) menu.open = false; });
+    });
+    setInterval(() => times(document), 20000);
+  });
+})();
