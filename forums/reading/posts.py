@@ -139,7 +139,7 @@ def post_sets(page: Page) -> list[PostSet]:
     for time in _with_lonely(page, accepted):
         grouped[_local_shape(page.outline, time.node)].append(time)
     ranked = sorted(grouped.values(), key=len, reverse=True)[:_MAX_SETS]
-    made = [candidate for times in ranked for candidate in _sets(page, _distinct(times))]
+    made = [candidate for times in ranked for candidate in _sets(page, _distinct(page, times))]
     return sorted(made, key=lambda posts: posts.quality * min(1.0, 0.6 + 0.1 * len(posts.spans)), reverse=True)
 
 
@@ -159,12 +159,15 @@ def _with_lonely(page: Page, accepted: list[Time]) -> list[Time]:
     return sorted(accepted + lonely, key=lambda time: time.node)
 
 
-def _distinct(times: list[Time]) -> list[Time]:
-    """Times without repetitions: the same moment again right after is the same post's."""
+def _distinct(page: Page, times: list[Time]) -> list[Time]:
+    """Times without repetitions: the same moment again with hardly a word between is the same post's."""
+    pieces = page.outline.pieces
     kept: list[Time] = []
     for time in times:
-        if kept and kept[-1].moment == time.moment and time.node - kept[-1].node < 12:
-            continue
+        if kept and kept[-1].moment == time.moment:
+            between = sum(len(piece.text) for piece in pieces[kept[-1].piece + 1 : time.piece])
+            if between < 6:
+                continue
         kept.append(time)
     return kept
 
