@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import atexit
+import itertools
 import os
 import shutil
 import tempfile
@@ -24,8 +25,11 @@ for _name in [name for name in os.environ if name.startswith("CRAWLMGR_") and na
     del os.environ[_name]
 os.environ.pop("DATABASE_URL", None)
 os.environ["CRAWLMGR_DATA"] = str(_folder)
+(_folder / "static").mkdir()  # where collectstatic would put files; without the folder WhiteNoise warns
 os.environ["DJANGO_SETTINGS_MODULE"] = "crawlmgr.settings"
 
+_server: Server | None = None
+_numbers = itertools.count(1)
 if os.environ.get("CRAWLMGR_TEST_DATABASE") == "postgresql":
     _binaries = find_binaries()
     if _binaries is None:
@@ -38,12 +42,18 @@ if os.environ.get("CRAWLMGR_TEST_DATABASE") == "postgresql":
 
 def pytest_configure() -> None:
     """Loads the settings, so that pytest-django, whose own turn comes after this, sets Django up with them."""
-    assert settings.DATA_DIR == _folder.resolve()
+    assert Path(settings.DATA_DIR).samefile(_folder)
 
 
 @pytest.fixture
-def data_folder(tmp_path: Path) -> Iterator[Path]:
-    """A fresh data folder for a process that a test starts."""
-    folder = tmp_path / "data"
-    yield folder
-    shutil.rmtree(folder, ignore_errors=True)
+def installation(tmp_path: Path) -> Iterator[dict[str, str]]:
+    """The environment of an installation of its own, for processes that a test starts: a data folder and, where the suite runs
+    on PostgreSQL, a database on the same server."""
+    environment = {name: text for name, text in os.environ.items() if not name.startswith("CRAWLMGR_") and name != "DATABASE_URL"}
+    environment["CRAWLMGR_DATA"] = str(tmp_path / "data")
+    if _server is not None:
+        name = f"installation_{next(_numbers)}"
+        _server.create(name)
+        environment["DATABASE_URL"] = _server.url(name)
+    yield environment
+    shutil.rmtree(tmp_path / "data", ignore_errors=True)

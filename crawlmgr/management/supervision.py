@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import IO
 
 from django.conf import settings
+from django.core.checks import run_checks
 from django.core.management.base import CommandError
 from django.db import Error as DatabaseProblem
 from django.db import connection
@@ -47,6 +48,13 @@ def cluster(node: str, queue_name: str, workers: int) -> Cluster:
     child = Child(f"worker cluster {node}", program, folder=settings.BASE_DIR, environment=environment, ends_early=True)
     pulse = Pulse(settings.STALL_SECONDS, busy_seconds=settings.TASK_TIMEOUT_SECONDS + 10)
     return Cluster(node, queue_name, workers, child, pulse)
+
+
+def ground_is_firm() -> None:
+    """Runs the system checks; the first error is told in one line."""
+    for message in run_checks():
+        if message.is_serious():
+            raise CommandError(f"{message.msg} ({message.id})")
 
 
 def only_one(name: str) -> IO[str]:

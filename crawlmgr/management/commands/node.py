@@ -12,7 +12,7 @@ from django.db import Error as DatabaseProblem
 
 from crawlmgr.clock import SYSTEM
 from crawlmgr.management.base import say, table, write_json
-from crawlmgr.management.supervision import cluster, only_one, supervise
+from crawlmgr.management.supervision import cluster, ground_is_firm, only_one, supervise
 from crawlmgr.services import nodes, queue
 
 
@@ -33,6 +33,7 @@ def node_name(text: str) -> str:
 
 class Command(BaseCommand):
     help = "Makes this machine a worker node until Ctrl-C; `node list` shows all nodes."
+    requires_system_checks = ()
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("action", nargs="?", choices=["list"], help="list: show all nodes")
@@ -46,6 +47,7 @@ class Command(BaseCommand):
             if options["action"] == "list":
                 self._list(options["json"])
                 return
+            ground_is_firm()
             name, queues = options["name"] or nodes.own_name(), options["queues"]
             with only_one(f"node-{name}"):
                 queue.make_schedules()
@@ -59,7 +61,7 @@ class Command(BaseCommand):
     def _list(self, as_json: bool) -> None:
         rows = nodes.listing(SYSTEM.now())
         if as_json:
-            write_json({"nodes": rows}, self.stdout)
+            write_json({"nodes": rows})
         elif rows:
             self.stdout.write(table(list(rows[0]), ([_plain(value) for value in row.values()] for row in rows)))
         else:

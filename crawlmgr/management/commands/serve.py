@@ -16,7 +16,7 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.db import Error as DatabaseProblem
 
 from crawlmgr.management.base import say
-from crawlmgr.management.supervision import cluster, only_one, supervise
+from crawlmgr.management.supervision import cluster, ground_is_firm, only_one, supervise
 from crawlmgr.services import nodes, queue
 from crawlmgr.supervisor import Child, listen
 
@@ -52,6 +52,7 @@ def worker_count(text: str) -> int:
 
 class Command(BaseCommand):
     help = "Starts the desk: web server and workers, until Ctrl-C. Makes the database and the first administrator when missing."
+    requires_system_checks = ()
 
     def add_arguments(self, parser: CommandParser) -> None:
         bind, workers = DEFAULT_ADDRESS, settings.WORKERS
@@ -59,6 +60,7 @@ class Command(BaseCommand):
         parser.add_argument("--workers", type=worker_count, default=workers, metavar="N", help=f"processes, default {workers}")
 
     def handle(self, *args: Any, **options: Any) -> None:
+        ground_is_firm()
         lock = only_one("serve")
         bind: Address = options["bind"]
         listener = self._listen(bind)
@@ -98,6 +100,8 @@ class Command(BaseCommand):
         self.stdout.flush()
         if bound.host in ANY_ADDRESS and "CRAWLMGR_ALLOWED_HOSTS" not in os.environ:
             say("Others reach it only under names listed in CRAWLMGR_ALLOWED_HOSTS.")
+        if not settings.CONTACT:
+            say("Public addresses are refused until CRAWLMGR_CONTACT names a mail or web address for the user agent.")
 
 
 def _web(bound: Address, listener: socket.socket) -> Child:

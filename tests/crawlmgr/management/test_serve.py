@@ -1,0 +1,141 @@
+"""`serve` and `node` from outside: first start, second start, taken port, restart, end."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import re
+import signal
+import time
+import urllib.request
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from crawlmgr.management.commands.node import node_name, queue_names
+from crawlmgr.management.commands.serve import address, worker_count
+from crawlmgr.supervisor import listen
+from tests.serving import Serve, manage, processes, wait_for
+
+
+@pytest.fixture
+def serve(installation: dict[str, str], tmp_path: Path) -> Iterator[Serve]:
+    one = Serve(installation, tmp_path / "log")
+    one.start()
+    yield one
+    one.end(signal.SIGKILL)
+
+
+def _left(pids: list[int]) -> list[str]:
+    def still() -> list[str]:
+        everyone = processes()
+        return [everyone[pid][1] for pid in pids if pid in everyone]
+
+    wait_for(lambda: not still(), 10)
+    return still()
+
+
+@pytest.mark.slow
+def test_first_start_health_restart_and_a_clean_end(serve: Serve, installation: dict[str, str]) -> None:
+    assert serve.healthy(), serve.told()
+    assert re.search(r"First login: admin, password \S{12,} \(shown only now\)", serve.told())
+    assert serve.health()[1]["database"] is True
+    with urllib.request.urlopen(serve.address() + "admin/login/", timeout=10) as page:  # noqa: S310 - our own address
+        assert page.status == 200 and "script-src" in page.headers["Content-Security-Policy"]
+
+    second = manage(serve.environment, "serve", "--bind", "127.0.0.1:0")
+    assert second.returncode == 1 and "Traceback" not in second.stderr
+    assert second.stderr.strip().splitlines() == [
+        f"CommandError: serve already runs on {Path(installation['CRAWLMGR_DATA']).resolve()} (process {serve.pid})."
+    ]
+    listing = json.loads(manage(serve.environment, "node", "list", "--json").stdout)["nodes"]
+    assert len(listing) == 1 and listing[0]["heartbeat"] and listing[0]["workers"] == 2 and listing[0]["outstanding"] == 0
+
+    web = next(pid for pid, (parent, command) in serve.family().items() if parent == serve.pid and "gunicorn" in command)
+    os.kill(web, signal.SIGKILL)
+    assert wait_for(lambda: "The web server died" in serve.told()) and serve.healthy()
+
+    everyone = list(serve.family())
+    assert len(everyone) >= 2 + 2 + 5
+    begun = time.monotonic()
+    assert serve.end(signal.SIGINT) == 0
+    assert time.monotonic() - begun < 10
+    assert _left(everyone) == [] and serve.told().rstrip().endswith("Stopped.")
+
+    serve.start()
+    assert serve.healthy() and "Log in with your account." in serve.told()
+    assert serve.told().count("First login") == 1
+
+
+@pytest.mark.slow
+def test_nothing_is_left_when_serve_is_killed(serve: Serve) -> None:
+    assert serve.healthy(), serve.told()
+    everyone = list(serve.family())
+    serve.end(signal.SIGKILL)
+    assert _left(everyone) == []
+    serve.start()
+    assert serve.healthy(), serve.told()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("victim", ["guard", "idle workers", "monitor"])
+def test_a_cluster_that_died_or_stopped_taking_tasks_is_replaced(serve: Serve, victim: str) -> None:
+    """One of the idle workers waits with the queue's lock in hand; when it is killed, the cluster lives on and takes no task."""
+    assert serve.healthy(), serve.told()
+    family = serve.family()
+    main = next(pid for pid, (parent, command) in family.items() if parent == serve.pid and "gunicorn" not in command)
+    guard = next(pid for pid, (parent, _) in family.items() if parent == main)
+    hands = sorted(pid for pid, (parent, _) in family.items() if parent == guard)
+    for pid in {"guard": [guard], "idle workers": hands[:2], "monitor": hands[2:3]}[victim]:
+        os.kill(pid, signal.SIGKILL)
+    assert wait_for(lambda: "it is started again" in serve.told(), 20), serve.told()
+    why = {"guard": "died", "idle workers": "stopped taking tasks", "monitor": "lost the process"}[victim]
+    assert why in serve.told()
+    assert _left([main, guard, *hands]) == []
+    assert serve.healthy(), serve.told()
+    listing = json.loads(manage(serve.environment, "node", "list", "--json").stdout)["nodes"]
+    assert listing[0]["restarts"] >= 1
+
+
+@pytest.mark.slow
+def test_a_node_works_without_serve(installation: dict[str, str], tmp_path: Path) -> None:
+    assert manage(installation, "migrate", "-v0").returncode == 0
+    node = Serve(installation, tmp_path / "log", "node", "--name", "north", "--queues", "crawl")
+    node.start()
+
+    def beating() -> bool:
+        return bool(json.loads(manage(installation, "node", "list", "--json").stdout)["nodes"][0]["heartbeat"])
+
+    assert wait_for(lambda: "takes from crawl" in node.told()) and wait_for(beating), node.told()
+    everyone = list(node.family())
+    assert node.end() == 0
+    assert _left(everyone) == []
+
+
+def test_a_taken_port_is_told_in_one_line(installation: dict[str, str]) -> None:
+    with listen("127.0.0.1", 0) as taken:
+        done = manage(installation, "serve", "--bind", f"127.0.0.1:{taken.getsockname()[1]}")
+    assert done.returncode == 1
+    assert len(done.stderr.strip().splitlines()) == 1 and "cannot be used" in done.stderr and "--bind" in done.stderr
+
+
+@pytest.mark.parametrize("words", [("--bind", "nowhere"), ("--bind", "1.2.3.4:99999"), ("--workers", "0"), ("--workers", "x")])
+def test_wrong_arguments_end_with_status_two(installation: dict[str, str], words: tuple[str, str]) -> None:
+    done = manage(installation, "serve", *words)
+    assert done.returncode == 2 and words[1] in done.stderr
+
+
+def test_times_that_do_not_fit_stop_the_start(installation: dict[str, str]) -> None:
+    done = manage({**installation, "CRAWLMGR_SLICE_SECONDS": "100"}, "serve")
+    assert done.returncode == 1 and len(done.stderr.strip().splitlines()) == 1 and "CRAWLMGR_SLICE_SECONDS" in done.stderr
+
+
+def test_addresses_and_names() -> None:
+    assert address("[::1]:80") == ("::1", 80) and str(address("[::1]:80")) == "[::1]:80"
+    assert address("desk.example:8000") == ("desk.example", 8000)
+    assert worker_count("64") == 64 and queue_names("a, b") == ["a", "b"] and node_name("north-1") == "north-1"
+    for reader, text in ((address, "::1:80"), (address, ":80"), (queue_names, "a,a"), (queue_names, "a b"), (node_name, "a:b")):
+        with pytest.raises(argparse.ArgumentTypeError):
+            reader(text)

@@ -1,0 +1,114 @@
+"""Nodes: heartbeats, restarts, and what a cluster held in its last life."""
+
+from __future__ import annotations
+
+import os
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+from django.contrib.sessions.models import Session
+from django.test import Client
+from django.utils import timezone
+from django_q.models import OrmQ
+
+from crawlmgr.models import Event, Node, Run, RunState
+from crawlmgr.services import nodes, pruning, queue
+
+pytestmark = pytest.mark.django_db
+NOW = datetime(2026, 5, 1, 12, tzinfo=UTC)
+NOBODY = 2**22 + 1  # above the largest process id of a usual Linux: no such process
+
+
+def _node(name: str = "north", now: datetime = NOW) -> Node:
+    return nodes.register(name, pid=1, workers=4, queues="crawl", now=now)
+
+
+def _held(holder: str, until: datetime) -> Run:
+    return Run.objects.create(
+        kind="forum", label="x", created=NOW, state=RunState.RUNNING, lease_holder=holder, lease_until=until, fence=3
+    )
+
+
+def test_registering_again_keeps_restarts_and_the_last_sign_of_life() -> None:
+    _node()
+    nodes.beat("north", NOW + timedelta(seconds=5))
+    nodes.restarted("north", "died, exit status 1", NOW + timedelta(seconds=9))
+    node = _node(now=NOW + timedelta(seconds=10))
+    assert (node.restarts, node.heartbeat, node.started) == (1, NOW + timedelta(seconds=5), NOW + timedelta(seconds=10))
+    event = Event.objects.get()
+    assert (event.code, event.level, event.text) == ("cluster_restarted", 30, "north: died, exit status 1")
+
+
+def test_leases_of_dead_processes_end_and_those_of_living_ones_stay() -> None:
+    until = NOW + timedelta(seconds=80)
+    dead, living, other = _held(f"north:{NOBODY}", until), _held(f"north:{os.getpid()}", until), _held(f"south:{NOBODY}", until)
+    _node()
+    leases = [Run.objects.get(pk=run.pk).lease_until for run in (dead, living, other)]
+    assert leases == [NOW, until, until]
+
+
+def test_tasks_that_a_dead_cluster_took_come_back_only_where_no_other_node_works(settings: Any) -> None:
+    now = timezone.now()
+    queue.requeue([1], now)
+    taken = now + timedelta(seconds=settings.RETRY_SECONDS)
+    OrmQ.objects.update(lock=taken)
+    nodes.register("south", pid=1, workers=1, queues="crawl", now=now)
+    assert OrmQ.objects.get().lock == now
+    OrmQ.objects.update(lock=taken)
+    nodes.beat("south", now)
+    _node(now=now)
+    assert OrmQ.objects.get().lock == taken
+
+
+def test_signs_tell_whether_a_worker_is_at_a_run() -> None:
+    _node()
+    assert nodes.signs("north", NOW) == (None, False)
+    nodes.beat("north", NOW)
+    _held(f"north:{NOBODY}", NOW + timedelta(seconds=30))
+    assert nodes.signs("north", NOW) == (NOW, True)
+    assert nodes.signs("north", NOW + timedelta(seconds=31)) == (NOW, False)
+
+
+def test_listing_counts_the_runs_in_hand() -> None:
+    _node()
+    _node("north-2")
+    _held("north:11", NOW + timedelta(seconds=30))
+    _held("north:12", NOW + timedelta(seconds=30))
+    _held("north:13", NOW - timedelta(seconds=30))
+    assert [(row["name"], row["outstanding"]) for row in nodes.listing(NOW)] == [("north", 2), ("north-2", 0)]
+
+
+def test_health_needs_a_sign_of_life_of_this_life(client: Client) -> None:
+    now = timezone.now()
+    answer = client.get("/healthz")
+    assert answer.status_code == 503 and answer.json() == {"database": True, "workers": False, "nodes": []}
+    _node(now=now - timedelta(seconds=20))
+    nodes.beat("north", now - timedelta(seconds=5))
+    answer = client.get("/healthz")
+    assert answer.status_code == 200 and answer.json()["nodes"][0]["name"] == "north"
+    _node(now=now)
+    assert client.get("/healthz").status_code == 503
+    nodes.beat("north", now - timedelta(hours=1))
+    assert client.get("/healthz").status_code == 503
+    assert client.post("/healthz").status_code == 405
+
+
+def test_health_asks_the_database_once(client: Client, django_assert_num_queries: Any) -> None:
+    _node(now=timezone.now())
+    nodes.beat("north", timezone.now())
+    with django_assert_num_queries(1):
+        client.get("/healthz")
+
+
+def test_pruning_keeps_what_is_young() -> None:
+    for days in (1, 89, 91):
+        Event.objects.create(at=NOW - timedelta(days=days), level=20, code="x")
+    Session.objects.create(session_key="a", session_data="", expire_date=NOW - timedelta(days=1))
+    Session.objects.create(session_key="b", session_data="", expire_date=NOW + timedelta(days=1))
+    _node("old", NOW - timedelta(days=40))
+    _node("new", NOW - timedelta(days=40))
+    nodes.beat("new", NOW - timedelta(days=1))
+    told = pruning.prune(NOW)
+    assert (told["events"], told["sessions"], told["nodes"]) == (1, 1, 1)
+    assert list(Node.objects.values_list("name", flat=True)) == ["new"] and Event.objects.count() == 2

@@ -1,0 +1,114 @@
+"""The queue: one waiting slice a run, signs of life before all else, nothing lost with a dead worker."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.utils import timezone
+from django_q.models import OrmQ, Schedule
+from django_q.signing import SignedPackage
+
+from crawlmgr.services import queue
+
+pytestmark = pytest.mark.django_db
+Capture = Callable[..., AbstractContextManager[Any]]
+
+
+def _broker(node: str, monkeypatch: pytest.MonkeyPatch) -> queue.Broker:
+    monkeypatch.setenv("CRAWLMGR_NODE", node)
+    return queue.Broker("crawl")
+
+
+def _taken(broker: queue.Broker) -> list[tuple[str, Any]]:
+    tasks = [SignedPackage.loads(payload) for _, payload in broker.dequeue() or []]
+    return [(task["func"], task["args"]) for task in tasks]
+
+
+def _take(key: str, seconds_ago: float, settings: Any) -> None:
+    lock = timezone.now() + timedelta(seconds=settings.RETRY_SECONDS - seconds_ago)
+    assert OrmQ.objects.filter(key=key).update(lock=lock)
+
+
+def test_a_slice_is_queued_on_commit_and_once(django_capture_on_commit_callbacks: Capture) -> None:
+    with django_capture_on_commit_callbacks(execute=True):
+        queue.run_slice(7)
+        queue.run_slice(7)
+        queue.run_slice(8)
+        assert not OrmQ.objects.exists()
+    assert list(OrmQ.objects.order_by("id").values_list("key", flat=True)) == ["crawl/run/7", "crawl/run/8"]
+
+
+def test_a_slice_at_work_may_queue_the_next(django_capture_on_commit_callbacks: Capture, settings: Any) -> None:
+    for _ in range(2):
+        with django_capture_on_commit_callbacks(execute=True):
+            queue.run_slice(7)
+        _take("crawl/run/7", 1, settings)
+    assert OrmQ.objects.count() == 2
+
+
+def test_requeue_passes_over_what_waits_or_was_taken_lately(settings: Any) -> None:
+    now = timezone.now()
+    assert queue.requeue([1, 2, 3], now) == 3
+    assert queue.requeue([1, 2, 3], timezone.now()) == 0
+    _take("crawl/run/2", settings.LEASE_SECONDS - 5, settings)
+    _take("crawl/run/3", settings.LEASE_SECONDS + 5, settings)
+    assert queue.requeue([1, 2, 3], timezone.now()) == 1
+    assert OrmQ.objects.filter(key="crawl/run/3").count() == 2
+
+
+def test_a_node_takes_its_own_tick_first_and_never_anothers(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = timezone.now()
+    queue.requeue([1, 2], now)
+    queue.tick("north", "crawl", now)
+    queue.tick("south", "crawl", now)
+    north, other = _broker("north", monkeypatch), []
+    for _ in range(3):
+        other += _taken(north)
+    assert other == [(queue.TICK, ("north",)), (queue.SLICE, (1,)), (queue.SLICE, (2,))]
+    assert _taken(north) == []
+    assert _taken(_broker("south", monkeypatch)) == [(queue.TICK, ("south",))]
+
+
+def test_a_node_is_asked_once_and_again_when_the_task_died_with_its_worker(settings: Any) -> None:
+    for _ in range(2):
+        queue.tick("north", "crawl", timezone.now())
+    assert OrmQ.objects.count() == 1
+    _take("crawl/node/north", settings.STALL_SECONDS / 3 - 2, settings)
+    queue.tick("north", "crawl", timezone.now())
+    assert OrmQ.objects.count() == 1
+    _take("crawl/node/north", settings.STALL_SECONDS / 3 + 2, settings)
+    queue.tick("north", "crawl", timezone.now())
+    assert OrmQ.objects.count() == 2
+    queue.forget_node("north", "crawl")
+    assert not OrmQ.objects.exists()
+
+
+def test_what_a_dead_cluster_took_is_given_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    queue.requeue([1, 2], timezone.now())
+    broker = _broker("north", monkeypatch)
+    assert _taken(broker) and _taken(broker) and not _taken(broker)
+    assert (broker.queue_size(), broker.lock_size()) == (0, 2)
+    assert queue.give_back("crawl", timezone.now()) == 2
+    assert (broker.queue_size(), broker.lock_size()) == (2, 0)
+    assert _taken(broker) == [(queue.SLICE, (1,))]
+
+
+def test_other_queues_are_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    queue.requeue([1], timezone.now())
+    monkeypatch.setenv("CRAWLMGR_NODE", "north")
+    other = queue.Broker("other")
+    assert other.dequeue() is None and other.queue_size() == 0
+    other.purge_queue()
+    assert queue.length() == 1
+
+
+def test_schedules_are_made_once_and_an_operators_change_stays() -> None:
+    queue.make_schedules()
+    Schedule.objects.filter(func="crawlmgr.tasks.dispatch_due").update(minutes=5)
+    queue.make_schedules()
+    made = dict(Schedule.objects.values_list("func", "minutes"))
+    assert made == {"crawlmgr.tasks.dispatch_due": 5, "crawlmgr.tasks.prune": 1}

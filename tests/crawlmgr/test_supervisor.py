@@ -1,0 +1,256 @@
+"""Process groups that are watched, restarted and never left behind."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from crawlmgr.supervisor import AlreadyRunning, Child, Pulse, Supervisor, alive, backoff_seconds, listen, lock
+
+ROOT = Path(__file__).resolve().parents[2]
+
+FAMILY = """
+import os, signal, sys, time
+out = sys.argv[1]
+for name in ("grandchild", "other"):
+    if os.fork() == 0:
+        with open(f"{out}/{name}", "w") as file:
+            file.write(str(os.getpid()))
+        if name == "grandchild" and os.fork() == 0:
+            with open(f"{out}/great", "w") as file:
+                file.write(str(os.getpid()))
+        time.sleep(600)
+if len(sys.argv) > 2:
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+else:
+    signal.signal(signal.SIGTERM, lambda *_: (open(f"{out}/asked", "w").close(), os._exit(7)))
+while True:
+    time.sleep(0.05)
+"""
+
+
+def _wait(condition: Callable[[], bool], seconds: float = 10.0) -> bool:
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        if condition():
+            return True
+        time.sleep(0.02)
+    return condition()
+
+
+def _gone(pid: int) -> bool:
+    """True where the process runs no more; one that nobody has reaped yet is gone as well."""
+    try:
+        state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+    except (FileNotFoundError, ProcessLookupError):
+        return not alive(pid)
+    return state in "ZX"
+
+
+class Family:
+    """A program that forks two children and a grandchild, each of which writes its id into a folder."""
+
+    def __init__(self, folder: Path, *arguments: str) -> None:
+        folder.mkdir()
+        self.folder = folder
+        (folder / "family.py").write_text(FAMILY)
+        self.child = Child("family", [str(folder / "family.py"), str(folder), *arguments], folder=ROOT)
+
+    def pids(self) -> list[int]:
+        names = ("grandchild", "other", "great")
+        assert _wait(lambda: all((self.folder / name).exists() and (self.folder / name).read_text() for name in names))
+        return [int((self.folder / name).read_text()) for name in names]
+
+    def forget(self) -> None:
+        for name in ("grandchild", "other", "great"):
+            (self.folder / name).unlink()
+
+
+@pytest.fixture
+def family(tmp_path: Path) -> Iterator[Family]:
+    one = Family(tmp_path / "family")
+    yield one
+    one.child.sweep(0.0)
+
+
+def _supervisor(child: Child, told: list[str], why: Callable[[], str] = lambda: "", grace: float = 5.0) -> Supervisor:
+    return Supervisor(
+        [child], on_start=lambda _: told.append("start"), on_end=lambda _, why: told.append(why), on_tick=lambda _: why(),
+        tick_seconds=0.0, grace_seconds=grace,
+    )
+
+
+def _rounds(supervisor: Supervisor, until: Callable[[], bool], seconds: float = 10.0) -> bool:
+    def once() -> bool:
+        supervisor.step()
+        return until()
+
+    return _wait(once, seconds)
+
+
+def test_a_child_that_died_is_started_again_and_its_whole_group_goes_first(family: Family) -> None:
+    told: list[str] = []
+    supervisor = _supervisor(family.child, told)
+    supervisor.step()
+    first, others = family.child.pid, family.pids()
+    family.forget()
+    os.kill(first, signal.SIGKILL)
+    assert _rounds(supervisor, lambda: family.child.pid not in (0, first))
+    assert all(_wait(lambda pid=pid: _gone(pid)) for pid in others)
+    assert told == ["start", "died, exit status -9", "start"]
+
+
+def test_a_child_that_is_called_stalled_goes_with_its_group_and_comes_back(family: Family) -> None:
+    told: list[str] = []
+    verdicts = ["", "stopped taking tasks"]
+    grown = family.folder / "great"
+    supervisor = _supervisor(family.child, told, why=lambda: verdicts.pop() if len(verdicts) > 1 and grown.exists() else "")
+    supervisor.step()
+    first, others = family.child.pid, family.pids()
+    assert _rounds(supervisor, lambda: "stopped taking tasks" in told and family.child.pid not in (0, first))
+    assert all(_wait(lambda pid=pid: _gone(pid)) for pid in [first, *others])
+
+
+def test_stop_asks_first_and_leaves_nobody(family: Family) -> None:
+    supervisor = _supervisor(family.child, [])
+    supervisor.step()
+    first, others = family.child.pid, family.pids()
+    supervisor.stop()
+    supervisor.run()
+    assert (family.folder / "asked").exists()
+    assert all(_gone(pid) for pid in [first, *others])
+
+
+def test_a_child_that_does_not_listen_is_killed_after_the_grace(tmp_path: Path) -> None:
+    deaf = Family(tmp_path / "deaf", "deaf")
+    supervisor = _supervisor(deaf.child, [], grace=0.5)
+    supervisor.step()
+    first, others = deaf.child.pid, deaf.pids()
+    begun = time.monotonic()
+    supervisor.stop()
+    supervisor.run()
+    assert 0.4 < time.monotonic() - begun < 4
+    assert all(_gone(pid) for pid in [first, *others])
+
+
+def test_a_second_request_to_stop_ends_the_grace(tmp_path: Path) -> None:
+    deaf = Family(tmp_path / "deaf", "deaf")
+    supervisor = _supervisor(deaf.child, [], grace=60)
+    supervisor.step()
+    deaf.pids()
+    supervisor.stop()
+    supervisor.stop()
+    begun = time.monotonic()
+    supervisor.run()
+    assert time.monotonic() - begun < 5
+
+
+@pytest.mark.parametrize("victims", ["supervisor", "middle", "first and supervisor"])
+def test_no_orphan_whoever_is_killed(tmp_path: Path, victims: str) -> None:
+    """The supervisor, a process in the middle of the group, or the supervisor together with the group's first process."""
+    family = Family(tmp_path / "family")
+    script = tmp_path / "boss.py"
+    program = [str(family.folder / "family.py"), str(family.folder)]
+    script.write_text(
+        "import pathlib, sys, time\n"
+        "from crawlmgr.supervisor import Child\n"
+        f"child = Child('family', {program!r}, folder=pathlib.Path({str(ROOT)!r}))\n"
+        "child.start(0.0)\nprint(child.pid, flush=True)\ntime.sleep(600)\n"
+    )
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    boss = subprocess.Popen([sys.executable, script], stdout=subprocess.PIPE, cwd=ROOT, env=environment)
+    assert boss.stdout is not None
+    first = int(boss.stdout.readline())
+    grandchild, other, great = family.pids()
+    try:
+        if victims == "middle":
+            os.kill(grandchild, signal.SIGKILL)
+            assert _wait(lambda: _gone(great))
+            assert not _gone(other) and not _gone(first)
+        else:
+            os.kill(boss.pid, signal.SIGSTOP)
+            if victims != "supervisor":
+                os.kill(first, signal.SIGKILL)
+            os.kill(boss.pid, signal.SIGKILL)
+            for pid in (first, grandchild, other, great):
+                assert _wait(lambda pid=pid: _gone(pid)), f"{pid} is left"
+    finally:
+        boss.kill()
+        boss.wait()
+        boss.stdout.close()
+
+
+def test_the_pause_before_a_restart_grows_and_a_healthy_life_ends_it() -> None:
+    child = Child("short", ["-c"], folder=ROOT)
+    starts = []
+    now = 0.0
+    for _ in range(4):
+        child.start(now)
+        assert child.process is not None
+        child.process.wait()
+        child.sweep(now + 1)
+        starts.append(child.next_start - (now + 1))
+        now = child.next_start
+    assert starts == [0.0, 0.5, 1.0, 2.0]
+    child.start(now)
+    child.sweep(now + 60)
+    assert child.next_start == now + 60
+    assert backoff_seconds(1000) == 30.0
+
+
+def test_workers_hear_that_they_may_end_early(tmp_path: Path) -> None:
+    script = tmp_path / "worker.py"
+    script.write_text(
+        "import os, pathlib, signal, sys, time\n"
+        "folder = pathlib.Path(sys.argv[1])\n"
+        "pid = os.fork()\n"
+        "if pid == 0:\n"
+        "    signal.signal(signal.SIGUSR1, lambda *_: ((folder / 'heard').touch(), os._exit(0)))\n"
+        "    (folder / 'ready').touch()\n"
+        "    time.sleep(600)\n"
+        "os.waitpid(pid, 0)\n"
+        "time.sleep(0.2)\n"
+        "(folder / 'clean').touch()\n"
+    )
+    child = Child("worker", [str(script), str(tmp_path)], folder=ROOT, ends_early=True)
+    child.start(0.0)
+    assert _wait(lambda: (tmp_path / "ready").exists())
+    os.killpg(child.pid, signal.SIGUSR1)  # what ask_to_end sends to the group: only the worker listens to it
+    assert _wait(lambda: (tmp_path / "clean").exists())
+    child.sweep(1.0)
+    assert (tmp_path / "heard").exists()
+
+
+def test_pulse_tells_a_stall_from_work_and_youth() -> None:
+    pulse = Pulse(stall_seconds=10, busy_seconds=100)
+    pulse.begin(0)
+    assert not pulse.stalled(None, False, 9)
+    assert pulse.stalled(None, False, 11)
+    pulse.begin(11)
+    assert not pulse.stalled("a", False, 20)
+    assert not pulse.stalled("a", False, 29)
+    assert not pulse.stalled("b", False, 31)
+    assert not pulse.stalled("b", True, 120)
+    assert pulse.stalled("b", True, 132)
+    assert pulse.stalled("b", False, 42)
+
+
+def test_one_lock_a_folder(tmp_path: Path) -> None:
+    path = tmp_path / "serve.lock"
+    held = lock(path)
+    with pytest.raises(AlreadyRunning, match=str(os.getpid())):
+        lock(path)
+    held.close()
+    lock(path).close()
+
+
+def test_a_taken_port_is_told(tmp_path: Path) -> None:
+    with listen("127.0.0.1", 0) as first, pytest.raises(OSError):
+        listen("127.0.0.1", first.getsockname()[1])

@@ -1,0 +1,119 @@
+"""`serve` as a process of its own, for tests that look at it from outside."""
+
+from __future__ import annotations
+
+import json
+import re
+import signal
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parents[1]
+QUICK = {  # times of a test installation, in seconds
+    "CRAWLMGR_TICK_SECONDS": "0.5", "CRAWLMGR_STALL_SECONDS": "5", "CRAWLMGR_SLICE_SECONDS": "1", "CRAWLMGR_LEASE_SECONDS": "5",
+    "CRAWLMGR_TIMEOUT_SECONDS": "4", "CRAWLMGR_RETRY_SECONDS": "15", "CRAWLMGR_WORKERS": "2", "CRAWLMGR_MIN_FREE_MB": "0",
+}
+
+
+def wait_for(condition: Callable[[], Any], seconds: float = 30.0, every: float = 0.05) -> Any:
+    """Asks until the answer is true or the time is over; returns the last answer."""
+    end = time.monotonic() + seconds
+    while not (answer := condition()) and time.monotonic() < end:
+        time.sleep(every)
+    return answer
+
+
+def manage(environment: Mapping[str, str], *words: str) -> subprocess.CompletedProcess[str]:
+    """Runs a command of the project to its end."""
+    return subprocess.run(
+        [sys.executable, "manage.py", *words], cwd=ROOT, env=dict(environment), capture_output=True, text=True, timeout=120
+    )
+
+
+class Serve:
+    """Life: start → kill or stop → start … on one installation. What it said stands in `told()`."""
+
+    def __init__(self, environment: Mapping[str, str], log: Path, *words: str) -> None:
+        self.environment, self.log, self.words = {**QUICK, **environment}, log, words or ("serve", "--bind", "127.0.0.1:0")
+        self.process: subprocess.Popen[bytes] | None = None
+
+    def start(self) -> None:
+        """Starts it; what it says is added to the log."""
+        with self.log.open("ab") as output:
+            self.process = subprocess.Popen(
+                [sys.executable, "manage.py", *self.words], cwd=ROOT, env=self.environment,
+                stdin=subprocess.DEVNULL, stdout=output, stderr=output, start_new_session=True,
+            )
+
+    @property
+    def pid(self) -> int:
+        assert self.process is not None
+        return self.process.pid
+
+    def told(self) -> str:
+        return self.log.read_text(errors="replace") if self.log.exists() else ""
+
+    def address(self) -> str:
+        """The address it printed last."""
+        found = wait_for(lambda: re.findall(r"Crawl manager: (http://\S+/)", self.told()))
+        assert found, self.told()
+        return str(found[-1])
+
+    def health(self) -> tuple[int, dict[str, Any]]:
+        """Status and document of /healthz; status 0 where nobody answers."""
+        try:
+            with urllib.request.urlopen(self.address() + "healthz", timeout=5) as answer:  # noqa: S310 - our own address
+                return answer.status, json.load(answer)
+        except urllib.error.HTTPError as error:
+            return error.code, json.load(error)
+        except OSError:
+            return 0, {}
+
+    def healthy(self, seconds: float = 30.0) -> bool:
+        return bool(wait_for(lambda: self.health()[0] == 200, seconds))
+
+    def family(self) -> dict[int, tuple[int, str]]:
+        """Every living process below it: id → (parent's id, command line)."""
+        return family(self.pid)
+
+    def end(self, number: int = signal.SIGTERM, seconds: float = 30.0) -> int:
+        """Sends a signal and waits for the end."""
+        assert self.process is not None
+        if self.process.poll() is None:
+            self.process.send_signal(number)
+        try:
+            return self.process.wait(seconds)
+        finally:
+            if self.process.poll() is None:
+                self.process.kill()
+                self.process.wait()
+
+
+def processes() -> dict[int, tuple[int, str]]:
+    """Every process of this machine that is not a zombie: id → (parent's id, command line)."""
+    found = {}
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit():
+            try:
+                state, parent = (entry / "stat").read_text().rpartition(")")[2].split()[:2]
+                command = (entry / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
+            except OSError:
+                continue
+            if state not in "ZX":
+                found[int(entry.name)] = (int(parent), command)
+    return found
+
+
+def family(pid: int) -> dict[int, tuple[int, str]]:
+    """Every living descendant of a process."""
+    everyone = processes()
+    below = {pid}
+    while more := {one for one, (parent, _) in everyone.items() if parent in below and one not in below}:
+        below |= more
+    return {one: everyone[one] for one in below - {pid}}
