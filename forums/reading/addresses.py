@@ -20,7 +20,7 @@ _PAGE_PARAMETERS = frozenset(
 THREAD_WORDS = frozenset(
     ["topic", "topics", "thread", "threads", "discussion", "discussions", "t", "d", "tid", "showthread", "viewtopic", "topicshow", "viewthread", "read", "question", "questions", "comments", "conversation", "conversations", "sujet", "tema", "temas", "thema", "post", "posts", "p", "m", "msg", "item", "s", "story", "story_show", "messages", "message", "tiezi", "tie", "article"]
 )
-_STRONG_THREAD = THREAD_WORDS - {"p", "m", "s", "post", "posts", "msg", "message", "messages", "read", "article", "item"}
+_STRONG_THREAD = THREAD_WORDS - {"m", "s", "post", "posts", "msg", "message", "messages", "read", "article", "item"}
 BOARD_WORDS = frozenset(
     ["forum", "forums", "board", "boards", "category", "categories", "c", "f", "fid", "forumdisplay", "viewforum", "node", "nodes", "go", "bbs", "tag", "section", "sections", "room", "rooms", "subforum", "forumid", "groups", "group", "b", "kategorie", "foro", "foren", "thread-htm-fid"]
 )
@@ -85,6 +85,8 @@ def _id_after(segments: list[str], words: frozenset[str]) -> str | None:
         rest = segments[at + 1 :]
         if rest[0].lower() in _NO_IDS:
             return None
+        if bare == "p" and not (rest[0].isdigit() and len(rest) == 1):
+            continue
         if bare in ("discussion", "p", "post", "posts") and rest[0] in ("comment", "embed"):
             return None
         found = re.search(r"^.*[^\W\d].*\.(\d+)$", rest[0]) or _LEADING_ID.match(rest[0])
@@ -298,7 +300,7 @@ def patterns(urls: Iterable[str]) -> dict[str, str]:
             if at and crowded[place] and mask.isalpha() and len(company[place][mask]) < 2:
                 mask = "*"
             elif crowded[place] and _WORD_ID.match(mask):
-                mask = _WORD_ID.sub("*-#", mask)
+                mask = _WORD_ID.sub(r"*\1#", mask)
             before, after = masks[at - 1] if at else "", masks[at + 1] if at + 1 < len(masks) else ""
             if ("*" in mask and "#" in (before, after)) or (before == "#" and mask.isalpha() and mask not in _ACTIONS):
                 mask = "*"  # a slug beside an id is decoration
@@ -310,7 +312,7 @@ def patterns(urls: Iterable[str]) -> dict[str, str]:
 _ACTIONS = frozenset(
     ["reply", "edit", "delete", "quote", "report", "like", "vote", "flag", "share", "print", "unread", "latest", "last", "new", "newpost", "lastpost", "history", "watch", "follow", "bookmark", "preview", "replies", "comment", "comments", "permalink", "find", "move"]
 )
-_WORD_ID = re.compile(r"^[a-z]+-#(?=\.|$)")
+_WORD_ID = re.compile(r"^[a-z]+([-._])#(?=\.[a-z]|$)")
 
 
 def _query_values(query: list[tuple[str, str]]) -> str:
@@ -326,3 +328,42 @@ def _crowded(company: dict[str, set[str]]) -> bool:
 def pattern_words(pattern: str) -> set[str]:
     """The plain words of a pattern, for telling what it may lead to."""
     return set(re.findall(r"[a-z]+", pattern.partition("/")[2].lower()))
+
+
+_TELLING = _STRONG_THREAD - {"story", "p"}
+
+
+def leads_to(pattern: str) -> str:
+    """What the words of a link pattern say it leads to: "thread", "board", "post" or "" for neither.
+
+    The last telling word counts; a board word with two ids after it says nothing.
+
+    >>> leads_to("a.org/viewtopic.php?f=#&t=#"), leads_to("a.org/forum/#-*"), leads_to("a.org/boards/#-*/#")
+    ('thread', 'board', '')
+    """
+    _, _, path = pattern.lower().partition("/")
+    path, _, query = path.partition("?")
+    words = re.findall(r"[a-z]+", query)
+    if any(word in _TELLING for word in words):
+        return "thread"
+    segments = path.split("/")
+    if segments[0] == "p" and segments[1:2] == ["#"]:
+        return "thread"
+    script = [word for word in re.findall(r"[a-z]+", segments[-1]) if word not in ("php", "html", "htm", "asp", "aspx")]
+    if any(word in _TELLING and word not in ("d",) for word in script):
+        return "thread"
+    if any(word in BOARD_WORDS for word in words) or ("php" in segments[-1] and any(word in BOARD_WORDS for word in script)):
+        return "board"
+    after, was_slug = 0, False
+    for segment in reversed(segments):
+        words = re.findall(r"[a-z]+", segment)
+        if any(word in _TELLING for word in words):
+            return "thread"
+        if any(word in ("post", "posts", "comment", "message", "msg") for word in words):
+            return "post"
+        if any(word in BOARD_WORDS for word in words):
+            return "board" if after <= 1 or (after == 2 and segments[-2:] == ["*", "#"] and len(words[0]) <= 8) else ""
+        if "#" in segment or "*" in segment:
+            after += 0 if was_slug and segment == "#" else 1
+        was_slug = segment == "*"
+    return ""

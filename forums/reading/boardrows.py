@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from functools import cached_property
 
-from forums.reading.addresses import board_key
+from forums.reading.addresses import board_key, leads_to
 from forums.reading.document import Link
-from forums.reading.lists import RowSet, leads_to
+from forums.reading.lists import RowSet
 from forums.reading.model import BoardRecord
 from forums.reading.rows import Count, Row
 from forums.reading.values import count, starts_by

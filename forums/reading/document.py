@@ -21,6 +21,7 @@ from forums.reading.addresses import USER_WORDS, board_key, patterns, thread_key
 MAX_LINKS = 8_000
 LONGEST_TIME_LINE = 220
 _TIME_ATTRIBUTE = re.compile(r"time|date|stamp|created|posted|updated|activity|epoch|publish", re.I)
+_OFFSET = re.compile(r"\d[Tt ]\d\d:\d\d(?::\d\d(?:\.\d+)?)? ?([+-])(\d\d):?(\d\d)$")
 _NUMERIC_DATE = re.compile(r"\b\d{1,2}[-/.]\d{1,2}[-/.](?:\d{4}|\d{2})\b")
 _XML_DECLARATION = re.compile(r"^\s*<\?xml[^>]{0,200}\?>")
 _CHARSET_META = re.compile(r"(<meta[^>]{0,200}?charset\s*=\s*[\"']?)[\w-]+", re.I)
@@ -65,6 +66,7 @@ class Page:
         self.dates = DateContext(fetched_at, timezone, day_first)
         self.key = thread_key(url)
         self.board_key = board_key(url)
+        self.offsets: dict[datetime, int] = {}
         self._found: dict[str, Moment | None] = {}
 
     def _base(self) -> str:
@@ -200,6 +202,10 @@ class Page:
                 moment = find_time(value, self.dates)
             if moment is not None and (best is None or moment.precision_seconds < best.precision_seconds or name == "datetime"):
                 best = moment
+                offset = _OFFSET.search(value)
+                if offset:
+                    seconds = int(offset[2]) * 3600 + int(offset[3]) * 60
+                    self.offsets[moment.value] = -seconds if offset[1] == "-" else seconds
         return best
 
     def _lines(self) -> list[tuple[int, int]]:

@@ -2,28 +2,38 @@
 
 from __future__ import annotations
 
-from datetime import UTC
+from collections.abc import Mapping
+from datetime import UTC, datetime, timedelta, timezone
 from typing import Any
 
 from crawlmgr.text.dates import Moment
 from forums.reading.model import BoardRecord, PageReading, PostRecord, ThreadRecord
 
 
-def _time(moment: Moment | None) -> str | None:
-    return moment.value.astimezone(UTC).isoformat().replace("+00:00", "Z") if moment else None
+Offsets = Mapping[datetime, int]
 
 
-def _board(record: BoardRecord) -> dict[str, Any]:
+def _time(moment: Moment | None, offsets: Offsets) -> str | None:
+    """ISO 8601 with the offset that the page itself wrote, else in UTC."""
+    if moment is None:
+        return None
+    offset = offsets.get(moment.value, 0)
+    if not offset:
+        return moment.value.astimezone(UTC).isoformat().replace("+00:00", "Z")
+    return moment.value.astimezone(timezone(timedelta(seconds=offset))).isoformat()
+
+
+def _board(record: BoardRecord, offsets: Offsets) -> dict[str, Any]:
     return {
         "url": record.url, "name": record.name, "threads": record.threads, "posts": record.posts,
-        "last_reply": _time(record.last_reply), "description": record.description, "parent": record.parent,
+        "last_reply": _time(record.last_reply, offsets), "description": record.description, "parent": record.parent,
     }  # fmt: skip
 
 
-def _thread(record: ThreadRecord) -> dict[str, Any]:
+def _thread(record: ThreadRecord, offsets: Offsets) -> dict[str, Any]:
     return {
         "url": record.url, "title": record.title, "author": record.author, "replies": record.replies,
-        "created": _time(record.created), "last_reply": _time(record.last_reply), "pinned": record.pinned,
+        "created": _time(record.created, offsets), "last_reply": _time(record.last_reply, offsets), "pinned": record.pinned,
         "counts_posts": record.counts_posts, "last_author": record.last_author, "last_post_url": record.last_post_url,
         "last_reply_precision_seconds": record.last_reply.precision_seconds if record.last_reply else None,
         "board_url": record.board_url, "board_name": record.board_name, "views": record.views,
@@ -31,30 +41,31 @@ def _thread(record: ThreadRecord) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _post(record: PostRecord) -> dict[str, Any]:
+def _post(record: PostRecord, offsets: Offsets) -> dict[str, Any]:
     return {
-        "author": record.author, "posted": _time(record.posted), "text": record.text, "post_id": record.post_id,
+        "author": record.author, "posted": _time(record.posted, offsets), "text": record.text, "post_id": record.post_id,
         "url": record.url, "number": record.number,
     }  # fmt: skip
 
 
-def _record(record: BoardRecord | ThreadRecord | PostRecord) -> dict[str, Any]:
+def _record(record: BoardRecord | ThreadRecord | PostRecord, offsets: Offsets) -> dict[str, Any]:
     if isinstance(record, BoardRecord):
-        return _board(record)
-    return _thread(record) if isinstance(record, ThreadRecord) else _post(record)
+        return _board(record, offsets)
+    return _thread(record, offsets) if isinstance(record, ThreadRecord) else _post(record, offsets)
 
 
 def to_json(reading: PageReading) -> dict[str, Any]:
     """The document of CONTRACT.md's `forum inspect`: kind, records, next, pages, and what else the reading tells."""
+    offsets = dict(reading.utc_offsets)
     return {
         "kind": str(reading.kind),
-        "records": [_record(record) for record in reading.records],
+        "records": [_record(record, offsets) for record in reading.records],
         "next": reading.next,
         "pages": list(reading.pages),
         "title": reading.title,
         "engine": reading.engine,
         "confidence": round(reading.confidence, 3),
         "sort": reading.sort,
-        "boards": [_board(record) for record in reading.boards],
+        "boards": [_board(record, offsets) for record in reading.boards],
         "evidence": list(reading.evidence),
     }

@@ -2,54 +2,15 @@
 
 from __future__ import annotations
 
-import re
 from bisect import bisect_left
 from collections import Counter
 from dataclasses import dataclass
 from functools import cached_property
 
-from forums.reading.addresses import BOARD_WORDS, THREAD_WORDS
+from forums.reading.addresses import leads_to
 from forums.reading.document import Link, Page
 from forums.reading.rows import Group, Row, groups
 from forums.reading.words import class_roles, text_roles
-
-_TOKEN = re.compile(r"[a-z]+|[#*]+")
-_STRONG_THREAD = THREAD_WORDS - {"p", "m", "s", "post", "posts", "msg", "message", "messages", "read", "article", "item", "story"}
-
-
-def leads_to(pattern: str) -> str:
-    """What the words of a link pattern say it leads to: "thread", "board", "post" or "" for neither.
-
-    The last telling word counts; a board word with two ids after it says nothing.
-
-    >>> leads_to("a.org/viewtopic.php?f=#&t=#"), leads_to("a.org/forum/#-*"), leads_to("a.org/boards/#-*/#")
-    ('thread', 'board', '')
-    """
-    _, _, path = pattern.lower().partition("/")
-    path, _, query = path.partition("?")
-    words = re.findall(r"[a-z]+", query)
-    if any(word in _STRONG_THREAD for word in words):
-        return "thread"
-    segments = path.split("/")
-    script = [word for word in re.findall(r"[a-z]+", segments[-1]) if word not in ("php", "html", "htm", "asp", "aspx")]
-    if any(word in _STRONG_THREAD and word not in ("d",) for word in script):
-        return "thread"
-    if any(word in BOARD_WORDS for word in words) or ("php" in segments[-1] and any(word in BOARD_WORDS for word in script)):
-        return "board"
-    after, was_slug = 0, False
-    for segment in reversed(segments):
-        words = re.findall(r"[a-z]+", segment)
-        if any(word in _STRONG_THREAD for word in words):
-            return "thread"
-        if any(word in ("post", "posts", "comment", "message", "msg") for word in words):
-            return "post"
-        if any(word in BOARD_WORDS for word in words):
-            return "board" if after <= 1 or (after == 2 and segments[-2:] == ["*", "#"] and len(words[0]) <= 8) else ""
-        if "#" in segment or "*" in segment:
-            after += 0 if was_slug and segment == "#" else 1
-        was_slug = segment == "*"
-    return ""
-
 
 @dataclass
 class RowSet:
@@ -76,7 +37,8 @@ class RowSet:
         texts = [len(row.title.text) for row in self.rows]
         named = min(1.0, sum(texts) / n / 25)
         people = sum(1 for row in self.rows if any(link.is_user for link in row.links)) / n
-        fields = 0.4 * group.share("times") + 0.3 * group.share("counts") + 0.15 * people + 0.15 * named
+        known = 0.15 if leads_to(group.pattern) in ("board", "thread") else 0.0
+        fields = known + 0.4 * group.share("times") + 0.3 * group.share("counts") + 0.15 * people + 0.15 * named
         many = min(1.0, n / 4) ** 0.5
         place = sum((row.title.node - row.start) / max(1, row.end - row.start) for row in self.rows) / n
         single = 0.4 if place > 0.55 else 1.0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import datetime
 from enum import StrEnum
 
 from crawlmgr.text.dates import Moment
@@ -75,8 +76,8 @@ class PageReading:
 
     `records` are of the type that belongs to `kind`. `boards` are sub-boards that stand on a list of threads,
     `confidence` lies in [0, 1], `sort` is "last_reply" or "created" for a list whose order shows it,
-    `per_page` is the number of records that count against the page size (pinned ones do not),
-    `evidence` holds short codes of what decided.
+    `evidence` holds short codes of what decided, `utc_offsets` the moments that the page wrote with an offset from
+    UTC of their own, and that offset in seconds: the site's own time, for showing and for guessing its zone.
     """
 
     kind: PageKind
@@ -93,3 +94,4 @@ class PageReading:
     current: int | None = None
     boards: tuple[BoardRecord, ...] = ()
     evidence: tuple[str, ...] = ()
+    utc_offsets: tuple[tuple[datetime, int], ...] = ()

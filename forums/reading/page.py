@@ -8,10 +8,10 @@ from datetime import datetime
 
 from crawlmgr.web.pagination import PageLinks, find_pages
 from crawlmgr.web.records import Outline
-from forums.reading.addresses import names_board, thread_key
+from forums.reading.addresses import leads_to, names_board, thread_key
 from forums.reading.boardrows import BoardRows
 from forums.reading.document import Page
-from forums.reading.lists import RowSet, leads_to, row_sets
+from forums.reading.lists import RowSet, row_sets
 from forums.reading.model import BoardRecord, PageKind, PageReading, PostRecord, ThreadRecord
 from forums.reading.postrows import PostRows, opening_post
 from forums.reading.posts import PostSet, post_sets
@@ -55,7 +55,8 @@ def read_page(
     kind, confidence, evidence = _decide(page, found, expect)
     links = find_pages(page.root, url)
     reading = _read(page, found, kind, links)
-    return replace(reading, confidence=confidence, evidence=(*evidence, *reading.evidence))
+    told = tuple(sorted(page.offsets.items()))
+    return replace(reading, confidence=confidence, evidence=(*evidence, *reading.evidence), utc_offsets=told)
 
 
 def _weigh(page: Page) -> _Choice:

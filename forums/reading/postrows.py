@@ -11,8 +11,8 @@ from lxml.html import HtmlElement
 
 from crawlmgr.text.dates import Moment
 from crawlmgr.web.records import BLOCKS
+from forums.reading.addresses import leads_to
 from forums.reading.document import Page
-from forums.reading.lists import leads_to
 from forums.reading.model import PostRecord
 from forums.reading.posts import PostSet, Span, in_any, last_piece
 from forums.reading.words import EDIT_LINE, class_roles

@@ -308,15 +308,17 @@ def people_of(posts: PostSet) -> list[list[tuple[str, int]]]:
         names = Counter(name for name, _ in found.values())
         share = len(found) / n
         value = sum(points[column]) / len(points[column]) + 1.5 * share
-        if n >= 4 and len(names) == 1 and share > 0.6:
-            value -= 1.5
+        if n >= 3 and len(names) == 1 and share > 0.6:
+            linked = {link.url for _, node in found.values() if (link := posts.page.link_at.get(node)) is not None}
+            value -= 2.5 if len(linked) >= 2 else 0.7  # one word that leads to many places is a button
         if len(names) >= 2:
             value += 0.3
         if column.endswith(_LOOSE):
             value -= 0.2
         scored.append((value, column))
     scored.sort(key=lambda pair: -pair[0])
-    best = [column for value, column in scored if value >= 2.0][:6]
+    enough = 1.6 if n >= 3 else 2.0
+    best = [column for value, column in scored if value >= enough][:6]
     if best:
         tail = _ORDINAL.sub("", best[0]).removesuffix(_LOOSE).rsplit("/", 1)[-1].split(".")[-1]
         best += [c for value, c in scored if c not in best and (value >= 1.5 or (tail and tail in c.rsplit("/", 1)[-1]))][:6]
@@ -341,6 +343,7 @@ def _add_loose(columns: dict[str, dict[int, tuple[str, int]]], points: dict[str,
         points[loose].extend(points[column])
 
 
+_NUMBERED = re.compile(r"^[#№]\s*\d+$|^\d+\s*[#楼樓]$")
 _LABELLED = re.compile(r"[:：]\s*[\d,.]+\s*$|^\d+\s+\w+$|^(?:re|aw|antw)\s*:", re.I)
 
 
@@ -357,7 +360,7 @@ def _names_in(posts: PostSet, span: Span) -> Iterator[tuple[str, int, float]]:
             continue
         if page.moment(text) is not None:
             continue
-        if not (link and link.is_user) and _LABELLED.search(text):
+        if _NUMBERED.match(text) or (not (link and link.is_user) and _LABELLED.search(text)):
             continue
         seen += 1
         worth = _worth(page, span, at, node, line) - 0.02 * min(seen, 20)
@@ -397,7 +400,7 @@ def _worth(page: Page, span: Span, at: int, node: int, line: int) -> float:
         if "author" in item or ("name" in item.split() and steps <= 1):
             worth += 0.8
         foreign = roles & {"body", "signature", "quote", "edit", "tag", "likes"} and not roles & {"author"}
-        if foreign and not outline.contains(up, span.anchor.node):
+        if foreign and not outline.contains(up, span.anchor.node) and outline.text_length(up) > 80:
             worth -= 1.2
         if outline.tags[up] in ("blockquote", "cite", "button", "form", "label"):
             worth -= 1.5

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from crawlmgr.text.dates import parse_time
 from crawlmgr.web.records import Record, records_around
-from forums.reading.addresses import board_key, names_board
+from forums.reading.addresses import board_key, leads_to, names_board
 from forums.reading.document import Link, Page, Time
 from forums.reading.values import count, exact_count, inner_counts, pair
 from forums.reading.words import class_roles, text_roles
@@ -284,7 +284,7 @@ def groups(page: Page) -> list[Group]:
 
 def _has_id(link: Link) -> bool:
     """Whether an address has an id that tells a thread or board: what a list of one row has to name."""
-    return " t:" in link.key or names_board(board_key(link.url))
+    return " t:" in link.key or names_board(board_key(link.url)) or leads_to(link.pattern) == "thread"
 
 
 def _varied(links: list[Link]) -> bool:

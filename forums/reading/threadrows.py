@@ -8,9 +8,9 @@ from functools import cached_property
 from typing import NamedTuple
 
 from crawlmgr.text.dates import Moment
-from forums.reading.addresses import board_key, first_page
+from forums.reading.addresses import board_key, first_page, leads_to
 from forums.reading.document import Link, Time
-from forums.reading.lists import RowSet, falling, leads_to
+from forums.reading.lists import RowSet, falling
 from forums.reading.model import ThreadRecord
 from forums.reading.rows import Count, Row
 from forums.reading.values import clean_name, count, ends_by, is_name, starts_by
