@@ -220,13 +220,15 @@ class Visit:
 
     def _advance(self, any_rows: bool, next_url: str, tally: _Tally) -> str:
         """The stop tests in their order: nothing to read, the watermark, no change, history, the end, pages."""
-        state, first = self.state, self.facts.watermark is None
+        state, facts, first = self.state, self.facts, self.facts.watermark is None
         if state.phase == "recheck":
             return self._close(state.stopped_by)
         if not any_rows:
             return self._stop("end_of_board") if state.page > 1 else self._close("no_records", complete=False)
         state.stale = 0 if tally.fresh else state.stale + 1
-        overlap = state.phase == "resume" and state.resumed == 0  # the page where the other visit stopped: known rows say nothing
+        behind = bool(facts.resume_url) and state.phase == "fresh" and state.page < facts.resume_page
+        joined = bool(facts.resume_url) and state.phase == "fresh" and state.page == facts.resume_page
+        overlap = joined or (state.phase == "resume" and state.resumed == 0)  # the other visit read this page: no proof
         state.resumed += state.phase == "resume"
         quiet = bool(tally.fresh) and not tally.hits
         if not overlap:
@@ -234,13 +236,13 @@ class Visit:
                 return self._stop("history")
             if not first and tally.past:
                 return self._stop("watermark")
-            if quiet and (not first or (self.facts.resume_url and state.phase == "fresh")):
+            if quiet and (not first or behind):
                 return self._stop("unchanged")
         if state.stale >= 2:
             return self._stop("no_new_rows")
         if not next_url:
             return self._stop("end_of_board")
-        if state.pages_read >= self.facts.max_pages:
+        if state.pages_read >= facts.max_pages:
             return self._close("max_pages", complete=False)
         state.page += 1
         state.next_url = next_url

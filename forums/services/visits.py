@@ -78,14 +78,14 @@ def _add(visit: Visit, item: Url, response: FetchResponse | None, **deltas: int)
 
 
 def store_list(
-    run: Run, item: Url, response: FetchResponse, reading: PageReading, settings: CrawlSettings, now: datetime
+    run: Run, item: Url, response: FetchResponse, reading: PageReading | None, settings: CrawlSettings, now: datetime
 ) -> Stored:
     """One list page of a board: rows stored, changed threads queued, the next page or the end decided."""
     visit = _load(item, now)
     _add(visit, item, response, list_pages=1)
     if response.not_modified:
         return _list_done(run, visit, item, now, incremental.VisitState(stopped_by="not_modified", complete=True), [])
-    if response.status != 200 or response.failure is not None:
+    if reading is None or response.failure is not None:
         reason = f"{response.failure.value}: {response.detail}" if response.failure else f"http_{response.status}"
         return list_failed(run, item, reason, now, counted=True)
     walk = incremental.Visit(_facts(visit, settings), visit.started or now, incremental.VisitState.from_json(visit.state))
@@ -95,7 +95,8 @@ def store_list(
         Thread.objects.filter(site_id=visit.board.site_id, key__in=[row.key for row, _r in rows]).values_list("key", "signature")
     )
     decision = walk.read(item.url, [row for row, _r in rows], reading.next, known)
-    if walk.state.stopped_by == "no_records" and not Thread.objects.filter(board=visit.board).exists():
+    never = visit.board.has_last_reply is None and not Thread.objects.filter(board=visit.board).exists()
+    if walk.state.stopped_by == "no_records" and never:
         walk.state.stopped_by, walk.state.complete = "empty_board", True  # never had a thread: nothing is missing
     owed = [row.key for row in decision.changed]
     stored = threads.seen(visit.board, rows, owed, now)
@@ -153,13 +154,13 @@ def list_failed(run: Run, item: Url, reason: str, now: datetime, *, counted: boo
 
 
 def store_thread(
-    run: Run, item: Url, response: FetchResponse, reading: PageReading, settings: CrawlSettings, now: datetime
+    run: Run, item: Url, response: FetchResponse, reading: PageReading | None, settings: CrawlSettings, now: datetime
 ) -> Stored:
     """One page of a thread: posts stored, then the next page, a step back, or the end of the thread."""
     visit = _load(item, now)
     thread = Thread.objects.get(pk=item.payload["thread"])
     page = int(item.payload["page"])
-    records = reading.records if reading.kind == PageKind.thread else ()
+    records = reading.records if reading is not None and reading.kind == PageKind.thread else ()
     if response.status != 200 or not records:
         reason = f"http_{response.status}" if response.status != 200 else "no_posts"
         return thread_failed(run, item, reason, now, response=response)

@@ -205,12 +205,12 @@ def test_coarse_relative_times_are_no_change_by_themselves() -> None:
 def test_slices_add_up_to_the_same(server: ForumServer) -> None:
     site = added(server)
     run = sites.crawl_now(site.pk, now=now(), parameters={"history_days": 400}, start=False)
-    slices = 0
+    slices, before = 0, len(server.forum.log)
     while engine.run_slice(run.pk, seconds=0.15) == RunState.RUNNING:
         slices += 1
     assert slices > 2
     assert stored() == server.forum.truth() and Post.objects.count() == server.forum.posts
-    asked = [path for path in server.forum.log if path.startswith("/topic/")]
+    asked = [path for path in server.forum.log[before:] if path.startswith("/topic/")]
     assert len(asked) == len(set(asked))
 
 

@@ -44,11 +44,13 @@ def forum() -> Iterator[ForumServer]:
 
 def site_of(first: str, forum: ForumServer, **settings: object) -> Site:
     """A site whose first board is the address given and whose second is a healthy one."""
-    site = Site.objects.create(
-        name="mixed", url=first, url_hash=url_hash(first), host_id=hosts.host_id(host_key(first)), added=now(), settings={**QUICK, **settings}
-    )
+    host = hosts.host_id(host_key(first))
+    options = {**QUICK, **settings}
+    site = Site.objects.create(name="mixed", url=first, url_hash=url_hash(first), host_id=host, added=now(), settings=options)
     for position, url in enumerate((first, f"{forum.url}board/1")):
-        Board.objects.create(site=site, name=f"board {position}", url=canonical(url), key=str(position), position=position)
+        Board.objects.create(
+            site=site, name=f"board {position}", url=canonical(url), key=str(position), position=position, has_last_reply=True
+        )
     return site
 
 
@@ -84,7 +86,9 @@ def healthy(forum: ForumServer, second: Visit) -> None:
         ("/bad/no-such-page", ("http_404",)),
     ],
 )
-def test_one_clear_reason_and_the_next_board_goes_on(bad: LocalSite, forum: ForumServer, path: str, reasons: tuple[str, ...]) -> None:
+def test_one_clear_reason_and_the_next_board_goes_on(
+    bad: LocalSite, forum: ForumServer, path: str, reasons: tuple[str, ...]
+) -> None:
     run, first, second = visit(site_of(bad.url(path), forum))
     assert first.stopped_by.startswith(reasons), first.stopped_by
     assert not first.complete and first.finished
