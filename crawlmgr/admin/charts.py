@@ -7,15 +7,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from html import escape
 from typing import Any
-from unicodedata import east_asian_width
 
 import plotly.graph_objects as go
 from django.utils.translation import gettext as _
 
 COLOURS = ("#3b82f6", "#10b981", "#f59e0b", "#8b5cf6", "#ec4899", "#14b8a6", "#f97316", "#6366f1", "#94a3b8")
 NEW, UPDATED, UNCHANGED, BAD = "#3b82f6", "#10b981", "#94a3b8", "#ef4444"
-NAME_WIDTH = 17  # of Latin letters; a Chinese character is two wide
-ENTRY_PIXELS = 104
 DAY_TICKS = [{"dtickrange": [None, 86_399_999], "value": "%m-%d %H:%M"}, {"dtickrange": [86_399_999, None], "value": "%m-%d"}]
 
 
@@ -40,6 +37,7 @@ class Chart:
     figure: dict[str, Any] = field(default_factory=dict)
     note: str = ""
     empty: str = ""
+    legend: Sequence[tuple[str, str]] = ()
 
 
 def chart(
@@ -57,33 +55,25 @@ def chart(
     """A chart of stacked bars and lines. `x`, `y`, `y2` are the axes' titles with their units."""
     if not any(value for one in series for value in one.y):
         return Chart(key, title, empty=empty or _("Nothing to draw yet."))
-    figure = go.Figure([_trace(one) for one in series], layout=_layout(x, y, y2, dates, many=len(series) > 1))
-    return Chart(key, title, json.loads(figure.to_json()), note)
+    figure = go.Figure([_trace(one) for one in series], layout=_layout(x, y, y2, dates))
+    legend = [(one.name, one.colour) for one in series] if len(series) > 1 else []
+    return Chart(key, title, json.loads(figure.to_json()), note, legend=legend)
 
 
 def _trace(one: Series) -> Any:
     # names come from the web: Plotly reads a little markup and %{…} in them
     hover = "%{y:,}<extra>" + escape(one.name).replace("%", "%&#8203;") + "</extra>"
-    name = escape(shortened(one.name, NAME_WIDTH))
     axis = {"yaxis": "y2"} if one.second else {}
     x = [value.isoformat() if hasattr(value, "isoformat") else value for value in one.x]
     if one.line:
         style = {"color": one.colour, "width": 2}
-        return go.Scatter(x=x, y=list(one.y), name=name, mode="lines", line=style, hovertemplate=hover, **axis)
-    return go.Bar(x=x, y=list(one.y), name=name, marker={"color": one.colour, "line": {"width": 0}}, hovertemplate=hover, **axis)
+        return go.Scatter(x=x, y=list(one.y), name=escape(one.name), mode="lines", line=style, hovertemplate=hover, **axis)
+    return go.Bar(
+        x=x, y=list(one.y), name=escape(one.name), marker={"color": one.colour, "line": {"width": 0}}, hovertemplate=hover, **axis
+    )
 
 
-def shortened(text: str, width: int) -> str:
-    """The text, cut with an ellipsis where it is wider than so many Latin letters."""
-    used = 0
-    for place, letter in enumerate(text):
-        used += 2 if east_asian_width(letter) in "WF" else 1
-        if used > width:
-            return text[: max(1, place - 1)] + "…"
-    return text
-
-
-def _layout(x: str, y: str, y2: str, dates: bool, many: bool) -> dict[str, Any]:
+def _layout(x: str, y: str, y2: str, dates: bool) -> dict[str, Any]:
     small = {"size": 11}
     xaxis: dict[str, Any] = {
         "title": {"text": x, "font": small, "standoff": 6},
@@ -107,22 +97,12 @@ def _layout(x: str, y: str, y2: str, dates: bool, many: bool) -> dict[str, Any]:
         "barmode": "stack",
         "bargap": 0.15,
         "hovermode": "x unified",
-        "showlegend": many,
+        "showlegend": False,
         "font": {"size": 11},
         "autosize": True,
-        "margin": {"l": 8, "r": 8, "t": 26 if many else 8, "b": 8},
+        "margin": {"l": 8, "r": 8, "t": 8, "b": 8},
         "xaxis": xaxis,
         "yaxis": yaxis,
-        "legend": {
-            "orientation": "h",
-            "x": 0,
-            "xanchor": "left",
-            "y": 1,
-            "yanchor": "bottom",
-            "font": small,
-            "traceorder": "normal",
-            "entrywidth": ENTRY_PIXELS,
-        },
     }
     if y2:
         layout["yaxis2"] = {

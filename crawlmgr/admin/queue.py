@@ -19,7 +19,7 @@ PAGES = (
     (Success, TaskAdmin, "success"),
 )
 
-for model, theirs, name in PAGES:
+for model, theirs, _name in PAGES:
     if admin.site.is_registered(model):
         admin.site.unregister(model)
     # django-q2's class first: its lists and actions, with unfold's forms and templates under them

@@ -20,7 +20,7 @@ Trail = Sequence[tuple[str, str]]
 
 
 def room(route: str, name: str, permission: str = "crawlmgr.view_run", post: str = "") -> Callable[[View], View]:
-    """Registers a view as a room. `permission` is needed to see it, `post` to change anything in it; without `post` it only shows."""
+    """Registers a view as a room: `permission` is needed to see it, `post` to change anything; without `post` it only shows."""
 
     def register(view: View) -> View:
         @wraps(view)

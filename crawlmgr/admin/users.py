@@ -30,7 +30,8 @@ def _role_field() -> forms.ChoiceField:
         initial=VIEWER,
         widget=UnfoldAdminSelectWidget,
         help_text=gettext_lazy(
-            "Viewers see everything, operators also start, stop and add, administrators also delete and manage users and the queue."
+            "Viewers see everything, operators also start, stop and add, "
+            "administrators also delete and manage users and the queue."
         ),
     )
 

@@ -12,7 +12,7 @@ from django.db.models import Q, QuerySet
 
 @dataclass(frozen=True, slots=True)
 class Slice:
-    """Some rows of a list, and the tokens that lead on: `newer` to what stands before, `older` to what comes after; "" for none."""
+    """Some rows of a list, and the tokens that lead on ("" for none): `newer` to what stands before, `older` to what follows."""
 
     rows: list[Any]
     newer: str = ""
