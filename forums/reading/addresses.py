@@ -24,12 +24,37 @@ _STRONG_THREAD = THREAD_WORDS - {"m", "s", "post", "posts", "msg", "message", "m
 BOARD_WORDS = frozenset(
     ["forum", "forums", "board", "boards", "category", "categories", "c", "f", "fid", "forumdisplay", "viewforum", "node", "nodes", "go", "bbs", "tag", "section", "sections", "room", "rooms", "subforum", "forumid", "groups", "group", "b", "kategorie", "foro", "foren", "thread-htm-fid"]
 )
-USER_WORDS = re.compile(
-    r"(?:^|[/?&=;,._-])(?:u|uid|user|users|member|members|memberlist|profile|profiles|profil|people|person|author|space|home\.php|"
-    r"userinfo|useruid|membre|mitglied|benutzer|usuario|usuarios|utente|uzytkownik|viewprofile|showuser|suid|un|"
-    r"account|accounts|my|~[^/]+|@[^/]+|userid|personal|viewpro|userdetails|space-uid-\d+|space-username)(?:[/?&=;,._-]|\d|$)",
+_USER_NAMES = (
+    r"u|uid|user|users|member|members|memberlist|profile|profiles|profil|people|person|author|authors|space|home|userinfo|useruid|membre|membres|"
+    r"mitglied|benutzer|usuario|usuarios|utente|uzytkownik|viewprofile|showuser|account|accounts|userdetails|userid|viewpro|personal|un|suid|"
+    r"perfil|profilo|kullanici|poster|i|id"
+)
+_USER_SEGMENT = re.compile(
+    rf"^(?:(?:{_USER_NAMES})(?:\.(?:php|html?|aspx?|jsp|cgi|pl))?|(?:user|member|profile?|membre|mitglied|space|uid|u|suid)[-_,.]?"
+    r"(?:uid|username|id|name)?[-_,.]?\d[\w.-]*|(?:space|user)-(?:uid|username)-.*|User-.+|[~@].+)$",
     re.I,
 )
+_USER_QUERY = re.compile(
+    rf"(?:^|[&;])(?:(?:{_USER_NAMES})(?:_?id|_?name)?=|(?:mode|action|act|mod|do|a|page|p|view)=(?:{_USER_NAMES}|space|getinfo)\b)|^/?(?:user|profile|member)s?/", re.I
+)
+
+
+def names_user(url: str) -> bool:
+    """Whether an address has the form of somebody's profile: a word for people in its path or its parameters.
+
+    >>> names_user("https://a.org/members/anna.7/"), names_user("https://a.org/my-new-profile-picture/")
+    (True, False)
+    """
+    try:
+        parts = urlsplit(url)
+    except ValueError:
+        return False
+    segments = [segment for segment in parts.path.split("/") if segment]
+    if any(_USER_SEGMENT.match(segment) and segment not in ("i", "id", "home") for segment in segments):
+        return True
+    return bool(_USER_QUERY.search(parts.query)) and " t:" not in thread_key(url)
+
+
 _TAIL = re.compile(
     r"^(?:page[-_]?\d+|p\d+|pg\d+|page|latest|unread|last|lastpost|newpost|new|print|post-\d+|reply|\d+|"
     r"oldest|first|newest|getnewpost|getlastpost|view|find-new|preview)$",
@@ -147,7 +172,7 @@ def thread_key(url: str) -> str:
         found = named.group(1) if named else None
     if not found and segments:
         leading = re.match(r"^(\d{2,})-[^\d]", segments[-1])
-        if leading and not USER_WORDS.search("/" + "/".join(segments)):
+        if leading and not any(_USER_SEGMENT.match(segment) for segment in segments):
             return f"{host} #{leading.group(1)}"
     return f"{host} t:{found}" if found else _plain(host, segments, query)
 
@@ -270,7 +295,8 @@ def _query_mask(query: list[tuple[str, str]]) -> str:
             value = "#"
         elif not re.fullmatch(r"[A-Za-z_]{1,16}", value):
             value = "*"
-        masked.append(f"{name.lower()}={value}")
+        name = re.sub(r"\d+", "#", name.lower())
+        masked.append(f"{name}={value}" if value else name)
     return "&".join(masked)
 
 

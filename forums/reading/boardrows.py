@@ -20,7 +20,7 @@ class BoardRows:
     def __init__(self, rows: RowSet) -> None:
         self.set = rows
         self.page = rows.page
-        self.rows = rows.rows
+        self.rows = _without_headings(rows.rows)
         self.heads = rows.heads
 
     @cached_property
@@ -67,22 +67,23 @@ class BoardRows:
         return next((self._columns[column][at].value for column in columns if at in self._columns[column]), None)
 
     def _description(self, row: Row) -> str:
-        """Text in the name's cell that is neither name, count, time nor the last post."""
+        """The text about a board: the longest line after its name that is neither count, time nor the last post."""
         outline = self.page.outline
-        cell = self.heads.cell(row, row.title.node)
         title = range(outline.piece_from[row.title.node], outline.piece_to[row.title.node])
         counted = {found.node for found in row.counts}
-        timed = {time.line for time in row.times}
+        timed = {time.line for time in row.times if not time.is_attribute}
+        first_time = min((time.piece for time in row.times), default=row.pieces.stop)
         lines: dict[int, list[str]] = defaultdict(list)
         for at in row.pieces:
             text, node, line = outline.pieces[at]
-            if at in title or node in counted or line in timed or at < title.start:
+            if at in title or at < title.start or node in counted or line in timed:
                 continue
-            if self.heads.cell(row, node) != cell or at in self.page.piece_link or starts_by(text):
+            if at in self.page.piece_link or starts_by(text) or count(text) is not None:
                 continue
-            if "last" in class_roles(self.page.roles_above(node, row.start)) or count(text) is not None:
+            roles = class_roles(self.page.roles_above(node, row.start))
+            if "last" in roles or (at >= first_time and "excerpt" not in roles):
                 continue
-            if text_roles(text) & {"topics", "posts", "last", "board"} and len(text) < 24:
+            if text_roles(text) & {"topics", "posts", "last", "board", "replies", "views"} and len(text) < 24:
                 continue
             lines[line].append(text)
         best = max((" ".join(parts) for parts in lines.values()), key=len, default="")
@@ -127,6 +128,14 @@ class BoardRows:
                     seen.add(key)
                     found.append(BoardRecord(url=link.url, name=link.text, parent=row.title.url))
         return found
+
+
+def _without_headings(rows: list[Row]) -> list[Row]:
+    """The rows without those that only name a category, where most rows have counts or times."""
+    full = [row for row in rows if row.counts or row.times]
+    if len(full) < 0.5 * len(rows):
+        return rows
+    return [row for row in rows if row.counts or row.times or len(row.text) > 1.5 * len(row.title.text) + 12]
 
 
 def _host_like(pattern: str, other: str) -> bool:

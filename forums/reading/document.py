@@ -16,7 +16,7 @@ from lxml.html import HtmlElement, HTMLParser, document_fromstring
 from crawlmgr.text.dates import DateContext, Moment, decide_day_first, find_time, parse_time
 from crawlmgr.web.encoding import decode
 from crawlmgr.web.records import Outline, outline
-from forums.reading.addresses import USER_WORDS, board_key, patterns, thread_key
+from forums.reading.addresses import board_key, leads_to, names_user, patterns, thread_key
 
 MAX_LINKS = 8_000
 LONGEST_TIME_LINE = 220
@@ -111,9 +111,8 @@ class Page:
         host = _host(self.base)
         made = []
         for node, url, fragment in raw:
-            tail = urlsplit(url)
             local = _host(url) == host
-            user = local and bool(USER_WORDS.search(tail.path + ("?" + tail.query if tail.query else ""))) and " t:" not in thread_key(url)
+            user = local and names_user(url) and leads_to(found[url]) != "thread"
             made.append(Link(node, url, fragment, page.text(node), found[url], thread_key(url), user, local))
         return made
 

@@ -223,6 +223,16 @@ def _same_rows(a: Group, b: Group) -> bool:
     return shared >= 0.6 * sizes[0] and shared >= 1 and sizes[0] * 2 >= sizes[1]
 
 
+def _comes_first(group: Group, other: Group) -> bool:
+    """Whether a group's links stand before another's in the rows that they share, in at least as many rows: the first
+    link of a row names it, the last thread of a board comes after."""
+    if len(group.rows) < len(other.rows) or leads_to(group.pattern) not in ("board", "thread"):
+        return False
+    places = {row.start: row.title.node for row in other.rows}
+    shared = [row for row in group.rows if row.start in places]
+    return sum(row.title.node < places[row.start] for row in shared) >= 0.8 * len(shared)
+
+
 def _name_score(group: Group) -> float:
     """How well the links of a group name their rows: long and different texts, early in the row, marked as titles."""
     page, rows = group.page, group.rows
@@ -261,6 +271,8 @@ def row_sets(page: Page) -> list[RowSet]:
     for group in found:
         known = next((rows for rows in made if _same_rows(rows.group, group)), None)
         if known is not None:
+            if _comes_first(group, known.group):
+                known.group, group = group, known.group
             known.others.append(group)
         elif sum(row.title.is_user for row in group.rows) * 2 < len(group.rows):
             made.append(RowSet(page, group, []))

@@ -91,7 +91,10 @@ def _in_texts(rows: RowSet, posts: PostSet) -> bool:
         body = posts.bodies[at] if at >= 0 else None
         if body is None or not posts.spans[at].holds(row.title.node):
             continue
-        if page.piece_from[row.title.node] > page.piece_from[body] or _is_quoted(page, row.title.node, body):
+        node, inside = row.title.node, page.contains(body, row.title.node)
+        if inside and (page.piece_from[node] > page.piece_from[body] or _is_quoted(page, node, body)):
+            within += 1
+        elif not inside and node > body and " t:" in rows.page.key:
             within += 1
     return within >= 0.6 * len(rows.rows)
 
@@ -206,7 +209,7 @@ def _thread_list(page: Page, found: _Choice, base: PageReading) -> PageReading:
 def _posts(page: Page, found: _Choice) -> tuple[PostRecord, ...]:
     assert found.posts is not None
     records = PostRows(found.posts).records()
-    opening = opening_post(page, found.posts, list(found.others))
+    opening = opening_post(page, found.posts)
     return (*PostRows(opening).records(), *records) if opening else tuple(records)
 
 

@@ -14,7 +14,7 @@ from crawlmgr.web.records import BLOCKS
 from forums.reading.addresses import leads_to
 from forums.reading.document import Page
 from forums.reading.model import PostRecord
-from forums.reading.posts import PostSet, Span, in_any, last_piece
+from forums.reading.posts import PostSet, Span, is_post_time, last_piece
 from forums.reading.words import EDIT_LINE, class_roles
 
 _SILENT = frozenset({"script", "style", "noscript", "template", "textarea", "select", "button", "svg", "object", "iframe"})
@@ -282,11 +282,21 @@ def _repeats(page: Page, other: PostSet, posts: PostSet) -> bool:
     return same and abs((first - announced).total_seconds()) < 60
 
 
-def opening_post(page: Page, posts: PostSet, candidates: list[PostSet]) -> PostSet | None:
-    """The opening post, where it is built otherwise than the replies: a post on its own before the first of them."""
-    first = posts.spans[0].start
-    for other in candidates:
-        span = other.spans[0]
-        if len(other.spans) == 1 and span.end <= first and not in_any(posts.spans, span.start) and other.body_lengths[0] >= 20 and not _repeats(page, other, posts):
-            return other
-    return None
+def opening_post(page: Page, posts: PostSet) -> PostSet | None:
+    """The opening post, where it is built otherwise than the replies: around a time before the first of them, the
+    element with the longest text that holds no reply."""
+    first, outline = posts.spans[0], page.outline
+    best: PostSet | None = None
+    for time in page.times_in(0, first.start):
+        if not is_post_time(page, time):
+            continue
+        node = time.node
+        while (above := outline.parents[node]) >= 0 and not outline.contains(above, first.anchor.node):
+            node = above
+            if outline.text_length(node) < 20 or node > time.node:
+                continue
+            other = PostSet(page, [Span(node, outline.ends[node], time)])
+            longer = best is None or other.body_lengths[0] > 1.1 * best.body_lengths[0]
+            if longer and other.body_lengths[0] >= 20 and other.people[0] and other.own_words >= 0.5 and not _repeats(page, other, posts):
+                best = other
+    return best

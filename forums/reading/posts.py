@@ -106,7 +106,8 @@ class PostSet:
         return plain / total if total else 0.0
 
 
-def _is_post_time(page: Page, time: Time) -> bool:
+def is_post_time(page: Page, time: Time) -> bool:
+    """Whether a time may be that of a post: not when somebody joined, nor when a text was edited."""
     if time.moment.precision_seconds > 366 * 86_400:
         return False
     if JOINED.search(time.label[-24:]) or "edit" in text_roles(time.label[-24:]):
@@ -135,7 +136,7 @@ def _local_shape(page: Outline, node: int) -> tuple[str, ...]:
 def post_sets(page: Page) -> list[PostSet]:
     """The sets of records that may be posts, best first."""
     grouped: dict[tuple[str, ...], list[Time]] = defaultdict(list)
-    accepted = [time for time in page.times if _is_post_time(page, time)]
+    accepted = [time for time in page.times if is_post_time(page, time)]
     for time in _with_lonely(page, accepted):
         grouped[_local_shape(page.outline, time.node)].append(time)
     ranked = sorted(grouped.values(), key=len, reverse=True)[:_MAX_SETS]
@@ -532,9 +533,3 @@ def _body_at(posts: PostSet, columns: dict[str, dict[int, int]], column: str, at
     others = [nodes[at] for name, nodes in columns.items() if at in nodes]
     value = {node: _body_value(posts, {at: node}) for node in others}
     return max(others, key=lambda node: value[node], default=None)
-
-
-def in_any(spans: Sequence[Span], node: int) -> bool:
-    """Whether a node stands in one of the posts."""
-    at = bisect_left([span.start for span in spans], node + 1) - 1
-    return at >= 0 and any(span.start <= node < span.end for span in spans[: at + 1])

@@ -80,16 +80,32 @@ class Row:
         page = self.page.outline
         title = range(page.piece_from[self.title.node], page.piece_to[self.title.node])
         for at in self.pieces:
-            if at in timed or at in title:
+            if at in title:
                 continue
-            found.extend(self._counts_of(at))
+            found.extend(self._told_inside(at) if at in timed else self._counts_of(at))
+        return found
+
+    def _told_inside(self, at: int) -> list[Count]:
+        """Counts in a line with a time, each right beside a word for it: "(3 replies, last 2014-3-1 10:15)"."""
+        text, node, _ = self.page.outline.pieces[at]
+        found = []
+        for value, start, end in inner_counts(text):
+            after = re.match(r"\s*([^\W\d_]+)", text[end:])
+            before = re.search(r"([^\W\d_]+)\s*[:：(（]?\s*$", text[:start])
+            for told in (after, before):
+                roles = text_roles(told.group(1)) & _COUNT_ROLES - {"last"} if told else frozenset()
+                if roles:
+                    found.append(Count(value, f"{self.column(node)}/{'+'.join(sorted(roles))}", roles | {"label"}, node))
+                    break
         return found
 
     def _counts_of(self, at: int) -> list[Count]:
         page = self.page.outline
         text, node, line = page.pieces[at]
-        if len(text) > 60 or not any(char.isdigit() for char in text):
+        if not any(char.isdigit() for char in text):
             return []
+        if len(text) > 60:
+            return self._told_inside(at)
         column, top = self.column(node), self._top(node)
         value = count(text)
         if value is not None:
@@ -156,44 +172,45 @@ class Row:
         return found & (_COUNT_ROLES | {"likes", "avatar"})
 
     def _beside(self, at: int, line: int) -> frozenset[str]:
-        """Roles by the texts just before and after on the same line ("Replies:" 5, 5 "replies"), or the line around."""
+        """Roles by the texts beside: after on the same line (5 "replies"), below in its own element, before
+        ("Replies:" 5)."""
         pieces = self.page.outline.pieces
-        roles: frozenset[str] = frozenset()
-        if at + 1 in self.pieces and pieces[at + 1].line == line and len(pieces[at + 1].text) <= 24:
-            roles |= text_roles(pieces[at + 1].text) & _COUNT_ROLES
+        if at + 1 in self.pieces and len(pieces[at + 1].text) <= 24:
+            roles = text_roles(pieces[at + 1].text) & _COUNT_ROLES
+            if roles and (pieces[at + 1].line == line or self._is_beside(at, at + 1)):
+                return roles | {"label"}
         if at - 1 in self.pieces and len(pieces[at - 1].text) <= 24:
-            label = text_roles(pieces[at - 1].text) & _COUNT_ROLES
-            if label and (pieces[at - 1].line == line or self._is_term(at - 1)) and not roles:
-                roles |= label
-        elif not roles and at + 1 in self.pieces and len(pieces[at + 1].text) <= 24 and pieces[at + 1].line != line:
-            roles |= self._below(at)
-        if not roles:
-            roles |= self._below(at)
-        return roles | {"label"} if roles else roles
+            roles = text_roles(pieces[at - 1].text) & _COUNT_ROLES
+            if roles and (pieces[at - 1].line == line or self._is_term(at - 1)):
+                return roles | {"label"}
+        return frozenset()
 
     def _is_term(self, at: int) -> bool:
         page = self.page.outline
         node = page.pieces[at].node
         return page.tags[node] in ("dt", "th", "label", "span", "em", "strong", "b", "i", "small", "div", "dfn")
 
-    def _below(self, at: int) -> frozenset[str]:
-        """A label in a cell of its own kind right after the number, as in cards: <b>5</b><span>replies</span>."""
-        pieces, page = self.page.outline.pieces, self.page.outline
-        if at + 1 not in self.pieces or len(pieces[at + 1].text) > 24:
-            return frozenset()
-        mine, other = pieces[at].node, pieces[at + 1].node
-        near = page.parents[mine] == page.parents[other] or page.parents[other] == mine
-        return text_roles(pieces[at + 1].text) & _COUNT_ROLES if near else frozenset()
+    def _is_beside(self, at: int, other: int) -> bool:
+        """Whether two texts stand in elements of one small parent, as in cards: <b>5</b><span>replies</span>."""
+        page = self.page.outline
+        mine, its = page.pieces[at].node, page.pieces[other].node
+        return page.parents[mine] == page.parents[its] or page.parents[its] == mine
 
     def _is_pager(self, at: int) -> bool:
         """Whether a number is one of the little pager that stands beside a thread's title."""
         link = self.page.piece_link.get(at)
         if link is None or link.key != self.title.key:
             return False
-        others = [other for other in self.links if other.key == link.key and (count(other.text) is not None)]
-        return len(others) > 1 or link.url != self.title.url
+        parents = self.page.outline.parents
+        others = {
+            other.url
+            for other in self.links
+            if other.key == link.key and parents[other.node] == parents[link.node] and count(other.text) is not None
+        }
+        return len(others) > 1 or bool(_PAGE_MARK.search(link.url))
 
 
+_PAGE_MARK = re.compile(r"[?&;](?:page|start|st|offset|pg|p)=\d|/p(?:age)?[-_/]?\d+|topic[=,]\d+\.\d|-\d+-[2-9]\d*-\d+\.html?", re.I)
 _COUNT_ROLES = frozenset({"replies", "comments", "posts", "topics", "views", "last"})
 
 

@@ -52,7 +52,8 @@ class ThreadRows:
         for at, found in cells.items():
             told = found.roles - {"last"}
             if "label" not in told:
-                told |= self.heads.of(self.rows[at], found.node) & {"replies", "comments", "posts", "views", "topics"}
+                head = self.heads.of(self.rows[at], found.node) & {"replies", "comments", "posts", "views", "topics"}
+                told |= head if not {"replies", "views"} <= head else frozenset()  # one head for both: order decides
             votes.update(told)
         return frozenset(role for role, number in votes.items() if number * 2 >= len(cells))
 
@@ -73,6 +74,8 @@ class ThreadRows:
             plain = [c for c in by_order if c not in views and not known[c] & {"likes", "avatar"} and self._is_common(c)]
             replies, views = self._by_size(plain, views)
         told = frozenset[str]().union(*(known[c] for c in replies)) if replies else frozenset()
+        if any("replies" in self.heads.of(self.rows[at], found.node) for c in replies for at, found in self._columns[c].items()):
+            told |= {"replies"}
         if not views:
             rest = [c for c in by_order if c not in replies and self._is_common(c) and not known[c] & {"likes", "avatar", "posts", "comments"}]
             views = [c for c in rest if replies and self._exceeds(c, replies[0])][:1]
@@ -213,10 +216,15 @@ class ThreadRows:
                 name = clean_name(name)
                 if name and is_name(name) and not self._again(row, found, name, link.node):
                     found.append(Person(name, link.node, self._person_roles(row, link.node)))
-        if found:
-            named = [person for person in found if self.page.outline.text_length(person.node)]
-            return named if len({p.name for p in named}) >= len({p.name for p in found}) else found
-        return self._unlinked_people(row)
+        named = [person for person in found if self.page.outline.text_length(person.node)]
+        if len({person.name for person in named}) >= len({person.name for person in found}):
+            found = named
+        cell = self.heads.cell(row, row.title.node)
+        if any(self.heads.cell(row, person.node) <= cell for person in found):
+            return found
+        known = {person.name for person in found}
+        others = [person for person in self._unlinked_people(row) if person.name not in known]
+        return sorted(found + others, key=lambda person: person.node)
 
     def _again(self, row: Row, people: list[Person], name: str, node: int) -> bool:
         """Whether a person was already named right before: an avatar beside the name."""
@@ -234,6 +242,43 @@ class ThreadRows:
         return ""
 
     def _unlinked_people(self, row: Row) -> list[Person]:
+        found = self._said_people(row)
+        cell = self.heads.cell(row, row.title.node)
+        if self._name_column and not any(self.heads.cell(row, person.node) <= cell for person in found):
+            for at in row.pieces:
+                text, node, _ = self.page.outline.pieces[at]
+                if row.column(node) == self._name_column and self._may_be_name(row, at):
+                    return [Person(clean_name(text), node, frozenset()), *found]
+        return found
+
+    def _may_be_name(self, row: Row, at: int) -> bool:
+        text, node, _ = self.page.outline.pieces[at]
+        title = self.page.outline.piece_to[row.title.node]
+        if at < title or at in self.page.piece_link or not is_name(text) or len(text) > 30 or count(text) is not None:
+            return False
+        if any(char in "()[]:" for char in text) or self.page.moment(text) is not None or PINNED.search(text):
+            return False
+        return not text_roles(text) & {"replies", "views", "posts", "topics", "last"}
+
+    @cached_property
+    def _name_column(self) -> str | None:
+        """The column of names that nothing calls so: in nearly every row, in the title's cell, different and repeated."""
+        names: dict[str, list[str]] = defaultdict(list)
+        for row in self.rows:
+            seen = set()
+            cell = self.heads.cell(row, row.title.node)
+            for at in row.pieces:
+                node = self.page.outline.pieces[at].node
+                column = row.column(node)
+                if column not in seen and self._may_be_name(row, at) and self.heads.cell(row, node) == cell:
+                    seen.add(column)
+                    names[column].append(self.page.outline.pieces[at].text)
+        for column, found in names.items():
+            if len(found) >= 0.8 * len(self.rows) and len(set(found)) >= min(3, len(self.rows)):
+                return column
+        return None
+
+    def _said_people(self, row: Row) -> list[Person]:
         outline, found = self.page.outline, []
         timed = {time.piece for time in row.times if not time.is_attribute}
         title = range(outline.piece_from[row.title.node], outline.piece_to[row.title.node])
@@ -246,6 +291,8 @@ class ThreadRows:
             name = ""
             if follows and at not in timed:
                 name = clean_name(text)
+            elif ends_by(text):
+                continue
             elif starts_by(text):
                 name = self._before_time(text)
             elif at not in timed and self._is_person_cell(row, node):
