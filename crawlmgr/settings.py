@@ -144,7 +144,7 @@ X_FRAME_OPTIONS = "DENY"
 
 LANGUAGE_CODE = "en"
 LANGUAGES = [("en", "English"), ("zh-hans", "简体中文")]
-LOCALE_PATHS = [BASE_DIR / "crawlmgr" / "locale"]
+LOCALE_PATHS = [BASE_DIR / "crawlmgr" / "locale", BASE_DIR / "crawlmgr" / "locale" / "libraries"]
 TIME_ZONE = "UTC"
 USE_I18N = True
 USE_TZ = True

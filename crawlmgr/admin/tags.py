@@ -60,7 +60,7 @@ def zoned(value: datetime | None, zone: ZoneInfo) -> str:
 @register.filter
 def number(value: float | None) -> str:
     """1,234,567, or a dash."""
-    return NOTHING if value is None else f"{value:,.0f}"
+    return NOTHING if value is None or value == "" else f"{value:,.0f}"
 
 
 @register.filter

@@ -1,0 +1,69 @@
+"""Both languages are complete: every text of the product is in the Chinese catalogue, and the compiled one is the current one."""
+
+from __future__ import annotations
+
+import gettext
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+CATALOGUES = [ROOT / "crawlmgr/locale/zh_Hans/LC_MESSAGES", ROOT / "crawlmgr/locale/libraries/zh_Hans/LC_MESSAGES"]
+PLACE = re.compile(r"%\(\w+\)[sd]")
+
+
+def entries(text: str) -> list[tuple[str, list[str]]]:
+    """(msgid, its msgstrs) of a catalogue's living entries."""
+    found = []
+    for block in re.split(r"\n\s*\n", text):
+        lines = [line for line in block.splitlines() if not line.startswith("#")]
+        fields: dict[str, str] = {}
+        name = ""
+        for line in lines:
+            head, quote, rest = line.partition('"')
+            name = head.strip() or name
+            fields[name] = fields.get(name, "") + (quote + rest).strip().strip('"')
+        if fields.get("msgid"):
+            found.append((fields["msgid"], [value for key, value in fields.items() if key.startswith("msgstr")]))
+    return found
+
+
+@pytest.mark.parametrize("folder", CATALOGUES, ids=["product", "libraries"])
+def test_every_text_is_translated_with_its_places(folder: Path) -> None:
+    text = (folder / "django.po").read_text(encoding="utf-8")
+    rows = entries(text)
+    assert len(rows) > 100 and "fuzzy" not in text
+    for source, targets in rows:
+        assert all(targets), f"not translated: {source}"
+        for target in targets:
+            assert set(PLACE.findall(target)) <= set(PLACE.findall(source)), source
+
+
+@pytest.mark.parametrize("folder", CATALOGUES, ids=["product", "libraries"])
+def test_the_compiled_catalogue_is_the_current_one(folder: Path) -> None:
+    with (folder / "django.mo").open("rb") as file:
+        compiled = gettext.GNUTranslations(file)
+    for source, targets in entries((folder / "django.po").read_text(encoding="utf-8")):
+        plain = source.encode("raw_unicode_escape").decode("unicode_escape") if "\\" in source else source
+        if len(targets) == 1 and "\\" not in source:
+            got = compiled._catalog.get(plain) or compiled._catalog.get((plain, 0))  # type: ignore[attr-defined]
+            assert got == targets[0], source
+
+
+def texts_of_the_product() -> set[str]:
+    """What templates and Python files mark for translation, found by their marks."""
+    found: set[str] = set()
+    for path in [*ROOT.glob("templates/**/*.html")]:
+        found |= set(re.findall(r"""{%\s*translate\s+"([^"]+)"\s*%}""", path.read_text(encoding="utf-8")))
+    for app in ("crawlmgr", "forums", "focused", "deepweb"):
+        for path in (ROOT / app).rglob("*.py"):
+            source = path.read_text(encoding="utf-8")
+            found |= set(re.findall(r"""\b(?:_|gettext|gettext_lazy|gettext_noop)\(\s*"([^"\\]+)"\s*[,)]""", source))
+    return found
+
+
+def test_no_text_is_missing_from_the_catalogue() -> None:
+    known = {source for source, _ in entries((CATALOGUES[0] / "django.po").read_text(encoding="utf-8"))}
+    missing = {text for text in texts_of_the_product() if text not in known}
+    assert not missing, f"run makemessages, translate, compilemessages: {sorted(missing)[:10]}"
