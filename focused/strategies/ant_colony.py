@@ -54,8 +54,8 @@ class AntColony(Strategy):
 
     R(l) = h1 R(anchor) + h2 R(page) + h3 R(target), the target's expected from its URL's kin until it is fetched.
     After a cycle tau <- (1 - rho) tau + sum over ants of the mean relevance of their path, within [0.01, 5]; the next
-    starts are spread over the best fronts of the pages found worth waiting at. Where a cycle fetches nothing, the links
-    that were too light are opened again.
+    starts are spread over the best fronts of the pages found worth waiting at. After a cycle that fetches nothing the
+    best of all links is fetched, and links that were too light are weighed again.
     """
 
     name = "ant_colony"
@@ -81,7 +81,7 @@ class AntColony(Strategy):
         similarity: str = parameter(
             "cosine", "Relevance of text: cosine of word weights, or Sem word by word", choices=("cosine", "words")
         )
-        stop: bool = parameter(True, "Stop when the pheromone shows no direction any more")
+        stop: bool = parameter(True, "Stop when ants find nothing worth a fetch and the pheromone shows no direction, three cycles on end")
 
     settings: Settings
     alike: WordSimilarity = staticmethod(same_word)
@@ -161,14 +161,32 @@ class AntColony(Strategy):
                 for ant in ants:
                     yield from self._step(ant)
             self._deposit(ants)
-            if self._fetched == before:  # nothing was worth a fetch: what was too light counts again
-                self._eta = 0.0
-                self._scores.clear()
-                self._light.clear()
-            walked = [row for ant in ants for row in ant.path]
-            still = still + 1 if walked and float(self._pheromone[walked].std()) < STILL else 0
+            idle = self._fetched == before
+            still = still + 1 if idle and self._directionless(ants) else 0
             if self.settings.stop and still >= STILL_CYCLES:
                 return
+            if idle:
+                yield from self._best_open()
+
+    def _directionless(self, ants: Sequence[Ant]) -> bool:
+        """Whether the pheromone of the links that ants had to choose from says nothing: all but equal."""
+        pages = {self._links.pages[row] for ant in ants for row in ant.path} | {ant.page for ant in ants}
+        rows = np.concatenate([self._links.rows(page) for page in sorted(pages)])
+        return bool(self._pheromone[rows].std() < STILL) if len(rows) else True
+
+    def _best_open(self) -> Iterator[Node]:
+        """The most promising of all links, after a cycle that found none worth a fetch; what was too light counts again."""
+        self._light.clear()
+        rows = self._links.open_rows()
+        if len(rows):
+            row = int(rows[self.worth(rows).argmax()])
+            node = self.graph.node(self._links.urls[row])
+            if node is not None and node.state < State.FETCHED:
+                node.parent = self._links.pages[row]
+                self._waiting[node.parent] = self._links.objectives(np.array([row]))[0]
+                yield node
+            else:  # reached under another spelling
+                self._links.close(self._links.urls[row])
 
     def _step(self, ant: Ant) -> Iterator[Node]:
         """One link of one ant: chosen, weighed, fetched where it is new and worth it."""

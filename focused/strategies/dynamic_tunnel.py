@@ -46,7 +46,12 @@ class DynamicTunnel(Tunnelling):
             choices=("share", "literal"),
         )
         share: float = parameter(0.2, "Share of the fetches that tunnels get while both queues wait", 0, 1)
-        order: str = parameter("level", "In a tunnel: deeper first, or the more promising link", choices=("level", "relevance"))
+        order: str = parameter(
+            "promise",
+            "In a tunnel: the link with the greatest relevance less its steps, or the deepest, then the most relevant",
+            choices=("promise", "level"),
+        )
+        step: float = parameter(0.02, "What each page off topic before it takes off a link's promise", 0, 1)
         width: int = parameter(3, "Links followed of a page off topic in literal mode", 1, 100)
         cap: int = parameter(36, "Pages off topic that may follow one another, holds or not", 1, 1000)
         host_budget: int = parameter(50, "Pages off topic of one host since its last page on topic", 1, 1_000_000)
@@ -125,7 +130,8 @@ class DynamicTunnel(Tunnelling):
         if node.get("on_topic"):
             return "", score
         run = node.get("run", 0)
-        priority = score if self.settings.order == "relevance" else run + 0.999 * score
+        promise = self.settings.order == "promise"
+        priority = score - self.settings.step * run if promise else run + 0.999 * score
         spent = node.get("k", 0) <= 0 or run >= self.settings.cap
         if spent or self._off_topic[host_key(child.url)] >= self.settings.host_budget:
             return RESERVE, priority

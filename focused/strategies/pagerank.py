@@ -10,6 +10,9 @@ from focused.parameters import parameter
 from focused.strategies.base import Strategy
 from focused.strategies.best_first import RESERVE
 
+START = 1.0
+"""Score of a URL when it is first seen; only ratios matter."""
+
 
 class PageRank(Strategy):
     """PR = 1 at first sight; each further in-link adds PR(page) / links(page), the page's score as it was when fetched."""
@@ -19,7 +22,6 @@ class PageRank(Strategy):
 
     @dataclass(frozen=True, slots=True)
     class Settings:
-        start: float = parameter(1.0, "Score of a URL when first seen", 0.001, 1000)
         off_topic: str = parameter(
             "reserve",
             "Links of pages off topic: kept until nothing else waits, dropped (as published), or followed",
@@ -29,7 +31,7 @@ class PageRank(Strategy):
     settings: Settings
 
     def prepare_seed(self, node: Node) -> None:
-        node.data["score"] = self.settings.start
+        node.data["score"] = START
 
     def select(self) -> Node | None:
         return self.graph.pop() or self.graph.pop(RESERVE)
@@ -39,12 +41,12 @@ class PageRank(Strategy):
         if off_topic and self.settings.off_topic == "drop":
             return
         queue = RESERVE if off_topic and self.settings.off_topic == "reserve" else ""
-        share = node.get("score", self.settings.start) / max(1, len(page.links))
+        share = node.get("score", START) / max(1, len(page.links))
         for link in page.links:
             child = self.open(node, link.url)
             if child is None:
                 continue
             first = child.state == State.KNOWN
-            score = self.settings.start if first else child.data["score"] + share
+            score = START if first else child.data["score"] + share
             child.data["score"] = score
             self.graph.push(child, score, queue if first else min(queue, child.queue), node.url)

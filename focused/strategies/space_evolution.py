@@ -48,7 +48,11 @@ class SpaceEvolution(Strategy):
     class Settings:
         library: int = parameter(50, "Links in the library", 2, 10_000)
         pages: int = parameter(10, "Pages fetched in a cycle", 1, 1000)
-        samples: bool = parameter(True, "Count the topic's samples as seeds, as relevant as can be")
+        toward: str = parameter(
+            "samples",
+            "What links are measured against: the topic's samples, as relevant as can be, or the seed pages' own objectives",
+            choices=("samples", "seeds"),
+        )
 
     settings: Settings
 
@@ -56,7 +60,8 @@ class SpaceEvolution(Strategy):
         super().__init__(*args, **kwargs)
         self._links = LinkTable()
         self._seeds: list[Sequence[float]] = []
-        if self.settings.samples and self.topic.topic.documents:
+        self._toward_seeds = self.settings.toward == "seeds"
+        if not self._toward_seeds:
             self._seeds.append((1.0, 1.0, 1.0))
         self._library: dict[str, Sequence[float]] = {}
         self._walk: Iterator[Node] = iter(())
@@ -72,7 +77,8 @@ class SpaceEvolution(Strategy):
         if node.parent is None:
             title = self.topic.text(self.topic.tokenizer(page.content.title))
             vector = (title, page.similarity, page.similarity)
-            self._seeds.append(vector)
+            if self._toward_seeds:
+                self._seeds.append(vector)
             self._library[node.url] = vector
         for link in page.links:
             self.graph.add(link.url, node.depth + 1, node.url)

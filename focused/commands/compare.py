@@ -1,0 +1,102 @@
+"""`topic compare`: strategies over one archive with the same seeds and fetches, judged by labels that none of them sees."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from django.conf import settings
+from django.core.management.base import CommandError
+
+from crawlmgr.management.base import Result, say, table
+from crawlmgr.text.tokens import Tokenizer
+from crawlmgr.web.warc import WarcError
+from focused.archive import Archive
+from focused.comparison import Entry, Outcome, compare, read_labels
+from focused.files import read_text, topic_from_files
+from focused.parameters import read_settings
+from focused.parse import CONTEXTS, Parser
+from focused.strategies import strategy_class
+from focused.topics import Topic
+
+HELP = "run strategies over the same archive with the same seeds and number of fetches, no network"
+
+
+def add_arguments(parser: Any) -> None:
+    parser.add_argument("name", help="the topic's name")
+    parser.add_argument("--strategies", required=True, help="names by comma; with parameters: shark:gamma=0.2:depth=5")
+    parser.add_argument("--pages", type=int, required=True, metavar="N", help="fetches for each strategy")
+    parser.add_argument("--archive", type=Path, nargs="+", required=True, metavar="FILE.warc.gz")
+    parser.add_argument("--labels", type=Path, metavar="FILE.csv", help="the judge: url,label[,role][,depth]")
+    parser.add_argument("--random-seed", type=int, default=1)
+    parser.add_argument("--random-ties", action="store_true", help="take URLs of equal priority in random order")
+    parser.add_argument("--checkpoints", type=int, default=20, help="points of each curve (default 20)")
+    parser.add_argument("--context", choices=sorted(CONTEXTS), default="plain", help="how words around a link are weighed")
+    parser.add_argument("--main-text", action="store_true", help="judge pages by their main text, menus left out")
+    files = parser.add_argument_group("the topic from files")
+    files.add_argument("--seeds", type=Path, metavar="FILE", help="one URL a line")
+    files.add_argument("--documents", type=Path, metavar="FILE_OR_FOLDER", help="samples of the topic")
+    files.add_argument("--keywords", default="", metavar='"a,b=0.5"', help="words of the topic, with weights")
+
+
+def run(options: dict[str, Any]) -> Result:
+    further = getattr(settings, "TOPIC_STRATEGIES", {})
+    try:
+        entries = [_entry(text, further) for text in options["strategies"].split(",") if text.strip()]
+        topic = _topic(options)
+        parser = Parser(Tokenizer(topic.user_words), CONTEXTS[options["context"]], main=options["main_text"])
+        archive = Archive(options["archive"], parser)
+        labels = read_labels(read_text(options["labels"]).splitlines(), archive) if options["labels"] else None
+        outcomes = compare(
+            topic,
+            archive,
+            entries,
+            options["pages"],
+            labels=labels,
+            random_seed=options["random_seed"],
+            checkpoints=options["checkpoints"],
+            random_ties=options["random_ties"],
+            further=further,
+            progress=say,
+        )
+    except (ValueError, WarcError) as error:
+        raise CommandError(str(error)) from error
+    except OSError as error:
+        raise CommandError(f"{error.filename}: {error.strerror}") from error
+    data = {"topic": topic.name, "pages_in_archive": len(archive), "results": [outcome.as_json() for outcome in outcomes]}
+    return Result(data, _table(outcomes))
+
+
+def _entry(text: str, further: dict[str, str]) -> Entry:
+    name, *pairs = text.strip().split(":")
+    values = {key: value for key, _, value in (pair.partition("=") for pair in pairs)}
+    read_settings(strategy_class(name, further).Settings, values)  # refuses what is wrong before anything is read
+    return Entry(name, values, text.strip() if pairs else "")
+
+
+def _topic(options: dict[str, Any]) -> Topic:
+    if options["seeds"] is None:
+        raise ValueError("give the topic's seeds by --seeds FILE")
+    documents = [options["documents"]] if options["documents"] else []
+    topic, bad = topic_from_files(options["name"], options["seeds"], documents, options["keywords"])
+    for line in bad:
+        say(f"{options['seeds'].name}, line {line.number}: no URL, left out: {line.text}")
+    return topic
+
+
+def _table(outcomes: list[Outcome]) -> str:
+    header = ("strategy", "fetched", "relevant", "harvest rate", "recall", "similarity", "important", "seconds")
+    rows = [
+        (
+            o.entry.name,
+            o.fetched,
+            o.relevant,
+            o.harvest_rate,
+            o.recall,
+            o.mean_similarity,
+            o.important_found,
+            round(o.seconds, 2),
+        )
+        for o in outcomes
+    ]
+    return table(header, rows)

@@ -1,0 +1,189 @@
+"""Fronts, spread, the ants' transition and pheromone, web space evolution and the table of links, by hand and by brute force."""
+
+import itertools
+import random
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from focused.graph import MemoryGraph
+from focused.relevance import Relevance
+from focused.strategies import strategy_class
+from focused.strategies.ant_colony import TAU_MAX, TAU_MIN, Ant, transition
+from focused.strategies.link_table import LinkTable, template
+from focused.strategies.pareto import best_spread, fronts, nearest_farthest, normalised
+from focused.strategies.space_evolution import enter
+from tests.focused.webs import OFF, ON, Web, order, random_web, run, topic, url
+
+points = st.lists(st.tuples(*[st.integers(0, 4)] * 3), min_size=1, max_size=25).map(lambda rows: np.array(rows, dtype=float))
+
+
+def dominates(a, b):
+    return all(x >= y for x, y in zip(a, b, strict=True)) and any(x > y for x, y in zip(a, b, strict=True))
+
+
+@given(points)
+def test_fronts_are_those_of_the_definition(objectives):
+    left = set(range(len(objectives)))
+    for front in fronts(objectives):
+        best = {i for i in left if not any(dominates(objectives[j], objectives[i]) for j in left)}
+        assert set(front.tolist()) == best
+        left -= best
+    assert not left
+
+
+def test_fronts_by_hand():
+    rows = np.array([[1, 1], [3, 1], [1, 3], [2, 2], [0, 0]], dtype=float)
+    assert [front.tolist() for front in fronts(rows)] == [[1, 2, 3], [0], [4]]
+    assert list(fronts(np.zeros((0, 3)))) == []
+
+
+@given(points, st.integers(1, 8))
+def test_nearest_farthest_is_the_greedy_of_the_definition(objectives, number):
+    chosen = nearest_farthest(objectives, number)
+    scaled = normalised(objectives)
+    assert len(chosen) == len(set(chosen)) == min(number, len(objectives))
+    extremes = list(dict.fromkeys(objectives.argmax(axis=0).tolist()))[:number]
+    assert chosen[: len(extremes)] == extremes
+    for n in range(len(extremes), len(chosen)):
+        rest = [i for i in range(len(objectives)) if i not in chosen[:n]]
+        nearest = {i: min(np.linalg.norm(scaled[i] - scaled[j]) for j in chosen[:n]) for i in rest}
+        assert nearest[chosen[n]] == pytest.approx(max(nearest.values()))
+
+
+@given(points, st.integers(1, 6))
+def test_nearest_farthest_covers_within_twice_the_best_radius(objectives, number):
+    objectives = objectives[:9]
+    if number < 4:
+        number = 4  # the best of three objectives take up to three places
+    scaled = normalised(objectives)
+
+    def radius(centres):
+        return max(min(np.linalg.norm(p - scaled[c]) for c in centres) for p in scaled)
+
+    chosen = nearest_farthest(objectives, number)
+    extremes = len(set(objectives.argmax(axis=0).tolist()))
+    free = number - extremes + 1  # the greedy bound holds for the places it had a choice in
+    best = min(radius(c) for c in itertools.combinations(range(len(scaled)), min(free, len(scaled))))
+    assert radius(chosen) <= 2 * best + 1e-9
+
+
+def test_best_spread_takes_whole_fronts_before_thinning_one_out():
+    rows = np.array([[1, 1], [0, 0], [3, 1], [1, 3], [2, 2]], dtype=float)
+    assert best_spread(rows, 2) == [2, 3]  # of the first front the best of each objective
+    assert sorted(best_spread(rows, 4)) == [0, 2, 3, 4]
+    assert sorted(best_spread(rows, 9)) == [0, 1, 2, 3, 4]
+
+
+def test_transition_exploits_or_draws_in_proportion():
+    pheromone, promise = np.array([1.0, 2.0, 1.0]), np.array([3.0, 1.0, 1.0])
+    # weights with alpha 1, beta 2: 9, 2, 1
+    assert transition(pheromone, promise, 0.5, 1, 2, 0.5, 0.99) == 0
+    picks = [transition(pheromone, promise, 0.5, 1, 2, 0.51, pick) for pick in (0.0, 0.74, 0.76, 0.9, 0.95)]
+    assert picks == [0, 0, 1, 1, 2]
+    assert transition(pheromone, promise, 1, 5, 1, 0.0, 0.0) == 1  # 3, 32, 1
+    assert transition(pheromone, promise, 0, 0, 0, 0.1, 0.5) == 1  # neither counts: equal chances
+
+
+def colony(**values):
+    strategy = strategy_class("ant_colony")(Relevance(topic(["s"])), MemoryGraph(), random.Random(1), values)
+    strategy.start([url("s")])
+    return strategy
+
+
+def test_pheromone_update_by_hand():
+    ants = colony(rho=0.1)
+    s, a, b, c = (url(name) for name in "sabc")
+    ants._links.add(s, 0.5, [a, b], [0.1, 0.2], [0.1, 0.2], s)
+    ants._links.add(a, 0.8, [c], [0.3], [0.3], a)
+    ants._links.add(c, 0.4, [], [], [], c)
+    ants._pheromone[:3] = 1.0
+    ants._stamps = {s: 0, a: 0, c: 0}
+    ants._deposit([Ant(c, set(), [0, 2]), Ant(a, set(), [0]), Ant(s, set(), [])])
+    # rows: s->a, s->b, a->c; path means: (0.8 + 0.4) / 2 and 0.8
+    assert ants._pheromone[:3] == pytest.approx([0.9 + 0.6 + 0.8, 0.9, 0.9 + 0.6])
+
+
+def test_pheromone_evaporates_when_it_is_met_and_keeps_its_bounds():
+    ants = colony(rho=0.5)
+    s, a = url("s"), url("a")
+    ants._links.add(s, 0.5, [a], [0.1], [0.1], s)
+    ants._pheromone[0] = 4.0
+    ants._stamps = {s: 0}
+    ants._cycle = 2
+    ants._evaporate(s)
+    assert ants._pheromone[0] == pytest.approx(1.0)
+    ants._cycle = 40
+    ants._evaporate(s)
+    assert ants._pheromone[0] == TAU_MIN
+    ants._links.add(a, 1.0, [], [], [], a)
+    ants._deposit([Ant(a, set(), [0])] * 9)
+    assert ants._pheromone[0] == TAU_MAX
+
+
+def test_worth_mixes_anchor_page_and_target():
+    ants = colony()
+    ants._links.add(url("s"), 0.5, ["http://h.example/x/1.html"], [0.2], [0.4], url("s"))
+    # nothing known of the target's kin: expected is the prior
+    assert ants.worth(np.array([0]))[0] == pytest.approx(0.5 * 0.2 + 0.2 * 0.5 + 0.3 * 0.4)
+
+
+def test_an_ant_colony_counts_fetches_once_for_all_ants():
+    web = random_web(2, 40)
+    trail = run("ant_colony", web, ["p0"], pages=25)
+    assert trail.fetched == 25
+    assert len({step.url for step in trail.steps}) == len(web.asked) == 25
+
+
+def test_a_colony_without_direction_stops():
+    web = Web({"s": (OFF, [f"p{i}" for i in range(8)]), **{f"p{i}": (OFF, []) for i in range(8)}})
+    hopeless = {"threshold": 1.0, "rho": 1.0}  # too few links for a threshold of their own, none worth it
+    assert run("ant_colony", web, ["s"], **hopeless).fetched < 9
+    assert run("ant_colony", web, ["s"], **hopeless, stop=False).fetched == 9
+
+
+def test_entering_the_library_by_hand():
+    seeds = np.array([[1.0, 1.0]])
+    library = np.array([[0.0, 1.0], [1.0, 0.0]])  # each at distance 1
+    tests = np.array([[0.5, 0.5], [0.0, 0.0], [0.0, 1.0]])
+    assert enter(tests, library, seeds).tolist() == [True, False, False]
+    assert enter(tests, np.zeros((0, 2)), seeds).all()
+
+
+def test_space_evolution_measures_against_the_samples_or_the_seeds():
+    web = Web({"s": (OFF, [("a", "soup"), ("b", "crawler topical pages")]), "a": (OFF, []), "b": (ON, [])})
+    assert order("space_evolution", web, ["s"], pages=2, **{"library": 2})[1] == "b"
+
+
+@settings(max_examples=30)
+@given(st.integers(0, 1000))
+def test_link_table_agrees_with_the_definition(seed):
+    rng = random.Random(seed)
+    urls = [f"http://h{i % 2}.example/{'ab'[i % 3 == 0]}/{i}.html" for i in range(20)]
+    table = LinkTable(weight=5)
+    fetched, failed, links = {}, set(), []
+    for page in rng.sample(urls, 8):
+        if rng.random() < 0.2:
+            table.close(page)
+            failed.add(page)
+            continue
+        fetched[page] = rng.random()
+        found = [(page, target, rng.random(), rng.random()) for target in rng.sample(urls, 5) if target != page]
+        links.extend(found)
+        table.add(page, fetched[page], [x[1] for x in found], [x[2] for x in found], [x[3] for x in found], page)
+    rows = np.arange(len(links))
+    for row, (page, target, anchor, prior) in zip(table.objectives(rows), links, strict=True):
+        kin = [value for other, value in fetched.items() if template(other) == template(target)]
+        expected = fetched.get(target, 0.0 if target in failed else (sum(kin) + 5 * prior) / (len(kin) + 5))
+        assert row == pytest.approx([anchor, fetched[page], expected])
+    done = fetched.keys() | failed
+    assert table.is_open(rows).tolist() == [target not in done for _, target, _, _ in links]
+
+
+def test_template_takes_out_what_varies():
+    assert template("http://h.example/thread/12/34.html") == template("http://h.example/thread/7/8.html")
+    assert template("http://h.example/a/x.html") != template("http://h.example/b/x.html")
+    assert template("http://h.example/s.php?id=3&p=1") == template("http://h.example/t.php?p=9&id=4")
+    assert template("http://h.example/") == "h.example//*.?"

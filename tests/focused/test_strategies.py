@@ -1,0 +1,435 @@
+"""Every strategy on small webs: orders known by hand, values computed by hand, each parameter changes something."""
+
+import random
+from collections import Counter
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from focused.graph import MemoryGraph, State
+from focused.pages import Link, Page
+from focused.parameters import Parameter, read_settings
+from focused.relevance import Relevance
+from focused.strategies import BUILT_IN, strategy_class
+from tests.focused.webs import OFF, ON, Web, order, random_web, run, topic, url
+
+TREE = Web(
+    {
+        "s": (OFF, ["a", "b"]),
+        "a": (OFF, ["a1", "a2"]),
+        "b": (ON, ["b1", "b2"]),
+        "a1": (OFF, []),
+        "a2": (ON, []),
+        "b1": (OFF, []),
+        "b2": (ON, []),
+    }
+)
+
+
+def build(name, about=None, history=(), **values):
+    return strategy_class(name)(Relevance(about or topic(["s"])), MemoryGraph(), random.Random(1), values, history)
+
+
+def start(name, links, relevant=False, similarity=0.0, about=None, **values):
+    """A strategy whose only seed "s" was just expanded with the links."""
+    strategy = build(name, about, **values)
+    strategy.start([url("s")])
+    fetch(strategy, "s", links, relevant, similarity)
+    return strategy
+
+
+def fetch(strategy, name, links, relevant=False, similarity=0.0):
+    node = strategy.graph.add(url(name), 1, None)
+    strategy.graph.drop(node)
+    node.state = State.FETCHED
+    content = Web({name: ("", links)}).pages[url(name)]
+    strategy.expand(node, Page(node.url, node.depth, content, similarity, relevant))
+    return node
+
+
+def node(strategy, name):
+    return strategy.graph.node(url(name))
+
+
+# orders -----------------------------------------------------------------------------------------------------------
+
+
+def test_breadth_first():
+    assert order("breadth_first", TREE, ["s"]) == ["s", "a", "b", "a1", "a2", "b1", "b2"]
+
+
+def test_depth_first_plain_in_page_order():
+    assert order("depth_first", TREE, ["s"], order="page", tree=False) == ["s", "a", "a1", "a2", "b", "b1", "b2"]
+
+
+def test_depth_first_takes_likely_words_first():
+    web = Web({"s": (OFF, [("x", "soup"), ("y", "crawlers topical")]), "x": (OFF, []), "y": (ON, [])})
+    assert order("depth_first", web, ["s"], tree=False) == ["s", "y", "x"]
+    assert order("depth_first", web, ["s"], tree=False, order="page") == ["s", "x", "y"]
+
+
+def test_best_first_takes_links_of_the_most_similar_page():
+    assert order("best_first", TREE, ["s"]) == ["s", "a", "b", "b1", "b2", "a1", "a2"]
+
+
+def test_pure_best_first_drops_links_of_pages_off_topic():
+    assert order("best_first", TREE, ["s"], off_topic="drop") == ["s", "a", "b", "b1", "b2"]
+
+
+def test_seeds_come_first_and_are_never_moved_back():
+    web = Web({"s": (ON, ["t", "x"]), "t": (OFF, ["y"]), "x": (ON, []), "y": (ON, [])})
+    for name in BUILT_IN:
+        assert order(name, web, ["s", "t"])[:2] == ["s", "t"], name
+
+
+@pytest.mark.parametrize("name", [name for name in BUILT_IN if name not in ("fish", "shark")])
+def test_every_page_that_can_be_reached_is_fetched_once(name):
+    web = random_web(3)
+    found = order(name, web, ["p0"])
+    assert len(found) == len(set(found))
+    assert set(found) == set(order("breadth_first", web, ["p0"]))
+
+
+@pytest.mark.parametrize("name", list(BUILT_IN))
+def test_the_same_seed_gives_the_same_order(name):
+    assert order(name, random_web(5), ["p0"], pages=40) == order(name, random_web(5), ["p0"], pages=40)
+
+
+# fish, shark, pagerank by hand ------------------------------------------------------------------------------------
+
+
+def test_fish_by_hand():
+    fish = start("fish", [f"l{i}" for i in range(10)], relevant=True, front=False)
+    assert [node(fish, f"l{i}").priority for i in (0, 6, 7, 9)] == [1.0, 1.0, 0.0, 0.0]  # int(5 * 1.5) = 7 chosen
+    assert node(fish, "l0").data["left"] == 3
+    fetch(fish, "l0", [f"m{i}" for i in range(6)])
+    assert [node(fish, f"m{i}").priority for i in (0, 4, 5)] == [0.5, 0.5, 0.0]
+    assert node(fish, "m0").data["left"] == 2
+
+
+def test_fish_starves_off_topic_and_recovers_on_topic():
+    fish = start("fish", ["a"], depth=2)
+    for parent, child in (("a", "b"), ("b", "c")):
+        fetch(fish, parent, [child])
+    assert node(fish, "b").data["left"] == 0
+    assert node(fish, "c") is None  # b had no step left and was off topic
+    other = start("fish", ["a"], depth=2)
+    fetch(other, "a", ["b"])
+    fetch(other, "b", ["c"], relevant=True)
+    assert node(other, "c").data["left"] == 2
+
+
+def test_fish_takes_the_greater_potential_and_depth_of_two_pages():
+    fish = start("fish", ["a", "x"], front=False)
+    fetch(fish, "a", ["x"], relevant=True)
+    assert (node(fish, "x").priority, node(fish, "x").data["left"]) == (1.0, 3)
+
+
+def test_shark_by_hand():
+    about = topic(["s"])
+    relevance = Relevance(about)
+    links = [("a", "topical crawler", "soup"), ("b", "soup", "topical crawler garden"), ("c", "soup", "soup")]
+    shark = start("shark", links, similarity=0.4)
+    anchor = relevance.text(["topic", "crawler"])
+    context = relevance.page(Counter(["topic", "crawler", "garden"]))
+    assert node(shark, "a").priority == pytest.approx(0.5 * (0.5 * 0.4) + 0.5 * (0.8 * anchor + 0.2 * 1))
+    assert node(shark, "b").priority == pytest.approx(0.5 * 0.2 + 0.5 * (0.2 * context))
+    assert node(shark, "c").priority == pytest.approx(0.5 * 0.2)
+    fetch(shark, "c", ["d"], similarity=0.0)
+    assert node(shark, "d").priority == pytest.approx(0.5 * (0.5 * 0.2))  # inherits what its page inherited
+    assert (node(shark, "c").data["left"], node(shark, "d").data["left"]) == (3, 2)
+
+
+def test_pagerank_by_hand():
+    ranked = start("pagerank", ["a", "b"], relevant=True)
+    assert node(ranked, "a").data["score"] == 1.0
+    fetch(ranked, "a", ["b", "c", "d", "e"], relevant=True)
+    assert node(ranked, "b").data["score"] == pytest.approx(1 + 1 / 4)
+    fetch(ranked, "b", ["c"], relevant=True)
+    assert node(ranked, "c").data["score"] == pytest.approx(1 + 1.25)
+    assert ranked.select().url == url("c")
+
+
+# dolphin ----------------------------------------------------------------------------------------------------------
+
+
+def test_ra_grows_with_every_anchor_and_the_same_of_a_host_counts_once():
+    about = topic(["s"], documents=("crawler crawler page",))
+    dolphin = start("dolphin", [("x", "crawler", ""), ("y", "crawler", "soup")], about=about)
+    # topic: crawler 2, page 1; p of x: crawler 1
+    assert node(dolphin, "x").data["ra"] == pytest.approx(2 / (5**0.5 * 1))
+    assert node(dolphin, "y").data["ra"] == pytest.approx(2 / (5**0.5 * (1 + 0.25) ** 0.5))
+    fetch(dolphin, "y", [("x", "crawler", "")])
+    assert node(dolphin, "x").data["ra"] == pytest.approx(2 / 5**0.5)
+    fetch(dolphin, "z", [("x", "page", "")])
+    assert node(dolphin, "x").data["ra"] == pytest.approx((2 + 1) / (5**0.5 * 2**0.5))
+
+
+def test_ra_of_the_best_anchor():
+    about = topic(["s"], documents=("crawler crawler page",))
+    dolphin = start("dolphin", [("x", "crawler")], about=about, aggregate="max")
+    fetch(dolphin, "z", [("x", "soup")])
+    assert node(dolphin, "x").data["ra"] == pytest.approx(2 / 5**0.5)
+
+
+def test_timely_rank_by_hand():
+    dolphin = start("dolphin", ["a", "b"], gamma=1, alpha=0, beta=0, normalise="none")
+    assert (node(dolphin, "a").priority, node(dolphin, "b").priority) == (2.0, 2.0)  # 1 + TR(seed) = 1
+    fetch(dolphin, "a", ["b", "c"])
+    assert (node(dolphin, "b").priority, node(dolphin, "c").priority) == (4.0, 3.0)
+    fetch(dolphin, "b", ["a", "c"])
+    assert node(dolphin, "c").priority == 7.0
+    assert node(dolphin, "a").data["tr"] == 6.0  # fetched pages go on counting
+
+
+def test_opic_hands_its_cash_on():
+    dolphin = start("dolphin", ["a", "b"], importance="opic", gamma=1, alpha=0, beta=0, normalise="none")
+    assert node(dolphin, "a").priority == pytest.approx(0.5)
+    fetch(dolphin, "a", ["b"])
+    assert node(dolphin, "b").priority == pytest.approx(1.0)
+    assert node(dolphin, "a").data["tr"] == 0
+
+
+def test_d_mixes_the_three_and_depth_falls_with_a_shorter_way():
+    dolphin = start("dolphin", ["a"], alpha=0, beta=1, gamma=0)
+    assert node(dolphin, "a").priority == pytest.approx(1 / 2)  # the seed has d = 1
+    fetch(dolphin, "a", ["c"])
+    assert node(dolphin, "c").priority == pytest.approx(1 / 3)
+    mixed = start("dolphin", [("a", "crawler")], alpha=0.4, beta=0.3, gamma=0.3, about=topic(["s"], documents=("crawler",)))
+    parts = mixed.explain(node(mixed, "a"))
+    assert parts["D"] == pytest.approx(0.4 * parts["Ra"] + 0.3 * parts["Rd"] + 0.3 * parts["TR"])
+    assert parts["TR"] == pytest.approx(0.5)  # the frontier's median
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.integers(0, 10_000))
+def test_beta_one_is_breadth_first(seed):
+    web = random_web(seed, 30)
+    assert order("dolphin", web, ["p0", "p7"], alpha=0, beta=1, gamma=0) == order("breadth_first", web, ["p0", "p7"])
+
+
+def replay(web, seeds, score):
+    """Best first by a score that is computed anew from all pages fetched so far; ties by who changed first."""
+    queue = [url(seed) for seed in seeds]
+    fetched, waiting, changes = [], {}, 0
+    while queue or waiting:
+        own = queue.pop(0) if queue else min(waiting, key=lambda target: (-waiting[target][0], waiting[target][1]))
+        waiting.pop(own, None)
+        fetched.append(own)
+        for link in web.pages[own].links:
+            if link.url in fetched or link.url in queue:
+                continue
+            value = score(link.url, fetched)
+            if link.url not in waiting or waiting[link.url][0] != value:
+                changes += 1
+                waiting[link.url] = (value, changes)
+    return [own.replace("http://site.example/", "") for own in fetched]
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.integers(0, 10_000))
+def test_alpha_one_is_anchor_first(seed):
+    web = random_web(seed, 25)
+    relevance = Relevance(topic(["p0"]))
+    counts = relevance.counts
+    length = sum(f * f for f in counts.values()) ** 0.5
+
+    def ra(target, fetched):
+        words = Counter()
+        heard = set()
+        for page in fetched:
+            for link in web.pages[page].links:
+                if link.url == target and link.anchor not in heard:
+                    heard.add(link.anchor)
+                    words.update(link.anchor_words)
+        dot = sum(words[w] * counts[w] for w in words if w in counts)
+        return round(dot / (length * sum(n * n for n in words.values()) ** 0.5), 12) if dot else 0.0
+
+    assert order("dolphin", web, ["p0"], alpha=1, beta=0, gamma=0, context=0) == replay(web, ["p0"], ra)
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.integers(0, 10_000), st.sampled_from(["none", "saturating", "log"]))
+def test_gamma_one_is_in_links_first_under_any_normalisation(seed, normalise):
+    web = random_web(seed, 20, links=2)
+
+    def tr(target, fetched):
+        """TR from the definition, replayed over the pages in the order in which they were fetched."""
+        rank = {url("p0"): 1}
+        for page in fetched:
+            frozen = rank.get(page, 1)
+            for link in web.pages[page].links:
+                rank[link.url] = rank.get(link.url, 1) + frozen
+        return rank[target]
+
+    assert order("dolphin", web, ["p0"], alpha=0, beta=0, gamma=1, normalise=normalise) == replay(web, ["p0"], tr)
+
+
+# parameters -------------------------------------------------------------------------------------------------------
+
+HOSTS = Web(
+    {
+        "s": (ON, ["a", "http://other.example/x", "b"]),
+        "a": (ON, ["a1", "http://other.example/y"]),
+        "b": (OFF, ["b1"]),
+        "a1": (ON, []),
+        "b1": (ON, []),
+        "http://other.example/x": (ON, []),
+        "http://other.example/y": (OFF, []),
+    }
+)
+CHANGES = [
+    ("depth_first", {"order": "page"}, {}),
+    ("depth_first", {"tree": False}, {"training_pages": 10}),
+    ("depth_first", {"training_pages": 8}, {}),
+    ("depth_first", {"tree_depth": 10}, {"training_pages": 12, "tree_depth": 1}),
+    ("best_first", {"anchor": 0.9}, {}),
+    ("best_first", {"off_topic": "reserve"}, {"anchor": 0.5}),
+    ("best_first", {"off_topic": "drop"}, {}),
+    ("fish", {"width": 1}, {}),
+    ("fish", {"factor": 1.0}, {"width": 2, "factor": 3.0}),
+    ("fish", {"depth": 1}, {}),
+    ("fish", {"front": False}, {}),
+    ("shark", {"delta": 0.0}, {}),
+    ("shark", {"beta": 0.0}, {}),
+    ("shark", {"gamma": 1.0}, {}),
+    ("shark", {"depth": 1}, {"similar": 0.5}),
+    ("shark", {"similar": 0.5}, {}),
+    ("pagerank", {"off_topic": "follow"}, {}),
+    ("pagerank", {"off_topic": "drop"}, {}),
+    ("dolphin", {"alpha": 1.0}, {}),
+    ("dolphin", {"beta": 1.0}, {}),
+    ("dolphin", {"gamma": 1.0}, {}),
+    ("dolphin", {"importance": "split"}, {}),
+    ("dolphin", {"importance": "opic"}, {}),
+    ("dolphin", {"normalise": "log"}, {}),
+    ("dolphin", {"normalise": "rank"}, {}),
+    ("dolphin", {"normalise": "none"}, {}),
+    ("dolphin", {"aggregate": "max"}, {}),
+    ("dolphin", {"context": 0.0}, {}),
+    ("static_tunnel", {"length": 0}, {}),
+    ("dynamic_tunnel", {"depth": 1}, {}),
+    ("dynamic_tunnel", {"anchor": 0.0}, {}),
+    ("dynamic_tunnel", {"context": 0.0}, {}),
+    ("dynamic_tunnel", {"step": 0.5}, {}),
+    ("dynamic_tunnel", {"hold": 0.0}, {"depth": 2}),
+    ("dynamic_tunnel", {"first_predict": True}, {"depth": 1, "hold": 0.05}),
+    ("dynamic_tunnel", {"mode": "literal"}, {}),
+    ("dynamic_tunnel", {"share": 1.0}, {}),
+    ("dynamic_tunnel", {"order": "level"}, {}),
+    ("dynamic_tunnel", {"width": 1}, {"mode": "literal"}),
+    ("dynamic_tunnel", {"cap": 1}, {}),
+    ("dynamic_tunnel", {"host_budget": 1}, {}),
+    ("dynamic_tunnel", {"beyond": "drop"}, {"depth": 1}),
+    ("context_graph", {"layers": 1}, {"first": 10}),
+    ("context_graph", {"terms": 5}, {"first": 10}),
+    ("context_graph", {"confidence": 1.0}, {"first": 10}),
+    ("context_graph", {"first": 10}, {}),
+    ("classifier_distiller", {"hub": 0.9}, {"every": 10}),
+    ("classifier_distiller", {"every": 10}, {}),
+    ("classifier_distiller", {"smoothing": 5.0}, {"every": 10}),
+    ("ant_colony", {"ants": 2}, {}),
+    ("ant_colony", {"depth": 1}, {}),
+    ("ant_colony", {"alpha": 0.0}, {}),
+    ("ant_colony", {"beta": 0.0}, {}),
+    ("ant_colony", {"rho": 1.0}, {}),
+    ("ant_colony", {"q0": 1.0}, {}),
+    ("ant_colony", {"initial": 0.1}, {}),
+    ("ant_colony", {"local": 0.9}, {}),
+    ("ant_colony", {"pool": 2}, {}),
+    ("ant_colony", {"starts": 2}, {}),
+    ("ant_colony", {"h1": 0.0}, {}),
+    ("ant_colony", {"h2": 0.0}, {}),
+    ("ant_colony", {"h3": 0.0}, {}),
+    ("ant_colony", {"quantile": 0.0}, {}),
+    ("ant_colony", {"threshold": 0.0}, {}),
+    ("ant_colony", {"similarity": "words"}, {}),
+    ("space_evolution", {"library": 5}, {}),
+    ("space_evolution", {"pages": 2}, {}),
+    ("space_evolution", {"toward": "seeds"}, {}),
+]
+
+
+@pytest.mark.parametrize(("name", "change", "others"), CHANGES)
+def test_every_parameter_changes_the_order(name, change, others):
+    for seed in range(6):
+        web = random_web(seed, 120)
+        if order(name, web, ["p0"], **others) != order(name, web, ["p0"], **{**others, **change}):
+            return
+    pytest.fail("the order is the same on six webs")
+
+
+def test_parameters_that_need_a_web_of_their_own():
+    assert order("fish", HOSTS, ["s"], 3, other_sites=True) != order("fish", HOSTS, ["s"], 3)
+    same = Web({"s": (OFF, [("a", "crawler"), ("b", "page")]), "a": (OFF, [("b", "page crawler")]), "b": (OFF, [("a", "")])})
+    once = start("dolphin", [("x", "crawler"), ("y", "soup")])
+    again = start("dolphin", [("x", "crawler"), ("y", "soup")], once_per_host=False)
+    for strategy in (once, again):
+        fetch(strategy, "y", [("x", "crawler")])
+        assert strategy.graph.node(url("x")) is not None
+    assert node(once, "x").data["anchors"] == {"crawler": 1}
+    assert node(again, "x").data["anchors"] == {"crawler": 2}
+    assert len(order("dolphin", same, ["s"])) == 3
+
+
+def test_url_words_and_the_near_lexicon_count_in_tunnels():
+    link = Link(url("tiyu/x"), "soup", ("soup",), Counter())
+    plain = build("dynamic_tunnel")
+    assert plain.relevance(link) == 0
+    about = topic(["s"], near={"soup": 1.0}, url_words=("tiyu",))
+    tunnel = build("dynamic_tunnel", about)
+    assert tunnel.relevance(link) == pytest.approx(0.5 * 0.6 * 1.0 + 0.2 * 1)
+    assert build("dynamic_tunnel", about, near=0.0).relevance(link) == pytest.approx(0.2)
+    assert build("dynamic_tunnel", about, url=0.0).relevance(link) == pytest.approx(0.5 / 0.8 * 0.6)
+
+
+def test_every_parameter_is_listed_with_a_range_and_tested():
+    tested = {(name, key) for name, change, _ in CHANGES for key in change}
+    tested |= {("fish", "other_sites"), ("dolphin", "once_per_host"), ("dynamic_tunnel", "near"), ("dynamic_tunnel", "url"), ("ant_colony", "stop")}
+    for name in BUILT_IN:
+        for parameter in strategy_class(name).parameters():
+            assert (name, parameter.name) in tested
+            assert parameter.help
+            assert parameter.choices or isinstance(parameter.default, bool) or parameter.low < parameter.high
+            assert parameter.read(parameter.default) == parameter.default
+
+
+def test_wrong_parameters_are_refused_in_one_line():
+    shark = strategy_class("shark")
+    with pytest.raises(ValueError, match="no parameter depht; there are: delta"):
+        read_settings(shark.Settings, {"depht": 3})
+    with pytest.raises(ValueError, match="gamma lies between 0 and 1, not 2"):
+        read_settings(shark.Settings, {"gamma": "2"})
+    with pytest.raises(ValueError, match="depth is a whole number, not 2.5"):
+        read_settings(shark.Settings, {"depth": "2.5"})
+    with pytest.raises(ValueError, match="lies between"):
+        read_settings(shark.Settings, {"gamma": "nan"})
+    with pytest.raises(ValueError, match="one of share, literal"):
+        read_settings(strategy_class("dynamic_tunnel").Settings, {"mode": "deep"})
+    with pytest.raises(ValueError, match="front is yes or no"):
+        read_settings(strategy_class("fish").Settings, {"front": "maybe"})
+    assert read_settings(strategy_class("fish").Settings, {"front": "no", "width": "7"}).width == 7
+    assert Parameter("x", 1.0, "h", 0, 2).kind == "float"
+
+
+def test_a_strategy_is_added_by_its_dotted_name():
+    assert strategy_class("mine", {"mine": "focused.strategies.shark.Shark"}).name == "shark"
+    with pytest.raises(ValueError, match="no strategy mine; there are: breadth_first"):
+        strategy_class("mine")
+    with pytest.raises(ValueError, match="is no strategy"):
+        strategy_class("mine", {"mine": "focused.topics.Topic"})
+
+
+def test_every_waiting_url_can_be_explained():
+    for name in BUILT_IN:
+        strategy = start(name, [("a", "crawler", "topical"), "b"], similarity=0.2)
+        parts = strategy.explain(node(strategy, "a"))
+        assert all(isinstance(value, int | float) for value in parts.values()), name
+
+
+def test_the_loop_counts_failures_and_passes_over_what_is_outside():
+    web = Web({"s": (OFF, ["gone", "nowhere", "a"]), "a": (OFF, [])}, broken=["gone"])
+    trail = run("breadth_first", web, ["s"])
+    assert (trail.fetched, trail.failed, trail.outside, trail.stopped_by) == (3, 1, 1, "frontier")
+    assert run("breadth_first", web, ["s"], pages=2).stopped_by == "pages"
