@@ -1,17 +1,45 @@
-"""Links, text and head of a page in one pass. Pure."""
+"""Links, text and head of a page in one pass, in bounded time and memory however hostile the page is. Pure.
+
+Ordinary pages become a tree (selectolax's lexbor, which is fast, but slow beyond measure on thousands of unclosed elements);
+larger or crooked ones run through libxml2's parser as a stream of events, whose cost grows with the length alone.
+"""
 
 from __future__ import annotations
 
+import re
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from lxml import etree
-from lxml import html as lxml_html
+from selectolax.lexbor import LexborHTMLParser, LexborNode, SelectolaxError
 
-from crawlmgr.web.url import absolute
+from crawlmgr.web.url import Resolver
+
+MAX_CHARS = 10_000_000
+MAX_LINKS = 20_000
+MAX_ANCHOR_CHARS = 1_000
+CONTEXT_CHARS = 200
+
+# What the tree is asked for at the most: the worst pages of this size that we know take lexbor about a second.
+_TREE_CHARS = 100_000
+_TREE_TAGS = 6_000
+_TREE_UNCLOSED = 1_500
+_FEED_BYTES = 1 << 14
+_MAX_DEPTH = 1_000  # of open elements; each end tag may cost libxml2 a walk through all of them
+
+_UNSEEN = ["script", "style", "template", "iframe", "noembed", "noframes"]
+_HIDDEN = frozenset(_UNSEEN)
+_QUERY = "html,title,base[href],meta,link[rel],a[href],area[href],frame[src]"
+_MARK = "\x01"  # stands before each link while its place in the text is looked for
+_REFRESH = re.compile(r"\s*[\d.]*\s*[;,\s]\s*(?:url\s*=\s*)?(?:\"([^\"]*)|'([^']*)|(\S+))", re.IGNORECASE)
 
 
-@dataclass(frozen=True, slots=True)
-class Link:
+class Link(NamedTuple):
+    """A link of a page. `url` is absolute with its fragment, `anchor` its text (with the alt texts of its images, at most
+    1,000 characters), `context` the text around it, anchor included (200 characters either way; "" unless asked for and inside
+    noscript), `nofollow` what its own rel says, `tag` one of a, area, frame, meta (a refresh to another page)."""
+
     url: str
     anchor: str
     rel: str = ""
@@ -22,38 +50,325 @@ class Link:
 
 @dataclass(frozen=True, slots=True)
 class PageScan:
+    """What a page says. `text` is the body's, white space collapsed, without scripts, templates and what only browsers without
+    scripts show; `base` is what relative links are resolved against; `robots_meta` holds the words of `<meta name=robots>` in
+    lower case; `refresh` is the target of a meta refresh; `canonical` that of `<link rel=canonical>`; "" for what is missing."""
+
     title: str
     text: str
     links: tuple[Link, ...]
     base: str
-
-
-_SKIP = {"script", "style", "noscript", "template"}
+    canonical: str = ""
+    refresh: str = ""
+    robots_meta: frozenset[str] = frozenset()
+    lang: str = ""
 
 
 def scan(html: str, base_url: str, want_context: bool = False) -> PageScan:
-    try:
-        root = lxml_html.document_fromstring(html or "<p>", parser=lxml_html.HTMLParser(huge_tree=True))
-    except (etree.ParserError, ValueError):
-        return PageScan("", "", (), base_url)
-    title = " ".join((root.findtext(".//title") or "").split())
-    base = base_url
-    found = root.find(".//base")
-    if found is not None and found.get("href"):
-        base = absolute(found.get("href"), base_url) or base_url
-    links, parts = [], []
-    for node in root.iter():
-        tag = node.tag
-        if tag == "a" and node.get("href"):
-            url = absolute(node.get("href"), base)
-            if url:
-                links.append(Link(url, " ".join("".join(node.itertext()).split())))
-        if isinstance(tag, str) and tag not in _SKIP and node.text:
-            parts.append(node.text)
-        if node.tail:
-            parts.append(node.tail)
-    return PageScan(title, " ".join(" ".join(parts).split()), tuple(links), base)
+    """Links, text and head of a page in document order (links inside noscript come last).
+
+    Nothing is found in comments, templates, scripts or text areas. `<base href>` is honoured wherever it stands. Links into the
+    page itself ("#top") and to anything but http(s) are left out; the rest is cut after 20,000 links, 10,000,000 characters,
+    or where more than 1,000 elements are open.
+    Raises UrlError when `base_url` is not an http(s) address.
+    """
+    page = _Page(base_url, want_context)
+    tree = _tree(html)
+    if tree is None:
+        _scan_stream(html[:MAX_CHARS], page)
+    else:
+        _scan_tree(tree, page)
+    return page.result()
+
+
+def links(html: str, base_url: str, want_context: bool = False) -> tuple[Link, ...]:
+    """Only the links of a page, as `scan` finds them."""
+    return scan(html, base_url, want_context).links
 
 
 def page_title(html: str) -> str:
-    return scan(html, "http://x/").title
+    """The page's title, white space collapsed; "" where there is none.
+
+    >>> page_title("<title>A\\n page</title>")
+    'A page'
+    """
+    tree = _tree(html)
+    if tree is None:
+        return scan(html[:_TREE_CHARS], "http://localhost/").title
+    return next((_collapse(node.text()) for node in tree.css("title") if not _is_drawn(node)), "")
+
+
+def _collapse(text: str) -> str:
+    return " ".join(text.split())
+
+
+def _tree(html: str) -> LexborHTMLParser | None:
+    """The page as a tree; None for one that has to go through the stream."""
+    tags = html.count("<")
+    if len(html) > _TREE_CHARS or tags > _TREE_TAGS or tags - 2 * html.count("</") > _TREE_UNCLOSED:
+        return None
+    try:
+        return LexborHTMLParser(html.encode("utf-8", "replace"))
+    except SelectolaxError:
+        return None
+
+
+class _Found(NamedTuple):
+    """A link as it stands in the page; `at` is its place in the text, None outside of it."""
+
+    href: str
+    anchor: str
+    rel: str
+    tag: str
+    at: int | None
+
+
+class _Page:
+    """What has been found of a page so far, by either way."""
+
+    def __init__(self, url: str, want_context: bool) -> None:
+        self.url = url
+        self.want_context = want_context
+        self.resolver = Resolver(url)
+        self.based = False
+        self.title: str | None = None
+        self.text = ""
+        self.found: list[_Found] = []
+        self.canonical = ""
+        self.refresh = ""
+        self.robots: set[str] = set()
+        self.lang = ""
+
+    def head(self, tag: str, attributes: Mapping[str, str | None]) -> None:
+        """Takes note of an element of the head."""
+        if tag == "base":
+            if not self.based:  # only the first counts
+                self.based = True
+                base = self.resolver.absolute(attributes.get("href") or "")
+                if base is not None:
+                    self.resolver = Resolver(base)
+        elif tag == "meta":
+            content = attributes.get("content") or ""
+            if (attributes.get("http-equiv") or "").strip().lower() == "refresh":
+                target = _REFRESH.match(content[:4000])
+                if target is not None and not self.refresh:
+                    self.refresh = next((part for part in target.groups() if part), "").strip()
+            elif (attributes.get("name") or "").strip().lower() == "robots":
+                self.robots.update(word for word in re.split(r"[\s,]+", content[:1000].lower()) if word)
+        elif tag == "link":
+            if not self.canonical and "canonical" in (attributes.get("rel") or "").lower().split():
+                self.canonical = attributes.get("href") or ""
+        elif tag == "html":
+            self.lang = self.lang or (attributes.get("lang") or attributes.get("xml:lang") or "").strip()
+
+    def result(self) -> PageScan:
+        """The addresses are made absolute at the end: a base may follow the first links."""
+        absolute = self.resolver.absolute
+        out: list[Link] = []
+        refresh = absolute(self.refresh) if self.refresh else None
+        if refresh is not None and refresh != self.url:
+            out.append(Link(refresh, "", tag="meta"))
+        for href, anchor, rel, tag, at in self.found:
+            url = absolute(href) if href[:1] != "#" else None
+            if url is not None:
+                context = "" if at is None else self._around(at, len(anchor))
+                out.append(Link(url, anchor, rel, context, bool(rel) and "nofollow" in rel.lower().split(), tag))
+        return PageScan(
+            title=self.title or "",
+            text=self.text,
+            links=tuple(out),
+            base=self.resolver.base,
+            canonical=(absolute(self.canonical) or "") if self.canonical else "",
+            refresh=refresh or "",
+            robots_meta=frozenset(self.robots),
+            lang=self.lang,
+        )
+
+    def _around(self, at: int, length: int) -> str:
+        """The text around a place, no word cut in half where there are spaces."""
+        start, end = max(0, at - CONTEXT_CHARS), min(len(self.text), at + length + CONTEXT_CHARS)
+        if start:
+            start = max(start, self.text.find(" ", start, min(start + 30, at)) + 1)
+        if end < len(self.text):
+            space = self.text.rfind(" ", max(end - 30, at + length), end)
+            end = space if space >= 0 else end
+        return self.text[start:end]
+
+
+def _is_drawn(title: LexborNode) -> bool:
+    """Whether a title is that of a drawing, not of the page."""
+    return title.parent is not None and title.parent.tag == "svg"
+
+
+def _scan_tree(tree: LexborHTMLParser, page: _Page) -> None:
+    tree.strip_tags(_UNSEEN)
+    for image in tree.css("a img[alt]"):
+        image.insert_before(image.attributes.get("alt") or "")
+    aside: list[_Found] = []
+    if tree.css_first("noscript") is not None:
+        for node in tree.css("noscript a[href],noscript area[href]")[:MAX_LINKS]:
+            aside.append(_found(node, node.tag or "", node.attributes, None))
+        tree.strip_tags(["noscript"])
+    places: list[LexborNode] = []
+    for node in tree.css(_QUERY):
+        tag = node.tag or ""
+        if tag in ("a", "area", "frame"):
+            if len(page.found) < MAX_LINKS:
+                page.found.append(_found(node, tag, node.attributes, None))
+                places.append(node)
+        elif tag == "title":
+            if page.title is None and not _is_drawn(node):
+                page.title = _collapse(node.text())
+        else:
+            page.head(tag, node.attributes)
+    body = tree.body
+    if body is not None:
+        if page.want_context:
+            _place(body, places, page)
+        else:
+            page.text = _collapse(body.text(separator=" "))
+    page.found += aside[: MAX_LINKS - len(page.found)]
+
+
+def _found(node: LexborNode, tag: str, attributes: Mapping[str, str | None], at: int | None) -> _Found:
+    if tag == "a":
+        anchor = _collapse(node.text(separator=" "))[:MAX_ANCHOR_CHARS]
+        return _Found(attributes.get("href") or "", anchor, attributes.get("rel") or "", tag, at)
+    return _shape(tag, attributes, at)
+
+
+def _shape(tag: str, attributes: Mapping[str, str | None], at: int | None) -> _Found:
+    """An area of an image or a frame: its words are in its attributes."""
+    words = attributes.get("alt") or attributes.get("title") or "" if tag == "area" else attributes.get("name") or ""
+    href = attributes.get("src" if tag == "frame" else "href") or ""
+    return _Found(href, _collapse(words)[:MAX_ANCHOR_CHARS], attributes.get("rel") or "", tag, at)
+
+
+def _place(body: LexborNode, places: list[LexborNode], page: _Page) -> None:
+    """The body's text, and where in it each link stands: a mark is put before each and taken out again."""
+    for node in places:
+        node.insert_before(_MARK)
+    segments = [_collapse(segment) for segment in body.text(separator=" ").split(_MARK)]
+    if len(segments) == len(places) + 1:  # a page that holds the mark itself gets no contexts
+        at, begins = 0, []
+        for segment in segments:
+            begins.append(at)
+            at += len(segment) + 1 if segment else 0
+        page.found = [found._replace(at=begin) for found, begin in zip(page.found, begins[1:], strict=True)]
+    page.text = " ".join(segment for segment in segments if segment)
+
+
+class _Stream:
+    """Receives libxml2's events; holds text and links only, never a tree."""
+
+    def __init__(self, page: _Page) -> None:
+        self.page = page
+        self.depth = 0
+        self.hidden = 0  # open elements whose content nobody sees
+        self.aside = 0  # open noscript elements
+        self.heading = False  # inside the page's title
+        self.drawn = 0
+        self.buffer: list[str] = []
+        self.parts: list[str] = []
+        self.length = 0  # of all parts, with a space behind each
+        self.open: tuple[str, str, int | None] | None = None  # href, rel and place of the link that is open
+        self.words: list[str] = []  # of that link
+        self.late: list[_Found] = []
+
+    def start(self, tag: str, attributes: Mapping[str, str]) -> None:
+        self._flush()
+        self.depth += 1
+        page = self.page
+        if tag in _HIDDEN:
+            self.hidden += 1
+        elif self.hidden:
+            return
+        elif tag == "noscript":
+            self.aside += 1
+        elif tag == "a" or tag == "area":
+            if tag == "a":
+                self._close_link()
+            if "href" in attributes and len(page.found) + len(self.late) < MAX_LINKS:
+                at = self.length if page.want_context and not self.aside else None
+                if tag == "a":
+                    self.open = (attributes["href"], attributes.get("rel", ""), at)
+                else:
+                    (self.late if self.aside else page.found).append(_shape(tag, attributes, at))
+        elif tag == "img":
+            if self.open is not None:
+                self.buffer.append(attributes.get("alt", ""))
+                self._flush()
+        elif self.aside:
+            return
+        elif tag == "frame":
+            if attributes.get("src") and len(page.found) < MAX_LINKS:
+                page.found.append(_shape(tag, attributes, None))
+        elif tag == "svg":
+            self.drawn += 1
+        elif tag == "title":
+            self.heading = page.title is None and not self.drawn
+        elif tag in ("base", "meta", "link", "html") and (tag != "base" or "href" in attributes):
+            page.head(tag, attributes)
+
+    def end(self, tag: str) -> None:
+        self.depth -= 1
+        if tag == "title" and self.heading:
+            self.page.title = _collapse("".join(self.buffer))
+            self.buffer.clear()
+            self.heading = False
+        self._flush()
+        if tag in _HIDDEN:
+            self.hidden = max(0, self.hidden - 1)
+        elif tag == "noscript":
+            self.aside = max(0, self.aside - 1)
+        elif tag == "svg":
+            self.drawn = max(0, self.drawn - 1)
+        elif tag == "a":
+            self._close_link()
+
+    def data(self, data: str) -> None:
+        if not self.hidden:
+            self.buffer.append(data)
+
+    def close(self) -> None:
+        self._flush()
+        self._close_link()
+        self.page.text = " ".join(self.parts)
+        self.page.found += self.late
+
+    def _flush(self) -> None:
+        """What has come since the last tag becomes one part of the text, and of the link that is open."""
+        if not self.buffer:
+            return
+        text = _collapse("".join(self.buffer))
+        self.buffer.clear()
+        if not text or self.hidden or self.heading:
+            return
+        if self.open is not None:
+            self.words.append(text)
+        if not self.aside:
+            self.parts.append(text)
+            self.length += len(text) + 1
+
+    def _close_link(self) -> None:
+        if self.open is None:
+            return
+        href, rel, at = self.open
+        anchor = " ".join(self.words)[:MAX_ANCHOR_CHARS]
+        (self.late if self.aside else self.page.found).append(_Found(href, anchor, rel, "a", at))
+        self.open = None
+        self.words.clear()
+
+
+def _scan_stream(html: str, page: _Page) -> None:
+    data = html.encode("utf-8", "replace")
+    stream = _Stream(page)
+    parser = etree.HTMLParser(target=stream, encoding="utf-8", huge_tree=True)
+    try:
+        for begin in range(0, len(data), _FEED_BYTES):
+            parser.feed(data[begin : begin + _FEED_BYTES])
+            if stream.depth > _MAX_DEPTH:
+                break
+        parser.close()
+    except etree.LxmlError:  # libxml2 gave up: what it had read until then is in the page
+        return

@@ -312,8 +312,9 @@ def _canonical(url: str, rules: UrlRules) -> str:
 def _pieces(url: str) -> tuple[str, str, str, str]:
     """(origin, path, query, fragment); the origin of a well-formed address comes out of a cache."""
     if _INNER_OR_BACKSLASH.search(url) is None and url.startswith(("http://", "https://")):
-        end = url.find("/", 8)
-        if end > 0 and "?" not in url[8:end] and "#" not in url[8:end]:
+        start = url.index("//") + 2
+        end = url.find("/", start)
+        if end > start and "?" not in url[8:end] and "#" not in url[8:end]:
             rest, _, fragment = url[end:].partition("#")
             path, _, query = rest.partition("?")
             return _origin_of(url[:end]), path, query, fragment

@@ -99,7 +99,7 @@ class WarcWriter:
         return self.append_member(packer.compress(raw) + packer.flush())
 
     def append_member(self, member: bytes) -> tuple[int, int]:
-        """Appends one whole gzip member that holds one record; returns its place. Raises OSError, and then keeps the file as it was."""
+        """Appends one whole gzip member that holds one record; returns its place. After an OSError the file is as it was."""
         offset = self.size
         try:
             self.file.write(member)

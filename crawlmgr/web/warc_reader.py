@@ -143,7 +143,8 @@ def _headers(lines: list[str]) -> tuple[tuple[str, str], ...]:
 
 def _dechunk(body: bytes) -> bytes:
     """Chunks joined; a body that was stored without its chunk marks comes back as it is."""
-    out, at = [], 0
+    out: list[bytes] = []
+    at = 0
     while True:
         end = body.find(b"\n", at, at + 40)
         if end < 0:
