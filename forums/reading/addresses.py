@@ -27,7 +27,7 @@ BOARD_WORDS = frozenset(
 _USER_NAMES = (
     r"u|uid|user|users|member|members|memberlist|profile|profiles|profil|people|person|author|authors|space|home|userinfo|useruid|membre|membres|"
     r"mitglied|benutzer|usuario|usuarios|utente|uzytkownik|viewprofile|showuser|account|accounts|userdetails|userid|viewpro|personal|un|suid|"
-    r"perfil|profilo|kullanici|poster|i|id"
+    r"perfil|profilo|kullanici|poster"
 )
 _USER_SEGMENT = re.compile(
     rf"^(?:(?:{_USER_NAMES})(?:\.(?:php|html?|aspx?|jsp|cgi|pl))?|(?:user|member|profile?|membre|mitglied|space|uid|u|suid)[-_,.]?"
@@ -50,7 +50,7 @@ def names_user(url: str) -> bool:
     except ValueError:
         return False
     segments = [segment for segment in parts.path.split("/") if segment]
-    if any(_USER_SEGMENT.match(segment) and segment not in ("i", "id", "home") for segment in segments):
+    if any(_USER_SEGMENT.match(segment) and segment != "home" for segment in segments):
         return True
     return bool(_USER_QUERY.search(parts.query)) and " t:" not in thread_key(url)
 
@@ -369,6 +369,9 @@ def leads_to(pattern: str) -> str:
     """
     _, _, path = pattern.lower().partition("/")
     path, _, query = path.partition("?")
+    mode = re.search(r"(?:^|&)mod=([a-z]+)", query)
+    if mode:
+        return {"viewthread": "thread", "forumdisplay": "board"}.get(mode.group(1), "")
     words = re.findall(r"[a-z]+", query)
     if any(word in _TELLING for word in words):
         return "thread"

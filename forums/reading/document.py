@@ -17,11 +17,13 @@ from crawlmgr.text.dates import DateContext, Moment, decide_day_first, find_time
 from crawlmgr.web.encoding import decode
 from crawlmgr.web.records import Outline, outline
 from forums.reading.addresses import board_key, leads_to, names_user, patterns, thread_key
+from forums.reading.words import class_roles
 
 MAX_LINKS = 8_000
 LONGEST_TIME_LINE = 220
 _TIME_ATTRIBUTE = re.compile(r"time|date|stamp|created|posted|updated|activity|epoch|publish", re.I)
 _OFFSET = re.compile(r"\d[Tt ]\d\d:\d\d(?::\d\d(?:\.\d+)?)? ?([+-])(\d\d):?(\d\d)$")
+_ID_DIGITS = re.compile(r"[\d]+")
 _NUMERIC_DATE = re.compile(r"\b\d{1,2}[-/.]\d{1,2}[-/.](?:\d{4}|\d{2})\b")
 _XML_DECLARATION = re.compile(r"^\s*<\?xml[^>]{0,200}\?>")
 _CHARSET_META = re.compile(r"(<meta[^>]{0,200}?charset\s*=\s*[\"']?)[\w-]+", re.I)
@@ -88,6 +90,13 @@ class Page:
         return [text for _, text in sorted(found, key=lambda pair: pair[0]) if text][:12]
 
     @cached_property
+    def own_titles(self) -> set[str]:
+        """What the page calls itself: headings of the first level, and others that the document's title contains."""
+        page = self.outline
+        firsts = {page.text(node) for node in range(len(page)) if page.tags[node] == "h1"}
+        return firsts | {text for text in self.headings if len(text) > 8 and text in self.title}
+
+    @cached_property
     def links(self) -> list[Link]:
         """The links to pages, in order. Links within the page, to scripts and to mail are left out."""
         page, raw = self.outline, []
@@ -112,7 +121,7 @@ class Page:
         made = []
         for node, url, fragment in raw:
             local = _host(url) == host
-            user = local and names_user(url) and leads_to(found[url]) != "thread"
+            user = local and names_user(url) and (leads_to(found[url]) != "thread" or names_user(url.rstrip("/").rsplit("/", 1)[-1]))
             made.append(Link(node, url, fragment, page.text(node), found[url], thread_key(url), user, local))
         return made
 
@@ -138,6 +147,11 @@ class Page:
             for piece in range(page.piece_from[link.node], page.piece_to[link.node]):
                 inside[piece] = link
         return inside
+
+    def roles_of(self, node: int) -> frozenset[str]:
+        """What the classes and the id of an element hint at."""
+        identity = self.outline.elements[node].get("id") or ""
+        return class_roles(f"{self.outline.classes[node]} {_ID_DIGITS.sub('', identity)}" if identity else self.outline.classes[node])
 
     def roles_above(self, node: int, top: int) -> str:
         """The classes and data names from `node` up to `top`, nearest first, as one string for `class_roles`."""

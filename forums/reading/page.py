@@ -124,9 +124,9 @@ def _labels(boards: RowSet, threads: RowSet) -> bool:
 
 
 def _inside(inner: RowSet, outer: RowSet) -> bool:
-    """Whether the rows of one list stand in the rows of another."""
+    """Whether the links that name the rows of one list stand in the rows of another."""
     spans = outer.group.spans
-    within = sum(any(start <= row.start and row.end <= end for start, end in spans) for row in inner.rows)
+    within = sum(any(start <= row.title.node < end for start, end in spans) for row in inner.rows)
     return within >= 0.7 * len(inner.rows)
 
 
@@ -149,6 +149,8 @@ def _decide(page: Page, found: _Choice, expect: PageKind | None) -> tuple[PageKi
         posts *= 1.4
         threads *= 0.6
         evidence.append("thread-address")
+    if " t:" in page.key:
+        boards *= 0.6
     if found.posts and found.threads and _posts_are_rows(found.posts, found.threads):
         posts *= 0.3
         evidence.append("rows-not-posts")
@@ -171,6 +173,8 @@ def _decide(page: Page, found: _Choice, expect: PageKind | None) -> tuple[PageKi
 
 def _posts_are_rows(posts: PostSet, rows: RowSet) -> bool:
     """Whether the supposed posts are rows of a list: each in its own row, with a link of the list as its text."""
+    if len(rows.rows) < 2 and posts.own_words >= 0.5:
+        return False
     spans = rows.group.spans
     inside = sum(any(start <= span.anchor.node < end for start, end in spans) for span in posts.spans)
     return inside >= 0.7 * len(posts.spans)

@@ -28,6 +28,7 @@ _ADVERTISERS = frozenset(
     """advertisement advertisements advertiser advertising ad ads sponsor sponsored sponsors publicité publicidad publicidade pubblicità
     werbung anzeige reklama реклама 广告 廣告 推广 広告 google adsense""".split()
 )
+_SIGNATURE = re.compile(r"^(?:_{8,}|-{12,}|-- )$", re.M)
 _QUOTE = "\x00"
 _SAID = re.compile(
     r"(?:wrote|writes|said|says|posted|quote|originally posted|schrieb|hat geschrieben|zitat|a écrit|a dit|citation|escribió|dijo|cita|"
@@ -264,7 +265,7 @@ def _is_edit_line(text: str) -> bool:
 
 
 def _without_edit_line(text: str) -> str:
-    lines = text.split("\n")
+    lines = _SIGNATURE.split(text, maxsplit=1)[0].rstrip().split("\n") if not _SIGNATURE.match(text) else text.split("\n")
     while lines and _is_edit_line(lines[-1]):
         lines.pop()
     while len(lines) > 1 and _is_edit_line(lines[0]):

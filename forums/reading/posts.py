@@ -110,14 +110,14 @@ def is_post_time(page: Page, time: Time) -> bool:
     """Whether a time may be that of a post: not when somebody joined, nor when a text was edited."""
     if time.moment.precision_seconds > 366 * 86_400:
         return False
-    if JOINED.search(time.label[-24:]) or "edit" in text_roles(time.label[-24:]):
+    if _tells_joining(page, time) or "edit" in text_roles(time.label[-24:]):
         return False
     outline = page.outline
     roles = class_roles(" ".join(outline.classes[node] for node in (time.node, max(0, outline.parents[time.node]))))
     if roles & {"edit"} and not roles & {"date", "created"}:
         return False
     own = outline.pieces[time.piece].text if time.piece < len(outline.pieces) else ""
-    if JOINED.match(own) or (not time.is_attribute and "edit" in text_roles(own[:24])):
+    if not time.is_attribute and "edit" in text_roles(own[:24]):
         return False
     title = outline.elements[time.node].get("title") or ""
     return not ("edit" in text_roles(title[:30]) and not time.is_attribute) and "edit" not in text_roles(title[:8])
@@ -144,6 +144,11 @@ def post_sets(page: Page) -> list[PostSet]:
     return sorted(made, key=lambda posts: posts.quality * min(1.0, 0.6 + 0.1 * len(posts.spans)), reverse=True)
 
 
+def _tells_joining(page: Page, time: Time) -> bool:
+    own = page.outline.pieces[time.piece].text if time.piece < len(page.outline.pieces) else ""
+    return bool(JOINED.search(time.label[-24:]) or JOINED.match(own))
+
+
 def _with_lonely(page: Page, accepted: list[Time]) -> list[Time]:
     """The times of posts, and times of edits that stand where other posts have theirs with none of their own beside."""
     outline, kept = page.outline, {id(time) for time in accepted}
@@ -151,7 +156,7 @@ def _with_lonely(page: Page, accepted: list[Time]) -> list[Time]:
     nodes = [time.node for time in accepted]
     lonely = []
     for time in page.times:
-        if id(time) in kept or _local_shape(outline, time.node) not in shapes or JOINED.search(time.label[-24:]):
+        if id(time) in kept or _local_shape(outline, time.node) not in shapes or _tells_joining(page, time):
             continue
         parent = outline.parents[time.node]
         first = bisect_left(nodes, parent)
@@ -247,7 +252,7 @@ def _lone(page: Page, time: Time) -> PostSet | None:
     for _ in range(3):
         body = best.bodies[0]
         if body is not None and not _is_heading(outline, body):
-            if "body" in class_roles(outline.classes[body]) or best.body_lengths[0] >= 120:
+            if "body" in page.roles_of(body) or best.body_lengths[0] >= 120:
                 break
         node = outline.parents[node]
         if node < 0 or outline.tags[node] in ("body", "html") or len(page.times_in(node, outline.ends[node])) > 2:
@@ -359,9 +364,11 @@ def _names_in(posts: PostSet, span: Span) -> Iterator[tuple[str, int, float]]:
         link = page.piece_link.get(at)
         if not (is_name(name) or (link and link.is_user)) or (name.lower() in _NOT_NAMES and not (link and link.is_user)) or count(name) is not None or text.endswith((":", "：")):
             continue
-        if page.moment(text) is not None:
+        if page.moment(text) is not None or name in page.own_titles:
             continue
         if _NUMBERED.match(text) or (not (link and link.is_user) and _LABELLED.search(text)):
+            continue
+        if not link and len(name) < 24 and text_roles(name) & {"created", "last", "edit", "joined", "replies", "posts", "topics", "views"}:
             continue
         seen += 1
         worth = _worth(page, span, at, node, line) - 0.02 * min(seen, 20)
@@ -476,12 +483,12 @@ def _body_value(posts: PostSet, found: dict[int, int]) -> float:
     texts = {outline.text(node)[:80] for node in found.values()}
     varied = len(texts) / len(found)
     node = next(iter(found.values()))
-    roles = class_roles(outline.classes[node])
+    roles = posts.page.roles_of(node)
     factor = 1.0
     if roles & {"signature", "edit", "likes", "pager", "avatar"} or outline.tags[node] in ("form", "footer", "nav", "blockquote", "button", "ul") and len(found) > 1:
         factor *= 0.2
     if "body" in roles:
-        factor *= 1.3
+        factor *= 1.8
     if ("author" in roles or "title" in roles or outline.tags[node][:1] == "h") and "body" not in roles:
         factor *= 0.3
     return total * share * (0.2 + varied) * factor
@@ -500,7 +507,7 @@ def _narrowed(posts: PostSet, columns: dict[str, dict[int, int]], column: str) -
         if not inner:
             return column
         marked = [
-            (text, name) for text, name, found in inner if "body" in class_roles(outline.classes[next(iter(found.values()))]) and text >= 0.45 * size
+            (text, name) for text, name, found in inner if "body" in posts.page.roles_of(next(iter(found.values()))) and text >= 0.45 * size
         ]
         nearly = [(text, name) for text, name, found in inner if text >= 0.92 * size and outline.tags[next(iter(found.values()))] != "p"]
         if marked:

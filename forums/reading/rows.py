@@ -242,7 +242,7 @@ def _names(link: Link, page: Page) -> bool:
     text = link.text
     if not text or count(text) is not None or len(text) > 300:
         return False
-    if not any(char.isalpha() for char in text) and len(text) < 4:
+    if not any(char.isalpha() for char in text) and len(text) < 6:
         return False
     return len(text) > 60 or page.moment(text) is None or len(text) > 40
 
