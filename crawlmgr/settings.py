@@ -40,7 +40,6 @@ CRAWLERS = {
 DISPATCHERS = ["forums.services.dispatch.start_due"]
 BENCHES = {
     "fetch": "crawlmgr.benches.fetch",
-    "frontier": "crawlmgr.benches.frontier",
     "pages": "crawlmgr.benches.pages",
     "read": "forums.benches.read",
     "schedules": "forums.benches.schedules",

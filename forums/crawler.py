@@ -6,14 +6,13 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
-from crawlmgr.web.html import page_title
-
 from crawlmgr.conf import CrawlSettings
 from crawlmgr.engine import Stored
 from crawlmgr.models import Page, Run, RunState, Url, UrlState
 from crawlmgr.services import archive, hosts
 from crawlmgr.services.frontier import NewUrl
 from crawlmgr.web.exchange import FetchRequest, FetchResponse
+from crawlmgr.web.html import page_title
 from crawlmgr.web.url import host_key, url_hash
 from forums.discovery import Explorer, FetchedPage
 from forums.models import Board, Site, Visit

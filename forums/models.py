@@ -10,7 +10,7 @@ DEFAULT_INTERVAL_SECONDS = 6 * 3600
 
 
 class Site(models.Model):
-    """A forum. `settings` override the crawl settings; `structure` is what was learned about its pages (a site model, versioned)."""
+    """A forum. `settings` override the crawl settings; `structure` is what was learned of its pages: a versioned site model."""
 
     name = models.CharField(_("name"), max_length=200)
     url = models.TextField(_("address"))

@@ -192,8 +192,9 @@ def posts_by_day(site: Site, now: datetime, days: int = 30, top: int = 7) -> lis
     rows = {pk: BoardDays(name) for pk, name in names.items()}
     rest = BoardDays("")
     local = zone(site)
+    days_of: dict[datetime, date] = {}  # an hour stands there once a board, and turning it into a day is what costs
     for board_id, hour, opened, replies in sums.values_list("board_id", "hour", "threads", "replies").iterator():
-        day = hour.astimezone(local).date()
+        day = days_of.get(hour) or days_of.setdefault(hour, hour.astimezone(local).date())
         target = rows.get(board_id, rest).days
         target[day] = target.get(day, 0) + opened + replies
     return [*rows.values(), *([rest] if rest.days else [])]

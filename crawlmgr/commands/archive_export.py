@@ -29,4 +29,5 @@ def run(options: dict[str, Any]) -> Result:
         written = archive.export_run(options["run"], options["out"], SYSTEM.now())
     except OSError as error:
         raise CommandError(f"{options['out']} cannot be written: {error.strerror or error}") from error
-    return Result(written, f"{written['records']} records, {written['bytes']} bytes; {written['missing']} pages are not in the archive")
+    text = f"{written['records']} records, {written['bytes']} bytes; {written['missing']} pages are not in the archive"
+    return Result(written, text)

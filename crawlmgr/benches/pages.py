@@ -1,0 +1,67 @@
+"""`bench pages`: seconds to open the desk's pages of a forum with few posts and with many, as a ratio."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from typing import Any
+
+from django.conf import settings
+from django.core.management.base import CommandError
+
+from crawlmgr.management.base import say
+from crawlmgr.management.base import table as text_table
+
+HELP = "opening a forum's pages with 2,000 and with 200,000 posts, as a ratio"
+
+
+def add_arguments(parser: Any) -> None:
+    parser.add_argument("--few", type=int, default=2_000, help="posts of the small installation (default 2000)")
+    parser.add_argument("--many", type=int, default=200_000, help="posts of the large one (default 200000)")
+    parser.add_argument("--rounds", type=int, default=15, help="openings of each page (default 15)")
+
+
+def run(options: dict[str, Any]) -> dict[str, Any]:
+    """Two installations in folders of their own; each page opened in turn on both, medians compared."""
+    sides = {}
+    for name in ("few", "many"):
+        say(f"{options[name]} posts")
+        with tempfile.TemporaryDirectory() as folder:
+            environment = {**os.environ, "CRAWLMGR_DATA": folder, "PYTHONPATH": str(settings.BASE_DIR)}
+            environment.pop("DATABASE_URL", None)
+            done = subprocess.run(  # noqa: S603 - our own module
+                [sys.executable, "-m", "crawlmgr.benches.pages_side", str(options[name]), str(options["rounds"])],
+                capture_output=True,
+                text=True,
+                env=environment,
+                cwd=settings.BASE_DIR,
+                check=False,
+            )
+        if done.returncode:
+            raise CommandError(f"the pages could not be opened: {(done.stderr.strip() or '?').splitlines()[-1]}")
+        sides[name] = json.loads(done.stdout.strip().splitlines()[-1])
+    rows = [
+        {
+            "page": page,
+            "few_seconds": few["seconds"],
+            "many_seconds": sides["many"][page]["seconds"],
+            "ratio": sides["many"][page]["seconds"] / few["seconds"],
+            "few_queries": few["queries"],
+            "many_queries": sides["many"][page]["queries"],
+        }
+        for page, few in sides["few"].items()
+    ]
+    return {"few": options["few"], "many": options["many"], "pages": rows}
+
+
+def table(result: dict[str, Any]) -> str:
+    """A line a page."""
+    rows = [
+        (r["page"], *(round(r[key], 4) for key in ("few_seconds", "many_seconds", "ratio")), r["few_queries"], r["many_queries"])
+        for r in result["pages"]
+    ]
+    head = ("page", f"s, {result['few']} posts", f"s, {result['many']} posts", "ratio", "queries", "queries (many)")
+    return text_table(head, rows)
