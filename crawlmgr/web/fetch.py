@@ -61,7 +61,7 @@ def resolve(host: str, port: int) -> list[Address]:
 
 def _resolve_within(host: str, port: int, seconds: float) -> list[Address]:
     """`resolve` with a time-out, which the system's resolver does not have. Literal addresses cost no thread."""
-    if host[-1:].isdigit() or ":" in host:
+    if ":" in host or not host.strip("0123456789."):
         return resolve(host, port)
     answers: queue.SimpleQueue[list[Address] | Exception] = queue.SimpleQueue()
 

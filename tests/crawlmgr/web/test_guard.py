@@ -28,7 +28,7 @@ LOOPBACK_HOSTS = """
     [::ffff:127.0.0.1] [::FFFF:7F00:1] [::ffff:7f00:0001] [0:0:0:0:0:ffff:7f00:1] [0:0:0:0:0:FFFF:127.0.0.1]
     [::127.0.0.1] [::7f00:1] [::ffff:0:127.0.0.1] [64:ff9b::127.0.0.1] [64:ff9b::7f00:1] [64:ff9b:1::7f00:1]
     [2002:7f00:1::] [2002:7f00:0001::1]
-""".split()
+"""
 # Other closed addresses, with the code of the refusal.
 CLOSED = {
     "unspecified": "0.0.0.0 0 0x0 00 0.1.2.3 [::]",
@@ -96,7 +96,7 @@ PUBLIC = """
     8.8.8.8 1.1.1.1 9.255.255.255 11.0.0.0 100.63.255.255 100.128.0.0 126.255.255.255 128.0.0.0 169.253.255.255
     169.255.0.0 172.15.255.255 172.32.0.0 192.0.1.0 192.167.255.255 192.169.0.0 198.17.255.255 198.20.0.0
     223.255.255.255 2606:4700::1111 2a00:1450::1 2001:4860:4860::8888 2400::1 2003::1
-""".split()
+"""
 
 SETTINGS = FetchSettings("tests/1", connect_timeout_seconds=0.5, read_timeout_seconds=1, total_timeout_seconds=2)
 Ask = Callable[..., FetchResponse]
@@ -171,7 +171,7 @@ def test_the_listener_notices_a_connection(listener: Listener, ask: Ask) -> None
     assert listener.reached and not listener.reached
 
 
-@pytest.mark.parametrize("host", LOOPBACK_HOSTS)
+@pytest.mark.parametrize("host", LOOPBACK_HOSTS.split())
 def test_loopback_is_refused_however_it_is_spelled(listener: Listener, ask: Ask, host: str) -> None:
     response = ask(f"http://{host}:{listener.port}/secret")
     assert response.failure is Failure.refused_address, (response.failure, response.detail)
@@ -194,7 +194,7 @@ def test_what_no_browser_opens_is_no_host(listener: Listener, ask: Ask, host: st
         assert not listener.reached
 
 
-@pytest.mark.parametrize("ip", PUBLIC)
+@pytest.mark.parametrize("ip", PUBLIC.split())
 def test_public_addresses_pass_unless_only_private_ones_may_be_asked(ip: str, ask: Ask) -> None:
     assert is_public(ip) and refusal(ip) is None
     check_address(ip, "any.example", 80)
