@@ -87,7 +87,7 @@ def capture_page(request: HttpRequest, pk: int) -> HttpResponse:
             left=max(0, len(text) - SHOWN_CHARACTERS),
             binary=not _is_text(found.content_type),
         )
-    context["others"] = reads.captures(found.url, limit=20)
+    context["others"] = reads.of_address(found.url_hash, 20)
     trail = [(_("Archive"), reverse("admin:archive"))]
     return page(request, "desk/capture.html", context, title=found.title or found.url, item="archive", trail=trail)
 

@@ -10,7 +10,7 @@ SAID: dict[str, str] = {
     "complete": gettext_noop("complete: every board was read to its stop"),
     "incomplete": gettext_noop("ended, but not everything could be read"),
     "stopped": gettext_noop("stopped by a person"),
-    "disk_low": gettext_noop("paused: too little room on the disk"),
+    "disk_low": gettext_noop("too little room on the disk"),
     "program_error": gettext_noop("an error of the program"),
     "boards_found": gettext_noop("boards found"),
     "no_boards": gettext_noop("no boards were found"),
@@ -97,7 +97,7 @@ def say(code: str) -> str:
         return code
     if not colon or not rest:
         return _(known)
-    parts = "; ".join(_(SAID[part]) if part in SAID else part for part in (piece.strip() for piece in rest.split(",")))
+    parts = "; ".join(say(piece.strip()) for piece in rest.split(","))
     return f"{_(known)} ({parts})"
 
 

@@ -31,6 +31,11 @@ def captures(address: str, limit: int = 50) -> list[Page]:
         wanted = url_hash(canonical(text))
     except UrlError as error:
         raise ValueError(str(error)) from None
+    return of_address(wanted, limit)
+
+
+def of_address(wanted: int, limit: int = 50) -> list[Page]:
+    """What is stored of the address with this hash, newest first."""
     pages = Page.objects.filter(url_hash=wanted).select_related("warc", "run").defer("run__parameters", "run__result")
     return list(pages.order_by("-fetched_at")[:limit])
 

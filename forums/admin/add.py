@@ -21,6 +21,7 @@ from crawlmgr.admin.runs import story
 from crawlmgr.models import Run, RunState
 from crawlmgr.reads import runs as run_reads
 from crawlmgr.services import runs
+from crawlmgr.web.url import UrlError, canonical, host_key
 from forums.models import DEFAULT_INTERVAL_SECONDS
 from forums.services import sites
 
@@ -88,7 +89,7 @@ def add(request: HttpRequest) -> HttpResponse:
 def _discover(request: HttpRequest, form: AddressForm) -> Run | None:
     chosen: dict[str, Any] = {"delay_seconds": form.cleaned_data["delay_seconds"]}
     if form.cleaned_data["private"]:
-        chosen["allow_private"] = "*"
+        chosen["allow_private"] = _own_host(form.cleaned_data["address"])
     try:
         return sites.discover(form.cleaned_data["address"], {"settings": chosen}, now=datetime.now(UTC), user=request.user)
     except runs.Busy as busy:
@@ -97,6 +98,14 @@ def _discover(request: HttpRequest, form: AddressForm) -> Run | None:
     except ValueError as error:
         form.add_error("address", str(error))
         return None
+
+
+def _own_host(address: str) -> str:
+    """The exception of the address guard for this address only; empty for what is no address, which `discover` then tells."""
+    try:
+        return host_key(canonical(address if "://" in address else f"http://{address}"))
+    except UrlError:
+        return ""
 
 
 @room("forums/add/<int:pk>/", "forum-found", "forums.view_site", post="forums.add_site")

@@ -1,0 +1,141 @@
+"""Rows of every kind for tests of the desk, as many as wanted, with names that try to break out of the page."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+from django.contrib.auth.models import Group, User
+
+from crawlmgr.models import Event, Host, HostHour, Node, Page, Run, RunHost, Url, WarcFile
+from forums.models import Board, BoardHour, Post, Site, Thread, Visit
+
+NOW = datetime.now(UTC).replace(microsecond=0)
+EVIL = "<script>alert(1)</script>\"'><img src=x onerror=alert(1)> 煮酒"
+EVIL_URL = "javascript:alert(document.domain)//"
+
+
+def user(role: str) -> User:
+    """A user in a role, or the first administrator."""
+    if role == "first":
+        return User.objects.create_superuser("first", password="a-long-password")
+    made = User.objects.create_user(role, password="a-long-password", is_staff=True)
+    if role != "none":
+        made.groups.add(Group.objects.get(name=role))
+    return made
+
+
+def site(number: int = 1, url: str = "https://forum.example/") -> Site:
+    host, _made = Host.objects.get_or_create(key=f"forum{number}.example")
+    return Site.objects.create(name=f"{EVIL} {number}", url=url, url_hash=number, host=host, timezone="Asia/Shanghai", added=NOW)
+
+
+def world(count: int) -> dict[str, int]:
+    """`count` rows of everything in one site, one board, one thread, one run, one host; their keys."""
+    forum = site(0, EVIL_URL)
+    more = [Host(key=f"{number:05}.example", robots_text=EVIL, last_error=EVIL, failures=1) for number in range(count)]
+    hosts = [forum.host, *Host.objects.bulk_create(more)]
+    _forums(forum, count)
+    run = _runs(forum, count)
+    board = Board.objects.filter(site=forum).order_by("position", "id")[0]
+    _threads(forum, board, count)
+    boards = Board.objects.filter(site=forum)
+    Visit.objects.bulk_create(Visit(board=one, run=run, started=NOW, stopped_by=EVIL[:60]) for one in boards)
+    others = Run.objects.filter(kind="forum", state="finished").order_by("id")[:count]
+    Visit.objects.bulk_create(
+        Visit(board=board, run=one, started=NOW - timedelta(hours=place), finished=NOW, stopped_by="watermark", new=3)
+        for place, one in enumerate(others)
+    )
+    file = WarcFile.objects.create(name="one.warc.gz", run=run, created=NOW)
+    WarcFile.objects.bulk_create(WarcFile(name=f"{number}.warc.gz", run=run, created=NOW) for number in range(count))
+    Page.objects.bulk_create(
+        Page(
+            run=run, host=forum.host, key_hash=number, url=EVIL_URL + EVIL, url_hash=7, title=EVIL, status=200, content_type=EVIL[:90],
+            fetched_at=NOW - timedelta(seconds=number), warc=file, warc_offset=number,
+        )
+        for number in range(count)
+    )
+    Url.objects.bulk_create(
+        Url(run=run, host=forum.host, key_hash=number, url=EVIL_URL, state=3, reason=EVIL, added_at=NOW, ended_at=NOW)
+        for number in range(count)
+    )
+    RunHost.objects.bulk_create(RunHost(run=run, host=host) for host in hosts)
+    HostHour.objects.bulk_create(HostHour(host=host, hour=NOW.replace(minute=0, second=0), requests=9, bytes=9) for host in hosts)
+    Event.objects.bulk_create(Event(at=NOW, level=40, code="run_failed", text=EVIL, run=run, host=hosts[-1]) for _ in range(count))
+    Node.objects.bulk_create(Node(name=f"node {number} {EVIL}", started=NOW, heartbeat=NOW, workers=2) for number in range(count))
+    thread = Thread.objects.filter(board=board).order_by("id")[0]
+    page = Page.objects.order_by("id")[0]
+    return {
+        "site": forum.pk, "board": board.pk, "thread": thread.pk, "run": run.pk, "host": forum.host_id, "file": file.pk, "page": page.pk,
+        "discovery": Run.objects.get(kind="forum-discovery", target=1).pk,
+    }
+
+
+def _forums(forum: Site, count: int) -> None:
+    Site.objects.bulk_create(
+        Site(name=f"{EVIL} {number}", url=EVIL_URL, url_hash=1000 + number, host=forum.host, added=NOW) for number in range(count)
+    )
+    Board.objects.bulk_create(
+        Board(site=forum, name=f"{EVIL} {number}", url=EVIL_URL, key=str(number), position=number, next_visit=NOW, last_visit=NOW)
+        for number in range(count)
+    )
+    Board.objects.bulk_create(Board(site=one, name="x", url="x", key="x", next_visit=NOW) for one in Site.objects.exclude(pk=forum.pk))
+
+
+def _runs(forum: Site, count: int) -> Run:
+    Run.objects.bulk_create(
+        Run(kind="forum", label=EVIL[:200], target=forum.pk, state="finished", stopped_by=EVIL[:60], created=NOW, finished=NOW, new=number + 1)
+        for number in range(count)
+    )
+    Run.objects.bulk_create(
+        Run(kind="forum", label=EVIL, target=one.pk, state="queued", exclusive=f"forum {one.pk}", created=NOW)
+        for one in Site.objects.exclude(pk=forum.pk)
+    )
+    boards = [
+        {
+            "name": EVIL, "url": f"{EVIL_URL}{number}", "parent_url": None, "position": number, "threads_seen": 3, "has_last_reply": True,
+            "sort": "", "rows": [{"title": EVIL, "url": EVIL_URL, "author": EVIL, "replies": 1, "last_reply": None, "pinned": True}],
+        }
+        for number in range(count)
+    ]
+    about = {"name": EVIL, "url": "https://forum.example/", "engine": EVIL, "timezone": "Asia/Shanghai", "timezone_evidence": EVIL}
+    result = {"progress": {"fetched": 3, "wanted": 0, "found": count}, "site": about, "boards": boards, "structure": {}, "problem": ""}
+    Run.objects.create(
+        kind="forum-discovery", label=EVIL_URL, target=1, state="finished", stopped_by="boards_found", created=NOW, started=NOW, finished=NOW,
+        result=result, parameters={"url": "https://forum.example/", "settings": {}},
+    )
+    return Run.objects.create(
+        kind="forum", label=EVIL, target=forum.pk, state="running", created=NOW, started=NOW, lease_until=NOW + timedelta(hours=1),
+        waiting_for=EVIL, detail=EVIL, parameters={"evil": EVIL},
+    )
+
+
+def _threads(forum: Site, board: Board, count: int) -> None:
+    Thread.objects.bulk_create(
+        Thread(
+            site=forum, board=board, key=str(number), url=EVIL_URL, title=EVIL, author=EVIL, first_seen=NOW,
+            last_reply=NOW - timedelta(minutes=number) if number % 3 else None, pinned=number < 2,
+        )
+        for number in range(count)
+    )
+    thread = Thread.objects.filter(board=board).order_by("id")[0]
+    Post.objects.bulk_create(
+        Post(thread=thread, key=str(number), page=1 + number // 20, position=number % 20, author=EVIL, text=EVIL, url=EVIL_URL, first_seen=NOW,
+             posted=NOW, edited_at=NOW, gone_at=NOW)
+        for number in range(count)
+    )
+    BoardHour.objects.bulk_create(
+        BoardHour(board=one, hour=NOW.replace(minute=0, second=0), threads=1, replies=2) for one in Board.objects.filter(site=forum)
+    )
+
+
+def rooms(keys: dict[str, int]) -> list[str]:
+    """The address of every room, with the live parts."""
+    site_, board, thread = keys["site"], keys["board"], keys["thread"]
+    return [
+        "/admin/", "/admin/?part=live", "/admin/status.json", "/admin/runs/", "/admin/runs/?show=active&kind=forum", f"/admin/runs/{keys['run']}/",
+        f"/admin/runs/{keys['run']}/?part=live", "/admin/hosts/", "/admin/hosts/?q=exa&show=failing", f"/admin/hosts/{keys['host']}/?url=/x",
+        "/admin/archive/", "/admin/archive/?url=https://forum.example/", f"/admin/archive/files/{keys['file']}/", f"/admin/archive/pages/{keys['page']}/",
+        "/admin/workers/", "/admin/workers/?part=live", "/admin/events/", "/admin/events/?show=errors", "/admin/forums/",
+        f"/admin/forums/site/{site_}/", f"/admin/forums/site/{site_}/?part=live", f"/admin/forums/board/{board}/", f"/admin/forums/board/{board}/?visits=1",
+        f"/admin/forums/board/{board}/?last=1", f"/admin/forums/thread/{thread}/", f"/admin/forums/tree/{site_}/", f"/admin/forums/add/{keys['discovery']}/",
+    ]

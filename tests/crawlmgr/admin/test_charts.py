@@ -1,0 +1,39 @@
+"""Figures: small, with titles and units on their axes, and with names that stay text."""
+
+from __future__ import annotations
+
+import json
+from datetime import date
+
+from crawlmgr.admin.charts import NEW, UPDATED, Series, chart
+
+DAYS = [date(2026, 11, 1), date(2026, 11, 2)]
+
+
+def test_a_figure_is_small_and_its_axes_are_named() -> None:
+    drawn = chart("c", "Title", [Series("one", DAYS, [1, 2], NEW), Series("two", DAYS, [0, 3], UPDATED)], x="day (UTC)", y="posts a day")
+    assert len(json.dumps(drawn.figure)) < 3000
+    assert drawn.figure["layout"]["xaxis"]["title"]["text"] == "day (UTC)"
+    assert drawn.figure["layout"]["yaxis"]["title"]["text"] == "posts a day"
+    assert [trace["y"] for trace in drawn.figure["data"]] == [[1, 2], [0, 3]]
+    assert [trace["x"] for trace in drawn.figure["data"]] == [["2026-11-01", "2026-11-02"]] * 2
+    assert drawn.legend == [("one", NEW), ("two", UPDATED)]
+
+
+def test_names_from_the_web_are_no_markup_for_the_chart() -> None:
+    evil = '<a href="javascript:alert(1)">x</a> %{fullData.x}'
+    trace = chart("c", "Title", [Series(evil, DAYS, [1, 2], NEW)], x="", y="").figure["data"][0]
+    assert "<a" not in trace["name"] and "<a" not in trace["hovertemplate"]
+    assert "%{fullData" not in trace["hovertemplate"]
+
+
+def test_nothing_to_draw_is_a_sentence() -> None:
+    assert chart("c", "Title", [Series("one", DAYS, [0, 0], NEW)], x="", y="").empty
+    assert chart("c", "Title", [], x="", y="", empty="No visits.").empty == "No visits."
+
+
+def test_a_second_axis_stands_at_the_right() -> None:
+    series = [Series("a", DAYS, [1, 2], NEW), Series("b", DAYS, [5, 6], UPDATED, line=True, second=True)]
+    drawn = chart("c", "Title", series, x="", y="requests", y2="MB").figure
+    assert drawn["layout"]["yaxis2"]["side"] == "right" and drawn["layout"]["yaxis2"]["title"]["text"] == "MB"
+    assert drawn["data"][1]["yaxis"] == "y2"

@@ -1,0 +1,93 @@
+"""A run's page: its story in words, its buttons, and the moment when the live part may stop asking."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+from django.test import Client
+
+from crawlmgr.admin.runs import story
+from crawlmgr.models import Event, Host, Node, Page, Run
+from tests.crawlmgr.admin.rows import NOW, user
+
+pytestmark = pytest.mark.django_db
+LATER = NOW + timedelta(minutes=8)
+
+
+@pytest.fixture
+def client() -> Client:
+    made = Client()
+    made.force_login(user("operator"))
+    return made
+
+
+def run(**values: Any) -> Run:
+    return Run.objects.create(**{"kind": "forum", "label": "x", "created": NOW, "started": NOW, **values})
+
+
+@pytest.mark.parametrize(
+    ("values", "words"),
+    [
+        ({"state": "queued"}, "Waits for a free worker."),
+        ({"state": "running", "lease_until": LATER}, "Works."),
+        ({"state": "running"}, "Waits for a free worker to go on."),
+        ({"state": "running", "waiting_for": "a.example", "waiting_until": LATER}, "Waits for the turn of a.example:"),
+        ({"state": "running", "lease_until": LATER, "wanted": "stop"}, "Stops after the page in hand."),
+        ({"state": "running", "lease_until": LATER, "wanted": "pause"}, "Pauses after the page in hand."),
+        ({"state": "paused"}, "Paused: paused by a person"),
+        ({"state": "paused", "stopped_by": "disk_low"}, "too little room on the disk"),
+        ({"state": "finished", "stopped_by": "incomplete: http_503, host_unreachable"}, "(HTTP status 503; the host could not be reached"),
+        ({"state": "stopped", "stopped_by": "stopped"}, "Ended: stopped by a person."),
+        ({"state": "failed", "stopped_by": "program_error", "detail": "boom"}, "Ended: an error of the program."),
+    ],
+)
+def test_why_a_run_waits_or_ended_is_told_in_words(client: Client, values: dict[str, Any], words: str) -> None:
+    one = run(**values)
+    assert words in story(one, NOW)["text"]
+    assert words.encode() in client.get(f"/admin/runs/{one.pk}/").content
+
+
+def test_buttons_fit_the_state(client: Client) -> None:
+    shown = {"queued": {"pause", "stop"}, "running": {"pause", "stop"}, "paused": {"resume", "stop"}, "failed": {"resume"}, "finished": set()}
+    for state, wanted in shown.items():
+        text = client.get(f"/admin/runs/{run(state=state).pk}/").content.decode()
+        assert {name for name in ("pause", "resume", "stop") if f'/{name}/"' in text} == wanted, state
+
+
+def test_the_live_part_is_only_a_part_and_says_when_it_is_over(client: Client) -> None:
+    one = run(state="running", lease_until=LATER)
+    part = client.get(f"/admin/runs/{one.pk}/?part=live")
+    assert b"<html" not in part.content and "X-Desk-Done" not in part.headers
+    Run.objects.filter(pk=one.pk).update(state="finished")
+    assert client.get(f"/admin/runs/{one.pk}/?part=live").headers["X-Desk-Done"] == "1"
+
+
+def test_a_failed_run_is_tried_again_where_it_stood(client: Client) -> None:
+    one = run(state="failed", stopped_by="program_error", fetched=7)
+    client.post(f"/admin/runs/{one.pk}/resume/")
+    one.refresh_from_db()
+    assert (one.state, one.fetched) == ("queued", 7)
+
+
+def test_a_button_that_comes_too_late_says_so(client: Client) -> None:
+    one = run(state="finished")
+    text = client.post(f"/admin/runs/{one.pk}/stop/", follow=True).content.decode()
+    assert "that cannot be done now" in text
+
+
+def test_the_status_bar_counts_what_lives(client: Client) -> None:
+    now = datetime.now(UTC)
+    host = Host.objects.create(key="a.example")
+    one = run(state="running")
+    Node.objects.create(name="a", started=NOW, heartbeat=now, workers=3)
+    Node.objects.create(name="b", started=NOW, heartbeat=NOW - timedelta(hours=2), workers=5)
+    Page.objects.bulk_create(
+        Page(run=one, host=host, key_hash=number, url="x", url_hash=1, fetched_at=now - timedelta(seconds=20 * number)) for number in range(6)
+    )
+    Event.objects.create(at=NOW, level=40, code="slice_broke", text="boom", run=one)
+    state = client.get("/admin/status.json").json()
+    assert (state["light"], state["workers"], state["runs"]) == ("warn", "3 workers", "1 running, 0 waiting")
+    assert state["rate"] in ("2 pages a minute", "3 pages a minute")
+    assert state["error"]["text"] == "Work on a run broke off: boom" and state["error"]["url"] == f"/admin/runs/{one.pk}/"
