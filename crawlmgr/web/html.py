@@ -25,6 +25,7 @@ CONTEXT_CHARS = 200
 _TREE_CHARS = 100_000
 _TREE_TAGS = 6_000
 _TREE_UNCLOSED = 1_500
+_HEAD_CHARS = 100_000  # where a title is looked for in a page that is no tree
 _FEED_BYTES = 1 << 14
 _MAX_DEPTH = 1_000  # of open elements; each end tag may cost libxml2 a walk through all of them
 
@@ -32,7 +33,7 @@ _UNSEEN = ["script", "style", "template", "iframe", "noembed", "noframes"]
 _HIDDEN = frozenset(_UNSEEN)
 _QUERY = "html,title,base[href],meta,link[rel],a[href],area[href],frame[src]"
 _MARK = "\x01"  # stands before each link while its place in the text is looked for
-_REFRESH = re.compile(r"\s*[\d.]*\s*[;,\s]\s*(?:url\s*=\s*)?(?:\"([^\"]*)|'([^']*)|(\S+))", re.IGNORECASE)
+_REFRESH = re.compile(r"\s*[\d.]*\s*[;,\s]\s*(?:url\s*=\s*)?+(?:\"([^\"]*)|'([^']*)|(\S+))", re.IGNORECASE)
 
 
 class Link(NamedTuple):
@@ -94,7 +95,7 @@ def page_title(html: str) -> str:
     """
     tree = _tree(html)
     if tree is None:
-        return scan(html[:_TREE_CHARS], "http://localhost/").title
+        return scan(html[:_HEAD_CHARS], "http://localhost/").title
     return next((_collapse(node.text()) for node in tree.css("title") if not _is_drawn(node)), "")
 
 
