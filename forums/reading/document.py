@@ -60,7 +60,8 @@ class Page:
         self, html: str | bytes, url: str, fetched_at: datetime, timezone: str = "UTC", day_first: bool | None = None
     ) -> None:
         self.url = url
-        self.root = parse(html)
+        self.source = decode(html)[0] if isinstance(html, bytes) else html
+        self.root = parse(self.source)
         self.base = self._base()
         self.outline: Outline = outline(self.root)
         if day_first is None:
@@ -75,6 +76,10 @@ class Page:
         element = self.root.find(".//base[@href]")
         href = element.get("href", "") if element is not None else ""
         return _join(self.url, href.strip()) or self.url
+
+    def absolute(self, href: str) -> str:
+        """The whole address of a link of this page."""
+        return _join(self.base, href)
 
     @cached_property
     def title(self) -> str:
@@ -307,9 +312,8 @@ def _join(base: str, href: str) -> str:
         return ""
 
 
-def parse(html: str | bytes) -> HtmlElement:
+def parse(text: str) -> HtmlElement:
     """The tree of a page; an empty one where there is nothing to parse. Never raises for what the page holds."""
-    text = decode(html)[0] if isinstance(html, bytes) else html
     text = _XML_DECLARATION.sub("", text.replace("\x00", ""), count=1)
     parser = HTMLParser(encoding="utf-8", huge_tree=True, remove_comments=True, remove_pis=True)
     try:

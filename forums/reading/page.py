@@ -6,16 +6,20 @@ from bisect import bisect_left
 from dataclasses import dataclass, replace
 from datetime import datetime
 
+from lxml.html import HtmlElement
+
 from crawlmgr.web.pagination import PageLinks, find_pages
 from crawlmgr.web.records import Outline
 from forums.reading.addresses import leads_to, names_board, thread_key
 from forums.reading.boardrows import BoardRows
 from forums.reading.document import Page
+from forums.reading.engines import engine_of, expected_kind
 from forums.reading.lists import RowSet, row_sets
 from forums.reading.model import BoardRecord, PageKind, PageReading, PostRecord, ThreadRecord
 from forums.reading.postrows import PostRows, opening_post
 from forums.reading.posts import PostSet, post_sets
-from forums.reading.rules import SiteRules
+from forums.reading.rows import Row
+from forums.reading.rules import KindRules, SiteRules, corrected
 from forums.reading.threadrows import ThreadRows, board_address, sort_of
 from forums.reading.words import class_roles
 
@@ -51,12 +55,16 @@ def read_page(
     address and tips the scales where they are even; `rules` are the operator's corrections.
     """
     page = Page(html, url, fetched_at, timezone, day_first)
+    engine = engine_of(page, page.source) if hints else "unknown"
+    stated = rules.kind_of(url) if rules else None
     found = _weigh(page)
-    kind, confidence, evidence = _decide(page, found, expect)
-    links = find_pages(page.root, url)
-    reading = _read(page, found, kind, links)
+    kind, confidence, evidence = _decide(page, found, expect or expected_kind(engine, url))
+    if stated:
+        kind, confidence, evidence = stated, 1.0, ("stated",)
+    own = rules.for_kind(kind) if rules else None
+    reading = _read(page, found, kind, find_pages(page.root, url), own)
     told = tuple(sorted(page.offsets.items()))
-    return replace(reading, confidence=confidence, evidence=(*evidence, *reading.evidence), utc_offsets=told)
+    return replace(reading, engine=engine, confidence=confidence, evidence=evidence, utc_offsets=told)
 
 
 def _weigh(page: Page) -> _Choice:
@@ -180,41 +188,66 @@ def _posts_are_rows(posts: PostSet, rows: RowSet) -> bool:
     return inside >= 0.7 * len(posts.spans)
 
 
-def _read(page: Page, found: _Choice, kind: PageKind, links: PageLinks) -> PageReading:
+def _read(page: Page, found: _Choice, kind: PageKind, links: PageLinks, rules: KindRules | None) -> PageReading:
     base = PageReading(
         kind, next=links.next, pages=links.pages, title=_title(page), last=links.last, current=links.current
     )
-    if kind is PageKind.threadlist and found.threads:
-        return _thread_list(page, found, base)
-    if kind is PageKind.index and found.boards:
-        rows = BoardRows(found.boards)
-        return replace(base, records=tuple(rows.records()), boards=tuple(rows.sub_boards()))
+    if kind is PageKind.threadlist:
+        return _thread_list(page, found, base, rules)
+    if kind is PageKind.index:
+        return _index(page, found, base, rules)
     if kind is PageKind.thread:
-        posts = _posts(page, found) if found.posts and found.posts.quality * 1.8 >= ENOUGH else ()
+        posts = _posts(page, found)
+        if rules:
+            posts = corrected(page, rules, PostRecord(None, None, ""), list(zip(_post_elements(page, found), posts, strict=False)))
         return replace(base, records=posts, thread_id=thread_key(page.url).partition(" ")[2] or None)
     return base
 
 
-def _thread_list(page: Page, found: _Choice, base: PageReading) -> PageReading:
-    assert found.threads is not None
-    records: list[ThreadRecord] = ThreadRows(found.threads).records()
+def _index(page: Page, found: _Choice, base: PageReading, rules: KindRules | None) -> PageReading:
+    rows = BoardRows(found.boards) if found.boards else None
+    records = tuple(rows.records()) if rows else ()
+    if rules:
+        pairs = list(zip(_elements(page, rows.rows if rows else []), records, strict=True))
+        records = corrected(page, rules, BoardRecord("", ""), pairs)
+    return replace(base, records=records, boards=tuple(rows.sub_boards()) if rows else ())
+
+
+def _elements(page: Page, rows: list[Row]) -> list[HtmlElement]:
+    return [page.outline.elements[row.record[0]] for row in rows]
+
+
+def _thread_list(page: Page, found: _Choice, base: PageReading, rules: KindRules | None) -> PageReading:
+    records = tuple(ThreadRows(found.threads).records()) if found.threads else ()
+    if rules:
+        pairs = list(zip(_elements(page, found.threads.rows if found.threads else []), records, strict=True))
+        records = corrected(page, rules, ThreadRecord("", ""), pairs)
     boards: list[BoardRecord] = []
-    if found.boards and found.boards.quality >= ENOUGH and not _inside(found.boards, found.threads):
+    if found.boards and found.boards.quality >= ENOUGH and not (found.threads and _inside(found.boards, found.threads)):
         boards = BoardRows(found.boards).records()
     return replace(
         base,
-        records=tuple(records),
+        records=records,
         boards=tuple(boards),
-        sort=sort_of(records),
+        sort=sort_of(list(records)),
         board_url=board_address([record.board_url for record in records if record.board_url]),
     )
 
 
 def _posts(page: Page, found: _Choice) -> tuple[PostRecord, ...]:
-    assert found.posts is not None
+    if not found.posts or found.posts.quality * 1.8 < ENOUGH:
+        return ()
     records = PostRows(found.posts).records()
     opening = opening_post(page, found.posts)
     return (*PostRows(opening).records(), *records) if opening else tuple(records)
+
+
+def _post_elements(page: Page, found: _Choice) -> list[HtmlElement]:
+    if not found.posts:
+        return []
+    opening = opening_post(page, found.posts)
+    spans = [*(opening.spans if opening else []), *found.posts.spans]
+    return [page.outline.elements[span.start] for span in spans]
 
 
 def _title(page: Page) -> str:

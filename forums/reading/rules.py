@@ -2,19 +2,33 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, fields, replace
+from typing import Any, TypeVar
 
-from forums.reading.model import PageKind
+from cssselect import SelectorError
+from lxml import etree
+from lxml.html import HtmlElement
+from parsel.csstranslator import HTMLTranslator
+
+from forums.reading.document import Page
+from forums.reading.model import BoardRecord, PageKind, PostRecord, ThreadRecord
+from forums.reading.values import clean_name, count, inner_counts
+
+AnyRecord = TypeVar("AnyRecord", BoardRecord, ThreadRecord, PostRecord)
+_COUNTS = frozenset({"replies", "views", "threads", "posts", "number"})
+_TIMES = frozenset({"created", "last_reply", "posted"})
+_LINKS = frozenset({"url", "last_post_url", "board_url", "parent"})
+_FLAGS = frozenset({"pinned", "locked"})
 
 
 @dataclass(frozen=True, slots=True)
 class KindRules:
-    """Corrections for one kind of page: selectors of the records and, inside a record, of single roles.
+    """Corrections for one kind of page: a selector of the records and, inside a record, selectors of single roles.
 
-    A selector is CSS (with `::text` and `::attr(name)` as parsel knows them) or XPath when it starts with `/`,
-    `./` or `(`. Roles are the field names of the record types. An empty `records` keeps the records found.
+    A selector is CSS (with `::text` and `::attr(name)` as parsel knows them) or XPath when it starts with `/`, `./` or
+    `(`. Roles are the field names of the record types. An empty `records` keeps the records found.
     """
 
     records: str = ""
@@ -32,18 +46,81 @@ class SiteRules:
         """The corrections of one kind of page."""
         return next((rules for named, rules in self.kinds if named is kind), None)
 
+    def kind_of(self, url: str) -> PageKind | None:
+        """The kind that the operator states for an address."""
+        return next((kind for pattern, kind in self.addresses if re.search(pattern, url)), None)
+
     def to_json(self) -> dict[str, Any]:
         """A JSON-ready form that `from_json` reads back."""
         return {
-            "kinds": {str(k): {"records": r.records, "fields": dict(r.fields)} for k, r in self.kinds},
+            "kinds": {str(kind): {"records": rules.records, "fields": dict(rules.fields)} for kind, rules in self.kinds},
             "addresses": [[pattern, str(kind)] for pattern, kind in self.addresses],
         }
 
     @staticmethod
     def from_json(value: Mapping[str, Any]) -> SiteRules:
-        """Reads `to_json`'s form; raises KeyError, TypeError or ValueError for anything else."""
+        """Reads `to_json`'s form; raises KeyError, TypeError, ValueError or re.error for anything else."""
         kinds = tuple(
             (PageKind(kind), KindRules(str(rules["records"]), tuple((str(a), str(b)) for a, b in rules["fields"].items())))
             for kind, rules in value.get("kinds", {}).items()
         )
-        return SiteRules(kinds, tuple((str(pattern), PageKind(kind)) for pattern, kind in value.get("addresses", [])))
+        addresses = tuple((str(pattern), PageKind(kind)) for pattern, kind in value.get("addresses", []))
+        for pattern, _ in addresses:
+            re.compile(pattern)
+        return SiteRules(kinds, addresses)
+
+
+def select(element: HtmlElement, selector: str) -> list[Any]:
+    """What a selector finds below an element: elements, or texts for `::text` and `::attr(name)`.
+
+    Raises ValueError for a selector that is neither CSS nor XPath.
+    """
+    try:
+        path = selector if selector.startswith(("/", "./", "(")) else HTMLTranslator().css_to_xpath(selector, "descendant-or-self::")
+        found = element.xpath(path)
+    except (SelectorError, etree.XPathError) as error:
+        raise ValueError(f"{selector}: {error}") from error
+    return found if isinstance(found, list) else [found]
+
+
+def _text(found: Any) -> str:
+    return " ".join((found.text_content() if isinstance(found, HtmlElement) else str(found)).split())
+
+
+def _value(page: Page, role: str, found: list[Any]) -> Any:
+    """The value of a role from what its selector found; None for nothing."""
+    if role in _FLAGS:
+        return bool(found)
+    if not found:
+        return None
+    first = found[0]
+    if role in _LINKS:
+        href = first.get("href", "") if isinstance(first, HtmlElement) else str(first)
+        return page.absolute(href) if href else None
+    if role in _TIMES:
+        told = [first.get(name, "") for name in ("datetime", "title")] if isinstance(first, HtmlElement) else []
+        return next((moment for text in (*told, _text(first)) if text and (moment := page.moment(text))), None)
+    text = _text(first)
+    if role in _COUNTS:
+        inner = inner_counts(text)
+        return value if (value := count(text)) is not None else inner[0][0] if inner else None
+    return clean_name(text) if role in ("author", "last_author") else text
+
+
+def corrected(page: Page, rules: KindRules, empty: AnyRecord, found: list[tuple[HtmlElement, AnyRecord]]) -> tuple[AnyRecord, ...]:
+    """The records of a page under an operator's rules: `found` are the reader's own with their elements, `empty` is what
+    a record starts from where the rules select the records themselves. Records without an address or author drop out."""
+    known = {field.name for field in fields(empty)}
+    if rules.records:
+        own = {id(element): record for element, record in found}
+        pairs = [(element, own.get(id(element), empty)) for element in select(page.root, rules.records) if isinstance(element, HtmlElement)]
+    else:
+        pairs = found
+    made = []
+    for element, record in pairs:
+        changes = {role: _value(page, role, select(element, selector)) for role, selector in rules.fields if role in known}
+        kept = {role: value for role, value in changes.items() if value is not None or getattr(empty, role) is None}
+        record = replace(record, **kept)
+        if getattr(record, "url", None) or getattr(record, "author", None):
+            made.append(record)
+    return tuple(made)

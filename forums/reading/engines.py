@@ -1,0 +1,50 @@
+"""Known engines by the marks that they leave on every page: they name the engine and add certainty, nothing else."""
+
+from __future__ import annotations
+
+import re
+
+from forums.reading.document import Page
+from forums.reading.model import PageKind
+
+_GENERATOR = re.compile(
+    r"discuz|phpbb|vbulletin|xenforo|mybb|smf|simple machines|discourse|nodebb|flarum|phpwind|vanilla|invision|punbb|fluxbb|bbpress|woltlab|misago", re.I
+)
+_NAMES = {"simple machines": "smf", "invision": "ips"}
+_MARKS: tuple[tuple[str, re.Pattern[str]], ...] = (
+    ("discuz", re.compile(r"Powered by (?:<[^>]+>|\s)*Discuz!|id=\"(?:ct|nv_forum)\"|forum\.php\?mod=forumdisplay", re.I)),
+    ("phpbb", re.compile(r"Powered by (?:<[^>]+>|\s)*phpBB|class=\"[^\"]*topiclist|viewforum\.php\?f=\d", re.I)),
+    ("xenforo", re.compile(r"<html[^>]+id=\"XF\"|xenforo", re.I)),
+    ("vbulletin", re.compile(r"vbulletin[-_](?:global|menu|css)|Powered by (?:<[^>]+>|\s)*vBulletin", re.I)),
+    ("mybb", re.compile(r"Powered By (?:<[^>]+>|\s)*MyBB|mybb\.", re.I)),
+    ("smf", re.compile(r"Simple Machines|smf_theme_url", re.I)),
+    ("nodebb", re.compile(r"component=\"(?:category/topic|post/content)\"|nodebb", re.I)),
+    ("flarum", re.compile(r"flarum-(?:content|loading|json)", re.I)),
+    ("phpwind", re.compile(r"phpwind", re.I)),
+    ("tieba", re.compile(r"j_thread_list|l_post_bright", re.I)),
+    ("vanilla", re.compile(r"vanillicon|class=\"[^\"]*ItemDiscussion", re.I)),
+    ("flaskbb", re.compile(r"powered by (?:<[^>]+>|\s)*FlaskBB", re.I)),
+    ("spirit", re.compile(r"js-clickable-area|comments_list__comment", re.I)),
+    ("machina", re.compile(r"topic-name-link|forum-name-link", re.I)),
+)  # fmt: skip
+_KINDS: tuple[tuple[PageKind, re.Pattern[str]], ...] = (
+    (PageKind.thread, re.compile(r"viewtopic|showthread|viewthread|/thread-\d|/threads?/|/topic/|/discussion/\d|[?&]topic=\d|/t/[^/]+/\d|/d/\d|/p/\d", re.I)),
+    (PageKind.threadlist, re.compile(r"viewforum|forumdisplay|/forum-\d|/forums/[^/]+\.\d|/categories/[^/]+$|[?&]board=\d|/c/[^/]+/\d", re.I)),
+)  # fmt: skip
+
+
+def engine_of(page: Page, source: str) -> str:
+    """The name of the engine that made a page: its generator, else the first mark found; "unknown" for none."""
+    element = page.root.find(".//meta[@name='generator']")
+    found = _GENERATOR.search(element.get("content", "")) if element is not None else None
+    if found:
+        name = found.group().lower()
+        return _NAMES.get(name, name)
+    return next((name for name, mark in _MARKS if mark.search(source)), "unknown")
+
+
+def expected_kind(engine: str, url: str) -> PageKind | None:
+    """The kind that a known engine's addresses of this form lead to."""
+    if engine == "unknown":
+        return None
+    return next((kind for kind, form in _KINDS if form.search(url)), None)
