@@ -81,7 +81,7 @@ class AntColony(Strategy):
         similarity: str = parameter(
             "cosine", "Relevance of text: cosine of word weights, or Sem word by word", choices=("cosine", "words")
         )
-        stop: bool = parameter(True, "Stop when ants find nothing worth a fetch and the pheromone shows no direction, three cycles on end")
+        stop: bool = parameter(True, "Stop after three cycles without a fetch or a direction in the pheromone")
 
     settings: Settings
     alike: WordSimilarity = staticmethod(same_word)

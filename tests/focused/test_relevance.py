@@ -1,0 +1,119 @@
+"""Scores of text against a topic: by hand, the threshold by leave-one-out, growing frequencies, both Chinese scripts, the reason why."""
+
+from collections import Counter
+from math import log, sqrt
+
+import pytest
+
+from crawlmgr.text.tokens import tokenize
+from focused.relevance import FALLBACK_THRESHOLD, Relevance, url_tokens
+from focused.topics import Topic, read_keywords, read_seeds
+
+CHINESE = ("主题爬虫依据主题团的聚集特性对网页进行采集", "爬虫策略决定网页采集的次序，主题相关的网页优先")
+
+
+def relevance(*documents, **changes):
+    return Relevance(Topic("t", (), documents, **changes))
+
+
+def test_similarity_by_hand():
+    fit = relevance("crawler crawler page")
+    # one sample: N = 1, df = 1 for its words: idf = ln(2/2) + 1 = 1; unseen words ln 2 + 1
+    unseen = log(2) + 1
+    expected = 2 / (sqrt(5) * sqrt(1 + unseen**2))
+    assert fit.page({"crawler": 1, "soup": 1}) == pytest.approx(expected)
+    assert fit.text(["crawler", "soup"]) == pytest.approx(expected)
+    assert fit.page({"soup": 3}) == 0
+    assert fit.page({}) == fit.text([]) == 0
+    assert fit.page({"crawler": 2, "page": 1}) == pytest.approx(1)
+
+
+def test_keywords_weigh_against_the_heaviest_word_and_negative_words_pull_down():
+    fit = relevance("crawler crawler page", keywords={"harvest": 0.5, "page": 1.0}, negative=("soup",))
+    heaviest = 2 / sqrt(5)
+    assert fit.vector == pytest.approx({"crawler": heaviest, "page": heaviest, "harvest": heaviest / 2, "soup": -heaviest})
+    assert "soup" not in fit.words
+    assert fit.page({"crawler": 1, "soup": 1}) < fit.page({"crawler": 1, "tomato": 1})
+    assert fit.page({"soup": 1}) == 0
+
+
+def test_a_topic_of_keywords_only():
+    fit = relevance(keywords={"主題": 1.0, "crawlers": 0.5})
+    assert fit.counts == {"主题": 1.0, "crawler": 0.5}
+    assert fit.page({"主题": 1}) == pytest.approx(1 / sqrt(1.25))
+    assert fit.threshold == FALLBACK_THRESHOLD
+
+
+def test_threshold_by_leave_one_out():
+    fit = relevance("crawler page", "crawler page", "crawler soup")
+    # with N = 3: idf(crawler) = 1, idf(page) = ln(4/3) + 1, idf(soup) = ln 2 + 1
+    page, soup = log(4 / 3) + 1, log(4 / 2) + 1
+    a = (1 / sqrt(1 + page**2), page / sqrt(1 + page**2))
+    c = (1 / sqrt(1 + soup**2), soup / sqrt(1 + soup**2))
+    # a against the mean of another a and c; c against a
+    length = sqrt((a[0] + c[0]) ** 2 + a[1] ** 2 + c[1] ** 2)
+    first = (a[0] * (a[0] + c[0]) + a[1] * a[1]) / length
+    last = a[0] * c[0]
+    assert fit.threshold == pytest.approx(last + 0.2 * (first - last))  # 10th percentile of three values
+    assert relevance("crawler page", "crawler", threshold=0.42).threshold == 0.42
+
+
+def test_learning_changes_weights_only_now_and_then():
+    fit = relevance("crawler page")
+    before = fit.page({"crawler": 1, "page": 1, "site": 1})
+    learned = [fit.learn(["site", "crawler"]) for _ in range(25)]
+    assert learned == [False] * 24 + [True]
+    assert fit.page({"crawler": 1, "page": 1, "site": 1}) != before
+    assert fit.idf("site") < fit.idf("page")
+    fit.learn(["page"])
+    assert fit.idf.documents == 26
+    fit.settle()
+    assert fit.idf.documents == 27
+
+
+def test_traditional_pages_score_like_simplified_ones():
+    fit = relevance(*CHINESE)
+    simplified = "主题爬虫采集网页的策略"
+    traditional = "主題爬蟲採集網頁的策略"
+    assert fit.text(tokenize(traditional)) == fit.text(tokenize(simplified)) > 0.2
+
+
+def test_user_words_stay_whole():
+    fit = relevance("孤岛爬虫算法穿过隧道", user_words=("孤岛爬虫算法",))
+    assert "孤岛爬虫算法" in fit.vector
+
+
+def test_the_reason_adds_up_to_the_score():
+    fit = relevance("crawler page topic", "crawler link", negative=("soup",))
+    counts = Counter(["crawler", "crawler", "page", "page", "soup", "garden"])
+    parts = fit.explain(counts)
+    assert sum(part.share for part in parts) == pytest.approx(fit.page(counts))
+    assert {part.word for part in parts} == {"crawler", "page", "soup"}
+    assert next(part for part in parts if part.word == "soup").share < 0
+    assert abs(parts[0].share) >= abs(parts[-1].share)
+    assert len(fit.explain(counts, top=1)) == 1
+
+
+def test_urls_are_read_as_words():
+    assert url_tokens("https://sports.ifeng.com/newsItem/2020/nba-final_HTML5?teamId=3") == [
+        "sports", "ifeng", "com", "news", "item", "nba", "final", "html", "team", "id",
+    ]  # fmt: skip
+    assert url_tokens("http://h.example/%E4%BD%93%E8%82%B2/") == ["h", "example", "体育"]
+    fit = relevance("x", url_words=("Sports", "体育"))
+    assert fit.url("https://sports.example/") == 1.0
+    assert fit.url("http://h.example/%E4%BD%93%E8%82%B2/") == 1.0
+    assert fit.url("https://sportswear.example/") == 0.0
+
+
+def test_seeds_files_report_bad_lines_and_go_on():
+    lines = ["# my seeds", "", "HTTP://Site.example:80/a/../b#top  # the entrance", "http://site.example/b", "ftp://x/", "nonsense"]
+    seeds, bad = read_seeds(lines)
+    assert seeds == ["http://site.example/b"]
+    assert [(line.number, line.text) for line in bad] == [(5, "ftp://x/"), (6, "nonsense")]
+
+
+def test_keywords_with_weights():
+    assert read_keywords("网页， crawler=0.5\n office hours,") == {"网页": 1.0, "crawler": 0.5, "office hours": 1.0}
+    for wrong in ("a=2", "a=0", "a=nan"):
+        with pytest.raises(ValueError, match="not in"):
+            read_keywords(wrong)
