@@ -13,6 +13,7 @@ HOST_FAILURES = frozenset(
     {Failure.dns, Failure.connect, Failure.tls, Failure.timeout, Failure.too_slow, Failure.reset, Failure.proxy}
 )
 BUSY = frozenset({429, 503})
+LONGEST_WISH = timedelta(days=366)
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +37,8 @@ class PacePolicy:
 
 
 def parse_retry_after(value: str | None, now: datetime) -> datetime | None:
-    """The time a Retry-After header names: seconds from now, or an HTTP date. None for what is neither; never before now.
+    """The time a Retry-After header names: seconds from now, or an HTTP date. None for what is neither; never
+    before now, and at most 366 days after it.
 
     >>> parse_retry_after("120", datetime(2026, 1, 1, tzinfo=UTC)).isoformat()
     '2026-01-01T00:02:00+00:00'
@@ -44,14 +46,15 @@ def parse_retry_after(value: str | None, now: datetime) -> datetime | None:
     text = (value or "").strip()
     if not text:
         return None
+    latest = now + LONGEST_WISH
     if text.isascii() and text.isdigit():
-        return now + timedelta(seconds=min(int(text[:9]), 366 * 86400))
+        return min(now + timedelta(seconds=int(text[:9])), latest)
     try:
         moment = parsedate_to_datetime(text)
+        moment = moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
     except (ValueError, TypeError, OverflowError):
         return None
-    moment = moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
-    return max(moment, now)
+    return min(max(moment, now), latest)
 
 
 def pace(state: HostState, policy: PacePolicy) -> float:

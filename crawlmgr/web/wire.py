@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import http.client
 import io
 import socket
@@ -109,7 +110,9 @@ class Answer(http.client.HTTPResponse):
     def __init__(self, sock: socket.socket, *args: Any, **kwargs: Any) -> None:
         super().__init__(sock, *args, **kwargs)
         self._exchange = current.exchange
-        self._exchange.address = sock.getpeername()[0]
+        if not self._exchange.address:  # a kept connection
+            with contextlib.suppress(OSError):  # gone already: reading tells how
+                self._exchange.address = sock.getpeername()[0]
         self._socket: socket.socket | None = sock
         self._reader = BoundedReader(self.fp.detach(), sock, self._exchange)
         self.fp = io.BufferedReader(self._reader, PIECE_BYTES)
