@@ -20,7 +20,53 @@ MAX_TEXT = 4_000_000  # characters; a page beyond it is read as far as that
 
 SKIPPED = frozenset({"script", "style", "template", "textarea", "select", "iframe", "object", "head", "datalist"})
 BLOCKS = frozenset(
-    ["address", "article", "aside", "blockquote", "body", "br", "caption", "center", "dd", "details", "dialog", "div", "dl", "dt", "fieldset", "figcaption", "figure", "footer", "form", "h1", "h2", "h3", "h4", "h5", "h6", "header", "hr", "html", "legend", "li", "main", "nav", "ol", "p", "pre", "section", "summary", "table", "tbody", "td", "tfoot", "th", "thead", "tr", "ul"]
+    [
+        "address",
+        "article",
+        "aside",
+        "blockquote",
+        "body",
+        "br",
+        "caption",
+        "center",
+        "dd",
+        "details",
+        "dialog",
+        "div",
+        "dl",
+        "dt",
+        "fieldset",
+        "figcaption",
+        "figure",
+        "footer",
+        "form",
+        "h1",
+        "h2",
+        "h3",
+        "h4",
+        "h5",
+        "h6",
+        "header",
+        "hr",
+        "html",
+        "legend",
+        "li",
+        "main",
+        "nav",
+        "ol",
+        "p",
+        "pre",
+        "section",
+        "summary",
+        "table",
+        "tbody",
+        "td",
+        "tfoot",
+        "th",
+        "thead",
+        "tr",
+        "ul",
+    ]
 )
 _STATE = re.compile(
     r"^(?:odd|even|alt|new|old|unread|read|hot|first|last|active|current|clearfix|cf|js|is|has|no|bg|row|trow|alternate|"
@@ -250,7 +296,8 @@ def siblings_of_tops(page: Outline, tops: list[int]) -> list[Record]:
     for left, right in zip(tops, tops[1:], strict=False):
         if page.parents[left] != page.parents[right]:
             continue
-        run, node = [], page.ends[left]
+        run: list[int] = []
+        node = page.ends[left]
         while node < right and len(run) < 12:
             run.append(node)
             node = page.ends[node]
@@ -285,7 +332,8 @@ def _preceding(page: Outline, node: int) -> list[int]:
 
 
 def _following(page: Outline, node: int, count: int) -> list[int]:
-    run, after, parent = [], page.ends[node], page.parents[node]
+    run: list[int] = []
+    after, parent = page.ends[node], page.parents[node]
     while len(run) < count and parent >= 0 and after < page.ends[parent]:
         run.append(after)
         after = page.ends[after]
@@ -334,9 +382,7 @@ def records_around(
     return list(zip((key for key, _ in tops), siblings_of_tops(page, [top for _, top in tops]), strict=True))
 
 
-def _tops(
-    page: Outline, anchors: Sequence[tuple[int, Hashable]], first: dict[Hashable, int]
-) -> list[tuple[Hashable, int]]:
+def _tops(page: Outline, anchors: Sequence[tuple[int, Hashable]], first: dict[Hashable, int]) -> list[tuple[Hashable, int]]:
     """The top node of the record of each key that has one."""
     position = {node: at for at, (node, _) in enumerate(anchors)}
     widest = []

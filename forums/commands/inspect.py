@@ -9,10 +9,12 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from django.conf import settings
 from django.core.management.base import CommandError
 
 from crawlmgr.clock import SYSTEM
 from crawlmgr.management.base import Result, table
+from crawlmgr.services.fetching import user_agent
 from crawlmgr.text.dates import DateContext, find_time
 from crawlmgr.text.dates_zones import page_clock
 from crawlmgr.web.encoding import decode
@@ -25,9 +27,13 @@ HELP = "Read one page of a forum (an address or a saved file) and print what it 
 def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("page", nargs="?", help="a file or an address")
     parser.add_argument("--base-url", default="", help="the address that a file was saved from")
-    parser.add_argument("--fetched-at", default="", help="when it was fetched, ISO 8601 (default: what the page's clock says, else now)")
+    parser.add_argument(
+        "--fetched-at", default="", help="when it was fetched, ISO 8601 (default: what the page's clock says, else now)"
+    )
     parser.add_argument("--timezone", default="UTC", help="the site's zone, for times that do not say theirs")
-    parser.add_argument("--batch", default="", metavar="FILE.jsonl", help='lines {"file", "base_url"}; paths are relative to the file')
+    parser.add_argument(
+        "--batch", default="", metavar="FILE.jsonl", help='lines {"file", "base_url"}; paths are relative to the file'
+    )
     parser.add_argument("--no-hints", action="store_true", help="read without what is known about engines")
     parser.add_argument("--allow-private", action="store_true", help="addresses on loopback and private networks too")
 
@@ -40,6 +46,7 @@ def run(options: dict[str, Any]) -> Result:
         rows = [[d["file"], d["kind"], len(d["records"]), d["next"]] for d in documents]
         return Result(documents, table(["file", "kind", "records", "next"], rows), lines=True)
     page = options["page"]
+    html: str | bytes
     if page.startswith(("http://", "https://")):
         html, url = _fetch(page, options["allow_private"])
     else:
@@ -72,7 +79,8 @@ def _load(path: Path) -> bytes:
 
 
 def _fetch(url: str, allow_private: bool) -> tuple[str, str]:
-    fetcher = Fetcher(FetchSettings(allow_private=frozenset({"*"}) if allow_private else frozenset()))
+    allowed = frozenset({"*"}) if allow_private else frozenset[str]()
+    fetcher = Fetcher(FetchSettings(user_agent=user_agent(), allow_private=allowed, private_only=not settings.CONTACT))
     try:
         response = fetcher.fetch(FetchRequest(url))
     finally:
@@ -109,4 +117,6 @@ def _show(reading: PageReading) -> str:
         else:
             last = record.last_reply.value.isoformat() if record.last_reply else None
             rows.append([getattr(record, "title", None) or getattr(record, "name", ""), last, record.url])
-    return f"{reading.kind} ({reading.engine}, {reading.confidence:.2f}), next: {reading.next or '–'}\n" + table(["", "time", ""], rows)
+    return f"{reading.kind} ({reading.engine}, {reading.confidence:.2f}), next: {reading.next or '–'}\n" + table(
+        ["", "time", ""], rows
+    )

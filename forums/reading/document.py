@@ -126,7 +126,9 @@ class Page:
         made = []
         for node, url, fragment in raw:
             local = _host(url) == host
-            user = local and names_user(url) and (leads_to(found[url]) != "thread" or names_user(url.rstrip("/").rsplit("/", 1)[-1]))
+            user = (
+                local and names_user(url) and (leads_to(found[url]) != "thread" or names_user(url.rstrip("/").rsplit("/", 1)[-1]))
+            )
             made.append(Link(node, url, fragment, page.text(node), found[url], thread_key(url), user, local))
         return made
 
@@ -156,7 +158,9 @@ class Page:
     def roles_of(self, node: int) -> frozenset[str]:
         """What the classes and the id of an element hint at."""
         identity = self.outline.elements[node].get("id") or ""
-        return class_roles(f"{self.outline.classes[node]} {_ID_DIGITS.sub('', identity)}" if identity else self.outline.classes[node])
+        return class_roles(
+            f"{self.outline.classes[node]} {_ID_DIGITS.sub('', identity)}" if identity else self.outline.classes[node]
+        )
 
     def roles_above(self, node: int, top: int) -> str:
         """The classes and data names from `node` up to `top`, nearest first, as one string for `class_roles`."""
@@ -207,7 +211,14 @@ class Page:
     def _of_attributes(self, node: int, element: HtmlElement, names: list[str]) -> Moment | None:
         best: Moment | None = None
         for name in names:
-            if name == "datetime" or (name == "title" and element.tag != "img") or name == "content" or name == "aria-label" or name.startswith("data-") and _TIME_ATTRIBUTE.search(name):
+            if (
+                name == "datetime"
+                or (name == "title" and element.tag != "img")
+                or name == "content"
+                or name == "aria-label"
+                or name.startswith("data-")
+                and _TIME_ATTRIBUTE.search(name)
+            ):
                 value = element.get(name) or ""
             else:
                 continue
@@ -280,7 +291,12 @@ class Page:
             joined = text
             for after in range(at + 1, min(end, at + 4)):
                 joined += " " + pieces[after].text
-                if after in covered or len(joined) > 80 or not any(char.isdigit() for char in pieces[after].text) and len(pieces[after].text) > 4:
+                if (
+                    after in covered
+                    or len(joined) > 80
+                    or not any(char.isdigit() for char in pieces[after].text)
+                    and len(pieces[after].text) > 4
+                ):
                     break
                 whole = parse_time(joined, self.dates) if moment is None else self.moment(joined)
                 if whole is not None and (moment is None or whole.precision_seconds < moment.precision_seconds):

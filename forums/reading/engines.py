@@ -8,7 +8,9 @@ from forums.reading.document import Page
 from forums.reading.model import PageKind
 
 _GENERATOR = re.compile(
-    r"discuz|phpbb|vbulletin|xenforo|mybb|smf|simple machines|discourse|nodebb|flarum|phpwind|vanilla|invision|punbb|fluxbb|bbpress|woltlab|misago", re.I
+    r"discuz|phpbb|vbulletin|xenforo|mybb|smf|simple machines|discourse|nodebb|flarum|phpwind|vanilla|invision|punbb|fluxbb|"
+    r"bbpress|woltlab|misago",
+    re.I,
 )
 _NAMES = {"simple machines": "smf", "invision": "ips"}
 _MARKS: tuple[tuple[str, re.Pattern[str]], ...] = (
@@ -27,10 +29,16 @@ _MARKS: tuple[tuple[str, re.Pattern[str]], ...] = (
     ("spirit", re.compile(r"js-clickable-area|comments_list__comment", re.I)),
     ("machina", re.compile(r"topic-name-link|forum-name-link", re.I)),
 )  # fmt: skip
-_KINDS: tuple[tuple[PageKind, re.Pattern[str]], ...] = (
-    (PageKind.thread, re.compile(r"viewtopic|showthread|viewthread|/thread-\d|/threads?/|/topic/|/discussion/\d|[?&]topic=\d|/t/[^/]+/\d|/d/\d|/p/\d", re.I)),
-    (PageKind.threadlist, re.compile(r"viewforum|forumdisplay|/forum-\d|/forums/[^/]+\.\d|/categories/[^/]+$|[?&]board=\d|/c/[^/]+/\d", re.I)),
-)  # fmt: skip
+_THREAD_ADDRESS = (
+    r"viewtopic|showthread|viewthread|/thread-\d|/threads?/|/topic/|/discussion/\d|[?&]topic=\d|/t/[^/]+/\d|/d/\d|/p/\d"
+)
+_LIST_ADDRESS = (
+    r"viewforum|forumdisplay|/forum-\d|/forums/[^/]+\.\d|/categories/[^/]+$|[?&]board=\d|/c/[^/]+/\d"
+)
+_KINDS = (
+    (PageKind.thread, re.compile(_THREAD_ADDRESS, re.I)),
+    (PageKind.threadlist, re.compile(_LIST_ADDRESS, re.I)),
+)
 
 
 def engine_of(page: Page, source: str) -> str:

@@ -9,7 +9,6 @@ from typing import Any
 from crawlmgr.text.dates import Moment
 from forums.reading.model import BoardRecord, PageReading, PostRecord, ThreadRecord
 
-
 Offsets = Mapping[datetime, int]
 
 

@@ -12,6 +12,7 @@ from forums.reading.document import Link, Page
 from forums.reading.rows import Group, Row, groups
 from forums.reading.words import class_roles, text_roles
 
+
 @dataclass
 class RowSet:
     """Rows with one name each, and the further link groups that stand in the same rows."""
@@ -190,9 +191,9 @@ class Heads:
         fits = {}
         for name, roles in (("as is", self.roles), ("moved", moved)):
             self.roles = roles
-            fits[name] = sum(
-                bool(self.of(row, found.node) & _COUNTED) for row in rows.rows[:8] for found in row.counts
-            ) + sum(bool(self.of(row, time.node) & {"last", "created"}) for row in rows.rows[:8] for time in row.times)
+            fits[name] = sum(bool(self.of(row, found.node) & _COUNTED) for row in rows.rows[:8] for found in row.counts) + sum(
+                bool(self.of(row, time.node) & {"last", "created"}) for row in rows.rows[:8] for time in row.times
+            )
         self.roles = moved if fits["moved"] > fits["as is"] else {at - missing: found for at, found in moved.items()}
 
     def of(self, row: Row, node: int) -> frozenset[str]:
@@ -244,7 +245,12 @@ def _name_score(group: Group) -> float:
     early = sum((row.title.node - row.start) / max(1, row.end - row.start) for row in rows) / n
     different = len({row.title.text for row in rows}) / n
     known = {"thread": 0.5, "board": 0.4, "post": -0.5}.get(leads_to(group.pattern), 0.0)
-    timed = sum(1 for row in rows if any(time.node >= row.title.node and time.piece in _pieces(page, row.title) for time in row.times)) / n
+    timed = (
+        sum(
+            1 for row in rows if any(time.node >= row.title.node and time.piece in _pieces(page, row.title) for time in row.times)
+        )
+        / n
+    )
     return 0.8 * marked + 0.8 * length - 1.6 * early + different + known - timed + 0.4 * min(1.0, n / 5)
 
 

@@ -12,7 +12,7 @@ from crawlmgr.text.dates import Moment
 class PageKind(StrEnum):
     """What a page of a forum shows."""
 
-    index = "index"
+    index = "index"  # type: ignore[assignment]  # str.index is never called on a kind
     threadlist = "threadlist"
     thread = "thread"
     other = "other"

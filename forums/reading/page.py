@@ -100,9 +100,13 @@ def _in_texts(rows: RowSet, posts: PostSet) -> bool:
         if body is None or not posts.spans[at].holds(row.title.node):
             continue
         node, inside = row.title.node, page.contains(body, row.title.node)
-        if inside and (page.piece_from[node] > page.piece_from[body] or _is_quoted(page, node, body)):
-            within += 1
-        elif not inside and node > body and " t:" in rows.page.key:
+        if (
+            inside
+            and (page.piece_from[node] > page.piece_from[body] or _is_quoted(page, node, body))
+            or not inside
+            and node > body
+            and " t:" in rows.page.key
+        ):
             within += 1
     return within >= 0.6 * len(rows.rows)
 
@@ -189,9 +193,7 @@ def _posts_are_rows(posts: PostSet, rows: RowSet) -> bool:
 
 
 def _read(page: Page, found: _Choice, kind: PageKind, links: PageLinks, rules: KindRules | None) -> PageReading:
-    base = PageReading(
-        kind, next=links.next, pages=links.pages, title=_title(page), last=links.last, current=links.current
-    )
+    base = PageReading(kind, next=links.next, pages=links.pages, title=_title(page), last=links.last, current=links.current)
     if kind is PageKind.threadlist:
         return _thread_list(page, found, base, rules)
     if kind is PageKind.index:
@@ -199,7 +201,9 @@ def _read(page: Page, found: _Choice, kind: PageKind, links: PageLinks, rules: K
     if kind is PageKind.thread:
         posts = _posts(page, found)
         if rules:
-            posts = corrected(page, rules, PostRecord(None, None, ""), list(zip(_post_elements(page, found), posts, strict=False)))
+            posts = corrected(
+                page, rules, PostRecord(None, None, ""), list(zip(_post_elements(page, found), posts, strict=False))
+            )
         return replace(base, records=posts, thread_id=thread_key(page.url).partition(" ")[2] or None)
     return base
 

@@ -15,29 +15,21 @@ from forums.reading.addresses import leads_to
 from forums.reading.document import Page
 from forums.reading.model import PostRecord
 from forums.reading.posts import PostSet, Span, is_post_time, last_piece
-from forums.reading.words import EDIT_LINE, class_roles
+from forums.reading.words import ADVERTISERS, EDIT_LINE, SAID, class_roles
 
 _SILENT = frozenset({"script", "style", "noscript", "template", "textarea", "select", "button", "svg", "object", "iframe"})
-_POST_PREFIX = re.compile(r"^(?:p|pid|post|msg|message|comment|c|reply|entry|m|item|node|postid|post_message|pcr?|r|floor|tid|id|t)$", re.I)
+_POST_PREFIX = re.compile(
+    r"^(?:p|pid|post|msg|message|comment|c|reply|entry|m|item|node|postid|post_message|pcr?|r|floor|tid|id|t)$", re.I
+)
 _ID = re.compile(r"^(.*?)[-_]?(\d{1,19})$")
 _OPAQUE = re.compile(r"^(?:[a-z]+[-_])?(?=[A-Za-z0-9]*\d)[A-Za-z0-9]{6,40}$")
-_NUMBER = re.compile(r"^(?:#|№|nr\.?|no\.?|post\s*#?|reply\s*#?|message\s*#?|第)\s*(\d{1,7})\s*(?:楼|樓|#)?$|^(\d{1,7})\s*(?:楼|樓|#|F)$", re.I)
-
-
-_ADVERTISERS = frozenset(
-    """advertisement advertisements advertiser advertising ad ads sponsor sponsored sponsors publicité publicidad publicidade pubblicità
-    werbung anzeige reklama реклама 广告 廣告 推广 広告 google adsense""".split()
+_NUMBER = re.compile(
+    r"^(?:#|№|nr\.?|no\.?|post\s*#?|reply\s*#?|message\s*#?|第)\s*(\d{1,7})\s*(?:楼|樓|#)?$|^(\d{1,7})\s*(?:楼|樓|#|F)$", re.I
 )
+
+
 _SIGNATURE = re.compile(r"^(?:_{8,}|-{12,}|-- )$", re.M)
 _QUOTE = "\x00"
-_SAID = re.compile(
-    r"(?:wrote|writes|said|says|posted|quote|originally posted|schrieb|hat geschrieben|zitat|a écrit|a dit|citation|escribió|dijo|cita|"
-    r"ha scritto|escreveu|писал(?:\(?а\)?)?|написал(?:\(?а\)?)?|сказал|цитата|napisał|schreef|skrev|写道|发表于|發表於|说|さん)"
-    r"[^\n]{0,60}$",
-    re.I,
-)
-
-
 def text_of(element: HtmlElement, left_out: set[HtmlElement], quotes: set[HtmlElement] | None = None) -> str:
     """The text of an element as a reader sees it: one line a block, without the elements left out; a quote goes
     together with a line like "anna wrote:" before it."""
@@ -47,7 +39,7 @@ def text_of(element: HtmlElement, left_out: set[HtmlElement], quotes: set[HtmlEl
     for line in "".join(parts).split("\n"):
         line = " ".join(line.split())
         if line == _QUOTE:
-            if kept and len(kept[-1]) <= 120 and _SAID.search(kept[-1]):
+            if kept and len(kept[-1]) <= 120 and SAID.search(kept[-1]):
                 kept.pop()
         elif line:
             kept.append(line)
@@ -137,14 +129,16 @@ class PostRows:
                 continue
             name = prefix.partition(":")[2]
             digits = sum(value.isdigit() for value in values.values())
-            value = 2.0 * len(values) / n + (0.5 if _POST_PREFIX.match(name.strip("-_")) else 0.0) + 0.3 * digits / len(values)
+            worth = 2.0 * len(values) / n + (0.5 if _POST_PREFIX.match(name.strip("-_")) else 0.0) + 0.3 * digits / len(values)
             if sequential(list(values.values()), not prefix.startswith("data")):
-                value -= 1.2
+                worth -= 1.2
             if "number" in name or "index" in name:
-                value -= 1.0
-            value += 0.4 * min(1.0, sum(len(v) for v in values.values()) / len(values) / 6) + (0.2 if prefix.startswith("id") else 0.8 if prefix.startswith("data") else 0.0)
-            if value > points:
-                best, points = prefix, value
+                worth -= 1.0
+            worth += 0.4 * min(1.0, sum(len(v) for v in values.values()) / len(values) / 6) + (
+                0.2 if prefix.startswith("id") else 0.8 if prefix.startswith("data") else 0.0
+            )
+            if worth > points:
+                best, points = prefix, worth
         name = best.partition(":")[2]
         rest = [found[best].get(at) for at in range(n)] if best else [None] * n
         return [(f"{name}|{value}", value) if value else None for value in rest]
@@ -160,7 +154,17 @@ class PostRows:
             node = outline.parents[node]
         for node in nodes:
             element = outline.elements[node]
-            for attribute in ("id", "name", "data-post-id", "data-pk", "data-id", "data-pid", "data-comment-id", "data-message-id", "data-number"):
+            for attribute in (
+                "id",
+                "name",
+                "data-post-id",
+                "data-pk",
+                "data-id",
+                "data-pid",
+                "data-comment-id",
+                "data-message-id",
+                "data-number",
+            ):
                 value = element.get(attribute)
                 if not value or (attribute == "name" and element.tag != "a"):
                     continue
@@ -224,7 +228,14 @@ class PostRows:
                     number = int(match.group(1) or match.group(2))
                     break
             if number is None:
-                value = next((outline.elements[n].get("data-number") or "" for n in self.posts.nodes(span) if outline.elements[n].get("data-number")), "")
+                value = next(
+                    (
+                        outline.elements[n].get("data-number") or ""
+                        for n in self.posts.nodes(span)
+                        if outline.elements[n].get("data-number")
+                    ),
+                    "",
+                )
                 number = int(value) if value.isdigit() and len(value) < 8 else None
             found.append(number)
         known = [number for number in found if number is not None]
@@ -235,7 +246,7 @@ class PostRows:
         made = []
         for at in range(len(self.spans)):
             people = self.posts.people[at]
-            if people and people[0][0].strip().lower() in _ADVERTISERS:
+            if people and people[0][0].strip().lower() in ADVERTISERS:
                 continue
             identity = self._ids[at]
             post_id = identity[1] if identity else None
@@ -255,8 +266,10 @@ class PostRows:
 def sequential(values: list[str], is_place: bool) -> bool:
     """Whether ids only count the posts of the page: 1, 2, 3 … or, in an attribute that may be a place, 21, 22, 23 …"""
     numbers = [int(value) for value in values if value.isdigit()]
-    return len(numbers) == len(values) and numbers == list(range(numbers[0], numbers[0] + len(numbers))) and (
-        numbers[0] == 1 or (is_place and numbers[0] % 10 == 1 and len(numbers) > 2)
+    return (
+        len(numbers) == len(values)
+        and numbers == list(range(numbers[0], numbers[0] + len(numbers)))
+        and (numbers[0] == 1 or (is_place and numbers[0] % 10 == 1 and len(numbers) > 2))
     )
 
 
@@ -298,6 +311,12 @@ def opening_post(page: Page, posts: PostSet) -> PostSet | None:
                 continue
             other = PostSet(page, [Span(node, outline.ends[node], time)])
             longer = best is None or other.body_lengths[0] > 1.1 * best.body_lengths[0]
-            if longer and other.body_lengths[0] >= 20 and other.people[0] and other.own_words >= 0.5 and not _repeats(page, other, posts):
+            if (
+                longer
+                and other.body_lengths[0] >= 20
+                and other.people[0]
+                and other.own_words >= 0.5
+                and not _repeats(page, other, posts)
+            ):
                 best = other
     return best

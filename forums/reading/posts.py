@@ -12,7 +12,7 @@ from functools import cached_property
 from crawlmgr.web.records import Outline, siblings_of_tops
 from forums.reading.document import Page, Time
 from forums.reading.values import count, is_name
-from forums.reading.words import JOINED, class_roles, text_roles
+from forums.reading.words import JOINED, NOT_NAMES, class_roles, text_roles
 
 _MAX_SETS = 6
 _OWN_LEVELS = 4
@@ -74,9 +74,7 @@ class PostSet:
     @cached_property
     def body_lengths(self) -> list[int]:
         """Characters of each post's text."""
-        return [
-            self.page.outline.text_length(body) if body is not None else 0 for body in self.bodies
-        ]
+        return [self.page.outline.text_length(body) if body is not None else 0 for body in self.bodies]
 
     @cached_property
     def quality(self) -> float:
@@ -191,11 +189,9 @@ def _sets(page: Page, times: list[Time]) -> Iterator[PostSet]:
         before = nodes[at - 1] if at else -1
         after = nodes[at + 1] if at + 1 < len(nodes) else len(outline)
         steps.append(_steps(outline, node, before, after))
-    tried = 0
-    for level in sorted(set(steps)):
+    for tried, level in enumerate(sorted(set(steps))):
         if sum(1 for found in steps if found >= level) < 0.5 * len(steps) or tried >= 4:
             break
-        tried += 1
         posts = _at_level(page, times, level)
         good = sum(1 for people, length in zip(posts.people, posts.body_lengths, strict=True) if people and length)
         if good >= 0.7 * len(posts.spans):
@@ -251,9 +247,9 @@ def _lone(page: Page, time: Time) -> PostSet | None:
     best = _with_text_below(page, posts)
     for _ in range(3):
         body = best.bodies[0]
-        if body is not None and not _is_heading(outline, body):
-            if "body" in page.roles_of(body) or best.body_lengths[0] >= 120:
-                break
+        marked = body is not None and ("body" in page.roles_of(body) or best.body_lengths[0] >= 120)
+        if body is not None and marked and not _is_heading(outline, body):
+            break
         node = outline.parents[node]
         if node < 0 or outline.tags[node] in ("body", "html") or len(page.times_in(node, outline.ends[node])) > 2:
             break
@@ -287,13 +283,7 @@ def _is_heading(outline: Outline, node: int) -> bool:
 
 # people
 
-_NOT_NAMES = {
-    "reply", "quote", "report", "edit", "delete", "like", "share", "permalink", "link", "top", "up", "member", "members", "offline",
-    "online", "admin", "administrator", "moderator", "guest", "newbie", "op", "author", "topic author", "original poster", "new", "pm",
-    "profile", "www", "email", "website", "post", "posts", "message", "messages", "registered user", "registered", "user", "junior member",
-    "senior member", "回复", "引用", "举报", "楼主", "只看该作者", "编辑", "分享", "发表于", "顶", "踩", "广告", "收藏", "电梯直达",
-    "zitieren", "antworten", "citer", "répondre", "citar", "responder", "ответить", "цитировать", "登录", "注册",
-}  # fmt: skip
+
 
 
 def people_of(posts: PostSet) -> list[list[tuple[str, int]]]:
@@ -362,13 +352,22 @@ def _names_in(posts: PostSet, span: Span) -> Iterator[tuple[str, int, float]]:
             continue
         name = text.strip(" :：,，»«·•|")
         link = page.piece_link.get(at)
-        if not (is_name(name) or (link and link.is_user)) or (name.lower() in _NOT_NAMES and not (link and link.is_user)) or count(name) is not None or text.endswith((":", "：")):
+        if (
+            not (is_name(name) or (link and link.is_user))
+            or (name.lower() in NOT_NAMES and not (link and link.is_user))
+            or count(name) is not None
+            or text.endswith((":", "："))
+        ):
             continue
         if page.moment(text) is not None or name in page.own_titles:
             continue
         if _NUMBERED.match(text) or (not (link and link.is_user) and _LABELLED.search(text)):
             continue
-        if not link and len(name) < 24 and text_roles(name) & {"created", "last", "edit", "joined", "replies", "posts", "topics", "views"}:
+        if (
+            not link
+            and len(name) < 24
+            and text_roles(name) & {"created", "last", "edit", "joined", "replies", "posts", "topics", "views"}
+        ):
             continue
         seen += 1
         worth = _worth(page, span, at, node, line) - 0.02 * min(seen, 20)
@@ -453,7 +452,15 @@ def bodies_of(posts: PostSet) -> list[int | None]:
             if outline.tags[node] == "blockquote" or "quote" in class_roles(outline.classes[node]):
                 quoted = outline.ends[node]
                 continue
-            if outline.piece_from[node] == outline.piece_to[node] or outline.tags[node] in ("a", "b", "strong", "br", "time", "i", "em"):
+            if outline.piece_from[node] == outline.piece_to[node] or outline.tags[node] in (
+                "a",
+                "b",
+                "strong",
+                "br",
+                "time",
+                "i",
+                "em",
+            ):
                 continue
             if outline.contains(node, span.anchor.node) or any(outline.contains(node, other) for other in people[at]):
                 continue
@@ -485,7 +492,11 @@ def _body_value(posts: PostSet, found: dict[int, int]) -> float:
     node = next(iter(found.values()))
     roles = posts.page.roles_of(node)
     factor = 1.0
-    if roles & {"signature", "edit", "likes", "pager", "avatar"} or outline.tags[node] in ("form", "footer", "nav", "blockquote", "button", "ul") and len(found) > 1:
+    if (
+        roles & {"signature", "edit", "likes", "pager", "avatar"}
+        or outline.tags[node] in ("form", "footer", "nav", "blockquote", "button", "ul")
+        and len(found) > 1
+    ):
         factor *= 0.2
     if "body" in roles:
         factor *= 1.8
@@ -507,9 +518,13 @@ def _narrowed(posts: PostSet, columns: dict[str, dict[int, int]], column: str) -
         if not inner:
             return column
         marked = [
-            (text, name) for text, name, found in inner if "body" in posts.page.roles_of(next(iter(found.values()))) and text >= 0.45 * size
+            (text, name)
+            for text, name, found in inner
+            if "body" in posts.page.roles_of(next(iter(found.values()))) and text >= 0.45 * size
         ]
-        nearly = [(text, name) for text, name, found in inner if text >= 0.92 * size and outline.tags[next(iter(found.values()))] != "p"]
+        nearly = [
+            (text, name) for text, name, found in inner if text >= 0.92 * size and outline.tags[next(iter(found.values()))] != "p"
+        ]
         if marked:
             column = max(marked)[1]
         elif nearly:
@@ -530,7 +545,11 @@ def _body_at(posts: PostSet, columns: dict[str, dict[int, int]], column: str, at
         return found
     outline = posts.page.outline
     shape = column.removesuffix(_LOOSE).rsplit("/", 1)[-1].split("#")[0]
-    same = [node for node in posts.nodes(posts.spans[at]) if outline.shapes[node] == shape and outline.piece_to[node] > outline.piece_from[node]]
+    same = [
+        node
+        for node in posts.nodes(posts.spans[at])
+        if outline.shapes[node] == shape and outline.piece_to[node] > outline.piece_from[node]
+    ]
     if same and "." in shape:
         return max(same, key=outline.text_length)
     path = _ORDINAL.sub("", column.removesuffix(_LOOSE))

@@ -128,7 +128,7 @@ class Row:
         if not inner or len(inner) > 3:
             return []
         found, before = [], 0
-        leads = not text[: inner[0][1]].strip() == "" and bool(text_roles(text[: inner[0][1]]))
+        leads = text[: inner[0][1]].strip() != "" and bool(text_roles(text[: inner[0][1]]))
         for at, (value, start, end) in enumerate(inner):
             after = inner[at + 1][1] if at + 1 < len(inner) else len(text)
             label = text[before:start] if leads else text[end:after]
@@ -210,7 +210,9 @@ class Row:
         return len(others) > 1 or bool(_PAGE_MARK.search(link.url))
 
 
-_PAGE_MARK = re.compile(r"[?&;](?:page|start|st|offset|pg|p)=\d|/p(?:age)?[-_/]?\d+|topic[=,]\d+\.\d|-\d+-[2-9]\d*-\d+\.html?", re.I)
+_PAGE_MARK = re.compile(
+    r"[?&;](?:page|start|st|offset|pg|p)=\d|/p(?:age)?[-_/]?\d+|topic[=,]\d+\.\d|-\d+-[2-9]\d*-\d+\.html?", re.I
+)
 _COUNT_ROLES = frozenset({"replies", "comments", "posts", "topics", "views", "last"})
 
 

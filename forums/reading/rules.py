@@ -76,7 +76,9 @@ def select(element: HtmlElement, selector: str) -> list[Any]:
     Raises ValueError for a selector that is neither CSS nor XPath.
     """
     try:
-        path = selector if selector.startswith(("/", "./", "(")) else HTMLTranslator().css_to_xpath(selector, "descendant-or-self::")
+        path = (
+            selector if selector.startswith(("/", "./", "(")) else HTMLTranslator().css_to_xpath(selector, "descendant-or-self::")
+        )
         found = element.xpath(path)
     except (SelectorError, etree.XPathError) as error:
         raise ValueError(f"{selector}: {error}") from error
@@ -107,13 +109,19 @@ def _value(page: Page, role: str, found: list[Any]) -> Any:
     return clean_name(text) if role in ("author", "last_author") else text
 
 
-def corrected(page: Page, rules: KindRules, empty: AnyRecord, found: list[tuple[HtmlElement, AnyRecord]]) -> tuple[AnyRecord, ...]:
+def corrected(
+    page: Page, rules: KindRules, empty: AnyRecord, found: list[tuple[HtmlElement, AnyRecord]]
+) -> tuple[AnyRecord, ...]:
     """The records of a page under an operator's rules: `found` are the reader's own with their elements, `empty` is what
     a record starts from where the rules select the records themselves. Records without an address or author drop out."""
     known = {field.name for field in fields(empty)}
     if rules.records:
         own = {id(element): record for element, record in found}
-        pairs = [(element, own.get(id(element), empty)) for element in select(page.root, rules.records) if isinstance(element, HtmlElement)]
+        pairs = [
+            (element, own.get(id(element), empty))
+            for element in select(page.root, rules.records)
+            if isinstance(element, HtmlElement)
+        ]
     else:
         pairs = found
     made = []

@@ -77,7 +77,11 @@ class ThreadRows:
         if any("replies" in self.heads.of(self.rows[at], found.node) for c in replies for at, found in self._columns[c].items()):
             told |= {"replies"}
         if not views:
-            rest = [c for c in by_order if c not in replies and self._is_common(c) and not known[c] & {"likes", "avatar", "posts", "comments"}]
+            rest = [
+                c
+                for c in by_order
+                if c not in replies and self._is_common(c) and not known[c] & {"likes", "avatar", "posts", "comments"}
+            ]
             views = [c for c in rest if replies and self._exceeds(c, replies[0])][:1]
         return replies, views, told
 
@@ -378,7 +382,11 @@ class ThreadRows:
             element = outline.elements[node]
             if outline.classes[node] and (node not in title or node == row.title.node):
                 found.append(outline.classes[node])
-            for name in ("alt", "title", "aria-label", "src") if outline.tags[node] in ("img", "i", "span", "svg", "use", "td", "div", "a") else ():
+            for name in (
+                ("alt", "title", "aria-label", "src")
+                if outline.tags[node] in ("img", "i", "span", "svg", "use", "td", "div", "a")
+                else ()
+            ):
                 value = element.get(name)
                 if value and len(value) <= (200 if name == "src" else 40) and value != row.title.text:
                     found.append(value.rsplit("/", 1)[-1] if name == "src" else value)
@@ -444,7 +452,9 @@ class ThreadRows:
                 continue
             if cell is not None and self.heads.cell(row, link.node) == cell:
                 points += 1.0
-            if last is not None and (self.page.outline.contains(link.node, last.node) or self.page.outline.contains(last.node, link.node)):
+            if last is not None and (
+                self.page.outline.contains(link.node, last.node) or self.page.outline.contains(last.node, link.node)
+            ):
                 points += 1.0
             url = f"{link.url}#{link.fragment}" if link.fragment else link.url
             if best is None or points > best[0]:
@@ -455,11 +465,18 @@ class ThreadRows:
         address = link.url.lower()
         same = link.key == row.title.key
         points = 0.0
-        if re.search(r"\d", link.fragment) or re.search(r"goto=(?:last|new)|last_?post|getlastpost|/latest|action=last|view=(?:last|getlast)|[?&](?:p|pid|post)=\d|msg\d+|#(?:latest|last|new)", address + "#" + link.fragment):
+        if re.search(r"\d", link.fragment) or re.search(
+            r"goto=(?:last|new)|last_?post|getlastpost|/latest|action=last|view=(?:last|getlast)|[?&](?:p|pid|post)=\d|msg\d+|#(?:latest|last|new)",
+            address + "#" + link.fragment,
+        ):
             points += 1.0
         if re.search(r"unread|newpost|getnew|goto=new|first", address):
             points -= 0.6
-        if leads_to(link.pattern) == "post" or re.search(r"[?&]p=\d+", address) or re.search(r"/(?:post|posts|comment|findpost)s?/", address):
+        if (
+            leads_to(link.pattern) == "post"
+            or re.search(r"[?&]p=\d+", address)
+            or re.search(r"/(?:post|posts|comment|findpost)s?/", address)
+        ):
             points += 0.7
         if not same and points < 0.7:
             return 0.0
@@ -587,6 +604,3 @@ def board_address(urls: list[str]) -> str | None:
     """The address of the one board that all rows name; None for mixed lists."""
     keys = {board_key(url) for url in urls}
     return first_page(urls[0]) if len(keys) == 1 and urls else None
-
-
-

@@ -5,12 +5,16 @@ from __future__ import annotations
 import re
 import unicodedata
 
+from forums.reading.words import BY
+
 _SCALE = {
     "k": 1_000, "m": 1_000_000, "w": 10_000, "万": 10_000, "萬": 10_000, "千": 1_000, "亿": 100_000_000, "億": 100_000_000,
     "тыс": 1_000, "mil": 1_000, "млн": 1_000_000, "tsd": 1_000, "만": 10_000, "천": 1_000,
 }  # fmt: skip
 _NUMBER = r"\d{1,3}(?:[.,'’\u00a0\u202f ]\d{3})+|\d+(?:[.,]\d{1,2})?"
-_COUNT = re.compile(rf"^[\s(\[:：（/|]*({_NUMBER})\s*(k|m|w|万|萬|千|亿|億|тыс|млн|mil|tsd|만|천)?\.?\s*\+?[\s)\]）,;·•|]*$", re.I)
+_COUNT = re.compile(
+    rf"^[\s(\[:：（/|]*({_NUMBER})\s*(k|m|w|万|萬|千|亿|億|тыс|млн|mil|tsd|만|천)?\.?\s*\+?[\s)\]）,;·•|]*$", re.I
+)
 _INNER = re.compile(rf"(?<![\w.,:/#-])({_NUMBER})\s*(k|m|万|萬|千|亿|億|тыс|млн|tsd|만|천)?(?![\d:])(?!\s*[:/.-]\s*\d)", re.I)
 _PAIR = re.compile(rf"^\s*({_NUMBER})\s*[/|｜]\s*({_NUMBER})\s*$")
 NAME_MAX = 48
@@ -59,32 +63,26 @@ def exact_count(text: str) -> int | None:
     return found[0][0] if len(found) == 1 else None
 
 
-_EDGES = " \t\u00a0:：,，;；·•|｜/»«›‹→←>-–—()[]（）【】\"“”*"
-_BY = re.compile(
-    r"^(?:(?:(?:topic |thread )?started|asked|created|posted|written|submitted|last (?:post|reply|message)|replied|latest reply|most recent)?\s*(?:by|from)|"
-    r"author|poster|von|par|por|da|di|de|door|от|автор|przez|av|af|autor|auteur|作者|楼主|樓主|发帖人|by user|最后回复|最後回覆|最后发表|投稿者|创建者)"
-    r"(?=\s|[:：]|$)\s*[:：]?\s*",
-    re.I,
-)
-
-
+_EDGES = ' \t\u00a0:：,，;；·•|｜/»«›‹→←>-–—()[]（）【】"“”*'
 def clean_name(text: str) -> str:
     """A name without "by", colons and brackets around it."""
     text = " ".join(text.split()).strip(_EDGES)
-    shorter = _BY.sub("", text, count=1).strip(_EDGES)
+    shorter = BY.sub("", text, count=1).strip(_EDGES)
     return shorter or text
 
 
 def starts_by(text: str) -> bool:
     """Whether a text begins with a word like "by" that a name follows."""
-    return bool(_BY.match(text.strip(_EDGES)))
+    return bool(BY.match(text.strip(_EDGES)))
 
 
 def ends_by(text: str) -> bool:
     """Whether a text is, or ends in, a word like "by": the name follows in the next element."""
     tail = text.strip().rstrip(":： ").split()
     return bool(tail) and (
-        bool(_BY.match(" ".join(tail[-1:]))) or bool(_BY.match(" ".join(tail[-2:]))) or tail[-1].lower() in ("by", "von", "par", "por", "от")
+        bool(BY.match(" ".join(tail[-1:])))
+        or bool(BY.match(" ".join(tail[-2:])))
+        or tail[-1].lower() in ("by", "von", "par", "por", "от")
     )
 
 

@@ -148,3 +148,29 @@ TEXT_ROLES: tuple[tuple[str, re.Pattern[str]], ...] = (
 def text_roles(text: str) -> frozenset[str]:
     """What a label, a head cell or a title attribute names."""
     return frozenset(role for role, pattern in TEXT_ROLES if pattern.search(text))
+
+BY = re.compile(
+    r"^(?:(?:(?:topic |thread )?started|asked|created|posted|written|submitted|last (?:post|reply|message)|replied|latest reply|most recent)?\s*(?:by|from)|"
+    r"author|poster|von|par|por|da|di|de|door|от|автор|przez|av|af|autor|auteur|作者|楼主|樓主|发帖人|by user|最后回复|最後回覆|最后发表|投稿者|创建者)"
+    r"(?=\s|[:：]|$)\s*[:：]?\s*",
+    re.I,
+)
+
+NOT_NAMES = {
+    "reply", "quote", "report", "edit", "delete", "like", "share", "permalink", "link", "top", "up", "member", "members", "offline",
+    "online", "admin", "administrator", "moderator", "guest", "newbie", "op", "author", "topic author", "original poster", "new", "pm",
+    "profile", "www", "email", "website", "post", "posts", "message", "messages", "registered user", "registered", "user", "junior member",
+    "senior member", "回复", "引用", "举报", "楼主", "只看该作者", "编辑", "分享", "发表于", "顶", "踩", "广告", "收藏", "电梯直达",
+    "zitieren", "antworten", "citer", "répondre", "citar", "responder", "ответить", "цитировать", "登录", "注册",
+}  # fmt: skip
+
+ADVERTISERS = frozenset(
+    """advertisement advertisements advertiser advertising ad ads sponsor sponsored sponsors publicité publicidad publicidade pubblicità
+    werbung anzeige reklama реклама 广告 廣告 推广 広告 google adsense""".split()
+)
+SAID = re.compile(
+    r"(?:wrote|writes|said|says|posted|quote|originally posted|schrieb|hat geschrieben|zitat|a écrit|a dit|citation|escribió|dijo|cita|"
+    r"ha scritto|escreveu|писал(?:\(?а\)?)?|написал(?:\(?а\)?)?|сказал|цитата|napisał|schreef|skrev|写道|发表于|發表於|说|さん)"
+    r"[^\n]{0,60}$",
+    re.I,
+)
