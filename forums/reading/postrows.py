@@ -14,7 +14,7 @@ from crawlmgr.web.records import BLOCKS
 from forums.reading.addresses import leads_to
 from forums.reading.document import Page
 from forums.reading.model import PostRecord
-from forums.reading.posts import PostSet, Span, is_post_time, last_piece
+from forums.reading.posts import PostSet, Span, is_post_time
 from forums.reading.words import ADVERTISERS, EDIT_LINE, SAID, class_roles
 
 _SILENT = frozenset({"script", "style", "noscript", "template", "textarea", "select", "button", "svg", "object", "iframe"})
@@ -219,7 +219,7 @@ class PostRows:
         for at, span in enumerate(self.spans):
             number = None
             body = self.posts.bodies[at]
-            for piece in range(outline.piece_from[span.start], last_piece(outline, span)):
+            for piece in range(outline.piece_from[span.start], self.posts.last_piece(span)):
                 text, node, _ = outline.pieces[piece]
                 if len(text) > 16 or not span.holds(node) or (body is not None and outline.contains(body, node)):
                     continue

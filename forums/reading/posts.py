@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import re
 from bisect import bisect_left
-from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
 from crawlmgr.web.records import Outline, siblings_of_tops
 from forums.reading.document import Page, Time
-from forums.reading.values import count, is_name
-from forums.reading.words import JOINED, NOT_NAMES, class_roles, text_roles
+from forums.reading.posts_bodies import bodies_of
+from forums.reading.posts_people import people_of
+from forums.reading.words import JOINED, class_roles, text_roles
 
 _MAX_SETS = 6
 _OWN_LEVELS = 4
@@ -60,6 +60,16 @@ class PostSet:
                 continue
             yield node
             node += 1
+
+    def last_piece(self, span: Span) -> int:
+        """The number after the last text of a post."""
+        outline = self.page.outline
+        last = outline.piece_from[span.start]
+        node = span.start
+        while node < span.end:
+            last = max(last, outline.piece_to[node])
+            node = outline.ends[node]
+        return last
 
     @cached_property
     def people(self) -> list[list[tuple[str, int]]]:
@@ -279,283 +289,3 @@ def _with_text_below(page: Page, posts: PostSet) -> PostSet:
 
 def _is_heading(outline: Outline, node: int) -> bool:
     return outline.tags[node] in ("h1", "h2", "h3") or "title" in class_roles(outline.classes[node])
-
-
-# people
-
-
-
-
-def people_of(posts: PostSet) -> list[list[tuple[str, int]]]:
-    """Names in each post, from the column that names people best: links to profiles, classes and microdata that say
-    so, and texts that differ between posts and stand near the time."""
-    columns: dict[str, dict[int, tuple[str, int]]] = defaultdict(dict)
-    points: dict[str, list[float]] = defaultdict(list)
-    for at, span in enumerate(posts.spans):
-        for name, node, worth in _names_in(posts, span):
-            column = posts.column(span, node)
-            if at not in columns[column]:
-                columns[column][at] = name, node
-                points[column].append(worth)
-    _add_loose(columns, points)
-    n = len(posts.spans)
-    scored = []
-    for column, found in columns.items():
-        names = Counter(name for name, _ in found.values())
-        share = len(found) / n
-        value = sum(points[column]) / len(points[column]) + 1.5 * share
-        if n >= 3 and len(names) == 1 and share > 0.6:
-            linked = {link.url for _, node in found.values() if (link := posts.page.link_at.get(node)) is not None}
-            value -= 2.5 if len(linked) >= 2 else 0.7  # one word that leads to many places is a button
-        if len(names) >= 2:
-            value += 0.3
-        if column.endswith(_LOOSE):
-            value -= 0.2
-        scored.append((value, column))
-    scored.sort(key=lambda pair: -pair[0])
-    enough = 1.6 if n >= 3 else 2.0
-    best = [column for value, column in scored if value >= enough][:6]
-    if best:
-        tail = _ORDINAL.sub("", best[0]).removesuffix(_LOOSE).rsplit("/", 1)[-1].split(".")[-1]
-        best += [c for value, c in scored if c not in best and (value >= 1.5 or (tail and tail in c.rsplit("/", 1)[-1]))][:6]
-    return [_unique(columns[column][at] for column in best if at in columns[column]) for at in range(n)]
-
-
-def _unique(people: Iterable[tuple[str, int]]) -> list[tuple[str, int]]:
-    return list(dict.fromkeys(people))
-
-
-_LOOSE = " ~"
-_ORDINAL = re.compile(r"#\d+|^\d+:|(?<=/)(?:b|strong|i|em|u|font|span|big|small)/|/(?:b|strong|i|em|u|font|span|big|small)$")
-
-
-def _add_loose(columns: dict[str, dict[int, tuple[str, int]]], points: dict[str, list[float]]) -> None:
-    """Columns without places among siblings: for records with a row or a badge more or less than the others."""
-    for column, found in sorted(columns.items(), key=lambda item: min(node for _, node in item[1].values())):
-        loose = _ORDINAL.sub("", column) + _LOOSE
-        for at, value in found.items():
-            if at not in columns[loose] or value[1] < columns[loose][at][1]:
-                columns[loose][at] = value
-        points[loose].extend(points[column])
-
-
-_NUMBERED = re.compile(r"^[#№]\s*\d+$|^\d+\s*[#楼樓]$")
-_LABELLED = re.compile(r"[:：]\s*[\d,.]+\s*$|^\d+\s+\w+$|^(?:re|aw|antw)\s*:", re.I)
-
-
-def _names_in(posts: PostSet, span: Span) -> Iterator[tuple[str, int, float]]:
-    page, outline = posts.page, posts.page.outline
-    seen = 0
-    for at in range(outline.piece_from[span.start], last_piece(outline, span)):
-        text, node, line = outline.pieces[at]
-        if not span.holds(node) or len(text) > 60:
-            continue
-        name = text.strip(" :：,，»«·•|")
-        link = page.piece_link.get(at)
-        if (
-            not (is_name(name) or (link and link.is_user))
-            or (name.lower() in NOT_NAMES and not (link and link.is_user))
-            or count(name) is not None
-            or text.endswith((":", "："))
-        ):
-            continue
-        if page.moment(text) is not None or name in page.own_titles:
-            continue
-        if _NUMBERED.match(text) or (not (link and link.is_user) and _LABELLED.search(text)):
-            continue
-        if (
-            not link
-            and len(name) < 24
-            and text_roles(name) & {"created", "last", "edit", "joined", "replies", "posts", "topics", "views"}
-        ):
-            continue
-        seen += 1
-        worth = _worth(page, span, at, node, line) - 0.02 * min(seen, 20)
-        if worth > 0:
-            yield name, link.node if link and link.text == text else node, worth
-
-
-def last_piece(outline: Outline, span: Span) -> int:
-    """The number after the last text of a post."""
-    last = outline.piece_from[span.start]
-    node = span.start
-    while node < span.end:
-        last = max(last, outline.piece_to[node])
-        node = outline.ends[node]
-    return last
-
-
-def _worth(page: Page, span: Span, at: int, node: int, line: int) -> float:
-    """How much a short text looks like the name of who wrote the post."""
-    outline, worth = page.outline, 0.0
-    link = page.piece_link.get(at)
-    if link is not None:
-        if link.is_user:
-            worth += 1.6
-        elif not link.is_local or link.fragment:
-            worth -= 0.5
-        else:
-            tail = link.url.rstrip("/").rsplit("/", 1)[-1].lower()
-            worth += 1.0 if tail == link.text.strip().lower().replace(" ", "-") and len(tail) > 2 else -0.3
-    up, steps = node, 0
-    while up >= span.start and steps < 4:
-        element = outline.elements[up]
-        roles = class_roles(outline.classes[up])
-        item = f"{element.get('itemprop', '')} {element.get('rel', '')}"
-        if "author" in roles and "avatar" not in roles:
-            worth += 1.0 / (1 + 0.3 * steps)
-        if "author" in item or ("name" in item.split() and steps <= 1):
-            worth += 0.8
-        foreign = roles & {"body", "signature", "quote", "edit", "tag", "likes"} and not roles & {"author"}
-        if foreign and not outline.contains(up, span.anchor.node) and outline.text_length(up) > 80:
-            worth -= 1.2
-        if outline.tags[up] in ("blockquote", "cite", "button", "form", "label"):
-            worth -= 1.5
-        if outline.tags[up] in ("b", "strong", "h1", "h2", "h3", "h4", "h5") and steps <= 1:
-            worth += 0.2
-        up, steps = outline.parents[up], steps + 1
-    if line == span.anchor.line:
-        worth += 0.3
-    if 0 < span.anchor.piece - at <= 3:
-        worth += 0.4
-    if _is_pictured(page, span, outline.pieces[at].text):
-        worth += 0.5
-    if len(outline.pieces[at].text) > 32:
-        worth -= 0.5
-    return worth
-
-
-def _is_pictured(page: Page, span: Span, name: str) -> bool:
-    """Whether a picture of the post carries the name: an avatar."""
-    outline = page.outline
-    for node in range(span.start, min(span.end, span.start + 40)):
-        if outline.tags[node] == "img":
-            said = (outline.elements[node].get("alt") or outline.elements[node].get("title") or "").casefold()
-            if said and len(said) < 80 and name.casefold() in said and len(name) > 2:
-                return True
-    return False
-
-
-# bodies
-
-
-def bodies_of(posts: PostSet) -> list[int | None]:
-    """The node of each post's own text: the column with the most text that holds neither time nor name."""
-    outline = posts.page.outline
-    people = [{node for _, node in found[:1]} for found in posts.people]
-    columns: dict[str, dict[int, int]] = defaultdict(dict)
-    for at, span in enumerate(posts.spans):
-        quoted = -1
-        for node in posts.nodes(span):
-            if node < quoted:
-                continue
-            if outline.tags[node] == "blockquote" or "quote" in class_roles(outline.classes[node]):
-                quoted = outline.ends[node]
-                continue
-            if outline.piece_from[node] == outline.piece_to[node] or outline.tags[node] in (
-                "a",
-                "b",
-                "strong",
-                "br",
-                "time",
-                "i",
-                "em",
-            ):
-                continue
-            if outline.contains(node, span.anchor.node) or any(outline.contains(node, other) for other in people[at]):
-                continue
-            if any(outline.contains(node, start) for start, _ in span.nested):
-                continue
-            column = posts.column(span, node)
-            columns[column].setdefault(at, node)
-            loose = _ORDINAL.sub("", column) + _LOOSE
-            known = columns[loose].get(at)
-            if known is None or outline.text_length(node) > outline.text_length(known):
-                columns[loose][at] = node
-    best, chosen = 0.0, ""
-    for column, found in columns.items():
-        value = _body_value(posts, found) * (0.85 if column.endswith(_LOOSE) else 1.0)
-        if value > best:
-            best, chosen = value, column
-    if not chosen:
-        return [None] * len(posts.spans)
-    chosen = _narrowed(posts, columns, chosen)
-    return [_body_at(posts, columns, chosen, at) for at in range(len(posts.spans))]
-
-
-def _body_value(posts: PostSet, found: dict[int, int]) -> float:
-    outline, n = posts.page.outline, len(posts.spans)
-    total = sum(min(600, outline.text_length(node)) for node in found.values()) / n
-    share = len(found) / n
-    texts = {outline.text(node)[:80] for node in found.values()}
-    varied = len(texts) / len(found)
-    node = next(iter(found.values()))
-    roles = posts.page.roles_of(node)
-    factor = 1.0
-    if (
-        roles & {"signature", "edit", "likes", "pager", "avatar"}
-        or outline.tags[node] in ("form", "footer", "nav", "blockquote", "button", "ul")
-        and len(found) > 1
-    ):
-        factor *= 0.2
-    if "body" in roles:
-        factor *= 1.8
-    if ("author" in roles or "title" in roles or outline.tags[node][:1] == "h") and "body" not in roles:
-        factor *= 0.3
-    return total * share * (0.2 + varied) * factor
-
-
-def _narrowed(posts: PostSet, columns: dict[str, dict[int, int]], column: str) -> str:
-    """The innermost column that still has nearly all text of `column` or is marked as the text itself."""
-    outline = posts.page.outline
-    while True:
-        size = sum(outline.text_length(node) for node in columns[column].values())
-        inner = [
-            (sum(outline.text_length(node) for node in found.values()), name, found)
-            for name, found in columns.items()
-            if _is_below(name, column) and len(found) >= 0.7 * len(columns[column])
-        ]
-        if not inner:
-            return column
-        marked = [
-            (text, name)
-            for text, name, found in inner
-            if "body" in posts.page.roles_of(next(iter(found.values()))) and text >= 0.45 * size
-        ]
-        nearly = [
-            (text, name) for text, name, found in inner if text >= 0.92 * size and outline.tags[next(iter(found.values()))] != "p"
-        ]
-        if marked:
-            column = max(marked)[1]
-        elif nearly:
-            column = max(nearly)[1]
-        else:
-            return column
-
-
-def _is_below(name: str, column: str) -> bool:
-    if column.endswith(_LOOSE):
-        return name.endswith(_LOOSE) and name.startswith(column[: -len(_LOOSE)] + "/")
-    return name.startswith(column + "/") and not name.endswith(_LOOSE)
-
-
-def _body_at(posts: PostSet, columns: dict[str, dict[int, int]], column: str, at: int) -> int | None:
-    found = columns[column].get(at)
-    if found is not None:
-        return found
-    outline = posts.page.outline
-    shape = column.removesuffix(_LOOSE).rsplit("/", 1)[-1].split("#")[0]
-    same = [
-        node
-        for node in posts.nodes(posts.spans[at])
-        if outline.shapes[node] == shape and outline.piece_to[node] > outline.piece_from[node]
-    ]
-    if same and "." in shape:
-        return max(same, key=outline.text_length)
-    path = _ORDINAL.sub("", column.removesuffix(_LOOSE))
-    empty = [node for node in posts.nodes(posts.spans[at]) if _ORDINAL.sub("", posts.column(posts.spans[at], node)) == path]
-    if empty:
-        return empty[0]  # a post of pictures only
-    others = [nodes[at] for name, nodes in columns.items() if at in nodes]
-    value = {node: _body_value(posts, {at: node}) for node in others}
-    return max(others, key=lambda node: value[node], default=None)

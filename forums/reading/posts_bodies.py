@@ -1,0 +1,134 @@
+"""The text of each post: the column with the most text that holds neither time nor name."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from typing import TYPE_CHECKING
+
+from forums.reading.posts_people import LOOSE, ORDINAL
+from forums.reading.words import class_roles
+
+if TYPE_CHECKING:
+    from forums.reading.posts import PostSet
+
+
+def bodies_of(posts: PostSet) -> list[int | None]:
+    """The node of each post's own text: the column with the most text that holds neither time nor name."""
+    outline = posts.page.outline
+    people = [{node for _, node in found[:1]} for found in posts.people]
+    columns: dict[str, dict[int, int]] = defaultdict(dict)
+    for at, span in enumerate(posts.spans):
+        quoted = -1
+        for node in posts.nodes(span):
+            if node < quoted:
+                continue
+            if outline.tags[node] == "blockquote" or "quote" in class_roles(outline.classes[node]):
+                quoted = outline.ends[node]
+                continue
+            if outline.piece_from[node] == outline.piece_to[node] or outline.tags[node] in (
+                "a",
+                "b",
+                "strong",
+                "br",
+                "time",
+                "i",
+                "em",
+            ):
+                continue
+            if outline.contains(node, span.anchor.node) or any(outline.contains(node, other) for other in people[at]):
+                continue
+            if any(outline.contains(node, start) for start, _ in span.nested):
+                continue
+            column = posts.column(span, node)
+            columns[column].setdefault(at, node)
+            loose = ORDINAL.sub("", column) + LOOSE
+            known = columns[loose].get(at)
+            if known is None or outline.text_length(node) > outline.text_length(known):
+                columns[loose][at] = node
+    best, chosen = 0.0, ""
+    for column, found in columns.items():
+        value = _body_value(posts, found) * (0.85 if column.endswith(LOOSE) else 1.0)
+        if value > best:
+            best, chosen = value, column
+    if not chosen:
+        return [None] * len(posts.spans)
+    chosen = _narrowed(posts, columns, chosen)
+    return [_body_at(posts, columns, chosen, at) for at in range(len(posts.spans))]
+
+
+def _body_value(posts: PostSet, found: dict[int, int]) -> float:
+    outline, n = posts.page.outline, len(posts.spans)
+    total = sum(min(600, outline.text_length(node)) for node in found.values()) / n
+    share = len(found) / n
+    texts = {outline.text(node)[:80] for node in found.values()}
+    varied = len(texts) / len(found)
+    node = next(iter(found.values()))
+    roles = posts.page.roles_of(node)
+    factor = 1.0
+    if (
+        roles & {"signature", "edit", "likes", "pager", "avatar"}
+        or outline.tags[node] in ("form", "footer", "nav", "blockquote", "button", "ul")
+        and len(found) > 1
+    ):
+        factor *= 0.2
+    if "body" in roles:
+        factor *= 1.8
+    if ("author" in roles or "title" in roles or outline.tags[node][:1] == "h") and "body" not in roles:
+        factor *= 0.3
+    return total * share * (0.2 + varied) * factor
+
+
+def _narrowed(posts: PostSet, columns: dict[str, dict[int, int]], column: str) -> str:
+    """The innermost column that still has nearly all text of `column` or is marked as the text itself."""
+    outline = posts.page.outline
+    while True:
+        size = sum(outline.text_length(node) for node in columns[column].values())
+        inner = [
+            (sum(outline.text_length(node) for node in found.values()), name, found)
+            for name, found in columns.items()
+            if _is_below(name, column) and len(found) >= 0.7 * len(columns[column])
+        ]
+        if not inner:
+            return column
+        marked = [
+            (text, name)
+            for text, name, found in inner
+            if "body" in posts.page.roles_of(next(iter(found.values()))) and text >= 0.45 * size
+        ]
+        nearly = [
+            (text, name) for text, name, found in inner if text >= 0.92 * size and outline.tags[next(iter(found.values()))] != "p"
+        ]
+        if marked:
+            column = max(marked)[1]
+        elif nearly:
+            column = max(nearly)[1]
+        else:
+            return column
+
+
+def _is_below(name: str, column: str) -> bool:
+    if column.endswith(LOOSE):
+        return name.endswith(LOOSE) and name.startswith(column[: -len(LOOSE)] + "/")
+    return name.startswith(column + "/") and not name.endswith(LOOSE)
+
+
+def _body_at(posts: PostSet, columns: dict[str, dict[int, int]], column: str, at: int) -> int | None:
+    found = columns[column].get(at)
+    if found is not None:
+        return found
+    outline = posts.page.outline
+    shape = column.removesuffix(LOOSE).rsplit("/", 1)[-1].split("#")[0]
+    same = [
+        node
+        for node in posts.nodes(posts.spans[at])
+        if outline.shapes[node] == shape and outline.piece_to[node] > outline.piece_from[node]
+    ]
+    if same and "." in shape:
+        return max(same, key=outline.text_length)
+    path = ORDINAL.sub("", column.removesuffix(LOOSE))
+    empty = [node for node in posts.nodes(posts.spans[at]) if ORDINAL.sub("", posts.column(posts.spans[at], node)) == path]
+    if empty:
+        return empty[0]  # a post of pictures only
+    others = [nodes[at] for name, nodes in columns.items() if at in nodes]
+    value = {node: _body_value(posts, {at: node}) for node in others}
+    return max(others, key=lambda node: value[node], default=None)

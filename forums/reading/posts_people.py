@@ -1,0 +1,155 @@
+"""Who wrote each post: the column of short texts that names people best."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING
+
+from forums.reading.document import Page
+from forums.reading.values import count, is_name
+from forums.reading.words import NOT_NAMES, class_roles, text_roles
+
+if TYPE_CHECKING:
+    from forums.reading.posts import PostSet, Span
+
+
+def people_of(posts: PostSet) -> list[list[tuple[str, int]]]:
+    """Names in each post, from the column that names people best: links to profiles, classes and microdata that say
+    so, and texts that differ between posts and stand near the time."""
+    columns: dict[str, dict[int, tuple[str, int]]] = defaultdict(dict)
+    points: dict[str, list[float]] = defaultdict(list)
+    for at, span in enumerate(posts.spans):
+        for name, node, worth in _names_in(posts, span):
+            column = posts.column(span, node)
+            if at not in columns[column]:
+                columns[column][at] = name, node
+                points[column].append(worth)
+    _add_loose(columns, points)
+    n = len(posts.spans)
+    scored = []
+    for column, found in columns.items():
+        names = Counter(name for name, _ in found.values())
+        share = len(found) / n
+        value = sum(points[column]) / len(points[column]) + 1.5 * share
+        if n >= 3 and len(names) == 1 and share > 0.6:
+            linked = {link.url for _, node in found.values() if (link := posts.page.link_at.get(node)) is not None}
+            value -= 2.5 if len(linked) >= 2 else 0.7  # one word that leads to many places is a button
+        if len(names) >= 2:
+            value += 0.3
+        if column.endswith(LOOSE):
+            value -= 0.2
+        scored.append((value, column))
+    scored.sort(key=lambda pair: -pair[0])
+    enough = 1.6 if n >= 3 else 2.0
+    best = [column for value, column in scored if value >= enough][:6]
+    if best:
+        tail = ORDINAL.sub("", best[0]).removesuffix(LOOSE).rsplit("/", 1)[-1].split(".")[-1]
+        best += [c for value, c in scored if c not in best and (value >= 1.5 or (tail and tail in c.rsplit("/", 1)[-1]))][:6]
+    return [_unique(columns[column][at] for column in best if at in columns[column]) for at in range(n)]
+
+
+def _unique(people: Iterable[tuple[str, int]]) -> list[tuple[str, int]]:
+    return list(dict.fromkeys(people))
+
+
+LOOSE = " ~"
+ORDINAL = re.compile(r"#\d+|^\d+:|(?<=/)(?:b|strong|i|em|u|font|span|big|small)/|/(?:b|strong|i|em|u|font|span|big|small)$")
+
+
+def _add_loose(columns: dict[str, dict[int, tuple[str, int]]], points: dict[str, list[float]]) -> None:
+    """Columns without places among siblings: for records with a row or a badge more or less than the others."""
+    for column, found in sorted(columns.items(), key=lambda item: min(node for _, node in item[1].values())):
+        loose = ORDINAL.sub("", column) + LOOSE
+        for at, value in found.items():
+            if at not in columns[loose] or value[1] < columns[loose][at][1]:
+                columns[loose][at] = value
+        points[loose].extend(points[column])
+
+
+_NUMBERED = re.compile(r"^[#№]\s*\d+$|^\d+\s*[#楼樓]$")
+_LABELLED = re.compile(r"[:：]\s*[\d,.]+\s*$|^\d+\s+\w+$|^(?:re|aw|antw)\s*:", re.I)
+
+
+def _names_in(posts: PostSet, span: Span) -> Iterator[tuple[str, int, float]]:
+    page, outline = posts.page, posts.page.outline
+    seen = 0
+    for at in range(outline.piece_from[span.start], posts.last_piece(span)):
+        text, node, line = outline.pieces[at]
+        if not span.holds(node) or len(text) > 60:
+            continue
+        name = text.strip(" :：,，»«·•|")
+        link = page.piece_link.get(at)
+        if (
+            not (is_name(name) or (link and link.is_user))
+            or (name.lower() in NOT_NAMES and not (link and link.is_user))
+            or count(name) is not None
+            or text.endswith((":", "："))
+        ):
+            continue
+        if page.moment(text) is not None or name in page.own_titles:
+            continue
+        if _NUMBERED.match(text) or (not (link and link.is_user) and _LABELLED.search(text)):
+            continue
+        if (
+            not link
+            and len(name) < 24
+            and text_roles(name) & {"created", "last", "edit", "joined", "replies", "posts", "topics", "views"}
+        ):
+            continue
+        seen += 1
+        worth = _worth(page, span, at, node, line) - 0.02 * min(seen, 20)
+        if worth > 0:
+            yield name, link.node if link and link.text == text else node, worth
+
+
+def _worth(page: Page, span: Span, at: int, node: int, line: int) -> float:
+    """How much a short text looks like the name of who wrote the post."""
+    outline, worth = page.outline, 0.0
+    link = page.piece_link.get(at)
+    if link is not None:
+        if link.is_user:
+            worth += 1.6
+        elif not link.is_local or link.fragment:
+            worth -= 0.5
+        else:
+            tail = link.url.rstrip("/").rsplit("/", 1)[-1].lower()
+            worth += 1.0 if tail == link.text.strip().lower().replace(" ", "-") and len(tail) > 2 else -0.3
+    up, steps = node, 0
+    while up >= span.start and steps < 4:
+        element = outline.elements[up]
+        roles = class_roles(outline.classes[up])
+        item = f"{element.get('itemprop', '')} {element.get('rel', '')}"
+        if "author" in roles and "avatar" not in roles:
+            worth += 1.0 / (1 + 0.3 * steps)
+        if "author" in item or ("name" in item.split() and steps <= 1):
+            worth += 0.8
+        foreign = roles & {"body", "signature", "quote", "edit", "tag", "likes"} and not roles & {"author"}
+        if foreign and not outline.contains(up, span.anchor.node) and outline.text_length(up) > 80:
+            worth -= 1.2
+        if outline.tags[up] in ("blockquote", "cite", "button", "form", "label"):
+            worth -= 1.5
+        if outline.tags[up] in ("b", "strong", "h1", "h2", "h3", "h4", "h5") and steps <= 1:
+            worth += 0.2
+        up, steps = outline.parents[up], steps + 1
+    if line == span.anchor.line:
+        worth += 0.3
+    if 0 < span.anchor.piece - at <= 3:
+        worth += 0.4
+    if _is_pictured(page, span, outline.pieces[at].text):
+        worth += 0.5
+    if len(outline.pieces[at].text) > 32:
+        worth -= 0.5
+    return worth
+
+
+def _is_pictured(page: Page, span: Span, name: str) -> bool:
+    """Whether a picture of the post carries the name: an avatar."""
+    outline = page.outline
+    for node in range(span.start, min(span.end, span.start + 40)):
+        if outline.tags[node] == "img":
+            said = (outline.elements[node].get("alt") or outline.elements[node].get("title") or "").casefold()
+            if said and len(said) < 80 and name.casefold() in said and len(name) > 2:
+                return True
+    return False

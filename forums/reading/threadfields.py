@@ -1,0 +1,199 @@
+"""What the columns of a list of threads hold: counts of replies and views, times of opening and last reply."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from functools import cached_property
+
+from crawlmgr.text.dates import Moment
+from forums.reading.document import Time
+from forums.reading.lists import RowSet, falling
+from forums.reading.rows import Count, Row
+from forums.reading.values import count
+from forums.reading.words import class_roles, text_roles
+
+
+class ThreadFields:
+    """The fields of a list of threads, worked out over all rows together."""
+
+    def __init__(self, rows: RowSet) -> None:
+        self.set = rows
+        self.page = rows.page
+        self.rows = rows.rows
+        self.heads = rows.heads
+
+    # counts
+
+    @cached_property
+    def _columns(self) -> dict[str, dict[int, Count]]:
+        columns: dict[str, dict[int, Count]] = defaultdict(dict)
+        for at, row in enumerate(self.rows):
+            for found in row.counts:
+                columns[found.column].setdefault(at, found)
+        return columns
+
+    def _column_roles(self, column: str) -> frozenset[str]:
+        cells = self._columns[column]
+        votes: Counter[str] = Counter()
+        for at, found in cells.items():
+            told = found.roles - {"last"}
+            if "label" not in told:
+                head = self.heads.of(self.rows[at], found.node) & {"replies", "comments", "posts", "views", "topics"}
+                told |= head if not {"replies", "views"} <= head else frozenset()  # one head for both: order decides
+            votes.update(told)
+        return frozenset(role for role, number in votes.items() if number * 2 >= len(cells))
+
+    @cached_property
+    def _count_columns(self) -> tuple[list[str], list[str], frozenset[str]]:
+        """Columns of replies, columns of views, and what the replies' column calls itself."""
+        known = {column: self._column_roles(column) for column in self._columns}
+        by_order = sorted(self._columns, key=lambda column: min(found.node for found in self._columns[column].values()))
+        replies: list[str] = []
+        for wanted in ("replies", "comments", "posts"):
+            marked = [c for c in by_order if wanted in known[c] and not (known[c] & {"likes", "avatar"} and wanted == "posts")]
+            marked = [c for c in marked if "views" not in known[c]]
+            if marked:
+                replies = marked
+                break
+        views = [c for c in by_order if "views" in known[c] and c not in replies]
+        if not replies:
+            plain = [c for c in by_order if c not in views and not known[c] & {"likes", "avatar"} and self._is_common(c)]
+            replies, views = self._by_size(plain, views)
+        told = frozenset[str]().union(*(known[c] for c in replies)) if replies else frozenset()
+        if any("replies" in self.heads.of(self.rows[at], found.node) for c in replies for at, found in self._columns[c].items()):
+            told |= {"replies"}
+        if not views:
+            rest = [
+                c
+                for c in by_order
+                if c not in replies and self._is_common(c) and not known[c] & {"likes", "avatar", "posts", "comments"}
+            ]
+            views = [c for c in rest if replies and self._exceeds(c, replies[0])][:1]
+        return replies, views, told
+
+    def _is_common(self, column: str) -> bool:
+        return len(self._columns[column]) >= 0.4 * len(self.rows) or len(self.rows) == 1
+
+    def _by_size(self, plain: list[str], views: list[str]) -> tuple[list[str], list[str]]:
+        """Of two columns without a word, the larger one counts views."""
+        if len(plain) >= 2 and not views:
+            first, second = plain[0], plain[1]
+            if self._exceeds(first, second) and not self._exceeds(second, first):
+                return [second], [first]
+            return [first], [second]
+        return plain[:1], views
+
+    def _exceeds(self, column: str, other: str) -> bool:
+        shared = [at for at in self._columns[column] if at in self._columns[other]]
+        more = sum(self._columns[column][at].value >= self._columns[other][at].value for at in shared)
+        return bool(shared) and more >= 0.8 * len(shared)
+
+    def _value(self, columns: list[str], at: int) -> int | None:
+        return next((self._columns[column][at].value for column in columns if at in self._columns[column]), None)
+
+    @cached_property
+    def counts_posts(self) -> bool | None:
+        """Whether the list counts posts (True), replies (False), or does not say (None)."""
+        replies, _, told = self._count_columns
+        values = [value for at in range(len(self.rows)) if (value := self._value(replies, at)) is not None]
+        if not values:
+            return None
+        if 0 in values:
+            return False
+        if "replies" in told:
+            return False
+        ones = sum(value == 1 for value in values)
+        if told & {"posts"} and min(values) >= 1:
+            return True
+        if len(values) >= 8 and ones >= 0.1 * len(values):
+            return True
+        return None
+
+    # times
+
+    @cached_property
+    def _time_roles(self) -> dict[str, Counter[str]]:
+        votes: dict[str, Counter[str]] = defaultdict(Counter)
+        for row in self.rows:
+            for time in row.times:
+                votes[self._time_column(row, time)].update(self._roles_of_time(row, time) or {"": 1})
+        return votes
+
+    def _time_column(self, row: Row, time: Time) -> str:
+        return f"{self.heads.cell(row, time.node)}:{self.page.outline.shapes[time.node]}:{row.column(time.node)}"
+
+    def _roles_of_time(self, row: Row, time: Time) -> frozenset[str]:
+        told = text_roles(time.label[-40:]) & {"last", "created", "edit", "joined"}
+        if "created" in told and "last" in told:
+            told -= {"created"}
+        if not told:
+            element = self.page.outline.elements[time.node]
+            title = (element.get("title") or "") if not time.is_attribute or count(element.get("title") or "") is None else ""
+            told = text_roles(title[:30]) & {"last", "created"}
+        if not told:
+            told = self.heads.of(row, time.node) & {"last", "created"}
+        if not told:
+            node, steps = time.node, 0
+            while node > row.start and steps < 5 and not told:
+                told = class_roles(self.page.outline.classes[node]) & {"last", "created"}
+                node = self.page.outline.parents[node]
+                steps += 1
+        if not told and "author" in self.heads.of(row, time.node) and "last" not in self.heads.of(row, time.node):
+            told = frozenset({"created"})
+        return told
+
+    def _role(self, row: Row, time: Time) -> str:
+        own = self._roles_of_time(row, time)
+        votes = self._time_roles[self._time_column(row, time)]
+        best = votes.most_common(1)[0][0] if votes else ""
+        if len(own) == 1:
+            return next(iter(own))
+        return best
+
+    def _times(self, row: Row) -> tuple[Moment | None, Moment | None, Time | None]:
+        """When a thread was opened and last replied to, and where the latter stands."""
+        roles = [(time, self._role(row, time)) for time in row.times]
+        roles = [(time, role) for time, role in roles if role not in ("edit", "joined")]
+        if not roles:
+            return None, None, None
+        lasts = [time for time, role in roles if role == "last"]
+        firsts = [time for time, role in roles if role == "created"]
+        plain = [time for time, role in roles if role == ""]
+        if not lasts and not firsts and plain:
+            if len(plain) == 1:
+                return (plain[0].moment, None, None) if self._alone_is_created else (None, plain[0].moment, plain[0])
+            lasts, firsts = [_newest(plain)], [time for time in plain if time is not _newest(plain)]
+        elif not lasts and plain:
+            lasts = plain
+        elif not firsts and plain:
+            firsts = [time for time in plain if time.moment.value <= _newest(lasts).moment.value]
+        elif not lasts and len(firsts) >= 2 and self._two_times:
+            lasts = [_newest(firsts)]
+            firsts = [time for time in firsts if time is not lasts[0]]
+        created = _oldest(firsts).moment if firsts else None
+        if not lasts:
+            return created, None, None
+        last = _newest(lasts)
+        if created is not None and created.value > last.moment.value and not (created.relative or last.moment.relative):
+            created, last = last.moment, _newest(firsts) if created.precision_seconds <= last.moment.precision_seconds else last
+        return created, last.moment, last
+
+    @cached_property
+    def _two_times(self) -> bool:
+        return sum(len({time.moment.value for time in row.times}) >= 2 for row in self.rows) * 3 >= len(self.rows)
+
+    @cached_property
+    def _alone_is_created(self) -> bool:
+        """Whether the only time of a row, with nothing said about it, is that of its opening: the list is not in its
+        order, though longer than chance."""
+        values = [row.times[0].moment.value.timestamp() for row in self.rows if row.times]
+        order = falling(values)
+        return order is not None and len(values) >= 8 and order < 0.6
+
+
+def _newest(times: list[Time]) -> Time:
+    return max(times, key=lambda time: (time.moment.value, -time.moment.precision_seconds))
+
+
+def _oldest(times: list[Time]) -> Time:
+    return min(times, key=lambda time: (time.moment.value, time.moment.precision_seconds))

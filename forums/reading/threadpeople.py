@@ -1,0 +1,191 @@
+"""Who opened the threads of a list, and who wrote last."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from functools import cached_property
+from typing import NamedTuple
+
+from forums.reading.addresses import leads_to
+from forums.reading.document import Time
+from forums.reading.rows import Row
+from forums.reading.threadfields import ThreadFields
+from forums.reading.values import clean_name, count, ends_by, is_name, starts_by
+from forums.reading.words import PINNED, class_roles, text_roles
+
+
+class Person(NamedTuple):
+    """Somebody named in a row: where, and what the surroundings call them."""
+
+    name: str
+    node: int
+    roles: frozenset[str]
+
+
+class ThreadPeople(ThreadFields):
+    """The people of a list of threads, told apart by what the surroundings call them."""
+
+    def _people(self, row: Row) -> list[Person]:
+        found: list[Person] = []
+        whole: dict[str, str] = {}
+        for link in row.links:
+            if link.is_user and len(link.text) > len(whole.get(link.url, "")):
+                whole[link.url] = link.text
+        for link in row.links:
+            if link.is_user and link.key != row.title.key:
+                name = link.text or self._image_name(link.node)
+                if len(name) == 1:
+                    name = whole[link.url]  # a letter drawn for an avatar
+                name = clean_name(name)
+                if name and is_name(name) and not self._again(row, found, name, link.node):
+                    found.append(Person(name, link.node, self._person_roles(row, link.node)))
+        named = [person for person in found if self.page.outline.text_length(person.node)]
+        if len({person.name for person in named}) >= len({person.name for person in found}):
+            found = named
+        cell = self.heads.cell(row, row.title.node)
+        if any(self.heads.cell(row, person.node) <= cell for person in found):
+            return found
+        known = {person.name for person in found}
+        others = [person for person in self._unlinked_people(row) if person.name not in known]
+        return sorted(found + others, key=lambda person: person.node)
+
+    def _again(self, row: Row, people: list[Person], name: str, node: int) -> bool:
+        """Whether a person was already named right before: an avatar beside the name."""
+        if not people or people[-1].name != name or node - people[-1].node > 6:
+            return False
+        return self.heads.cell(row, node) == self.heads.cell(row, people[-1].node)
+
+    def _image_name(self, node: int) -> str:
+        outline = self.page.outline
+        for inside in range(node, min(outline.ends[node], node + 6)):
+            element = outline.elements[inside]
+            name = element.get("title") or element.get("alt") or ""
+            if name:
+                return re.split(r"\s+[-–|]\s+|'s avatar| 的头像|,", name)[0]
+        return ""
+
+    def _unlinked_people(self, row: Row) -> list[Person]:
+        found = self._said_people(row)
+        cell = self.heads.cell(row, row.title.node)
+        if self._name_column and not any(self.heads.cell(row, person.node) <= cell for person in found):
+            for at in row.pieces:
+                text, node, _ = self.page.outline.pieces[at]
+                if row.column(node) == self._name_column and self._may_be_name(row, at):
+                    return [Person(clean_name(text), node, frozenset()), *found]
+        return found
+
+    def _may_be_name(self, row: Row, at: int) -> bool:
+        text, node, _ = self.page.outline.pieces[at]
+        title = self.page.outline.piece_to[row.title.node]
+        if at < title or at in self.page.piece_link or not is_name(text) or len(text) > 30 or count(text) is not None:
+            return False
+        if any(char in "()[]:" for char in text) or self.page.moment(text) is not None or PINNED.search(text):
+            return False
+        return not text_roles(text) & {"replies", "views", "posts", "topics", "last"}
+
+    @cached_property
+    def _name_column(self) -> str | None:
+        """The column of names that nothing calls so: in nearly every row, in the title's cell, different and repeated."""
+        names: dict[str, list[str]] = defaultdict(list)
+        for row in self.rows:
+            seen = set()
+            cell = self.heads.cell(row, row.title.node)
+            for at in row.pieces:
+                node = self.page.outline.pieces[at].node
+                column = row.column(node)
+                if column not in seen and self._may_be_name(row, at) and self.heads.cell(row, node) == cell:
+                    seen.add(column)
+                    names[column].append(self.page.outline.pieces[at].text)
+        for column, found in names.items():
+            if len(found) >= 0.8 * len(self.rows) and len(set(found)) >= min(3, len(self.rows)):
+                return column
+        return None
+
+    def _said_people(self, row: Row) -> list[Person]:
+        outline, found = self.page.outline, []
+        timed = {time.piece for time in row.times if not time.is_attribute}
+        title = range(outline.piece_from[row.title.node], outline.piece_to[row.title.node])
+        for at in row.pieces:
+            if at in title:
+                continue
+            text, node, line = outline.pieces[at]
+            previous = outline.pieces[at - 1] if at - 1 in row.pieces and at - 1 not in title else None
+            follows = previous is not None and previous.line == line and ends_by(previous.text)
+            name = ""
+            if follows and at not in timed:
+                name = clean_name(text)
+            elif ends_by(text):
+                continue
+            elif starts_by(text):
+                name = self._before_time(text)
+            elif at not in timed and self._is_person_cell(row, node):
+                name = clean_name(text)
+            if name and is_name(name) and count(name) is None:
+                found.append(Person(name, node, self._person_roles(row, node)))
+        return found
+
+    def _is_person_cell(self, row: Row, node: int) -> bool:
+        outline, at, steps = self.page.outline, node, 0
+        if node in self.page.link_at and leads_to(self.page.link_at[node].pattern):
+            return False
+        while at >= row.start and steps < 3:
+            if class_roles(outline.classes[at]) & {"author"} and outline.text_length(at) <= 60:
+                return True
+            at = outline.parents[at]
+            steps += 1
+        head = self.heads.of(row, node)
+        return "author" in head and "topics" not in head
+
+    def _before_time(self, text: str) -> str:
+        """The name in "by anna » Tue Mar 04" or "Started by anna, 3 days ago"."""
+        name = clean_name(text)
+        parts = re.split(r"\s*[»«,|·•@(（]\s*|\s+[-–—]\s+|\s+(?:on|am|le|el|at|il|em|op|vor|il y a|hace)\s+(?=\S*\d)", name)
+        for end in range(len(parts), 0, -1):
+            if end == len(parts) and self.page.moment(name) is not None:
+                continue
+            return clean_name(parts[0])
+        return clean_name(parts[0])
+
+    def _person_roles(self, row: Row, node: int) -> frozenset[str]:
+        outline = self.page.outline
+        line = self._line_before(node)
+        told = text_roles(line) & {"last", "created"}
+        if not told:
+            told = self.heads.of(row, node) & {"last", "created", "author"}
+            if "last" in told:
+                told = frozenset({"last"})
+        if not told:
+            at, steps = node, 0
+            while at > row.start and steps < 6 and not told:
+                told = class_roles(outline.classes[at]) & {"last", "created"}
+                at = outline.parents[at]
+                steps += 1
+        return frozenset({"last"}) if "last" in told else told
+
+    def _line_before(self, node: int) -> str:
+        outline = self.page.outline
+        first = outline.piece_from[node]
+        if first >= len(outline.pieces):
+            return ""
+        start, _ = self.page.line_range.get(outline.pieces[first].line, (first, first))
+        return " ".join(piece.text for piece in outline.pieces[start:first])[-40:]
+
+    def _names(self, row: Row, last: Time | None) -> tuple[str | None, str | None]:
+        """Who opened a thread and who wrote last."""
+        people = self._people(row)
+        if not people:
+            return None, None
+        lasts = [person for person in people if "last" in person.roles]
+        firsts = [person for person in people if "last" not in person.roles]
+        if last is not None and len(firsts) > 1 and not lasts:
+            near = [p for p in firsts if self.heads.cell(row, p.node) == self.heads.cell(row, last.node) and p is not firsts[0]]
+            lasts = near or [firsts[-1]]
+            firsts = [person for person in firsts if person not in lasts]
+        elif last is not None and len(firsts) == 1 and not lasts and not firsts[0].roles:
+            person = firsts[0]
+            title_cell = self.heads.cell(row, row.title.node)
+            cell = self.heads.cell(row, person.node)
+            if cell == self.heads.cell(row, last.node) != title_cell and self._role(row, last) == "last":
+                firsts, lasts = [], [person]
+        return (firsts[0].name if firsts else None), (lasts[0].name if lasts else None)
