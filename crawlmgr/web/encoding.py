@@ -14,6 +14,8 @@ _COMMENT = re.compile(rb"<!--.*?-->", re.DOTALL)
 _HIGH_RUN = re.compile(rb"[\x80-\xff]+")
 _HANZI_PAIRS = re.compile(rb"(?:[\xb0-\xd7][\xa1-\xfe]|[\xa1\xa3][\xa1-\xfe])+")
 
+_WIDE = re.compile("[\u0800-\U0010ffff]")  # what takes three bytes or more in UTF-8
+
 _META_WINDOW = 4096  # the standard says 1,024; real pages put scripts and comments in front
 _SAMPLE = 65536  # bytes that detection looks at
 _DAMAGE = 0.02  # share of broken characters that a declared charset may have and still be believed
@@ -95,9 +97,19 @@ def decode(body: bytes, content_type: str = "") -> tuple[str, str]:
         except UnicodeDecodeError:
             pass
         else:
-            if declared or not text.isascii() or b"\x1b" not in body:
+            if declared or _is_utf8(text, body):
                 return text, "utf-8"
     return _decode_declared(body, declared)
+
+
+def _is_utf8(text: str, body: bytes) -> bool:
+    """Whether what decodes as UTF-8 is, where nothing but the page can say otherwise.
+
+    ISO-2022-JP is ASCII with escapes, and a few hanzi in GBK (of "联通", say) can look like letters of two bytes in UTF-8.
+    """
+    if text.isascii():
+        return b"\x1b" not in body
+    return _WIDE.search(text) is not None or meta_charset(body) not in _CANDIDATES
 
 
 def _decode_declared(body: bytes, declared: str | None) -> tuple[str, str]:
@@ -124,7 +136,10 @@ def _believed(body: bytes, name: str) -> str | None:
         except UnicodeDecodeError:
             pass
         else:
-            return text if text.isascii() else None
+            if text.isascii():
+                return text
+            if name not in _CANDIDATES or _WIDE.search(text):
+                return None
     try:
         return body.decode(_CODECS.get(name, name))
     except LookupError:
@@ -152,7 +167,7 @@ def _detect(body: bytes) -> tuple[str, str]:
             return text, "utf-8"
     guess = charset_name(detect_encoding(body, max_len=_SAMPLE) or "") or "utf-8"
     if guess not in _CANDIDATES and guess != "utf-8" and _is_hanzi(body):
-        guess = "gb18030"  # too little text for the detector, but every pair is a common hanzi
+        guess = "euc-kr" if _is_hangul(body) else "gb18030"  # too little text for the detector, but every pair is a common hanzi
     best_text, best_name, fewest = "", guess, None
     for name in dict.fromkeys((guess, *_CANDIDATES, "windows-1252")):
         codec = _CODECS.get(name, name)
@@ -172,3 +187,10 @@ def _is_hanzi(body: bytes) -> bool:
     """Whether all bytes beyond ASCII pair up into level-1 hanzi and punctuation of GB 2312."""
     runs = _HIGH_RUN.findall(body[:_SAMPLE])
     return bool(runs) and all(_HANZI_PAIRS.fullmatch(run) for run in runs)
+
+
+def _is_hangul(body: bytes) -> bool:
+    """Whether all pairs, and not just a few, lie where EUC-KR has its syllables; of common hanzi little more than half do."""
+    pairs = [run[at : at + 2] for run in _HIGH_RUN.findall(body[:_SAMPLE]) for at in range(0, len(run) - 1, 2)]
+    signs = [pair for pair in pairs if pair[0] > 0xA3]
+    return len(signs) >= 16 and all(pair[0] <= 0xC8 for pair in signs)

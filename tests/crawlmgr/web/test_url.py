@@ -1,0 +1,165 @@
+"""Addresses: one canonical form, links made absolute as browsers do it, keys, and traps."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from crawlmgr.web.url import (
+    TrapLimits,
+    UrlError,
+    UrlRules,
+    absolute,
+    canonical,
+    fetchable,
+    host_key,
+    origin,
+    parse,
+    registered_domain,
+    trap_reason,
+    url_hash,
+)
+
+SESSION = "0123456789abcdef0123456789abcdef"
+
+
+@pytest.mark.parametrize(
+    ("url", "expected"),
+    [
+        ("HTTP://Forum.Example", "http://forum.example/"),
+        ("http://forum.example:80/", "http://forum.example/"),
+        ("https://forum.example:443/a", "https://forum.example/a"),
+        ("https://forum.example:80/a", "https://forum.example:80/a"),
+        ("http://forum.example/a/./b/../c", "http://forum.example/a/c"),
+        ("http://forum.example/../../a", "http://forum.example/a"),
+        ("http://forum.example/a/%2e%2E/b", "http://forum.example/b"),
+        ("http://forum.example/a/..", "http://forum.example/"),
+        ("http://forum.example/%7Euser/%e8%ae%ba", "http://forum.example/~user/%E8%AE%BA"),
+        ("http://forum.example/论坛?q=主题", "http://forum.example/%E8%AE%BA%E5%9D%9B?q=%E4%B8%BB%E9%A2%98"),
+        ("http://forum.example/a b", "http://forum.example/a%20b"),
+        ("http://forum.example/a%2Fb", "http://forum.example/a%2Fb"),
+        ("http://forum.example/t#p7", "http://forum.example/t"),
+        ("http://forum.example/t?", "http://forum.example/t"),
+        ("http://forum.example/t?b=2&a=1", "http://forum.example/t?a=1&b=2"),
+        ("http://forum.example/t?x=2&x=1&a=", "http://forum.example/t?a=&x=2&x=1"),
+        ("http://forum.example/?threads/name.12/&page=2", "http://forum.example/?threads/name.12/&page=2"),
+        ("http://forum.example/index.php?topic=5.0;wap2", "http://forum.example/index.php?topic=5.0;wap2"),
+        ("http://user:pw@forum.example/", "http://forum.example/"),
+        ("http://论坛.example/", "http://xn--kfsr23j.example/"),
+        ("http://BÜCHER.example/", "http://xn--bcher-kva.example/"),
+        ("http://0x7f.1/", "http://127.0.0.1/"),
+        ("http://[2001:DB8:0:0::1]:8080/", "http://[2001:db8::1]:8080/"),
+        ("http:\\\\forum.example\\a", "http://forum.example/a"),
+        (" http://forum.example/a\n", "http://forum.example/a"),
+        ("http://forum.example/a\tb", "http://forum.example/ab"),
+        ("http:////forum.example/a", "http://forum.example/a"),
+        (f"http://forum.example/t.php?t=1&PHPSESSID={SESSION}", "http://forum.example/t.php?t=1"),
+        (f"http://forum.example/t.php?s={SESSION}&t=1", "http://forum.example/t.php?t=1"),
+        (f"http://forum.example/t.php?t=1&sid={SESSION}", "http://forum.example/t.php?t=1"),
+        ("http://forum.example/t.php?s=&t=1", "http://forum.example/t.php?t=1"),
+        ("http://forum.example/t.php?sid=12", "http://forum.example/t.php?sid=12"),
+        ("http://forum.example/t;jsessionid=1A2B?x=1", "http://forum.example/t?x=1"),
+        ("http://forum.example/(S(abcdefgh12345678))/t.aspx", "http://forum.example/t.aspx"),
+        ("http://forum.example/t?utm_source=x&id=1&fbclid=y&gclid=z", "http://forum.example/t?id=1"),
+        ("http://forum.example/t?a=1&&b=2", "http://forum.example/t?a=1&b=2"),
+        ("http://forum.example/a//b", "http://forum.example/a//b"),
+    ],
+)
+def test_canonical(url: str, expected: str) -> None:
+    assert canonical(url) == expected and canonical(expected) == expected
+
+
+@pytest.mark.parametrize(
+    "url",
+    ["", "forum.example/a", "//forum.example/", "ftp://forum.example/", "mailto:a@b", "javascript:x", "http://", "http:///", "http://a b/", "http://a:99999/",
+     "http://a:0/", "http://a:x/", "http://[::1/", "http://1.2.3.4.5/", "http://a..b/", "data:text/html,x", "about:blank", "http://%00/"],
+)  # fmt: skip
+def test_what_is_no_address(url: str) -> None:
+    for function in (canonical, fetchable, parse, host_key, origin):
+        with pytest.raises(UrlError):
+            function(url)
+
+
+def test_a_sites_own_rules() -> None:
+    url = f"http://f.example/t?b=2&a=1&order=x&ref_id=3&utm_source=s&sid={SESSION}#p5"
+    assert canonical(url, UrlRules(drop_parameters=frozenset({"ORDER", "ref_*"}))) == "http://f.example/t?a=1&b=2"
+    assert (
+        canonical(url, UrlRules(keep_parameters=frozenset({"utm_source"}), drop_parameters=frozenset({"*"})))
+        == "http://f.example/t?utm_source=s"
+    )
+    kept = UrlRules(sort_query=False, keep_fragment=True, strip_sessions=False, strip_tracking=False)
+    assert canonical(url, kept) == url
+
+
+@pytest.mark.parametrize(
+    ("href", "expected"),
+    [
+        ("t.php", "http://f.example/a/t.php"), ("/t", "http://f.example/t"), ("?p=2", "http://f.example/a/list.php?p=2"), ("#x", "http://f.example/a/list.php?f=1#x"),
+        ("", "http://f.example/a/list.php?f=1"), ("..", "http://f.example/"), ("../../../x", "http://f.example/x"), ("./", "http://f.example/a/"),
+        ("//g.example/x", "http://g.example/x"), ("https://G.Example:443/x", "https://g.example/x"), ("http:t.php", "http://f.example/a/t.php"),
+        (" t.php\n", "http://f.example/a/t.php"), ("t\n.php", "http://f.example/a/t.php"), ("\\t", "http://f.example/t"), ("a b?c d", "http://f.example/a/a%20b?c%20d"),
+        ("a:b", None), ("./a:b", "http://f.example/a/a:b"), ("javascript:void(0)", None), ("JavaScript:x", None), ("mailto:a@b", None), ("tel:1", None),
+        ("data:,x", None), ("http://[::", None), ("http://a:b/", None), ("//", None),
+    ],
+)  # fmt: skip
+def test_absolute(href: str, expected: str | None) -> None:
+    assert absolute(href, "http://f.example/a/list.php?f=1") == expected
+
+
+def test_a_base_that_is_no_address() -> None:
+    with pytest.raises(UrlError):
+        absolute("x", "about:blank")
+
+
+def test_fetchable_leaves_parameters_alone() -> None:
+    url = f"http://F.example:80/a%2f/../论?b=2&a=1&sid={SESSION}&utm_x=1&q=%e8#frag"
+    assert fetchable(url) == f"http://f.example/%E8%AE%BA?b=2&a=1&sid={SESSION}&utm_x=1&q=%e8"
+
+
+def test_keys() -> None:
+    assert host_key("http://F.example:80/x") == "f.example" and host_key("http://f.example:8080/") == "f.example:8080"
+    assert origin("https://f.example:444/x?y") == "https://f.example:444" and origin("http://[::1]/") == "http://[::1]"
+    assert registered_domain("a.b.example.co.uk") == "example.co.uk" and registered_domain("localhost:8000") == "localhost"
+    assert registered_domain("127.0.0.1:80") == "127.0.0.1"
+    assert url_hash("http://f.example/") == url_hash("http://f.example/") != url_hash("http://f.example/a")
+
+
+@given(st.text(max_size=60))
+def test_keys_are_64_bit_and_signed(url: str) -> None:
+    assert -(2**63) <= url_hash(url) < 2**63
+
+
+@settings(max_examples=300)
+@given(st.text(alphabet="abAB09./?&=#%;:@~[]()\\ '\"<>|+-_论é\t", max_size=40))
+def test_canonical_is_idempotent_and_plain(rest: str) -> None:
+    try:
+        first = canonical("http://f.example/" + rest)
+    except UrlError:
+        return
+    assert canonical(first) == first and first.isascii() and not {" ", "\t", "#", '"', "<"} & set(first)
+    assert fetchable(first) == first
+    assert absolute(first, "http://other.example/") == first
+
+
+@pytest.mark.parametrize(
+    ("url", "reason"),
+    [
+        ("http://f.example/" + "x" * 2000, "too_long"), ("http://f.example" + "/x1/y" * 11, "too_deep"), ("http://f.example/a/b/a/c/a", "repeated_segment"),
+        ("http://f.example/calendar/2019/03", "calendar"), ("http://f.example/calendar.php?month=1&year=2037", "calendar"), ("http://f.example/events/month.php?y=1999", "calendar"),
+        ("http://f.example/calendar", None), ("http://f.example/a/b/a", None), ("http://f.example/t/2019/03/name", None), ("http://f.example/viewtopic.php?t=2019", None),
+        ("http://f.example/calendars-of-2019-compared-", None), ("http://f.example/", None), ("http://f.example", None),
+    ],
+)  # fmt: skip
+def test_traps(url: str, reason: str | None) -> None:
+    assert trap_reason(url) == reason
+
+
+def test_calendars_near_the_present_are_no_traps() -> None:
+    limits = TrapLimits(current_year=2026)
+    assert (
+        trap_reason("http://f.example/calendar/2026/03", limits) is None
+        and trap_reason("http://f.example/calendar/2027/01", limits) is None
+    )
+    assert trap_reason("http://f.example/calendar/2028/01", limits) == "calendar"
+    assert trap_reason("http://f.example/a/a", TrapLimits(max_segment_repeats=2)) == "repeated_segment"
