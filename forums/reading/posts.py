@@ -147,14 +147,42 @@ def post_sets(page: Page) -> list[PostSet]:
     accepted = [time for time in page.times if is_post_time(page, time)]
     for time in _with_lonely(page, accepted):
         grouped[_local_shape(page.outline, time.node)].append(time)
-    ranked = sorted(grouped.values(), key=len, reverse=True)[:_MAX_SETS]
+    ranked = sorted(_merged(page.outline, list(grouped.values())), key=len, reverse=True)[:_MAX_SETS]
     made = [candidate for times in ranked for candidate in _sets(page, _distinct(page, times))]
     return sorted(made, key=lambda posts: posts.quality * min(1.0, 0.6 + 0.1 * len(posts.spans)), reverse=True)
 
 
+_INLINE = frozenset("span em b strong i small font a time abbr u".split())
+
+
+def _block(page: Outline, node: int) -> int:
+    """The nearest element around a node that is not mere formatting."""
+    while page.parents[node] >= 0 and page.tags[node] in _INLINE:
+        node = page.parents[node]
+    return node
+
+
+def _merged(page: Outline, groups: list[list[Time]]) -> list[list[Time]]:
+    """Groups of times put together where they differ in formatting only and never stand in one element: recent posts
+    often wear their exact time in a further element."""
+    kept: dict[tuple[str, ...], list[list[Time]]] = defaultdict(list)
+    for group in sorted(groups, key=len, reverse=True):
+        blocks = {_block(page, time.node) for time in group}
+        shape = _local_shape(page, min(blocks))
+        for other in kept[shape]:
+            if not blocks & {_block(page, time.node) for time in other}:
+                other.extend(group)
+                other.sort(key=lambda time: time.node)
+                break
+        else:
+            kept[shape].append(list(group))
+    return [group for same in kept.values() for group in same]
+
+
 def _tells_joining(page: Page, time: Time) -> bool:
     own = page.outline.pieces[time.piece].text if time.piece < len(page.outline.pieces) else ""
-    return bool(JOINED.search(time.label[-24:]) or JOINED.match(own))
+    before = page.outline.pieces[time.piece - 1].text if not time.label and time.piece else ""
+    return bool(JOINED.search(time.label[-24:]) or JOINED.match(own) or (len(before) <= 24 and JOINED.match(before)))
 
 
 def _with_lonely(page: Page, accepted: list[Time]) -> list[Time]:

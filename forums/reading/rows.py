@@ -107,6 +107,8 @@ class Row:
         if len(text) > 60:
             return self._told_inside(at)
         column, top = self.column(node), self._top(node)
+        if page.tags[node][:1] == "h" or page.tags[page.parents[node]] in ("h1", "h2", "h3", "h4"):
+            return []  # a badge beside a name
         value = count(text)
         if value is not None:
             if "pager" in class_roles(self.page.roles_above(node, top)) or self._is_pager(at):
