@@ -183,6 +183,7 @@ UNFOLD = {
     "SITE_TITLE": _("Crawl manager"),
     "SITE_HEADER": _("Crawl manager"),
     "SITE_SYMBOL": "travel_explore",
+    "SITE_FAVICONS": [{"rel": "icon", "type": "image/svg+xml", "href": lambda request: static("desk.svg")}],
     "SITE_URL": None,
     "SHOW_HISTORY": False,
     "SHOW_VIEW_ON_SITE": False,

@@ -11,7 +11,7 @@
   /* --- times --- */
   function ago(date) {
     const seconds = Math.round((date - Date.now()) / 1000);
-    if (Math.abs(seconds) > 60 * 86400) return date.toLocaleDateString(language);
+    if (Math.abs(seconds) > 60 * 86400) return clock(date).slice(0, 10);
     const [unit, size] = units.find((entry) => Math.abs(seconds) >= entry[1]) || units[3];
     return relative.format(Math.trunc(seconds / size), unit);
   }

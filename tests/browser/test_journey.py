@@ -1,0 +1,139 @@
+"""An operator's first hour in a real browser: first login, a forum added, its run watched, stopped, exported."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.serving import Serve
+from tests.site.forum import ForumServer, LocalForum
+
+sync_api = pytest.importorskip("playwright.sync_api")
+CHROMIUM = next((found for name in ("chromium", "chromium-browser") if (found := shutil.which(name))), None)
+QUIET = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update", "--disable-sync"]
+PASSWORD = "first-password-of-all"
+pytestmark = [pytest.mark.browser, pytest.mark.skipif(CHROMIUM is None, reason="Chromium is not installed")]
+
+
+@pytest.fixture(scope="module")
+def forum() -> Iterator[ForumServer]:
+    """Slow enough that its first crawl can be watched and stopped."""
+    with ForumServer(LocalForum(boards=3, threads=30, delay_seconds=0.1)) as server:
+        yield server
+
+
+@pytest.fixture
+def desk(installation: dict[str, str], tmp_path: Path) -> Iterator[str]:
+    """The address of a desk of its own with workers."""
+    serve = Serve({**installation, "CRAWLMGR_ADMIN_PASSWORD": PASSWORD}, tmp_path / "log")
+    serve.start()
+    assert serve.healthy(60), serve.told()
+    yield serve.address().rstrip("/")
+    serve.end(signal.SIGTERM)
+
+
+@pytest.fixture
+def page(desk: str) -> Iterator[Any]:
+    """A page on a desktop that notes what went wrong in it and what it asked of other hosts."""
+    with sync_api.sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=QUIET)
+        opened = browser.new_page(viewport={"width": 1440, "height": 900})
+        opened.set_default_timeout(20_000)
+        opened.wrong = []
+        opened.on("pageerror", lambda error: opened.wrong.append(str(error)))
+        opened.on("console", lambda line: opened.wrong.append(line.text) if line.type == "error" else None)
+        opened.on("request", lambda asked: None if asked.url.startswith((desk, "data:")) else opened.wrong.append(asked.url))
+        yield opened
+        browser.close()
+
+
+def login(page: Any, desk: str) -> None:
+    page.goto(f"{desk}/admin/")
+    page.fill("[name=username]", "admin")
+    page.fill("[name=password]", PASSWORD)
+    page.click("#login-form button[type=submit]")
+    page.wait_for_url(f"{desk}/admin/")
+
+
+def add_forum(page: Any, forum: ForumServer) -> None:
+    """Pastes the address and waits, without a reload by hand, until the boards can be chosen."""
+    page.click("text=Add forum >> nth=0")
+    page.fill("#id_address", forum.url)
+    page.fill("#id_delay", "0")
+    page.check("#id_private")
+    page.click("text=Look at the forum")
+    page.wait_for_selector("[data-live]")
+    page.wait_for_selector("#id_timezone", timeout=60_000)
+
+
+def test_first_login_add_a_forum_watch_its_run_stop_it_export(page: Any, desk: str, forum: ForumServer) -> None:
+    login(page, desk)
+    assert page.is_visible("text=No forum yet")
+    page.wait_for_function("document.querySelector('[data-part=light]').classList.contains('ok')")
+
+    add_forum(page, forum)
+    boards = page.locator("input[name=board]")
+    assert boards.count() == 3 and page.locator("input[name=board]:checked").count() == 3
+    page.locator("[data-tick-all]").uncheck()
+    assert page.locator("input[name=board]:checked").count() == 0
+    page.locator("[data-tick-all]").check()
+    page.fill("#id_name", "The local forum")
+    page.fill("#id_history", "400")
+    page.click("main button:has-text('Save'), #content button:has-text('Save')")
+    page.wait_for_selector("h1:has-text('The local forum')")
+
+    page.click("a:has-text('The visit has read')")
+    page.wait_for_selector("#run-story")
+    pages = page.locator("dl.facts dd").first
+    before = int(pages.inner_text().replace(",", ""))
+    page.evaluate("window.opened = true")
+    page.wait_for_function(f"Number(document.querySelector('dl.facts dd').innerText.replace(',', '')) > {before}")
+    assert page.evaluate("window.opened"), "the page was loaded anew"
+
+    page.on("dialog", lambda dialog: dialog.accept())
+    page.click("button:has-text('Stop')")
+    page.wait_for_selector("#run-story:has-text('Ended: stopped by a person')")
+    assert page.locator("button:has-text('Stop')").count() == 0
+
+    page.click("a:has-text('To the forum')")
+    charts_fit(page)
+    page.click("summary:has-text('Export')")
+    with page.expect_download() as found:
+        page.locator(".exports", has_text="threads").locator("a:has-text('JSONL')").click()
+    lines = Path(found.value.path()).read_text(encoding="utf-8").splitlines()
+    titles = {thread.title for thread in forum.forum.all.values()}
+    assert lines and {json.loads(line)["title"] for line in lines} <= titles
+    assert page.wrong == []
+
+
+def charts_fit(page: Any) -> None:
+    """Charts fill their boxes, whatever the window's width, and take nobody else's room."""
+    for width in (1440, 390, 1440):
+        page.set_viewport_size({"width": width, "height": 900})
+        page.wait_for_function(
+            "[...document.querySelectorAll('[data-chart]')].every(box => box.dataset.ready"
+            " && Math.abs(box.querySelector('.main-svg').getBoundingClientRect().width - box.clientWidth) < 2"
+            " && box.getBoundingClientRect().right <= window.innerWidth)"
+        )
+        assert page.locator("[data-chart]").count() >= 1
+
+
+def test_dark_and_chinese_stay_and_nothing_is_wider_than_a_phone(page: Any, desk: str) -> None:
+    login(page, desk)
+    page.click(".desk-side [x-on\\:click='openUserLinks = !openUserLinks']")
+    page.click("text=Dark")
+    page.wait_for_function("document.documentElement.classList.contains('dark')")
+    page.click("text=简体中文")
+    page.wait_for_selector("html[lang=zh-hans].dark")
+    page.set_viewport_size({"width": 390, "height": 844})
+    for room in ("", "forums/", "forums/add/", "runs/", "hosts/", "archive/", "workers/", "events/", "auth/user/add/", "django_q/schedule/"):
+        page.goto(f"{desk}/admin/{room}")
+        page.wait_for_selector("html[lang=zh-hans].dark")
+        assert page.evaluate("Math.max(document.documentElement.scrollWidth, document.querySelector('#content').scrollWidth)") <= 390, room
+    assert page.wrong == []
