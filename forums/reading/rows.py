@@ -121,8 +121,8 @@ class Row:
         if both:
             roles = self._roles(node, top)
             return [Count(both[0], column + "/0", roles, node), Count(both[1], column + "/1", roles, node)]
-        if self.page.moment(text) is not None:
-            return []
+        if self.page.moment(text) is not None or (at in self.page.piece_link and not text[0].isdigit()):
+            return []  # a number in the title of another thread counts nothing
         return self._labelled(text, node, column)
 
     def _labelled(self, text: str, node: int, column: str) -> list[Count]:
