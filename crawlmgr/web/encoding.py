@@ -166,8 +166,8 @@ def _detect(body: bytes) -> tuple[str, str]:
         if b"\x1b" not in body:
             return text, "utf-8"
     guess = charset_name(detect_encoding(body, max_len=_SAMPLE) or "") or "utf-8"
-    if guess not in _CANDIDATES and guess != "utf-8" and _is_hanzi(body):
-        guess = "euc-kr" if _is_hangul(body) else "gb18030"  # too little text for the detector, but every pair is a common hanzi
+    if guess not in _CANDIDATES and _is_hanzi(body):  # too little text for the detector, but every pair is a common sign
+        guess = "euc-kr" if _is_hangul(body) else "gb18030"
     best_text, best_name, fewest = "", guess, None
     for name in dict.fromkeys((guess, *_CANDIDATES, "windows-1252")):
         codec = _CODECS.get(name, name)

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
-from crawlmgr.web.exchange import FetchResponse
+from crawlmgr.web.exchange import Failure, FetchResponse
 from crawlmgr.web.warc_reader import FileReport, WarcError, WarcRecord, check_file, iter_records, read_record
 
 __all__ = [
@@ -29,6 +29,15 @@ __all__ = [
 IDENTICAL = "http://netpreserve.org/warc/1.1/revisit/identical-payload-digest"
 NOT_MODIFIED = "http://netpreserve.org/warc/1.1/revisit/server-not-modified"
 COMPRESSION_LEVEL = 6
+# Why a body is not whole, in the words of the standard.
+_TRUNCATED: dict[Failure | None, str] = {
+    Failure.too_large: "length",
+    Failure.bomb: "length",
+    Failure.too_slow: "time",
+    Failure.timeout: "time",
+    Failure.truncated: "disconnect",
+    Failure.reset: "disconnect",
+}
 _HOP_HEADERS = frozenset({"transfer-encoding"})  # undone before the body is stored, so it would lie
 
 
@@ -140,8 +149,7 @@ class WarcWriter:
             kind, block = "response", head + response.raw_body
         fields.append(("WARC-Payload-Digest", digest))
         if response.cut:
-            reason = "time" if response.failure and "slow" in response.failure.value else "length"
-            fields.append(("WARC-Truncated", reason if response.failure else "unspecified"))
+            fields.append(("WARC-Truncated", _TRUNCATED.get(response.failure, "unspecified")))
         offset, length = self._append([("WARC-Type", kind), *fields], block)
         pointers = [RecordPointer(offset, length, answer_id, kind, digest)]
         request_id = _urn()

@@ -15,7 +15,9 @@ from crawlmgr.web.inflate import InflateError, inflate
 
 MAX_DECODED_BYTES = 200_000_000
 MAX_HEADER_BYTES = 1_000_000
+MAX_BLOCK_BYTES = 250_000_000
 _CHUNK = 1 << 16
+_MAX_PIECE = 1 << 22  # bytes that one call of the decompressor may give
 
 
 class WarcError(Exception):
@@ -25,7 +27,7 @@ class WarcError(Exception):
 @dataclass(frozen=True)
 class WarcRecord:
     """One record. `offset` and `length` are its place in the file in bytes; for records inside one common gzip member the
-    offset is the member's and `length` is 0. `block` is the record's content as it lies."""
+    offset is the member's and `length` is 0. `block` is the record's content as it lies, its first 250 MB at the most."""
 
     version: str
     fields: tuple[tuple[str, str], ...]
@@ -191,17 +193,19 @@ class _Source:
                 self.torn = self.decoder is not None
                 return False
             if self.decoder is None:
+                if len(data) == 1:  # a member's first two bytes may come in two pieces
+                    data += self.file.read(_CHUNK)
                 if not data.startswith(b"\x1f\x8b"):
                     self.torn = bool(data.strip(b"\x00\r\n"))
                     return False
                 self.decoder = zlib.decompressobj(wbits=31)
                 self.members.append((self.start + len(self.buffer), self.at))
             try:
-                out = self.decoder.decompress(data)
+                out = self.decoder.decompress(data, _MAX_PIECE)
             except zlib.error:
                 self.torn = True
                 return False
-            self.rest = self.decoder.unused_data
+            self.rest = self.decoder.unused_data or self.decoder.unconsumed_tail
             self.at += len(data) - len(self.rest)
             if self.decoder.eof:
                 self.decoder = None
@@ -233,6 +237,14 @@ class _Source:
         self.start += size
         return data
 
+    def skip(self, size: int) -> bool:
+        """Passes over bytes without keeping them; False where the file ends before."""
+        while size:
+            if not self.buffer and not self.fill():
+                return False
+            size -= len(self.take(min(size, len(self.buffer))))
+        return True
+
     def place(self, position: int) -> int:
         """File position of the member (or byte) where decompressed `position` lies."""
         if not self.packed:
@@ -258,29 +270,40 @@ def _read(source: _Source, base: int) -> WarcRecord | None:
     while line is not None and not line.strip():
         line = source.line()
     if line is None:
+        rest = bytes(source.buffer[:40]).strip()
+        if rest and not b"WARC/".startswith(rest[:5]):
+            raise WarcError(f"no WARC record at byte {base + source.start}: {rest!r}")
+        source.torn = source.torn or bool(rest)
         return None
     if not line.startswith(b"WARC/"):
         raise WarcError(f"no WARC record at byte {base + source.line_start}: {line[:40]!r}")
     begin = source.line_start
     offset, own = source.place(begin), source.at_boundary(begin)
     lines: list[str] = []
+    size = 0
     while True:
         header = source.line()
         if header is None:
+            source.torn = True
             return None
         if not header:
             break
         lines.append(header.decode("utf-8", "replace"))
-        if sum(map(len, lines)) > MAX_HEADER_BYTES:
+        size += len(header) + 2
+        if size > MAX_HEADER_BYTES:
             raise WarcError(f"a record header of more than {MAX_HEADER_BYTES} bytes at byte {offset}")
     fields = _headers(lines)
     length = next((value for key, value in fields if key.lower() == "content-length"), "")
     if not length.isdigit():
         raise WarcError(f"a record without Content-Length at byte {offset}")
-    if not source.need(int(length)):
+    kept = min(int(length), MAX_BLOCK_BYTES)
+    if not source.need(kept):
         source.torn = True
         return None
-    block = source.take(int(length))
+    block = source.take(kept)
+    if not source.skip(int(length) - kept):
+        source.torn = True
+        return None
     source.need(4)
     for _ in range(2):
         if source.buffer[:2] == b"\r\n":
