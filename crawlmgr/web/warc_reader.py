@@ -257,6 +257,8 @@ class _Source:
         """File position behind what has been taken, where a member (or a plain record) ends there; else 0."""
         if not self.packed:
             return self.start
+        if not self.buffer and self.decoder is not None:
+            self.fill()  # the member's checksum may lie in the next piece
         if not self.buffer and self.decoder is None:
             return self.at
         return next((where for position, where in self.members if position == self.start), 0)

@@ -184,7 +184,7 @@ PIECES = st.sampled_from(
 def test_no_mixture_of_tags_breaks_it(html: str, want_context: bool) -> None:
     page = scan(html, URL, want_context)
     assert isinstance(page, PageScan) and page.text == " ".join(page.text.split())
-    assert {link.url for link in page.links} <= {f"http://forum.example{path}" for path in ("/x", "/y", "/a/f", "/b/f")}
+    assert all(link.url.startswith("http://forum.example/") for link in page.links)
 
 
 N = 200_000
