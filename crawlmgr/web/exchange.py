@@ -105,6 +105,7 @@ class Hop:
     http_version: str = "HTTP/1.1"
     address: str = ""
     fetched_at: datetime | None = None
+    cut: str | None = None
 
     @classmethod
     def of(cls, response: FetchResponse, location: str) -> Hop:
@@ -122,6 +123,7 @@ class Hop:
             http_version=response.http_version,
             address=response.address,
             fetched_at=response.fetched_at,
+            cut=response.cut,
         )
 
 

@@ -35,7 +35,7 @@ from crawlmgr.web.exchange import (
 )
 from crawlmgr.web.guard import AddressRefused, check_address, is_public
 from crawlmgr.web.inflate import InflateError, inflate
-from crawlmgr.web.redirects import RedirectError, carries_secrets, next_request
+from crawlmgr.web.redirects import REDIRECTS, RedirectError, carries_secrets, next_request
 from crawlmgr.web.url import UrlError, UrlParts, fetchable, parse
 from crawlmgr.web.wire import NETWORK_ERRORS, Answer, Exchange, classify, current, read_body, say
 
@@ -342,16 +342,16 @@ class Fetcher:
         failure: Failure | None = None
         detail = ""
         received = b""
-        redirect = raw.status in (301, 302, 303, 307, 308)
+        redirect = raw.status in REDIRECTS and "location" in raw.headers
         limit = min(_REDIRECT_BODY_BYTES, settings.max_body_bytes) if redirect else settings.max_body_bytes
         if 200 <= raw.status < 300 and not is_accepted(content_type, settings.accepted_types):
             failure, detail = Failure.type, content_type
             raw.close()
         else:
             received, failure, detail = read_body(raw, limit, exchange)
-            if redirect and failure is not None and failure is not Failure.too_slow:
-                failure, detail = None, ""  # nobody needs the words of a redirect
         body, cut = received, "body" if failure is not None else None
+        if redirect and failure is not Failure.too_slow:
+            failure, detail = None, ""  # nobody needs the words of a redirect
         encoding = raw.headers.get("content-encoding")
         if encoding and received and not redirect:
             try:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
-from crawlmgr.web.exchange import Failure, FetchResponse
+from crawlmgr.web.exchange import Failure, FetchResponse, Hop
 from crawlmgr.web.warc_reader import FileReport, WarcError, WarcRecord, check_file, iter_records, read_record
 
 __all__ = [
@@ -125,49 +125,43 @@ class WarcWriter:
         return self._append([field for field in record.fields if field[0].lower() != "content-length"], record.block)
 
     def write_exchange(self, response: FetchResponse, *, revisit_of: WarcRecord | None = None) -> list[RecordPointer]:
-        """Writes the request and the answer. With `revisit_of`, the earlier record of the same content, a revisit takes the
-        answer's place; a 304 is a revisit of the kind server-not-modified."""
+        """Writes the answer and its request, then the same of each redirect that led there. With `revisit_of`, the earlier
+        record of the same content, a revisit takes the answer's place; a 304 is a revisit of the kind server-not-modified.
+
+        The first pointer is the answer's. The digest is taken over the body as stored, Content-Encoding included, which is
+        what other programs check it against.
+        """
+        pointers = self._write_pair(response, revisit_of)
+        for hop in response.redirects:
+            pointers += self._write_pair(_answer_of(hop), None)
+        return pointers
+
+    def _write_pair(self, response: FetchResponse, revisit_of: WarcRecord | None) -> list[RecordPointer]:
         moment = response.fetched_at or datetime.now(UTC)
         common = [("WARC-Target-URI", response.url), ("WARC-Date", _stamp(moment)), ("WARC-Warcinfo-ID", self.info_id)]
         if response.address:
             common.append(("WARC-IP-Address", response.address))
-        answer_id, digest = _urn(), payload_digest(response.body)
-        head = _http_head(f"{response.http_version} {response.status} {response.reason}", response.headers)
+        answer_id, request_id = _urn(), _urn()
+        kind, digest, block = "response", payload_digest(response.raw_body), response.raw_body
         fields = [("WARC-Record-ID", answer_id), *common, ("Content-Type", "application/http; msgtype=response")]
         if revisit_of is not None:
-            kind, block = "revisit", head
-            profile = NOT_MODIFIED if response.not_modified else IDENTICAL
-            fields += [
-                ("WARC-Profile", profile),
-                ("WARC-Refers-To", revisit_of.record_id),
-                ("WARC-Refers-To-Target-URI", revisit_of.url),
-            ]
-            if revisit_of.date is not None:
-                fields.append(("WARC-Refers-To-Date", _stamp(revisit_of.date)))
-            digest = revisit_of.digest or digest
-        else:
-            kind, block = "response", head + response.raw_body
+            kind, digest, block = "revisit", revisit_of.digest or digest, b""
+            fields += _revisit_fields(revisit_of, response.not_modified)
         fields.append(("WARC-Payload-Digest", digest))
         if response.cut:
             fields.append(("WARC-Truncated", _TRUNCATED.get(response.failure, "unspecified")))
-        offset, length = self._append([("WARC-Type", kind), *fields], block)
-        pointers = [RecordPointer(offset, length, answer_id, kind, digest)]
-        request_id = _urn()
-        request = _http_head(f"{response.method} {_target(response.url)} HTTP/1.1", response.request_headers) + (
-            response.request_body or b""
-        )
-        place = self._append(
-            [
-                ("WARC-Type", "request"),
-                ("WARC-Record-ID", request_id),
-                *common,
-                ("WARC-Concurrent-To", answer_id),
-                ("Content-Type", "application/http; msgtype=request"),
-            ],
-            request,
-        )
-        pointers.append(RecordPointer(*place, request_id, "request"))
-        return pointers
+        head = _http_head(f"{response.http_version} {response.status} {response.reason}", response.headers)
+        answer = self._append([("WARC-Type", kind), *fields], head + block)
+        asked = _http_head(f"{response.method} {_target(response.url)} HTTP/1.1", response.request_headers)
+        fields = [
+            ("WARC-Type", "request"),
+            ("WARC-Record-ID", request_id),
+            *common,
+            ("WARC-Concurrent-To", answer_id),
+            ("Content-Type", "application/http; msgtype=request"),
+        ]
+        request = self._append(fields, asked + (response.request_body or b""))
+        return [RecordPointer(*answer, answer_id, kind, digest), RecordPointer(*request, request_id, "request")]
 
     def close(self) -> None:
         """Closes the file; closing twice is harmless."""
@@ -178,3 +172,32 @@ def _target(url: str) -> str:
     rest = url.split("://", 1)[-1]
     path = rest[rest.find("/") :] if "/" in rest else "/"
     return path.split("#", 1)[0]
+
+
+def _revisit_fields(original: WarcRecord, not_modified: bool) -> list[tuple[str, str]]:
+    """What a revisit says of the record that it stands for."""
+    fields = [
+        ("WARC-Profile", NOT_MODIFIED if not_modified else IDENTICAL),
+        ("WARC-Refers-To", original.record_id),
+        ("WARC-Refers-To-Target-URI", original.url),
+    ]
+    return [*fields, ("WARC-Refers-To-Date", _stamp(original.date))] if original.date is not None else fields
+
+
+def _answer_of(hop: Hop) -> FetchResponse:
+    """A redirect as the exchange that it was."""
+    return FetchResponse(
+        hop.url,
+        hop.url,
+        status=hop.status,
+        reason=hop.reason,
+        headers=hop.headers,
+        raw_body=hop.raw_body,
+        fetched_at=hop.fetched_at,
+        address=hop.address,
+        cut=hop.cut,
+        method=hop.method,
+        request_headers=hop.request_headers,
+        request_body=hop.request_body,
+        http_version=hop.http_version,
+    )

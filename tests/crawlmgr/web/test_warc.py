@@ -18,7 +18,7 @@ from warcio.checker import Checker
 from warcio.statusandheaders import StatusAndHeaders
 from warcio.warcwriter import WARCWriter
 
-from crawlmgr.web.exchange import Failure, FetchResponse
+from crawlmgr.web.exchange import Failure, FetchResponse, Hop
 from crawlmgr.web.warc import RecordPointer, WarcError, WarcWriter, check_file, iter_records, payload_digest, read_record
 
 NOW = datetime(2026, 3, 1, 12, 30, 15, 123456, tzinfo=UTC)
@@ -89,7 +89,8 @@ def test_other_readers_agree(tmp_path: Path) -> None:
 
 
 def test_warcio_finds_nothing_to_complain_of(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    path, _ = write(tmp_path, response(), response(b"<p>other</p>"))
+    packed = response(b"packed " * 50, raw=gzip.compress(b"packed " * 50), headers=(("Content-Encoding", "gzip"),))
+    path, _ = write(tmp_path, response(), response(b"<p>other</p>"), packed)
 
     class Arguments:
         verbose = False
@@ -98,6 +99,22 @@ def test_warcio_finds_nothing_to_complain_of(tmp_path: Path, capsys: pytest.Capt
     checker = Checker(Arguments())
     checker.process_all()
     assert checker.exit_value == 0, capsys.readouterr().out
+
+
+def test_the_redirects_on_the_way_are_written_too(tmp_path: Path) -> None:
+    hops = tuple(
+        Hop(
+            f"http://forum.example/{name}", 302, URL, "Found", (("Location", "/there"),), b"moved",
+            request_headers=(("Host", "forum.example"),), address="192.0.2.7", fetched_at=NOW, cut=cut,
+        )
+        for name, cut in (("a", None), ("b", "body"))
+    )  # fmt: skip
+    path, [[answer, *_]] = write(tmp_path, response(redirects=hops))
+    _, page, _, first, asked, second, _ = iter_records(path)
+    assert answer.offset == page.offset and page.url == URL and answer.type == "response"
+    assert (first.url, first.status, first.header("location"), first.payload) == (hops[0].url, 302, "/there", b"moved")
+    assert asked.block.startswith(b"GET /a HTTP/1.1\r\nHost: forum.example\r\n") and first.field("WARC-Truncated") == ""
+    assert second.url == hops[1].url and second.field("WARC-Truncated") == "unspecified"
 
 
 def test_revisits(tmp_path: Path) -> None:
