@@ -14,6 +14,7 @@ from focused.evaluate import (
     Label,
     SimilarityJudge,
     curve,
+    growing_similarity,
     hits_authorities,
     pagerank_pages,
     targets,
@@ -51,6 +52,7 @@ class Outcome:
     relevant: int
     recall: float | None
     mean_similarity: float
+    similarity_curve: Sequence[float]
     important_found: int
     important_share: float
     pagerank_found: int
@@ -72,6 +74,7 @@ class Outcome:
             "harvest_rate": self.harvest_rate,
             "recall": self.recall,
             "mean_similarity": self.mean_similarity,
+            "similarity_curve": list(self.similarity_curve),
             "important_found": self.important_found,
             "important_share": self.important_share,
             "pagerank_found": self.pagerank_found,
@@ -126,6 +129,7 @@ def compare(
     random_seed: int = 1,
     checkpoints: int = 20,
     random_ties: bool = False,
+    growing: bool = False,
     further: Mapping[str, str] | None = None,
     progress: Callable[[str], None] | None = None,
 ) -> list[Outcome]:
@@ -133,8 +137,9 @@ def compare(
 
     Repeatable: the same arguments give the same pages in the same order. Without labels the judge is the similarity of
     a page under weights from all runs' pages, on topic from the topic's own threshold; recall then has no ground and
-    is None. `random_ties` takes equal priorities in random instead of first-come order. `further` are strategies by
-    dotted name.
+    is None. `random_ties` takes equal priorities in random instead of first-come order. `growing` weighs the words of
+    the similarity curve by what each run had fetched at each point, as the patent does, instead of by all runs' pages.
+    `further` are strategies by dotted name.
     """
     topic = with_seed_pages(topic, archive)
     trails: list[tuple[Entry, Trail, float]] = []
@@ -145,7 +150,7 @@ def compare(
         started = time.process_time()
         trail = _run(topic, archive, entry, pages, random_seed, random_ties, further, seen)
         trails.append((entry, trail, time.process_time() - started))
-    return _judge(topic, trails, seen, labels, checkpoints, archive)
+    return _judge(topic, trails, seen, labels, checkpoints, growing, archive)
 
 
 def _run(
@@ -175,15 +180,16 @@ def _judge(
     seen: Mapping[str, Page],
     labels: Mapping[str, Label] | None,
     checkpoints: int,
+    growing: bool,
     archive: Archive,
 ) -> list[Outcome]:
     relevance = Relevance(topic)
-    judge = SimilarityJudge(relevance.counts, {url: page.content.words for url, page in seen.items()})
+    words = {url: page.content.words for url, page in seen.items()}
+    judge = SimilarityJudge(relevance.counts, words)
     if labels is None:
         for page in seen.values():
             relevance.learn(page.content.words)
         relevance.settle()
-        words = {url: page.content.words for url, page in seen.items()}
         on_topic = wanted = frozenset(url for url in seen if relevance.page(words[url]) >= relevance.threshold)
     else:
         on_topic = frozenset(url for url, label in labels.items() if label.relevant)
@@ -196,6 +202,10 @@ def _judge(
         urls = [step.url for step in trail.steps]
         found = sum(url in wanted for url in urls)
         hits = sum(url in important for url in urls)
+        if growing:
+            similarities = growing_similarity(relevance.counts, [words[url] for url in urls], checkpoints)
+        else:
+            similarities = judge.curve(urls, checkpoints)
         outcomes.append(
             Outcome(
                 entry=entry,
@@ -204,6 +214,7 @@ def _judge(
                 relevant=found,
                 recall=found / len(wanted) if labels is not None and wanted else None,
                 mean_similarity=judge.mean(urls),
+                similarity_curve=similarities,
                 important_found=hits,
                 important_share=hits / len(important) if important else 0.0,
                 pagerank_found=sum(url in ranked for url in urls),

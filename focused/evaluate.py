@@ -34,8 +34,12 @@ def targets(labels: Mapping[str, Label]) -> frozenset[str]:
 def curve(steps: Sequence[Step], wanted: frozenset[str], checkpoints: int) -> list[tuple[int, int]]:
     """(pages fetched, targets among them) at equal distances, the last page always included."""
     found = np.cumsum([step.url in wanted for step in steps]) if steps else np.zeros(0)
-    marks = sorted({round(len(steps) * i / checkpoints) for i in range(1, checkpoints + 1)} - {0})
-    return [(mark, int(found[mark - 1])) for mark in marks]
+    return [(mark, int(found[mark - 1])) for mark in marks(len(steps), checkpoints)]
+
+
+def marks(pages: int, checkpoints: int) -> list[int]:
+    """Numbers of pages at which a run is looked at: `checkpoints` equal steps, fewer where there are fewer pages."""
+    return sorted({round(pages * i / checkpoints) for i in range(1, checkpoints + 1)} - {0})
 
 
 def tunnel_lengths(steps: Sequence[Step], on_topic: frozenset[str]) -> Counter[int]:
@@ -83,6 +87,11 @@ class SimilarityJudge:
         """sim(q, S(t)): the mean over a run's pages."""
         return sum(self._scores[url] for url in urls) / len(urls) if urls else 0.0
 
+    def curve(self, urls: Sequence[str], checkpoints: int) -> list[float]:
+        """The mean over the pages up to each checkpoint."""
+        sums = np.cumsum([self._scores[url] for url in urls])
+        return [float(sums[mark - 1] / mark) for mark in marks(len(urls), checkpoints)]
+
     def _score(self, counts: Mapping[str, int]) -> float:
         weights = {word: count * self._idf[word] for word, count in counts.items()}
         squares = sum(w * w for w in weights.values())
@@ -90,11 +99,10 @@ class SimilarityJudge:
         return product / (self._length * sqrt(squares)) if product else 0.0
 
 
-def growing_similarity(topic: Mapping[str, float], pages: Sequence[Mapping[str, int]], checkpoints: int = 50) -> list[float]:
+def growing_similarity(topic: Mapping[str, float], pages: Sequence[Mapping[str, int]], checkpoints: int) -> list[float]:
     """The patent's measure as written (E2): at each checkpoint S is what the run has fetched so far, weights included."""
     values = []
-    for i in range(1, checkpoints + 1):
-        size = round(len(pages) * i / checkpoints)
+    for size in marks(len(pages), checkpoints):
         part = {str(n): counts for n, counts in enumerate(pages[:size])}
         values.append(SimilarityJudge(topic, part).mean(list(part)))
     return values

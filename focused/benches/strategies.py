@@ -11,6 +11,7 @@ from pathlib import Path
 from statistics import mean
 from typing import Any
 
+import numpy as np
 from django.core.management.base import CommandError
 
 from crawlmgr.management.base import say
@@ -18,7 +19,7 @@ from crawlmgr.management.base import table as plain_table
 from crawlmgr.text.tokens import Tokenizer
 from focused.archive import Archive
 from focused.comparison import Entry, compare, read_labels
-from focused.evaluate import Label, targets
+from focused.evaluate import Label, bootstrap_difference, targets
 from focused.files import read_text, topic_from_files
 from focused.parse import CONTEXTS, Parser
 from focused.strategies import BUILT_IN
@@ -118,8 +119,10 @@ def _draws(
 
 
 def _summary(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """A row a strategy: mean recall at each share over the topics, and topics within 5 % of the reference at 25 %."""
+    """A row a strategy: mean recall at each share over the topics, topics within 5 % of the reference at 25 %, and the
+    difference of recall at 25 % to best_first with its 95 % interval (paired bootstrap over topics)."""
     summary = []
+    base = [_recall(row) for row in rows if row["strategy"] == "best_first"]
     for name in dict.fromkeys(row["strategy"] for row in rows):
         own = [row for row in rows if row["strategy"] == name]
         compared = [row for row in own if row["reference"]]
@@ -128,11 +131,20 @@ def _summary(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
                 "strategy": name,
                 "mean_recall": {share: mean(row["found"][share] / row["targets"] for row in own) for share in SHARES},
                 "topics": len(own),
+                "above_best_first": _above([_recall(row) for row in own], base),
                 "within_5_percent": sum(_reaches(row) for row in compared) if compared else None,
                 "seconds": sum(row["seconds"] for row in own),
             }
         )
     return summary
+
+
+def _above(recalls: list[float], base: list[float]) -> tuple[float, float, float] | None:
+    return bootstrap_difference(recalls, base, np.random.default_rng(1)) if base else None
+
+
+def _recall(row: Mapping[str, Any]) -> float:
+    return float(row["found"]["25"] / row["targets"])
 
 
 def _reaches(row: Mapping[str, Any]) -> bool:
@@ -150,10 +162,16 @@ def table(result: dict[str, Any]) -> str:
             lines.append(["  reference", *(_cell(own[topic]["reference"]) for topic, _ in topics)])
     header = ["targets at 10/25/50 %", *(f"{topic} ({seeds})" for topic, seeds in topics)]
     summary = [
-        (s["strategy"], *(s["mean_recall"][share] for share in SHARES), s["within_5_percent"], round(s["seconds"], 1))
+        (
+            s["strategy"],
+            *(s["mean_recall"][share] for share in SHARES),
+            "{:+.3f} [{:+.3f}, {:+.3f}]".format(*s["above_best_first"]) if s["above_best_first"] else None,
+            s["within_5_percent"],
+            round(s["seconds"], 1),
+        )
         for s in result["summary"]
     ]
-    names = ("strategy", "recall 10 %", "25 %", "50 %", "topics within 5 %", "CPU seconds")
+    names = ("strategy", "recall 10 %", "25 %", "50 %", "above best_first", "topics within 5 %", "CPU seconds")
     return plain_table(header, lines) + "\n\n" + plain_table(names, summary)
 
 

@@ -30,6 +30,7 @@ def add_arguments(parser: Any) -> None:
     parser.add_argument("--labels", type=Path, metavar="FILE.csv", help="the judge: url,label[,role][,depth]")
     parser.add_argument("--random-seed", type=int, default=1)
     parser.add_argument("--random-ties", action="store_true", help="take URLs of equal priority in random order")
+    parser.add_argument("--growing", action="store_true", help="similarity curve weighed by what each run had fetched so far")
     parser.add_argument("--checkpoints", type=int, default=20, help="points of each curve (default 20)")
     parser.add_argument("--context", choices=sorted(CONTEXTS), default="plain", help="how words around a link are weighed")
     parser.add_argument("--main-text", action="store_true", help="judge pages by their main text, menus left out")
@@ -56,6 +57,7 @@ def run(options: dict[str, Any]) -> Result:
             random_seed=options["random_seed"],
             checkpoints=options["checkpoints"],
             random_ties=options["random_ties"],
+            growing=options["growing"],
             further=further,
             progress=say,
         )

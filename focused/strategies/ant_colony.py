@@ -55,7 +55,8 @@ class AntColony(Strategy):
     R(l) = h1 R(anchor) + h2 R(page) + h3 R(target), the target's expected from its URL's kin until it is fetched.
     After a cycle tau <- (1 - rho) tau + sum over ants of the mean relevance of their path, within [0.01, 5]; the next
     starts are spread over the best fronts of the pages found worth waiting at. After a cycle that fetches nothing the
-    best of all links is fetched, and links that were too light are weighed again.
+    best of all links is fetched, and links that were too light are weighed again. The sources give no q0 and no quantile
+    for eta; 0.9 and 0.3 found more of the targets of recorded sites than 0.5 and 0.6.
     """
 
     name = "ant_colony"
@@ -68,7 +69,7 @@ class AntColony(Strategy):
         alpha: float = parameter(1.0, "Weight of the pheromone (exponent)", 0, 10)
         beta: float = parameter(2.0, "Weight of the link's own promise (exponent)", 0, 10)
         rho: float = parameter(0.1, "Share of the pheromone that evaporates in a cycle", 0, 1)
-        q0: float = parameter(0.5, "Probability of taking the best link instead of drawing one", 0, 1)
+        q0: float = parameter(0.9, "Probability of taking the best link instead of drawing one", 0, 1)
         initial: float = parameter(1.0, "Pheromone of a new link", TAU_MIN, TAU_MAX)
         local: float = parameter(0.0, "Share by which a step draws the pheromone back to its initial value", 0, 1)
         pool: int = parameter(50, "Pages that starts are chosen from", 1, 10_000)
@@ -76,7 +77,7 @@ class AntColony(Strategy):
         h1: float = parameter(0.5, "Weight of the anchor in a link's relevance", 0, 1)
         h2: float = parameter(0.2, "Weight of the page with the link", 0, 1)
         h3: float = parameter(0.3, "Weight of the page that the link leads to", 0, 1)
-        quantile: float = parameter(0.6, "Share of the link scores so far that are too light to fetch", 0, 1)
+        quantile: float = parameter(0.3, "Share of the link scores so far that are too light to fetch", 0, 1)
         threshold: float = parameter(0.3, "The least score to fetch before there are scores to compare with", 0, 1)
         similarity: str = parameter(
             "cosine", "Relevance of text: cosine of word weights, or Sem word by word", choices=("cosine", "words")

@@ -13,16 +13,18 @@ from crawlmgr.web.url import host_key
 Vector = NDArray[np.float64]
 Rows = NDArray[np.intp]
 
+_PERSON = re.compile(r"~[^/]+")
 _VARIABLE = re.compile(r"\d+")
 
 
 def template(url: str) -> str:
-    """Host, folder and file type of a URL with the varying parts taken out: pages made by one program share it."""
+    """Host, folder and file type of a URL without what varies (numbers, ~names): pages of one program or kind share it."""
     path, _, query = url.partition("?")
     folder, _, file = path.partition("//")[2].partition("/")[2].rpartition("/")
     kind = file.rpartition(".")[2] if "." in file else ""
     names = "&".join(sorted(part.partition("=")[0] for part in query.split("&"))) if query else ""
-    return f"{host_key(url)}/{_VARIABLE.sub('0', folder)}/*.{kind}?{names}"
+    folder = _VARIABLE.sub("0", _PERSON.sub("~", folder))
+    return f"{host_key(url)}/{folder}/*.{kind}?{names}"
 
 
 class LinkTable:

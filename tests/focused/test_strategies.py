@@ -8,10 +8,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from focused.graph import MemoryGraph, State
+from focused.loop import crawl
 from focused.pages import Link, Page
 from focused.parameters import Parameter, read_settings
 from focused.relevance import Relevance
 from focused.strategies import BUILT_IN, strategy_class
+from focused.strategies.context_graph import layers
 from tests.focused.webs import OFF, ON, Web, order, random_web, run, topic, url
 
 TREE = Web(
@@ -266,6 +268,59 @@ def test_gamma_one_is_in_links_first_under_any_normalisation(seed, normalise):
     assert order("dolphin", web, ["p0"], alpha=0, beta=0, gamma=1, normalise=normalise) == replay(web, ["p0"], tr)
 
 
+# learning strategies ----------------------------------------------------------------------------------------------
+
+
+def as_pages(web, names, relevant):
+    return [Page(url(name), 0, web.pages[url(name)], 0.0, name in relevant) for name in names]
+
+
+def test_layers_are_clicks_backwards_from_the_pages_on_topic():
+    web = Web({"s": ("", ["a", "x"]), "a": ("", ["b"]), "b": ("", ["t"]), "x": ("", []), "t": ("", ["x"])})
+    pages = as_pages(web, "sabxt", {"t"})
+    assert layers(pages, 3) == {url("t"): 0, url("b"): 1, url("a"): 2, url("s"): 3}
+    assert layers(pages, 1) == {url("t"): 0, url("b"): 1}
+
+
+def test_context_graph_follows_the_layers_of_an_earlier_run():
+    kinds = {"index": "college college crawler", "list": "department department crawler", "t": "crawler crawler pages", "x": "soup soup"}
+    chain = {f"{kind}{i}": (text, []) for kind, text in kinds.items() for i in range(6)}
+    for i in range(6):
+        chain[f"index{i}"] = (kinds["index"], [f"list{i}"])
+        chain[f"list{i}"] = (kinds["list"], [f"t{i}"])
+    earlier = as_pages(Web(chain), chain, {f"t{i}" for i in range(6)})
+    new = Web(
+        {
+            "s": ("start", ["soup", "hall"]),
+            "soup": ("soup soup", ["y1"]),
+            "hall": ("college college crawler", ["door"]),
+            "door": ("department department crawler", ["hit"]),
+            "y1": ("soup", []),
+            "hit": ("crawler crawler pages", []),
+        }
+    )
+    found = order("context_graph", new, ["s"], history=earlier, terms=200)
+    assert found.index("hit") < found.index("y1")
+
+
+def test_hubs_raise_the_links_of_their_pages():
+    good = [f"g{i}" for i in range(8)]
+    web = Web(
+        {
+            "s": (OFF, ["hub", "plain"]),
+            "hub": (f"crawler {OFF}", [*good, "late_hub"]),
+            "plain": (f"crawler {OFF}", ["late_plain"]),
+            **{name: (ON, []) for name in good},
+            "late_hub": (OFF, []),
+            "late_plain": (OFF, []),
+        }
+    )
+    strategy = build("classifier_distiller", hub=1.0, every=10)
+    crawl(strategy, strategy.graph, web, [url("s")], 10)
+    assert strategy._hubs[url("hub")] == 1.0
+    assert strategy._hubs[url("plain")] < 0.01
+
+
 # parameters -------------------------------------------------------------------------------------------------------
 
 HOSTS = Web(
@@ -334,7 +389,7 @@ CHANGES = [
     ("ant_colony", {"alpha": 0.0}, {}),
     ("ant_colony", {"beta": 0.0}, {}),
     ("ant_colony", {"rho": 1.0}, {}),
-    ("ant_colony", {"q0": 1.0}, {}),
+    ("ant_colony", {"q0": 0.1}, {}),
     ("ant_colony", {"initial": 0.1}, {}),
     ("ant_colony", {"local": 0.9}, {}),
     ("ant_colony", {"pool": 2}, {}),
