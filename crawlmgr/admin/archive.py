@@ -11,7 +11,7 @@ from django.http import FileResponse, Http404, HttpRequest, HttpResponse
 from django.urls import reverse
 from django.utils.translation import gettext as _
 
-from crawlmgr.admin import exports
+from crawlmgr.admin import exports, words
 from crawlmgr.admin.rooms import page, room
 from crawlmgr.admin.tree import Node
 from crawlmgr.models import Page, WarcFile
@@ -29,8 +29,8 @@ def archive_page(request: HttpRequest) -> HttpResponse:
     if url:
         try:
             captures = reads.captures(url)
-        except ValueError as error:
-            problem = str(error)
+        except ValueError:
+            problem = words.say("bad_url")
     context = {
         "slice": reads.files(request.GET.dict()),
         "totals": reads.totals(),

@@ -11,7 +11,7 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.urls import reverse
 from django.utils.translation import gettext as _
 
-from crawlmgr.admin import charts
+from crawlmgr.admin import charts, words
 from crawlmgr.admin.rooms import page, room
 from crawlmgr.admin.tree import Node
 from crawlmgr.models import Host
@@ -109,8 +109,8 @@ def _tried(host: Host, text: str) -> dict[str, Any] | None:
         return None
     try:
         address = canonical(absolute(text, f"http://{host.key}/") or text)
-    except UrlError as error:
-        return {"look": "bad", "text": str(error)}
+    except UrlError:
+        return {"look": "bad", "text": words.say("bad_url")}
     if host_key(address) != host.key:
         return {"look": "warn", "text": _("This address lies on %(host)s.") % {"host": host_key(address)}}
     if host.robots_fetched_at is None:

@@ -8,8 +8,8 @@ from django.urls import reverse
 from django.utils.translation import gettext as _
 from django_q.admin import FailAdmin, QueueAdmin, ScheduleAdmin, TaskAdmin
 from django_q.models import Failure, OrmQ, Schedule, Success
-from unfold.admin import ModelAdmin
 
+from crawlmgr.admin.forms import DeskModelAdmin
 from crawlmgr.admin.tree import Node
 
 PAGES = (
@@ -23,12 +23,8 @@ for model, theirs, _name in PAGES:
     if admin.site.is_registered(model):
         admin.site.unregister(model)
     # django-q2's class first: its lists and actions, with unfold's forms and templates under them
-    options = {
-        "show_full_result_count": False,
-        "list_fullwidth": True,
-        "list_filter": ("schedule_type",) if model is Schedule else (),
-    }
-    admin.site.register(model, type(f"Desk{theirs.__name__}", (theirs, ModelAdmin), options))
+    options = {"list_filter": ("schedule_type",) if model is Schedule else ()}
+    admin.site.register(model, type(f"Desk{theirs.__name__}", (theirs, DeskModelAdmin), options))
 
 
 def branch(request: HttpRequest, item: str) -> Node | None:

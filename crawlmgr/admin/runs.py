@@ -106,7 +106,12 @@ def story(run: Run, now: datetime) -> dict[str, Any]:
         return {"look": "ok", "icon": "play_circle", "text": _("Works. Last progress:"), "until": run.progressed or run.started}
     if run.state == RunState.PAUSED:
         why = words.say(run.stopped_by) if run.stopped_by else _("paused by a person; resume it when you like")
-        return {"look": "warn", "icon": "pause_circle", "text": _("Paused: %(reason)s.") % {"reason": why}, "detail": run.detail}
+        return {
+            "look": "warn",
+            "icon": "pause_circle",
+            "text": _("Paused: %(reason)s.") % {"reason": why},
+            "detail": words.say(run.detail),
+        }
     look, sign = {RunState.FINISHED: ("ok", "check_circle"), RunState.STOPPED: ("warn", "stop_circle")}.get(
         RunState(run.state), ("bad", "error")
     )
@@ -115,7 +120,7 @@ def story(run: Run, now: datetime) -> dict[str, Any]:
         "look": look,
         "icon": sign,
         "text": _("Ended: %(reason)s.") % {"reason": reason},
-        "detail": run.detail,
+        "detail": words.say(run.detail),
         "until": run.finished,
     }
 

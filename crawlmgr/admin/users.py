@@ -13,10 +13,10 @@ from django.http import HttpRequest
 from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
-from unfold.admin import ModelAdmin
 from unfold.forms import AdminPasswordChangeForm, UserChangeForm, UserCreationForm
 from unfold.widgets import UnfoldAdminSelectWidget
 
+from crawlmgr.admin.forms import DeskModelAdmin
 from crawlmgr.admin.roles import ROLES, VIEWER
 from crawlmgr.admin.tree import Node
 
@@ -49,7 +49,7 @@ class ChangeForm(UserChangeForm):
         self.initial["role"] = next((role for role in reversed(ROLES) if role in held), VIEWER)
 
 
-class UserAdmin(DjangoUserAdmin, ModelAdmin):
+class UserAdmin(DeskModelAdmin, DjangoUserAdmin):
     """Who may log in. The first administrator may do everything and is changed only by such a one."""
 
     form = ChangeForm
@@ -59,7 +59,6 @@ class UserAdmin(DjangoUserAdmin, ModelAdmin):
     list_filter = ()
     search_fields = ("username", "email")
     ordering = ("username",)
-    list_fullwidth = True
     fieldsets = ((None, {"fields": ("username", "password", "email", "role", "is_active")}),)
     add_fieldsets = ((None, {"fields": ("username", "email", "role", "password1", "password2")}),)
     filter_horizontal = ()

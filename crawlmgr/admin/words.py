@@ -74,7 +74,9 @@ SAID: dict[str, str] = {
     "parsed": gettext_noop("rules apply"),
     # alarms
     "no_workers": gettext_noop("No worker is alive: nothing is fetched. Start the desk with `serve`, or a node with `node`."),
-    "no_contact_set": gettext_noop("No contact is set (CRAWLMGR_CONTACT): only private addresses that a forum allows can be crawled."),
+    "no_contact_set": gettext_noop(
+        "No contact is set (CRAWLMGR_CONTACT): only private addresses that a forum allows can be crawled."
+    ),
     "disk_full": gettext_noop("The disk is almost full: runs pause until there is room."),
 }
 

@@ -13,7 +13,7 @@ from django.core.exceptions import PermissionDenied
 from django.http import Http404, HttpRequest, HttpResponse
 from django.urls import reverse
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy
+from django.utils.translation import gettext_lazy, gettext_noop
 
 from crawlmgr.admin import words
 from crawlmgr.admin.rooms import attempt, back, page, room
@@ -35,6 +35,16 @@ INTERVALS = (
     (86400, gettext_lazy("1 day")),
     (7 * 86400, gettext_lazy("1 week")),
 )
+
+EVIDENCE = {
+    "given": gettext_noop("You gave it."),
+    "stated": gettext_noop("The pages name it."),
+    "clock": gettext_noop("The pages show their own time of day."),
+    "pairs": gettext_noop("Worked out from times that the pages show in two ways."),
+    "future": gettext_noop("Worked out from the newest times; check it."),
+    "language": gettext_noop("Guessed from the language only; check it."),
+    "none": gettext_noop("The pages do not tell it: times without a zone are read in this one; check it."),
+}
 
 
 class AddressForm(forms.Form):
@@ -88,24 +98,19 @@ def add(request: HttpRequest) -> HttpResponse:
 
 def _discover(request: HttpRequest, form: AddressForm) -> Run | None:
     chosen: dict[str, Any] = {"delay_seconds": form.cleaned_data["delay_seconds"]}
-    if form.cleaned_data["private"]:
-        chosen["allow_private"] = _own_host(form.cleaned_data["address"])
+    address = form.cleaned_data["address"]
+    address = address if "://" in address else f"http://{address}"
     try:
-        return sites.discover(form.cleaned_data["address"], {"settings": chosen}, now=datetime.now(UTC), user=request.user)
+        own = host_key(canonical(address))
+        if form.cleaned_data["private"]:  # the exception of the address guard holds for this address only
+            chosen["allow_private"] = own
+        return sites.discover(address, {"settings": chosen}, now=datetime.now(UTC), user=request.user)
     except runs.Busy as busy:
         messages.info(request, _("This address is being looked at already."))
         return busy.run
-    except ValueError as error:
-        form.add_error("address", str(error))
-        return None
-
-
-def _own_host(address: str) -> str:
-    """The exception of the address guard for this address only; empty for what is no address, which `discover` then tells."""
-    try:
-        return host_key(canonical(address if "://" in address else f"http://{address}"))
     except UrlError:
-        return ""
+        form.add_error("address", words.say("bad_url"))
+        return None
 
 
 @room("forums/add/<int:pk>/", "forum-found", "forums.view_site", post="forums.add_site")
@@ -133,8 +138,11 @@ def found(request: HttpRequest, pk: int) -> HttpResponse:
         "boards": boards,
         "chosen": chosen,
         "about": run.result.get("site", {}),
+        "evidence": _evidence(run),
         "progress": run.result.get("progress", {}),
         "problem": words.say(problem),
+        "refused": problem.startswith("refused_address") and "no_contact" not in problem,
+        "silent": "no_contact" in problem,
         "zones": sorted(available_timezones()) if ready else (),
         "pages": run_reads.recent_pages(run, 6),
         "misses": run_reads.recent_failures(run, 6),
@@ -148,17 +156,27 @@ def found(request: HttpRequest, pk: int) -> HttpResponse:
     return answer
 
 
+def _evidence(run: Run) -> str:
+    """Where the time zone comes from, in words."""
+    code = run.result.get("site", {}).get("timezone_evidence", "")
+    return _(EVIDENCE[code]) if code in EVIDENCE else _(EVIDENCE["none"])
+
+
 def _initial(run: Run) -> dict[str, Any]:
     about = run.result.get("site", {})
     return {"name": run.parameters.get("name") or about.get("name") or run.label, "timezone": about.get("timezone") or "UTC"}
 
 
 def _indented(boards: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Boards in their order with a depth taken from their parents."""
+    """Boards in their order with a depth taken from their parents, and times as times."""
     depths: dict[str, int] = {}
     for board in boards:
         depths[board["url"]] = min(3, depths.get(board.get("parent_url") or "", -1) + 1)
-    return [{**board, "depth": depths[board["url"]]} for board in boards]
+    return [{**board, "depth": depths[board["url"]], "rows": [_timed(row) for row in board["rows"]]} for board in boards]
+
+
+def _timed(row: dict[str, Any]) -> dict[str, Any]:
+    return {**row, "last_reply": datetime.fromisoformat(row["last_reply"]) if row.get("last_reply") else None}
 
 
 def _save(request: HttpRequest, run: Run, form: SaveForm, urls: list[str]) -> HttpResponse | None:

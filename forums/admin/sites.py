@@ -19,6 +19,7 @@ from forums.admin.add import INTERVALS
 from forums.models import Board, Site
 from forums.services import sites
 
+SHORTEST_SECONDS, LONGEST_SECONDS = 60, 31 * 86_400
 TABLES = ("boards", "threads", "posts", "visits", "pages", "links", "runs")
 
 
@@ -116,9 +117,9 @@ def set_boards(request: HttpRequest, pk: int) -> HttpResponse:
 
 
 def _set_interval(request: HttpRequest, chosen: list[int]) -> None:
-    try:
-        seconds = int(request.POST.get("interval", ""))
-    except ValueError:
+    wish = request.POST.get("interval", "")
+    seconds = int(wish) if wish.isascii() and wish.isdigit() and len(wish) < 9 else 0
+    if not SHORTEST_SECONDS <= seconds <= LONGEST_SECONDS:
         messages.error(request, _("Choose an interval."))
         return
     attempt(request, _("The interval is set."), lambda: sites.set_interval(chosen, seconds, datetime.now(UTC)))

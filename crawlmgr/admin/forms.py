@@ -1,0 +1,32 @@
+"""Lists and forms that Django's admin makes, under the desk's own heading."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.http import HttpRequest, HttpResponse
+from django.urls import reverse
+from unfold.admin import ModelAdmin
+
+
+class DeskModelAdmin(ModelAdmin):
+    """A model's list and form with a heading like those of the rooms: the way here, then the title."""
+
+    list_fullwidth = True
+    show_full_result_count = False
+
+    def changelist_view(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:
+        context = {"trail": [], "title": self.opts.verbose_name_plural, **(extra_context or {})}
+        return super().changelist_view(request, context)
+
+    def changeform_view(
+        self, request: HttpRequest, object_id: str | None = None, form_url: str = "", extra_context: dict[str, Any] | None = None
+    ) -> HttpResponse:
+        return super().changeform_view(request, object_id, form_url, {"trail": self._trail(), **(extra_context or {})})
+
+    def delete_view(self, request: HttpRequest, object_id: str, extra_context: dict[str, Any] | None = None) -> HttpResponse:
+        return super().delete_view(request, object_id, {"trail": self._trail(), **(extra_context or {})})
+
+    def _trail(self) -> list[tuple[str, str]]:
+        address = reverse(f"admin:{self.opts.app_label}_{self.opts.model_name}_changelist")
+        return [(str(self.opts.verbose_name_plural), address)]
