@@ -40,7 +40,7 @@ CRAWLERS = {
 DISPATCHERS = ["forums.services.dispatch.start_due"]
 BENCHES = {
     "fetch": "crawlmgr.benches.fetch",
-    "pages": "crawlmgr.benches.pages",
+    "pages": "forums.benches.pages",
     "read": "forums.benches.read",
     "schedules": "forums.benches.schedules",
     "planning": "forums.benches.planning",

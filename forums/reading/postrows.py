@@ -14,7 +14,8 @@ from crawlmgr.web.records import BLOCKS
 from forums.reading.addresses import leads_to
 from forums.reading.document import Page
 from forums.reading.model import PostRecord
-from forums.reading.posts import PostSet, Span, is_post_time
+from forums.reading.posts import PostSet, is_post_time
+from forums.reading.posts_spans import Span
 from forums.reading.words import ADVERTISERS, EDIT_LINE, SAID, class_roles
 
 _SILENT = frozenset({"script", "style", "noscript", "template", "textarea", "select", "button", "svg", "object", "iframe"})

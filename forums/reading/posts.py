@@ -5,71 +5,21 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 
 from crawlmgr.web.records import Outline, siblings_of_tops
 from forums.reading.document import Page, Time
 from forums.reading.posts_bodies import bodies_of
 from forums.reading.posts_people import people_of
+from forums.reading.posts_spans import PostSpans, Span
 from forums.reading.words import JOINED, class_roles, text_roles
 
 _MAX_SETS = 6
 _OWN_LEVELS = 4
 
 
-@dataclass(frozen=True)
-class Span:
-    """The nodes of one post: from `start` to before `end`, without the posts nested in it."""
-
-    start: int
-    end: int
-    anchor: Time
-    nested: tuple[tuple[int, int], ...] = ()
-
-    def holds(self, node: int) -> bool:
-        """Whether a node belongs to this post itself."""
-        return self.start <= node < self.end and not any(start <= node < end for start, end in self.nested)
-
-
-class PostSet:
-    """Records that may be posts, around times that stand alike."""
-
-    def __init__(self, page: Page, spans: list[Span]) -> None:
-        self.page = page
-        self.spans = spans
-
-    def column(self, span: Span, node: int) -> str:
-        """Where a node stands in its record, the same for like records."""
-        outline, top = self.page.outline, span.start
-        if not outline.contains(top, node):
-            top = node
-            while outline.parents[top] != outline.parents[span.start] and outline.parents[top] >= 0:
-                top = outline.parents[top]
-            between = sum(1 for child in outline.children(outline.parents[span.start]) if span.start <= child < top)
-            return f"{between}:{outline.relative(node, top)}"
-        return f"0:{outline.relative(node, top)}"
-
-    def nodes(self, span: Span) -> Iterator[int]:
-        """The nodes of a post itself."""
-        node = span.start
-        while node < span.end:
-            inner = next((end for start, end in span.nested if start == node), None)
-            if inner is not None:
-                node = inner
-                continue
-            yield node
-            node += 1
-
-    def last_piece(self, span: Span) -> int:
-        """The number after the last text of a post."""
-        outline = self.page.outline
-        last = outline.piece_from[span.start]
-        node = span.start
-        while node < span.end:
-            last = max(last, outline.piece_to[node])
-            node = outline.ends[node]
-        return last
+class PostSet(PostSpans):
+    """Records that may be posts, and what they hold."""
 
     @cached_property
     def people(self) -> list[list[tuple[str, int]]]:
@@ -79,7 +29,7 @@ class PostSet:
     @cached_property
     def bodies(self) -> list[int | None]:
         """The node of each post's text."""
-        return bodies_of(self)
+        return bodies_of(self, self.people)
 
     @cached_property
     def body_lengths(self) -> list[int]:

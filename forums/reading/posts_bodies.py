@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from typing import TYPE_CHECKING
 
 from forums.reading.posts_people import LOOSE, ORDINAL
+from forums.reading.posts_spans import PostSpans
 from forums.reading.words import class_roles
 
-if TYPE_CHECKING:
-    from forums.reading.posts import PostSet
 
-
-def bodies_of(posts: PostSet) -> list[int | None]:
+def bodies_of(posts: PostSpans, names: list[list[tuple[str, int]]]) -> list[int | None]:
     """The node of each post's own text: the column with the most text that holds neither time nor name."""
     outline = posts.page.outline
-    people = [{node for _, node in found[:1]} for found in posts.people]
+    people = [{node for _, node in found[:1]} for found in names]
     columns: dict[str, dict[int, int]] = defaultdict(dict)
     for at, span in enumerate(posts.spans):
         quoted = -1
@@ -56,7 +53,7 @@ def bodies_of(posts: PostSet) -> list[int | None]:
     return [_body_at(posts, columns, chosen, at) for at in range(len(posts.spans))]
 
 
-def _body_value(posts: PostSet, found: dict[int, int]) -> float:
+def _body_value(posts: PostSpans, found: dict[int, int]) -> float:
     outline, n = posts.page.outline, len(posts.spans)
     total = sum(min(600, outline.text_length(node)) for node in found.values()) / n
     share = len(found) / n
@@ -78,7 +75,7 @@ def _body_value(posts: PostSet, found: dict[int, int]) -> float:
     return total * share * (0.2 + varied) * factor
 
 
-def _narrowed(posts: PostSet, columns: dict[str, dict[int, int]], column: str) -> str:
+def _narrowed(posts: PostSpans, columns: dict[str, dict[int, int]], column: str) -> str:
     """The innermost column that still has nearly all text of `column` or is marked as the text itself."""
     outline = posts.page.outline
     while True:
@@ -112,7 +109,7 @@ def _is_below(name: str, column: str) -> bool:
     return name.startswith(column + "/") and not name.endswith(LOOSE)
 
 
-def _body_at(posts: PostSet, columns: dict[str, dict[int, int]], column: str, at: int) -> int | None:
+def _body_at(posts: PostSpans, columns: dict[str, dict[int, int]], column: str, at: int) -> int | None:
     found = columns[column].get(at)
     if found is not None:
         return found

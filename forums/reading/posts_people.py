@@ -5,17 +5,14 @@ from __future__ import annotations
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING
 
 from forums.reading.document import Page
+from forums.reading.posts_spans import PostSpans, Span
 from forums.reading.values import count, is_name
 from forums.reading.words import NOT_NAMES, class_roles, text_roles
 
-if TYPE_CHECKING:
-    from forums.reading.posts import PostSet, Span
 
-
-def people_of(posts: PostSet) -> list[list[tuple[str, int]]]:
+def people_of(posts: PostSpans) -> list[list[tuple[str, int]]]:
     """Names in each post, from the column that names people best: links to profiles, classes and microdata that say
     so, and texts that differ between posts and stand near the time."""
     columns: dict[str, dict[int, tuple[str, int]]] = defaultdict(dict)
@@ -72,7 +69,7 @@ _NUMBERED = re.compile(r"^[#№]\s*\d+$|^\d+\s*[#楼樓]$")
 _LABELLED = re.compile(r"[:：]\s*[\d,.]+\s*$|^\d+\s+\w+$|^(?:re|aw|antw)\s*:", re.I)
 
 
-def _names_in(posts: PostSet, span: Span) -> Iterator[tuple[str, int, float]]:
+def _names_in(posts: PostSpans, span: Span) -> Iterator[tuple[str, int, float]]:
     page, outline = posts.page, posts.page.outline
     seen = 0
     for at in range(outline.piece_from[span.start], posts.last_piece(span)):

@@ -33,7 +33,7 @@ def run(options: dict[str, Any]) -> dict[str, Any]:
             environment = {**os.environ, "CRAWLMGR_DATA": folder, "PYTHONPATH": str(settings.BASE_DIR)}
             environment.pop("DATABASE_URL", None)
             done = subprocess.run(  # noqa: S603 - our own module
-                [sys.executable, "-m", "crawlmgr.benches.pages_side", str(options[name]), str(options["rounds"])],
+                [sys.executable, "-m", "forums.benches.pages_side", str(options[name]), str(options["rounds"])],
                 capture_output=True,
                 text=True,
                 env=environment,

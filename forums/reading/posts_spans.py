@@ -1,0 +1,62 @@
+"""Records of a page that may be posts: where each begins and ends, and which of their parts stand alike."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from forums.reading.document import Page, Time
+
+
+@dataclass(frozen=True)
+class Span:
+    """The nodes of one post: from `start` to before `end`, without the posts nested in it."""
+
+    start: int
+    end: int
+    anchor: Time
+    nested: tuple[tuple[int, int], ...] = ()
+
+    def holds(self, node: int) -> bool:
+        """Whether a node belongs to this post itself."""
+        return self.start <= node < self.end and not any(start <= node < end for start, end in self.nested)
+
+
+class PostSpans:
+    """The records around times that stand alike, before anybody asked what they hold."""
+
+    def __init__(self, page: Page, spans: list[Span]) -> None:
+        self.page = page
+        self.spans = spans
+
+    def column(self, span: Span, node: int) -> str:
+        """Where a node stands in its record, the same for like records."""
+        outline, top = self.page.outline, span.start
+        if not outline.contains(top, node):
+            top = node
+            while outline.parents[top] != outline.parents[span.start] and outline.parents[top] >= 0:
+                top = outline.parents[top]
+            between = sum(1 for child in outline.children(outline.parents[span.start]) if span.start <= child < top)
+            return f"{between}:{outline.relative(node, top)}"
+        return f"0:{outline.relative(node, top)}"
+
+    def nodes(self, span: Span) -> Iterator[int]:
+        """The nodes of a post itself."""
+        node = span.start
+        while node < span.end:
+            inner = next((end for start, end in span.nested if start == node), None)
+            if inner is not None:
+                node = inner
+                continue
+            yield node
+            node += 1
+
+    def last_piece(self, span: Span) -> int:
+        """The number after the last text of a post."""
+        outline = self.page.outline
+        last = outline.piece_from[span.start]
+        node = span.start
+        while node < span.end:
+            last = max(last, outline.piece_to[node])
+            node = outline.ends[node]
+        return last
