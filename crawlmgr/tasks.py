@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import signal
-from collections.abc import Callable
 from typing import Any
 
 from django.conf import settings
@@ -24,28 +23,31 @@ def listen_for_the_end(**_: Any) -> None:
     signal.signal(signal.SIGUSR1, lambda *_: engine.shutdown.set())
 
 
-def _beater(node: str) -> Callable[..., None]:
-    """A page callback that gives a sign of life, every two seconds at most."""
-    last = SYSTEM.now()
+class _Beat:
+    """A page callback that counts pages and gives a sign of life, every two seconds at most."""
 
-    def beat(*_: Any) -> None:
-        nonlocal last
-        now = SYSTEM.now()
-        if (now - last).total_seconds() >= BEAT_SECONDS:
-            last = now
-            nodes.beat(node, now)
+    def __init__(self, node: str) -> None:
+        self.node, self.pages, self.last = node, 0, SYSTEM.now()
 
-    return beat
+    def __call__(self, *_: Any) -> None:
+        self.pages += 1
+        if (SYSTEM.now() - self.last).total_seconds() >= BEAT_SECONDS:
+            self.give()
+
+    def give(self) -> None:
+        self.last, pages, self.pages = SYSTEM.now(), self.pages, 0
+        nodes.beat(self.node, self.last, pages)
 
 
 def run_slice(run_id: int) -> str:
     """Works a slice of the run and queues the next one if work is left that need not wait; answers the run's state."""
-    node = nodes.own_name()
-    nodes.beat(node, SYSTEM.now())
+    beat = _Beat(nodes.own_name())
+    beat.give()
     if engine.shutdown.is_set():
         queue.run_slice(run_id)
         return "shutdown"
-    state = engine.run_slice(run_id, seconds=settings.SLICE_SECONDS, on_page=_beater(node))
+    state = engine.run_slice(run_id, seconds=settings.SLICE_SECONDS, on_page=beat)
+    beat.give()
     if state == RunState.RUNNING and Run.objects.filter(pk=run_id, waiting_until__isnull=True).exists():
         queue.run_slice(run_id)
     return state

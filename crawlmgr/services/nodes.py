@@ -9,11 +9,14 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from django.conf import settings
+from django.db import transaction
 from django.db.models import F, QuerySet
 
 from crawlmgr.models import Node, Run, RunState
 from crawlmgr.services import events, queue
 from crawlmgr.supervisor import alive
+
+WINDOW_MINUTES = 5
 
 
 def own_name() -> str:
@@ -41,9 +44,27 @@ def _free_leases(name: str, now: datetime) -> None:
             Run.objects.filter(pk=run.pk, fence=run.fence).update(lease_until=now)
 
 
-def beat(name: str, now: datetime) -> None:
-    """A worker of this node took a task or got a page."""
-    Node.objects.filter(name=name).update(heartbeat=now)
+def beat(name: str, now: datetime, pages: int = 0) -> None:
+    """A worker of this node took a task or got so many pages since its last sign of life."""
+    if not pages:
+        Node.objects.filter(name=name).update(heartbeat=now)
+        return
+    with transaction.atomic():
+        node = Node.objects.select_for_update().filter(name=name).first()
+        if node is not None:
+            minute = _minute(now)
+            recent = {at: count for at, count in node.minutes if at > minute - WINDOW_MINUTES}
+            recent[minute] = recent.get(minute, 0) + pages
+            node.heartbeat, node.pages, node.minutes = now, node.pages + pages, sorted(recent.items())
+            node.save(update_fields=["heartbeat", "pages", "minutes"])
+
+
+def _minute(now: datetime) -> int:
+    return int(now.timestamp()) // 60
+
+
+def _recent_pages(node: Node, now: datetime) -> int:
+    return sum(count for at, count in node.minutes if at > _minute(now) - WINDOW_MINUTES)
 
 
 def signs(name: str, now: datetime) -> tuple[datetime | None, bool]:
@@ -68,12 +89,25 @@ def living(now: datetime) -> list[Node]:
 
 
 def listing(now: datetime) -> list[dict[str, Any]]:
-    """Every node with its heartbeat and the number of runs it has in hand."""
+    """Every node with its heartbeat, the runs it has in hand, its pages a minute over the last five minutes and, as its weight,
+    its share in the pages of all nodes in that time (None where there was none)."""
     outstanding = Counter(holder.rpartition(":")[0] for holder in _held(now).values_list("lease_holder", flat=True))
+    nodes = list(Node.objects.all())
+    recent = {node.name: _recent_pages(node, now) for node in nodes}
+    total = sum(recent.values())
+    minutes = WINDOW_MINUTES - 1 + now.timestamp() % 60 / 60
     return [
         {
-            "name": node.name, "heartbeat": node.heartbeat, "started": node.started, "workers": node.workers,
-            "queue": node.queues, "restarts": node.restarts, "outstanding": outstanding[node.name],
+            "name": node.name,
+            "heartbeat": node.heartbeat,
+            "pages_a_minute": round(recent[node.name] / minutes, 1),
+            "weight": round(recent[node.name] / total, 3) if total else None,
+            "outstanding": outstanding[node.name],
+            "pages": node.pages,
+            "workers": node.workers,
+            "queue": node.queues,
+            "restarts": node.restarts,
+            "started": node.started,
         }
-        for node in Node.objects.all()
+        for node in nodes
     ]

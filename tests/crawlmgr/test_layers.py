@@ -63,7 +63,7 @@ KNOWN = {module.name for module in MODULES}
 
 
 def _imports(module: Module) -> Iterator[Import]:
-    top = set(map(id, module.tree.body))
+    inside = {id(node) for function in _functions(module.tree) for node in ast.walk(function)}
     for node in ast.walk(module.tree):
         if isinstance(node, ast.Import):
             names = [alias.name for alias in node.names]
@@ -76,7 +76,11 @@ def _imports(module: Module) -> Iterator[Import]:
         else:
             continue
         for name in names:
-            yield Import(module, node.lineno, name, id(node) not in top)
+            yield Import(module, node.lineno, name, id(node) in inside)
+
+
+def _functions(tree: ast.Module) -> list[ast.AST]:
+    return [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)]
 
 
 IMPORTS = [one for module in MODULES for one in _imports(module)]

@@ -19,6 +19,10 @@ ROOT = Path(__file__).resolve().parents[2]
 FAMILY = """
 import os, signal, sys, time
 out = sys.argv[1]
+if len(sys.argv) > 2:
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+else:
+    signal.signal(signal.SIGTERM, lambda *_: (open(f"{out}/asked", "w").close(), os._exit(7)))
 for name in ("grandchild", "other"):
     if os.fork() == 0:
         with open(f"{out}/{name}", "w") as file:
@@ -27,10 +31,6 @@ for name in ("grandchild", "other"):
             with open(f"{out}/great", "w") as file:
                 file.write(str(os.getpid()))
         time.sleep(600)
-if len(sys.argv) > 2:
-    signal.signal(signal.SIGTERM, signal.SIG_IGN)
-else:
-    signal.signal(signal.SIGTERM, lambda *_: (open(f"{out}/asked", "w").close(), os._exit(7)))
 while True:
     time.sleep(0.05)
 """

@@ -79,6 +79,20 @@ def test_listing_counts_the_runs_in_hand() -> None:
     assert [(row["name"], row["outstanding"]) for row in nodes.listing(NOW)] == [("north", 2), ("north-2", 0)]
 
 
+def test_pages_a_minute_and_weight_are_those_of_the_last_five_minutes() -> None:
+    _node()
+    _node("south")
+    assert [row["weight"] for row in nodes.listing(NOW)] == [None, None]
+    nodes.beat("north", NOW, 500)
+    for second in range(0, 240, 10):
+        nodes.beat("north", NOW + timedelta(minutes=5, seconds=second), 5)
+    nodes.beat("south", NOW + timedelta(minutes=9), 40)
+    nodes.beat("nobody", NOW, 40)
+    north, south = nodes.listing(NOW + timedelta(minutes=9, seconds=30))
+    assert (north["pages"], north["pages_a_minute"], north["weight"]) == (620, round(120 / 4.5, 1), 0.75)
+    assert (south["pages"], south["weight"], south["heartbeat"]) == (40, 0.25, NOW + timedelta(minutes=9))
+
+
 def test_health_needs_a_sign_of_life_of_this_life(client: Client) -> None:
     now = timezone.now()
     answer = client.get("/healthz")
