@@ -51,9 +51,12 @@ def run(options: dict[str, Any]) -> dict[str, Any]:
     wanted = set(filter(None, options["topics"].split(",")))
     rows: list[dict[str, Any]] = []
     for pack in packs:
+        folders = sorted(path for path in (pack / "topics").iterdir() if not wanted or path.name in wanted)
+        if not folders:
+            continue
         archive = Archive([pack / "pages.warc.gz"], Parser(Tokenizer(), CONTEXTS[options["context"]], main=options["main_text"]))
         references = json.loads(read_text(pack / "baselines.json"))["topics"]
-        for folder in sorted(path for path in (pack / "topics").iterdir() if not wanted or path.name in wanted):
+        for folder in folders:
             say(f"{pack.name} {folder.name}")
             rows.extend(_topic_rows(pack.name, folder, archive, references[folder.name], options))
     return {"rows": rows, "summary": _summary(rows), "seconds": time.process_time() - started}
