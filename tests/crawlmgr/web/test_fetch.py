@@ -24,8 +24,8 @@ from tests.site.server import LocalSite, Reply, Request
 SETTINGS = FetchSettings(
     "tests/1",
     connect_timeout_seconds=1.0,
-    read_timeout_seconds=0.4,
-    total_timeout_seconds=1.0,
+    read_timeout_seconds=0.8,
+    total_timeout_seconds=1.5,
     max_body_bytes=1_000_000,
     max_decoded_bytes=3_000_000,
     allow_private=frozenset({"127.0.0.1"}),
@@ -99,12 +99,12 @@ def test_each_misbehaving_endpoint_ends_with_one_clear_failure(
     patience = replace(SETTINGS, read_timeout_seconds=5, total_timeout_seconds=5) if "bomb" in path else SETTINGS
     response = fetcher.fetch(FetchRequest(bad.url(f"/bad/{path}")), patience)  # bombs are packed while the client waits
     assert response.failure is failure, (response.failure, response.detail)
-    assert time.monotonic() - began < 2.5
+    assert time.monotonic() - began < 6
     assert not response.ok and response.detail and len(response.body) <= SETTINGS.max_decoded_bytes
 
 
 def test_endless_interim_answers_end(bad: LocalSite, fetcher: Fetcher) -> None:
-    patience = replace(SETTINGS, total_timeout_seconds=5)
+    patience = replace(SETTINGS, total_timeout_seconds=20)
     response = fetcher.fetch(FetchRequest(bad.url("/bad/endless-continue")), patience)
     assert response.failure is Failure.too_large and response.status == 0
 
@@ -143,11 +143,11 @@ def test_a_server_that_refuses_or_is_not_there(fetcher: Fetcher, monkeypatch: py
         url = gone.url("/")
     assert get(fetcher, url).failure is Failure.connect
     assert get(fetcher, "http://no-such-name.invalid/").failure is Failure.dns
-    monkeypatch.setattr(fetch, "resolve", lambda host, port: time.sleep(3) or [])
+    monkeypatch.setattr(fetch, "resolve", lambda host, port: time.sleep(10) or [])
     began = time.monotonic()
     for host in ("slow.invalid", "server1"):
         assert get(fetcher, f"http://{host}/").failure is Failure.dns
-    assert time.monotonic() - began < 2.9
+    assert time.monotonic() - began < 6
 
 
 def test_a_plain_server_asked_over_tls(site: LocalSite, fetcher: Fetcher) -> None:
