@@ -1,0 +1,155 @@
+"""Sitemaps, sitemap indexes, RSS, Atom and plain lists of addresses read, in bounded time and memory. Pure."""
+
+from __future__ import annotations
+
+import io
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+
+from lxml import etree
+
+from crawlmgr.web.encoding import decode
+from crawlmgr.web.inflate import InflateError, inflate
+from crawlmgr.web.url import Resolver
+
+MAX_BYTES = 52_428_800  # after decompression; the protocol's own limits
+MAX_ENTRIES = 50_000
+_MAX_FIELD_CHARS = 2_048
+_KINDS = {"urlset": "urlset", "sitemapindex": "index", "rss": "rss", "RDF": "rss", "feed": "atom"}
+_ITEMS = {"url": "urlset", "sitemap": "index", "item": "rss", "entry": "atom"}
+_DATES = {"lastmod", "pubDate", "updated", "published", "date"}
+_BARE_AMPERSAND = re.compile(rb"&(?!(?:amp|lt|gt|quot|apos|#\d+|#x[0-9a-fA-F]+);)(?!\0)")
+_W3C = re.compile(r"(\d{4})(?:-(\d\d?)(?:-(\d\d?))?)?")
+
+
+@dataclass(frozen=True, slots=True)
+class SitemapEntry:
+    """An address and when it changed last, as far as the file says."""
+
+    url: str
+    lastmod: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Sitemap:
+    """What a file lists. `kind` is "urlset", "index" (its entries are sitemaps), "rss", "atom", "text" or "unknown";
+    `cut` tells that a limit or damage ended the reading early."""
+
+    kind: str
+    entries: tuple[SitemapEntry, ...] = ()
+    cut: bool = False
+
+
+def parse_sitemap(body: bytes, url: str) -> Sitemap:
+    """Reads the sitemap or feed that lies at `url`, packed with gzip or not; never raises for what the file holds.
+
+    Entries are absolute http(s) addresses, each once, at most 50,000 out of at most 50 MiB. Documents that declare
+    entities of their own are not read: no sitemap needs them, and bombs are made of them.
+    """
+    cut = False
+    if body.startswith(b"\x1f\x8b"):
+        try:
+            body = inflate(body, "gzip", MAX_BYTES)
+        except InflateError as error:
+            body, cut = error.partial, True
+    if len(body) > MAX_BYTES:
+        body, cut = body[:MAX_BYTES], True
+    start = body.lstrip(b"\xef\xbb\xbf\xff\xfe \t\r\n\0")[:1]
+    if start == b"<":
+        return _from_xml(body, url, cut)
+    return _collect("text", ((line, "") for line in decode(body)[0].splitlines()), url, cut) if start else Sitemap("unknown")
+
+
+def _from_xml(body: bytes, url: str, cut: bool) -> Sitemap:
+    if b"<!ENTITY" in body or b"<\0!\0E\0N\0T\0I\0T\0Y\0" in body or b"\0<\0!\0E\0N\0T\0I\0T\0Y" in body:
+        return Sitemap("unknown", cut=True)
+    body = _BARE_AMPERSAND.sub(b"&amp;", body)  # common in the wild, and an address would lose its rest
+    reader = etree.iterparse(
+        io.BytesIO(body), events=("start", "end"), resolve_entities=False, no_network=True, load_dtd=False
+    )
+    try:
+        kind = _KINDS.get(_local(next(reader)[1]), "unknown")
+        return _collect(kind, _items(reader, kind), url, cut) if kind != "unknown" else Sitemap(kind)
+    except (etree.XMLSyntaxError, StopIteration):
+        return Sitemap("unknown", cut=True)
+
+
+def _local(element: etree._Element) -> str:
+    """An element's name without its namespace; "" for comments and the like."""
+    return element.tag.rpartition("}")[2] if isinstance(element.tag, str) else ""
+
+
+def _items(reader: etree.iterparse, kind: str) -> Iterator[tuple[str, str]]:
+    """(address, date) of each item; what has been read is let go, so that the tree never grows."""
+    for event, element in reader:
+        if event != "end" or _ITEMS.get(_local(element)) != kind:
+            continue
+        yield _fields(element, kind)
+        parent = element.getparent()
+        element.clear()
+        while parent is not None and element.getprevious() is not None:
+            del parent[0]
+
+
+def _fields(item: etree._Element, kind: str) -> tuple[str, str]:
+    address = permalink = date = ""
+    for child in item:
+        name = _local(child)
+        text = (child.text or "").strip()
+        if name == "loc" or (name == "link" and kind == "rss"):
+            address = address or text
+        elif name == "link":  # Atom: the page itself, not its comments or enclosures
+            if child.get("rel", "alternate") == "alternate":
+                address = address or child.get("href", "")
+        elif name == "guid" and child.get("isPermaLink", "true") != "false":
+            permalink = text
+        elif name in _DATES and (not date or name in ("lastmod", "updated")):
+            date = text
+    return address or permalink, date
+
+
+def _collect(kind: str, items: Iterator[tuple[str, str]], url: str, cut: bool) -> Sitemap:
+    """Entries of what the file lists; damage in the middle of an XML file keeps what stood before it."""
+    resolver = Resolver(url)
+    found: dict[str, SitemapEntry] = {}
+    try:
+        for address, date in items:
+            if not address.strip() or len(address) > _MAX_FIELD_CHARS:
+                continue
+            if kind == "text" and not address.lstrip().lower().startswith(("http://", "https://")):
+                continue
+            target = resolver.absolute(address)
+            if target is None or target in found:
+                continue
+            if len(found) >= MAX_ENTRIES:
+                cut = True
+                break
+            found[target] = SitemapEntry(target, parse_moment(date))
+    except etree.XMLSyntaxError:
+        cut = True
+    return Sitemap(kind if found or kind != "text" else "unknown", tuple(found.values()), cut)
+
+
+def parse_moment(text: str) -> datetime | None:
+    """A date of a sitemap or feed (W3C form down to the year, or that of RFC 2822), in UTC; None for what is neither.
+
+    >>> parse_moment("2026-03-01T10:00:00+08:00").isoformat(), parse_moment("2026-03").isoformat()
+    ('2026-03-01T02:00:00+00:00', '2026-03-01T00:00:00+00:00')
+    """
+    text = text.strip()[:64]
+    if not text:
+        return None
+    try:
+        whole = _W3C.fullmatch(text)
+        if whole is not None:
+            moment = datetime(int(whole[1]), int(whole[2] or 1), int(whole[3] or 1), tzinfo=UTC)
+        elif text[:4].isdigit():
+            moment = datetime.fromisoformat(text)
+        else:
+            moment = parsedate_to_datetime(text)
+        return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
+    except (ValueError, TypeError, OverflowError):
+        return None
