@@ -84,7 +84,7 @@ def with_freshness(rows: Sequence[Site], now: datetime) -> list[SiteRow]:
         if not entry.site.paused:
             entry.next_visit, entry.overdue = row["next"], row["late"]
     for run in active_runs(list(found)):
-        found[run.target].run = run  # type: ignore[index]
+        found[run.target].run = run
     return list(found.values())
 
 

@@ -104,4 +104,4 @@ def branch(request: HttpRequest, item: str) -> Node | None:
     )
 
 
-admin.site.add_branch(40, branch)  # type: ignore[attr-defined]
+admin.site.add_branch(40, branch)

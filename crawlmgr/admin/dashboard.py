@@ -34,11 +34,7 @@ def home(request: HttpRequest) -> HttpResponse:
         "ended": run_reads.ended(),
         "alarms": alarms(request, now),
     }
-    context["panels"] = [
-        found
-        for _order, panel in admin.site.panels
-        if (found := panel(request, now)) is not None  # type: ignore[attr-defined]
-    ]
+    context["panels"] = [found for _order, panel in admin.site.panels if (found := panel(request, now)) is not None]
     context["may_see"] = request.user.has_perm("crawlmgr.view_run")
     if not live:
         context["charts"] = [requests_chart(now)]
@@ -108,5 +104,5 @@ def branch(request: HttpRequest, item: str) -> Node | None:
     return Node(_("Overview"), reverse("admin:index"), "dashboard", "home")
 
 
-admin.site.home = home  # type: ignore[attr-defined]
-admin.site.add_branch(0, branch)  # type: ignore[attr-defined]
+admin.site.home = home
+admin.site.add_branch(0, branch)

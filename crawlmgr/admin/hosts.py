@@ -131,4 +131,4 @@ def branch(request: HttpRequest, item: str) -> Node | None:
     return Node(_("Hosts"), reverse("admin:hosts"), "dns", "hosts") if request.user.has_perm("crawlmgr.view_run") else None
 
 
-admin.site.add_branch(30, branch)  # type: ignore[attr-defined]
+admin.site.add_branch(30, branch)

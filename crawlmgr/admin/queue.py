@@ -43,4 +43,4 @@ def branch(request: HttpRequest, item: str) -> Node | None:
     return Node(_("Queue"), reverse("admin:django_q_ormq_changelist"), "queue", "queue", children=children)
 
 
-admin.site.add_branch(60, branch)  # type: ignore[attr-defined]
+admin.site.add_branch(60, branch)

@@ -32,7 +32,7 @@ def room(route: str, name: str, permission: str = "crawlmgr.view_run", post: str
                 raise PermissionDenied
             return view(request, *args, **kwargs)
 
-        admin.site.add_room(route, guarded, name)  # type: ignore[attr-defined]
+        admin.site.add_room(route, guarded, name)
         return guarded
 
     return register
@@ -50,7 +50,7 @@ def act(route: str, name: str, permission: str) -> Callable[[View], View]:
                 raise PermissionDenied
             return view(request, *args, **kwargs)
 
-        admin.site.add_room(route, guarded, name)  # type: ignore[attr-defined]
+        admin.site.add_room(route, guarded, name)
         return guarded
 
     return register
@@ -73,7 +73,7 @@ def page(
     """
     if live and request.GET.get("part") == "live":
         return render(request, live, context)
-    request.desk_item = item  # type: ignore[attr-defined]
+    request.desk_item = item
     frame = admin.site.each_context(request)
     return TemplateResponse(request, template, {**frame, "title": title, "trail": trail, **context}, status=status)
 

@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 from typing import Any
 from urllib.parse import urlencode
 
+from django.conf import settings
 from django.contrib import admin
 from django.http import Http404, HttpRequest, HttpResponse
 from django.urls import reverse
@@ -36,7 +37,7 @@ def run_list(request: HttpRequest) -> HttpResponse:
         "keep": _query(kept),
         "show": show,
         "tabs": [(name, f"?{_query({'kind': kind, 'show': code})}", code == show) for code, name in names.items()],
-        "kinds": [(words.kind(one), f"?{_query({'kind': one, 'show': show})}", one == kind) for one in reads.kinds()],
+        "kinds": [(words.kind(one), f"?{_query({'kind': one, 'show': show})}", one == kind) for one in settings.CRAWLERS],
         "all_kinds": f"?{_query({'show': show})}",
         "kind": kind,
         "downloads": exports.choices(["runs"]),
@@ -151,4 +152,4 @@ def branch(request: HttpRequest, item: str) -> Node | None:
     return Node(_("Runs"), reverse("admin:runs"), "play_circle", "runs") if request.user.has_perm("crawlmgr.view_run") else None
 
 
-admin.site.add_branch(20, branch)  # type: ignore[attr-defined]
+admin.site.add_branch(20, branch)

@@ -104,4 +104,4 @@ def branch(request: HttpRequest, item: str) -> Node | None:
     return Node(_("Users"), reverse("admin:auth_user_changelist"), "group", "users")
 
 
-admin.site.add_branch(70, branch)  # type: ignore[attr-defined]
+admin.site.add_branch(70, branch)

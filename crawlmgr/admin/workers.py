@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
+from typing import Any
 
 from django.contrib import admin
 from django.http import HttpRequest, HttpResponse
@@ -38,7 +39,7 @@ def workers_page(request: HttpRequest) -> HttpResponse:
 def event_list(request: HttpRequest) -> HttpResponse:
     """Errors, warnings and notes, newest first."""
     show = request.GET.get("show", "")
-    levels = {"errors": Event.Level.ERROR, "warnings": Event.Level.WARNING}
+    levels: dict[str, Any] = {"errors": Event.Level.ERROR, "warnings": Event.Level.WARNING}
     names = {"": _("All"), "warnings": _("Warnings and errors"), "errors": _("Errors")}
     context = {
         "slice": reads.events(request.GET.dict(), least=levels.get(show, 0)),
@@ -58,4 +59,4 @@ def branch(request: HttpRequest, item: str) -> Node | None:
     return Node(_("Workers"), reverse("admin:workers"), "memory", "workers", children=children)
 
 
-admin.site.add_branch(50, branch)  # type: ignore[attr-defined]
+admin.site.add_branch(50, branch)

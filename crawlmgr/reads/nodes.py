@@ -14,7 +14,7 @@ def nodes(now: datetime, limit: int) -> list[Node]:
     """Nodes with the newest sign of life first; each gets `alive`."""
     rows = list(Node.objects.order_by("-heartbeat", "name")[:limit])
     for node in rows:
-        node.alive = bool(node.heartbeat and node.heartbeat >= alive_since(now))  # type: ignore[attr-defined]
+        node.alive = bool(node.heartbeat and node.heartbeat >= alive_since(now))
     return rows
 
 

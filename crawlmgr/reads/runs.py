@@ -44,19 +44,14 @@ def page(query: Mapping[str, str], *, kind: str = "", states: tuple[str, ...] = 
 def active(limit: int = 20) -> list[Run]:
     """What works, waits or is paused now: working ones first."""
     rank = {RunState.RUNNING: 0, RunState.QUEUED: 1, RunState.PAUSED: 2}
-    return sorted(listed(states=ACTIVE)[:limit], key=lambda run: (rank[RunState(run.state)], -run.pk))
+    return sorted(
+        listed(states=tuple(str(state) for state in ACTIVE))[:limit], key=lambda run: (rank[RunState(run.state)], -run.pk)
+    )
 
 
 def ended(limit: int = 6) -> list[Run]:
     """The runs that ended last."""
-    return list(
-        listed(states=(RunState.FINISHED, RunState.STOPPED, RunState.FAILED)).exclude(finished=None).order_by("-id")[:limit]
-    )
-
-
-def kinds() -> list[str]:
-    """The kinds of run that there are."""
-    return list(Run.objects.order_by("kind").values_list("kind", flat=True).distinct())
+    return list(listed(states=("finished", "stopped", "failed")).exclude(finished=None).order_by("-id")[:limit])
 
 
 def outcomes(run: Run) -> list[Outcome]:

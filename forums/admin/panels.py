@@ -87,5 +87,5 @@ def tree_part(request: HttpRequest, pk: int) -> HttpResponse:
     return render(request, "desk/tree.html", {"nodes": board_nodes(pk)})
 
 
-admin.site.add_branch(10, branch)  # type: ignore[attr-defined]
-admin.site.add_panel(10, panel)  # type: ignore[attr-defined]
+admin.site.add_branch(10, branch)
+admin.site.add_panel(10, panel)
