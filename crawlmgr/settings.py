@@ -42,8 +42,6 @@ BENCHES = {
     "fetch": "crawlmgr.benches.fetch",
     "pages": "forums.benches.pages",
     "read": "forums.benches.read",
-    "schedules": "forums.benches.schedules",
-    "planning": "forums.benches.planning",
     "forms": "deepweb.benches.forms",
     "selection": "deepweb.benches.selection",
     "strategies": "focused.benches.strategies",

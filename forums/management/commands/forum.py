@@ -10,5 +10,4 @@ class Command(SubcommandCommand):
         "inspect": "forums.commands.inspect",
         "crawl": "forums.commands.crawl",
         "simulate": "forums.commands.simulate",
-        "simulate-fetch": "forums.commands.simulate_fetch",
     }

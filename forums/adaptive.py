@@ -1,0 +1,332 @@
+"""The closed loop `adaptive`: after every visit a new forecast, every few minutes the boards whose waiting posts weigh most."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import numpy as np
+
+from forums.events import DAY_SECONDS, HOUR_SECONDS, Bools, Floats, Ints, LocalClock
+from forums.excitation import MOST_FITTED_BOARDS, POOLED, Kernel, Modes, expected, fit, state_after
+from forums.intensity import DAY_HOURS, Intensity
+
+PLAN_STEPS = 96
+PAUSE_TICKS = 10  # a longer silence of the dispatcher is a pause, after which the rest of the day is planned anew
+
+
+@dataclass(frozen=True, slots=True)
+class LoopOptions:
+    """Constants of the closed loop; tuned on public logs.
+
+    floor_per_day: least weighted events a day that a board is expected to bring. clock_floor: least activity of an hour
+    relative to the mean hour. band: share of the day's visits by which the loop may run ahead of or behind its plan;
+    shrinks over the last `closing_hours`. steer: how hard the price follows the use. price_step: how fast the price
+    moves. own_share: weight of the site's own kernel against `kernel`. fit_after_days: history that only excites.
+    tick_seconds: time between two rankings; at the last one before midnight the rest of the day's visits is used.
+    """
+
+    kernel: Kernel = POOLED
+    floor_per_day: float = 0.3
+    clock_floor: float = 0.05
+    band: float = 0.4
+    closing_hours: float = 4.0
+    steer: float = 4.0
+    price_step: float = 0.02
+    own_share: float = 0.5
+    fit_after_days: float = 3.0
+    tick_seconds: float = 180.0
+
+
+@dataclass(frozen=True, slots=True)
+class Sites:
+    """Which site each board belongs to, (n,), and each site's local clock; the budget's day is that of `clocks[0]`."""
+
+    site: Ints
+    clocks: Sequence[LocalClock]
+
+    def local_hours(self, times: Floats, board: Ints) -> Floats:
+        """Hours on the wall clock of each board's site; times in epoch seconds, one a board number."""
+        if len(self.clocks) == 1:
+            return self.clocks[0].local_hours(times)
+        number = self.site[board]
+        result = np.empty(len(board))
+        for site, clock in enumerate(self.clocks):
+            rows = number == site
+            result[rows] = clock.local_hours(times[rows])
+        return result
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """Events that visits have seen: board, epoch seconds, weight (importance included), in any order."""
+
+    board: Ints
+    times: Floats
+    weights: Floats
+
+
+class Reason(NamedTuple):
+    """A board's rank in numbers: expected waiting events (weighted), hours since its last visit, its usual events an
+    hour at this time of day, its index (`rank`) and the price of a visit (both weighted event-hours).
+    """
+
+    waiting: float
+    hours_since_visit: float
+    usual_per_hour: float
+    rank: float
+    price: float
+
+
+@dataclass(slots=True)
+class Budget:
+    """The day's visits: how many were made, the price of one (nan: not known yet), and from where the day's plan is followed."""
+
+    visits_per_day: int
+    price: float = math.nan
+    used: int = 0
+    from_used: int = 0
+    from_plan: float = 0.0
+    last_tick: float | None = None
+    day: float = field(default=-np.inf)
+
+
+class AdaptiveLoop:
+    """Decides which boards to visit now, with exactly `visits_per_day` visits between two midnights.
+
+    Life: built from rates and the events seen so far; then, every minute or every few, `due(now)` names the boards to
+    visit, which count as visited and rest until `observe` tells what the visit saw (or `missed`, that it failed).
+    Built anew when rates change (once a day), with the same `Budget`. One code for the desk, the simulator and tests.
+
+    index_i = N_i(x) x / 2: expected weighted events since the board's last visit x hours ago, times half their
+    waiting; equal indices are the optimum's condition (square-root law). A visit is made while the plan (cumulated
+    sum of sqrt f over the day) allows it and the index is worth the price.
+    """
+
+    def __init__(
+        self,
+        rates: Floats,
+        sites: Sites,
+        seen: Seen,
+        last_visit: Floats,
+        since: float,
+        budget: Budget,
+        options: LoopOptions | None = None,
+    ) -> None:
+        """rates: (n, bins), weighted events per hour by local time; last_visit: (n,), epoch seconds, up to when a board's
+        events are known; since: start of the history that `seen` covers.
+        """
+        self.options = options or LoopOptions()
+        self.sites = sites
+        self.budget = budget
+        self.count = len(rates)
+        flat = np.where(rates.sum(axis=1, keepdims=True) > 0, rates, 1e-9)
+        self._rates = flat * np.maximum(1.0, self.options.floor_per_day / (flat.mean(axis=1) * DAY_HOURS))[:, None]
+        self._level = self._rates.mean(axis=1)
+        self._clock = Intensity.of(np.maximum(self._rates / self._level[:, None], self.options.clock_floor))
+        self._all = np.arange(self.count)
+        self.last_visit = np.asarray(last_visit, dtype=float).copy()
+        self.visiting: Bools = np.zeros(self.count, dtype=bool)
+        self._operational = self._time(self.last_visit, self._all)
+        self._kernels = self._fitted(seen, since)
+        modes = [Modes.of(kernel) for kernel in self._kernels]
+        self._modes = modes
+        self._decay = np.array([mode.decay for mode in modes])[sites.site]
+        self._state = self._replayed(seen, since)
+        self._amplitudes = np.empty_like(self._state)
+        self._forecast(self._all)
+        if math.isnan(budget.price):
+            roots = np.sqrt(self._rates).mean(axis=1).sum() * DAY_HOURS
+            budget.price = (roots / budget.visits_per_day) ** 2 / 2.0
+        self._plan = np.zeros(PLAN_STEPS + 1)
+
+    # --- what is known -------------------------------------------------------------------------------------------------
+
+    def _time(self, times: Floats, board: Ints) -> Floats:
+        """Operational time of each board at these moments, hours."""
+        return self._clock.mass(board, self.sites.local_hours(times, board))
+
+    def _fitted(self, seen: Seen, since: float) -> list[Kernel]:
+        """One kernel a site: the given one, averaged with the site's own fit where its history allows one."""
+        kernels = []
+        origin = self._time(np.full(self.count, since), self._all)
+        first = self._time(np.full(self.count, since + self.options.fit_after_days * DAY_SECONDS), self._all) - origin
+        stop = self._operational - origin
+        clock = self._time(seen.times, seen.board) - origin[seen.board]
+        known = clock >= 0
+        for number in range(len(self.sites.clocks)):
+            members = np.flatnonzero((self.sites.site == number) & (stop > first))
+            members = members[np.argsort(-self._level[members], kind="stable")[:MOST_FITTED_BOARDS]]
+            place = np.full(self.count, -1)
+            place[members] = np.arange(len(members))
+            rows = np.flatnonzero(known & (place[seen.board] >= 0))
+            own = self.options.kernel
+            if len(rows) and self.options.own_share > 0:
+                owner = place[seen.board[rows]]
+                own = fit(own, self._level[members], owner, clock[rows], seen.weights[rows], first[members], stop[members])
+            kernels.append(self.options.kernel.mixed(own, self.options.own_share))
+        return kernels
+
+    def _replayed(self, seen: Seen, since: float) -> Floats:
+        """X of each board at its last visit."""
+        state = np.zeros((self.count, len(self.options.kernel.taus_hours)))
+        origin = self._time(np.full(self.count, since), self._all)
+        age = self._operational[seen.board] - self._time(seen.times, seen.board)
+        known = (seen.times >= since) & (seen.times <= self.last_visit[seen.board])
+        span = np.maximum(self._operational - origin, 0.0)
+        board, passed, weights = seen.board[known], np.maximum(age[known], 0.0), seen.weights[known]
+        for number, kernel in enumerate(self._kernels):
+            found = state_after(kernel, self._level, board, passed, weights, span)
+            state[self.sites.site == number] = found[self.sites.site == number]
+        return state
+
+    def _forecast(self, boards: Ints) -> None:
+        """Turns the states of these boards into the modes of their forecast."""
+        deviation = self._state[boards] - self._level[boards, None]
+        for number, mode in enumerate(self._modes):
+            rows = self.sites.site[boards] == number
+            self._amplitudes[boards[rows]] = mode.amplitudes(deviation[rows])
+
+    def observe(self, boards: Ints, board: Ints, times: Floats, weights: Floats, now: float) -> None:
+        """`boards` were visited at `now` and brought these events, one entry an event: board, epoch seconds, weight."""
+        boards = np.asarray(boards, dtype=np.int64)
+        taus = np.array(self.options.kernel.taus_hours)
+        current = self._time(np.full(len(boards), now), boards)
+        passed = np.maximum(current - self._operational[boards], 0.0)
+        self._state[boards] *= np.exp(-passed[:, None] / taus)
+        self._operational[boards] = np.maximum(current, self._operational[boards])
+        if len(board):
+            age = np.maximum(self._operational[board] - self._time(times, board), 0.0)
+            np.add.at(self._state, board, weights[:, None] / taus * np.exp(-age[:, None] / taus))
+        self.last_visit[boards] = now
+        self.visiting[boards] = False
+        self._forecast(boards)
+
+    def missed(self, boards: Ints) -> None:
+        """The visits of these boards failed: they rank again with the waiting they have."""
+        self.visiting[boards] = False
+
+    def expected_events(self, now: float, boards: Ints | None = None) -> Floats:
+        """N_i: weighted events that wait on each board now, as forecast at its last visit."""
+        rows = self._all if boards is None else boards
+        elapsed = np.maximum(self._time(np.full(len(rows), now), rows) - self._operational[rows], 0.0)
+        return expected(self._level[rows], self._amplitudes[rows], self._decay[rows], elapsed)
+
+    def index(self, now: float) -> Floats:
+        """N_i(x) x / 2, weighted event-hours, (n,)."""
+        hours = np.maximum(now - self.last_visit, 0.0) / HOUR_SECONDS
+        return self.expected_events(now) * hours / 2.0
+
+    # --- what is done --------------------------------------------------------------------------------------------------
+
+    def due(self, now: float, allowed: Bools | None = None) -> Ints:
+        """Boards to visit now, most urgent first; they count as used. `allowed` leaves out boards that may not be visited."""
+        self._turn_day(now)
+        target, band = self._target(now)
+        index = self.index(now)
+        open_now = ~self.visiting if allowed is None else allowed & ~self.visiting
+        budget = self.budget
+        room = int(np.ceil(max(target + band - budget.used, 0.0)))
+        ranked = _largest(np.where(open_now, index, -1.0), room)
+        chosen: list[int] = []
+        for board, value in zip(ranked.tolist(), index[ranked].tolist(), strict=True):
+            if budget.used >= min(target + band, budget.visits_per_day) or not open_now[board]:
+                break
+            worth = budget.price * np.exp(self.options.steer * (budget.used - target) / budget.visits_per_day)
+            if value < worth and budget.used >= target - band:
+                break
+            budget.price += self.options.price_step / self.count * (value - budget.price)
+            budget.used += 1
+            chosen.append(board)
+        self.visiting[chosen] = True
+        return np.array(chosen, dtype=np.int64)
+
+    def _turn_day(self, now: float) -> None:
+        """Opens the budget's day at local midnight; plans the day, and what is left of it after a pause or a late start."""
+        budget = self.budget
+        local = float(self.sites.clocks[0].local_hours(np.array([now]))[0])
+        day = np.floor(local / DAY_HOURS)
+        if day != budget.day or not self._plan[-1]:
+            start = now - (local - day * DAY_HOURS) * HOUR_SECONDS
+            self._plan = self._planned(start)
+        if day != budget.day:
+            budget.day, budget.used, budget.from_used, budget.from_plan = day, 0, 0, 0.0
+            if budget.last_tick is None:  # the first day counts from now, as if its plan had been kept so far
+                budget.used = budget.from_used = int(budget.visits_per_day * self._done(now))
+                budget.from_plan = self._done(now)
+        elif budget.last_tick is not None and now - budget.last_tick > PAUSE_TICKS * self.options.tick_seconds:
+            budget.from_used, budget.from_plan = budget.used, self._done(now)
+        budget.last_tick = now
+
+    def _planned(self, start: float) -> Floats:
+        """Cumulated share of the day's visits by quarter of an hour: sum_i sqrt(f_i) at each site's local time."""
+        moments: Floats = start + np.arange(PLAN_STEPS, dtype=float) * (DAY_SECONDS / PLAN_STEPS)
+        density = np.zeros(PLAN_STEPS)
+        bins = self._rates.shape[1]
+        for number, clock in enumerate(self.sites.clocks):
+            roots = np.sqrt(self._rates[self.sites.site == number]).sum(axis=0)
+            hours = clock.local_hours(moments) % DAY_HOURS
+            density += roots[np.minimum((hours * bins / DAY_HOURS).astype(np.int64), bins - 1)]
+        return np.concatenate([[0.0], np.cumsum(density)]) / density.sum()
+
+    def _done(self, now: float) -> float:
+        """Share of the day's visits that the plan has behind it."""
+        hour = float(self.sites.clocks[0].local_hours(np.array([now]))[0]) % DAY_HOURS
+        return float(np.interp(hour * PLAN_STEPS / DAY_HOURS, np.arange(PLAN_STEPS + 1.0), self._plan))
+
+    def _target(self, now: float) -> tuple[float, float]:
+        """How many visits the plan wants made by now, and how far the loop may stray from it."""
+        budget, options = self.budget, self.options
+        left = DAY_HOURS - float(self.sites.clocks[0].local_hours(np.array([now]))[0]) % DAY_HOURS
+        if left * HOUR_SECONDS <= options.tick_seconds + 1e-3:
+            return float(budget.visits_per_day), 0.0
+        share = (self._done(now) - budget.from_plan) / max(1.0 - budget.from_plan, 1e-9)
+        band = options.band * budget.visits_per_day * min(1.0, left / options.closing_hours)
+        return budget.from_used + (budget.visits_per_day - budget.from_used) * share, band
+
+    def change_budget(self, visits_per_day: int, now: float) -> None:
+        """Another number of visits a day from now on: the rest of today gets its share of the new number."""
+        budget = self.budget
+        budget.price *= (budget.visits_per_day / visits_per_day) ** 2
+        budget.visits_per_day = visits_per_day
+        if self._plan[-1]:
+            budget.from_plan = self._done(now)
+            budget.used = budget.from_used = int(visits_per_day * budget.from_plan)
+
+    def next_visits(self, now: float, hours: float = 24.0, step_hours: float = 0.25) -> Floats:
+        """When each board's index is expected to reach today's price, epoch seconds, (n,); nan beyond `hours`."""
+        found = np.full(self.count, np.nan)
+        for step in range(int(np.ceil(hours / step_hours)) + 1):
+            moment = now + step * step_hours * HOUR_SECONDS
+            open_rows = np.isnan(found)
+            if not open_rows.any():
+                break
+            found[open_rows & (self.index(moment) >= self.budget.price)] = moment
+        return found
+
+    def explain(self, board: int, now: float) -> Reason:
+        """Why a board ranks where it does."""
+        rows = np.array([board])
+        moment = np.array([now])
+        hour = self.sites.local_hours(moment, rows)
+        usual = self._rates[board, int((hour[0] % DAY_HOURS) * self._rates.shape[1] / DAY_HOURS)]
+        return Reason(
+            waiting=float(self.expected_events(now, rows)[0]),
+            hours_since_visit=(now - float(self.last_visit[board])) / HOUR_SECONDS,
+            usual_per_hour=float(usual),
+            rank=float(self.index(now)[board]),
+            price=float(self.budget.price),
+        )
+
+
+def _largest(values: Floats, count: int) -> Ints:
+    """The numbers of the `count` largest values, largest first; ties by number."""
+    count = min(count, len(values))
+    if count <= 0:
+        return np.zeros(0, dtype=np.int64)
+    if count < len(values) // 4:
+        part = np.sort(np.argpartition(-values, count - 1)[:count])
+        return np.asarray(part[np.argsort(-values[part], kind="stable")])
+    return np.argsort(-values, kind="stable")[:count]

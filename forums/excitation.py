@@ -1,0 +1,142 @@
+"""The self-exciting forecast of a board: what was posted draws more posts, with short and long memories (Hawkes kernel)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from forums.events import Floats, Ints
+
+EM_STEPS = 30
+FIT_BIN_HOURS = 5.0 / 60.0
+MOST_FITTED_BOARDS = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Kernel:
+    """rate_i = b B_i + sum_k a_k X_ik per hour of operational time, b + sum a = 1.
+
+    An event of weight w adds w / tau_k to X_ik, which decays with exp(-s / tau_k) in operational time s, the integral
+    of the board's activity clock q. The defaults are pooled over public forum logs.
+    """
+
+    taus_hours: tuple[float, ...] = (0.3, 1.5, 8.0, 40.0, 200.0)
+    base: float = 0.0654
+    gains: tuple[float, ...] = (0.3510, 0.0555, 0.1503, 0.1615, 0.2163)
+
+    def mixed(self, other: Kernel, share: float) -> Kernel:
+        """(1 - share) of this kernel and `share` of another with the same memories."""
+        gains = tuple((1.0 - share) * a + share * b for a, b in zip(self.gains, other.gains, strict=True))
+        return Kernel(self.taus_hours, (1.0 - share) * self.base + share * other.base, gains)
+
+
+POOLED = Kernel()
+
+
+@dataclass(frozen=True, slots=True)
+class Modes:
+    """The forecast of a kernel in closed form: x' = A x + c has real, falling modes because A is similar to a symmetric matrix.
+
+    `decay` (K,) are the rates of the modes, `into` (K, K) turns a deviation X - B into the modes' share of the rate.
+    """
+
+    decay: Floats
+    into: Floats
+
+    @classmethod
+    def of(cls, kernel: Kernel) -> Modes:
+        """Solves one kernel; needs b > 0, so that every mode falls."""
+        taus, gains = np.array(kernel.taus_hours), np.maximum(np.array(kernel.gains), 1e-9)
+        matrix = np.sqrt(np.outer(gains / taus, gains / taus)) - np.diag(1.0 / taus)
+        values, vectors = np.linalg.eigh(matrix)
+        scale = np.sqrt(gains * taus)
+        share = (gains / scale) @ vectors  # a in the modes' coordinates
+        return cls(-values, share[:, None] * vectors.T * scale[None, :])
+
+    def amplitudes(self, deviation: Floats) -> Floats:
+        """Each mode's share of the rate above B, (m, K), from X - B, (m, K)."""
+        return deviation @ self.into.T
+
+
+def expected(level: Floats, amplitudes: Floats, decay: Floats, elapsed: Floats) -> Floats:
+    """Expected weighted events within `elapsed` operational hours: N(u) = B u + sum_j g_j (1 - exp(-d_j u)) / d_j, at least 0.
+
+    level (m,), amplitudes and decay (m, K), elapsed (m,).
+    """
+    grown = -np.expm1(-decay * elapsed[:, None]) / decay
+    return np.maximum(level * elapsed + (amplitudes * grown).sum(axis=1), 0.0)
+
+
+def state_after(kernel: Kernel, level: Floats, board: Ints, age: Floats, weights: Floats, span: Floats) -> Floats:
+    """X of each board, (n, K): B at the start of its history, `span` operational hours ago, and every event since.
+
+    board, age (operational hours ago, not negative) and weights: one entry an event.
+    """
+    taus = np.array(kernel.taus_hours)
+    state = level[:, None] * np.exp(-span[:, None] / taus)
+    for number, tau in enumerate(taus):
+        state[:, number] += np.bincount(board, weights / tau * np.exp(-age / tau), len(level))
+    return state
+
+
+def fit(kernel: Kernel, level: Floats, board: Ints, clock: Floats, weights: Floats, start: Floats, stop: Floats) -> Kernel:
+    """Expectation maximisation of (b, a) on a site's own events, from `kernel`, normalised to sum 1.
+
+    clock: operational time of each event (hours since its board's history began); events before `start` only excite,
+    those in [start, stop) (one value a board) are explained. Boards weigh B^-1/2. Events of one bin of five minutes do
+    not explain each other. Returns `kernel` where nothing can be learnt.
+    """
+    order = np.lexsort((clock, board))
+    board, clock, weights = board[order], clock[order], weights[order]
+    states = _states_before(kernel, level, board, clock, weights)
+    explained = (clock >= start[board]) & (clock < stop[board])
+    if not explained.any():
+        return kernel
+    taus = np.array(kernel.taus_hours)
+    importance = 1.0 / np.sqrt(np.maximum(level, 1e-6))
+    exposure = _exposure(taus, level, board, clock, weights, start, stop)
+    total = np.concatenate([[importance @ (level * (stop - start))], importance @ exposure])
+    parts = np.column_stack([level[board], states])[explained]
+    pull = (importance[board] * weights)[explained]
+    shares = np.array([kernel.base, *kernel.gains])
+    for _ in range(EM_STEPS):
+        rate = parts @ shares
+        gathered = (pull / np.maximum(rate, 1e-12)) @ parts
+        shares = np.divide(shares * gathered, total, out=shares, where=total > 0)
+        shares /= shares.sum()
+    return Kernel(kernel.taus_hours, float(shares[0]), tuple(shares[1:].tolist()))
+
+
+def _states_before(kernel: Kernel, level: Floats, board: Ints, clock: Floats, weights: Floats) -> Floats:
+    """X just before the five-minute bin of each event, (events, K); events sorted by board and time.
+
+    Boards are walked side by side: one step a distinct bin of the board that has most.
+    """
+    taus = np.array(kernel.taus_hours)
+    slot = np.floor(clock / FIT_BIN_HOURS).astype(np.int64)
+    new = np.append(True, (slot[1:] != slot[:-1]) | (board[1:] != board[:-1]))
+    group = np.cumsum(new) - 1
+    owner, moment, mass = board[new], slot[new] * FIT_BIN_HOURS, np.bincount(group, weights)
+    first = np.append(True, owner[1:] != owner[:-1])
+    turn = np.arange(len(owner)) - np.maximum.accumulate(np.where(first, np.arange(len(owner)), 0))
+    before = np.empty((len(owner), len(taus)))
+    rows = np.flatnonzero(first)
+    before[rows] = level[owner[rows], None] * np.exp(-moment[rows, None] / taus)
+    by_turn = np.argsort(turn, kind="stable")
+    bounds = np.searchsorted(turn[by_turn], np.arange(1, int(turn.max()) + 2))
+    for low, high in zip(bounds[:-1].tolist(), bounds[1:].tolist(), strict=True):
+        rows = by_turn[low:high]
+        gap = (moment[rows] - moment[rows - 1])[:, None]
+        before[rows] = (before[rows - 1] + mass[rows - 1, None] / taus) * np.exp(-gap / taus)
+    return np.asarray(before[group])
+
+
+def _exposure(taus: Floats, level: Floats, board: Ints, clock: Floats, weights: Floats, start: Floats, stop: Floats) -> Floats:
+    """Integral of X over [start, stop) of each board, (n, K)."""
+    result = level[:, None] * taus * (np.exp(-start[:, None] / taus) - np.exp(-stop[:, None] / taus))
+    since = np.maximum(start[board] - clock, 0.0)
+    until = np.maximum(stop[board] - clock, 0.0)
+    for number, tau in enumerate(taus):
+        result[:, number] += np.bincount(board, weights * (np.exp(-since / tau) - np.exp(-until / tau)), len(level))
+    return np.asarray(result)
