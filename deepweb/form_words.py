@@ -53,6 +53,13 @@ def _sought(stem: str) -> str:
     return body if stem.startswith("*") or not _SPACED.match(stem) else f" {body}"
 
 
+@functools.cache
+def _flat() -> tuple[tuple[tuple[str, str], ...], tuple[tuple[str, str], ...]]:
+    """(stem, concept) of all ASCII stems, and of the others, which a text in ASCII cannot hold."""
+    pairs = [(stem, name) for name, stems in _stems().items() for stem in stems]
+    return tuple(pair for pair in pairs if pair[0].isascii()), tuple(pair for pair in pairs if not pair[0].isascii())
+
+
 def concept_names() -> tuple[str, ...]:
     """All concepts, in the order of the list of stems."""
     return tuple(_stems())
@@ -68,4 +75,8 @@ def concepts_in(text: str) -> frozenset[str]:
     folded = words(text)
     if len(folded) < _SHORT:  # "sign up" and "signup" are one; in a long text joined words would say what nobody wrote
         folded += folded.replace(" ", "") + " "
-    return frozenset(name for name, stems in _stems().items() if any(stem in folded for stem in stems))
+    plain, other = _flat()
+    found = {name for stem, name in plain if stem in folded}
+    if not folded.isascii():
+        found.update(name for stem, name in other if stem in folded)
+    return frozenset(found)

@@ -11,6 +11,7 @@ from crawlmgr.text.stopwords import STOP_WORDS
 from crawlmgr.text.tokens import HAN, normalise
 
 _HAS_HAN = re.compile(f"[{HAN}]")
+_HAN_RUN = re.compile(f"[{HAN}]+")
 _WORD = re.compile(rf"[{HAN}]+|[^\W_{HAN}]+(?:['’-][^\W_{HAN}]+)*")
 MAX_LENGTH = 40
 
@@ -46,3 +47,20 @@ def _tells(word: str, simplified: str) -> bool:
     if simplified in STOP_WORDS or len(word) > MAX_LENGTH or word.isdecimal():
         return False
     return len(word) > 1 or bool(_HAS_HAN.match(word))
+
+
+def substring_words(text: str) -> list[str]:
+    """Single Chinese characters and pairs of neighbours, and the other words of `query_words`; each once, in order.
+
+    For sites that find parts of words (SQL's LIKE): there a pair of characters is found wherever it stands, which words
+    cut by a dictionary would not tell.
+
+    >>> substring_words("春江水 flows")
+    ['春', '江', '水', '春江', '江水', 'flows']
+    """
+    plain = unicodedata.normalize("NFKC", text).lower()
+    runs = _HAN_RUN.findall(plain)
+    single = [character for run in runs for character in run]
+    pairs = [run[place : place + 2] for run in runs for place in range(len(run) - 1)]
+    others = [word for word in query_words(_HAN_RUN.sub(" ", plain)) if word]
+    return list(dict.fromkeys(single + pairs + others))

@@ -3,7 +3,7 @@
 import pytest
 
 from deepweb.page_words import words_of_form_page
-from deepweb.query_words import query_words
+from deepweb.query_words import query_words, substring_words
 
 FILLER = "<p>" + "filler " * 60 + "</p>"
 PAGE = f"""<title>Antique maps</title><h1>Atlas</h1><p>upper <b>strong</b></p><script>hidden</script>{FILLER}
@@ -54,3 +54,7 @@ def test_another_form_is_part_of_the_page_and_no_form_or_page_is_no_error():
 )
 def test_query_words_are_spelt_as_the_site_does(text, words):
     assert query_words(text) == words
+
+
+def test_substring_words_hold_every_pair_of_neighbours():
+    assert substring_words("明月，几时有 ABC") == ["明", "月", "几", "时", "有", "明月", "几时", "时有", "abc"]

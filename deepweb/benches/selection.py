@@ -1,0 +1,167 @@
+"""`bench selection`: query policies and size estimates on synthetic hidden databases, against a greedy oracle."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from crawlmgr.management.base import say
+from crawlmgr.management.base import table as plain_table
+from deepweb.coverage import captures, chao1, chapman, lu_li
+from deepweb.hidden_database import HiddenDatabase, greedy_oracle, middling_terms, synthetic
+from deepweb.seen import Choice, Seen, Term
+from deepweb.selection import FrequencyPolicy, FreshPolicy, PaperPolicy, Policy
+from deepweb.size_probes import ProbeAnswer, ProbedRecord, estimate_size, plan_probes
+
+HELP = "query policies (paper, frequency, fresh, random, greedy oracle) and size estimates on synthetic hidden databases"
+CHECKPOINTS = (10, 25, 50, 100, 150)
+SIZE_QUERIES = (50, 150, 400)
+_SEEDS = 5
+
+
+def add_arguments(parser: Any) -> None:
+    parser.add_argument("--databases", type=int, default=3, help="how many databases the figures are the mean of (default 3)")
+    parser.add_argument("--documents", type=int, default=20_000)
+    parser.add_argument("--vocabulary", type=int, default=12_000)
+    parser.add_argument("--limit", type=int, default=200, help="records an answer is cut at in the second table (default 200)")
+    parser.add_argument("--probes", type=int, default=60, help="random probes for the size estimate (default 60)")
+
+
+class RandomPolicy:
+    """A random word of those seen: the baseline."""
+
+    def __init__(self, seeds: list[Term], rng: np.random.Generator, refused: frozenset[Term]) -> None:
+        self._seeds, self._rng, self._refused = list(seeds), rng, refused
+
+    def next(self, seen: Seen) -> Choice | None:
+        """A seed, then any word seen that was not asked."""
+        for seed in self._seeds:
+            if not seen.was_asked((seed,)):
+                return Choice((seed,))
+        for place in self._rng.permutation(len(seen.frequency)):
+            term = seen.term(int(place))
+            if term not in self._refused and not seen.was_asked((term,)):
+                return Choice((term,))
+        return None
+
+
+def harvest(database: HiddenDatabase, policy: Policy, queries: int) -> tuple[Seen, list[int]]:
+    """What a policy saw after `queries` queries, and the records after each."""
+    seen, curve = Seen(), []
+    for _ in range(queries):
+        choice = policy.next(seen)
+        if choice is None:
+            break
+        answer, cut = database.ask(choice.query)
+        seen.add(choice, answer, cut)
+        curve.append(seen.records)
+    return seen, curve
+
+
+def run(options: dict[str, Any]) -> dict[str, Any]:
+    started = time.perf_counter()
+    cover: dict[str, dict[str, list[list[float]]]] = {}
+    sizes: dict[int, list[dict[str, float]]] = {queries: [] for queries in SIZE_QUERIES}
+    intervals = []
+    for number in range(options["databases"]):
+        rng = np.random.default_rng(number + 1)
+        database = synthetic(rng, options["documents"], options["vocabulary"])
+        seeds = middling_terms(database, rng, _SEEDS)
+        for limit in (None, options["limit"]):
+            database.limit = limit
+            table_name = "uncut" if limit is None else f"cut at {limit}"
+            for name, curve in _curves(database, seeds, number):
+                say(f"database {number + 1}, {table_name}: {name} covers {curve[-1] / len(database):.3f}")
+                cover.setdefault(table_name, {}).setdefault(name, []).append([count / len(database) for count in curve])
+        intervals.append(_interval(database, seeds, options["probes"], number))
+        database.limit = None
+        for queries in SIZE_QUERIES:
+            sizes[queries].append(_by_random_words(database, np.random.default_rng(100 + number), queries))
+    return {
+        "databases": options["databases"],
+        "documents": options["documents"],
+        "limit": options["limit"],
+        "coverage": {name: {policy: _at(curves) for policy, curves in rows.items()} for name, rows in cover.items()},
+        "queries_to_90": {policy: _to_90(curves) for policy, curves in cover.get("uncut", {}).items()},
+        "sizes": {
+            str(queries): {key: float(np.mean([row[key] for row in rows])) for key in rows[0]} for queries, rows in sizes.items()
+        },
+        "intervals": intervals,
+        "seconds": time.perf_counter() - started,
+    }
+
+
+def _curves(database: HiddenDatabase, seeds: list[Term], number: int) -> list[tuple[str, list[int]]]:
+    refused = database.refused
+    makers: dict[str, Callable[[], Policy]] = {
+        "random": lambda: RandomPolicy(seeds, np.random.default_rng(number), refused),
+        "paper": lambda: PaperPolicy(seeds, stop_rule=False, refused=refused),
+        "frequency": lambda: FrequencyPolicy(seeds, refused),
+        "fresh": lambda: FreshPolicy(seeds, database.limit, refused),
+    }
+    curves = [(name, harvest(database, make(), CHECKPOINTS[-1])[1]) for name, make in makers.items()]
+    return [*curves, ("oracle", greedy_oracle(database, CHECKPOINTS[-1]))]
+
+
+def _at(curves: list[list[float]]) -> dict[str, float]:
+    return {str(point): float(np.mean([curve[min(point, len(curve)) - 1] for curve in curves])) for point in CHECKPOINTS}
+
+
+def _to_90(curves: list[list[float]]) -> float | None:
+    reached = [next((place + 1 for place, share in enumerate(curve) if share >= 0.9), None) for curve in curves]
+    known = [place for place in reached if place is not None]
+    return float(np.mean(known)) if len(known) == len(reached) else None
+
+
+def _by_random_words(database: HiddenDatabase, rng: np.random.Generator, queries: int) -> dict[str, float]:
+    """Section 5.5: estimates over the true size from random mid-frequency words whose answers are not cut."""
+    terms = middling_terms(database, rng, queries)
+    answers = [database.matches((term,)) for term in terms]
+    times = np.bincount(np.concatenate([np.array(answer, dtype=np.int64) for answer in answers]), minlength=len(database))
+    seen = captures(times[times > 0].tolist())
+    odd, even = (set().union(*answers[part::2]) for part in (0, 1))
+    upper = lu_li(seen)
+    found = {"chapman": chapman(len(odd), len(even), len(odd & even)), "chao1": chao1(seen), "lu_li": upper or float("nan")}
+    return {"overlap_rate": seen.overlap_rate} | {name: value / len(database) for name, value in found.items()}
+
+
+def _interval(database: HiddenDatabase, seeds: list[Term], probes: int, number: int) -> dict[str, Any]:
+    """The probes' interval over the true size, after 100 queries of `fresh` whose answers were cut."""
+    policy = FreshPolicy(seeds, database.limit, database.refused)
+    seen, _ = harvest(database, policy, 100)
+    plan = plan_probes(seen, policy.scale(seen), database.limit, np.random.default_rng(number), probes)
+    if plan is None:
+        return {"low": None, "high": None, "reason": "too_few_words"}
+    answers = []
+    for term in plan.drawn:
+        shown, cut = database.ask((term,))
+        answers.append(ProbeAnswer(term, [ProbedRecord(key, frozenset(terms), "") for key, terms in shown], cut))
+    size = estimate_size(plan, answers, seen.records)
+    scaled = [None if end is None else end / len(database) for end in (size.low, size.high)]
+    return {"low": scaled[0], "high": scaled[1], "reason": size.reason}
+
+
+def table(result: dict[str, Any]) -> str:
+    parts = []
+    for name, rows in result["coverage"].items():
+        header = (f"coverage, {name}", *(f"@{point}" for point in CHECKPOINTS), *(("to 90 %",) if name == "uncut" else ()))
+        body = [
+            (policy, *shares.values(), *((result["queries_to_90"].get(policy),) if name == "uncut" else ()))
+            for policy, shares in rows.items()
+        ]
+        parts.append(plain_table(header, body))
+    names = ("overlap_rate", "chapman", "chao1", "lu_li")
+    parts.append(
+        plain_table(
+            ("random words", *names), [(queries, *(row[name] for name in names)) for queries, row in result["sizes"].items()]
+        )
+    )
+    parts.append(
+        plain_table(
+            ("size by probes", "low", "high", "why not"), [("", r["low"], r["high"], r["reason"]) for r in result["intervals"]]
+        )
+    )
+    return "\n\n".join(parts)

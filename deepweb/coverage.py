@@ -1,0 +1,167 @@
+"""How large the hidden database is and how much of it was seen, from what came back more than once; when to stop."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from deepweb.seen import Outcome
+
+MIN_PROBES = 20
+MIN_RECAPTURED = 8
+LU_LI_EXPONENT = 1.1
+WINDOW = 10
+
+
+class Captures(NamedTuple):
+    """How often records came back: distinct records, returns in all, records returned once and twice."""
+
+    distinct: int
+    returned: int
+    once: int
+    twice: int
+
+    @property
+    def overlap_rate(self) -> float:
+        """OR = returns / distinct records, at least 1; 1 where nothing was returned."""
+        return self.returned / self.distinct if self.distinct else 1.0
+
+    @property
+    def good_turing(self) -> float:
+        """1 - f1 / n: the share of a further return that would be of a record already seen, in [0, 1]."""
+        return 1 - self.once / self.returned if self.returned else 0.0
+
+
+def captures(times: Sequence[int]) -> Captures:
+    """Counts from the number of times each distinct record was returned."""
+    spread = Counter(times)
+    return Captures(len(times), sum(times), spread[1], spread[2])
+
+
+def chapman(first: int, second: int, both: int) -> float:
+    """Size from two independent captures: (n1 + 1)(n2 + 1) / (m + 1) - 1. At least the records seen."""
+    return (first + 1) * (second + 1) / (both + 1) - 1
+
+
+def chao1(seen: Captures) -> float:
+    """Lower bound of the size: D + f1 (f1 - 1) / (2 (f2 + 1))."""
+    return seen.distinct + seen.once * (seen.once - 1) / (2 * (seen.twice + 1))
+
+
+def chao1_interval(seen: Captures, z: float = 1.96) -> tuple[float, float]:
+    """Log-normal 95 % interval of Chao1 (Chao 1987): D + T/C … D + T C, T = Chao1 - D, C = exp(z sqrt(ln(1 + var/T²)))."""
+    unseen = chao1(seen) - seen.distinct
+    if unseen <= 0:
+        return float(seen.distinct), float(seen.distinct)
+    f1, f2 = seen.once, seen.twice
+    if f2:
+        ratio = f1 / f2
+        variance = f2 * (ratio**2 / 2 + ratio**3 + ratio**4 / 4)
+    else:
+        variance = f1 * (f1 - 1) / 2 + f1 * (2 * f1 - 1) ** 2 / 4 - f1**4 / (4 * chao1(seen))
+    factor = math.exp(z * math.sqrt(math.log1p(max(0.0, variance) / unseen**2)))
+    return seen.distinct + unseen / factor, seen.distinct + unseen * factor
+
+
+def lu_li(seen: Captures) -> float | None:
+    """Lu and Li: D / (1 - OR^-1.1), fitted on real collections of uneven records; None while nothing came twice."""
+    rate = seen.overlap_rate
+    return seen.distinct / (1 - rate**-LU_LI_EXPONENT) if rate > 1 else None
+
+
+@dataclass(frozen=True, slots=True)
+class Probe:
+    """The answer to one random word that was not chosen for what it brings: all record keys, and whether it was cut."""
+
+    records: frozenset[Hashable]
+    overflowed: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """The size of the database as an interval, or why none can be given. `low` is never below the records seen."""
+
+    low: float | None
+    high: float | None
+    reason: str
+    probes: int
+    chapman: float | None = None
+    chao1: float | None = None
+    lu_li: float | None = None
+
+    @property
+    def known(self) -> bool:
+        """Whether there is an interval."""
+        return self.low is not None and self.high is not None
+
+    def coverage(self, records: int) -> tuple[float, float] | None:
+        """Share of the database that `records` are, as an interval in [0, 1]; None where the size is not known."""
+        if self.low is None or self.high is None:
+            return None
+        return min(1.0, records / max(self.high, 1.0)), min(1.0, records / max(self.low, 1.0))
+
+
+def estimate(probes: Sequence[Probe], records_seen: int) -> Estimate:
+    """Section 5.5: the interval between Chao1 and Lu-Li over random probes that did not overflow, bounds sorted.
+
+    Answers that were cut say which records rank first, not how many there are, so only uncut ones count; with fewer than
+    20 of those, or fewer than 8 records returned twice, the answer is "too_few_probes" or "too_few_recaptured" and no
+    interval. Chapman (odd probes against even) is given beside them.
+    """
+    whole = [probe.records for probe in probes if not probe.overflowed and probe.records]
+    times: Counter[Hashable] = Counter(record for records in whole for record in records)
+    seen = captures(list(times.values()))
+    odd, even = frozenset().union(*whole[::2]), frozenset().union(*whole[1::2])
+    upper = lu_li(seen)
+    if len(whole) < MIN_PROBES:
+        return Estimate(None, None, "too_few_probes", len(whole))
+    if seen.distinct - seen.once < MIN_RECAPTURED or upper is None:
+        return Estimate(None, None, "too_few_recaptured", len(whole))
+    lower = chao1(seen)
+    bounds = sorted((lower, upper, *chao1_interval(seen)))
+    low, high = max(bounds[0], float(records_seen)), max(bounds[-1], float(records_seen))
+    return Estimate(low, high, "", len(whole), chapman(len(odd), len(even), len(odd & even)), lower, upper)
+
+
+class StopRules(NamedTuple):
+    """When to stop: all optional. `min_gain` is new records a returned one over the last ten queries, `good_turing` the
+    share of returns that would be of records already seen; that one holds for sites that hardly ever cut answers only.
+    """
+
+    queries: int | None = None
+    records: int | None = None
+    min_gain: float | None = 0.01
+    coverage: float | None = 0.95
+    good_turing: float | None = 0.95
+
+
+def stopped_by(outcomes: Sequence[Outcome], times: Sequence[int], rules: StopRules, size: Estimate | None = None) -> str | None:
+    """The rule that ends a harvest, or None: "queries", "records", "coverage" (its lower end), "good_turing" or "gain".
+
+    Cut answers bring the same records again and again, which Good-Turing would take for completeness: it is asked only
+    where at most a tenth of the answers were cut. It and "gain" need ten queries.
+    """
+    seen = captures(times)
+    if rules.queries is not None and len(outcomes) >= rules.queries:
+        return "queries"
+    if rules.records is not None and seen.distinct >= rules.records:
+        return "records"
+    if (
+        rules.coverage is not None
+        and size is not None
+        and (share := size.coverage(seen.distinct)) is not None
+        and share[0] >= rules.coverage
+    ):
+        return "coverage"
+    last = outcomes[-WINDOW:]
+    if len(last) == WINDOW:
+        returned, new = sum(outcome.returned for outcome in last), sum(outcome.new for outcome in last)
+        if rules.min_gain is not None and new <= rules.min_gain * returned:
+            return "gain"
+        cut = sum(outcome.overflowed for outcome in outcomes)
+        if rules.good_turing is not None and cut * 10 <= len(outcomes) and seen.good_turing >= rules.good_turing:
+            return "good_turing"
+    return None

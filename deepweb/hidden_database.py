@@ -1,0 +1,123 @@
+"""A hidden database to try query policies on: records with terms, answers cut at k, some words refused."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Sequence
+
+import numpy as np
+from scipy import sparse
+
+from deepweb.seen import Query, Term
+
+BOX = "q"
+
+
+class HiddenDatabase:
+    """Answers conjunctive queries over `records` (terms of each, in the order in which the site ranks them).
+
+    Answers hold the first `limit` matching records (None: all). Terms in `refused` find nothing, as stop words do.
+    """
+
+    def __init__(self, records: Sequence[Iterable[Term]], limit: int | None = None, refused: Iterable[Term] = ()) -> None:
+        self.limit = limit
+        self.refused = frozenset(refused)
+        self._terms_of = [tuple(dict.fromkeys(terms)) for terms in records]
+        self._postings: dict[Term, list[int]] = {}
+        for place, terms in enumerate(self._terms_of):
+            for term in terms:
+                self._postings.setdefault(term, []).append(place)
+
+    def __len__(self) -> int:
+        return len(self._terms_of)
+
+    @property
+    def terms(self) -> list[Term]:
+        """All terms that can be asked, in no meant order."""
+        return [term for term in self._postings if term not in self.refused]
+
+    def frequency(self, term: Term) -> int:
+        """How many records have the term."""
+        return len(self._postings.get(term, ()))
+
+    def matches(self, query: Query) -> list[int]:
+        """Places of all matching records, best ranked first, uncut."""
+        if any(term in self.refused for term in query):
+            return []
+        found: set[int] | None = None
+        for term in query:
+            places = self._postings.get(term, [])
+            found = set(places) if found is None else found.intersection(places)
+        return sorted(found or ())
+
+    def ask(self, query: Query) -> tuple[list[tuple[Hashable, tuple[Term, ...]]], bool]:
+        """The answer as (place, terms of the record), and whether records were held back."""
+        places = self.matches(query)
+        shown = places if self.limit is None else places[: self.limit]
+        return [(place, self._terms_of[place]) for place in shown], len(shown) < len(places)
+
+
+def synthetic(
+    rng: np.random.Generator,
+    documents: int = 20_000,
+    vocabulary: int = 12_000,
+    topics: int = 12,
+    limit: int | None = None,
+    stop_words: int = 50,
+    mean_length: float = 120.0,
+    own_share: float = 0.4,
+) -> HiddenDatabase:
+    """A database of topical documents over a Zipf vocabulary, ranked at random.
+
+    A document's words come from one Zipf distribution; a share `own_share` of them is renamed by its topic, which has
+    an order of words of its own. The `stop_words` commonest words are refused.
+    """
+    common = np.cumsum(1.0 / (np.arange(vocabulary) + 2.7))
+    orders = np.array(
+        [np.concatenate([np.arange(stop_words), stop_words + rng.permutation(vocabulary - stop_words)]) for _ in range(topics)]
+    )
+    names = [Term(BOX, f"w{word}") for word in range(vocabulary)]
+    lengths = np.maximum(5, rng.lognormal(np.log(mean_length), 0.6, size=documents).astype(int))
+    owners = np.repeat(rng.integers(0, topics, size=documents), lengths)
+    drawn = np.searchsorted(common, rng.random(int(lengths.sum())) * common[-1])
+    own = rng.random(len(drawn)) < own_share
+    drawn[own] = orders[owners[own], drawn[own]]
+    records = [[names[word] for word in np.unique(part)] for part in np.split(drawn, np.cumsum(lengths)[:-1])]
+    return HiddenDatabase(records, limit, _commonest(records, stop_words))
+
+
+def _commonest(records: Sequence[Iterable[Term]], count: int) -> list[Term]:
+    frequency: dict[Term, int] = {}
+    for terms in records:
+        for term in terms:
+            frequency[term] = frequency.get(term, 0) + 1
+    return sorted(frequency, key=lambda term: (-frequency[term], term))[:count]
+
+
+def middling_terms(database: HiddenDatabase, rng: np.random.Generator, count: int) -> list[Term]:
+    """`count` different terms of middle frequency (0.2 % to 1 % of the records), as seeds."""
+    low, high = 0.002 * len(database), 0.01 * len(database)
+    pool = sorted(term for term in database.terms if low <= database.frequency(term) <= high)
+    return [pool[place] for place in rng.choice(len(pool), size=min(count, len(pool)), replace=False)]
+
+
+def greedy_oracle(database: HiddenDatabase, queries: int) -> list[int]:
+    """Records covered after each query by the greedy choice of one who knows the whole database: each query is the single
+    term whose answer holds most records not yet covered. A bar to measure policies against, not always the optimum.
+    """
+    answers = {term: database.ask((term,))[0] for term in database.terms}
+    names = list(answers)
+    columns = [place for shown in answers.values() for place, _ in shown]
+    starts = np.cumsum([0, *(len(shown) for shown in answers.values())])
+    held = sparse.csr_matrix((np.ones(len(columns), dtype=np.int64), columns, starts), shape=(len(names), len(database)))
+    by_record = held.tocsc()
+    gains = np.asarray(held.sum(axis=1)).ravel()
+    covered = np.zeros(len(database), dtype=bool)
+    curve = []
+    for _ in range(queries):
+        best = int(gains.argmax())
+        records = held[best].indices
+        new = records[~covered[records]]
+        covered[new] = True
+        gains = gains - np.asarray(by_record[:, new].sum(axis=1)).ravel()
+        curve.append(int(covered.sum()))
+    return curve

@@ -1,0 +1,188 @@
+"""What a harvest has seen of a hidden database: records, their terms, and how often each was returned."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+CUT_FROM_QUERIES = 10
+_ROOM = 1_024
+
+
+class Term(NamedTuple):
+    """A value that can be put into an input: the word `value` into the box named `input`."""
+
+    input: str
+    value: str
+
+
+Query = tuple[Term, ...]
+"""What one submission binds: one term, or several that must hold together."""
+
+
+class Choice(NamedTuple):
+    """A query that a policy chose, with the new records it foretells and the kind of query it takes it for (-1: none)."""
+
+    query: Query
+    foretold: float = 0.0
+    bucket: int = -1
+
+
+class Outcome(NamedTuple):
+    """What one query brought: records returned and new among them, and whether the site held some back.
+
+    `before` is how many of the records seen till then had its first term; `foretold` and `bucket` are the choice's.
+    """
+
+    query: Query
+    returned: int
+    new: int
+    overflowed: bool
+    before: int = 0
+    foretold: float = 0.0
+    bucket: int = -1
+
+
+class Seen:
+    """Grows with each answer; `outcomes` are the counts of each, `answers` its records as places.
+
+    Arrays over terms, in the order in which terms were first seen:
+
+    - `frequency` records seen that have the term (df_seen),
+    - `latest` those among them first seen in the last answer that brought any (df_new),
+    - `returns` how often records with the term were returned, `once` records with it that were returned exactly once.
+    """
+
+    def __init__(self) -> None:
+        self.outcomes: list[Outcome] = []
+        self.answers: list[np.ndarray] = []
+        self._terms: dict[Term, int] = {}
+        self._names: list[Term] = []
+        self._records: dict[Hashable, int] = {}
+        self._terms_of: list[np.ndarray] = []
+        self._times: list[int] = []
+        self._asked: set[Query] = set()
+        self._counts = np.zeros((4, _ROOM), dtype=np.int64)
+
+    @property
+    def frequency(self) -> np.ndarray:
+        return self._counts[0, : len(self._names)]
+
+    @property
+    def latest(self) -> np.ndarray:
+        return self._counts[1, : len(self._names)]
+
+    @property
+    def returns(self) -> np.ndarray:
+        return self._counts[2, : len(self._names)]
+
+    @property
+    def once(self) -> np.ndarray:
+        return self._counts[3, : len(self._names)]
+
+    @property
+    def records(self) -> int:
+        """Distinct records seen."""
+        return len(self._records)
+
+    @property
+    def times_returned(self) -> Sequence[int]:
+        """How often each record was returned, in the order of first sight."""
+        return self._times
+
+    def term(self, place: int) -> Term:
+        """The term behind a place of the arrays."""
+        return self._names[place]
+
+    def place(self, term: Term) -> int | None:
+        """The place of a term in the arrays, None for one never seen in a record."""
+        return self._terms.get(term)
+
+    def was_asked(self, query: Query) -> bool:
+        """Whether this query was submitted already, its terms in whatever order."""
+        return tuple(sorted(query)) in self._asked
+
+    def asked_terms(self) -> np.ndarray:
+        """Places of the seen terms that were asked alone."""
+        places = [self._terms[query[0]] for query in self._asked if len(query) == 1 and query[0] in self._terms]
+        return np.array(sorted(places), dtype=np.int64)
+
+    def has(self, record: Hashable) -> bool:
+        """Whether a record was returned before."""
+        return record in self._records
+
+    def terms_at(self, record: int) -> np.ndarray:
+        """Places of the terms of the record at a place."""
+        return self._terms_of[record]
+
+    def add(self, choice: Choice, answer: Iterable[tuple[Hashable, Iterable[Term]]], overflowed: bool = False) -> Outcome:
+        """Takes one answer: (key, terms) of each record returned. Terms of a record seen before are not read again.
+
+        The same choices and answers in the same order give the same state: a stored query log resumes a harvest.
+        """
+        query = choice.query
+        place = self._terms.get(query[0])
+        before = int(self._counts[0, place]) if place is not None else 0
+        fresh: list[int] = []
+        again: list[int] = []
+        for key, terms in dict(answer).items():
+            place = self._records.get(key)
+            if place is None:
+                place = self._records[key] = len(self._terms_of)
+                self._terms_of.append(np.unique(np.array([self._index(term) for term in terms], dtype=np.int64)))
+                self._times.append(1)
+                fresh.append(place)
+            else:
+                self._times[place] += 1
+                again.append(place)
+        self._count(fresh, again)
+        self.answers.append(np.array(fresh + again, dtype=np.int64))
+        self._asked.add(tuple(sorted(query)))
+        outcome = Outcome(query, len(fresh) + len(again), len(fresh), overflowed, before, choice.foretold, choice.bucket)
+        self.outcomes.append(outcome)
+        return outcome
+
+    def _count(self, fresh: list[int], again: list[int]) -> None:
+        if fresh:
+            self._counts[1] = 0
+        for place in fresh:
+            self._counts[:, self._terms_of[place]] += 1
+        for place in again:
+            terms = self._terms_of[place]
+            self._counts[2, terms] += 1
+            if self._times[place] == 2:
+                self._counts[3, terms] -= 1
+
+    def _index(self, term: Term) -> int:
+        place = self._terms.get(term)
+        if place is None:
+            place = self._terms[term] = len(self._names)
+            self._names.append(term)
+            if place >= self._counts.shape[1]:
+                self._counts = np.concatenate([self._counts, np.zeros_like(self._counts)], axis=1)
+        return place
+
+
+def cut_at(outcomes: Sequence[Outcome], stated: Sequence[int | None] = ()) -> int | None:
+    """The number of records at which a site cuts its answers, None while nothing shows that it does.
+
+    Where sites state how many there are (`stated`, beside `outcomes`), the largest answer below its statement. Else the
+    most frequent size among the first 10 answers that had any, if it is the largest size too and came at least thrice.
+    """
+    told = [
+        outcome.returned
+        for outcome, total in zip(outcomes, stated, strict=False)
+        if total is not None and total > outcome.returned > 0
+    ]
+    if told:
+        return max(told)
+    sizes = [outcome.returned for outcome in outcomes if outcome.returned > 0 and len(outcome.query) == 1]
+    first = sizes[:CUT_FROM_QUERIES]
+    if not first or max(sizes) != max(first):
+        return None
+    largest = max(first)
+    return (
+        largest if first.count(largest) >= 3 and first.count(largest) >= max(first.count(size) for size in set(first)) else None
+    )

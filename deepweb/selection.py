@@ -1,0 +1,260 @@
+"""Which query next: the paper's rounds, the frequency rule, and the overflow-aware rule that looks for what is fresh."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+import numpy as np
+from scipy.special import gammainc
+
+from deepweb.seen import Choice, Query, Seen, Term
+
+PER_ROUND = 5
+MAX_ROUNDS = 5
+MIN_CANDIDATES = 5
+TOO_COMMON, TOO_RARE = 0.90, 0.05
+"""Shares of a round's records beyond which a word is a template word, or says nothing about the field."""
+
+_MEMORY = 100
+_SCALE_MEMORY = 60
+_UNKNOWN_SCALE = 10.0
+_ROUNDS_OF_SCALE = 20
+_PRIOR_RETURNS = 2.0
+_BUCKETS = 5
+_PAIRS = _BUCKETS  # the bucket of refinements
+_OVER_CUT = 0.25
+_REFINED = 20
+
+
+class Policy(Protocol):
+    """Chooses the next query from what was seen; None when it has nothing left or its own stop rule holds."""
+
+    def next(self, seen: Seen) -> Choice | None: ...
+
+
+def _unasked(seen: Seen, refused: Iterable[Term]) -> np.ndarray:
+    """True for every seen term that may still be asked alone."""
+    free = np.ones(len(seen.frequency), dtype=bool)
+    free[seen.asked_terms()] = False
+    for term in refused:
+        place = seen.place(term)
+        if place is not None:
+            free[place] = False
+    return free
+
+
+def _next_seed(seeds: Sequence[Term], seen: Seen) -> Choice | None:
+    return next((Choice((term,)) for term in seeds if not seen.was_asked((term,))), None)
+
+
+def _best(score: np.ndarray, free: np.ndarray) -> int | None:
+    """Place of the free term of the largest positive score; among equals the one seen first."""
+    score = np.where(free, score, 0.0)
+    return int(score.argmax()) if len(score) and score.max() > 0 else None
+
+
+@dataclass(slots=True)
+class PaperPolicy:
+    """Algorithm 2 of the paper: rounds of the heaviest words of the last round's records.
+
+    Weight of a word in round i: sum over P_i of tf * ln(N / n), N and n over all records so far; words in more than 90 %
+    of P_i or in fewer than max(2 records, 5 %) of it are left out. Ends after `max_rounds` rounds or when fewer than
+    `min_candidates` are left; with `stop_rule` False it goes on, from all records seen where P_i gives too few.
+    `round`, `started` (answers before the round) and `queue` are its whole state, so that it can be stored.
+    """
+
+    seeds: Sequence[Term]
+    per_round: int = PER_ROUND
+    max_rounds: int = MAX_ROUNDS
+    min_candidates: int = MIN_CANDIDATES
+    stop_rule: bool = True
+    refused: frozenset[Term] = frozenset()
+    queue: list[Term] = field(default_factory=list)
+    round: int = 0
+    started: int = 0
+
+    def next(self, seen: Seen) -> Choice | None:
+        """The next word of the round; a new round is drawn up when the last one was asked."""
+        self.queue = [term for term in self.queue if not seen.was_asked((term,))]
+        if not self.queue and not self._new_round(seen):
+            return None
+        return Choice((self.queue.pop(0),))
+
+    def _new_round(self, seen: Seen) -> bool:
+        if self.round == 0:
+            self.queue = [term for term in self.seeds if not seen.was_asked((term,))]
+        else:
+            if self.stop_rule and self.round >= self.max_rounds:
+                return False
+            answers = seen.answers[self.started :]
+            records = np.unique(np.concatenate(answers)) if answers else np.zeros(0, dtype=np.int64)
+            candidates = self.candidates(seen, records)
+            if len(candidates) < self.min_candidates:
+                if self.stop_rule:
+                    return False
+                more = self.candidates(seen, np.arange(seen.records), too_rare=0.0)
+                candidates += [term for term in more if term not in candidates]
+            self.queue = candidates[: self.per_round]
+        self.round += 1
+        self.started = len(seen.answers)
+        return bool(self.queue)
+
+    def candidates(self, seen: Seen, records: np.ndarray, too_rare: float = TOO_RARE) -> list[Term]:
+        """The words of `records` that pass the filters and were not asked, heaviest first."""
+        if not len(records):
+            return []
+        found = np.bincount(np.concatenate([seen.terms_at(int(record)) for record in records]), minlength=len(seen.frequency))
+        weight = found * np.log(np.maximum(seen.records, 2) / np.maximum(seen.frequency, 1))
+        least = max(2.0, too_rare * len(records)) if len(records) > 1 else 1.0
+        kept = (found >= least) & (found <= max(1.0, TOO_COMMON * len(records))) & _unasked(seen, self.refused)
+        order = np.argsort(-weight, kind="stable")
+        return [seen.term(int(place)) for place in order[kept[order]]]
+
+
+@dataclass(frozen=True, slots=True)
+class FrequencyPolicy:
+    """The unasked word that most of the records seen have. With answers that are not cut it is hard to beat."""
+
+    seeds: Sequence[Term]
+    refused: frozenset[Term] = frozenset()
+
+    def next(self, seen: Seen) -> Choice | None:
+        """Seeds first, then the most frequent word."""
+        seed = _next_seed(self.seeds, seen)
+        if seed is not None:
+            return seed
+        place = _best(seen.frequency.astype(float), _unasked(seen, self.refused))
+        return None if place is None else Choice((seen.term(place),))
+
+
+@dataclass(frozen=True, slots=True)
+class FreshPolicy:
+    """Asks what should bring most records not yet seen, knowing that answers are cut at `limit` (None: not cut).
+
+    score = E[min(df^, K)] * min(1, (df^/K)^-1/4) * fresh * learned, over the unasked words, where
+    - df^ is gamma-distributed with mean s * df_seen and shape df_seen: a word seen often is known better, and one whose
+      number may as well lie beyond the cut K brings less than its mean says; s is the ratio of what words brought to how
+      often they had been seen, cut answers counted at the larger of K and s * df_seen (a censored mean, by iteration);
+    - fresh = (f1 + 2 g) / (n + 2): the Good-Turing share of a word's records still unseen, from how often they were
+      returned (n) and how many of them once (f1), drawn towards the share g of the whole harvest. It stands where
+      1 + 2 df_new / df_seen, the share first seen in the last answer, could stand, and covers more;
+    - learned = new records brought to new records foretold, for words of about the same df^ / K, because a word that
+      overflows brings the best-ranked records again, how much so only the site itself can tell.
+    """
+
+    seeds: Sequence[Term]
+    limit: int | None = None
+    refused: frozenset[Term] = frozenset()
+    pairs: bool = False
+
+    def next(self, seen: Seen) -> Choice | None:
+        """Seeds first, then the word of the best score, or the refinement of a cut answer where that is foretold more."""
+        seed = _next_seed(self.seeds, seen)
+        if seed is not None or not len(seen.frequency):
+            return seed
+        expected, bucket = self._expect(seen)
+        learned = self._learned(seen)
+        score = expected * learned[bucket]
+        place = _best(score, _unasked(seen, self.refused))
+        pair = self._pair(seen, 0.0 if place is None else float(score[place]), float(learned[_PAIRS])) if self.pairs else None
+        if pair is not None or place is None:
+            return pair
+        return Choice((seen.term(place),), float(expected[place]), int(bucket[place]))
+
+    def _pair(self, seen: Seen, worth: float, learned: float) -> Choice | None:
+        """The refinement of a cut answer that should bring more than `worth` new records, and what is foretold of it."""
+        scale, cut = self.scale(seen), self._cut(seen)
+        overall = seen.once.sum() / max(1, seen.returns.sum())
+        best: Choice | None = None
+        cut_answers = [place for place, outcome in enumerate(seen.outcomes) if outcome.overflowed and len(outcome.query) == 1]
+        for asked in cut_answers[-_REFINED:]:
+            matching = max(seen.outcomes[asked].before * scale, cut)
+            found = refinement(seen, asked, self.refused) if (matching - cut) * overall > worth else None
+            if found is None:
+                continue
+            # what the shorter answer still hides: its share of all matches, without those the long one showed
+            gain = min(found[1] * matching, cut) - found[1] * cut
+            gain *= overall
+            if gain * learned > worth:
+                best, worth = Choice(found[0], gain, _PAIRS), gain * learned
+        return best
+
+    def _cut(self, seen: Seen) -> float:
+        return float(self.limit) if self.limit else float(max(1, seen.records)) * _UNKNOWN_SCALE
+
+    def _expect(self, seen: Seen) -> tuple[np.ndarray, np.ndarray]:
+        """New records expected of each term, and its bucket: 0 well below the cut, 4 far above."""
+        cut = self._cut(seen)
+        frequency = seen.frequency * self.scale(seen)
+        overall = seen.once.sum() / max(1, seen.returns.sum())
+        fresh = (seen.once + _PRIOR_RETURNS * overall) / (seen.returns + _PRIOR_RETURNS)
+        over = np.maximum(frequency / cut, 1e-9)
+        bucket = np.clip(np.floor(np.log2(over) + 1), 0, _BUCKETS - 1).astype(int)
+        brought = _cut_mean(seen.frequency, frequency, cut) if self.limit else frequency
+        return brought * np.minimum(1.0, over**-_OVER_CUT) * fresh, bucket
+
+    def scale(self, seen: Seen) -> float:
+        """s: how many records a word has for each that was seen before it was asked; at least 1."""
+        known = [
+            (o.before, o.returned, o.overflowed) for o in seen.outcomes[-_SCALE_MEMORY:] if o.before > 0 and len(o.query) == 1
+        ]
+        if not known:
+            return _UNKNOWN_SCALE
+        before, returned, cut = np.array(known, dtype=float).T
+        scale = float(returned.sum() / before.sum())
+        if cut.all():
+            return max(1.0, 2.0 * scale)
+        for _ in range(_ROUNDS_OF_SCALE):
+            scale = float(np.where(cut > 0, np.maximum(returned, before * scale), returned).sum() / before.sum())
+        return max(1.0, scale)
+
+    def _learned(self, seen: Seen) -> np.ndarray:
+        prior = min(self._cut(seen), 200.0)
+        brought, foretold = np.full(_PAIRS + 1, prior), np.full(_PAIRS + 1, prior)
+        for outcome in seen.outcomes[-_MEMORY:]:
+            if outcome.bucket >= 0:
+                brought[outcome.bucket] += outcome.new
+                foretold[outcome.bucket] += outcome.foretold
+        return brought / foretold
+
+
+def _cut_mean(shape: np.ndarray, mean: np.ndarray, cut: float) -> np.ndarray:
+    """E[min(X, cut)] of gamma variables: mean * P(shape + 1, x) + cut * (1 - P(shape, x)), x = cut * shape / mean."""
+    at = cut * shape / mean
+    return np.asarray(mean * gammainc(shape + 1, at) + cut * (1 - gammainc(shape, at)))
+
+
+def refinement(seen: Seen, asked: int, refused: Iterable[Term] = ()) -> tuple[Query, float] | None:
+    """A second word for the `asked`-th query, whose answer was cut: the one that splits its records most evenly.
+
+    Of the records that answer showed, the word of the same input that stands in a share nearest to 1/2 (in neither all
+    nor none), not asked with it yet, and that share. None where no word splits them.
+    """
+    query, records = seen.outcomes[asked].query, seen.answers[asked]
+    if len(records) < 2:
+        return None
+    counts = np.bincount(np.concatenate([seen.terms_at(int(record)) for record in records]), minlength=len(seen.frequency))
+    barred = frozenset(refused).union(query)
+    splitting = np.flatnonzero((counts > 0) & (counts < len(records)))
+    for place in splitting[np.argsort(np.abs(counts[splitting] / len(records) - 0.5), kind="stable")]:
+        term = seen.term(int(place))
+        if term.input == query[0].input and term not in barred and not seen.was_asked((*query, term)):
+            return (*query, term), float(counts[place] / len(records))
+    return None
+
+
+def how_words_combine(first: int, second: int, both: int, limit: int | None = None) -> str:
+    """What a site makes of two words in one box, from the sizes of three answers: "and", "or" or "phrase".
+
+    "or" when the pair brings more than either word did, "phrase" when it brings nothing although each brought
+    something, else "and". "unknown" where a word brought nothing, or where the cut hides the difference.
+    """
+    if not first or not second:
+        return "unknown"
+    if both == 0:
+        return "phrase"
+    if limit is not None and both >= limit and max(first, second) >= limit:
+        return "unknown"
+    return "or" if both > max(first, second) else "and"

@@ -1,0 +1,91 @@
+"""What a filled form sends, and whether it may be sent at all."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from urllib.parse import urlencode, urlsplit, urlunsplit
+
+from deepweb.classifier import Verdict
+from deepweb.field_roles import FieldRole
+from deepweb.search_forms import Form, FormType
+
+POST_CONFIDENCE = 0.9
+_NEVER_SENT = frozenset(("button", "reset", "file"))
+_PERSONAL = frozenset((FieldRole.EMAIL, FieldRole.PASSWORD, FieldRole.FILE, FieldRole.CAPTCHA))
+
+
+@dataclass(frozen=True, slots=True)
+class Submission:
+    """One request: `body` is empty for GET."""
+
+    method: str
+    url: str
+    body: str
+    content_type: str
+
+
+def fill(form: Form, bound: Mapping[str, str]) -> Submission:
+    """The request a browser would send: defaults of the form, `bound` in their place, the first submit button pressed.
+
+    GET replaces the action's own query string, as browsers do. KeyError for a bound name that the form has not.
+    """
+    unknown = set(bound) - {field.name for field in form.fields}
+    if unknown:
+        raise KeyError(f"the form has no field {sorted(unknown)}")
+    pairs: list[tuple[str, str]] = []
+    pressed = False
+    for field in form.fields:
+        if not field.name or field.kind in _NEVER_SENT:
+            continue
+        if field.kind in ("submit", "image"):
+            if not pressed:
+                pressed = True
+                pairs += (
+                    [(field.name, field.value)]
+                    if field.kind == "submit"
+                    else [(f"{field.name}.x", "1"), (f"{field.name}.y", "1")]
+                )
+        elif field.name in bound:
+            pairs.append((field.name, bound[field.name]))
+        elif field.kind in ("radio", "checkbox"):
+            pairs += [(field.name, option.value) for option in field.options if option.selected]
+        elif field.kind == "select":
+            pairs += _selected(form, field.name)
+        else:
+            pairs.append((field.name, field.value))
+    encoded = urlencode(pairs)
+    if form.method == "post":
+        return Submission("POST", form.action, encoded, "application/x-www-form-urlencoded")
+    parts = urlsplit(form.action)
+    return Submission("GET", urlunsplit((parts.scheme, parts.netloc, parts.path, encoded, "")), "", "")
+
+
+def _selected(form: Form, name: str) -> list[tuple[str, str]]:
+    field = next(each for each in form.fields if each.name == name and each.kind == "select")
+    chosen = [(name, option.value) for option in field.options if option.selected]
+    return chosen or ([(name, field.options[0].value)] if field.options and not field.multiple else [])
+
+
+def refusal(form: Form, verdict: Verdict, released: bool) -> str | None:
+    """Why a form must not be submitted, None where it may: section 5.1.
+
+    Only forms typed search, without password, file, e-mail or captcha; by POST only with confidence of at least 0.9,
+    without a text area, urlencoded, and released by the operator.
+    """
+    if verdict.type is not FormType.SEARCH:
+        return "not_search"
+    if form.of_kind("password", "file") or any(field.role in _PERSONAL for field in form.fields):
+        return "personal_fields"
+    if not verdict.searchable:
+        return "nothing_to_fill"
+    if form.method == "post":
+        if form.of_kind("textarea"):
+            return "post_textarea"
+        if verdict.confidence < POST_CONFIDENCE:
+            return "post_unsure"
+        if "urlencoded" not in form.enctype:
+            return "post_encoding"
+        if not released:
+            return "post_not_released"
+    return None

@@ -1,0 +1,136 @@
+"""Forms of several inputs: which sets of inputs are worth binding together (Madhavan et al. 2008), and with what values."""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from deepweb.field_roles import FieldRole
+from deepweb.search_forms import Form, FormField
+
+INFORMATIVE = 0.2
+MAX_BOUND = 3
+SAMPLE = 200
+
+Template = frozenset[str]
+"""Names of the inputs that are bound; all others keep what the form brings."""
+
+_ANY = re.compile(
+    r"^(-+|\*|0|-1|all|any|every|alle|tous|toutes|todos|todas|tutti|tutte|wszystkie|все|любой|全部|所有|不限|すべて|전체|none|select|choose)\b"
+    r"|^(--|please|bitte|choisi|selec|seleziona|wahl|wähl|请选择|請選擇|选择)",
+    re.I,
+)
+_NOT_ASKED = frozenset(
+    (FieldRole.SORT, FieldRole.PAGE, FieldRole.PAGE_SIZE, FieldRole.TERMS, FieldRole.REMEMBER, FieldRole.SUBMIT)
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Input:
+    """An input that a query may bind. `values` are the form's own choices; empty for free text, numbers and dates."""
+
+    name: str
+    kind: str
+    role: FieldRole
+    values: tuple[str, ...] = ()
+
+    @property
+    def free(self) -> bool:
+        """Whether any text may be typed."""
+        return not self.values
+
+
+def inputs_of(form: Form) -> list[Input]:
+    """The inputs of a search form that choose records: text boxes, ranges, dates, selects and radios with two real
+    choices or more. Left out: orders, pages and page sizes, consent, hidden fields, choices that mean "any".
+    """
+    found: dict[str, Input] = {}
+    for field in form.fields:
+        if not field.name or field.role in _NOT_ASKED or field.name in found:
+            continue
+        if field.kind in ("text", "search", "number", "date", "month", "range"):
+            found[field.name] = Input(field.name, field.kind, field.role)
+        elif field.kind in ("select", "radio"):
+            values = choices_of(field)
+            if len(values) >= 2:
+                found[field.name] = Input(field.name, field.kind, field.role, values)
+    return list(found.values())
+
+
+def choices_of(field: FormField) -> tuple[str, ...]:
+    """The values of a field that narrow a search: not empty, and not labelled as any or all."""
+    kept = [
+        o.value for o in field.options if o.value.strip() and not _ANY.match(o.value.strip()) and not _ANY.match(o.label.strip())
+    ]
+    return tuple(dict.fromkeys(kept))
+
+
+def query_input(inputs: Sequence[Input]) -> Input | None:
+    """The box for words: one whose role says so, else the first free text box."""
+    texts = [each for each in inputs if each.free and each.kind in ("text", "search")]
+    return next((each for each in texts if each.role is FieldRole.QUERY), texts[0] if texts else None)
+
+
+def ranges(inputs: Sequence[Input]) -> list[tuple[str, str]]:
+    """Pairs of inputs that are the two ends of one range: names equal but for min/max, from/to, start/end, low/high."""
+    ends = (
+        ("min", "max"),
+        ("from", "to"),
+        ("start", "end"),
+        ("low", "high"),
+        ("von", "bis"),
+        ("since", "until"),
+        ("after", "before"),
+    )
+    names = {each.name for each in inputs if each.free}
+    found = []
+    for name in sorted(names):
+        for low, high in ends:
+            partner = re.sub(rf"(?i)(?<![a-z]){low}(?![a-z])|^{low}|{low}$", high, name, count=1)
+            if partner != name and partner in names:
+                found.append((name, partner))
+                break
+    return found
+
+
+def submissions(
+    template: Template, values: Mapping[str, Sequence[str]], rng: np.random.Generator, count: int = SAMPLE
+) -> list[dict[str, str]]:
+    """At most `count` different bindings of a template, all of them where there are no more; ValueError for no value."""
+    names = sorted(template)
+    sizes = [len(values.get(name, ())) for name in names]
+    if not names or not all(sizes):
+        raise ValueError(f"no values for {names}")
+    whole = int(np.prod([float(size) for size in sizes]))
+    if whole <= count:
+        return [dict(zip(names, bound, strict=True)) for bound in itertools.product(*(values[name] for name in names))]
+    drawn: dict[tuple[str, ...], None] = {}
+    while len(drawn) < count:
+        drawn[tuple(str(values[name][int(rng.integers(size))]) for name, size in zip(names, sizes, strict=True))] = None
+    return [dict(zip(names, bound, strict=True)) for bound in drawn]
+
+
+def distinct_share(signatures: Sequence[Hashable]) -> float:
+    """Different answers to submissions, in [0, 1]; 0 for none. The signature of an answer is what it shows, in any order."""
+    return len(set(signatures)) / len(signatures) if signatures else 0.0
+
+
+def is_informative(signatures: Sequence[Hashable], threshold: float = INFORMATIVE) -> bool:
+    """Whether at least `threshold` of the sampled submissions brought a different answer."""
+    return distinct_share(signatures) >= threshold
+
+
+def next_templates(informative: Iterable[Template], tried: Iterable[Template], inputs: Sequence[Input]) -> list[Template]:
+    """Templates to try next, smallest first: single inputs, then informative ones with one input more, at most three.
+
+    Bottom-up: a template is worth trying only if the template it extends was informative. Nothing is tried twice.
+    """
+    done = set(tried)
+    single = [frozenset((each.name,)) for each in inputs]
+    more = [known | one for known in informative for one in single if not one <= known and len(known) < MAX_BOUND]
+    fresh = [template for template in dict.fromkeys(single + more) if template not in done]
+    return sorted(fresh, key=lambda template: (len(template), sorted(template)))
