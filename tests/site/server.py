@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import socket
 import socketserver
+import ssl
 import threading
 import time
 from collections.abc import Callable, Mapping
@@ -113,6 +114,8 @@ class _Server(ThreadingHTTPServer):
     def get_request(self) -> tuple[socket.socket, Any]:
         sock, address = super().get_request()
         self.site.connections += 1
+        if self.site.tls is not None:  # the handshake happens on the first read, in the client's own thread
+            sock = self.site.tls.wrap_socket(sock, server_side=True, do_handshake_on_connect=False)
         return sock, address
 
     def handle_error(self, request: Any, client_address: Any) -> None:
@@ -128,8 +131,9 @@ class LocalSite:
     True
     """
 
-    def __init__(self, host: str = "127.0.0.1", port: int = 0) -> None:
+    def __init__(self, host: str = "127.0.0.1", port: int = 0, tls: ssl.SSLContext | None = None) -> None:
         self.host = host
+        self.tls = tls
         self.log: list[Seen] = []
         self.connections = 0
         self.stopped = threading.Event()
@@ -158,7 +162,7 @@ class LocalSite:
 
     def url(self, path: str = "/") -> str:
         """The address of a path on this site."""
-        return f"http://{self.authority}{path}"
+        return f"{'https' if self.tls else 'http'}://{self.authority}{path}"
 
     def add(self, path: str, answer: Route | Reply | str | bytes) -> None:
         """Answers `path` (a trailing "*" makes it a prefix) with a route, or with the same reply each time."""
