@@ -84,24 +84,31 @@ class Pulse:
 
     A sign of life is any change of the heartbeat that tasks write. Ages are measured on this process's own monotonic clock, so
     that neither a clock that was set nor a machine that slept looks like a stall. While workers are busy, one task may last up
-    to `busy_seconds` without a sign; an idle cluster has `stall_seconds` to take the task it was asked to take.
+    to `busy_seconds` without a sign; an idle cluster has `stall_seconds` to take the task it was asked to take; a new one has
+    `start_seconds` for its first.
     """
 
     stall_seconds: float
     busy_seconds: float
+    start_seconds: float = 30.0
     heartbeat: object = None
     changed: float = 0.0
+    young: bool = True
 
-    def begin(self, at: float) -> None:
-        """A new cluster starts: it is given the whole time."""
+    def begin(self, at: float, heartbeat: object) -> None:
+        """A new cluster starts, with the heartbeat that the one before left: it is given the whole time."""
+        self.heartbeat, self.changed, self.young = heartbeat, at, True
+
+    def pause(self, at: float) -> None:
+        """Nothing could be looked up at this moment: the time so far does not count."""
         self.changed = at
 
     def stalled(self, heartbeat: object, busy: bool, at: float) -> bool:
         """Takes note of the heartbeat as it stands at a moment; True once it has stood still for too long."""
         if heartbeat != self.heartbeat:
-            self.heartbeat, self.changed = heartbeat, at
-        limit = max(self.stall_seconds, self.busy_seconds) if busy else self.stall_seconds
-        return at - self.changed > limit
+            self.heartbeat, self.changed, self.young = heartbeat, at, False
+        allowed = [self.stall_seconds, self.busy_seconds if busy else 0.0, self.start_seconds if self.young else 0.0]
+        return at - self.changed > max(allowed)
 
 
 class Child:

@@ -16,12 +16,12 @@ from typing import Any
 
 ROOT = Path(__file__).resolve().parents[1]
 QUICK = {  # times of a test installation, in seconds
-    "CRAWLMGR_TICK_SECONDS": "0.5", "CRAWLMGR_STALL_SECONDS": "5", "CRAWLMGR_SLICE_SECONDS": "1", "CRAWLMGR_LEASE_SECONDS": "5",
+    "CRAWLMGR_TICK_SECONDS": "0.5", "CRAWLMGR_STALL_SECONDS": "6", "CRAWLMGR_SLICE_SECONDS": "1", "CRAWLMGR_LEASE_SECONDS": "5",
     "CRAWLMGR_TIMEOUT_SECONDS": "4", "CRAWLMGR_RETRY_SECONDS": "15", "CRAWLMGR_WORKERS": "2", "CRAWLMGR_MIN_FREE_MB": "0",
 }
 
 
-def wait_for(condition: Callable[[], Any], seconds: float = 30.0, every: float = 0.05) -> Any:
+def wait_for(condition: Callable[[], Any], seconds: float = 90.0, every: float = 0.05) -> Any:
     """Asks until the answer is true or the time is over; returns the last answer."""
     end = time.monotonic() + seconds
     while not (answer := condition()) and time.monotonic() < end:
@@ -75,14 +75,14 @@ class Serve:
         except OSError:
             return 0, {}
 
-    def healthy(self, seconds: float = 30.0) -> bool:
+    def healthy(self, seconds: float = 90.0) -> bool:
         return bool(wait_for(lambda: self.health()[0] == 200, seconds))
 
     def family(self) -> dict[int, tuple[int, str]]:
         """Every living process below it: id → (parent's id, command line)."""
         return family(self.pid)
 
-    def end(self, number: int = signal.SIGTERM, seconds: float = 30.0) -> int:
+    def end(self, number: int = signal.SIGTERM, seconds: float = 90.0) -> int:
         """Sends a signal and waits for the end."""
         assert self.process is not None
         if self.process.poll() is None:

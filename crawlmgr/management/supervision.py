@@ -90,12 +90,14 @@ class _Watch:
         one = self.clusters.get(child.name)
         if one is None:
             return
-        one.pulse.begin(time.monotonic())
         one.monitor = 0
+        heartbeat = one.pulse.heartbeat
         try:
-            nodes.register(one.node, pid=child.pid, workers=one.workers, queues=one.queue, now=SYSTEM.now())
+            node = nodes.register(one.node, pid=child.pid, workers=one.workers, queues=one.queue, now=SYSTEM.now())
+            heartbeat = node.heartbeat
         except DatabaseProblem as error:
             self._away(error)
+        one.pulse.begin(time.monotonic(), heartbeat)
 
     def ended(self, child: Child, why: str) -> None:
         say(f"The {child.name} {why}; it is started again.")
@@ -117,7 +119,7 @@ class _Watch:
             heartbeat, busy = nodes.signs(one.node, now)
         except DatabaseProblem as error:
             self._away(error)
-            one.pulse.begin(time.monotonic())
+            one.pulse.pause(time.monotonic())
             return ""
         if one.pulse.stalled(heartbeat, busy, time.monotonic()):
             return "stopped taking tasks"

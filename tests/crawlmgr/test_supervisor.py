@@ -229,17 +229,22 @@ def test_workers_hear_that_they_may_end_early(tmp_path: Path) -> None:
 
 
 def test_pulse_tells_a_stall_from_work_and_youth() -> None:
-    pulse = Pulse(stall_seconds=10, busy_seconds=100)
-    pulse.begin(0)
-    assert not pulse.stalled(None, False, 9)
-    assert pulse.stalled(None, False, 11)
-    pulse.begin(11)
-    assert not pulse.stalled("a", False, 20)
-    assert not pulse.stalled("a", False, 29)
-    assert not pulse.stalled("b", False, 31)
-    assert not pulse.stalled("b", True, 120)
-    assert pulse.stalled("b", True, 132)
-    assert pulse.stalled("b", False, 42)
+    pulse = Pulse(stall_seconds=10, busy_seconds=100, start_seconds=25)
+    pulse.begin(0, None)
+    assert not pulse.stalled(None, False, 24)
+    assert pulse.stalled(None, False, 26)
+    pulse.begin(26, None)
+    assert not pulse.stalled("a", False, 40)
+    assert not pulse.stalled("a", False, 49)
+    assert not pulse.stalled("b", False, 52)
+    assert not pulse.stalled("b", True, 150)
+    assert pulse.stalled("b", True, 153)
+    assert pulse.stalled("b", False, 63)
+    pulse.begin(63, "b")
+    assert not pulse.stalled("b", False, 87), "a restarted cluster has not shown itself by the heartbeat of the one before"
+    assert pulse.stalled("b", False, 89)
+    pulse.pause(89)
+    assert not pulse.stalled("b", False, 110)
 
 
 def test_one_lock_a_folder(tmp_path: Path) -> None:

@@ -61,7 +61,7 @@ def test_first_start_health_restart_and_a_clean_end(serve: Serve, installation: 
     assert len(everyone) >= 2 + 2 + 5
     begun = time.monotonic()
     assert serve.end(signal.SIGINT) == 0
-    assert time.monotonic() - begun < 10
+    assert time.monotonic() - begun < 20
     assert _left(everyone) == [] and serve.told().rstrip().endswith("Stopped.")
 
     serve.start()
@@ -90,7 +90,7 @@ def test_a_cluster_that_died_or_stopped_taking_tasks_is_replaced(serve: Serve, v
     hands = sorted(pid for pid, (parent, _) in family.items() if parent == guard)
     for pid in {"guard": [guard], "idle workers": hands[:2], "monitor": hands[2:3]}[victim]:
         os.kill(pid, signal.SIGKILL)
-    assert wait_for(lambda: "it is started again" in serve.told(), 20), serve.told()
+    assert wait_for(lambda: "it is started again" in serve.told(), 60), serve.told()
     why = {"guard": "died", "idle workers": "stopped taking tasks", "monitor": "lost the process"}[victim]
     assert why in serve.told()
     assert _left([main, guard, *hands]) == []
