@@ -14,7 +14,7 @@ from crawlmgr.conf import CrawlSettings
 from crawlmgr.models import Host
 from crawlmgr.services import hosts
 from crawlmgr.web import robots
-from crawlmgr.web.exchange import FetchRequest, FetchResponse, FetchSettings, HopRefused
+from crawlmgr.web.exchange import Failure, FetchRequest, FetchResponse, FetchSettings, HopRefused
 from crawlmgr.web.fetch import Fetcher
 from crawlmgr.web.url import host_key
 
@@ -86,7 +86,9 @@ class WebSession:
         if host.robots_expires_at is None or host.robots_expires_at <= now:
             host.refresh_from_db()
             if host.robots_expires_at is None or host.robots_expires_at <= now:
-                self._read_robots(url, host)
+                refused = self._read_robots(url, host)
+                if refused:
+                    return False, refused
                 raise TurnTaken(host.key)
         rules = _rules(host.robots_text, host.robots_verdict)
         if rules.allowed(url):
@@ -102,13 +104,17 @@ class WebSession:
         host.failures, host.next_at = state.failures, state.next_at
         return response
 
-    def _read_robots(self, url: str, host: Host) -> None:
+    def _read_robots(self, url: str, host: Host) -> str:
+        """Reads and keeps robots.txt. A refusal by our own address guard says nothing about the host and is not kept: the next
+        run may be allowed to ask. Its reason is returned, "" otherwise."""
         self._asking_robots = True
         response = self.fetcher.fetch(
             FetchRequest(robots.robots_url(url)),
             replace(self.base, accepted_types=(), max_redirects=5, max_body_bytes=5_000_000),
         )
         self._asking_robots = False
+        if response.failure is Failure.refused_address and not response.redirects:
+            return f"{response.failure.value}: {response.detail}"
         self.requests += 1 + len(response.redirects)
         now = self.clock.now()
         rules = robots.from_response(response, now)
@@ -126,6 +132,7 @@ class WebSession:
             ]
         )
         Host.objects.filter(pk=host.pk, next_at__lte=now).update(next_at=now + timedelta(seconds=hosts.effective_delay(host)))
+        return ""
 
     def _hop(self, url: str) -> None:
         """Before each redirected request: robots.txt of the target and a turn on its host's clock."""

@@ -1,0 +1,31 @@
+"""What a session makes of robots.txt when the address guard stands in the way."""
+
+from __future__ import annotations
+
+import pytest
+
+from crawlmgr.clock import SYSTEM
+from crawlmgr.conf import CrawlSettings
+from crawlmgr.models import Host
+from crawlmgr.services import fetching, hosts
+from crawlmgr.web.url import host_key
+from tests.site.forum import ForumServer, LocalForum
+
+pytestmark = pytest.mark.django_db
+
+
+def test_a_refusal_by_the_address_guard_is_told_and_not_kept_against_the_host() -> None:
+    hosts.forget()
+    with ForumServer(LocalForum(boards=1, threads=1)) as forum:
+        host = Host.objects.get(pk=hosts.host_id(host_key(forum.url)))
+        shut = fetching.WebSession(CrawlSettings(), SYSTEM)
+        allowed, reason = shut.allowed(forum.url, host)
+        shut.close()
+        host.refresh_from_db()
+        assert (allowed, reason.split(":")[0]) == (False, "refused_address")
+        assert (host.robots_fetched_at, host.failures, host.requests, shut.requests, forum.forum.log) == (None, 0, 0, 0, [])
+        let = fetching.WebSession(CrawlSettings(allow_private=host.key), SYSTEM)
+        with pytest.raises(fetching.TurnTaken):
+            let.allowed(forum.url, host)
+        assert let.allowed(forum.url, host) == (True, "")
+        let.close()
