@@ -113,15 +113,8 @@ def parse(url: str) -> UrlParts:
         host = parse_host(host)
     except HostError as error:
         raise UrlError(str(error)) from error
-    return UrlParts(
-        scheme,
-        host,
-        None if port == _DEFAULT_PORTS[scheme] else port,
-        slash + path or "/",
-        query if query_mark else None,
-        fragment if hash_mark else None,
-        userinfo,
-    )
+    own_port = None if port == _DEFAULT_PORTS[scheme] else port
+    return UrlParts(scheme, host, own_port, slash + path or "/", query if query_mark else None, fragment if hash_mark else None, userinfo)
 
 
 def _split_port(hostport: str, url: str) -> tuple[str, int | None]:
@@ -173,6 +166,14 @@ def _normalise(text: str, safe: str) -> str:
     return quote(text, safe=safe, errors="replace")
 
 
+# What most links of most pages look like: nothing in them to escape, to map or to resolve.
+_EASY_HREF = re.compile(
+    r"(?:(?P<whole>https?://(?:[a-z0-9_-]+\.)*[a-z][a-z0-9-]*(?=/))|(?P<rooted>(?=/))"
+    r"|(?:\./)?(?P<near>[A-Za-z0-9_~-](?:[!$-,;=@_~A-Za-z0-9.-])*))"
+    r"(?:/(?![./\\%])[!\"$-.0-\[\]-~]*)*(?:[?#][!-~]*)?"
+)
+
+
 class Resolver:
     """Makes the links of one page absolute; parses the base address once.
 
@@ -193,6 +194,15 @@ class Resolver:
 
     def absolute(self, href: str) -> str | None:
         """The address that `href` names on this page, fragment kept; None for anything but http(s)."""
+        easy = _EASY_HREF.fullmatch(href)
+        if easy is not None:
+            kind = easy.lastgroup
+            if kind == "whole":
+                return href
+            return self._origin + href if kind == "rooted" else self._origin + self._directory + href.removeprefix("./")
+        return self._resolve(href)
+
+    def _resolve(self, href: str) -> str | None:
         href = href.strip(_EDGES)
         if "\n" in href or "\t" in href or "\r" in href:
             href = href.translate(_INNER)
@@ -210,7 +220,7 @@ class Resolver:
                 rest = href[found.end() :]
                 if rest[:1] in ("/", "\\") or scheme + ":" != self._prefix:
                     return self._parsed(href)
-                return self.absolute("./" + rest) if rest[:1] not in ("?", "#", "") else self.absolute(rest)
+                return self._resolve("./" + rest) if rest[:1] not in ("?", "#", "") else self._resolve(rest)
         path, hash_mark, fragment = href.partition("#")
         path, query_mark, query = path.partition("?")
         if "\\" in path:
