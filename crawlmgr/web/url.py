@@ -113,8 +113,9 @@ def parse(url: str) -> UrlParts:
         host = parse_host(host)
     except HostError as error:
         raise UrlError(str(error)) from error
-    own_port = None if port == _DEFAULT_PORTS[scheme] else port
-    return UrlParts(scheme, host, own_port, slash + path or "/", query if query_mark else None, fragment if hash_mark else None, userinfo)
+    port = None if port == _DEFAULT_PORTS[scheme] else port
+    asked, part = query if query_mark else None, fragment if hash_mark else None
+    return UrlParts(scheme, host, port, slash + path or "/", asked, part, userinfo)
 
 
 def _split_port(hostport: str, url: str) -> tuple[str, int | None]:
@@ -166,7 +167,7 @@ def _normalise(text: str, safe: str) -> str:
     return quote(text, safe=safe, errors="replace")
 
 
-# What most links of most pages look like: nothing in them to escape, to map or to resolve.
+# What most links of most pages look like: nothing in them to escape or to resolve.
 _EASY_HREF = re.compile(
     r"(?:(?P<whole>https?://(?:[a-z0-9_-]+\.)*[a-z][a-z0-9-]*(?=/))|(?P<rooted>(?=/))"
     r"|(?:\./)?(?P<near>[A-Za-z0-9_~-](?:[!$-,;=@_~A-Za-z0-9.-])*))"

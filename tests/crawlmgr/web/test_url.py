@@ -163,3 +163,12 @@ def test_calendars_near_the_present_are_no_traps() -> None:
     )
     assert trap_reason("http://f.example/calendar/2028/01", limits) == "calendar"
     assert trap_reason("http://f.example/a/a", TrapLimits(max_segment_repeats=2)) == "repeated_segment"
+
+
+PIECES = "http:// https:// // / a B 9 .. . ./ %2e %2E %20 ? # = & : @ ; \\ é h.com x-y.z1 0x1 1 ~ - ( [ | ^ < javascript: HTTP:// www.A.com :80 +".split()
+
+
+@given(st.lists(st.sampled_from(PIECES), max_size=8), st.sampled_from(["http://h.com/", "https://h.com:8443/a/b/c.php?x=1#f"]))
+def test_plain_links_are_resolved_like_all_others(pieces: list[str], base: str) -> None:
+    href = "".join(pieces)
+    assert absolute(href, base) == absolute(f" {href} ", base), "the spaces lead past the short way"
