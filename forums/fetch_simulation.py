@@ -1,0 +1,370 @@
+"""The forum paper's first experiment: finding what changed, cycle by cycle, by list pages (bic) or by prediction (fig. 5)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from zoneinfo import ZoneInfo
+
+import numpy as np
+
+from forums.delay import event_delays
+from forums.events import DAY_SECONDS, HOUR_SECONDS, Events, Floats, Ints, LocalClock
+from forums.incremental import BoardFacts, Row, Visit, signature, watermark
+from forums.predict import (
+    AREA_POWER,
+    Facts,
+    HazardModel,
+    ThreadHistory,
+    board_gaps,
+    facts,
+    overdue,
+    rate_times_elapsed,
+    site_activity,
+    train,
+)
+from forums.simulated_lists import ListStyle, SimulatedForum
+
+POLICIES = ("bic", "eic", "rate", "hazard", "oracle")
+MOST_LIST_PAGES = 50
+SLACK_SECONDS = 120.0
+REDELIVERY_SECONDS = 600.0
+
+
+@dataclass(frozen=True, slots=True)
+class FetchSetup:
+    """One experiment: `days` from `start` (epoch seconds) in cycles of `cycle_hours`.
+
+    fetches: threads fetched a cycle by the predicting policies; None lets eic fetch whatever it holds due, and gives
+    rate, hazard and oracle as many as threads changed in a mean cycle of the history. interrupted_share: visits of bic
+    that break off in the middle and come back ten minutes later. history_days: what predictions are fitted on.
+    """
+
+    start: float
+    days: int = 31
+    cycle_hours: float = 6.0
+    fetches: int | None = None
+    zone: ZoneInfo = field(default_factory=lambda: ZoneInfo("UTC"))
+    style: ListStyle = field(default_factory=ListStyle)
+    interrupted_share: float = 0.05
+    history_days: float = 90.0
+    seed: int = 1
+
+    @property
+    def stop(self) -> float:
+        return self.start + self.days * DAY_SECONDS
+
+    def cycles(self) -> Iterator[float]:
+        """Moments at which cycles begin, one cycle after the start first."""
+        count = int(self.days * 24 / self.cycle_hours)
+        return (self.start + (number + 1) * self.cycle_hours * HOUR_SECONDS for number in range(count))
+
+
+@dataclass(frozen=True, slots=True)
+class DayFigures:
+    """A day of one policy: precision and recall are means over its cycles (None where nothing was fetched, or changed).
+
+    mean_delay_hours: of the day's posts, up to the fetch that brought them; posts never fetched wait until the end.
+    """
+
+    day: int
+    precision: float | None
+    recall: float | None
+    mean_delay_hours: float | None
+    fetched: int
+    changed: int
+    list_pages: int
+
+
+@dataclass(slots=True)
+class _Cycle:
+    """What one cycle fetched.
+
+    `hits` of the `fetched` threads differed from their copy, by new or by deleted posts. `changed` threads had posts
+    newer than their copy at the start (the paper's new and newly answered threads), `found` of them were fetched.
+    """
+
+    began: float
+    fetched: int = 0
+    hits: int = 0
+    changed: int = 0
+    found: int = 0
+    list_pages: int = 0
+
+
+class _Store:
+    """The crawler's copy of the forum, and the record of what each fetch brought."""
+
+    def __init__(self, forum: SimulatedForum) -> None:
+        self.forum = forum
+        self.version = forum.version.copy()
+        self.fetched_at = np.full(len(self.version), forum.now)
+        self.threads: list[int] = []
+        self.moments: list[float] = []
+        self.cycles: list[_Cycle] = []
+        self._changed: set[int] = set()
+
+    def begin(self, moment: float) -> None:
+        """A cycle starts: what has changed by now is what it should find."""
+        self.forum.advance(moment)
+        alive = self.forum.exists()
+        self._changed = set(alive[self.forum.last[alive] > self.fetched_at[alive]].tolist())
+        self.cycles.append(_Cycle(moment, changed=len(self._changed)))
+
+    def fetch(self, thread: int) -> None:
+        """One thread is fetched now."""
+        cycle, forum = self.cycles[-1], self.forum
+        cycle.fetched += 1
+        cycle.hits += int(forum.version[thread] != self.version[thread])
+        cycle.found += int(thread in self._changed)
+        self._changed.discard(thread)
+        self.version[thread] = forum.version[thread]
+        self.fetched_at[thread] = forum.now
+        self.threads.append(thread)
+        self.moments.append(forum.now)
+
+    def known(self) -> Ints:
+        """Threads of which there is a copy."""
+        return np.flatnonzero(self.version > 0)
+
+    def unknown(self) -> Ints:
+        """Threads that exist and were never fetched."""
+        alive = self.forum.exists()
+        return alive[self.version[alive] == 0]
+
+
+class ListVisits:
+    """Policy bic: every board's list is read from the top until its stop test fires, and what changed is fetched.
+
+    The visits are those of the live crawler (`forums.incremental`), against lists that round, pin, shift and lose
+    posts; some break off, leave threads owing and are taken up again by the next.
+    """
+
+    def __init__(self, store: _Store, setup: FetchSetup, rng: np.random.Generator) -> None:
+        self.store, self.setup, self.rng = store, setup, rng
+        self.boards = range(len(store.forum.events.boards))
+        began = datetime.fromtimestamp(setup.start, UTC)
+        self._watermark = dict.fromkeys(self.boards, began)
+        self._unfinished: dict[int, tuple[str, int]] = {}
+        self._owed: dict[int, list[int]] = {board: [] for board in self.boards}
+        self._signatures = {row.key: signature(row) for board in self.boards for row in self._all_rows(board)}
+
+    def _all_rows(self, board: int) -> Iterator[Row]:
+        number, more = 1, True
+        while more:
+            rows, more = self.store.forum.page(board, number)
+            yield from rows
+            number += 1
+
+    def cycle(self) -> None:
+        """One visit to every board, one after the other; those that broke off are taken up again a little later."""
+        broken = [board for board in self.boards if not self._visit(board)]
+        while broken:
+            self.store.forum.advance(self.store.forum.now + REDELIVERY_SECONDS)
+            broken = [board for board in broken if not self._visit(board)]
+
+    def _visit(self, board: int) -> bool:
+        """One visit; False when it broke off."""
+        forum = self.store.forum
+        started = datetime.fromtimestamp(forum.now, UTC)
+        url, page = self._unfinished.get(board, ("", 0))
+        visit = Visit(BoardFacts(self._watermark[board], None, MOST_LIST_PAGES, SLACK_SECONDS, url, page), started)
+        breaks_after = int(self.rng.integers(1, 4)) if self.rng.random() < self.setup.interrupted_share else MOST_LIST_PAGES + 1
+        for thread in self._owed[board]:
+            self.store.fetch(thread)
+        self._owed[board] = []
+        number = 1
+        while number:
+            rows, more = forum.page(board, number)
+            self.store.cycles[-1].list_pages += 1
+            decision = visit.read(str(number), rows, str(number + 1) if more else None, self._signatures)
+            self._signatures.update((row.key, signature(row)) for row in rows)
+            threads = [int(row.key) for row in decision.changed]
+            if visit.state.pages_read >= breaks_after:
+                self._owed[board] = threads
+                self._end(board, visit, started)
+                return False
+            for thread in threads:
+                self.store.fetch(thread)
+            forum.advance(forum.now + self.setup.style.page_seconds)
+            number = int(decision.next_url) if decision.next_url else 0
+        self._end(board, visit, started)
+        return True
+
+    def _end(self, board: int, visit: Visit, started: datetime) -> None:
+        """What the board's next visit builds on: the watermark of a complete visit, or the place where this one stood."""
+        if visit.state.complete:
+            self._watermark[board] = watermark(visit.state, started)
+            self._unfinished.pop(board, None)
+        elif visit.state.last_url:
+            self._unfinished[board] = (visit.state.last_url, visit.state.page)
+
+
+Rank = Callable[[Facts, Floats, float, Ints], Floats]
+
+
+class Predictions:
+    """Policies without last-reply times: every cycle the new threads of the list, then the best ranked known ones.
+
+    Lists in order of opening tell new threads for nothing; their fetches count. With `fetches` None only threads of
+    rank 0 and more are fetched, and new ones when the board's mean gap between threads has passed (eic as printed).
+    """
+
+    def __init__(self, store: _Store, history: ThreadHistory, rank: Rank, fetches: int | None, new_gaps: Floats) -> None:
+        self.store, self.history, self.rank, self.fetches, self.new_gaps = store, history, rank, fetches, new_gaps
+        self._list_read = np.full(len(new_gaps), store.forum.now)
+
+    def cycle(self) -> None:
+        """One cycle of fetches at the forum's present."""
+        store, now = self.store, self.store.forum.now
+        fresh = self._new_threads(now)
+        known = store.known()
+        fetched = store.fetched_at[known]
+        elapsed = self.history.active_hours(np.full(len(known), now)) - self.history.active_hours(fetched)
+        scores = self.rank(facts(self.history, known, fetched), elapsed, now, known)
+        if self.fetches is None:
+            chosen = known[scores >= 0.0]
+        else:
+            room = max(self.fetches - len(fresh), 0)
+            chosen = known[np.argsort(-scores, kind="stable")[:room]]
+            fresh = fresh[: self.fetches]
+        for thread in [*fresh.tolist(), *chosen.tolist()]:
+            store.fetch(thread)
+
+    def _new_threads(self, now: float) -> Ints:
+        """Threads that the lists show for the first time."""
+        store = self.store
+        unknown = store.unknown()
+        due = np.ones(len(self.new_gaps), dtype=bool)
+        if self.fetches is None:
+            due = now - self._list_read >= np.minimum(self.new_gaps * HOUR_SECONDS, DAY_SECONDS * 7)
+        self._list_read[due] = now
+        store.cycles[-1].list_pages += int(due.sum())
+        return unknown[due[store.forum.board_of[unknown]]]
+
+
+def simulate_fetch(events: Events, setup: FetchSetup, policy: str, model: HazardModel | None = None) -> list[DayFigures]:
+    """Runs one policy over the experiment; the same seed gives every policy the same deletions and rounding.
+
+    `model` saves fitting the hazard again. Raises ValueError for a policy that is not known.
+    """
+    if policy not in POLICIES:
+        raise ValueError(f"unknown policy {policy!r}")
+    forum = SimulatedForum(events, setup.start, setup.style, np.random.default_rng(setup.seed))
+    store = _Store(forum)
+    if policy == "bic":
+        worker: ListVisits | Predictions = ListVisits(store, setup, np.random.default_rng(setup.seed + 1))
+    else:
+        worker = _predictions(store, setup, policy, model)
+    for moment in setup.cycles():
+        store.begin(moment)
+        worker.cycle()
+    return _figures(events, setup, store)
+
+
+def _predictions(store: _Store, setup: FetchSetup, policy: str, model: HazardModel | None) -> Predictions:
+    events = store.forum.events
+    history = thread_history(events, setup)
+    since = setup.start - setup.history_days * DAY_SECONDS
+    post_gaps, new_gaps = board_gaps(events, since, setup.start)
+    fetches = setup.fetches
+    if fetches is None and policy != "eic":
+        fetches = usual_changes(events, setup)
+    if policy == "hazard" and model is None:
+        model = fit_hazard(events, setup)
+
+    def rank(known: Facts, elapsed: Floats, now: float, threads: Ints) -> Floats:
+        if policy == "eic":
+            return overdue(known, now, post_gaps[history.board[threads]])
+        if policy == "rate":
+            return rate_times_elapsed(known, elapsed)
+        if policy == "hazard" and model is not None:
+            return model.score(known, elapsed, AREA_POWER)
+        waiting = store.forum.version[threads] - store.version[threads]
+        return waiting * (now - store.fetched_at[threads])
+
+    return Predictions(store, history, rank, fetches, new_gaps)
+
+
+def thread_history(events: Events, setup: FetchSetup) -> ThreadHistory:
+    """The log as the predictors read it, with the activity of the experiment's history."""
+    since = setup.start - setup.history_days * DAY_SECONDS
+    clock = LocalClock(setup.zone, float(events.times[0]), float(events.times[-1]))
+    return ThreadHistory(events, clock, site_activity(events, clock, since, setup.start))
+
+
+def fit_hazard(events: Events, setup: FetchSetup) -> HazardModel:
+    """The hazard fitted on the experiment's history only."""
+    since = setup.start - setup.history_days * DAY_SECONDS
+    return train(thread_history(events, setup), since, setup.start, np.random.default_rng(setup.seed))
+
+
+def usual_changes(events: Events, setup: FetchSetup) -> int:
+    """Threads that changed in a mean cycle of the history, at least 1."""
+    part = events.between(setup.start - setup.history_days * DAY_SECONDS, setup.start)
+    cycle = ((setup.start - part.times) // (setup.cycle_hours * HOUR_SECONDS)).astype(np.int64)
+    pairs = len(np.unique(cycle * (len(events.threads) + 1) + part.thread))
+    return max(1, round(pairs / (setup.history_days * 24 / setup.cycle_hours)))
+
+
+def _figures(events: Events, setup: FetchSetup, store: _Store) -> list[DayFigures]:
+    """A row a day from the cycles and fetches."""
+    posts = events.between(setup.start, setup.stop)
+    delays = event_delays(
+        posts.thread, posts.times, np.array(store.threads, dtype=np.int64), np.array(store.moments), store.forum.now
+    ).hours
+    post_day = ((posts.times - setup.start) // DAY_SECONDS).astype(np.int64)
+    rows = []
+    for day in range(setup.days):
+        first = setup.start + day * DAY_SECONDS
+        cycles = [cycle for cycle in store.cycles if first < cycle.began <= first + DAY_SECONDS]
+        own = delays[post_day == day]
+        rows.append(
+            DayFigures(
+                day=day,
+                precision=_mean([cycle.hits / cycle.fetched for cycle in cycles if cycle.fetched]),
+                recall=_mean([cycle.found / cycle.changed for cycle in cycles if cycle.changed]),
+                mean_delay_hours=float(own.mean()) if len(own) else None,
+                fetched=sum(cycle.fetched for cycle in cycles),
+                changed=sum(cycle.changed for cycle in cycles),
+                list_pages=sum(cycle.list_pages for cycle in cycles),
+            )
+        )
+    return rows
+
+
+def _mean(values: list[float]) -> float | None:
+    return sum(values) / len(values) if values else None
+
+
+@dataclass(frozen=True, slots=True)
+class FetchSummary:
+    """A policy over all its days: mean precision and recall of days that have them, mean delay over all posts."""
+
+    precision: float | None
+    recall: float | None
+    mean_delay_hours: float | None
+    fetched: int
+    changed: int
+    list_pages: int
+
+
+def summary(days: list[DayFigures], posts_per_day: Floats) -> FetchSummary:
+    """The figures of a whole run; posts_per_day weighs the days' delays."""
+    weighed = [(row.mean_delay_hours, posts_per_day[row.day]) for row in days if row.mean_delay_hours is not None]
+    total = sum(float(weight) for _, weight in weighed)
+    return FetchSummary(
+        precision=_mean([row.precision for row in days if row.precision is not None]),
+        recall=_mean([row.recall for row in days if row.recall is not None]),
+        mean_delay_hours=sum(value * float(weight) for value, weight in weighed) / total if total else None,
+        fetched=sum(row.fetched for row in days),
+        changed=sum(row.changed for row in days),
+        list_pages=sum(row.list_pages for row in days),
+    )
+
+
+def posts_per_day(events: Events, setup: FetchSetup) -> Floats:
+    """Posts of each day of the experiment, (days,)."""
+    part = events.between(setup.start, setup.stop)
+    return np.bincount(((part.times - setup.start) // DAY_SECONDS).astype(np.int64), minlength=setup.days).astype(float)
