@@ -10,4 +10,5 @@ class Command(SubcommandCommand):
         "inspect": "forums.commands.inspect",
         "crawl": "forums.commands.crawl",
         "simulate": "forums.commands.simulate",
+        "simulate-fetch": "forums.commands.simulate_fetch",
     }
