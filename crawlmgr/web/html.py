@@ -21,8 +21,11 @@ MAX_LINKS = 20_000
 MAX_ANCHOR_CHARS = 1_000
 CONTEXT_CHARS = 200
 
-# What the tree is asked for at the most: the worst pages of this size that we know take lexbor about a second.
-_TREE_CHARS = 100_000
+# What the tree is asked for at the most: the worst pages of this size that we know take lexbor about half a second.
+_TREE_CHARS = 400_000
+_UNCHECKED_CHARS = 100_000  # up to here even a page of one single tag, full of attributes, is no worse
+_TAG_CHARS = 20_000
+_WHOLE_TAG = re.compile(rf"!--|(?:[^\"'>]|\"[^\"]*\"|'[^']*'){{0,{_TAG_CHARS}}}+>")
 _TREE_TAGS = 6_000
 _TREE_UNCLOSED = 1_500
 _HEAD_CHARS = 100_000  # where a title is looked for in a page that is no tree
@@ -106,12 +109,19 @@ def _collapse(text: str) -> str:
 def _tree(html: str) -> LexborHTMLParser | None:
     """The page as a tree; None for one that has to go through the stream."""
     tags = html.count("<")
-    if len(html) > _TREE_CHARS or tags > _TREE_TAGS or tags - 2 * html.count("</") > _TREE_UNCLOSED:
+    if len(html) > _TREE_CHARS or (len(html) > _UNCHECKED_CHARS and _has_endless_tag(html)):
+        return None
+    if tags > _TREE_TAGS or tags - 2 * html.count("</") > _TREE_UNCLOSED:
         return None
     try:
         return LexborHTMLParser(html.encode("utf-8", "replace"))
     except SelectolaxError:
         return None
+
+
+def _has_endless_tag(html: str) -> bool:
+    """Whether a tag has too many attributes: lexbor compares each with all before it."""
+    return any(len(piece) > _TAG_CHARS and _WHOLE_TAG.match(piece) is None for piece in html.split("<"))
 
 
 class _Found(NamedTuple):

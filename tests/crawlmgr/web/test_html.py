@@ -206,6 +206,9 @@ HOSTILE = {
     "small and crooked": "".join(f"<b c={n}><p>" for n in range(1400)) + "</i>" * 2500,
     "small and nested": "<div>" * 1400 + "</i>" * 2500,
     "attributes of a small page": "<a " + " ".join(f"a{n}" for n in range(15_000)) + ">",
+    "attributes of a larger page": "<a b='>' " + " ".join(f"a{n}" for n in range(55_000)) + ">",
+    "many tags of attributes": ("<a " + " ".join(f"a{n}" for n in range(3_300)) + ">") * 19,
+    "crooked and larger": "".join(f"<b c={n}><p>" + "x" * 90 for n in range(1400)) + "</i>" * 2500,
 }
 
 
@@ -217,6 +220,11 @@ def test_hostile_pages_end_soon(name: str) -> None:
     assert time.process_time() - began < 4, "seconds for a page of megabytes"
     assert len(page.links) <= MAX_LINKS
     assert sum(len(link.context) + len(link.anchor) for link in page.links) <= MAX_LINKS * 1_500
+
+
+def test_a_long_page_of_few_tags_reads_as_a_short_one() -> None:
+    page = f"<title>t</title><script>{'f(1);' * 60_000}</script><img src='data:{'A' * 30_000}'><p>text <a href='/1'>one</a>"
+    assert scan(page, URL) == scan("<title>t</title><p>text <a href='/1'>one</a>", URL)
 
 
 def test_a_hundred_thousand_links_give_the_first() -> None:
