@@ -13,7 +13,7 @@
     const seconds = Math.round((date - Date.now()) / 1000);
     if (Math.abs(seconds) > 60 * 86400) return clock(date).slice(0, 10);
     const [unit, size] = units.find((entry) => Math.abs(seconds) >= entry[1]) || units[3];
-    return relative.format(Math.trunc(seconds / size), unit);
+    return relative.format(Math.round(seconds / size), unit);
   }
   function clock(date) {
     const pad = (n) => String(n).padStart(2, "0");
@@ -50,7 +50,7 @@
           const text = await answer.text();
           if (text !== last && last !== null || last === null && !node.dataset.fresh) put(node, text);
           last = text;
-          if (answer.headers.get("X-Desk-Reload")) return location.reload();
+          if (answer.headers.get("X-Desk-Reload")) return reload();
           if (answer.headers.get("X-Desk-Done")) return;
         } catch (error) {
           if (!(error instanceof TypeError)) throw error;  /* the server is away for a moment: ask again */
@@ -59,6 +59,9 @@
       }
       again();
     });
+  }
+  function reload() {  /* what somebody has ticked is not thrown away */
+    if (!document.querySelector("#content table input:checked")) location.reload();
   }
   function put(node, html) {
     const kept = Array.from(node.querySelectorAll(".scroll"), (box) => [box.scrollTop, box.scrollLeft]);

@@ -13,6 +13,7 @@ from django.utils.translation import gettext as _
 
 COLOURS = ("#3b82f6", "#10b981", "#f59e0b", "#8b5cf6", "#ec4899", "#14b8a6", "#f97316", "#6366f1", "#94a3b8")
 NEW, UPDATED, UNCHANGED, BAD = "#3b82f6", "#10b981", "#94a3b8", "#ef4444"
+FEWEST_BARS = 12  # fewer are not stretched over the whole width
 DAY_TICKS = [{"dtickrange": [None, 86_399_999], "value": "%m-%d %H:%M"}, {"dtickrange": [86_399_999, None], "value": "%m-%d"}]
 
 
@@ -55,7 +56,7 @@ def chart(
     """A chart of stacked bars and lines. `x`, `y`, `y2` are the axes' titles with their units."""
     if not any(value for one in series for value in one.y):
         return Chart(key, title, empty=empty or _("Nothing to draw yet."))
-    figure = go.Figure([_trace(one) for one in series], layout=_layout(x, y, y2, dates))
+    figure = go.Figure([_trace(one) for one in series], layout=_layout(x, y, y2, dates, length=max(len(one.x) for one in series)))
     legend = [(one.name, one.colour) for one in series] if len(series) > 1 else []
     return Chart(key, title, json.loads(figure.to_json()), note, legend=legend)
 
@@ -73,7 +74,7 @@ def _trace(one: Series) -> Any:
     )
 
 
-def _layout(x: str, y: str, y2: str, dates: bool) -> dict[str, Any]:
+def _layout(x: str, y: str, y2: str, dates: bool, length: int) -> dict[str, Any]:
     small = {"size": 11}
     xaxis: dict[str, Any] = {
         "title": {"text": x, "font": small, "standoff": 6},
@@ -84,7 +85,7 @@ def _layout(x: str, y: str, y2: str, dates: bool) -> dict[str, Any]:
     if dates:
         xaxis.update(type="date", tickformatstops=DAY_TICKS, hoverformat="%Y-%m-%d %H:%M", nticks=8)
     else:
-        xaxis.update(type="category", nticks=12)
+        xaxis.update(type="category", nticks=12, range=[-0.5, max(FEWEST_BARS, length) - 0.5])
     yaxis = {
         "title": {"text": y, "font": small, "standoff": 6},
         "automargin": True,

@@ -78,7 +78,7 @@ def add(request: HttpRequest) -> HttpResponse:
     """The address of a forum starts a look at it."""
     if not request.user.has_perm("forums.add_site"):
         raise PermissionDenied
-    form = AddressForm(request.POST or None)
+    form = AddressForm(request.POST or None, initial={"address": request.GET.get("address", "")})
     if request.method == "POST" and form.is_valid():
         run = _discover(request, form)
         if run is not None:

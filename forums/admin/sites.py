@@ -49,7 +49,13 @@ def site_page(request: HttpRequest, pk: int) -> HttpResponse:
     """One forum: how fresh it is, its boards, what its visits found."""
     site, now = find(pk), datetime.now(UTC)
     if request.GET.get("part") == "live":
-        return page(request, "", _head(site, now), title="", live="forums/site_live.html")
+        head = _head(site, now)
+        answer = page(request, "", head, title="", live="forums/site_live.html")
+        if (
+            request.GET.get("run") and head["row"].run is None
+        ):  # the visit that the page showed is over: boards and charts have changed
+            answer["X-Desk-Reload"] = "1"
+        return answer
     number = int(request.GET["page"]) if request.GET.get("page", "").isdigit() else 1
     rows, pages = reads.boards(site, number)
     context = {

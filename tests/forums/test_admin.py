@@ -172,3 +172,13 @@ def test_the_tree_marks_what_is_open_and_gives_other_boards_when_asked(client: C
     assert f'<a href="/admin/forums/board/{boards[1].pk}/" title="1" aria-current="page">' in text
     assert "Elsewhere" not in text and f'data-lazy="/admin/forums/tree/{other.pk}/"' in text
     assert "Elsewhere" in client.get(f"/admin/forums/tree/{other.pk}/").content.decode()
+
+
+def test_a_forum_page_is_loaded_anew_when_its_visit_is_over(client: Client) -> None:
+    forum, _boards = forum_of(1)
+    run = Run.objects.create(kind="forum", label="x", target=forum.pk, state="running", created=NOW)
+    address = f"/admin/forums/site/{forum.pk}/?part=live"
+    assert f"{address}&amp;run={run.pk}".encode() in client.get(f"/admin/forums/site/{forum.pk}/").content
+    assert "X-Desk-Reload" not in client.get(f"{address}&run={run.pk}").headers
+    Run.objects.update(state="finished")
+    assert "X-Desk-Reload" in client.get(f"{address}&run={run.pk}").headers and "X-Desk-Reload" not in client.get(address).headers

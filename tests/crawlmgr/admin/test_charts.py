@@ -27,6 +27,11 @@ def test_names_from_the_web_are_no_markup_for_the_chart() -> None:
     assert "%{fullData" not in trace["hovertemplate"]
 
 
+def test_few_bars_are_not_stretched_over_the_width() -> None:
+    drawn = chart("c", "Title", [Series("a", ["#1", "#2"], [1, 2], NEW)], x="", y="", dates=False).figure
+    assert drawn["layout"]["xaxis"]["range"] == [-0.5, 11.5]
+
+
 def test_nothing_to_draw_is_a_sentence() -> None:
     assert chart("c", "Title", [Series("one", DAYS, [0, 0], NEW)], x="", y="").empty
     assert chart("c", "Title", [], x="", y="", empty="No visits.").empty == "No visits."
