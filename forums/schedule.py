@@ -76,7 +76,7 @@ def timetable(allocate: Callable[[int], Ints], place: Placement, boards: int, vi
     counts = spread_over_days(allocate(visits_per_day * days), days)
     parts = [place(row) for row in counts]
     board = np.concatenate([part[0] for part in parts])
-    hour = np.concatenate([part[1] for part in parts])
+    hour = np.concatenate([part[1] for part in parts]) % DAY_HOURS  # 24:00 counts as the same day's 0:00, not as the next day's
     table = Timetable.of(boards, board, hour, np.repeat(np.arange(days), counts.sum(axis=1)), days)
     assert_budget(table, visits_per_day)
     return table

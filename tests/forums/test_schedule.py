@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from forums.allocation import square_root
@@ -21,6 +21,7 @@ def demand(seed=0, boards=6):
 
 @settings(max_examples=40, deadline=None)
 @given(st.integers(0, 10**6), st.integers(1, 9), st.integers(1, 40))
+@example(0, 4, 3)
 def test_every_policy_uses_its_budget_on_every_day(seed, boards, visits):
     wish = demand(seed, boards)
     for policy in (era, wra, lra, bra, bra_method1):
