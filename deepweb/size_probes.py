@@ -18,8 +18,10 @@ from deepweb.seen import Seen, Term
 MAX_RATIO = 1.6
 """An interval whose upper end is farther than this from its lower says too little: "too_wide"."""
 
-_MIN_SEEN = 2
-_WELL_BELOW = 0.5
+_SEEN_AT_LEAST = (4, 3, 2)
+_WELL_BELOW = 0.7
+_OUTSIDE = 0.05
+_WORDS_A_PROBE = 5
 _UNDERSTOOD = 0.9
 _MAX_CUT = 0.2
 _FEW = 10
@@ -52,7 +54,6 @@ class ProbePlan:
     drawn: tuple[Term, ...]
     pool: Mapping[Term, int]
     outside: float
-    seen: int
 
     @property
     def weight(self) -> int:
@@ -63,25 +64,29 @@ class ProbePlan:
 def plan_probes(seen: Seen, scale: float, limit: int | None, rng: np.random.Generator, count: int) -> ProbePlan | None:
     """`count` random words, weighed by how many of the records seen have them; None while the pool is too small.
 
-    The pool: words of at least two records whose `scale` times that number stays below half of `limit`, so that
-    their answers are hardly ever cut. Drawing by weight makes every probe bring about the same share of the sum.
+    The pool: words of at least four records whose `scale` times that number stays below 0.7 of `limit`, so that their
+    answers are hardly ever cut; the more records a word was seen in, the steadier is the ratio of its answer to its
+    weight. Where that pool has no five words a probe, or leaves out more than 5 % of the records, words of three or two
+    records are taken in. Drawing by weight makes every probe bring about the same share of the sum.
     """
     frequency = seen.frequency
-    inside = frequency >= _MIN_SEEN
-    if limit is not None:
-        inside &= frequency * scale <= _WELL_BELOW * limit
-    places = np.flatnonzero(inside)
-    if len(places) < count:
-        return None
-    chances = frequency[places] / frequency[places].sum()
-    drawn = rng.choice(places, size=count, p=chances)
-    reached = sum(bool(inside[seen.terms_at(record)].any()) for record in range(seen.records))
-    return ProbePlan(
-        drawn=tuple(seen.term(int(place)) for place in drawn),
-        pool={seen.term(int(place)): int(frequency[place]) for place in places},
-        outside=1 - reached / max(1, seen.records),
-        seen=seen.records,
-    )
+    most = np.inf if limit is None else _WELL_BELOW * limit
+    best: ProbePlan | None = None
+    for least in _SEEN_AT_LEAST:
+        inside = (frequency >= least) & (frequency * scale <= most)
+        places = np.flatnonzero(inside)
+        if len(places) < count:
+            continue
+        reached = sum(bool(inside[seen.terms_at(record)].any()) for record in range(seen.records))
+        drawn = rng.choice(places, size=count, p=frequency[places] / frequency[places].sum())
+        best = ProbePlan(
+            drawn=tuple(seen.term(int(place)) for place in drawn),
+            pool={seen.term(int(place)): int(frequency[place]) for place in places},
+            outside=1 - reached / max(1, seen.records),
+        )
+        if len(places) >= _WORDS_A_PROBE * count and best.outside <= _OUTSIDE:
+            break
+    return best
 
 
 def estimate_size(plan: ProbePlan, answers: Sequence[ProbeAnswer], records_seen: int) -> Estimate:
