@@ -8,7 +8,7 @@ from focused.strategies.base import Strategy
 
 
 class BreadthFirst(Strategy):
-    """First found, first fetched; sees no relevance."""
+    """Fewest clicks from the seeds first, then first found; sees no relevance."""
 
     name = "breadth_first"
     summary = "First found, first fetched; the yardstick without any judgement."
@@ -17,4 +17,4 @@ class BreadthFirst(Strategy):
         for link in page.links:
             child = self.open(node, link.url)
             if child is not None and child.state == State.KNOWN:
-                self.graph.push(child, 0.0)
+                self.graph.push(child, -float(child.depth))  # depth by depth, also where ties are drawn at random

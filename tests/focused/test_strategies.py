@@ -61,6 +61,15 @@ def test_breadth_first():
     assert order("breadth_first", TREE, ["s"]) == ["s", "a", "b", "a1", "a2", "b1", "b2"]
 
 
+def test_breadth_first_with_random_ties_goes_depth_by_depth():
+    web = random_web(4, 50, links=2)
+    graph = MemoryGraph(random.Random(2))
+    trail = crawl(strategy_class("breadth_first")(Relevance(topic(["p0"])), graph), graph, web, [url("p0")], 100)
+    depths = [step.depth for step in trail.steps]
+    assert depths == sorted(depths)
+    assert [step.url for step in trail.steps] != [url(name) for name in order("breadth_first", web, ["p0"])]
+
+
 def test_depth_first_plain_in_page_order():
     assert order("depth_first", TREE, ["s"], order="page", tree=False) == ["s", "a", "a1", "a2", "b", "b1", "b2"]
 
