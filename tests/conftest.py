@@ -1,6 +1,7 @@
 """Before the settings load: a data folder of the run's own, small times; and the choice of database.
 
-`CRAWLMGR_TEST_DATABASE=postgresql` runs the suite on a PostgreSQL that is started for it in a temporary folder and stopped after.
+`CRAWLMGR_TEST_DATABASE=postgresql` runs the suite on a PostgreSQL that is started for it in a temporary folder and stopped after;
+tests that use no database are the same on both and are left out then.
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ os.environ["CRAWLMGR_DATA"] = str(_folder)
 (_folder / "static").mkdir()  # where collectstatic would put files; without the folder WhiteNoise warns
 os.environ["DJANGO_SETTINGS_MODULE"] = "crawlmgr.settings"
 
+USE_DATABASE = {"db", "transactional_db", "live_server", "installation"}
 _server: Server | None = None
 _numbers = itertools.count(1)
 if os.environ.get("CRAWLMGR_TEST_DATABASE") == "postgresql":
@@ -36,6 +38,7 @@ if os.environ.get("CRAWLMGR_TEST_DATABASE") == "postgresql":
         pytest.exit("CRAWLMGR_TEST_DATABASE: no initdb and postgres in PATH or /usr/lib/postgresql.", returncode=1)
     _server = Server(_binaries)
     _server.start()
+    _server.create("crawlmgr")
     atexit.register(_server.stop)
     os.environ["DATABASE_URL"] = _server.url("crawlmgr")
 
@@ -43,6 +46,20 @@ if os.environ.get("CRAWLMGR_TEST_DATABASE") == "postgresql":
 def pytest_configure() -> None:
     """Loads the settings, so that pytest-django, whose own turn comes after this, sets Django up with them."""
     assert Path(settings.DATA_DIR).samefile(_folder)
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """On PostgreSQL only what uses the database runs."""
+    if _server is None:
+        return
+    without = [item for item in items if not item.get_closest_marker("django_db") and not USE_DATABASE & set(_fixtures(item))]
+    if without:
+        config.hook.pytest_deselected(items=without)
+        items[:] = [item for item in items if item not in set(without)]
+
+
+def _fixtures(item: pytest.Item) -> list[str]:
+    return list(getattr(item, "fixturenames", []))
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ import socket
 from collections.abc import Iterator
 from datetime import datetime
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import IO, Any, BinaryIO
 
 from django.conf import settings
 from django.db import transaction
@@ -234,6 +234,18 @@ def check(*, quick: bool = False) -> dict[str, Any]:
                 problem = ""  # a writer was killed in mid-record; the record was never indexed
         files.append({"file": row.name, "records": records or row.records, "pages": pages.count(), "problem": problem})
     return {"ok": not any(f["problem"] for f in files), "files": files}
+
+
+def put_file(name: str, content: IO[bytes]) -> None:
+    """Puts a WARC file of a backup into the folder. Raises ValueError where the name is none of an archive file, OSError."""
+    target = path_of(WarcFile(name=name))
+    part = target.with_name(name + ".part")
+    try:
+        with part.open("wb") as file:
+            shutil.copyfileobj(content, file, 1 << 20)
+        os.replace(part, target)
+    finally:
+        part.unlink(missing_ok=True)
 
 
 def open_file(file: WarcFile) -> BinaryIO | None:

@@ -1,0 +1,35 @@
+"""`restore FILE`: an empty installation filled from a backup."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+
+from crawlmgr.management import database
+from crawlmgr.management.base import say, write_json
+from crawlmgr.management.supervision import only_one
+from crawlmgr.services import backup
+
+
+class Command(BaseCommand):
+    help = "Fills an empty installation from a backup, on SQLite or PostgreSQL, whichever the backup was made on."
+    requires_system_checks = ()
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("file", type=Path, help="what `backup` wrote")
+        parser.add_argument("--json", action="store_true", help="one JSON document on standard output")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        with only_one("serve"):
+            database.ready()
+            try:
+                manifest = backup.restore(options["file"], say)
+            except backup.BackupRefused as refused:
+                raise CommandError(str(refused)) from refused
+        if options["json"]:
+            write_json(manifest)
+        else:
+            rows = sum(manifest["rows"].values())
+            self.stdout.write(f"{rows} rows and {len(manifest['files'])} WARC files of {manifest['made']}")

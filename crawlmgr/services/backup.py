@@ -1,0 +1,231 @@
+"""Backup and restore: one tar file with every row, the WARC files and the secret; the same for SQLite and PostgreSQL."""
+
+from __future__ import annotations
+
+import base64
+import gzip
+import io
+import json
+import os
+import tarfile
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import date, datetime, timedelta
+from pathlib import Path
+from typing import IO, Any
+
+from django.apps import apps
+from django.conf import settings
+from django.core.management.color import no_style
+from django.core.serializers.json import DjangoJSONEncoder
+from django.db import connection, models, transaction
+
+from crawlmgr import __version__
+from crawlmgr.models import WarcFile
+from crawlmgr.services import archive
+
+FORMAT = 1
+MANIFEST, SECRET = "manifest.json", "secret.key"
+LEFT_OUT = frozenset({"sessions.Session", "django_q.OrmQ", "django_q.Task"})  # log in again; the dispatcher queues anew
+BATCH = 500
+GROUND = frozenset({"contenttypes.ContentType", "auth.Permission", "auth.Group", "auth.Group_permissions", "django_q.Schedule"})
+Told = Callable[[str], None]
+
+
+class BackupRefused(Exception):
+    """The backup or restore cannot be done; the text is one line for a person."""
+
+
+def tables() -> list[type[models.Model]]:
+    """The models whose rows are kept, many-to-many tables included, in a fixed order."""
+    kept = [
+        model for model in apps.get_models(include_auto_created=True)
+        if model._meta.managed and not model._meta.proxy and model._meta.label not in LEFT_OUT
+    ]
+    return sorted(kept, key=lambda model: model._meta.label)
+
+
+def write(target: Path, now: datetime, told: Told) -> dict[str, Any]:
+    """Writes the backup beside its place and renames it when it is whole. Writers may go on: every row comes from one moment.
+
+    Raises BackupRefused.
+    """
+    part = target.with_name(f"{target.name}.part")
+    rows: dict[str, int] = {}
+    files: dict[str, int] = {}
+    try:
+        descriptor = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+        with os.fdopen(descriptor, "wb") as output, tarfile.open(fileobj=output, mode="w") as tar, _one_moment():
+            for model in tables():
+                with tempfile.TemporaryFile(dir=target.parent) as spool:
+                    rows[model._meta.label] = _write_rows(model, spool)
+                    _add(tar, f"rows/{model._meta.label}.jsonl.gz", spool, now)
+            for file in WarcFile.objects.order_by("pk").iterator():
+                told(file.name)
+                source = archive.open_file(file)
+                if source is not None:
+                    with source:
+                        files[file.name] = _add(tar, f"archive/{file.name}", source, now)
+            _add(tar, SECRET, io.BytesIO((settings.DATA_DIR / "secret.key").read_bytes()), now)
+            manifest = {"format": FORMAT, "version": __version__, "made": now.isoformat(), "rows": rows, "files": files}
+            _add(tar, MANIFEST, io.BytesIO(json.dumps(manifest).encode()), now)
+            output.flush()
+            os.fsync(output.fileno())
+        os.replace(part, target)
+    except OSError as error:
+        raise BackupRefused(f"{target} cannot be written: {error.strerror or error}") from error
+    finally:
+        part.unlink(missing_ok=True)
+    return {**manifest, "bytes": target.stat().st_size}
+
+
+@contextmanager
+def _one_moment() -> Iterator[None]:
+    """A read-only view of the database at one moment; it keeps no writer out."""
+    with connection.cursor() as cursor:
+        cursor.execute("BEGIN" if connection.vendor == "sqlite" else "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
+        try:
+            yield
+        finally:
+            cursor.execute("ROLLBACK")
+
+
+def _write_rows(model: type[models.Model], spool: IO[bytes]) -> int:
+    names = [field.attname for field in model._meta.concrete_fields]
+    count = 0
+    with gzip.GzipFile(fileobj=spool, mode="wb", compresslevel=3, mtime=0) as packed, io.TextIOWrapper(packed, "utf-8") as lines:
+        lines.write(json.dumps(names) + "\n")
+        for row in model._base_manager.order_by("pk").values_list(*names).iterator(chunk_size=2000):
+            lines.write(json.dumps([_plain(value) for value in row], cls=DjangoJSONEncoder, ensure_ascii=False) + "\n")
+            count += 1
+    return count
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, bytes | memoryview):
+        return {"base64": base64.b64encode(value).decode("ascii")}
+    if isinstance(value, datetime | date):
+        return value.isoformat()
+    if isinstance(value, timedelta):
+        return value.total_seconds()
+    return value
+
+
+def _add(tar: tarfile.TarFile, name: str, source: IO[bytes], now: datetime) -> int:
+    """Adds what the source holds at this moment; a file that grows meanwhile is cut there."""
+    info = tarfile.TarInfo(name)
+    info.size = source.seek(0, os.SEEK_END)
+    info.mtime, info.mode = int(now.timestamp()), 0o600
+    source.seek(0)
+    tar.addfile(info, source)
+    return info.size
+
+
+def restore(source: Path, told: Told) -> dict[str, Any]:
+    """Fills an empty installation from a backup: all rows in one transaction, then the files. Raises BackupRefused."""
+    if _filled():
+        raise BackupRefused("This installation holds data already; restore into an empty one (another CRAWLMGR_DATA).")
+    try:
+        with tarfile.open(source, "r:") as tar:
+            manifest = _manifest(tar, source)
+            with transaction.atomic():
+                for model in tables():
+                    model._base_manager.all().delete()
+                for label, count in manifest["rows"].items():
+                    told(label)
+                    done = _read_rows(tar, label)
+                    if done != count:
+                        raise BackupRefused(f"{source} is damaged: {label} has {done} rows instead of {count}.")
+                _set_sequences()
+            for name in manifest["files"]:
+                told(name)
+                archive.put_file(name, _member(tar, f"archive/{name}"))
+            _put_secret(_member(tar, SECRET).read())
+    except (OSError, EOFError, tarfile.TarError, ValueError, KeyError) as error:
+        raise BackupRefused(f"{source} cannot be restored: {error}") from error
+    return dict(manifest)
+
+
+def _filled() -> bool:
+    """Whether anything is stored beyond what a first start makes."""
+    return any(model._base_manager.exists() for model in tables() if model._meta.label not in GROUND)
+
+
+def _manifest(tar: tarfile.TarFile, source: Path) -> dict[str, Any]:
+    try:
+        manifest = json.load(_member(tar, MANIFEST))
+        known = manifest["format"] == FORMAT and isinstance(manifest["rows"], dict) and isinstance(manifest["files"], dict)
+    except (KeyError, ValueError) as error:
+        raise BackupRefused(f"{source} is no whole backup.") from error
+    if not known:
+        raise BackupRefused(f"{source} is of another format than this version reads.")
+    return dict(manifest)
+
+
+def _member(tar: tarfile.TarFile, name: str) -> IO[bytes]:
+    found = tar.extractfile(name)
+    if found is None:
+        raise KeyError(name)
+    return found
+
+
+def _read_rows(tar: tarfile.TarFile, label: str) -> int:
+    """Rows of one table. A column that has come since takes its default; one that is gone is refused."""
+    model = apps.get_model(label) if label.count(".") == 1 else None
+    if model is None or model not in tables():
+        raise ValueError(f"there is no table {label}")
+    count = 0
+    with gzip.open(_member(tar, f"rows/{label}.jsonl.gz"), "rt", encoding="utf-8") as lines:
+        names = json.loads(next(lines))
+        fields = {field.attname: field for field in model._meta.concrete_fields}
+        if unknown := set(names) - set(fields):
+            raise ValueError(f"{label} has no column {sorted(unknown)[0]}")
+        readers = [_reader(fields[name]) for name in names]
+        batch: list[models.Model] = []
+        for line in lines:
+            values = json.loads(line)
+            batch.append(model(**{name: read(value) for name, read, value in zip(names, readers, values, strict=True)}))
+            if len(batch) == BATCH:
+                model._base_manager.bulk_create(batch)
+                count, batch = count + len(batch), []
+        model._base_manager.bulk_create(batch)
+    return count + len(batch)
+
+
+def _reader(field: Any) -> Callable[[Any], Any]:
+    if isinstance(field, models.JSONField):
+        return _same
+    if isinstance(field, models.DurationField):
+        return _duration
+    if isinstance(field, models.BinaryField):
+        return _binary
+    target = field.target_field if field.is_relation else field
+    return target.to_python
+
+
+def _same(value: Any) -> Any:
+    return value
+
+
+def _duration(value: float | None) -> timedelta | None:
+    return None if value is None else timedelta(seconds=value)
+
+
+def _binary(value: dict[str, str] | None) -> bytes | None:
+    return None if value is None else base64.b64decode(value["base64"])
+
+
+def _set_sequences() -> None:
+    """Lets the next row of each table get an id above those that came with the backup."""
+    with connection.cursor() as cursor:
+        for statement in connection.ops.sequence_reset_sql(no_style(), tables()):
+            cursor.execute(statement)
+
+
+def _put_secret(key: bytes) -> None:
+    beside = settings.DATA_DIR / "secret.key.part"
+    descriptor = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    with os.fdopen(descriptor, "wb") as file:
+        file.write(key)
+    os.replace(beside, settings.DATA_DIR / "secret.key")

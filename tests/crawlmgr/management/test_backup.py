@@ -1,0 +1,31 @@
+"""`backup` and `restore` from outside, from one installation into another (from PostgreSQL to SQLite where both are there)."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from tests.serving import manage
+
+ADD = (
+    "from django.contrib.auth import get_user_model; get_user_model().objects.create_superuser('admin', '', 'word');"
+    "from crawlmgr.services import events; from crawlmgr.clock import SYSTEM; events.warn('told', 'x', now=SYSTEM.now())"
+)
+COUNT = "from crawlmgr.models import Event; print(Event.objects.get().code)"
+
+
+def test_from_one_installation_into_another(installation: dict[str, str], tmp_path: Path) -> None:
+    file = str(tmp_path / "all.tar")
+    assert manage(installation, "migrate", "-v0").returncode == 0
+    assert manage(installation, "shell", "-v0", "-c", ADD).returncode == 0
+    made = manage(installation, "backup", file, "--json")
+    assert made.returncode == 0, made.stderr
+    assert json.loads(made.stdout)["rows"]["crawlmgr.Event"] == 1
+    other = {name: text for name, text in installation.items() if name != "DATABASE_URL"}
+    other["CRAWLMGR_DATA"] = str(tmp_path / "other")
+    restored = manage(other, "restore", file)
+    assert restored.returncode == 0 and "0 WARC files" in restored.stdout, restored.stderr
+    assert manage(other, "shell", "-v0", "-c", COUNT).stdout.strip() == "told"
+    assert (tmp_path / "other" / "secret.key").read_text() == (Path(installation["CRAWLMGR_DATA"]) / "secret.key").read_text()
+    again = manage(other, "restore", file)
+    assert again.returncode == 1 and len(again.stderr.strip().splitlines()) == 1 and "holds data" in again.stderr

@@ -1,0 +1,151 @@
+"""A backup holds everything, is whole or not there, and fills an empty installation only."""
+
+from __future__ import annotations
+
+import io
+import json
+import shutil
+import stat
+import tarfile
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.contrib.auth import get_user_model
+from django.contrib.auth.models import Group
+from django.core.management import call_command
+
+from crawlmgr.models import Event, Host, Node, Page, Run, WarcFile
+from crawlmgr.services import backup, hosts, queue
+
+pytestmark = pytest.mark.django_db(transaction=True)
+NOW = datetime(2026, 5, 1, 12, 30, tzinfo=UTC)
+WARC = bytes(range(256)) * 40
+
+
+@pytest.fixture
+def folders(tmp_path: Path, settings: Any) -> Iterator[Path]:
+    """Data folders of the test's own; rows that migrations made stand in the database again afterwards."""
+    settings.DATA_DIR, settings.ARCHIVE_DIR = tmp_path / "data", tmp_path / "data" / "archive"
+    settings.ARCHIVE_DIR.mkdir(parents=True)
+    (settings.DATA_DIR / "secret.key").write_text("s" * 60)
+    hosts.forget()
+    yield tmp_path
+    hosts.forget()
+
+
+def _fill(settings: Any) -> None:
+    get_user_model().objects.create_superuser("admin", "", "word").groups.add(Group.objects.get_or_create(name="operator")[0])
+    host = Host.objects.create(key="a.example", next_at=NOW)
+    run = Run.objects.create(kind="forum", label="论坛 “x”", created=NOW, parameters={"a": [1, None, "ä"]}, result={"boards": []})
+    file = WarcFile.objects.create(name="one.warc.gz", run=run, created=NOW, bytes=len(WARC))
+    (settings.ARCHIVE_DIR / "one.warc.gz").write_bytes(WARC)
+    Page.objects.create(
+        run=run, host=host, key_hash=-5, url="http://a.example/\n", url_hash=2**62, fetched_at=NOW, warc=file, warc_offset=0, title="=1+1"
+    )
+    Event.objects.bulk_create(Event(at=NOW, level=20, code=f"c{n}", run=run) for n in range(1203))
+    queue.make_schedules()
+
+
+def _everything() -> dict[str, list[tuple[Any, ...]]]:
+    return {
+        model._meta.label: list(model._base_manager.order_by("pk").values_list(*(f.attname for f in model._meta.concrete_fields)))
+        for model in backup.tables()
+    }
+
+
+def _empty(settings: Any) -> None:
+    call_command("flush", interactive=False, verbosity=0)
+    shutil.rmtree(settings.ARCHIVE_DIR)
+    settings.ARCHIVE_DIR.mkdir()
+    (settings.DATA_DIR / "secret.key").write_text("other" * 12)
+
+
+def test_what_was_backed_up_comes_back(folders: Path, settings: Any) -> None:
+    _fill(settings)
+    before = _everything()
+    made = backup.write(folders / "all.tar", NOW, lambda _: None)
+    assert made["rows"]["crawlmgr.Event"] == 1203 and made["files"] == {"one.warc.gz": len(WARC)}
+    assert stat.S_IMODE((folders / "all.tar").stat().st_mode) == 0o600
+    _empty(settings)
+    assert not Run.objects.exists()
+    backup.restore(folders / "all.tar", lambda _: None)
+    assert _everything() == before
+    assert (settings.ARCHIVE_DIR / "one.warc.gz").read_bytes() == WARC
+    assert (settings.DATA_DIR / "secret.key").read_text() == "s" * 60
+    assert get_user_model().objects.get().check_password("word")
+    Node.objects.create(name="n", started=NOW)
+    assert Event.objects.create(at=NOW, level=20, code="next").pk > max(row[0] for row in before["crawlmgr.Event"])
+
+
+def test_an_installation_with_data_is_left_alone(folders: Path, settings: Any) -> None:
+    _fill(settings)
+    backup.write(folders / "all.tar", NOW, lambda _: None)
+    before = _everything()
+    with pytest.raises(backup.BackupRefused, match="holds data"):
+        backup.restore(folders / "all.tar", lambda _: None)
+    assert _everything() == before
+
+
+def _rewritten(source: Path, target: Path, change: Any) -> Path:
+    with tarfile.open(source) as old, tarfile.open(target, "w") as new:
+        for info in old:
+            found = old.extractfile(info)
+            assert found is not None
+            changed = change(info.name, found.read())
+            if changed is not None:
+                name, content = changed
+                info.name, info.size = name, len(content)
+                new.addfile(info, io.BytesIO(content))
+    return target
+
+
+def _escape(name: str, content: bytes) -> tuple[str, bytes]:
+    if name == "manifest.json":
+        manifest = json.loads(content)
+        manifest["files"] = {"../../evil": len(WARC)}
+        content = json.dumps(manifest).encode()
+    return name.replace("archive/one.warc.gz", "archive/../../evil"), content
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        (lambda name, content: None if name == "manifest.json" else (name, content), "no whole backup"),
+        (lambda name, content: (name, content.replace(b'"format": 1', b'"format": 9')), "another format"),
+        (lambda name, content: (name, content[:-40] if "Event" in name else content), "cannot be restored"),
+        (lambda name, content: (name, content.replace(b'"crawlmgr.Event": 1203', b'"crawlmgr.Event": 1204')), "1203 rows instead of 1204"),
+        (lambda name, content: (name.replace("rows/crawlmgr.Host.", "rows/crawlmgr.Ghost."), content), "cannot be restored"),
+        (_escape, "no name of an archive file"),
+    ],
+)
+def test_a_damaged_backup_changes_nothing_in_the_database(folders: Path, settings: Any, change: Any, says: str) -> None:
+    _fill(settings)
+    backup.write(folders / "all.tar", NOW, lambda _: None)
+    bad = _rewritten(folders / "all.tar", folders / "bad.tar", change)
+    _empty(settings)
+    with pytest.raises(backup.BackupRefused, match=says):
+        backup.restore(bad, lambda _: None)
+    assert not (folders / "evil").exists() and not list(settings.ARCHIVE_DIR.iterdir())
+    if change is not _escape:
+        assert not Run.objects.exists()
+
+
+def test_something_else_than_a_backup_is_told(folders: Path, settings: Any) -> None:
+    _empty(settings)
+    (folders / "x.tar").write_bytes(b"no tar at all")
+    for path in (folders / "x.tar", folders / "nothing.tar"):
+        with pytest.raises(backup.BackupRefused, match="cannot be restored"):
+            backup.restore(path, lambda _: None)
+
+
+def test_a_backup_that_cannot_be_written_leaves_nothing(folders: Path, settings: Any) -> None:
+    _fill(settings)
+    with pytest.raises(backup.BackupRefused, match="cannot be written"):
+        backup.write(folders / "no" / "all.tar", NOW, lambda _: None)
+    (settings.DATA_DIR / "secret.key").unlink()
+    with pytest.raises(backup.BackupRefused):
+        backup.write(folders / "all.tar", NOW, lambda _: None)
+    assert sorted(path.name for path in folders.iterdir()) == ["data"]
