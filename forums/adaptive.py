@@ -42,7 +42,10 @@ class LoopOptions:
 
 @dataclass(frozen=True, slots=True)
 class Sites:
-    """Which site each board belongs to, (n,), and each site's local clock; the budget's day is that of `clocks[0]`."""
+    """Which site each board belongs to, (n,), and each site's local clock; the budget's day is that of `clocks[0]`.
+
+    Sites of one zone should share one clock object: times are then turned into local hours together.
+    """
 
     site: Ints
     clocks: Sequence[LocalClock]
@@ -51,10 +54,14 @@ class Sites:
         """Hours on the wall clock of each board's site; times in epoch seconds, one a board number."""
         if len(self.clocks) == 1:
             return self.clocks[0].local_hours(times)
-        number = self.site[board]
+        different = list({id(clock): clock for clock in self.clocks}.values())
+        if len(different) == 1:
+            return different[0].local_hours(times)
+        place = {id(clock): number for number, clock in enumerate(different)}
+        number = np.array([place[id(clock)] for clock in self.clocks])[self.site[board]]
         result = np.empty(len(board))
-        for site, clock in enumerate(self.clocks):
-            rows = number == site
+        for turn, clock in enumerate(different):
+            rows = number == turn
             result[rows] = clock.local_hours(times[rows])
         return result
 
@@ -132,7 +139,7 @@ class AdaptiveLoop:
         self._operational = self._time(self.last_visit, self._all)
         self._kernels = self._fitted(seen, since)
         modes = [Modes.of(kernel) for kernel in self._kernels]
-        self._modes = modes
+        self._into = np.array([mode.into for mode in modes])
         self._decay = np.array([mode.decay for mode in modes])[sites.site]
         self._state = self._replayed(seen, since)
         self._amplitudes = np.empty_like(self._state)
@@ -155,13 +162,16 @@ class AdaptiveLoop:
         first = self._time(np.full(self.count, since + self.options.fit_after_days * DAY_SECONDS), self._all) - origin
         stop = self._operational - origin
         clock = self._time(seen.times, seen.board) - origin[seen.board]
-        known = clock >= 0
+        by_site = np.argsort(self.sites.site[seen.board], kind="stable")
+        by_site = by_site[clock[by_site] >= 0]
+        bounds = np.searchsorted(self.sites.site[seen.board[by_site]], np.arange(len(self.sites.clocks) + 1))
+        place = np.full(self.count, -1)
         for number in range(len(self.sites.clocks)):
             members = np.flatnonzero((self.sites.site == number) & (stop > first))
             members = members[np.argsort(-self._level[members], kind="stable")[:MOST_FITTED_BOARDS]]
-            place = np.full(self.count, -1)
             place[members] = np.arange(len(members))
-            rows = np.flatnonzero(known & (place[seen.board] >= 0))
+            rows = by_site[bounds[number] : bounds[number + 1]]
+            rows = rows[place[seen.board[rows]] >= 0]
             own = self.options.kernel
             if len(rows) and self.options.own_share > 0:
                 owner = place[seen.board[rows]]
@@ -171,23 +181,17 @@ class AdaptiveLoop:
 
     def _replayed(self, seen: Seen, since: float) -> Floats:
         """X of each board at its last visit."""
-        state = np.zeros((self.count, len(self.options.kernel.taus_hours)))
         origin = self._time(np.full(self.count, since), self._all)
         age = self._operational[seen.board] - self._time(seen.times, seen.board)
         known = (seen.times >= since) & (seen.times <= self.last_visit[seen.board])
         span = np.maximum(self._operational - origin, 0.0)
         board, passed, weights = seen.board[known], np.maximum(age[known], 0.0), seen.weights[known]
-        for number, kernel in enumerate(self._kernels):
-            found = state_after(kernel, self._level, board, passed, weights, span)
-            state[self.sites.site == number] = found[self.sites.site == number]
-        return state
+        return state_after(self.options.kernel.taus_hours, self._level, board, passed, weights, span)
 
     def _forecast(self, boards: Ints) -> None:
         """Turns the states of these boards into the modes of their forecast."""
         deviation = self._state[boards] - self._level[boards, None]
-        for number, mode in enumerate(self._modes):
-            rows = self.sites.site[boards] == number
-            self._amplitudes[boards[rows]] = mode.amplitudes(deviation[rows])
+        self._amplitudes[boards] = np.einsum("mij,mj->mi", self._into[self.sites.site[boards]], deviation)
 
     def observe(self, boards: Ints, board: Ints, times: Floats, weights: Floats, now: float) -> None:
         """`boards` were visited at `now` and brought these events, one entry an event: board, epoch seconds, weight."""
@@ -228,14 +232,16 @@ class AdaptiveLoop:
         index = self.index(now)
         open_now = ~self.visiting if allowed is None else allowed & ~self.visiting
         budget = self.budget
-        room = int(np.ceil(max(target + band - budget.used, 0.0)))
+        late = budget.visits_per_day - self.count * self._ticks_left(now)  # what the day's other rankings cannot make up for
+        least, most = max(target - band, late), max(target + band, late)
+        room = int(np.ceil(max(most - budget.used, 0.0)))
         ranked = _largest(np.where(open_now, index, -1.0), room)
         chosen: list[int] = []
         for board, value in zip(ranked.tolist(), index[ranked].tolist(), strict=True):
-            if budget.used >= min(target + band, budget.visits_per_day) or not open_now[board]:
+            if budget.used >= min(most, budget.visits_per_day) or not open_now[board]:
                 break
             worth = budget.price * np.exp(self.options.steer * (budget.used - target) / budget.visits_per_day)
-            if value < worth and budget.used >= target - band:
+            if value < worth and budget.used >= least:
                 break
             budget.price += self.options.price_step / self.count * (value - budget.price)
             budget.used += 1
@@ -285,6 +291,11 @@ class AdaptiveLoop:
         share = (self._done(now) - budget.from_plan) / max(1.0 - budget.from_plan, 1e-9)
         band = options.band * budget.visits_per_day * min(1.0, left / options.closing_hours)
         return budget.from_used + (budget.visits_per_day - budget.from_used) * share, band
+
+    def _ticks_left(self, now: float) -> int:
+        """Rankings of the day after this one."""
+        left = DAY_HOURS - float(self.sites.clocks[0].local_hours(np.array([now]))[0]) % DAY_HOURS
+        return max(int(np.ceil((left * HOUR_SECONDS - 1e-3) / self.options.tick_seconds)) - 1, 0)
 
     def change_budget(self, visits_per_day: int, now: float) -> None:
         """Another number of visits a day from now on: the rest of today gets its share of the new number."""

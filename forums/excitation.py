@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -38,7 +39,8 @@ POOLED = Kernel()
 class Modes:
     """The forecast of a kernel in closed form: x' = A x + c has real, falling modes because A is similar to a symmetric matrix.
 
-    `decay` (K,) are the rates of the modes, `into` (K, K) turns a deviation X - B into the modes' share of the rate.
+    `decay` (K,) are the rates of the modes, `into` (K, K) turns a deviation X - B of a board
+    into what each mode adds to its rate.
     """
 
     decay: Floats
@@ -54,10 +56,6 @@ class Modes:
         share = (gains / scale) @ vectors  # a in the modes' coordinates
         return cls(-values, share[:, None] * vectors.T * scale[None, :])
 
-    def amplitudes(self, deviation: Floats) -> Floats:
-        """Each mode's share of the rate above B, (m, K), from X - B, (m, K)."""
-        return deviation @ self.into.T
-
 
 def expected(level: Floats, amplitudes: Floats, decay: Floats, elapsed: Floats) -> Floats:
     """Expected weighted events within `elapsed` operational hours: N(u) = B u + sum_j g_j (1 - exp(-d_j u)) / d_j, at least 0.
@@ -68,12 +66,12 @@ def expected(level: Floats, amplitudes: Floats, decay: Floats, elapsed: Floats) 
     return np.maximum(level * elapsed + (amplitudes * grown).sum(axis=1), 0.0)
 
 
-def state_after(kernel: Kernel, level: Floats, board: Ints, age: Floats, weights: Floats, span: Floats) -> Floats:
+def state_after(taus_hours: Sequence[float], level: Floats, board: Ints, age: Floats, weights: Floats, span: Floats) -> Floats:
     """X of each board, (n, K): B at the start of its history, `span` operational hours ago, and every event since.
 
     board, age (operational hours ago, not negative) and weights: one entry an event.
     """
-    taus = np.array(kernel.taus_hours)
+    taus = np.array(taus_hours)
     state = level[:, None] * np.exp(-span[:, None] / taus)
     for number, tau in enumerate(taus):
         state[:, number] += np.bincount(board, weights / tau * np.exp(-age / tau), len(level))

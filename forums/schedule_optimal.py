@@ -15,7 +15,8 @@ from forums.timetable import Timetable
 GRID = 96  # 15 minutes
 MOST_BY_PROGRAMME = 24
 PHASES = 4
-SWEEPS = 60
+TRIAL_SWEEPS = 3
+SWEEPS = 20
 STILL = 1e-3  # hours that no visit of a board has to move for its polish to be over
 
 
@@ -141,20 +142,18 @@ def _best_between(intensity: Intensity, board: Ints, low: Floats, now: Floats, h
     return np.where(lowest < least * (1.0 - 1e-9) - 1e-12, best, now)
 
 
-def polished_closed_form(
-    intensity: Intensity, visits: Ints, phases: int = PHASES, sweeps: int = SWEEPS
-) -> tuple[Ints, Floats]:
-    """Closed form from several start phases, each polished; every board keeps its best. No table, any number of visits."""
+def polished_closed_form(intensity: Intensity, visits: Ints, phases: int = PHASES) -> tuple[Ints, Floats]:
+    """Closed form from several start phases, a few sweeps each; every board's best is polished. Any number of visits."""
     board, _ = grid(visits)
     best, least = np.zeros(len(board)), np.full(len(visits), np.inf)
     for number in range(phases):
         phase = (number + 0.5) / phases - 0.5 if phases > 1 else 0.0
-        hours = polish(intensity, board, closed_form_hours(intensity.rates, visits, phase)[1], sweeps)
+        hours = polish(intensity, board, closed_form_hours(intensity.rates, visits, phase)[1], TRIAL_SWEEPS)
         cost = _day_costs(intensity, board, hours, len(visits))
         better: Bools = cost < least
         least = np.where(better, cost, least)
         best = np.where(better[board], hours, best)
-    return board, best % DAY_HOURS
+    return board, polish(intensity, board, best) % DAY_HOURS
 
 
 def _day_costs(intensity: Intensity, board: Ints, hours: Floats, boards: int) -> Floats:

@@ -169,7 +169,7 @@ class Simulation:
     def run_loop(self, visits_per_day: int, options: LoopOptions | None = None) -> tuple[Ints, Floats]:
         """The closed loop over the test and on until every board was visited after it; exactly the budget on every day."""
         options = options or LoopOptions()
-        log = _BoardLog(self.events, self.weights, self.start)
+        log = BoardLog(self.events, self.weights, self.start)
         sites = Sites(np.zeros(self.boards, dtype=np.int64), [self.clock])
         budget, last = Budget(visits_per_day), np.full(self.boards, self.start)
         loop = self._loop(self.start, last, sites, budget, options)
@@ -210,7 +210,7 @@ class Simulation:
             raise AssertionError(f"the loop made {counts.tolist()} visits a day instead of {visits_per_day}")
 
 
-class _BoardLog:
+class BoardLog:
     """Hands out each board's events once, up to the moment of a visit: what an incremental visit finds."""
 
     def __init__(self, events: Events, weights: Floats, start: float) -> None:

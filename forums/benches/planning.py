@@ -1,0 +1,112 @@
+"""`bench planning`: seconds and memory of a day's timetable and of a simulated day of the closed loop, by number of boards."""
+
+from __future__ import annotations
+
+import argparse
+import resource
+import sys
+import time
+from datetime import UTC, datetime
+from typing import Any
+from zoneinfo import ZoneInfo
+
+import numpy as np
+
+from crawlmgr.management.base import say
+from crawlmgr.management.base import table as text_table
+from forums.adaptive import AdaptiveLoop, Budget, LoopOptions, Seen, Sites
+from forums.events import DAY_SECONDS, HOUR_SECONDS, Events, Floats, LocalClock
+from forums.schedule import Demand
+from forums.schedule_optimal import OptimalPlanner
+from forums.simulate import BoardLog
+
+HELP = "planning 100, 1,000 and 10,000 boards: a timetable, and a day of the closed loop"
+START = datetime(2026, 1, 5, tzinfo=UTC).timestamp()
+BOARDS_A_SITE = 50
+DIURNAL = 1.2 + np.sin((np.arange(24) - 9) / 24 * 2 * np.pi)
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Sizes and visits."""
+    parser.add_argument("--boards", default="100,1000,10000", help="numbers of boards, comma list")
+    parser.add_argument("--visits", type=int, default=10, help="visits a board and day")
+    parser.add_argument("--tick-seconds", type=float, default=60.0, help="time between two rankings of the loop")
+
+
+def run(options: dict[str, Any]) -> dict[str, Any]:
+    """Measures each size in ascending order, so that the peak of memory belongs to the size just run."""
+    rows = []
+    for boards in sorted(int(part) for part in options["boards"].split(",")):
+        say(f"planning {boards} boards")
+        rows.append(measure(boards, options["visits"], options["tick_seconds"]))
+    return {"visits_per_board": options["visits"], "tick_seconds": options["tick_seconds"], "sizes": rows}
+
+
+def measure(boards: int, visits: int, tick_seconds: float) -> dict[str, Any]:
+    """One size: timetable, start of the loop from 20 days of history, one day of it."""
+    rng = np.random.default_rng(boards)
+    rates = rng.lognormal(0.0, 1.5, boards)[:, None] * rng.dirichlet(30 * DIURNAL / DIURNAL.sum(), boards)
+    began = time.perf_counter()
+    table = OptimalPlanner(Demand(rates), exact=False).plan(boards * visits)
+    planned = time.perf_counter() - began
+    events = _posts(rates, rng, days=21)
+    start, loop_day, made = _loop_day(rates, events, boards * visits, tick_seconds)
+    return {
+        "boards": boards,
+        "visits_per_day": len(table.board),
+        "timetable_seconds": planned,
+        "loop_start_seconds": start,
+        "loop_day_seconds": loop_day,
+        "loop_visits": made,
+        "loop_milliseconds_per_tick": 1000 * loop_day / (DAY_SECONDS / tick_seconds),
+        "peak_memory_bytes": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024),
+    }
+
+
+def _posts(rates: Floats, rng: np.random.Generator, days: int) -> Events:
+    """Poisson posts of `days` days up to the end of the simulated one."""
+    counts = rng.poisson(np.tile(rates, days))
+    board, slot = np.divmod(np.repeat(np.arange(counts.size), counts.ravel()), counts.shape[1])
+    times = START + (slot - (days - 1) * 24 + rng.random(len(slot))) * HOUR_SECONDS
+    order = np.argsort(times)
+    names = tuple(str(number) for number in range(len(rates)))
+    opener = rng.random(len(times)) < 0.2
+    return Events(names, ("t",), board[order], np.zeros(len(times), dtype=np.int64), opener[order], times[order])
+
+
+def _loop_day(rates: Floats, events: Events, budget: int, tick_seconds: float) -> tuple[float, float, int]:
+    """Seconds to start the loop, seconds for its day, visits made."""
+    boards = len(rates)
+    clock = LocalClock(ZoneInfo("UTC"), START - 21 * DAY_SECONDS, START + 2 * DAY_SECONDS)
+    sites = Sites(np.arange(boards) // BOARDS_A_SITE, [clock] * (-(-boards // BOARDS_A_SITE)))
+    weights = events.weights(0.5)
+    history = events.times < START
+    seen = Seen(events.board[history], events.times[history], weights[history])
+    log = BoardLog(events, weights, START)
+    began = time.perf_counter()
+    options = LoopOptions(tick_seconds=tick_seconds)
+    loop = AdaptiveLoop(rates, sites, seen, np.full(boards, START), START - 20 * DAY_SECONDS, Budget(budget), options)
+    started = time.perf_counter()
+    made = 0
+    for step in range(int(DAY_SECONDS / tick_seconds)):
+        now = START + step * tick_seconds
+        due = loop.due(now)
+        if len(due):
+            loop.observe(due, *log.take(due, now), now)
+            made += len(due)
+    if made != budget:
+        raise AssertionError(f"the loop made {made} visits instead of {budget}")
+    return started - began, time.perf_counter() - started, made
+
+
+def table(result: dict[str, Any]) -> str:
+    """A row a size."""
+    header = ["boards", "visits a day", "timetable s", "loop start s", "loop day s", "ms a tick", "peak MB"]
+    rows = [
+        [
+            row["boards"], row["visits_per_day"], row["timetable_seconds"], row["loop_start_seconds"],
+            row["loop_day_seconds"], row["loop_milliseconds_per_tick"], round(row["peak_memory_bytes"] / 1e6),
+        ]
+        for row in result["sizes"]
+    ]  # fmt: skip
+    return text_table(header, rows)
