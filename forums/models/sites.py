@@ -21,6 +21,8 @@ class Site(models.Model):
     settings = models.JSONField(_("settings"), default=dict, blank=True)
     structure = models.JSONField(default=dict, blank=True)
     paused = models.BooleanField(_("scheduled visits paused"), default=False)
+    importance = models.FloatField(_("importance"), default=1.0, validators=[MinValueValidator(0.01), MaxValueValidator(1000)])
+    requests_per_day = models.PositiveIntegerField(_("requests a day at the most"), null=True, blank=True)
     added = models.DateTimeField(_("added"))
     threads = models.PositiveBigIntegerField(_("threads"), default=0)
     posts = models.PositiveBigIntegerField(_("posts"), default=0)
@@ -38,7 +40,8 @@ class Board(models.Model):
     """A board of a forum.
 
     `watermark` and the stop tests refer to the last *complete* visit; `unfinished` holds where an interrupted one stood
-    ({"url", "page", "since"}), and the next visit goes on from there after it has read what is new on top.
+    ({"url", "page", "since"}), and the next visit goes on from there after it has read what is new on top. Delays are
+    measured of what was posted after `watched_since`.
     """
 
     site = models.ForeignKey(Site, models.CASCADE, related_name="boards")
@@ -48,6 +51,7 @@ class Board(models.Model):
     key = models.CharField(max_length=200)
     position = models.PositiveIntegerField(default=0)
     enabled = models.BooleanField(_("visited"), default=True)
+    importance = models.FloatField(_("importance"), default=1.0, validators=[MinValueValidator(0.01), MaxValueValidator(1000)])
     interval_seconds = models.PositiveIntegerField(
         _("interval (s)"),
         default=DEFAULT_INTERVAL_SECONDS,
@@ -57,6 +61,7 @@ class Board(models.Model):
     last_visit = models.DateTimeField(_("last visit"), null=True, blank=True)
     watermark = models.DateTimeField(null=True, blank=True)
     complete_at = models.DateTimeField(_("last complete visit"), null=True, blank=True)
+    watched_since = models.DateTimeField(_("first complete visit"), null=True, blank=True)
     unfinished = models.JSONField(default=dict, blank=True)
     sort = models.CharField(max_length=12, blank=True)
     has_last_reply = models.BooleanField(_("shows last replies"), null=True, blank=True)
@@ -160,7 +165,12 @@ class BoardHour(models.Model):
 
 
 class Visit(models.Model):
-    """One visit of one board. `state` is the pure visit's state between two pages; `precision` = changed / fetched threads."""
+    """One visit of one board. `state` is the pure visit's state between two pages; `precision` = changed / fetched threads.
+
+    What arrived since the board is watched and was found now: `arrived_new` opening posts with `delay_new_seconds` in all,
+    `arrived_replies` and `delay_replies_seconds`; `arrivals` holds the first of them, [epoch seconds, 1 for an opening
+    post, delay in seconds] each.
+    """
 
     board = models.ForeignKey(Board, models.CASCADE, related_name="visits")
     run = models.ForeignKey("crawlmgr.Run", models.CASCADE, related_name="visits")
@@ -180,6 +190,11 @@ class Visit(models.Model):
     posts_new = models.PositiveIntegerField(_("new posts"), default=0)
     failed = models.PositiveIntegerField(_("failed"), default=0)
     rows_new = models.PositiveIntegerField(_("rows seen"), default=0)
+    arrived_new = models.PositiveIntegerField(_("threads that arrived"), default=0)
+    arrived_replies = models.PositiveIntegerField(_("replies that arrived"), default=0)
+    delay_new_seconds = models.FloatField(default=0.0)
+    delay_replies_seconds = models.FloatField(default=0.0)
+    arrivals = models.JSONField(default=list, blank=True)
     state = models.JSONField(default=dict, blank=True)
 
     class Meta:
@@ -187,7 +202,10 @@ class Visit(models.Model):
         verbose_name_plural = _("visits")
         ordering = ("-id",)
         constraints = [models.UniqueConstraint(fields=["run", "board"], name="visit_once_a_run")]
-        indexes = [models.Index(fields=["board", "-started"], name="visit_board")]
+        indexes = [
+            models.Index(fields=["board", "-started"], name="visit_board"),
+            models.Index(fields=["finished"], name="visit_finished"),
+        ]
 
     def __str__(self) -> str:
         return f"{self.board} {self.started:%Y-%m-%d %H:%M}" if self.started else str(self.board)

@@ -1,0 +1,163 @@
+"""Plans of visits: for whom, by which policy, what each day was planned on, and the visits themselves."""
+
+from __future__ import annotations
+
+from django.conf import settings
+from django.core.validators import MaxValueValidator, MinValueValidator
+from django.db import models
+from django.utils.translation import gettext_lazy as _
+
+ALL_SITES = "all"
+
+
+class Policy(models.TextChoices):
+    INTERVAL = "interval", _("fixed interval")
+    ERA = "era", _("equal visits, equally spaced (ERA)")
+    WRA = "wra", _("visits by volume (WRA)")
+    LRA = "lra", _("hours by rhythm (LRA)")
+    BRA = "bra", _("visits by volume, hours by rhythm (BRA)")
+    OPTIMAL = "optimal", _("optimal timetable")
+    ADAPTIVE = "adaptive", _("adaptive")
+
+
+TIMETABLES = (Policy.ERA, Policy.WRA, Policy.LRA, Policy.BRA, Policy.OPTIMAL)
+
+
+class Basis(models.TextChoices):
+    """What a plan's rates rest on."""
+
+    HISTORY = "history", _("the boards' own history")
+    MIXED = "mixed", _("history where there is some, the pooled rhythm elsewhere")
+    PRIOR = "prior", _("the pooled rhythm: nothing is known yet")
+
+
+class Plan(models.Model):
+    """How the boards of one site, or of all sites without a plan of their own, are visited within `visits_per_day`.
+
+    `stale` names what has changed since the last planning ("" when nothing has): the dispatcher plans anew at its next round.
+    `ranked_at` is the closed loop's last ranking; moving it by one conditional UPDATE is the right to make the next one.
+    """
+
+    scope = models.CharField(max_length=32, unique=True)
+    site = models.OneToOneField(
+        "forums.Site", models.CASCADE, null=True, blank=True, related_name="plan", verbose_name=_("forum")
+    )
+    policy = models.CharField(_("policy"), max_length=10, choices=Policy.choices, default=Policy.ADAPTIVE)
+    visits_per_day = models.PositiveIntegerField(
+        _("visits a day"), validators=[MinValueValidator(1), MaxValueValidator(10_000_000)]
+    )
+    theta = models.FloatField(_("weight of a reply"), default=0.5, validators=[MinValueValidator(0.01), MaxValueValidator(1.0)])
+    history_days = models.FloatField(_("history (days)"), default=20.0, validators=[MinValueValidator(1), MaxValueValidator(400)])
+    half_life_days = models.FloatField(_("half-life (days)"), null=True, blank=True, validators=[MinValueValidator(0.5)])
+    bins = models.PositiveSmallIntegerField(
+        _("parts of a day"), default=24, validators=[MinValueValidator(1), MaxValueValidator(96)]
+    )
+    active = models.BooleanField(_("followed"), default=True)
+    stale = models.CharField(max_length=20, blank=True, default="new")
+    ranked_at = models.DateTimeField(null=True, blank=True)
+    changed_at = models.DateTimeField(_("changed"))
+    changed_by = models.ForeignKey(settings.AUTH_USER_MODEL, models.SET_NULL, null=True, blank=True, related_name="+")
+
+    class Meta:
+        verbose_name = _("visit plan")
+        verbose_name_plural = _("visit plans")
+        ordering = ("scope",)
+
+    def __str__(self) -> str:
+        return self.site.name if self.site is not None else str(_("All forums"))
+
+
+class LoopState(models.Model):
+    """The closed loop of an adaptive plan between two rankings: its arrays, packed, and up to when it was told of visits."""
+
+    plan = models.OneToOneField(Plan, models.CASCADE, related_name="loop", primary_key=True)
+    data = models.BinaryField()
+    told_until = models.DateTimeField()
+    saved_at = models.DateTimeField()
+
+
+class PlanDay(models.Model):
+    """What one day of a plan was computed from and what it promises; planning a day again replaces its figures.
+
+    `expected_delay` is in weighted event-hours a day (the policy's own expectation, importance included; None for the closed
+    loop, whose visits carry their expectation), `era_delay` what equal visits would give on the same rates.
+    """
+
+    plan = models.ForeignKey(Plan, models.CASCADE, related_name="days")
+    day = models.DateField(_("day"))
+    made_at = models.DateTimeField(_("planned"))
+    times_made = models.PositiveSmallIntegerField(default=1)
+    reason = models.CharField(max_length=20)
+    policy = models.CharField(_("policy"), max_length=10, choices=Policy.choices)
+    visits_per_day = models.PositiveIntegerField(_("visits a day"))
+    theta = models.FloatField(_("weight of a reply"))
+    basis = models.CharField(_("rests on"), max_length=8, choices=Basis.choices)
+    known_days = models.FloatField(_("days of history"), default=0.0)
+    boards = models.PositiveIntegerField(_("boards"), default=0)
+    boards_known = models.PositiveIntegerField(_("boards with history"), default=0)
+    limited_sites = models.JSONField(default=list, blank=True)
+    expected_delay = models.FloatField(_("expected delay"), null=True, blank=True)
+    era_delay = models.FloatField(null=True, blank=True)
+
+    class Meta:
+        verbose_name = _("planned day")
+        verbose_name_plural = _("planned days")
+        ordering = ("-day",)
+        constraints = [models.UniqueConstraint(fields=["plan", "day"], name="planday_once")]
+
+    def __str__(self) -> str:
+        return f"{self.plan} {self.day}"
+
+
+class BoardDay(models.Model):
+    """One board in a planned day: weight W (Ng + theta Nr) of eq. (5), its visits and the delay expected of them."""
+
+    planned_day = models.ForeignKey(PlanDay, models.CASCADE, related_name="board_days")
+    board = models.ForeignKey("forums.Board", models.CASCADE, related_name="planned_days")
+    weight = models.FloatField()
+    new_per_day = models.FloatField(default=0.0)
+    replies_per_day = models.FloatField(default=0.0)
+    visits = models.FloatField()
+    expected_delay = models.FloatField(null=True, blank=True)
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["planned_day", "board"], name="boardday_once")]
+
+
+class PlannedVisit(models.Model):
+    """A visit of a board at a moment, past or to come.
+
+    planned -> started (a run took it; `visit` is what it became) or missed (overtaken: a later one of its board was due too).
+    Planning anew replaces planned visits except pinned ones. A pinned one with `daily` comes back every day at its local
+    time. `code` and `figures` say why it stands where it does; the words are the desk's.
+    """
+
+    class State(models.TextChoices):
+        PLANNED = "planned", _("planned")
+        STARTED = "started", _("started")
+        MISSED = "missed", _("missed")
+
+    plan = models.ForeignKey(Plan, models.CASCADE, related_name="visits")
+    board = models.ForeignKey("forums.Board", models.CASCADE, related_name="planned_visits")
+    at = models.DateTimeField(_("time"))
+    state = models.CharField(_("state"), max_length=8, choices=State.choices, default=State.PLANNED)
+    pinned = models.BooleanField(_("pinned"), default=False)
+    daily = models.BooleanField(_("every day"), default=False)
+    code = models.CharField(max_length=20, blank=True)
+    figures = models.JSONField(default=dict, blank=True)
+    expected_events = models.FloatField(null=True, blank=True)
+    expected_delay = models.FloatField(null=True, blank=True)
+    visit = models.OneToOneField("forums.Visit", models.SET_NULL, null=True, blank=True, related_name="planned")
+    edited_by = models.ForeignKey(settings.AUTH_USER_MODEL, models.SET_NULL, null=True, blank=True, related_name="+")
+
+    class Meta:
+        verbose_name = _("planned visit")
+        verbose_name_plural = _("planned visits")
+        ordering = ("at", "id")
+        indexes = [
+            models.Index(fields=["plan", "state", "at"], name="planned_due"),
+            models.Index(fields=["board", "at"], name="planned_board"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.board} {self.at:%Y-%m-%d %H:%M}"
