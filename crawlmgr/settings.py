@@ -15,6 +15,7 @@ DATA_DIR = environment.data_folder(BASE_DIR / "var")
 ARCHIVE_DIR = DATA_DIR / "archive"
 EXPORT_DIR = DATA_DIR / "exports"
 LOG_DIR = DATA_DIR / "logs"
+EVENTS_DIR = DATA_DIR / "events"
 
 SECRET_KEY = environment.secret_key(DATA_DIR)
 DEBUG = False
@@ -37,6 +38,7 @@ CRAWLERS = {
     "forum": "forums.crawler.ForumCrawler",
     "forum-discovery": "forums.crawler.DiscoveryCrawler",
 }
+JOBS = {"simulation": "forums.services.simulations.SimulationJob"}  # runs that ask no address
 DISPATCHERS = ["forums.services.dispatch.start_due"]
 BENCHES = {
     "fetch": "crawlmgr.benches.fetch",

@@ -9,7 +9,7 @@ from django.conf import settings
 from django.dispatch import receiver
 from django_q.signals import post_spawn
 
-from crawlmgr import engine
+from crawlmgr import engine, jobs
 from crawlmgr.clock import SYSTEM
 from crawlmgr.models import Run, RunState
 from crawlmgr.services import dispatch, nodes, pruning, queue
@@ -46,7 +46,11 @@ def run_slice(run_id: int) -> str:
     if engine.shutdown.is_set():
         queue.run_slice(run_id)
         return "shutdown"
-    state = engine.run_slice(run_id, seconds=settings.SLICE_SECONDS, on_page=beat)
+    kind = Run.objects.filter(pk=run_id).values_list("kind", flat=True).first()
+    if kind in settings.JOBS:
+        state = jobs.run_slice(run_id, seconds=settings.SLICE_SECONDS, on_step=beat.give)
+    else:
+        state = engine.run_slice(run_id, seconds=settings.SLICE_SECONDS, on_page=beat)
     beat.give()
     if state == RunState.RUNNING and Run.objects.filter(pk=run_id, waiting_until__isnull=True).exists():
         queue.run_slice(run_id)

@@ -244,10 +244,17 @@ class Predictions:
         return unknown[due[store.forum.board_of[unknown]]]
 
 
-def simulate_fetch(events: Events, setup: FetchSetup, policy: str, model: HazardModel | None = None) -> list[DayFigures]:
+def simulate_fetch(
+    events: Events,
+    setup: FetchSetup,
+    policy: str,
+    model: HazardModel | None = None,
+    pulse: Callable[[], None] = lambda: None,
+) -> list[DayFigures]:
     """Runs one policy over the experiment; the same seed gives every policy the same deletions and rounding.
 
-    `model` saves fitting the hazard again. Raises ValueError for a policy that is not known.
+    `model` saves fitting the hazard again; `pulse` is called before each cycle and may raise. Raises ValueError for a policy
+    that is not known.
     """
     if policy not in POLICIES:
         raise ValueError(f"unknown policy {policy!r}")
@@ -258,6 +265,7 @@ def simulate_fetch(events: Events, setup: FetchSetup, policy: str, model: Hazard
     else:
         worker = _predictions(store, setup, policy, model)
     for moment in setup.cycles():
+        pulse()
         store.begin(moment)
         worker.cycle()
     return _figures(events, setup, store)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -189,12 +190,15 @@ class OptimalPlanner:
     form, four phases, polish; nothing but the rates is kept (the way for thousands of boards, and for a slider).
     """
 
-    def __init__(self, demand: Demand, exact: bool = True) -> None:
+    def __init__(self, demand: Demand, exact: bool = True, pulse: Callable[[], None] = lambda: None) -> None:
+        """`pulse` is called before each board's programme and may raise."""
         self.demand = demand
         self.intensity = Intensity.of(demand.rates)
         self.exact = exact
-        programmes = range(demand.boards) if exact else ()
-        self._programmes = [DayProgramme.of(self.intensity, board) for board in programmes]
+        self._programmes = []
+        for board in range(demand.boards) if exact else ():
+            pulse()
+            self._programmes.append(DayProgramme.of(self.intensity, board))
         self._costs = np.array([programme.costs for programme in self._programmes])
 
     def allocate(self, total: int) -> Ints:

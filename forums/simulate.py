@@ -13,7 +13,7 @@ from forums.adaptive import AdaptiveLoop, Budget, LoopOptions, Seen, Sites
 from forums.clairvoyant import bound
 from forums.delay import Delays, DelaySummary, daily_totals, event_delays, summarise
 from forums.events import DAY_SECONDS, Bools, Events, Floats, Ints, LocalClock
-from forums.profile import BoardEvents, ProfileOptions, estimate
+from forums.profile import BoardEvents, ProfileOptions, Settling, estimate, settling
 from forums.schedule import Demand, assert_budget, bra, bra_literal, bra_method1, era, lra, with_midnight, wra
 from forums.schedule_optimal import OptimalPlanner
 from forums.timetable import Timetable
@@ -67,9 +67,10 @@ class Outcome:
 class Simulation:
     """The boards, history and test of one experiment; each policy runs on the same events."""
 
-    def __init__(self, events: Events, setup: Setup) -> None:
-        """Raises SetupError when the log holds no board for this window."""
+    def __init__(self, events: Events, setup: Setup, pulse: Callable[[], None] = lambda: None) -> None:
+        """`pulse` is called many times a second of work and may raise. Raises SetupError when no board of the log takes part."""
         self.setup = setup
+        self.pulse = pulse
         self.start = _midnight(setup.start, setup.zone)
         self.stop = _midnight(setup.start + timedelta(days=setup.test_days), setup.zone)
         self.since = _midnight(setup.start - timedelta(days=setup.history_days), setup.zone)
@@ -112,10 +113,18 @@ class Simulation:
         values = {name: getattr(options, name) for name in options.__slots__} | from_setup
         return ProfileOptions(**values)
 
+    def settling(self, days: Sequence[float]) -> list[Settling]:
+        """How the estimates of the history before the test settle as it grows; only lengths within the history count."""
+        rows = (self.events.times >= self.since - DAY_SECONDS) & (self.events.times < self.start)
+        hours = self.clock.local_hours(self.events.times[rows])
+        known = BoardEvents(self.events.board[rows], hours, self.events.opener[rows])
+        end = float(self.clock.local_hours(np.array([self.start]))[0])
+        return settling(known, self.boards, end, self.profile(PAPER_PROFILE), days, self.setup.theta)
+
     def planner(self) -> OptimalPlanner:
         """The optimal planner of this history, solved once for all budgets."""
         if self._planner is None:
-            self._planner = OptimalPlanner(self.demand(self.profile(OPTIMAL_PROFILE)))
+            self._planner = OptimalPlanner(self.demand(self.profile(OPTIMAL_PROFILE)), pulse=self.pulse)
         return self._planner
 
     def run(self, policy: str, visits_per_board: int) -> Outcome:
@@ -178,6 +187,7 @@ class Simulation:
         steps = int((end - self.start) / options.tick_seconds)
         tomorrow = self.setup.start + timedelta(days=1)
         for step in range(steps):
+            self.pulse()
             now = self.start + step * options.tick_seconds
             if now >= self.stop and (loop.last_visit >= self.stop).all():
                 break

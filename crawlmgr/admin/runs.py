@@ -37,7 +37,7 @@ def run_list(request: HttpRequest) -> HttpResponse:
         "keep": _query(kept),
         "show": show,
         "tabs": [(name, f"?{_query({'kind': kind, 'show': code})}", code == show) for code, name in names.items()],
-        "kinds": [(words.kind(one), f"?{_query({'kind': one, 'show': show})}", one == kind) for one in settings.CRAWLERS],
+        "kinds": [(words.kind(one), f"?{_query({'kind': one, 'show': show})}", one == kind) for one in (*settings.CRAWLERS, *settings.JOBS)],
         "all_kinds": f"?{_query({'show': show})}",
         "kind": kind,
         "downloads": exports.choices(["runs"]),

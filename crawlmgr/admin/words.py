@@ -30,6 +30,8 @@ SAID: dict[str, str] = {
     "dropped": gettext_noop("taken out of the run"),
     "budget": gettext_noop("the number of pages asked for"),
     "frontier_empty": gettext_noop("nothing was left to fetch"),
+    "simulated": gettext_noop("every step was simulated"),
+    "unusable_log": gettext_noop("the event file cannot feed this experiment"),
     # why a page failed
     "bad_url": gettext_noop("no address of the web"),
     "dns": gettext_noop("the name of the host is not known"),
@@ -83,6 +85,7 @@ SAID: dict[str, str] = {
 KINDS = {
     "forum": gettext_noop("forum visit"),
     "forum-discovery": gettext_noop("look at a new forum"),
+    "simulation": gettext_noop("simulation"),
     "topic": gettext_noop("topic crawl"),
     "deepweb": gettext_noop("search forms"),
 }

@@ -14,7 +14,7 @@ def test_every_failure_has_words(code: str) -> None:
     assert code in words.SAID
 
 
-@pytest.mark.parametrize("kind", settings.CRAWLERS)
+@pytest.mark.parametrize("kind", [*settings.CRAWLERS, *settings.JOBS])
 def test_every_kind_of_run_has_words(kind: str) -> None:
     assert kind in words.KINDS
 

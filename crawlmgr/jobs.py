@@ -1,0 +1,109 @@
+"""Runs that ask no address: worked step by step under the same lease, pause and stop as a crawl."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import datetime, timedelta
+from typing import Protocol
+
+from django.conf import settings
+from django.db import transaction
+from django.utils.module_loading import import_string
+
+from crawlmgr.clock import SYSTEM, Clock
+from crawlmgr.engine import holder, shutdown
+from crawlmgr.models import Run, RunState
+from crawlmgr.services import runs
+
+Pulse = Callable[[], None]
+
+
+class Interrupted(Exception):
+    """Raised by the pulse: a person wants the run paused or stopped, the process ends, or the step takes too long."""
+
+    def __init__(self, why: str) -> None:
+        super().__init__(why)
+        self.why = why
+
+
+class StepTooLong(Exception):
+    """A step was still at work when its worker's task was about to be killed; raised out of the pulse."""
+
+
+class Job(Protocol):
+    """One kind of work. `step` computes for some seconds outside any transaction, calling `pulse` at least every second, and
+    returns what stores its outcome (called inside the transaction that checks the fence), or why the run is at its end."""
+
+    def step(self, pulse: Pulse) -> Callable[[], None] | str: ...
+
+    def ended(self, state: str, now: datetime) -> None: ...
+
+
+def run_slice(run_id: int, *, clock: Clock = SYSTEM, seconds: float | None = None, on_step: Pulse | None = None) -> str:
+    """Works a run for one slice (`seconds` None: until it ends), whole steps at a time. Returns as `engine.run_slice` does."""
+    lease = runs.take(run_id, holder(), clock.now(), settings.LEASE_SECONDS)
+    if lease is None:
+        return "leased"
+    run = Run.objects.get(pk=run_id)
+    try:
+        job: Job = import_string(settings.JOBS[run.kind])(run)
+        return _Slice(run, job, lease, clock, seconds).work(on_step)
+    except runs.LeaseLost:
+        return "leased"
+    except Exception as error:
+        runs.broke(lease, f"{type(error).__name__}: {error}", clock.now())
+        raise
+
+
+class _Slice:
+    def __init__(self, run: Run, job: Job, lease: runs.Lease, clock: Clock, seconds: float | None) -> None:
+        self.run, self.job, self.lease, self.clock = run, job, lease, clock
+        now = clock.now()
+        self.until = None if seconds is None else now + timedelta(seconds=seconds)
+        self.limit = None if seconds is None else now + timedelta(seconds=settings.TASK_TIMEOUT_SECONDS * 0.8)
+        self.beaten = now
+        self.wanted = run.wanted
+
+    def work(self, on_step: Pulse | None) -> str:
+        try:
+            while True:
+                self._heed()
+                if self.until is not None and self.clock.now() >= self.until:
+                    runs.release(self.lease)
+                    return RunState.RUNNING
+                outcome = self.job.step(self._pulse)
+                if isinstance(outcome, str):
+                    return self._end(RunState.FINISHED, outcome)
+                with transaction.atomic():
+                    runs.count(self.lease, self.clock.now(), {"items": 1})
+                    outcome()
+                if on_step is not None:
+                    on_step()
+        except Interrupted as wish:
+            if wish.why == "shutdown":
+                runs.release(self.lease)
+                return RunState.RUNNING
+            paused = wish.why == "pause"
+            return self._end(RunState.PAUSED if paused else RunState.STOPPED, "" if paused else "stopped")
+
+    def _pulse(self) -> None:
+        """Prolongs the lease, once a second at most, and ends the step where it must not go on."""
+        now = self.clock.now()
+        if (now - self.beaten).total_seconds() >= min(1.0, self.lease.seconds / 5):
+            self.beaten, self.wanted = now, runs.beat(self.lease, now)
+            self._heed()
+            if self.limit is not None and now >= self.limit:
+                raise StepTooLong(f"{settings.TASK_TIMEOUT_SECONDS * 0.8:.0f} s")
+
+    def _heed(self) -> None:
+        if self.wanted in ("pause", "stop"):
+            raise Interrupted(self.wanted)
+        if shutdown.is_set():
+            raise Interrupted("shutdown")
+
+    def _end(self, state: str, stopped_by: str) -> str:
+        now = self.clock.now()
+        with transaction.atomic():
+            runs.end(self.lease, state, stopped_by, now)
+            self.job.ended(state, now)
+        return state

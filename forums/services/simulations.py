@@ -1,0 +1,204 @@
+"""Simulations: started, worked step by step by a run, kept with all that they found, removed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import asdict
+from datetime import date, datetime, time, timedelta
+from typing import Any
+from zoneinfo import ZoneInfo
+
+import numpy as np
+from django.db import transaction
+from django.db.models import F
+
+from crawlmgr.jobs import Pulse, StepTooLong
+from crawlmgr.models import Run
+from crawlmgr.services import runs
+from forums import fetch_simulation, simulate
+from forums.events import Events, EventsError
+from forums.models import EventLog, Simulation, SimulationKind
+from forums.profile import Settling
+from forums.services import event_logs
+
+KIND = "simulation"
+PROFILES_SHOWN = 6
+SETTLING_DAYS = (1, 2, 3, 5, 7, 10, 15, 20, 30, 45, 60, 90)
+Store = Callable[[], None]
+
+
+def start(log: EventLog, kind: str, setup: dict[str, Any], *, now: datetime, user: Any = None) -> Simulation:
+    """Makes a simulation and queues its run. `setup` has the fields of `schedule_setup` or `fetch_setup`, `policies` and,
+    for schedules, `visits_per_board`. Raises ValueError with one line where they make no experiment."""
+    chosen = {**setup, "start": setup.get("start") or _default_start(log, kind, setup).isoformat()}
+    read_setup(kind, chosen)
+    steps = len(chosen["policies"]) * (len(chosen["visits_per_board"]) if kind == SimulationKind.SCHEDULES else 1)
+    with transaction.atomic():
+        made = Simulation.objects.create(
+            kind=kind, log=log, setup=chosen, total=steps + 1, created=now, created_by=user, result={"rows": []}
+        )
+        made.run = runs.create(KIND, log.name, target=made.pk, parameters={"simulation": made.pk}, now=now, user=user)
+        made.save(update_fields=["run"])
+    return made
+
+
+def remove(simulation: Simulation, now: datetime) -> None:
+    """Stops a simulation that still runs and deletes it with its results."""
+    if simulation.run is not None and simulation.run.active:
+        runs.stop(simulation.run.pk, now)
+    simulation.delete()
+
+
+def read_setup(kind: str, setup: dict[str, Any]) -> simulate.Setup | fetch_simulation.FetchSetup:
+    """The pure setup of stored settings. Raises ValueError."""
+    return schedule_setup(setup) if kind == SimulationKind.SCHEDULES else fetch_setup(setup)
+
+
+def schedule_setup(setup: dict[str, Any]) -> simulate.Setup:
+    return simulate.Setup(
+        start=date.fromisoformat(setup["start"]),
+        history_days=setup["history_days"],
+        test_days=setup["test_days"],
+        theta=setup["theta"],
+        zone=ZoneInfo(setup["timezone"]),
+        reading=setup["reading"],
+        min_events=setup["min_events"],
+        bins=setup["bins"],
+        target_hours=setup["target_hours"],
+    )
+
+
+def fetch_setup(setup: dict[str, Any]) -> fetch_simulation.FetchSetup:
+    zone = ZoneInfo(setup["timezone"])
+    begin = datetime.combine(date.fromisoformat(setup["start"]), time(), zone)
+    return fetch_simulation.FetchSetup(
+        start=begin.timestamp(), days=setup["days"], cycle_hours=setup["cycle_hours"], fetches=setup["fetches"], zone=zone
+    )
+
+
+def _default_start(log: EventLog, kind: str, setup: dict[str, Any]) -> date:
+    """The first day of the last whole test window, as `forum simulate` takes it."""
+    if log.last is None:
+        raise ValueError("the event file holds no event")
+    days = setup["test_days"] if kind == SimulationKind.SCHEDULES else setup["days"]
+    return log.last.astimezone(ZoneInfo(setup["timezone"])).date() - timedelta(days=days)
+
+
+class SimulationJob:
+    """The work of a simulation's run (see crawlmgr.jobs.Job): its log and window first, then a policy at a budget a step."""
+
+    def __init__(self, run: Run) -> None:
+        self.simulation = Simulation.objects.select_related("log").get(run=run)
+        self._events: Events | None = None
+        self._experiment: simulate.Simulation | None = None
+
+    def step(self, pulse: Pulse) -> Store | str:
+        simulation = self.simulation
+        simulation.refresh_from_db(fields=["result", "done"])
+        try:
+            setup = read_setup(simulation.kind, simulation.setup)
+            events = self._log(pulse)
+            if isinstance(setup, simulate.Setup):
+                return self._schedules(events, setup, pulse)
+            return self._fetching(events, setup, pulse)
+        except (EventsError, simulate.SetupError) as error:
+            Simulation.objects.filter(pk=simulation.pk).update(problem=str(error)[:300])
+            return "unusable_log"
+
+    def ended(self, state: str, now: datetime) -> None:
+        """Nothing is left open: every step was stored as it was done."""
+
+    def _log(self, pulse: Pulse) -> Events:
+        if self._events is None:
+            self._events = event_logs.read(self.simulation.log)
+            pulse()
+        return self._events
+
+    def _schedules(self, events: Events, setup: simulate.Setup, pulse: Pulse) -> Store | str:
+        rows = self.simulation.result["rows"]
+        done = {(row["policy"], row["visits_per_board"]) for row in rows}
+        wishes = [(p, m) for m in self.simulation.setup["visits_per_board"] for p in self.simulation.setup["policies"]]
+        left = [wish for wish in wishes if wish not in done]
+        if not left and "window" in self.simulation.result:
+            return "simulated"
+        if self._experiment is None:
+            self._experiment = simulate.Simulation(events, setup, pulse)
+        if "window" not in self.simulation.result:
+            return self._storing(window=_window(self._experiment))
+        policy, visits = left[0]
+        try:
+            return self._storing(row=_outcome(self._experiment.run(policy, visits)))
+        except StepTooLong as error:
+            return self._storing(row={"policy": policy, "visits_per_board": visits, "too_long": str(error)})
+
+    def _fetching(self, events: Events, setup: fetch_simulation.FetchSetup, pulse: Pulse) -> Store | str:
+        rows = self.simulation.result["rows"]
+        done = {row["policy"] for row in rows}
+        left = [policy for policy in self.simulation.setup["policies"] if policy not in done]
+        if "window" not in self.simulation.result:
+            return self._storing(window=_fetch_window(events, setup))
+        if not left:
+            return "simulated"
+        try:
+            days = fetch_simulation.simulate_fetch(events, setup, left[0], pulse=pulse)
+        except StepTooLong as error:
+            return self._storing(row={"policy": left[0], "too_long": str(error)})
+        posts = fetch_simulation.posts_per_day(events, setup)
+        row = {"policy": left[0], **asdict(fetch_simulation.summary(days, posts)), "days": [asdict(day) for day in days]}
+        return self._storing(row=row)
+
+    def _storing(self, *, window: dict[str, Any] | None = None, row: dict[str, Any] | None = None) -> Store:
+        result = dict(self.simulation.result)
+        if window is not None:
+            result["window"] = window
+        if row is not None:
+            result["rows"] = [*result["rows"], row]
+
+        def store() -> None:
+            Simulation.objects.filter(pk=self.simulation.pk).update(result=result, done=F("done") + 1)
+
+        return store
+
+
+def _outcome(outcome: simulate.Outcome) -> dict[str, Any]:
+    """A policy at a budget as it is kept: the columns of `forum simulate`, and the delay of each day."""
+    delay = outcome.delay
+    return {
+        "policy": outcome.policy,
+        "visits_per_board": outcome.visits_per_board,
+        "visits_per_day": outcome.visits_per_day,
+        "visits_used_per_day": outcome.visits_used_per_day,
+        "total_delay_per_day": delay.total_per_day,
+        "mean_delay_hours": delay.mean_hours,
+        "median_delay_hours": delay.median_hours,
+        "p90_delay_hours": delay.p90_hours,
+        "share_within_target": delay.share_within_target,
+        "not_found": delay.not_found,
+        "daily": None if outcome.daily is None else [round(float(value), 3) for value in outcome.daily],
+    }
+
+
+def _window(experiment: simulate.Simulation) -> dict[str, Any]:
+    """What the log holds for this window: boards, events, the daily rhythm of the busiest boards, how estimates settle."""
+    rates = experiment.demand(experiment.profile(simulate.PAPER_PROFILE)).rates
+    busiest = np.argsort(-rates.sum(axis=1), kind="stable")[:PROFILES_SHOWN]
+    names = experiment.events.boards
+    settled: list[Settling] = experiment.settling(SETTLING_DAYS)
+    return {
+        "boards": experiment.boards,
+        "events": len(experiment.test_times),
+        "profiles": [{"board": names[board][:200], "rates": [round(float(v), 4) for v in rates[board]]} for board in busiest],
+        "all": [round(float(value), 4) for value in rates.sum(axis=0)],
+        "settling": [asdict(one) for one in settled],
+    }
+
+
+def _fetch_window(events: Events, setup: fetch_simulation.FetchSetup) -> dict[str, Any]:
+    posts = fetch_simulation.posts_per_day(events, setup)
+    if not posts.sum() or setup.start <= float(events.times[0]):
+        raise simulate.SetupError("the log has no history before the window, or no post in it")
+    return {
+        "boards": len(events.boards),
+        "events": int(posts.sum()),
+        "usual_changes_per_cycle": fetch_simulation.usual_changes(events, setup),
+    }
