@@ -19,7 +19,8 @@ DAY_TICKS = [{"dtickrange": [None, 86_399_999], "value": "%m-%d %H:%M"}, {"dtick
 
 @dataclass(frozen=True, slots=True)
 class Series:
-    """One row of bars or one line. `second` puts it on the axis at the right."""
+    """One row of bars or one line. `second` puts it on the axis at the right; `points` marks a line's values, `ticks` draws small
+    upright strokes instead of a line."""
 
     name: str
     x: Sequence[Any]
@@ -27,6 +28,9 @@ class Series:
     colour: str
     line: bool = False
     second: bool = False
+    points: bool = False
+    ticks: bool = False
+    dashed: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,30 +55,58 @@ def chart(
     y2: str = "",
     note: str = "",
     dates: bool = True,
+    numbers: bool = False,
     empty: str = "",
 ) -> Chart:
-    """A chart of stacked bars and lines. `x`, `y`, `y2` are the axes' titles with their units."""
+    """A chart of stacked bars and lines. `x`, `y`, `y2` are the axes' titles with their units.
+
+    The values of x are times, with `dates` off categories, with `numbers` numbers.
+    """
     if not any(value for one in series for value in one.y):
         return Chart(key, title, empty=empty or _("Nothing to draw yet."))
-    figure = go.Figure([_trace(one) for one in series], layout=_layout(x, y, y2, dates, length=max(len(one.x) for one in series)))
+    axis = "numbers" if numbers else "dates" if dates else "names"
+    figure = go.Figure([_trace(one) for one in series], layout=_layout(x, y, y2, axis, length=max(len(one.x) for one in series)))
     legend = [(one.name, one.colour) for one in series] if len(series) > 1 else []
     return Chart(key, title, json.loads(figure.to_json()), note, legend=legend)
 
 
 def _trace(one: Series) -> Any:
     # names come from the web: Plotly reads a little markup and %{…} in them
-    hover = "%{y:,}<extra>" + escape(one.name).replace("%", "%&#8203;") + "</extra>"
+    hover = "%{y:,.4~r}<extra>" + escape(one.name).replace("%", "%&#8203;") + "</extra>"
     axis = {"yaxis": "y2"} if one.second else {}
     x = [value.isoformat() if hasattr(value, "isoformat") else value for value in one.x]
+    if one.ticks:
+        mark = {"symbol": "line-ns-open", "size": 11, "color": one.colour, "line": {"width": 2, "color": one.colour}}
+        return go.Scatter(x=x, y=list(one.y), name=escape(one.name), mode="markers", marker=mark, hoverinfo="skip", **axis)
     if one.line:
-        style = {"color": one.colour, "width": 2}
-        return go.Scatter(x=x, y=list(one.y), name=escape(one.name), mode="lines", line=style, hovertemplate=hover, **axis)
+        style = {"color": one.colour, "width": 2, **({"dash": "dot"} if one.dashed else {})}
+        mode = {"mode": "lines+markers", "marker": {"size": 5}} if one.points else {"mode": "lines"}
+        return go.Scatter(x=x, y=list(one.y), name=escape(one.name), line=style, hovertemplate=hover, **mode, **axis)
     return go.Bar(
         x=x, y=list(one.y), name=escape(one.name), marker={"color": one.colour, "line": {"width": 0}}, hovertemplate=hover, **axis
     )
 
 
-def _layout(x: str, y: str, y2: str, dates: bool, length: int) -> dict[str, Any]:
+def heatmap(
+    key: str, title: str, columns: Sequence[str], rows: Sequence[str], values: Sequence[Sequence[float | None]],
+    *, x: str, y: str, z: str, note: str = "", empty: str = "",
+) -> Chart:
+    """A chart of coloured cells, `values` row by row from the top; None leaves a cell empty. `z` is the values' title with its unit."""
+    if not any(value is not None for row in values for value in row):
+        return Chart(key, title, empty=empty or _("Nothing to draw yet."))
+    trace = go.Heatmap(
+        x=list(columns), y=list(rows), z=[list(row) for row in values], colorscale="Blues", xgap=1, ygap=1,
+        hovertemplate="%{y} %{x}<br>%{z:,.4~r}<extra></extra>",
+        colorbar={"title": {"text": z, "side": "right", "font": {"size": 11}}, "thickness": 10, "outlinewidth": 0},
+    )  # fmt: skip
+    layout = _layout(x, y, "", "names", length=0)
+    layout["xaxis"].pop("range")
+    layout["yaxis"].update(type="category", autorange="reversed", rangemode="normal", nticks=len(rows))
+    layout["hovermode"] = "closest"
+    return Chart(key, title, json.loads(go.Figure([trace], layout=layout).to_json()), note)
+
+
+def _layout(x: str, y: str, y2: str, axis: str, length: int) -> dict[str, Any]:
     small = {"size": 11}
     xaxis: dict[str, Any] = {
         "title": {"text": x, "font": small, "standoff": 6},
@@ -82,7 +114,9 @@ def _layout(x: str, y: str, y2: str, dates: bool, length: int) -> dict[str, Any]
         "fixedrange": True,
         "showgrid": False,
     }
-    if dates:
+    if axis == "numbers":
+        xaxis.update(type="linear", nticks=13)
+    elif axis == "dates":
         xaxis.update(type="date", tickformatstops=DAY_TICKS, hoverformat="%Y-%m-%d %H:%M", nticks=8)
     else:
         xaxis.update(type="category", nticks=12, range=[-0.5, max(FEWEST_BARS, length) - 0.5])
