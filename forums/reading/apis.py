@@ -1,0 +1,74 @@
+"""Forums that answer guests in JSON or as a feed: the address to ask instead of a page, and the same reading from it.
+
+The frontier, the boards and the threads keep the addresses of pages: only the request goes elsewhere. A caller asks
+`api_address` for a page; with an address it fetches that one instead and gives the body to `read_api`; where the answer is
+refused (403, 404, 429) or its reading is of kind other, it fetches the page itself and leaves the API alone for this visit.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Any
+from urllib.parse import urlsplit, urlunsplit
+
+from forums.reading import apis_discourse, apis_feeds, apis_flarum, apis_nodebb
+from forums.reading.model import PageKind, PageReading
+
+MAX_BYTES = 20_000_000
+_XML_DECLARATION = re.compile(r"^\s*<\?xml[^>]{0,200}\?>")
+_Address = Callable[[str, str, str], str | None]
+_Read = Callable[[Mapping[str, Any], str], PageReading | None]
+_ENGINES: dict[str, tuple[_Address, _Read]] = {
+    "discourse": (apis_discourse.address, apis_discourse.read),
+    "nodebb": (apis_nodebb.address, apis_nodebb.read),
+    "flarum": (apis_flarum.address, apis_flarum.read),
+}
+
+
+def api_address(engine: str, url: str, root: str) -> str | None:
+    """The address that gives the page `url` as JSON to a guest, None where the engine has none for it.
+
+    `engine` and `root` are the site model's: the engine's name and the address of the forum's front page. Addresses of
+    further pages (`?page=3`) have one of their own; those of single posts, searches and profiles have none.
+
+    >>> api_address("discourse", "https://a.org/t/some-title/12?page=2", "https://a.org/")
+    'https://a.org/t/12.json?page=2'
+    """
+    if engine not in _ENGINES:
+        return None
+    try:
+        parts = urlsplit(url)
+        found = _ENGINES[engine][0](parts.path or "/", parts.query, urlsplit(root).path or "/")
+    except ValueError:
+        return None
+    if found is None:
+        return None
+    path, _, query = found.partition("?")
+    return urlunsplit((parts.scheme, parts.netloc, path, query, ""))
+
+
+def read_api(body: str | bytes, url: str) -> PageReading:
+    """What an answer fetched from `url` (the API's or the feed's own address) holds, as `read_page` would tell of a page.
+
+    Addresses in the reading (records, `next`, `pages`, `last`, `board_url`) are those of pages, so that the API and the
+    page give the same keys; `next` is asked through `api_address` again. A body that is none of the known answers (an
+    error message, a page of HTML, damage, more than 20 MB) gives kind other with the evidence "no_api". Never raises.
+    """
+    if len(body) > MAX_BYTES:
+        return PageReading(PageKind.other, evidence=("no_api", "too_large"))
+    if body[:200].lstrip()[:1] in ("<", b"<"):
+        fed = apis_feeds.read(_XML_DECLARATION.sub("", body).encode() if isinstance(body, str) else body, url)
+        return fed or PageReading(PageKind.other, evidence=("no_api",))
+    try:
+        answer = json.loads(body)
+    except (ValueError, RecursionError):
+        return PageReading(PageKind.other, evidence=("no_api",))
+    if isinstance(answer, dict):
+        for engine, (_, read) in _ENGINES.items():
+            reading = read(answer, url)
+            if reading is not None:
+                return replace(reading, engine=engine, confidence=1.0, evidence=("api",))
+    return PageReading(PageKind.other, evidence=("no_api",))

@@ -1,0 +1,91 @@
+"""RSS and Atom feeds and sitemaps as lists of threads: one small answer that tells what is new on a whole forum."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from email.utils import parsedate_to_datetime
+from urllib.parse import urljoin
+
+from lxml import etree
+
+from crawlmgr.text.dates import Moment
+from crawlmgr.web.sitemap import parse_sitemap
+from forums.reading.apis_fields import moment, number, text
+from forums.reading.model import PageKind, PageReading, ThreadRecord
+
+_ITEMS = {"item", "entry"}
+_WRITTEN = ("pubDate", "published", "issued")
+_CHANGED = ("updated", "modified", "date", "lastBuildDate")
+
+
+def read(body: bytes, url: str) -> PageReading | None:
+    """The threads of a feed or sitemap, newest as it lists them; None where it is neither or lists nothing.
+
+    A feed is never the whole list: the reading has no next page and says "feed" or "sitemap" in its evidence. In a feed
+    of topics `created` is when an item was published and `last_reply` when it was updated; a feed that gives one time
+    only gives it as `created`. A sitemap's `lastmod` is the last reply.
+    """
+    listed = parse_sitemap(body, url)
+    if listed.kind == "urlset":
+        threads = tuple(
+            ThreadRecord(entry.url, "", last_reply=Moment(entry.lastmod, 1) if entry.lastmod else None)
+            for entry in listed.entries
+        )
+        return PageReading(PageKind.threadlist, threads, evidence=("sitemap",)) if threads else None
+    if listed.kind not in ("rss", "atom") or listed.cut:
+        return None
+    try:
+        root = etree.fromstring(body, etree.XMLParser(resolve_entities=False, no_network=True, recover=True))
+    except (etree.XMLSyntaxError, ValueError):
+        return None
+    if root is None:
+        return None
+    threads = tuple(_threads(root, url))
+    return PageReading(PageKind.threadlist, threads, title=_title(root), evidence=("feed",)) if threads else None
+
+
+def _local(element: etree._Element) -> str:
+    return element.tag.rpartition("}")[2] if isinstance(element.tag, str) else ""
+
+
+def _title(root: etree._Element) -> str:
+    return next((text(found.text) for found in root.iter() if _local(found) == "title"), "")
+
+
+def _time(fields: dict[str, str], names: tuple[str, ...]) -> Moment | None:
+    for name in names:
+        told = fields.get(name, "")
+        found = moment(told) if told else None
+        if found is None and told:
+            try:
+                found = moment(parsedate_to_datetime(told).isoformat())
+            except (TypeError, ValueError):
+                continue
+        if found:
+            return found
+    return None
+
+
+def _threads(root: etree._Element, url: str) -> Iterator[ThreadRecord]:
+    for item in root.iter():
+        if _local(item) not in _ITEMS:
+            continue
+        fields: dict[str, str] = {}
+        for child in item:
+            name, told = _local(child), " ".join("".join(child.itertext()).split())
+            if name == "link":
+                told = (child.get("href") or told) if child.get("rel", "alternate") == "alternate" else ""
+            elif name == "author":
+                told = next((text(part.text) for part in child if _local(part) == "name"), told)
+            if told:
+                fields.setdefault(name, told)
+        if not fields.get("link"):
+            continue
+        yield ThreadRecord(
+            urljoin(url, fields["link"]),
+            text(fields.get("title")),
+            author=text(fields.get("creator")) or text(fields.get("author")) or None,
+            replies=number(fields.get("comments")) if fields.get("comments", "").isdecimal() else None,
+            created=_time(fields, _WRITTEN) or _time(fields, _CHANGED),
+            last_reply=_time(fields, _CHANGED) if _time(fields, _WRITTEN) else None,
+        )
