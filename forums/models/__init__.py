@@ -1,8 +1,10 @@
 """The forums' tables, one file a noun."""
 
+from forums.models.logins import LoginMethod, LoginState, SiteLogin
 from forums.models.plans import ALL_SITES, TIMETABLES, Basis, BoardDay, LoopState, Plan, PlanDay, PlannedVisit, Policy
 from forums.models.simulations import EventLog, Simulation, SimulationKind
 from forums.models.sites import DEFAULT_INTERVAL_SECONDS, Board, BoardHour, Post, Site, Thread, Visit
+from forums.models.structures import Origin, StructureVersion
 
 __all__ = [
     "ALL_SITES",
@@ -13,7 +15,10 @@ __all__ = [
     "BoardDay",
     "BoardHour",
     "EventLog",
+    "LoginMethod",
+    "LoginState",
     "LoopState",
+    "Origin",
     "Plan",
     "PlanDay",
     "PlannedVisit",
@@ -22,6 +27,8 @@ __all__ = [
     "Simulation",
     "SimulationKind",
     "Site",
+    "SiteLogin",
+    "StructureVersion",
     "Thread",
     "Visit",
 ]

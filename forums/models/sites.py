@@ -10,7 +10,9 @@ DEFAULT_INTERVAL_SECONDS = 6 * 3600
 
 
 class Site(models.Model):
-    """A forum. `settings` override the crawl settings; `structure` is what was learned of its pages: a versioned site model."""
+    """A forum. `settings` override the crawl settings; `structure` is what was learned of its pages and `rules` the operator's
+    corrections: together version `version` of the site model. `layout` tells of a change of layout that was noticed
+    ({"at", "run", "kind", "reasons", "roles", "state", "verdict"}), {} while there is none to tell of."""
 
     name = models.CharField(_("name"), max_length=200)
     url = models.TextField(_("address"))
@@ -20,6 +22,9 @@ class Site(models.Model):
     timezone = models.CharField(_("time zone"), max_length=64, default="UTC")
     settings = models.JSONField(_("settings"), default=dict, blank=True)
     structure = models.JSONField(default=dict, blank=True)
+    rules = models.JSONField(default=dict, blank=True)
+    version = models.PositiveIntegerField(default=0)
+    layout = models.JSONField(default=dict, blank=True)
     paused = models.BooleanField(_("scheduled visits paused"), default=False)
     importance = models.FloatField(_("importance"), default=1.0, validators=[MinValueValidator(0.01), MaxValueValidator(1000)])
     requests_per_day = models.PositiveIntegerField(_("requests a day at the most"), null=True, blank=True)
