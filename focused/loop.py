@@ -1,4 +1,4 @@
-"""The crawl loop of a topic without network or database: strategy, source of pages, budget, and a trail of what happened."""
+"""The crawl loop of a topic without network or database: what a page changes, and a run over a source with its trail."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from crawlmgr.text.duplicates import SimHashIndex
-from focused.graph import State, UrlGraph
+from focused.graph import Node, State, UrlGraph
 from focused.pages import Content, Page
 from focused.strategies.base import Strategy
 
@@ -50,6 +50,52 @@ class Trail:
         return len(self.steps) + self.failed
 
 
+class Walk:
+    """What every topic crawl does between two fetches, live or over an archive; the caller brings the pages.
+
+    The caller selects a node, then calls `failed`, or `judge` and with its answer `expand`.
+    """
+
+    def __init__(self, strategy: Strategy, graph: UrlGraph) -> None:
+        self.strategy = strategy
+        self.graph = graph
+        self.prints: SimHashIndex[int] = SimHashIndex()
+        self.pages = 0
+
+    def failed(self, node: Node) -> None:
+        """A URL could not be had, or leads to a page that was fetched before."""
+        node.state = State.FAILED
+        self.strategy.fail(node)
+
+    def judge(self, node: Node, content: Content) -> tuple[Page, int | None] | None:
+        """The page with its score, and the number (from 0) of the page that it all but repeats; learns its words.
+
+        Two URLs that lead to one page are one: for the second, None. A page whose SimHash is within 3 bits of an
+        earlier one's is a duplicate: counted and gone through all the same.
+        """
+        if content.url != node.url:
+            known = self.graph.node(content.url)
+            if known is not None and known.state == State.FETCHED:
+                self.failed(node)
+                return None
+            if known is not None:
+                self.graph.drop(known)
+            self.graph.alias(content.url, node)
+        node.state = State.FETCHED
+        topic = self.strategy.topic
+        topic.learn(content.words)
+        similarity = topic.page(content.words)
+        nearest = self.prints.nearest(content.fingerprint) if content.words else None
+        self.prints.add(content.fingerprint, self.pages)
+        self.pages += 1
+        page = Page(node.url, node.depth, content, similarity, similarity >= topic.threshold)
+        return page, nearest[1] if nearest else None
+
+    def expand(self, node: Node, page: Page) -> None:
+        """Gives the page's links their places."""
+        self.strategy.expand(node, page)
+
+
 def crawl(
     strategy: Strategy,
     graph: UrlGraph,
@@ -60,11 +106,10 @@ def crawl(
 ) -> Trail:
     """Fetches up to `pages` pages in the strategy's order; stopped_by is "pages" or "frontier" (nothing waits any more).
 
-    Two URLs that lead to one page are fetched once. A page whose SimHash is within 3 bits of an earlier one's is a
-    duplicate: counted and gone through all the same. `on_page` sees every page before the strategy does.
+    `on_page` sees every page before the strategy does.
     """
     trail = Trail()
-    prints: SimHashIndex[int] = SimHashIndex()
+    walk = Walk(strategy, graph)
     own_urls: dict[str, str] = {}
     strategy.start(seeds)
     while trail.fetched < pages:
@@ -81,30 +126,17 @@ def crawl(
             if content is None:
                 trail.failed += 1
         if content is None:
-            node.state = State.FAILED
-            strategy.fail(node)
+            walk.failed(node)
             continue
-        if content.url != node.url:
-            known = graph.node(content.url)
-            if known is not None and known.state == State.FETCHED:
-                node.state = State.FAILED
-                strategy.fail(node)
-                continue
-            if known is not None:
-                graph.drop(known)
-            graph.alias(content.url, node)
-        node.state = State.FETCHED
-        topic = strategy.topic
-        topic.learn(content.words)
-        similarity = topic.page(content.words)
-        page = Page(node.url, node.depth, content, similarity, similarity >= topic.threshold)
-        duplicate = bool(content.words) and prints.nearest(content.fingerprint) is not None
-        prints.add(content.fingerprint, len(trail.steps))
+        judged = walk.judge(node, content)
+        if judged is None:
+            continue
+        page, repeated = judged
         own_urls[node.url] = content.url
         parent = own_urls.get(node.parent) if node.parent else None
-        trail.steps.append(Step(content.url, parent, node.depth, similarity, page.relevant, duplicate))
+        trail.steps.append(Step(content.url, parent, node.depth, page.similarity, page.relevant, repeated is not None))
         if on_page is not None:
             on_page(page)
-        strategy.expand(node, page)
+        walk.expand(node, page)
     trail.stopped_by = "pages"
     return trail

@@ -1,0 +1,96 @@
+"""Which addresses a topic crawl may take: hosts, paths, depth and traps; every refusal has a name."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from fnmatch import fnmatchcase
+from typing import Any
+from urllib.parse import urlsplit
+
+from crawlmgr.web.url import TrapLimits, trap_reason
+from focused.pages import Content
+
+MAX_DEPTH = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """Rules of one run. An empty `hosts` or `paths` lets everything in; a host stands for its subdomains too.
+
+    Paths are patterns for path and query ("/docs/*", "*.html"), `*` standing for anything; without one they are
+    beginnings. `depth` counts clicks from the nearest seed. `traps` refuses addresses that look like endless ones.
+    """
+
+    hosts: tuple[str, ...] = ()
+    without_hosts: tuple[str, ...] = ()
+    paths: tuple[str, ...] = ()
+    without_paths: tuple[str, ...] = ()
+    depth: int = MAX_DEPTH
+    traps: bool = True
+    year: int | None = None
+
+    @classmethod
+    def from_mapping(cls, values: Mapping[str, Any]) -> Scope:
+        """From stored values; unknown names and values that make no sense are a ValueError in one line."""
+        lists = {name: _words(values[name]) for name in ("hosts", "without_hosts", "paths", "without_paths") if name in values}
+        unknown = sorted(set(values) - {"hosts", "without_hosts", "paths", "without_paths", "depth", "traps", "year"})
+        if unknown:
+            raise ValueError(f"no scope rule {unknown[0]}")
+        depth = int(values.get("depth", MAX_DEPTH))
+        if not 0 <= depth <= MAX_DEPTH:
+            raise ValueError(f"depth lies between 0 and {MAX_DEPTH}, not {depth}")
+        return cls(**lists, depth=depth, traps=bool(values.get("traps", True)), year=values.get("year"))
+
+    def as_json(self) -> dict[str, Any]:
+        """The rules as plain values; `from_mapping` reads them."""
+        lists = {name: list(getattr(self, name)) for name in ("hosts", "without_hosts", "paths", "without_paths")}
+        return {**lists, "depth": self.depth, "traps": self.traps, "year": self.year}
+
+    def without(self, host: str) -> Scope:
+        """The same rules with one host fewer."""
+        return replace(self, without_hosts=tuple(dict.fromkeys((*self.without_hosts, host.lower()))))
+
+    def refusal(self, url: str, depth: int) -> str | None:
+        """Why a canonical URL is refused: "depth", "host", "dropped_host", "path", "excluded_path" or a trap's name; None: it may be taken."""
+        if depth > self.depth:
+            return "depth"
+        parts = urlsplit(url)
+        host = parts.hostname or ""
+        if self.without_hosts and _is_among(host, parts.netloc, self.without_hosts):
+            return "dropped_host"
+        if self.hosts and not _is_among(host, parts.netloc, self.hosts):
+            return "host"
+        if self.paths or self.without_paths:
+            path = f"{parts.path or '/'}?{parts.query}" if parts.query else parts.path or "/"
+            if any(_fits(path, pattern) for pattern in self.without_paths):
+                return "excluded_path"
+            if self.paths and not any(_fits(path, pattern) for pattern in self.paths):
+                return "path"
+        return trap_reason(url, TrapLimits(current_year=self.year)) if self.traps else None
+
+    def apply(self, content: Content, depth: int) -> tuple[Content, Counter[str]]:
+        """The page with the links that may be taken, and how many were refused by which rule; `depth` is the page's own."""
+        refused: Counter[str] = Counter()
+        kept = []
+        for link in content.links:
+            reason = self.refusal(link.url, depth + 1)
+            if reason is None:
+                kept.append(link)
+            else:
+                refused[reason] += 1
+        return (replace(content, links=tuple(kept)) if refused else content), refused
+
+
+def _words(value: Any) -> tuple[str, ...]:
+    parts = value.replace(",", "\n").split("\n") if isinstance(value, str) else value
+    return tuple(dict.fromkeys(part.strip() for part in parts if part.strip()))
+
+
+def _is_among(host: str, netloc: str, names: tuple[str, ...]) -> bool:
+    return any(name in (host, netloc) or host.endswith(f".{name}") for name in names)
+
+
+def _fits(path: str, pattern: str) -> bool:
+    return fnmatchcase(path, pattern) if "*" in pattern else path.startswith(pattern)
