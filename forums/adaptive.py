@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import copy
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -130,10 +131,7 @@ class AdaptiveLoop:
         self.budget = budget
         self.count = len(rates)
         flat = np.where(rates.sum(axis=1, keepdims=True) > 0, rates, 1e-9)
-        self._rates = flat * np.maximum(1.0, self.options.floor_per_day / (flat.mean(axis=1) * DAY_HOURS))[:, None]
-        self._level = self._rates.mean(axis=1)
-        self._clock = Intensity.of(np.maximum(self._rates / self._level[:, None], self.options.clock_floor))
-        self._all = np.arange(self.count)
+        self._set_rates(flat * np.maximum(1.0, self.options.floor_per_day / (flat.mean(axis=1) * DAY_HOURS))[:, None])
         self.last_visit = np.asarray(last_visit, dtype=float).copy()
         self.visiting: Bools = np.zeros(self.count, dtype=bool)
         self._operational = self._time(self.last_visit, self._all)
@@ -142,12 +140,59 @@ class AdaptiveLoop:
         self._into = np.array([mode.into for mode in modes])
         self._decay = np.array([mode.decay for mode in modes])[sites.site]
         self._state = self._replayed(seen, since)
-        self._amplitudes = np.empty_like(self._state)
-        self._forecast(self._all)
+        self._forecast_anew()
         if math.isnan(budget.price):
             roots = np.sqrt(self._rates).mean(axis=1).sum() * DAY_HOURS
             budget.price = (roots / budget.visits_per_day) ** 2 / 2.0
         self._plan = np.zeros(PLAN_STEPS + 1)
+
+    def _set_rates(self, rates: Floats) -> None:
+        self._rates = rates
+        self._level = rates.mean(axis=1)
+        self._clock = Intensity.of(np.maximum(rates / self._level[:, None], self.options.clock_floor))
+        self._all = np.arange(self.count)
+        self._taken = np.zeros(self.count)  # what visits of an outlook have fetched of the forecast
+
+    def _forecast_anew(self) -> None:
+        self._amplitudes = np.empty_like(self._state)
+        self._forecast(self._all)
+
+    def packed(self) -> tuple[dict[str, Floats | Bools], dict[str, Floats | Bools]]:
+        """What a day leaves as it is (rates, kernels) and what every visit moves: arrays from which `unpacked` goes on."""
+        fixed: dict[str, Floats | Bools] = {"rates": self._rates, "into": self._into, "decay": self._decay}
+        budget = self.budget
+        tick = math.nan if budget.last_tick is None else budget.last_tick
+        counts = [budget.visits_per_day, budget.price, budget.used, budget.from_used, budget.from_plan, tick, budget.day]
+        moving: dict[str, Floats | Bools] = {
+            "last_visit": self.last_visit,
+            "visiting": self.visiting,
+            "operational": self._operational,
+            "state": self._state,
+            "plan": self._plan,
+            "budget": np.array(counts, dtype=float),
+        }
+        return fixed, moving
+
+    @classmethod
+    def unpacked(
+        cls,
+        fixed: Mapping[str, Floats | Bools],
+        moving: Mapping[str, Floats | Bools],
+        sites: Sites,
+        options: LoopOptions | None = None,
+    ) -> AdaptiveLoop:
+        """The loop that `packed` gave, over the same boards and sites."""
+        loop = cls.__new__(cls)
+        loop.options, loop.sites, loop.count = options or LoopOptions(), sites, len(fixed["rates"])
+        loop._set_rates(np.asarray(fixed["rates"], dtype=float))
+        loop._into, loop._decay = np.asarray(fixed["into"], dtype=float), np.asarray(fixed["decay"], dtype=float)
+        visits, price, used, from_used, from_plan, tick, day = (float(value) for value in moving["budget"])
+        loop.budget = Budget(int(visits), price, int(used), int(from_used), from_plan, None if math.isnan(tick) else tick, day)
+        loop.last_visit, loop.visiting = np.array(moving["last_visit"], dtype=float), np.array(moving["visiting"], dtype=bool)
+        loop._operational, loop._state = np.array(moving["operational"], dtype=float), np.array(moving["state"], dtype=float)
+        loop._plan = np.array(moving["plan"], dtype=float)
+        loop._forecast_anew()
+        return loop
 
     # --- what is known -------------------------------------------------------------------------------------------------
 
@@ -206,6 +251,7 @@ class AdaptiveLoop:
             np.add.at(self._state, board, weights[:, None] / taus * np.exp(-age[:, None] / taus))
         self.last_visit[boards] = now
         self.visiting[boards] = False
+        self._taken[boards] = 0.0
         self._forecast(boards)
 
     def missed(self, boards: Ints) -> None:
@@ -216,7 +262,8 @@ class AdaptiveLoop:
         """N_i: weighted events that wait on each board now, as forecast at its last visit."""
         rows = self._all if boards is None else boards
         elapsed = np.maximum(self._time(np.full(len(rows), now), rows) - self._operational[rows], 0.0)
-        return expected(self._level[rows], self._amplitudes[rows], self._decay[rows], elapsed)
+        grown = expected(self._level[rows], self._amplitudes[rows], self._decay[rows], elapsed)
+        return np.maximum(grown - self._taken[rows], 0.0)
 
     def index(self, now: float) -> Floats:
         """N_i(x) x / 2, weighted event-hours, (n,)."""
@@ -306,16 +353,22 @@ class AdaptiveLoop:
             budget.from_plan = self._done(now)
             budget.used = budget.from_used = int(visits_per_day * budget.from_plan)
 
-    def next_visits(self, now: float, hours: float = 24.0, step_hours: float = 0.25) -> Floats:
-        """When each board's index is expected to reach today's price, epoch seconds, (n,); nan beyond `hours`."""
-        found = np.full(self.count, np.nan)
-        for step in range(int(np.ceil(hours / step_hours)) + 1):
-            moment = now + step * step_hours * HOUR_SECONDS
-            open_rows = np.isnan(found)
-            if not open_rows.any():
-                break
-            found[open_rows & (self.index(moment) >= self.budget.price)] = moment
-        return found
+    def outlook(self, now: float, until: float, step_seconds: float = 900.0) -> tuple[Ints, Floats]:
+        """The visits to come, should every board bring what is forecast: boards and moments (epoch seconds), in their order."""
+        ahead = copy.copy(self)
+        ahead.budget, ahead.options = replace(self.budget), replace(self.options, tick_seconds=step_seconds)
+        ahead.last_visit, ahead._taken = self.last_visit.copy(), self._taken.copy()
+        ahead.visiting = np.zeros(self.count, dtype=bool)
+        boards, moments = [], []
+        for step in range(1, int((until - now) / step_seconds) + 1):
+            moment = now + step * step_seconds
+            due = ahead.due(moment)
+            ahead._taken[due] += ahead.expected_events(moment, due)
+            ahead.last_visit[due] = moment
+            ahead.visiting[due] = False
+            boards.append(due)
+            moments.append(np.full(len(due), moment))
+        return np.concatenate([np.zeros(0, dtype=np.int64), *boards]), np.concatenate([np.zeros(0), *moments])
 
     def explain(self, board: int, now: float) -> Reason:
         """Why a board ranks where it does."""

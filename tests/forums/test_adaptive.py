@@ -76,7 +76,8 @@ def test_a_board_that_was_just_answered_comes_before_its_twin():
     later = twins.index(now + HOUR)
     assert later[0] > 2 * later[1]
     assert twins.expected_events(now).tolist() == pytest.approx([0.0, 0.0])
-    assert twins.next_visits(now)[0] < twins.next_visits(now)[1]
+    boards, _moments = twins.outlook(now, now + 13 * HOUR)
+    assert boards[0] == 0
 
 
 def test_history_is_replayed():
@@ -183,3 +184,28 @@ def test_boards_without_any_event_are_expected_to_bring_the_floor_at_first_and_l
     ]
     assert waiting[0] == pytest.approx(LoopOptions().floor_per_day, rel=0.05)
     assert 0 < waiting[1] < waiting[0] / 2
+
+
+def test_the_outlook_uses_the_budget_and_changes_nothing():
+    loop = loop_of(np.array([5.0, 20.0, 60.0]), 24)
+    loop.due(START)
+    before = [array.copy() for part in loop.packed() for array in part.values()]
+    boards, moments = loop.outlook(START, START + 2 * DAY - 1)
+    day = np.floor((moments - START) / DAY).astype(int)
+    assert np.bincount(day).tolist() == [24, 24]
+    counts = np.bincount(boards[day == 1])
+    assert counts[0] < counts[1] < counts[2]
+    after = [array for part in loop.packed() for array in part.values()]
+    assert all(np.array_equal(one, two, equal_nan=True) for one, two in zip(before, after, strict=True))
+
+
+def test_a_packed_loop_goes_on_as_it_was():
+    one = loop_of(np.array([5.0, 20.0, 60.0]), 24, zones=("UTC", "Asia/Shanghai"))
+    run_day(one, hours=7.0)
+    fixed, moving = one.packed()
+    two = AdaptiveLoop.unpacked(
+        {k: v.copy() for k, v in fixed.items()}, {k: v.copy() for k, v in moving.items()}, sites_of(3, ("UTC", "Asia/Shanghai"))
+    )
+    rest = [run_day(loop, START + 7 * HOUR, hours=17.0) for loop in (one, two)]
+    assert rest[0][0].tolist() == rest[1][0].tolist() and rest[0][1].tolist() == rest[1][1].tolist()
+    assert one.budget == two.budget
