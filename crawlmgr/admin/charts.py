@@ -91,7 +91,7 @@ def heatmap(
     key: str, title: str, columns: Sequence[str], rows: Sequence[str], values: Sequence[Sequence[float | None]],
     *, x: str, y: str, z: str, note: str = "", empty: str = "",
 ) -> Chart:
-    """A chart of coloured cells, `values` row by row from the top; None leaves a cell empty. `z` is the values' title with its unit."""
+    """A chart of coloured cells, `values` row by row from the top; None leaves a cell empty. `z` is the title of the values."""
     if not any(value is not None for row in values for value in row):
         return Chart(key, title, empty=empty or _("Nothing to draw yet."))
     trace = go.Heatmap(
