@@ -88,6 +88,15 @@ class Reason(NamedTuple):
     price: float
 
 
+class Outlook(NamedTuple):
+    """Visits to come in their order: board, epoch seconds, expected weighted events and weighted event-hours of each."""
+
+    board: Ints
+    moments: Floats
+    events: Floats
+    delay: Floats
+
+
 @dataclass(slots=True)
 class Budget:
     """The day's visits: how many were made, the price of one (nan: not known yet), and from where the day's plan is followed."""
@@ -353,22 +362,23 @@ class AdaptiveLoop:
             budget.from_plan = self._done(now)
             budget.used = budget.from_used = int(visits_per_day * budget.from_plan)
 
-    def outlook(self, now: float, until: float, step_seconds: float = 900.0) -> tuple[Ints, Floats]:
-        """The visits to come, should every board bring what is forecast: boards and moments (epoch seconds), in their order."""
+    def outlook(self, now: float, until: float, step_seconds: float = 900.0) -> Outlook:
+        """The visits to come, should every board bring what is forecast."""
         ahead = copy.copy(self)
         ahead.budget, ahead.options = replace(self.budget), replace(self.options, tick_seconds=step_seconds)
         ahead.last_visit, ahead._taken = self.last_visit.copy(), self._taken.copy()
         ahead.visiting = np.zeros(self.count, dtype=bool)
-        boards, moments = [], []
+        parts = [Outlook(np.zeros(0, dtype=np.int64), np.zeros(0), np.zeros(0), np.zeros(0))]
         for step in range(1, int((until - now) / step_seconds) + 1):
             moment = now + step * step_seconds
             due = ahead.due(moment)
-            ahead._taken[due] += ahead.expected_events(moment, due)
+            waiting = ahead.expected_events(moment, due)
+            hours = (moment - ahead.last_visit[due]) / HOUR_SECONDS
+            parts.append(Outlook(due, np.full(len(due), moment), waiting, waiting * hours / 2.0))
+            ahead._taken[due] += waiting
             ahead.last_visit[due] = moment
             ahead.visiting[due] = False
-            boards.append(due)
-            moments.append(np.full(len(due), moment))
-        return np.concatenate([np.zeros(0, dtype=np.int64), *boards]), np.concatenate([np.zeros(0), *moments])
+        return Outlook(*(np.concatenate(arrays) for arrays in zip(*parts, strict=True)))
 
     def explain(self, board: int, now: float) -> Reason:
         """Why a board ranks where it does."""

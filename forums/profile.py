@@ -14,6 +14,8 @@ from forums.intensity import DAY_HOURS
 
 WEEK_DAYS = 7
 LARGEST_KAPPA = 1e5
+PRIOR_PEAK_HOUR = 17.0  # before anything is known: afternoons are busier than nights
+PRIOR_SWING = 0.6
 EPOCH_WEEKDAY = 3  # 1970-01-01 was a Thursday
 
 
@@ -191,6 +193,29 @@ def _shrunk(weighted: Floats, raw: Floats, options: ProfileOptions) -> tuple[Flo
     elif kappa > 0:
         own = (count * own + kappa * pool) / (count + kappa)
     return moving_mean(own, options.smooth_bins), kappa
+
+
+def pooled_prior(profiles: BoardProfiles, unknown: Bools, theta: float, importance: Floats) -> None:
+    """Gives boards without history the pooled rhythm, in place: mean volumes and shape of all known boards.
+
+    Where no board is known: one new thread and three replies a day, most in the afternoon, which is an assumption of ours.
+    """
+    if not unknown.any():
+        return
+    known = ~unknown & (profiles.weights > 0)
+    bins = profiles.shape.shape[1]
+    if known.any():
+        new, replies = float(profiles.new_per_day[known].mean()), float(profiles.replies_per_day[known].mean())
+        volume = float((profiles.weights[known] / importance[known]).mean())
+        shape = (profiles.shape[known] * (profiles.weights[known] / importance[known])[:, None]).sum(axis=0)
+    else:
+        new, replies, volume = 1.0, 3.0, 1.0 + 3.0 * theta
+        hours = (np.arange(bins) + 0.5) * DAY_HOURS / bins
+        shape = 1.0 + PRIOR_SWING * np.cos((hours - PRIOR_PEAK_HOUR) / DAY_HOURS * 2 * np.pi)
+    profiles.new_per_day[unknown], profiles.replies_per_day[unknown] = new, replies
+    profiles.shape[unknown] = shape / shape.sum()
+    profiles.weights[unknown] = volume * importance[unknown]
+    profiles.rates[unknown] = profiles.weights[unknown, None] * profiles.shape[unknown] * (bins / DAY_HOURS)
 
 
 def week_rates(

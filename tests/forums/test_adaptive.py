@@ -76,8 +76,7 @@ def test_a_board_that_was_just_answered_comes_before_its_twin():
     later = twins.index(now + HOUR)
     assert later[0] > 2 * later[1]
     assert twins.expected_events(now).tolist() == pytest.approx([0.0, 0.0])
-    boards, _moments = twins.outlook(now, now + 13 * HOUR)
-    assert boards[0] == 0
+    assert twins.outlook(now, now + 13 * HOUR).board[0] == 0
 
 
 def test_history_is_replayed():
@@ -190,7 +189,8 @@ def test_the_outlook_uses_the_budget_and_changes_nothing():
     loop = loop_of(np.array([5.0, 20.0, 60.0]), 24)
     loop.due(START)
     before = [array.copy() for part in loop.packed() for array in part.values()]
-    boards, moments = loop.outlook(START, START + 2 * DAY - 1)
+    boards, moments, events, delay = loop.outlook(START, START + 2 * DAY - 1)
+    assert (events > 0).all() and (delay > 0).all()
     day = np.floor((moments - START) / DAY).astype(int)
     assert np.bincount(day).tolist() == [24, 24]
     counts = np.bincount(boards[day == 1])

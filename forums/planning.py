@@ -1,0 +1,188 @@
+"""One day of a timetable for boards of several sites: within a budget of visits and one of requests a site, with reasons."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from forums.allocation import BudgetError
+from forums.events import Floats, Ints
+from forums.intensity import DAY_HOURS, Intensity
+from forums.schedule import Demand, bra, era, lra, wra
+from forums.schedule_optimal import OptimalPlanner, expected_cost
+from forums.timetable import Timetable, keep_gap
+
+PAPER_RULES: dict[str, Callable[[Demand, int], Timetable]] = {"era": era, "wra": wra, "lra": lra, "bra": bra}
+EXACT_BOARDS = 150  # up to here the programme on 15 minutes, which takes some 30 ms a board; beyond, the polished closed form
+BUSY_SHARE = 0.7
+BUSY_HOURS = 6.0
+LONGEST_HOURS = 72.0
+
+
+@dataclass(frozen=True, slots=True)
+class DayInput:
+    """What a day is planned from, n boards.
+
+    rates: (n, bins) weighted events per hour by the planner's clock, importance included, shrunk; plain: the same as the
+    paper has them, without shrinkage. site: (n,) site numbers. requests: (n,) mean requests of a visit. allowed_requests:
+    (sites,) requests a day, inf for no limit. gap_hours: (sites,) least time between two visits of a site.
+    """
+
+    rates: Floats
+    plain: Floats
+    site: Ints
+    requests: Floats
+    allowed_requests: Floats
+    gap_hours: Floats
+
+    def only(self, boards: Ints) -> DayInput:
+        """The same for some of the boards; site numbers stay."""
+        return DayInput(
+            self.rates[boards],
+            self.plain[boards],
+            self.site[boards],
+            self.requests[boards],
+            self.allowed_requests,
+            self.gap_hours,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A timetable over some of the boards; `boards` gives their numbers."""
+
+    boards: Ints
+    table: Timetable
+
+    def on(self, day: int) -> tuple[Ints, Floats]:
+        """Board numbers and hours of the visits of a day (counted from any fixed day)."""
+        rows = self.table.day == day % self.table.days
+        return self.boards[self.table.board[rows]], self.table.hour[rows]
+
+
+@dataclass(frozen=True, slots=True)
+class Schedule:
+    """A daily plan: one part for the boards that share the budget, and one a site that its own requests hold back."""
+
+    parts: tuple[Part, ...]
+    limited: tuple[int, ...]
+
+    def on(self, day: int) -> tuple[Ints, Floats]:
+        """Board and hour of every visit of a day, by hour."""
+        found = [part.on(day) for part in self.parts]
+        board = np.concatenate([one[0] for one in found])
+        hour = np.concatenate([one[1] for one in found])
+        order = np.lexsort((board, hour))
+        return board[order], hour[order]
+
+    def expected_delay(self, rates: Floats) -> Floats:
+        """Expected weighted event-hours a day of each board under these rates, (n,)."""
+        cost = np.zeros(len(rates))
+        for part in self.parts:
+            cost[part.boards] = expected_cost(Intensity.of(rates[part.boards]), part.table)
+        return cost
+
+    def visits_per_day(self, boards: int) -> Floats:
+        """Mean visits a day of each board, (boards,)."""
+        visits = np.zeros(boards)
+        for part in self.parts:
+            visits[part.boards] += np.bincount(part.table.board, minlength=part.table.boards) / part.table.days
+        return visits
+
+
+def timetable(policy: str, given: DayInput, visits_per_day: int) -> Timetable:
+    """The timetable of a policy (era, wra, lra, bra, optimal) with exactly that many visits on every day.
+
+    Visits of one site keep its gap where they fit into the day; where they do not, they queue as they come.
+    """
+    if policy == "optimal":
+        table = OptimalPlanner(Demand(given.rates), exact=len(given.rates) <= EXACT_BOARDS).plan(visits_per_day)
+    else:
+        table = PAPER_RULES[policy](Demand(given.plain), visits_per_day)
+    try:
+        return keep_gap(table, given.site, given.gap_hours)
+    except BudgetError:
+        return table
+
+
+def schedule(policy: str, given: DayInput, visits_per_day: int) -> Schedule:
+    """Plans all boards within `visits_per_day`; a site that would ask more requests than it may is planned by itself.
+
+    Its visits are cut to what its requests pay for, the rest of the visits go to the other sites. Raises BudgetError for
+    a budget below one visit.
+    """
+    boards = np.arange(len(given.rates))
+    parts: list[Part] = []
+    limited: list[int] = []
+    left = visits_per_day
+    while len(boards):
+        part = Part(boards, timetable(policy, given.only(boards), max(1, left)))
+        over = _over(part, given)
+        if over is None:
+            return Schedule((*parts, part), tuple(limited))
+        members = boards[given.site[boards] == over]
+        visits = np.bincount(part.table.board, minlength=len(boards))[given.site[boards] == over] / part.table.days
+        mean = float((visits * given.requests[members]).sum() / visits.sum())
+        allowed = max(1, int(given.allowed_requests[over] / mean))
+        parts.append(Part(members, timetable(policy, given.only(members), allowed)))
+        limited.append(over)
+        left -= allowed
+        boards = boards[given.site[boards] != over]
+    return Schedule(tuple(parts), tuple(limited))
+
+
+def _over(part: Part, given: DayInput) -> int | None:
+    """The site that goes furthest beyond its requests; None when all keep within."""
+    owner = part.boards[part.table.board]
+    asked = np.bincount(given.site[owner], given.requests[owner], len(given.allowed_requests)) / part.table.days
+    excess = np.where(np.isfinite(given.allowed_requests), asked / np.maximum(given.allowed_requests, 1e-9), 0.0)
+    worst = int(excess.argmax())
+    return worst if excess[worst] > 1.0 + 1e-9 else None
+
+
+@dataclass(frozen=True, slots=True)
+class Expectation:
+    """What visits should find: one entry a visit. events: weighted; delay: weighted event-hours that they end;
+    from_hour, to_hour and per_hour: the busy hours before the visit and the weighted events an hour in them.
+    """
+
+    events: Floats
+    delay: Floats
+    from_hour: Floats
+    to_hour: Floats
+    per_hour: Floats
+
+
+def expectations(rates: Floats, board: Ints, previous: Floats, now: Floats) -> Expectation:
+    """What visits at `now` should find that were last made at `previous` (hours on one clock, any day).
+
+    The busy hours are the run of bins before the visit, at most six hours back and not before the last visit, whose rate
+    is at least 0.7 of the highest of them.
+    """
+    intensity = Intensity.of(rates)
+    start = np.maximum(previous, now - LONGEST_HOURS)
+    events = intensity.mass(board, now) - intensity.mass(board, start)
+    width = intensity.width
+    steps = max(1, int(BUSY_HOURS / width))
+    last = np.ceil(now / width) - 1.0  # the bin that ends at or holds the visit
+    bins = last[:, None] - np.arange(steps)[None, :]
+    rate = intensity.rates[board[:, None], np.mod(bins, intensity.bins).astype(np.int64)]
+    inside = (bins + 1.0) * width > start[:, None]
+    inside[:, 0] = True
+    top = np.where(inside, rate, -1.0).argmax(axis=1)
+    busy = inside & (rate >= BUSY_SHARE * rate[np.arange(len(top)), top][:, None])
+    column = np.arange(steps)[None, :]
+    broken_late = (~busy & (column < top[:, None])) * (column + 1)
+    first = broken_late.max(axis=1)  # the run around the top: from the first column after the last break before it …
+    broken_early = np.where(~busy & (column > top[:, None]), column, steps)
+    end = broken_early.min(axis=1)  # … to the column before the first break after it
+    taken = (column >= first[:, None]) & (column < end[:, None])
+    return Expectation(
+        events=np.maximum(events, 0.0),
+        delay=intensity.interval_cost(board, start, now),
+        from_hour=np.mod((last - end + 1.0) * width, DAY_HOURS),
+        to_hour=np.mod((last - first + 1.0) * width - 1e-9, DAY_HOURS) + 1e-9,
+        per_hour=(rate * taken).sum(axis=1) / taken.sum(axis=1),
+    )

@@ -1,0 +1,199 @@
+"""What stored posts tell of boards' rhythms: the events of a time, and the rates that plans are made from."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from zoneinfo import ZoneInfo
+
+import numpy as np
+from django.db.models import Count, Q, Sum
+
+from crawlmgr.conf import CrawlSettings
+from forums import reads
+from forums.events import HOUR_SECONDS, Bools, Events, Floats, Ints, LocalClock, from_rows
+from forums.intensity import DAY_HOURS
+from forums.models import Basis, Board, BoardHour, Plan, Post, Visit
+from forums.profile import BoardEvents, BoardProfiles, ProfileOptions, estimate, pooled_prior
+
+FINEST_SECONDS = 3600  # posts whose time is known less well say nothing about hours
+USUAL_REQUESTS = 2.0  # a visit's requests before any was made: a list page and a thread
+LEAST_KNOWN_DAYS = 0.25
+
+
+@dataclass(frozen=True, slots=True)
+class Rhythm:
+    """n boards under one plan, in the order of `boards`, and what is known of them.
+
+    site: (n,) numbers into `sites` (ids), `zones` and `clocks`. importance: (n,) site's times board's. profiles: shrunk
+    estimates, plain: those of the paper; rates by the local hours of each board's site, importance included. prior: (n,)
+    boards whose rates are the pooled ones, for want of history. requests: (n,) mean requests of a visit.
+    """
+
+    boards: tuple[Board, ...]
+    sites: tuple[int, ...]
+    site: Ints
+    zones: tuple[ZoneInfo, ...]
+    importance: Floats
+    profiles: BoardProfiles
+    plain: BoardProfiles
+    prior: Bools
+    known_days: float
+    requests: Floats
+
+    @property
+    def basis(self) -> str:
+        """How much of the plan rests on the boards' own history."""
+        if self.prior.all():
+            return str(Basis.PRIOR)
+        return str(Basis.MIXED if self.prior.any() else Basis.HISTORY)
+
+
+def boards_of(plan: Plan) -> list[Board]:
+    """The boards that a plan visits: those of its site, or of all sites without an active plan of their own."""
+    rows = Board.objects.filter(enabled=True).select_related("site").defer("unfinished", "site__structure")
+    own = plan.site_id is not None
+    rows = rows.filter(site_id=plan.site_id) if own else rows.exclude(site__plan__active=True)
+    return list(rows.order_by("site_id", "position", "id"))
+
+
+def stored_events(board_ids: Sequence[int], since: datetime, until: datetime) -> Events:
+    """Stored posts of these boards with since <= time < until as an event log: boards and threads named by their ids."""
+    wanted = set(board_ids)
+    sites = Board.objects.filter(pk__in=board_ids) if len(board_ids) <= 500 else Board.objects.all()
+    rows = Post.objects.filter(
+        thread__site_id__in=sites.values("site_id"),
+        posted__gte=since,
+        posted__lt=until,
+        precision_seconds__lte=FINEST_SECONDS,
+    ).values_list("thread__board_id", "thread_id", "page", "position", "posted")
+    return from_rows(
+        (str(board), str(thread), page == 1 and position == 0, posted.timestamp())
+        for board, thread, page, position, posted in rows.iterator(chunk_size=5000)
+        if board in wanted
+    )
+
+
+def rhythm(plan: Plan, now: datetime, boards: Sequence[Board] | None = None) -> Rhythm:
+    """Rates of a plan's boards as they are known now; `plan` may be one that is not saved (a preview)."""
+    chosen = tuple(boards_of(plan) if boards is None else boards)
+    site_ids = tuple(dict.fromkeys(board.site_id for board in chosen))
+    number = {pk: index for index, pk in enumerate(site_ids)}
+    site = np.array([number[board.site_id] for board in chosen], dtype=np.int64)
+    first = {board.site_id: board.site for board in reversed(chosen)}
+    zones = tuple(reads.zone(first[pk]) for pk in site_ids)
+    importance = np.array([board.importance * board.site.importance for board in chosen])
+    spans = np.array([known_days(board, now, plan.history_days) for board in chosen])
+    events = _hours(chosen, now - timedelta(days=plan.history_days + 1), now, plan.bins)
+    profiles, plain = (_estimated(plan, now, zones, site, importance, spans, events, shrink) for shrink in (1.0, 0.0))
+    prior = spans < LEAST_KNOWN_DAYS
+    for found in (profiles, plain):
+        pooled_prior(found, prior, plan.theta, importance)
+    return Rhythm(
+        chosen, site_ids, site, zones, importance, profiles, plain, prior, float(spans.max(initial=0.0)), _requests(chosen, now)
+    )
+
+
+def known_days(board: Board, now: datetime, most: float) -> float:
+    """Days of history that are stored of a board: from what its first complete visit read back to, up to its last one."""
+    since, last = board.watched_since or board.complete_at, board.last_visit
+    if since is None or last is None:
+        return 0.0
+    back = CrawlSettings.from_mapping(board.site.settings).history_days
+    return float(min(most, max(0.0, (min(last, now) - since).total_seconds() / 86400 + back)))
+
+
+def _hours(boards: Sequence[Board], since: datetime, now: datetime, bins: int) -> tuple[Ints, Floats, Bools]:
+    """Board number, epoch seconds and opener of each event since; by the hour where the profile asks no more."""
+    place = {board.pk: index for index, board in enumerate(boards)}
+    if bins > 24:
+        log = stored_events(list(place), since, now)
+        numbers = np.array([place[int(name)] for name in log.boards], dtype=np.int64)
+        return (numbers[log.board] if len(log) else log.board), log.times, log.opener
+    rows = BoardHour.objects.filter(hour__gte=since)
+    if len(place) <= 500:
+        rows = rows.filter(board_id__in=list(place))
+    table = [
+        (place[board], hour.timestamp(), threads, replies)
+        for board, hour, threads, replies in rows.values_list("board_id", "hour", "threads", "replies").iterator(chunk_size=5000)
+        if board in place
+    ]
+    values = np.array(table, dtype=float).reshape(-1, 4)
+    counts = values[:, 2:].astype(np.int64)
+    number = np.concatenate([np.repeat(values[:, 0], counts[:, 0]), np.repeat(values[:, 0], counts[:, 1])]).astype(np.int64)
+    moments = np.concatenate([np.repeat(values[:, 1], counts[:, 0]), np.repeat(values[:, 1], counts[:, 1])])
+    opener = np.arange(len(number)) < counts[:, 0].sum()
+    return number, moments + HOUR_SECONDS / 2, opener
+
+
+def _estimated(
+    plan: Plan,
+    now: datetime,
+    zones: Sequence[ZoneInfo],
+    site: Ints,
+    importance: Floats,
+    spans: Floats,
+    events: tuple[Ints, Floats, Bools],
+    shrink: float,
+) -> BoardProfiles:
+    """Estimates site by site, because every site has its own clock and its own length of history."""
+    count, (board, times, opener), end = len(site), events, now.timestamp()
+    options = ProfileOptions(
+        window_days=plan.history_days, half_life_days=plan.half_life_days, bins=plan.bins, kappa_factor=shrink
+    )
+    parts: list[BoardProfiles] = []
+    rows_of: list[Ints] = []
+    for number, zone in enumerate(zones):
+        members = np.flatnonzero(site == number)
+        place = np.full(count, -1)
+        place[members] = np.arange(len(members))
+        rows = place[board] >= 0 if len(board) else np.zeros(0, dtype=bool)
+        clock = LocalClock(zone, end - (plan.history_days + 2) * 86400, end + 86400)
+        known = BoardEvents(place[board[rows]], clock.local_hours(times[rows]), opener[rows])
+        local_end = float(clock.local_hours(np.array([end]))[0])
+        days = max(float(spans[members].max()), LEAST_KNOWN_DAYS)
+        parts.append(estimate(known, len(members), local_end, options, plan.theta, importance[members], days_known=days))
+        rows_of.append(members)
+    return _joined(parts, rows_of, count, plan.bins)
+
+
+def _joined(parts: Sequence[BoardProfiles], rows: Sequence[Ints], count: int, bins: int) -> BoardProfiles:
+    whole = BoardProfiles(
+        rates=np.zeros((count, bins)),
+        weights=np.zeros(count),
+        new_per_day=np.zeros(count),
+        replies_per_day=np.zeros(count),
+        shape=np.full((count, bins), 1.0 / bins),
+        kappa=max((part.kappa for part in parts), default=0.0),
+        dispersion=np.full(count, np.nan),
+        days=max((part.days for part in parts), default=0.0),
+    )
+    for part, members in zip(parts, rows, strict=True):
+        for name in ("rates", "weights", "new_per_day", "replies_per_day", "shape", "dispersion"):
+            getattr(whole, name)[members] = getattr(part, name)
+    return whole
+
+
+def _requests(boards: Sequence[Board], now: datetime) -> Floats:
+    """Mean requests of a board's visits in the last seven days; of its site's where it had none."""
+    visits = Visit.objects.filter(finished__gte=now - timedelta(days=7))
+    sums = visits.values("board_id").annotate(n=Count("id"), asked=Sum("requests", filter=Q(requests__gt=0))).order_by()
+    found = {row["board_id"]: (row["asked"] or 0, row["n"]) for row in sums}
+    totals: dict[int, tuple[int, int]] = {}
+    for board in boards:
+        asked, n = found.get(board.pk, (0, 0))
+        before = totals.get(board.site_id, (0, 0))
+        totals[board.site_id] = (before[0] + asked, before[1] + n)
+    result = np.full(len(boards), USUAL_REQUESTS)
+    for index, board in enumerate(boards):
+        asked, n = found.get(board.pk) or totals[board.site_id]
+        if n and asked:
+            result[index] = asked / n
+    return np.maximum(result, 1.0)
+
+
+def local_day_hours(zone: ZoneInfo, moment: datetime) -> float:
+    """The hour of day on a zone's wall clock."""
+    local = moment.astimezone(zone)
+    return (local.hour * 3600 + local.minute * 60 + local.second + local.microsecond / 1e6) / HOUR_SECONDS % DAY_HOURS
