@@ -88,17 +88,31 @@ def _trace(one: Series) -> Any:
 
 
 def heatmap(
-    key: str, title: str, columns: Sequence[str], rows: Sequence[str], values: Sequence[Sequence[float | None]],
-    *, x: str, y: str, z: str, note: str = "", empty: str = "",
+    key: str,
+    title: str,
+    columns: Sequence[str],
+    rows: Sequence[str],
+    values: Sequence[Sequence[float | None]],
+    *,
+    x: str,
+    y: str,
+    z: str,
+    note: str = "",
+    empty: str = "",
 ) -> Chart:
     """A chart of coloured cells, `values` row by row from the top; None leaves a cell empty. `z` is the title of the values."""
     if not any(value is not None for row in values for value in row):
         return Chart(key, title, empty=empty or _("Nothing to draw yet."))
     trace = go.Heatmap(
-        x=list(columns), y=list(rows), z=[list(row) for row in values], colorscale="Blues", xgap=1, ygap=1,
+        x=list(columns),
+        y=list(rows),
+        z=[list(row) for row in values],
+        colorscale="Blues",
+        xgap=1,
+        ygap=1,
         hovertemplate="%{y} %{x}<br>%{z:,.4~r}<extra></extra>",
         colorbar={"title": {"text": z, "side": "right", "font": {"size": 11}}, "thickness": 10, "outlinewidth": 0},
-    )  # fmt: skip
+    )
     layout = _layout(x, y, "", "names", length=0)
     layout["xaxis"].pop("range")
     layout["yaxis"].update(type="category", autorange="reversed", rangemode="normal", nticks=len(rows))

@@ -31,13 +31,14 @@ def run_list(request: HttpRequest) -> HttpResponse:
     kind, show = request.GET.get("kind", ""), request.GET.get("show", "")
     slice_ = reads.page(request.GET.dict(), kind=kind, states=SHOWN.get(show, ()))
     kept = {"kind": kind, "show": show}
+    kinds = (*settings.CRAWLERS, *settings.JOBS)
     names = {"": _("All"), "active": _("Active"), "finished": _("Finished"), "stopped": _("Stopped"), "failed": _("Failed")}
     context = {
         "slice": slice_,
         "keep": _query(kept),
         "show": show,
         "tabs": [(name, f"?{_query({'kind': kind, 'show': code})}", code == show) for code, name in names.items()],
-        "kinds": [(words.kind(one), f"?{_query({'kind': one, 'show': show})}", one == kind) for one in (*settings.CRAWLERS, *settings.JOBS)],
+        "kinds": [(words.kind(one), f"?{_query({'kind': one, 'show': show})}", one == kind) for one in kinds],
         "all_kinds": f"?{_query({'show': show})}",
         "kind": kind,
         "downloads": exports.choices(["runs"]),

@@ -1,0 +1,51 @@
+"""Policies of visits and of finding changes, in words and colours."""
+
+from __future__ import annotations
+
+from django.utils.functional import Promise
+from django.utils.translation import gettext_lazy as _
+
+NAMES: dict[str, Promise] = {
+    "interval": _("fixed interval"),
+    "era": _("era: equal visits, equally spaced"),
+    "wra": _("wra: visits by volume"),
+    "lra": _("lra: hours by rhythm"),
+    "bra": _("bra: the paper's rule, repaired"),
+    "bra_literal": _("bra as printed"),
+    "bra_method1": _("bra by eq. (9)"),
+    "optimal": _("optimal timetable"),
+    "adaptive": _("adaptive: closed loop"),
+    "clairvoyant": _("clairvoyant: lower bound"),
+    "bic": _("bic: lists by last reply"),
+    "eic": _("eic: mean interval"),
+    "rate": _("rate × elapsed"),
+    "hazard": _("hazard: predicted replies"),
+    "oracle": _("oracle: lower bound"),
+}
+COLOURS = {
+    "interval": "#94a3b8",
+    "era": "#64748b",
+    "wra": "#14b8a6",
+    "lra": "#f59e0b",
+    "bra": "#ef4444",
+    "bra_literal": "#f97316",
+    "bra_method1": "#ec4899",
+    "optimal": "#10b981",
+    "adaptive": "#3b82f6",
+    "clairvoyant": "#8b5cf6",
+    "bic": "#3b82f6",
+    "eic": "#ef4444",
+    "rate": "#f59e0b",
+    "hazard": "#10b981",
+    "oracle": "#8b5cf6",
+}
+
+
+def name(policy: str) -> str:
+    """A policy in words; its code where it has none."""
+    return str(NAMES.get(policy, policy))
+
+
+def short(policy: str) -> str:
+    """A policy's name as papers and legends write it."""
+    return name(policy).partition(":")[0]

@@ -1,0 +1,105 @@
+"""A simulation's charts: rhythm, settling and delay against visits (the paper's figures 3 and 6), finding changes (fig. 5)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from django.utils.translation import gettext as _
+
+from crawlmgr.admin.charts import COLOURS, Chart, Series, chart
+from forums.admin import policies
+from forums.models import Simulation
+
+Rows = Sequence[dict[str, Any]]
+
+
+def schedules(simulation: Simulation) -> list[Chart]:
+    """What schedules cost."""
+    rows = [row for row in simulation.result.get("rows", []) if "too_long" not in row]
+    window = simulation.result.get("window", {})
+    return [
+        by_visits(rows, "total_delay_per_day", "chart-total", _("Delay against visits"), _("weighted event-hours a day")),
+        by_visits(rows, "mean_delay_hours", "chart-mean", _("Mean delay against visits"), _("hours")),
+        profiles(window, simulation.setup["timezone"]),
+        settling(window),
+    ]
+
+
+def by_visits(rows: Rows, column: str, key: str, title: str, unit: str) -> Chart:
+    """A line a policy over the visits a board and day."""
+    series = []
+    for policy in dict.fromkeys(row["policy"] for row in rows):
+        own = [row for row in rows if row["policy"] == policy and row[column] is not None]
+        own.sort(key=lambda row: row["visits_per_board"])
+        numbers, values = [row["visits_per_board"] for row in own], [row[column] for row in own]
+        if own:
+            series.append(_line(policy, numbers, values))
+    return chart(key, title, series, x=_("visits a board and day"), y=unit, numbers=True, empty=_("No policy is through yet."))
+
+
+def profiles(window: dict[str, Any], zone: str) -> Chart:
+    """The daily rhythm of the busiest boards and of all together, weighted events an hour."""
+    boards = window.get("profiles", [])
+    bins = len(window.get("all", [])) or 1
+    hours = [(number + 0.5) * 24 / bins for number in range(bins)]
+    series = [
+        Series(board["board"], hours, board["rates"], colour, line=True) for board, colour in zip(boards, COLOURS, strict=False)
+    ]
+    if len(boards) > 1:
+        series.append(Series(_("all boards"), hours, window["all"], COLOURS[-1], line=True, dashed=True))
+    return chart(
+        "chart-profiles",
+        _("Rhythm of the day"),
+        series,
+        x=_("hour of the day (%(zone)s)") % {"zone": zone},
+        y=_("weighted events an hour"),
+        numbers=True,
+        note=_("the busiest boards in the history"),
+        empty=_("The history before the test is read first."),
+    )
+
+
+def settling(window: dict[str, Any]) -> Chart:
+    """How far estimates from fewer days lie from those of the whole history."""
+    rows = window.get("settling", [])
+    days = [row["days"] for row in rows]
+    series = [
+        Series(_("volumes"), days, [row["weights_off"] * 100 for row in rows], COLOURS[0], line=True, points=True),
+        Series(_("rhythms"), days, [row["shapes_off"] * 100 for row in rows], COLOURS[1], line=True, points=True),
+    ]
+    return chart(
+        "chart-settling",
+        _("How soon the estimates settle"),
+        series,
+        x=_("days of history"),
+        y=_("off the whole history (%)"),
+        numbers=True,
+        empty=_("The history before the test is read first."),
+    )
+
+
+def fetching(simulation: Simulation) -> list[Chart]:
+    """How well changes are found, by day."""
+    rows = [row for row in simulation.result.get("rows", []) if "too_long" not in row]
+    return [
+        by_day(rows, "recall", "chart-recall", _("Recall by day"), _("changed threads that were fetched (%)"), 100),
+        by_day(rows, "precision", "chart-precision", _("Precision by day"), _("fetched threads that had changed (%)"), 100),
+        by_day(rows, "mean_delay_hours", "chart-delay", _("Mean delay by day"), _("hours until a post is fetched"), 1),
+        by_day(rows, "fetched", "chart-fetched", _("Fetches by day"), _("threads fetched"), 1),
+    ]
+
+
+def by_day(rows: Rows, column: str, key: str, title: str, unit: str, factor: float) -> Chart:
+    """A line a policy over the days."""
+    series = []
+    for row in rows:
+        days = [day["day"] + 1 for day in row["days"]]
+        values = [None if day[column] is None else day[column] * factor for day in row["days"]]
+        series.append(_line(row["policy"], days, values))
+    return chart(key, title, series, x=_("day of the experiment"), y=unit, numbers=True, empty=_("No policy is through yet."))
+
+
+def _line(policy: str, x: Sequence[float], y: Sequence[float | None]) -> Series:
+    dashed = policy in ("clairvoyant", "oracle")
+    return Series(policies.short(policy), x, y, policies.COLOURS[policy], line=True, points=True, dashed=dashed)

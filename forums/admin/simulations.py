@@ -1,0 +1,343 @@
+"""Simulations: event files kept, an experiment set up, its progress, its charts and table, its export."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from typing import Any
+from zoneinfo import available_timezones
+
+from django import forms
+from django.contrib import messages
+from django.http import Http404, HttpRequest, HttpResponse, QueryDict
+from django.urls import reverse
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+
+from crawlmgr.admin import runs as run_rooms
+from crawlmgr.admin.rooms import act, attempt, back, page, room
+from crawlmgr.models import Run
+from crawlmgr.services import runs
+from crawlmgr.services.exports import safe_cell
+from forums import fetch_simulation, simulate
+from forums.admin import policies, simulation_charts
+from forums.models import EventLog, Simulation, SimulationKind, Site
+from forums.reads import simulations as reads
+from forums.services import event_logs, simulations
+
+MOST_STEPS = 400
+LONGEST_DAYS = 400
+DEFAULT_POLICIES = ("era", "wra", "lra", "bra", "optimal", "adaptive", "clairvoyant")
+BINS = ((96, "15 min"), (48, "30 min"), (24, "1 h"), (12, "2 h"), (8, "3 h"), (4, "6 h"))
+Boxes = forms.CheckboxSelectMultiple
+
+
+def _choices(names: Sequence[str]) -> list[tuple[str, Any]]:
+    return [(name, policies.NAMES[name]) for name in names]
+
+
+class LogForm(forms.Form):
+    """Which events: a kept file, a new one, or a forum's stored posts."""
+
+    log = forms.ModelChoiceField(
+        EventLog.objects.all(), required=False, label=gettext_lazy("Event file"), empty_label=gettext_lazy("– choose –")
+    )
+    upload = forms.FileField(
+        required=False,
+        label=gettext_lazy("or upload one"),
+        help_text=gettext_lazy(
+            "CSV board,thread,kind,ts with that header; kind is new or reply, ts in epoch seconds; gzip is fine."
+        ),
+    )
+    site = forms.ModelChoiceField(
+        Site.objects.only("id", "name", "timezone"),
+        required=False,
+        label=gettext_lazy("or the posts of a forum"),
+        empty_label=gettext_lazy("– choose –"),
+        help_text=gettext_lazy("Its stored posts are frozen into an event file."),
+    )
+    timezone = forms.CharField(
+        max_length=64,
+        required=False,
+        label=gettext_lazy("Time zone"),
+        help_text=gettext_lazy("Days begin at midnight of this zone."),
+    )
+    start = forms.DateField(
+        required=False,
+        label=gettext_lazy("First day"),
+        widget=forms.DateInput(attrs={"type": "date"}, format="%Y-%m-%d"),
+        help_text=gettext_lazy("Empty: so that the experiment ends with the file."),
+    )
+
+    def __init__(self, *args: Any, **values: Any) -> None:
+        super().__init__(*args, **values)
+        for field in self.fields.values():
+            if not isinstance(field.widget, forms.CheckboxSelectMultiple | forms.FileInput):
+                field.widget.attrs.setdefault("class", "field")
+
+    def clean_timezone(self) -> str:
+        zone = str(self.cleaned_data["timezone"]).strip()
+        if zone and zone not in available_timezones():
+            raise forms.ValidationError(_("There is no such time zone; names look like Asia/Shanghai."))
+        return zone
+
+    def clean(self) -> dict[str, Any]:
+        found = super().clean() or self.cleaned_data
+        if sum(1 for name in ("log", "upload", "site") if found.get(name)) != 1 and not self.errors:
+            raise forms.ValidationError(_("Choose one event file, upload one, or name a forum."))
+        return found
+
+
+class SchedulesForm(LogForm):
+    """What each schedule costs (the paper's second experiment)."""
+
+    policies = forms.MultipleChoiceField(
+        choices=_choices(simulate.POLICIES), initial=DEFAULT_POLICIES, widget=Boxes, label=gettext_lazy("Policies")
+    )
+    visits_per_board = forms.CharField(
+        initial="4, 5, 6, 7, 8, 9, 10, 11",
+        max_length=200,
+        label=gettext_lazy("Visits a board and day"),
+        help_text=gettext_lazy("Whole numbers; 4-11 means all from 4 to 11."),
+    )
+    history_days = forms.IntegerField(min_value=1, max_value=LONGEST_DAYS, initial=20, label=gettext_lazy("History (days)"))
+    test_days = forms.IntegerField(min_value=1, max_value=LONGEST_DAYS, initial=10, label=gettext_lazy("Test (days)"))
+    theta = forms.FloatField(min_value=0.01, max_value=1, initial=0.5, label=gettext_lazy("Weight θ of a reply"))
+    reading = forms.ChoiceField(
+        choices=[
+            ("cyclic", gettext_lazy("cyclic: every visit counts")),
+            ("midnight", gettext_lazy("midnight: bra as in eq. (8)")),
+        ],
+        label=gettext_lazy("Reading of bra"),
+    )
+    bins = forms.TypedChoiceField(choices=BINS, coerce=int, initial=24, label=gettext_lazy("Parts of the day"))
+    min_events = forms.FloatField(
+        min_value=0,
+        initial=0,
+        label=gettext_lazy("Least events of a board"),
+        help_text=gettext_lazy("Weighted, in the history; 0 keeps every board with an event in the 160 days before."),
+    )
+    target_hours = forms.FloatField(min_value=0.01, max_value=1000, initial=1, label=gettext_lazy("A delay in time (hours)"))
+
+    def clean_visits_per_board(self) -> list[int]:
+        return visits_of(self.cleaned_data["visits_per_board"])
+
+    def clean(self) -> dict[str, Any]:
+        found = super().clean()
+        if len(found.get("policies", ())) * len(found.get("visits_per_board", ())) > MOST_STEPS:
+            said = _("That is more than %(number)s steps; take fewer policies or visits.")
+            raise forms.ValidationError(said % {"number": MOST_STEPS})
+        return found
+
+
+class FetchingForm(LogForm):
+    """How changed threads are found (the paper's first experiment)."""
+
+    policies = forms.MultipleChoiceField(
+        choices=_choices(fetch_simulation.POLICIES),
+        initial=("bic", "eic", "hazard"),
+        widget=Boxes,
+        label=gettext_lazy("Policies"),
+    )
+    days = forms.IntegerField(min_value=1, max_value=LONGEST_DAYS, initial=31, label=gettext_lazy("Days"))
+    cycle_hours = forms.FloatField(min_value=0.25, max_value=24, initial=6, label=gettext_lazy("Cycle (hours)"))
+    fetches = forms.IntegerField(
+        min_value=1,
+        required=False,
+        label=gettext_lazy("Fetches a cycle"),
+        help_text=gettext_lazy("Of the predicting policies. Empty: as many as threads changed in a mean cycle of the history."),
+    )
+
+
+FORMS: dict[str, type[LogForm]] = {SimulationKind.SCHEDULES: SchedulesForm, SimulationKind.FETCHING: FetchingForm}
+
+
+def visits_of(text: str) -> list[int]:
+    """Whole numbers from "4, 6-8". Raises ValidationError."""
+    numbers: set[int] = set()
+    for part in text.replace(";", ",").split(","):
+        low, dash, high = part.strip().partition("-")
+        if not low.strip():
+            continue
+        if not (low.strip().isdecimal() and (not dash or high.strip().isdecimal())):
+            raise forms.ValidationError(_("“%(text)s” is no whole number.") % {"text": part.strip()[:40]})
+        first, last = int(low), int(high) if dash else int(low)
+        if not 1 <= first <= last <= 1000:
+            raise forms.ValidationError(_("Visits lie from 1 to 1,000, the smaller number first."))
+        numbers.update(range(first, last + 1))
+    if not numbers:
+        raise forms.ValidationError(_("Give at least one number of visits."))
+    return sorted(numbers)
+
+
+def _trail() -> list[tuple[str, str]]:
+    return [(_("Forums"), reverse("admin:forums"))]
+
+
+@room("forums/simulations/", "simulations", "forums.view_simulation")
+def simulation_list(request: HttpRequest) -> HttpResponse:
+    """All simulations and the event files they use."""
+    context = {"slice": reads.page(request.GET.dict()), "logs": reads.logs(), "first": _("To the top"), "keep": ""}
+    return page(request, "forums/simulations.html", context, title=_("Simulations"), item="simulations", trail=_trail())
+
+
+@room("forums/simulations/new/", "simulation-new", "forums.add_simulation", post="forums.add_simulation")
+def new(request: HttpRequest) -> HttpResponse:
+    """The settings of an experiment; a start that is refused shows them again with what is wrong."""
+    wanted = request.POST.get("kind") or request.GET.get("kind", "")
+    kind = wanted if wanted in FORMS else str(SimulationKind.SCHEDULES)
+    form = FORMS[kind](request.POST or None, request.FILES or None, initial=_initial(request.GET))
+    if request.method == "POST" and form.is_valid():
+        made = _start(request, form, kind)
+        if made is not None:
+            return back(request, "simulation", made.pk)
+    tabs = [(_("What schedules cost"), "schedules"), (_("Finding changes"), "fetching")]
+    context = {"form": form, "kind": kind, "tabs": [(text, f"?kind={code}", code == kind) for text, code in tabs]}
+    trail, status = [*_trail(), (_("Simulations"), reverse("admin:simulations"))], 422 if form.errors else 200
+    template, title = "forums/simulation_new.html", _("New simulation")
+    return page(request, template, context, title=title, item="simulations", trail=trail, status=status)
+
+
+def _initial(query: QueryDict) -> dict[str, Any]:
+    """What a link to this page has chosen already: a log or a forum."""
+    names = ("log", "site", "visits_per_board", "theta", "history_days")
+    return {name: query[name] for name in names if query.get(name, "").strip()}
+
+
+def _start(request: HttpRequest, form: LogForm, kind: str) -> Simulation | None:
+    chosen, now = form.cleaned_data, datetime.now(UTC)
+    try:
+        log = _log_of(request, form, now)
+        setup = {name: value for name, value in chosen.items() if name not in ("log", "upload", "site", "start")}
+        setup["timezone"] = chosen["timezone"] or log.timezone
+        setup["start"] = chosen["start"].isoformat() if chosen["start"] else None
+        return simulations.start(log, kind, setup, now=now, user=request.user)
+    except ValueError as error:
+        form.add_error(None, str(error))
+        return None
+
+
+def _log_of(request: HttpRequest, form: LogForm, now: datetime) -> EventLog:
+    chosen = form.cleaned_data
+    if chosen["upload"]:
+        zone = chosen["timezone"] or "UTC"
+        return event_logs.keep(chosen["upload"].name, chosen["upload"].chunks(), now=now, timezone=zone, user=request.user)
+    if chosen["site"]:
+        return event_logs.freeze(chosen["site"], now=now, user=request.user)
+    kept: EventLog = chosen["log"]
+    return kept
+
+
+def find(pk: int) -> Simulation:
+    simulation = reads.get(pk)
+    if simulation is None:
+        raise Http404(_("There is no such simulation."))
+    return simulation
+
+
+@room("forums/simulations/<int:pk>/", "simulation", "forums.view_simulation")
+def simulation_page(request: HttpRequest, pk: int) -> HttpResponse:
+    """One simulation: how far it is, its charts, its table."""
+    simulation, now = find(pk), datetime.now(UTC)
+    active = simulation.run is not None and simulation.run.active
+    context = {
+        "simulation": simulation,
+        "setup": _settings(simulation),
+        "run": simulation.run,
+        "story": run_rooms.story(simulation.run, now) if simulation.run is not None else None,
+        "share": round(100 * simulation.done / max(simulation.total, 1)),
+        "table": [{**row, "name": policies.name(row["policy"])} for row in reads.table(simulation)],
+        "schedules": simulation.kind == SimulationKind.SCHEDULES,
+    }
+    if request.GET.get("part") != "live":
+        chosen = simulation_charts.schedules if context["schedules"] else simulation_charts.fetching
+        context["charts"] = chosen(simulation)
+        context["exports"] = [(fmt, reverse("admin:simulation-export", args=[pk, fmt])) for fmt in ("csv", "json")]
+    answer = page(
+        request,
+        "forums/simulation.html",
+        context,
+        title=str(simulation),
+        item="simulations",
+        trail=[*_trail(), (_("Simulations"), reverse("admin:simulations"))],
+        live="forums/simulation_live.html",
+    )
+    if not active:
+        answer["X-Desk-Done"] = "1"
+        if request.GET.get("run"):  # it ran when the page was drawn: the charts have grown
+            answer["X-Desk-Reload"] = "1"
+    return answer
+
+
+def _settings(simulation: Simulation) -> list[tuple[str, Any]]:
+    """The settings in words, as the form names them."""
+    form = FORMS[simulation.kind]
+    shown = [(str(field.label), simulation.setup[name]) for name, field in form.base_fields.items() if name in simulation.setup]
+    return [(label, _said(value)) for label, value in shown if value not in (None, "")]
+
+
+def _said(value: Any) -> Any:
+    return ", ".join(str(one) for one in value) if isinstance(value, list) else value
+
+
+@act("forums/simulations/<int:pk>/stop/", "simulation-stop", "forums.change_simulation")
+def stop(request: HttpRequest, pk: int) -> HttpResponse:
+    run = find(pk).run
+    if run is not None:
+        attempt(request, _("The simulation stops; what it found stays."), lambda: runs.stop(run.pk, datetime.now(UTC)))
+    return back(request, "simulation", pk)
+
+
+@act("forums/simulations/<int:pk>/delete/", "simulation-delete", "forums.delete_simulation")
+def delete(request: HttpRequest, pk: int) -> HttpResponse:
+    simulations.remove(find(pk), datetime.now(UTC))
+    messages.success(request, _("The simulation is deleted."))
+    return back(request, "simulations")
+
+
+@act("forums/simulations/logs/<int:pk>/delete/", "event-log-delete", "forums.delete_eventlog")
+def delete_log(request: HttpRequest, pk: int) -> HttpResponse:
+    log = EventLog.objects.filter(pk=pk).first()
+    if log is None:
+        raise Http404(_("There is no such event file."))
+    if Run.objects.filter(simulation__log=log, state__in=["queued", "running", "paused"]).exists():
+        messages.warning(request, _("A simulation is at work with this file; stop it first."))
+    else:
+        event_logs.remove(log)
+        messages.success(request, _("%(name)s is deleted.") % {"name": log.name})
+    return back(request, "simulations")
+
+
+@room("forums/simulations/<int:pk>.<slug:fmt>", "simulation-export", "forums.view_simulation")
+def export(request: HttpRequest, pk: int, fmt: str) -> HttpResponse:
+    """The table as CSV, or everything as JSON in the form of the command line."""
+    simulation = find(pk)
+    rows = reads.table(simulation)
+    if fmt == "json":
+        window = simulation.result.get("window", {})
+        document = {"log": simulation.log.name, "kind": simulation.kind, "setup": simulation.setup, **window, "results": rows}
+        if simulation.kind == SimulationKind.FETCHING:
+            document["days"] = {row["policy"]: row.get("days", []) for row in simulation.result.get("rows", [])}
+        text, kind = json.dumps(document, ensure_ascii=False, indent=2), "application/json"
+    elif fmt == "csv":
+        names = list(dict.fromkeys(name for row in rows for name in row))
+        buffer = io.StringIO()
+        writer = csv.writer(buffer)
+        writer.writerow(names)
+        writer.writerows([safe_cell(row.get(name)) for name in names] for row in rows)
+        text, kind = buffer.getvalue(), "text/csv; charset=utf-8"
+    else:
+        raise Http404(_("There is no such export."))
+    headers = {"Content-Disposition": f'attachment; filename="simulation-{pk}.{fmt}"', "Cache-Control": "no-store"}
+    return HttpResponse(text, content_type=kind, headers=headers)
+
+
+def run_detail(request: HttpRequest, run: Run, now: datetime) -> dict[str, Any]:
+    """The way from a run to its simulation."""
+    return {"link": reverse("admin:simulation", args=[run.target]), "link_text": _("To the simulation")}
+
+
+run_rooms.details[simulations.KIND] = run_detail

@@ -1,0 +1,42 @@
+"""Reads for the simulation pages: lists without the bulk of results, one simulation with its ratios to era."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from django.db.models import Count
+
+from crawlmgr.reads.paging import Slice, cut
+from forums.models import EventLog, Simulation
+
+LOGS_SHOWN = 100
+
+
+def page(query: Mapping[str, str], size: int = 30) -> Slice:
+    """Simulations, newest first, without their results."""
+    rows = Simulation.objects.select_related("log", "run", "created_by").defer("result", "run__parameters", "run__result")
+    return cut(rows, size=size, query=query)
+
+
+def logs(limit: int = LOGS_SHOWN) -> list[EventLog]:
+    """Event logs, newest first, each with the number of simulations made with it."""
+    return list(EventLog.objects.select_related("site").defer("site__structure").annotate(used=Count("simulations"))[:limit])
+
+
+def get(pk: int) -> Simulation | None:
+    return Simulation.objects.select_related("log", "run", "created_by").filter(pk=pk).first()
+
+
+def table(simulation: Simulation) -> list[dict[str, Any]]:
+    """A row a policy at a budget, or a policy, as they were found; `ratio_to_era` where era ran at the same budget."""
+    rows = simulation.result.get("rows", [])
+    base = {row["visits_per_board"]: row.get("total_delay_per_day") for row in rows if row["policy"] == "era"}
+    found = []
+    for row in rows:
+        kept = {name: value for name, value in row.items() if name not in ("daily", "days")}
+        if "visits_per_board" in row and "too_long" not in row:
+            era = base.get(row["visits_per_board"])
+            kept["ratio_to_era"] = row["total_delay_per_day"] / era if era else None
+        found.append(kept)
+    return found
