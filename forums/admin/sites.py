@@ -16,6 +16,7 @@ from crawlmgr.admin.rooms import act, attempt, back, page, room
 from forums import reads
 from forums.admin import charts
 from forums.admin.add import INTERVALS
+from forums.admin.structures import layout_words
 from forums.models import Board, Site
 from forums.services import sites
 
@@ -38,7 +39,7 @@ def site_list(request: HttpRequest) -> HttpResponse:
 
 
 def find(pk: int) -> Site:
-    site = Site.objects.select_related("host").defer("structure", "host__robots_text").filter(pk=pk).first()
+    site = Site.objects.select_related("host").defer("structure", "rules", "host__robots_text").filter(pk=pk).first()
     if site is None:
         raise Http404(_("There is no such forum."))
     return site
@@ -64,6 +65,7 @@ def site_page(request: HttpRequest, pk: int) -> HttpResponse:
         "pages": range(1, pages + 1) if pages > 1 else (),
         "number": number,
         "intervals": INTERVALS,
+        "layout": layout_words(site),
         "threads": reads.recent_threads(site),
         "zone": reads.zone(site),
         "downloads": exports.choices(TABLES, site=site.pk),
@@ -141,7 +143,7 @@ def delete(request: HttpRequest, pk: int) -> HttpResponse:
             raise PermissionDenied
         wrong = request.POST.get("name", "").strip() != site.name.strip()
         if not wrong:
-            sites.delete_site(site.pk, datetime.now(UTC))
+            sites.delete_site(site.pk, datetime.now(UTC), request.user)
             messages.success(request, _("%(name)s is deleted.") % {"name": site.name})
             return back(request, "forums")
     trail = [(_("Forums"), reverse("admin:forums")), (site.name, reverse("admin:forum", args=[pk]))]

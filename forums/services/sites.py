@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import re
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any
+from urllib.parse import urlsplit
 from zoneinfo import ZoneInfo, available_timezones
 
 from django.db import transaction
@@ -17,6 +19,12 @@ from crawlmgr.web.url import UrlError, canonical, host_key, url_hash
 from forums.discovery import Explorer
 from forums.models import DEFAULT_INTERVAL_SECONDS, Board, Site
 from forums.reading import board_key
+from forums.services import structures
+
+RESERVED_HEADERS = frozenset(  # what the fetcher itself decides, the contact rule, and what belongs to a login
+    ("host", "content-length", "content-type", "transfer-encoding", "connection", "user-agent", "cookie", "authorization")
+)
+_HEADER_NAME = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]{1,100}")
 
 
 def discover(address: str, options: dict[str, Any], *, now: datetime, user: Any = None, start: bool = True) -> Run:
@@ -102,7 +110,6 @@ def save(
     user: Any = None,
 ) -> Site:
     """Makes (or renews) the site that a discovery found, with the boards chosen. Raises ValueError with one line."""
-    del user
     result = run.result
     chosen = set(board_urls)
     boards = [b for b in result.get("boards", []) if b["url"] in chosen]
@@ -144,7 +151,106 @@ def save(
         board = kept[found_board["url"]]
         if parent is not None and parent.pk != board.pk:
             Board.objects.filter(pk=board.pk).update(parent=parent)
+    structures.begun(site, now, user, run.pk)
+    site.refresh_from_db()
     return site
+
+
+def parse_headers(text: str) -> dict[str, str]:
+    """Request headers from lines "Name: value". Raises ValueError that names the first line that is none."""
+    headers: dict[str, str] = {}
+    for number, line in enumerate(text.splitlines(), start=1):
+        if not line.strip():
+            continue
+        name, colon, value = (part.strip() for part in line.partition(":"))
+        if not colon or not _HEADER_NAME.fullmatch(name):
+            raise ValueError(f"headers, line {number}: {line.strip()[:60]!r} is no “Name: value”")
+        if name.lower() in RESERVED_HEADERS:
+            raise ValueError(f"headers, line {number}: {name} is not set here")
+        if not value.isprintable():
+            raise ValueError(f"headers, line {number}: control characters in the value of {name}")
+        headers[name] = value
+    return headers
+
+
+def check_proxy(address: str) -> None:
+    """Raises ValueError for what is no address of an HTTP proxy; an empty text is none."""
+    if not address:
+        return
+    try:
+        parts = urlsplit(address)
+        fits = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        fits = False
+    if not fits:
+        raise ValueError(f"{address[:80]!r} is no proxy address; they look like http://proxy.example:3128")
+
+
+@transaction.atomic
+def update(site_id: int, wishes: Mapping[str, Any], *, now: datetime, user: Any = None) -> list[str]:
+    """Changes a saved forum; returns the names of what changed, and tells who changed what.
+
+    `wishes`: name, timezone, settings (crawl settings; None for the default), interval_seconds (of all boards), boards (ids of
+    those visited by schedule; the others are left out). What is absent stays. Raises ValueError with one line, changing nothing.
+    """
+    site = Site.objects.select_for_update().get(pk=site_id)
+    told: list[tuple[str, str, str]] = []
+    values: dict[str, Any] = {}
+    name = str(wishes.get("name", site.name)).strip()
+    if not name or len(name) > 200:
+        raise ValueError("a name has 1 to 200 characters")
+    timezone = str(wishes.get("timezone", site.timezone)).strip()
+    if timezone != site.timezone and timezone not in available_timezones():
+        raise ValueError(f"{timezone!r} is no time zone; names look like Asia/Shanghai")
+    for field, value in (("name", name), ("timezone", timezone)):
+        if value != getattr(site, field):
+            told.append((field, getattr(site, field), value))
+            values[field] = value
+    settings, differ = _settings(site.settings, wishes.get("settings", {}))
+    told += differ
+    Site.objects.filter(pk=site.pk).update(**values, settings=settings)
+    if wishes.get("interval_seconds") is not None:
+        told += _set_site_interval(site, int(wishes["interval_seconds"]), now)
+    if wishes.get("boards") is not None:
+        told += _set_site_boards(site, set(wishes["boards"]))
+    if told:
+        text = "; ".join(f"{what}: {before or '–'} → {after or '–'}" for what, before, after in told)
+        structures.tell(site, "site_edited", text, now=now, user=user)
+    return [what for what, _before, _after in told]
+
+
+def _settings(before: Mapping[str, Any], wishes: Mapping[str, Any]) -> tuple[dict[str, Any], list[tuple[str, str, str]]]:
+    """A site's settings with the wishes in them, and what differs; values of headers may be secret and are not told."""
+    after = {key: value for key, value in {**before, **wishes}.items() if value is not None}
+    check_proxy(str(after.get("proxy", "")))
+    CrawlSettings.from_mapping(after)
+    told = []
+    for key in sorted({*before, *after}):
+        was, now = before.get(key), after.get(key)
+        if was != now:
+            shown = [", ".join(side) if isinstance(side, Mapping) else "" if side is None else str(side) for side in (was, now)]
+            told.append((key, *shown) if key != "proxy" else (key, *map(_without_password, shown)))
+    return after, told
+
+
+def _without_password(address: str) -> str:
+    return re.sub(r"//[^/@]*@", "//…@", address)
+
+
+def _set_site_interval(site: Site, seconds: int, now: datetime) -> list[tuple[str, str, str]]:
+    boards = list(Board.objects.filter(site=site).exclude(interval_seconds=seconds).values_list("pk", "interval_seconds"))
+    set_interval([pk for pk, _seconds in boards], seconds, now)
+    was = sorted({before for _pk, before in boards})
+    return [("interval_seconds", ", ".join(map(str, was)), str(seconds))] if boards else []
+
+
+def _set_site_boards(site: Site, wanted: set[int]) -> list[tuple[str, str, str]]:
+    told = []
+    for board in Board.objects.filter(site=site).only("pk", "name", "enabled"):
+        if board.enabled != (board.pk in wanted):
+            told.append((board.name, "visited" if board.enabled else "left out", "left out" if board.enabled else "visited"))
+            Board.objects.filter(pk=board.pk).update(enabled=not board.enabled)
+    return told
 
 
 def crawl_now(
@@ -201,10 +307,12 @@ def pause_site(site_id: int, paused: bool, now: datetime) -> None:
         Board.objects.filter(Q(next_visit__isnull=True) | Q(next_visit__lt=now), site_id=site_id).update(next_visit=now)
 
 
-def delete_site(site_id: int, now: datetime) -> None:
+def delete_site(site_id: int, now: datetime, user: Any = None) -> None:
     """Removes a site with all that was stored of it, its visits and runs; WARC files stay in the archive."""
+    site = Site.objects.get(pk=site_id)
     for run in Run.objects.filter(kind="forum", target=site_id, state__in=["queued", "running", "paused"]):
         runs.stop(run.pk, now)
     with transaction.atomic():
         Run.objects.filter(kind="forum", target=site_id).delete()
-        Site.objects.filter(pk=site_id).delete()
+        site.delete()
+        structures.tell(site, "site_deleted", f"{site.threads} threads, {site.posts} posts", now=now, user=user)

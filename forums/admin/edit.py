@@ -1,0 +1,124 @@
+"""Editing a saved forum: its name, zone, pace, connections, exceptions, and which boards are visited."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any
+from zoneinfo import available_timezones
+
+from django import forms
+from django.contrib import messages
+from django.http import HttpRequest, HttpResponse
+from django.urls import reverse
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+
+from crawlmgr.admin.rooms import back, page, room
+from crawlmgr.conf import CrawlSettings
+from crawlmgr.web.url import canonical, host_key
+from forums import reads
+from forums.admin.add import INTERVALS
+from forums.admin.sites import find
+from forums.models import Board, Site
+from forums.services import sites
+
+KEEP = ("", gettext_lazy("as each board has it"))
+
+
+class EditForm(forms.Form):
+    """All that can be changed of a saved forum; ranges of the crawl settings are those of `CrawlSettings`."""
+
+    name = forms.CharField(label=gettext_lazy("Name"), max_length=200)
+    timezone = forms.CharField(label=gettext_lazy("Time zone"), max_length=64)
+    delay_seconds = forms.FloatField(label=gettext_lazy("Pause between requests"), min_value=0, max_value=3600)
+    connections = forms.IntegerField(label=gettext_lazy("Requests at the same time"), min_value=1, max_value=16)
+    history_days = forms.FloatField(label=gettext_lazy("History on the first visit"), min_value=0, max_value=100_000)
+    max_pages = forms.IntegerField(label=gettext_lazy("List pages in one visit of a board"), min_value=1, max_value=100_000)
+    interval = forms.TypedChoiceField(
+        label=gettext_lazy("Visit every"), choices=(KEEP, *INTERVALS), coerce=int, empty_value=None, required=False
+    )
+    proxy = forms.CharField(label=gettext_lazy("Proxy"), max_length=300, required=False)
+    headers = forms.CharField(label=gettext_lazy("Request headers"), max_length=8000, required=False, strip=True)
+    private = forms.BooleanField(label=gettext_lazy("Allow private addresses for this forum"), required=False)
+    respect_robots = forms.BooleanField(label=gettext_lazy("Obey robots.txt"), required=False)
+
+    def clean_timezone(self) -> str:
+        zone = str(self.cleaned_data["timezone"]).strip()
+        if zone not in available_timezones():
+            raise forms.ValidationError(_("There is no such time zone; names look like Asia/Shanghai."))
+        return zone
+
+    def clean_proxy(self) -> str:
+        proxy = str(self.cleaned_data["proxy"]).strip()
+        try:
+            sites.check_proxy(proxy)
+        except ValueError:
+            raise forms.ValidationError(_("This is no proxy address; they look like http://proxy.example:3128.")) from None
+        return proxy
+
+    def clean_headers(self) -> dict[str, str]:
+        try:
+            return sites.parse_headers(self.cleaned_data["headers"])
+        except ValueError as error:
+            raise forms.ValidationError(str(error)) from None
+
+
+@room("forums/site/<int:pk>/edit/", "forum-edit", "forums.change_site", post="forums.change_site")
+def edit(request: HttpRequest, pk: int) -> HttpResponse:
+    """One form for a saved forum; what is wrong is told beside its field and nothing is changed."""
+    site = find(pk)
+    boards = reads.ordered(
+        list(Board.objects.filter(site=site).only("id", "name", "parent_id", "position", "enabled", "site_id"))
+    )
+    form = EditForm(request.POST or None, initial=_initial(site))
+    chosen = {board.pk for board, _depth in boards if board.enabled}
+    if request.method == "POST":
+        chosen = {int(value) for value in request.POST.getlist("board") if value.isdigit()}
+        if form.is_valid() and _save(request, site, form, chosen):
+            return back(request, "forum", pk)
+    trail = [(_("Forums"), reverse("admin:forums")), (site.name, reverse("admin:forum", args=[pk]))]
+    context = {
+        "site": site,
+        "form": form,
+        "boards": [(board, min(depth, 3), board.pk in chosen) for board, depth in boards],
+        "zones": sorted(available_timezones()),
+    }
+    status = 422 if form.errors else 200
+    return page(request, "forums/edit.html", context, title=_("Edit"), item=f"site:{pk}", trail=trail, status=status)
+
+
+def _initial(site: Site) -> dict[str, Any]:
+    crawl = CrawlSettings.from_mapping(site.settings)
+    named = ("delay_seconds", "connections", "history_days", "max_pages", "proxy", "respect_robots")
+    return {
+        "name": site.name,
+        "timezone": site.timezone,
+        **{name: getattr(crawl, name) for name in named},
+        "headers": "\n".join(f"{name}: {value}" for name, value in crawl.headers.items()),
+        "private": bool(crawl.allow_private),
+        "interval": "",
+    }
+
+
+def _save(request: HttpRequest, site: Site, form: EditForm, chosen: set[int]) -> bool:
+    data = form.cleaned_data
+    plain = ("delay_seconds", "connections", "history_days", "max_pages", "respect_robots")
+    settings: dict[str, Any] = {name: data[name] for name in plain if data[name] != _initial(site)[name]}
+    settings["proxy"] = data["proxy"] or None
+    settings["headers"] = data["headers"] or None
+    if data["private"] != bool(site.settings.get("allow_private")):  # the exception holds for the forum's own address only
+        settings["allow_private"] = host_key(canonical(site.url)) if data["private"] else None
+    wishes = {
+        "name": data["name"],
+        "timezone": data["timezone"],
+        "settings": settings,
+        "interval_seconds": data["interval"],
+        "boards": chosen,
+    }
+    try:
+        changed = sites.update(site.pk, wishes, now=datetime.now(UTC), user=request.user)
+    except ValueError as error:
+        form.add_error(None, str(error))
+        return False
+    messages.success(request, _("%(name)s is saved.") % {"name": data["name"]} if changed else _("Nothing was changed."))
+    return True

@@ -1,0 +1,108 @@
+"""Words for what a site's model holds: kinds of pages, roles of fields, what changed, why a layout no longer holds."""
+
+from __future__ import annotations
+
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_noop
+
+KINDS = {
+    "index": gettext_noop("board index"),
+    "list": gettext_noop("list of threads"),
+    "threadlist": gettext_noop("list of threads"),
+    "thread": gettext_noop("thread"),
+    "alias": gettext_noop("other addresses of a thread"),
+    "profile": gettext_noop("profile"),
+    "other": gettext_noop("other page"),
+}
+ROLES = {
+    "url": gettext_noop("address"),
+    "title": gettext_noop("title"),
+    "name": gettext_noop("name"),
+    "author": gettext_noop("author"),
+    "replies": gettext_noop("replies"),
+    "views": gettext_noop("views"),
+    "threads": gettext_noop("number of threads"),
+    "posts": gettext_noop("number of posts"),
+    "created": gettext_noop("opening time"),
+    "last_reply": gettext_noop("last reply"),
+    "last_author": gettext_noop("last author"),
+    "last_post_url": gettext_noop("link to the last post"),
+    "board_url": gettext_noop("link to the board"),
+    "board_name": gettext_noop("name of the board"),
+    "pinned": gettext_noop("pinned"),
+    "locked": gettext_noop("locked"),
+    "posted": gettext_noop("time of the post"),
+    "text": gettext_noop("text"),
+    "post_id": gettext_noop("post id"),
+    "number": gettext_noop("place in the thread"),
+    "description": gettext_noop("description"),
+    "parent": gettext_noop("board above"),
+}
+REASONS = {
+    "marks": gettext_noop("the pages look different (other class names)"),
+    "kind": gettext_noop("pages are no longer read as what they were"),
+    "rows": gettext_noop("far fewer rows on a page"),
+    "roles": gettext_noop("fields that were there are missing"),
+    "addresses": gettext_noop("addresses are written otherwise"),
+    "rules": gettext_noop("corrections no longer find their fields"),
+    "boards_lost": gettext_noop("boards were not found again"),
+    "threads_unknown": gettext_noop("the threads listed are not those that are stored"),
+    "posts_differ": gettext_noop("the posts read are not those that are stored"),
+    "roles_lost": gettext_noop("fields that were there are missing"),
+    "nothing_read": gettext_noop("no list of threads could be read"),
+}
+WHAT = {
+    "engine": gettext_noop("software"),
+    "timezone": gettext_noop("time zone"),
+    "day_first": gettext_noop("order of day and month"),
+    "posts_per_page": gettext_noop("posts a page"),
+    "counts_posts": gettext_noop("what the counts count"),
+    "list_flip": gettext_noop("further pages of a list"),
+    "thread_flip": gettext_noop("further pages of a thread"),
+    "patterns": gettext_noop("addresses"),
+    "rows": gettext_noop("rows a page"),
+    "roles": gettext_noop("fields"),
+    "marks": gettext_noop("class names"),
+    "version": gettext_noop("version"),
+    "rule": gettext_noop("correction"),
+}
+ORDERS = {
+    None: gettext_noop("not decided: no date told it"),
+    True: gettext_noop("day before month"),
+    False: gettext_noop("month before day"),
+}
+COUNTS = {
+    None: gettext_noop("not decided"),
+    True: gettext_noop("all posts, the opening one too"),
+    False: gettext_noop("replies"),
+}
+SORTS = {
+    "last_reply": gettext_noop("by last reply"),
+    "created": gettext_noop("by opening time"),
+    "": gettext_noop("not recognised"),
+}
+
+
+def kind(code: str) -> str:
+    """A kind of page in words."""
+    return _(KINDS[code]) if code in KINDS else code
+
+
+def role(code: str) -> str:
+    """A field's role in words."""
+    return _(ROLES[code]) if code in ROLES else code
+
+
+def reason(code: str) -> str:
+    """Why a layout does not hold, or a new model does not agree."""
+    return _(REASONS[code]) if code in REASONS else code
+
+
+def what(code: str) -> str:
+    """What a version changed: "patterns.thread" and "rule.threadlist.replies" are taken apart."""
+    head, *rest = code.split(".")
+    if head not in WHAT:
+        return code
+    parts = [kind(rest[0])] if rest else []
+    parts += [role(rest[1])] if len(rest) > 1 else []
+    return f"{_(WHAT[head])} ({', '.join(parts)})" if parts else _(WHAT[head])

@@ -1,0 +1,217 @@
+"""A forum's model in words: what was learned of its pages, corrected, changed, and every version to go back to."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+from django.contrib import messages
+from django.http import Http404, HttpRequest, HttpResponse
+from django.urls import reverse
+from django.utils.translation import gettext as _
+
+from crawlmgr.admin.rooms import act, attempt, back, page, room
+from forums import reads
+from forums.admin import structure_words as words
+from forums.admin.add import EVIDENCE
+from forums.models import Board, Site
+from forums.reads.structures import versions
+from forums.services import structures
+
+KINDS = ("index", "list", "thread", "alias")
+DAY_FIRST = {"": None, "day": True, "month": False}
+
+
+@dataclass(frozen=True, slots=True)
+class KindRow:
+    """One kind of page as the model has it: its addresses, rows, fields and further pages."""
+
+    kind: str
+    name: str
+    patterns: tuple[str, ...]
+    rows: int | None
+    roles: tuple[str, ...]
+    flip: str
+
+
+@dataclass(frozen=True, slots=True)
+class Correction:
+    """One rule of the operator: a field's selector, the rows' selector, or an address whose kind is stated."""
+
+    key: str
+    what: str
+    selector: str
+
+
+def load(pk: int) -> Site:
+    """The site with its model. Raises Http404."""
+    site = Site.objects.select_related("host").defer("host__robots_text").filter(pk=pk).first()
+    if site is None:
+        raise Http404(_("There is no such forum."))
+    return site
+
+
+@room("forums/site/<int:pk>/model/", "forum-model", "forums.view_site", post="forums.change_site")
+def model_page(request: HttpRequest, pk: int) -> HttpResponse:
+    """What is known of a forum's pages, in words; saved by hand it becomes a new version."""
+    site = load(pk)
+    if request.method == "POST" and _save(request, site):
+        return back(request, "forum-model", pk)
+    structure = site.structure if structures.model_of(site) is not None else {}
+    trail = [(_("Forums"), reverse("admin:forums")), (site.name, reverse("admin:forum", args=[pk]))]
+    context = {
+        "site": site,
+        "known": bool(structure),
+        "layout": layout_words(site),
+        "facts": _facts(site, structure),
+        "kinds": _kind_rows(structure),
+        "order": {True: "day", False: "month"}.get(structure.get("day_first"), ""),
+        "posts_per_page": structure.get("posts_per_page") or "",
+        "editable": [(kind, words.kind(kind), "\n".join((structure.get("patterns") or {}).get(kind, ()))) for kind in KINDS],
+        "corrections": corrections(site),
+        "boards": _board_rows(site),
+        "versions": [_version(version) for version in versions(site)],
+    }
+    return page(request, "forums/model.html", context, title=_("Model"), item=f"site:{pk}", trail=trail)
+
+
+def _facts(site: Site, structure: Mapping[str, Any]) -> list[tuple[str, str, str]]:
+    """Name, value and evidence of what holds for the whole site."""
+    evidence = structure.get("timezone_evidence", "none") if site.timezone == structure.get("timezone") else "given"
+    counts = structure.get("counts_posts")
+    return [
+        (_("Software"), site.engine, ""),
+        (_("Time zone"), site.timezone, _(EVIDENCE.get(evidence, EVIDENCE["none"]))),
+        (_("Order of day and month"), _(words.ORDERS[structure.get("day_first")]), ""),
+        (_("Counts of the lists count"), _(words.COUNTS[counts if counts in words.COUNTS else None]), ""),
+        (_("Posts a page"), str(structure.get("posts_per_page") or "–"), ""),
+        (_("Pages looked at"), str(structure.get("pages_read", "–")), ""),
+    ]
+
+
+def _kind_rows(structure: Mapping[str, Any]) -> list[KindRow]:
+    patterns = structure.get("patterns") or {}
+    layouts = {one["kind"]: one for one in structure.get("layouts") or ()}
+    rows = []
+    for kind in KINDS:
+        layout = layouts.get("threadlist" if kind == "list" else kind, {})
+        flip = structure.get({"list": "list_flip", "thread": "thread_flip"}.get(kind, "")) or {}
+        if kind in patterns or layout:
+            roles = tuple(words.role(role) for role in layout.get("roles", ()))
+            rows.append(KindRow(kind, words.kind(kind), tuple(patterns.get(kind, ())), layout.get("rows"), roles, _flip(flip)))
+    return rows
+
+
+def _flip(flip: Mapping[str, Any]) -> str:
+    """How further pages are written: "?page={n}: page 2 is ?page=2"."""
+    if not flip:
+        return ""
+    if flip.get("cursor"):
+        return _("%(pattern)s (followed from page to page, cannot be counted)") % {"pattern": flip["pattern"]}
+    second = flip["pattern"].replace("{n}", str(flip["first"] + flip["step"]))
+    return _("%(pattern)s, so page 2 is %(second)s") % {"pattern": flip["pattern"], "second": second}
+
+
+def _board_rows(site: Site) -> list[tuple[Board, str]]:
+    boards = Board.objects.filter(site=site).only("id", "name", "parent_id", "position", "sort", "has_last_reply", "site_id")
+    return [(board, _(words.SORTS.get(board.sort, board.sort))) for board, _depth in reads.ordered(list(boards))][:200]
+
+
+def corrections(site: Site) -> list[Correction]:
+    """The operator's rules, one by one; `key` names a rule for taking it back."""
+    rules = structures.rules_of(site)
+    if rules is None:
+        return []
+    found = []
+    for kind, own in rules.kinds:
+        if own.records:
+            found.append(Correction(f"{kind}.", _("%(kind)s: the rows") % {"kind": words.kind(kind)}, own.records))
+        for role, selector in own.fields:
+            what = _("%(kind)s: %(role)s") % {"kind": words.kind(kind), "role": words.role(role)}
+            found.append(Correction(f"{kind}.{role}", what, selector))
+    for pattern, kind in rules.addresses:
+        found.append(Correction(f"address.{pattern}", _("addresses of kind %(kind)s") % {"kind": words.kind(kind)}, pattern))
+    return found
+
+
+def layout_words(site: Site) -> dict[str, Any] | None:
+    """What the banner says of a change of layout; None while there is none."""
+    told = site.layout
+    if not told.get("reasons"):
+        return None
+    return {
+        "at": datetime.fromisoformat(told["at"]),
+        "run": told.get("run"),
+        "kind": words.kind(told.get("kind", "")),
+        "reasons": [words.reason(code) for code in told["reasons"]],
+        "roles": [words.role(code) for code in told.get("roles", ())],
+        "state": told.get("state", ""),
+        "verdict": [words.reason(code) for code in told.get("verdict", ())],
+        "version": told.get("version"),
+    }
+
+
+def _version(version: Any) -> dict[str, Any]:
+    return {
+        "row": version,
+        "changes": [(words.what(what), before, after) for what, before, after in version.changes[:12]],
+        "more": max(0, len(version.changes) - 12),
+    }
+
+
+def _save(request: HttpRequest, site: Site) -> bool:
+    """The model as edited by hand."""
+    wishes: dict[str, Any] = {"patterns": dict(site.structure.get("patterns") or {})}
+    for kind in KINDS:
+        shapes = [line.strip() for line in request.POST.get(f"pattern_{kind}", "").splitlines() if line.strip()]
+        if any(len(shape) > 300 or re.search(r"\s", shape) for shape in shapes) or len(shapes) > 20:
+            messages.error(request, _("An address pattern is one word a line, 20 lines at the most."))
+            return False
+        wishes["patterns"][kind] = shapes
+    if request.POST.get("order") in DAY_FIRST:
+        wishes["day_first"] = DAY_FIRST[request.POST["order"]]
+    number = request.POST.get("posts_per_page", "").strip()
+    if number and not (number.isascii() and number.isdigit() and len(number) < 6):
+        messages.error(request, _("Posts a page are a whole number."))
+        return False
+    wishes["posts_per_page"] = int(number) if number else None
+    try:
+        made = structures.edit(site.pk, wishes, now=datetime.now(UTC), user=request.user)
+    except ValueError as error:
+        messages.error(request, str(error))
+        return False
+    if made is None:
+        messages.info(request, _("Nothing was changed."))
+    else:
+        messages.success(request, _("Version %(number)s of the model is in force.") % {"number": made.number})
+    return True
+
+
+@act("forums/site/<int:pk>/model/restore/", "forum-model-restore", "forums.change_site")
+def restore(request: HttpRequest, pk: int) -> HttpResponse:
+    """Goes back to a version, or takes one that was only proposed."""
+    site, number = load(pk), request.POST.get("version", "")
+    wanted = int(number) if number.isascii() and number.isdigit() and len(number) < 9 else 0
+    done = _("The model is that of version %(number)s again.") % {"number": wanted}
+    attempt(request, done, lambda: structures.restore(site.pk, wanted, now=datetime.now(UTC), user=request.user))
+    return back(request, "forum-model", pk)
+
+
+@act("forums/site/<int:pk>/model/keep/", "forum-model-keep", "forums.change_site")
+def keep(request: HttpRequest, pk: int) -> HttpResponse:
+    """The banner of a change of layout goes away; the model stays as it is."""
+    structures.keep(load(pk).pk, now=datetime.now(UTC), user=request.user)
+    messages.success(request, _("The model stays as it is."))
+    return back(request, "forum-model", pk)
+
+
+@act("forums/site/<int:pk>/model/take-back/", "forum-rule-remove", "forums.change_site")
+def take_back(request: HttpRequest, pk: int) -> HttpResponse:
+    """Takes one correction back."""
+    site, key = load(pk), request.POST.get("key", "")
+    done = _("The correction is taken back.")
+    attempt(request, done, lambda: structures.take_back(site.pk, key, now=datetime.now(UTC), user=request.user))
+    return back(request, "forum-model", pk)

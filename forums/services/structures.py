@@ -1,0 +1,205 @@
+"""Site models: every change is a version, told in an event, and any version can be gone back to."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+from django.db import transaction
+from django.db.models import Max
+
+from crawlmgr.models import Event
+from crawlmgr.services import events
+from forums.discovery import SiteModel
+from forums.models import Origin, Site, StructureVersion
+from forums.reading.rules import KindRules, SiteRules
+
+Change = Sequence[str]  # what, before, after
+_NOTED = ("engine", "timezone", "day_first", "posts_per_page")
+
+
+def model_of(site: Site) -> SiteModel | None:
+    """The site's model as a value; None where none was learned or another version of the program wrote it."""
+    try:
+        return SiteModel.from_json(site.structure)
+    except (KeyError, TypeError, ValueError):
+        return None
+
+
+def rules_of(site: Site) -> SiteRules | None:
+    """The operator's corrections as a value; None where there are none or they cannot be read."""
+    if not site.rules:
+        return None
+    try:
+        return SiteRules.from_json(site.rules)
+    except (KeyError, TypeError, ValueError, re.error):
+        return None
+
+
+def changes_between(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[Change]:
+    """What differs between two structures: [what, before, after] as texts, in a fixed order."""
+    found: list[Change] = [
+        [name, _text(before.get(name)), _text(after.get(name))]
+        for name in _NOTED
+        if before.get(name) != after.get(name) and (name in before or name in after)
+    ]
+    for name in ("list_flip", "thread_flip"):
+        was, now = ((side.get(name) or {}).get("pattern", "") for side in (before, after))
+        if was != now:
+            found.append([name, was, now])
+    patterns = before.get("patterns") or {}, after.get("patterns") or {}
+    for kind in sorted({*patterns[0], *patterns[1]}):
+        was, now = (", ".join(side.get(kind, ())) for side in patterns)
+        if was != now:
+            found.append([f"patterns.{kind}", was, now])
+    layouts = [{one["kind"]: one for one in side.get("layouts") or ()} for side in (before, after)]
+    for kind in sorted({*layouts[0], *layouts[1]}):
+        found += _layout_changes(kind, layouts[0].get(kind, {}), layouts[1].get(kind, {}))
+    return found
+
+
+def _layout_changes(kind: str, before: Mapping[str, Any], after: Mapping[str, Any]) -> list[Change]:
+    found: list[Change] = []
+    if before.get("rows") != after.get("rows"):
+        found.append([f"rows.{kind}", _text(before.get("rows")), _text(after.get("rows"))])
+    for name in ("roles", "marks"):
+        was, now = set(before.get(name, ())), set(after.get(name, ()))
+        if was != now:
+            found.append([f"{name}.{kind}", " ".join(sorted(was - now)[:8]), " ".join(sorted(now - was)[:8])])
+    return found
+
+
+def _text(value: Any) -> str:
+    return "" if value is None else str(value)
+
+
+def record(
+    site: Site,
+    origin: str,
+    changes: Sequence[Change],
+    *,
+    now: datetime,
+    structure: Mapping[str, Any] | None = None,
+    rules: Mapping[str, Any] | None = None,
+    user: Any = None,
+    run_id: int | None = None,
+    proposed: bool = False,
+) -> StructureVersion:
+    """Writes a new version (None: that part as it is) and, unless it is only `proposed`, makes it the site's model.
+
+    A site saved before there were versions gets its present state as the first one, so that nothing is lost. In one transaction.
+    """
+    with transaction.atomic():
+        site = Site.objects.select_for_update().get(pk=site.pk)
+        last = StructureVersion.objects.filter(site=site).aggregate(n=Max("number"))["n"]
+        if last is None and (site.structure or site.rules) and origin != Origin.LEARNED:
+            StructureVersion.objects.create(
+                site=site, number=1, at=site.added, origin=Origin.LEARNED, structure=site.structure, rules=site.rules
+            )
+            last = 1
+        made = StructureVersion.objects.create(
+            site=site,
+            number=(last or 0) + 1,
+            at=now,
+            origin=origin,
+            by=user if user is not None and user.pk else None,
+            run_id=run_id,
+            proposed=proposed,
+            changes=[list(change) for change in changes],
+            structure=dict(site.structure if structure is None else structure),
+            rules=dict(site.rules if rules is None else rules),
+        )
+        if not proposed:
+            Site.objects.filter(pk=site.pk).update(structure=made.structure, rules=made.rules, version=made.number)
+    return made
+
+
+def begun(site: Site, now: datetime, user: Any = None, run_id: int | None = None) -> None:
+    """The first version of a site just saved, or a new one where looking at it again has told something else."""
+    last = StructureVersion.objects.filter(site=site).order_by("-number").first()
+    if last is None:
+        record(site, Origin.LEARNED, [], now=now, user=user, run_id=run_id)
+    elif last.structure != site.structure:
+        record(site, Origin.LEARNED, changes_between(last.structure, site.structure), now=now, user=user, run_id=run_id)
+
+
+def edit(site_id: int, wishes: Mapping[str, Any], *, now: datetime, user: Any = None) -> StructureVersion | None:
+    """Changes what was learned by hand: `day_first` (True, False, None), `posts_per_page`, `patterns` ({kind: [shapes]}).
+
+    None where nothing changes. Raises ValueError with one line.
+    """
+    site = Site.objects.get(pk=site_id)
+    after = dict(site.structure)
+    if "day_first" in wishes:
+        after["day_first"] = wishes["day_first"]
+    if "posts_per_page" in wishes:
+        number = wishes["posts_per_page"]
+        if number is not None and not 1 <= number <= 10_000:
+            raise ValueError("posts a page lie between 1 and 10,000")
+        after["posts_per_page"] = number
+    if "patterns" in wishes:
+        after["patterns"] = {kind: list(shapes) for kind, shapes in wishes["patterns"].items() if shapes}
+    if after == site.structure:
+        return None
+    changes = changes_between(site.structure, after)
+    made = record(site, Origin.EDITED, changes, now=now, structure=after, user=user)
+    tell(site, "structure_edited", _summary(changes), now=now, user=user)
+    return made
+
+
+def correct(site_id: int, rules: SiteRules, change: Change, *, now: datetime, user: Any = None) -> StructureVersion:
+    """Makes the operator's rules those given; `change` tells what was corrected."""
+    site = Site.objects.get(pk=site_id)
+    made = record(site, Origin.CORRECTED, [change], now=now, rules=rules.to_json(), user=user)
+    tell(site, "structure_corrected", _summary([change]), now=now, user=user)
+    return made
+
+
+def take_back(site_id: int, key: str, *, now: datetime, user: Any = None) -> StructureVersion:
+    """Takes one rule back: "thread.author" (a field), "thread." (a kind's rows), "address.PATTERN". ValueError where none is."""
+    site = Site.objects.get(pk=site_id)
+    rules, (head, _dot, rest) = rules_of(site) or SiteRules(), key.partition(".")
+    kinds = tuple(
+        (kind, KindRules(own.records if rest else "", tuple(pair for pair in own.fields if pair[0] != rest)))
+        if str(kind) == head
+        else (kind, own)
+        for kind, own in rules.kinds
+    )
+    addresses = tuple(pair for pair in rules.addresses if head != "address" or pair[0] != rest)
+    left = SiteRules(tuple((kind, own) for kind, own in kinds if own.records or own.fields), addresses)
+    if left == rules:
+        raise ValueError(f"{site.name} has no such correction")
+    return correct(site_id, left, [f"rule.{key}" if head != "address" else "rule", rest or key, ""], now=now, user=user)
+
+
+def keep(site_id: int, *, now: datetime, user: Any = None) -> None:
+    """A person has seen that the layout changed and leaves the model as it is."""
+    site = Site.objects.get(pk=site_id)
+    Site.objects.filter(pk=site.pk).update(layout={})
+    tell(site, "structure_kept", f"version {site.version}", now=now, user=user)
+
+
+def restore(site_id: int, number: int, *, now: datetime, user: Any = None) -> StructureVersion:
+    """Goes back to (or, for a proposed one, adopts) a version: its content becomes a new version. ValueError where it is none."""
+    site = Site.objects.get(pk=site_id)
+    old = StructureVersion.objects.filter(site=site, number=number).first()
+    if old is None:
+        raise ValueError(f"{site.name} has no version {number} of its model")
+    changes = [["version", str(site.version), str(number)], *changes_between(site.structure, old.structure)]
+    made = record(site, Origin.RESTORED, changes, now=now, structure=old.structure, rules=old.rules, user=user)
+    Site.objects.filter(pk=site.pk).update(layout={})
+    tell(site, "structure_restored", f"version {number}", now=now, user=user)
+    return made
+
+
+def tell(site: Site, code: str, text: str, *, now: datetime, user: Any = None, run_id: int | None = None) -> None:
+    """Notes who changed what of a site."""
+    who = f" ({user.get_username()})" if user is not None else ""
+    level = Event.Level.NOTE
+    events.record(level, code, f"{site.name}: {text}{who}", now=now, host_id=site.host_id, run_id=run_id)
+
+
+def _summary(changes: Sequence[Change]) -> str:
+    return "; ".join(f"{what}: {before or '–'} → {after or '–'}" for what, before, after in changes)[:400]
