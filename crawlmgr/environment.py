@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import secrets
 import sys
+import tempfile
 from pathlib import Path
 from typing import Any, NoReturn
 from urllib.parse import parse_qsl, unquote, urlsplit
@@ -81,9 +82,9 @@ def secret_key(folder: Path) -> str:
 
 
 def _make_secret(path: Path) -> None:
-    """Writes the whole file beside and links it into place: of two processes that start at once, one wins and both read it."""
-    beside = path.with_name(f"{path.name}.{os.getpid()}")
-    descriptor = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    """Writes the whole file beside and links it into place: of several that start at once, one wins and all read it."""
+    descriptor, name = tempfile.mkstemp(prefix=f"{path.name}.", dir=path.parent)  # its owner's only
+    beside = Path(name)
     with os.fdopen(descriptor, "w", encoding="ascii") as file:
         file.write(secrets.token_urlsafe(50))
     try:

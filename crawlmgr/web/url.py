@@ -9,6 +9,7 @@ from hashlib import blake2b
 from urllib.parse import quote
 
 import tldextract
+from w3lib.url import safe_url_string
 
 from crawlmgr.web.guard import HostError, parse_host
 from crawlmgr.web.parameters import UrlRules, keeps
@@ -18,9 +19,8 @@ _SCHEME = re.compile(r"([a-zA-Z][a-zA-Z0-9+.\-]*):")
 _EDGES = "".join(map(chr, range(0x21)))  # C0 controls and space, stripped at both ends
 _INNER_OR_BACKSLASH = re.compile(r"[\x00-\x20\\]")
 _INNER = {ord(char): None for char in "\t\n\r"}  # removed anywhere
-_PATH_SAFE = "/:@!$&'()*+,;=-._~%[]|\\"
 _QUERY_SAFE = "/:@!$&()*+,;=-._~%[]|\\?{}^`"
-_SAFE = re.compile(r"[A-Za-z0-9/:@!$&()*+,;=._~\[\]|-]*")  # safe in paths and queries alike
+_SAFE = re.compile(r"[A-Za-z0-9/:@!$&()*+,;=._~?-]*")  # nothing that any standard escapes in a path or query
 _PERCENT = re.compile(r"%([0-9a-fA-F]{2})")
 _UNRESERVED = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~")
 _DOT_SEGMENT = re.compile(r"(?:^|/)(?:\.|%2[eE]){1,2}(?:/|$)")
@@ -158,13 +158,16 @@ def _fix_escape(found: re.Match[str]) -> str:
     return char if char in _UNRESERVED else found.group().upper()
 
 
-def _normalise(text: str, safe: str) -> str:
-    """Percent-encoding in one form: what must be encoded is, in upper case; what need not be is not."""
-    if _SAFE.fullmatch(text):
-        return text
-    if "%" in text:
-        text = _PERCENT.sub(_fix_escape, text)
-    return quote(text, safe=safe, errors="replace")
+def _normalise(text: str) -> str:
+    """Escapes in one form: unreserved characters plain, hexadecimal digits in upper case."""
+    return _PERCENT.sub(_fix_escape, text) if "%" in text else text
+
+
+def _escaped(prefix: str, rest: str) -> str:
+    """Whatever a standard wants escaped in a path and query is; escapes that are there stay."""
+    if _SAFE.fullmatch(rest):
+        return prefix + rest
+    return safe_url_string(prefix + rest.encode("utf-8", "replace").decode())  # half a surrogate has no bytes
 
 
 # What most links of most pages look like: nothing in them to escape or to resolve.
@@ -277,9 +280,9 @@ def _canonical_query(query: str, rules: UrlRules) -> str:
         if ";" in parameter:  # SMF and old Perl forums part their parameters so
             parameter = ";".join(part for part in parameter.split(";") if keeps(part, rules))
             if parameter:
-                kept.append(_normalise(parameter, _QUERY_SAFE))
+                kept.append(_normalise(parameter))
         elif keeps(parameter, rules):
-            kept.append(_normalise(parameter, _QUERY_SAFE))
+            kept.append(_normalise(parameter))
     if rules.sort_query and len(kept) > 1:
         route = [] if "=" in kept[0] else [kept[0]]
         kept = route + sorted(kept[len(route) :], key=_parameter_name)
@@ -311,13 +314,13 @@ def _canonical(url: str, rules: UrlRules) -> str:
             path = _PATH_SESSION.sub("", path)
         if "/(" in path:
             path = _ASP_SESSION.sub("", path) or "/"
-    path = _normalise(_resolve_dots(path), _PATH_SAFE)
+    path = _normalise(_resolve_dots(path))
     query = _canonical_query(query, rules) if query else ""
     if query:
         path = f"{path}?{query}"
     if fragment and rules.keep_fragment:
-        path = f"{path}#{_normalise(fragment, _QUERY_SAFE)}"
-    return prefix + path
+        path = f"{path}#{_normalise(fragment)}"
+    return _escaped(prefix, path)
 
 
 def _pieces(url: str) -> tuple[str, str, str, str]:
@@ -341,8 +344,8 @@ def fetchable(url: str) -> str:
     if _PLAIN.fullmatch(url):
         return url
     prefix, path, query, _ = _pieces(url)
-    path = quote(_resolve_dots(path), safe=_PATH_SAFE)
-    return f"{prefix}{path}?{quote(query, safe=_QUERY_SAFE)}" if query else prefix + path
+    path = _resolve_dots(path)
+    return _escaped(prefix, f"{path}?{query}" if query else path)
 
 
 def url_hash(url: str) -> int:

@@ -64,6 +64,9 @@ SESSION = "0123456789abcdef0123456789abcdef"
         ("http://forum.example/t?utm_source=x&id=1&fbclid=y&gclid=z", "http://forum.example/t?id=1"),
         ("http://forum.example/t?a=1&&b=2", "http://forum.example/t?a=1&b=2"),
         ("http://forum.example/a//b", "http://forum.example/a//b"),
+        ("http://forum.example/t?f[]=1|2", "http://forum.example/t?f%5B%5D=1%7C2"),
+        ("http://forum.example/t?f%5b%5D=1%7c2", "http://forum.example/t?f%5B%5D=1%7C2"),
+        ("http://forum.example/\ud800?q=\udce8", "http://forum.example/??q=?"),
     ],
 )
 def test_canonical(url: str, expected: str) -> None:
