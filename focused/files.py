@@ -16,13 +16,21 @@ def read_text(path: Path) -> str:
     return decode(path.read_bytes())[0]
 
 
-def read_documents(path: Path) -> list[str]:
-    """One sample from a file, or one from each text file of a folder, in the order of their names; empty ones left out."""
+def read_named_documents(path: Path) -> list[tuple[str, str]]:
+    """Name and text of one sample from a file, or one from each text file of a folder, in the order of their names.
+
+    Empty ones are left out.
+    """
     if path.is_dir():
         files = sorted(file for file in path.iterdir() if file.is_file() and file.suffix.lower() in DOCUMENT_SUFFIXES)
     else:
         files = [path]
-    return [text for file in files if (text := read_text(file)).strip()]
+    return [(file.name, text) for file in files if (text := read_text(file)).strip()]
+
+
+def read_documents(path: Path) -> list[str]:
+    """The texts of those samples."""
+    return [text for _, text in read_named_documents(path)]
 
 
 def topic_from_files(

@@ -42,6 +42,11 @@ class Node:
             self._data = {}
         return self._data
 
+    @property
+    def own(self) -> dict[str, Any] | None:
+        """`data` as it is, None where nothing was ever put there."""
+        return self._data
+
     def get(self, name: str, default: Any = None) -> Any:
         """A value of `data` without making room for it."""
         return default if self._data is None else self._data.get(name, default)

@@ -59,6 +59,7 @@ class Parser:
     """
 
     def __init__(self, tokenizer: Tokenizer, context: Context = plain_context, *, main: bool = False) -> None:
+        self.user_words = tokenizer.user_words
         self._tokenizer = tokenizer
         self._context = context
         self._main = main
@@ -66,11 +67,15 @@ class Parser:
 
     def __call__(self, body: bytes, content_type: str, url: str) -> Content:
         """The page's words (title and text) and its links, canonical, without those to itself; text may be empty."""
-        html, _ = decode(body, content_type)
+        return self.read(decode(body, content_type)[0], url)[0]
+
+    def read(self, html: str, url: str) -> tuple[Content, list[str]]:
+        """The same from HTML, and the words in the order in which they stand there."""
         page = scan(html, url, want_context=True)
         text = main_text(html, page.text) if self._main else page.text
-        words = Counter(self._tokenizer(f"{page.title}\n{text}"))
-        return Content(url, page.title, words, self._links(page, url), simhash(words.elements()))
+        tokens = self._tokenizer(f"{page.title}\n{text}")
+        words = Counter(tokens)
+        return Content(url, page.title, words, self._links(page, url), simhash(words.elements())), tokens
 
     def _links(self, page: PageScan, own: str) -> tuple[Link, ...]:
         anchors: dict[str, list[str]] = {}

@@ -98,6 +98,11 @@ class Relevance:
         self._frequencies.freeze()
         self._weigh()
 
+    def restore(self, frozen: Idf) -> None:
+        """Goes on from document frequencies as they were right after a renewal."""
+        self._frequencies.restore(frozen)
+        self._weigh()
+
     def page(self, counts: Mapping[str, float]) -> float:
         """Sim(P, T) in [0, 1] of a text given as counts: eq. (1) and (2) of the tunnelling paper."""
         return self._against(self._vector, self._norm, counts)

@@ -53,7 +53,7 @@ class Scope:
         return replace(self, without_hosts=tuple(dict.fromkeys((*self.without_hosts, host.lower()))))
 
     def refusal(self, url: str, depth: int) -> str | None:
-        """Why a canonical URL is refused: "depth", "host", "dropped_host", "path", "excluded_path" or a trap's name; None: it may be taken."""
+        """Why a canonical URL is refused: "depth", "host", "dropped_host", "path", "excluded_path", a trap's name; or None."""
         if depth > self.depth:
             return "depth"
         parts = urlsplit(url)

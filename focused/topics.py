@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
-from typing import NamedTuple
+from dataclasses import dataclass, field, fields
+from typing import Any, NamedTuple
 
 from crawlmgr.web.url import canonical
 
@@ -27,6 +27,20 @@ class Topic:
     url_words: tuple[str, ...] = ()
     user_words: tuple[str, ...] = ()
     threshold: float | None = None
+
+    def as_json(self) -> dict[str, Any]:
+        """The topic as plain values; `from_json` reads them."""
+        return {one.name: _plain(getattr(self, one.name)) for one in fields(self)}
+
+    @classmethod
+    def from_json(cls, values: Mapping[str, Any]) -> Topic:
+        """A topic from stored values."""
+        known: dict[str, Any] = {name: tuple(value) if isinstance(value, list) else value for name, value in values.items()}
+        return cls(**known)
+
+
+def _plain(value: Any) -> Any:
+    return list(value) if isinstance(value, tuple) else dict(value) if isinstance(value, Mapping) else value
 
 
 class BadLine(NamedTuple):

@@ -67,6 +67,10 @@ class DocumentFrequencies:
             return True
         return False
 
+    def restore(self, frozen: Idf) -> None:
+        """Goes on from a view that was handed out when nothing had been added since."""
+        self._documents, self._counts, self._idf = frozen.documents, Counter(frozen.frequencies), frozen
+
     def freeze(self) -> Idf:
         """Renews the frozen view now, for instance after the samples of a topic."""
         self._idf = Idf(self._documents, dict(self._counts))

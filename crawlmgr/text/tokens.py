@@ -98,6 +98,11 @@ class Tokenizer:
         self._numbers = numbers
         self._cut: Callable[[str], list[str]] = _reference_cutter(self._user) if self._user else rjieba.cut
 
+    @property
+    def user_words(self) -> frozenset[str]:
+        """The words that are kept whole, as they are compared."""
+        return self._user
+
     def __call__(self, text: str) -> list[str]:
         """The words of `text` in order, repeated as often as they occur."""
         return self.words(normalise(text))

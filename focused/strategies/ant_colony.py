@@ -61,6 +61,7 @@ class AntColony(Strategy):
 
     name = "ant_colony"
     summary = "Ants that follow promising links and the pheromone of earlier walks; starts spread over three objectives."
+    one_at_a_time = True
 
     @dataclass(frozen=True, slots=True)
     class Settings:

@@ -83,6 +83,23 @@ class Strategy:
         child = self.graph.add(url, node.depth + 1, node.url)
         return None if child.state >= State.FETCHED or child.depth == 0 else child
 
+    resumable: ClassVar[bool] = False
+    """Whether `state` holds all that the object knows beside the graph, so that a run goes on without replaying its pages."""
+
+    one_at_a_time: ClassVar[bool] = False
+    """Whether a page must have arrived before the next URL is selected."""
+
+    def state(self) -> dict[str, Any]:
+        """What the object knows beside the graph, as plain values; for `resume`."""
+        return {}
+
+    def resume(self, state: Mapping[str, Any]) -> None:
+        """Takes over what `state` gave."""
+
+    def change(self, values: Mapping[str, Value]) -> None:
+        """Other parameters from now on; what waits keeps its place until its score changes."""
+        self.settings = read_settings(self.Settings, values)
+
     def explain(self, node: Node) -> Mapping[str, float]:
         """The parts of a waiting URL's priority by name, for the page that tells why it stands where it stands."""
         return {"priority": node.priority}

@@ -17,6 +17,7 @@ class BestFirst(Strategy):
 
     name = "best_first"
     summary = "Links of the most similar pages first."
+    resumable = True
 
     @dataclass(frozen=True, slots=True)
     class Settings:

@@ -12,6 +12,7 @@ class BreadthFirst(Strategy):
 
     name = "breadth_first"
     summary = "First found, first fetched; the yardstick without any judgement."
+    resumable = True
 
     def expand(self, node: Node, page: Page) -> None:
         for link in page.links:

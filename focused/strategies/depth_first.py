@@ -56,6 +56,7 @@ class DepthFirst(Strategy):
 
     name = "depth_first"
     summary = "Deeper first, likely links of a page first, a decision tree puts unlikely ones off; or plain depth first."
+    resumable = True
 
     @dataclass(frozen=True, slots=True)
     class Settings:
@@ -72,6 +73,14 @@ class DepthFirst(Strategy):
         self._tree: DecisionTreeClassifier | None = None
         self._samples: list[tuple[list[float], bool]] = []
         self._likeness = WordLikeness(sorted(self.topic.words))
+
+    def state(self) -> dict[str, Any]:
+        return {"count": self._count, "samples": self._samples}
+
+    def resume(self, state: Mapping[str, Any]) -> None:
+        self._count = state["count"]
+        self._samples = [(features, relevant) for features, relevant in state["samples"]]
+        self._plant()
 
     def select(self) -> Node | None:
         return self.graph.pop() or self.graph.pop(LATER)
@@ -101,12 +110,15 @@ class DepthFirst(Strategy):
 
     def _learn(self, features: list[float], relevant: bool) -> None:
         self._samples.append((features, relevant))
+        self._plant()
+
+    def _plant(self) -> None:
+        """Grows the tree once there are samples enough, of both kinds; they are kept, so that it can be grown again."""
         answers = {answer for _, answer in self._samples}
         if len(self._samples) < self.settings.training_pages or len(answers) < 2:
             return
         tree = DecisionTreeClassifier(max_depth=self.settings.tree_depth, random_state=0)
         self._tree = tree.fit([x for x, _ in self._samples], [y for _, y in self._samples])
-        self._samples.clear()
 
     def _promising(self, features: Sequence[Sequence[float]]) -> Sequence[bool]:
         if self._tree is None or not features:

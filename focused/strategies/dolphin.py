@@ -30,6 +30,7 @@ class Dolphin(Strategy):
 
     name = "dolphin"
     summary = "Anchor relevance, closeness to the seeds and link importance, mixed by three weights."
+    resumable = True
 
     @dataclass(frozen=True, slots=True)
     class Settings:
@@ -61,6 +62,14 @@ class Dolphin(Strategy):
         self._kappa = 1.0
         self._greatest = 1.0
         self._ranks: Sequence[float] = ()
+
+    def state(self) -> dict[str, Any]:
+        own = {"fetched": self._fetched, "next_epoch": self._next_epoch, "kappa": self._kappa, "greatest": self._greatest}
+        return {**own, "ranks": list(self._ranks) if self.settings.normalise == "rank" else []}
+
+    def resume(self, state: Mapping[str, Any]) -> None:
+        self._fetched, self._next_epoch, self._ranks = state["fetched"], state["next_epoch"], state["ranks"]
+        self._kappa, self._greatest = state["kappa"], state["greatest"]
 
     def prepare_seed(self, node: Node) -> None:
         node.data.update(ra=1.0, tr=1.0)

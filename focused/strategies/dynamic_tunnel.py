@@ -30,6 +30,7 @@ class DynamicTunnel(Tunnelling):
 
     name = "dynamic_tunnel"
     summary = "Best first on topic, and tunnels off topic that go on as long as their links look promising."
+    resumable = True
 
     @dataclass(frozen=True, slots=True)
     class Settings:
@@ -66,6 +67,12 @@ class DynamicTunnel(Tunnelling):
         self._credit = 0.0
         self._inside = False
         self._off_topic: Counter[str] = Counter()
+
+    def state(self) -> dict[str, Any]:
+        return {"credit": self._credit, "inside": self._inside, "off_topic": dict(self._off_topic)}
+
+    def resume(self, state: Mapping[str, Any]) -> None:
+        self._credit, self._inside, self._off_topic = state["credit"], state["inside"], Counter(state["off_topic"])
 
     def prepare_seed(self, node: Node) -> None:
         node.data["k"] = UNSET

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,6 +21,7 @@ class Fish(Strategy):
 
     name = "fish"
     summary = "Links of pages on topic first, and only a few steps beyond pages off topic."
+    resumable = True
 
     @dataclass(frozen=True, slots=True)
     class Settings:
@@ -35,6 +36,12 @@ class Fish(Strategy):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self._pages = 0
+
+    def state(self) -> dict[str, Any]:
+        return {"pages": self._pages}
+
+    def resume(self, state: Mapping[str, Any]) -> None:
+        self._pages = state["pages"]
 
     def prepare_seed(self, node: Node) -> None:
         node.data["left"] = self.settings.depth

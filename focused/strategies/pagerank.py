@@ -19,6 +19,7 @@ class PageRank(Strategy):
 
     name = "pagerank"
     summary = "Pages that many well-linked pages on topic point to first."
+    resumable = True
 
     @dataclass(frozen=True, slots=True)
     class Settings:

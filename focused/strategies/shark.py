@@ -20,6 +20,7 @@ class Shark(Strategy):
 
     name = "shark"
     summary = "Links by inherited similarity, anchor text and the words around it."
+    resumable = True
 
     @dataclass(frozen=True, slots=True)
     class Settings:

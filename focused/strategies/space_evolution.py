@@ -43,6 +43,7 @@ class SpaceEvolution(Strategy):
 
     name = "space_evolution"
     summary = "A library of links in which those nearest to the seeds by three objectives survive."
+    one_at_a_time = True
 
     @dataclass(frozen=True, slots=True)
     class Settings:

@@ -15,6 +15,7 @@ class StaticTunnel(Tunnelling):
 
     name = "static_tunnel"
     summary = "Best first that goes on through a fixed number of pages off topic."
+    resumable = True
 
     @dataclass(frozen=True, slots=True)
     class Settings:

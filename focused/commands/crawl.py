@@ -1,0 +1,93 @@
+"""`topic crawl`: crawls a topic now, in the foreground."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+from django.core.management.base import CommandError
+
+from crawlmgr.clock import SYSTEM
+from crawlmgr.management import database, foreground
+from crawlmgr.management.base import Result, say
+from crawlmgr.models import Run
+from crawlmgr.services import runs
+from focused.models import Topic, TopicRun
+from focused.options import GRAPHS, SOURCES
+from focused.services import topics
+from focused.strategies import BUILT_IN
+
+HELP = "crawl a topic now"
+
+
+def add_arguments(parser: Any) -> None:
+    parser.add_argument("name", help="the topic's name")
+    parser.add_argument("--strategy", help=f"one of {', '.join(BUILT_IN)}, or one of the settings (default: the topic's)")
+    parser.add_argument("--pages", type=int, required=True, metavar="N", help="pages to ask for at the most")
+    parser.add_argument("--param", action="append", default=[], metavar="KEY=VALUE", help="a parameter of the strategy")
+    parser.add_argument("--from", dest="source", choices=SOURCES, help="where pages come from (default net)")
+    parser.add_argument("--graph", choices=GRAPHS, help="where the graph of addresses lives (default memory)")
+    parser.add_argument("--minutes", type=float, metavar="M", help="minutes at the most")
+    parser.add_argument("--relevant", type=int, metavar="N", help="pages on topic that are enough")
+    parser.add_argument("--ahead", type=int, metavar="N", help="addresses chosen at once over several hosts (default 1)")
+    parser.add_argument("--history", type=int, metavar="RUN", help="an earlier run that the strategy learns from")
+    parser.add_argument("--random-seed", type=int, metavar="N", help="beginning of the draws of strategies that draw (default 1)")
+    parser.add_argument("--hosts", metavar="A,B", help="stay on these hosts and their subdomains")
+    parser.add_argument("--paths", metavar="A,B", help="stay below these paths (* stands for anything)")
+    parser.add_argument("--max-depth", type=int, metavar="N", help="clicks from a seed at the most")
+    foreground.add_web_arguments(parser)
+
+
+def run(options: dict[str, Any]) -> Result:
+    database.ready()
+    began = time.monotonic()
+    run = foreground.work(_begin(options), options["name"])
+    row = TopicRun.objects.get(pk=run.pk)
+    document = {
+        "run": run.pk,
+        "state": run.state,
+        "fetched": row.asked,
+        "relevant": row.relevant,
+        "harvest_rate": row.relevant / row.asked if row.asked else 0.0,
+        "stopped_by": run.stopped_by,
+        "seconds": round(time.monotonic() - began, 3),
+        "requests": run.requests,
+        "duplicates": row.duplicates,
+        "failed": row.failed,
+        "pages": row.pages,
+        "refused": row.refused,
+        "strategy": run.parameters["strategy"],
+    }
+    text = f"{row.asked} fetched, {row.relevant} on topic, {row.duplicates} duplicates, {run.requests} requests"
+    return Result(document, f"{text}, {document['seconds']} s, ended by: {run.stopped_by}")
+
+
+def _begin(options: dict[str, Any]) -> Run:
+    scope = {"hosts": options["hosts"], "paths": options["paths"], "depth": options["max_depth"]}
+    names = ("pages", "source", "graph", "minutes", "relevant", "ahead", "history", "random_seed")
+    wishes: dict[str, Any] = {name: options[name] for name in names}
+    try:
+        topic = Topic.objects.get(name=options["name"])
+        chosen = {key: value for key, value in scope.items() if value is not None}
+        if chosen:
+            wishes["scope"] = {**topic.options.get("scope", {}), **chosen}
+        pairs = [text.partition("=") for text in options["param"]]
+        return topics.crawl(
+            topic,
+            strategy=options["strategy"] or "",
+            parameters={key.strip(): value.strip() for key, _, value in pairs},
+            options=wishes,
+            settings=foreground.web_settings(options),
+            now=SYSTEM.now(),
+            start=False,
+        )
+    except Topic.DoesNotExist:
+        raise CommandError(f"There is no topic {options['name']}; `topic add` makes one.") from None
+    except ValueError as error:
+        raise CommandError(str(error)) from None
+    except runs.Busy as busy:
+        if busy.run.state == "paused":
+            say(f"Run {busy.run.pk} was interrupted; it goes on where it stood.")
+            return runs.resume(busy.run.pk, SYSTEM.now(), start=False)
+        say(f"Run {busy.run.pk} of this topic is under way; this command joins it if nobody works it.")
+        return busy.run

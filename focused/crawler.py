@@ -1,0 +1,197 @@
+"""The topic crawler, as the engine runs it: the strategy names addresses, the archive or the network gives pages."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+from typing import Any
+
+from django.db.models import F
+
+from crawlmgr.conf import CrawlSettings
+from crawlmgr.engine import Stored
+from crawlmgr.models import Host, Page, Run, RunState, Url, UrlState
+from crawlmgr.services import archive, frontier, hosts
+from crawlmgr.services.frontier import NewUrl
+from crawlmgr.web.exchange import FetchRequest, FetchResponse
+from crawlmgr.web.url import host_key, url_hash
+from focused.models import TopicPage, TopicRun
+from focused.services import pages, sessions
+from focused.services.sessions import Session
+from focused.stages import Draft, run_stages
+
+RECALL_SECONDS = 0.5
+"""How long pages are taken from the archive in one transaction."""
+
+
+class TopicCrawler:
+    """One address (or, over several hosts, a few) in the frontier at a time, chosen by the strategy after each page.
+
+    Pages from the archive never pass the frontier: they are taken when nothing waits there (`idle`).
+    """
+
+    kind = "topic"
+
+    def settings(self, run: Run) -> CrawlSettings:
+        settings = CrawlSettings.from_mapping(run.parameters.get("settings", {}))
+        definition = TopicRun.objects.values_list("definition", flat=True).get(pk=run.pk)
+        for key in {host_key(url) for url in definition["seeds"]}:
+            hosts.configure(key, settings)
+        return settings
+
+    def begin(self, run: Run, now: datetime) -> Sequence[NewUrl]:
+        session = sessions.acquire(run)
+        if not isinstance(session.graph, sessions.MemoryGraph):
+            session.graph.settle()
+            TopicRun.objects.filter(pk=run.pk).update(pushes=session.graph.pushes, strategy_state=session.walk.strategy.state())
+        return ()
+
+    def request(self, run: Run, item: Url) -> FetchRequest:
+        """Conditional where the run takes pages from the archive and this one is only too old."""
+        if run.parameters["options"]["source"] != "mixed" or (page := archive.latest(item.url)) is None:
+            return FetchRequest(item.url)
+        return FetchRequest(item.url, etag=page.etag or None, last_modified=page.last_modified or None)
+
+    def read(self, run: Run, item: Url, response: FetchResponse) -> Draft | None:
+        if response.not_modified:
+            page = archive.latest(item.url)
+            session = sessions.acquire(run)
+            return sessions.draft_of(page, session.parser, session.options) if page is not None else None
+        if response.status != 200:
+            return None
+        draft = Draft(response.url, response.body, response.content_type)
+        return run_stages(sessions.read_stages(), draft, sessions.acquire(run).parser)
+
+    def store(self, run: Run, item: Url, response: FetchResponse, reading: Draft | None, now: datetime) -> Stored:
+        session = sessions.acquire(run)
+        if reading is None or reading.problem or reading.content is None:
+            problem = reading.problem if reading is not None else f"http_{response.status}"
+            pages.failed(session, item.url, problem, now)
+            self._follow(run, session, now)
+            return Stored(state=UrlState.FAILED, reason=problem)
+        outcome = pages.arrived(session, item.url, reading, now)
+        self._follow(run, session, now)
+        if outcome.kind == TopicPage.Kind.SAME:
+            return Stored(reason=outcome.problem)
+        known = {"unchanged": 1} if response.not_modified else {}
+        return Stored(
+            title=outcome.title, relevance=outcome.similarity, counts={"items": int(outcome.relevant), **known}
+        )
+
+    def failed(self, run: Run, item: Url, reason: str, now: datetime) -> Stored:
+        session = sessions.acquire(run)
+        pages.failed(session, item.url, reason, now)
+        self._follow(run, session, now)
+        return Stored()
+
+    def idle(self, run: Run, now: datetime) -> Sequence[NewUrl] | str:
+        """Nothing waits in the frontier: what was dropped there is told to the strategy, pages come from the archive, the next
+        addresses go into the frontier; or the run is at its end."""
+        session = sessions.acquire(run)
+        self._edits(session, now)
+        for url in list(session.outstanding):
+            known = Url.objects.filter(run=run, key_hash=url_hash(url)).values_list("state", "reason").first()
+            if known is not None and known[0] not in (UrlState.WAITING, UrlState.CLAIMED):
+                pages.failed(session, url, f"dropped {known[1]}".strip(), now)
+        until = time.monotonic() + RECALL_SECONDS
+        while True:
+            if reason := self._over(run, session, now):
+                return reason
+            chosen = session.choose()
+            missing = [url for url in list(session.outstanding) if not self._recall(run, session, url, now)]
+            if missing:
+                self._enqueue(run, session, missing, now)
+                return ()
+            if not chosen and session.exhausted:
+                return "frontier"
+            if time.monotonic() >= until:
+                return ()
+
+    def ended(self, run: Run, state: str, now: datetime) -> None:
+        if state != RunState.PAUSED:
+            sessions.forget(run.pk)
+
+    def _over(self, run: Run, session: Session, now: datetime) -> str:
+        """The budget that is used up, "" while none is. What was chosen and not fetched is let go."""
+        options = session.options
+        reason = ""
+        if options.relevant and session.row.relevant >= options.relevant:
+            reason = "relevant"
+        elif options.minutes and run.started and now >= run.started + timedelta(minutes=options.minutes):
+            reason = "minutes"
+        elif session.asked >= options.pages:
+            reason = "pages"
+        if reason:
+            frontier.drop(run.pk, now, f"budget {reason}")
+        return reason
+
+    def _follow(self, run: Run, session: Session, now: datetime) -> None:
+        """After a page from the network: edits, and further addresses where several are chosen at once."""
+        self._edits(session, now)
+        if self._over(run, session, now) or session.options.ahead == 1 or session.options.source != "net":
+            return
+        if chosen := session.choose():
+            self._enqueue(run, session, chosen, now)
+
+    def _edits(self, session: Session, now: datetime) -> None:
+        if not TopicRun.objects.values_list("edits", flat=True).get(pk=session.run_id):
+            return
+        edits = TopicRun.objects.select_for_update().get(pk=session.run_id).edits
+        for change in edits:
+            pages.edited(session, change, now)
+            for host in change.get("without_hosts", ()):
+                for found in Host.objects.filter(key=host):
+                    frontier.drop(session.run_id, now, "dropped_host", host=found)
+        TopicRun.objects.filter(pk=session.run_id).update(edits=[])
+
+    def _enqueue(self, run: Run, session: Session, urls: Sequence[str], now: datetime) -> None:
+        settings = CrawlSettings.from_mapping(run.parameters.get("settings", {}))
+        for key in {host_key(url) for url in urls}:
+            if not Host.objects.filter(key=key, last_request_at__isnull=False).exists():
+                hosts.configure(key, settings)  # never met before: the run's own pace
+        for url in urls:
+            why = session.outstanding[url]
+            parent = Url.objects.filter(run=run, key_hash=url_hash(why["parent"])).first() if why.get("parent") else None
+            node = session.graph.node(url)
+            depth = node.depth if node is not None else 0
+            new = NewUrl(url, "page", payload={"why": why}, depth=depth, priority=-float(session.steps))
+            frontier.add(run.pk, [new], now, parent_id=parent.pk if parent else None)
+        if not isinstance(session.graph, sessions.MemoryGraph):
+            session.graph.settle()
+
+    def _recall(self, run: Run, session: Session, url: str, now: datetime) -> bool:
+        """Takes a page from the archive where the run may; False where it has to be asked for."""
+        options = session.options
+        if options.source == "net":
+            return False
+        since = now - timedelta(days=options.fresh_days) if options.source == "mixed" and options.fresh_days else None
+        page = sessions.stored_page(url)
+        if page is None or (since is not None and page.fetched_at < since) or page.run_id == run.pk:
+            if options.source == "mixed":
+                return False
+            pages.failed(session, url, "not_in_archive", now)
+            self._count(run, failed=1)
+            return True
+        draft = sessions.draft_of(page, session.parser, options)
+        if draft is None or draft.problem or draft.content is None:
+            pages.failed(session, url, draft.problem if draft is not None else "not_in_archive", now)
+            self._count(run, failed=1)
+            return True
+        outcome = pages.arrived(session, url, draft, now, recalled=True)
+        _copy(run, page, url, outcome, session)
+        self._count(run, fetched=1, items=int(outcome.relevant))
+        return True
+
+    def _count(self, run: Run, **deltas: int) -> None:
+        Run.objects.filter(pk=run.pk).update(**{name: F(name) + number for name, number in deltas.items()})
+
+
+def _copy(run: Run, page: Page, url: str, outcome: pages.Outcome, session: Session) -> None:
+    """The run's own row for a page that lies in the archive already."""
+    node = session.graph.node(url)
+    columns = [field.attname for field in Page._meta.concrete_fields if field.attname not in ("id", "run_id")]
+    values: dict[str, Any] = {name: getattr(page, name) for name in columns}
+    values |= {"url": url, "key_hash": url_hash(url), "url_hash": url_hash(url), "title": outcome.title[:500]}
+    values |= {"relevance": outcome.similarity, "depth": node.depth if node is not None else 0}
+    Page.objects.update_or_create(run=run, key_hash=url_hash(url), defaults=values)

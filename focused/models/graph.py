@@ -1,0 +1,34 @@
+"""The URL graph of runs that keep it in the database."""
+
+from __future__ import annotations
+
+from django.db import models
+
+
+class GraphNode(models.Model):
+    """One URL of a run's graph, or (`alias_of`) another spelling of one. `data` is the strategy's own, `links` its stored links.
+
+    Waiting nodes come out of a queue by priority, the earlier `position` first.
+    """
+
+    run = models.ForeignKey("crawlmgr.Run", models.CASCADE, related_name="graph")
+    url_hash = models.BigIntegerField()
+    url = models.TextField()
+    alias_of = models.BigIntegerField(null=True)
+    parent = models.TextField(null=True)
+    depth = models.PositiveIntegerField(default=0)
+    state = models.PositiveSmallIntegerField(default=0)
+    queue = models.CharField(max_length=40, default="")
+    priority = models.FloatField(default=0.0)
+    position = models.FloatField(default=0.0)
+    data = models.TextField(default="")
+    links = models.TextField(default="")
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["run", "url_hash"], name="node_once")]
+        indexes = [
+            models.Index(fields=["run", "queue", "-priority", "position"], name="node_next", condition=models.Q(state=1)),
+        ]
+
+    def __str__(self) -> str:
+        return self.url

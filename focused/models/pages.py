@@ -1,0 +1,95 @@
+"""What a topic's run did, step by step, and where it stands."""
+
+from __future__ import annotations
+
+from django.db import models
+from django.utils.translation import gettext_lazy as _
+
+
+class TopicRun(models.Model):
+    """Where a run of a topic stands. Written in the transaction of each step, so that a kill loses the page in hand at most.
+
+    `definition` is the topic as it was when the run began. `steps` counts the rows of the run's log, `mark` is the last
+    one's: a process that has the run in memory goes on only from the step that it knows. `strategy_state` and
+    `frequencies` (document frequencies, packed) let a run with its graph in the database go on without its pages.
+    """
+
+    run = models.OneToOneField("crawlmgr.Run", models.CASCADE, primary_key=True, related_name="topic_run")
+    topic = models.ForeignKey("focused.Topic", models.CASCADE, null=True, related_name="runs")
+    definition = models.JSONField(default=dict)
+    steps = models.PositiveBigIntegerField(default=0)
+    mark = models.BigIntegerField(default=0)
+    pages = models.PositiveBigIntegerField(_("pages"), default=0)
+    failed = models.PositiveBigIntegerField(_("failed"), default=0)
+    asked = models.PositiveBigIntegerField(_("pages asked for"), default=0)
+    relevant = models.PositiveBigIntegerField(_("on topic"), default=0)
+    duplicates = models.PositiveBigIntegerField(_("duplicates"), default=0)
+    refused = models.JSONField(_("links refused"), default=dict)
+    edits = models.JSONField(default=list)
+    strategy_state = models.JSONField(null=True)
+    pushes = models.PositiveBigIntegerField(default=0)
+    frequencies = models.BinaryField(null=True)
+    frequencies_step = models.PositiveBigIntegerField(default=0)
+
+    class Meta:
+        verbose_name = _("run of a topic")
+        verbose_name_plural = _("runs of topics")
+
+    @property
+    def harvest_rate(self) -> float:
+        """Pages on topic a page fetched."""
+        return self.relevant / self.pages if self.pages else 0.0
+
+
+class TopicPage(models.Model):
+    """One step of a run: a page that arrived, an address that gave none, or an edit by a person.
+
+    `words` is the page's text as words (packed or plain); `why` holds the parts of its priority when its turn came;
+    `relevant_so_far` makes the harvest curve one index scan; `tunnel` is the number of pages off topic between this page
+    on topic and the one on topic that it was reached from.
+    """
+
+    class Kind(models.IntegerChoices):
+        PAGE = 0, _("page")
+        FAILED = 1, _("failed")
+        SAME = 2, _("page fetched before")
+        EDIT = 3, _("edit")
+
+    run = models.ForeignKey("crawlmgr.Run", models.CASCADE, related_name="topic_pages")
+    step = models.PositiveBigIntegerField()
+    mark = models.BigIntegerField()
+    kind = models.PositiveSmallIntegerField(choices=Kind.choices, default=Kind.PAGE)
+    number = models.PositiveBigIntegerField(_("page number"), default=0)
+    url = models.TextField(_("address"))
+    url_hash = models.BigIntegerField()
+    final_url = models.TextField(_("final address"), blank=True)
+    parent = models.ForeignKey("self", models.SET_NULL, null=True, blank=True, related_name="children")
+    depth = models.PositiveIntegerField(_("depth"), default=0)
+    similarity = models.FloatField(_("relevance"), null=True, blank=True)
+    relevant = models.BooleanField(_("on topic"), default=False)
+    relevant_so_far = models.PositiveBigIntegerField(default=0)
+    duplicate_of = models.PositiveBigIntegerField(null=True, blank=True)
+    off_topic_run = models.PositiveIntegerField(default=0)
+    tunnel = models.PositiveIntegerField(default=0)
+    recalled = models.BooleanField(_("from the archive"), default=False)
+    title = models.CharField(_("title"), max_length=500, blank=True)
+    fingerprint = models.BigIntegerField(default=0)
+    why = models.JSONField(default=dict, blank=True)
+    detail = models.CharField(max_length=300, blank=True)
+    words = models.BinaryField(null=True)
+    packed = models.BooleanField(default=False)
+    at = models.DateTimeField(_("time"))
+
+    class Meta:
+        verbose_name = _("page of a topic")
+        verbose_name_plural = _("pages of topics")
+        constraints = [models.UniqueConstraint(fields=["run", "step"], name="topicpage_step")]
+        indexes = [
+            models.Index(fields=["run", "url_hash"], name="topicpage_url"),
+            models.Index(fields=["run", "kind", "number"], name="topicpage_number"),
+            models.Index(fields=["run", "-similarity"], name="topicpage_best", condition=models.Q(kind=0)),
+            models.Index(fields=["run", "tunnel"], name="topicpage_tunnel", condition=models.Q(tunnel__gt=0)),
+        ]
+
+    def __str__(self) -> str:
+        return self.url

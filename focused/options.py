@@ -1,0 +1,37 @@
+"""How a run of a topic goes: budgets, where pages come from, where the graph lives; typed, for forms and the command line."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from focused.parameters import parameter
+
+SOURCES = ("net", "archive", "mixed")
+GRAPHS = ("memory", "database")
+
+
+@dataclass(frozen=True, slots=True)
+class RunOptions:
+    """Every field is read by the code that crawls; a budget of 0 is none, and at least the one of pages always holds."""
+
+    pages: int = parameter(1000, "Pages to ask for at the most", 1, 100_000_000)
+    minutes: float = parameter(0.0, "Minutes at the most (0: no limit)", 0, 1_000_000)
+    relevant: int = parameter(0, "Pages on topic that are enough (0: no limit)", 0, 100_000_000)
+    source: str = parameter("net", "Pages from the network, the archive, or the archive where it has them", choices=SOURCES)
+    fresh_days: float = parameter(0.0, "Mixed runs: age in days from which a stored page is asked for again (0: never)", 0, 10_000)
+    known: str = parameter(
+        "count", "Whether pages from the archive use up the budget of a mixed run, or come free", choices=("count", "free")
+    )
+    graph: str = parameter("memory", "Where the graph of addresses lives: small and fast, or large", choices=GRAPHS)
+    ahead: int = parameter(1, "Addresses chosen at once, so that a host that makes us wait does not hold up the others", 1, 64)
+    context: str = parameter("plain", "How words around a link are weighed", choices=("plain", "weighted"))
+    main_text: bool = parameter(False, "Judge pages by their main text, menus left out")
+    packed: bool = parameter(True, "Store the words of pages compressed")
+    cache: int = parameter(256, "Pages of the archive that a worker keeps parsed in memory", 0, 100_000)
+    history: int = parameter(0, "Number of an earlier run that the strategy learns from (0: none)", 0, 10**15)
+    random_seed: int = parameter(1, "Beginning of the draws of strategies that draw", 0, 2**31)
+
+    def as_json(self) -> dict[str, Any]:
+        """The options as plain values."""
+        return asdict(self)

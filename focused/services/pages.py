@@ -1,0 +1,179 @@
+"""What a run's step writes: the page judged and kept, an address that gave none, an edit; all in the caller's transaction."""
+
+from __future__ import annotations
+
+import json
+import secrets
+import zlib
+from collections import Counter
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from django.conf import settings
+from django.utils.module_loading import import_string
+
+from crawlmgr.web.url import url_hash
+from focused.graph import Node
+from focused.models import TopicPage
+from focused.pages import Page
+from focused.services.graph import DatabaseGraph
+from focused.services.sessions import Session, counts
+from focused.stages import Draft
+
+
+@dataclass(slots=True)
+class Arrival:
+    """A page on its way through the storing stages. `page` is set by judging and stays None for a page fetched before."""
+
+    session: Session
+    node: Node
+    draft: Draft
+    why: dict[str, Any]
+    now: datetime
+    recalled: bool
+    page: Page | None = None
+    repeats: int | None = None
+    stored: TopicPage | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What a step came to."""
+
+    kind: int
+    title: str = ""
+    similarity: float | None = None
+    relevant: bool = False
+    problem: str = ""
+
+
+def arrived(session: Session, url: str, draft: Draft, now: datetime, *, recalled: bool = False) -> Outcome:
+    """A page came for an address that was chosen: it goes through the stages, then its links get their places."""
+    why = session.outstanding.get(url, {})
+    arrival = Arrival(session, session.take(url), draft, why, now, recalled)
+    for name in settings.TOPIC_STORE_STAGES:
+        import_string(name)(arrival)
+    if arrival.page is None:
+        final = draft.content.url if draft.content else draft.url
+        row = _row(session, TopicPage.Kind.SAME, url, now, why=why, depth=arrival.node.depth, final_url=final, recalled=recalled)
+        row.save()
+        session.asked += counts(session.options, recalled, "")
+        _close(session, row)
+        return Outcome(TopicPage.Kind.SAME, problem="fetched_before")
+    session.walk.expand(arrival.node, arrival.page)
+    session.asked += counts(session.options, recalled, "")
+    assert arrival.stored is not None  # noqa: S101 - a page that was judged is kept
+    _close(session, arrival.stored)
+    return Outcome(TopicPage.Kind.PAGE, arrival.page.content.title, arrival.page.similarity, arrival.page.relevant)
+
+
+def failed(session: Session, url: str, reason: str, now: datetime) -> Outcome:
+    """An address that was chosen gave no page."""
+    why = session.outstanding.get(url, {})
+    node = session.take(url)
+    session.walk.failed(node)
+    row = _row(session, TopicPage.Kind.FAILED, url, now, why=why, depth=node.depth, detail=reason[:300])
+    row.save()
+    session.row.failed += 1
+    session.asked += counts(session.options, False, reason)
+    _close(session, row)
+    return Outcome(TopicPage.Kind.FAILED, problem=reason)
+
+
+def edited(session: Session, change: dict[str, Any], now: datetime) -> None:
+    """Carries out an edit and puts it into the log, so that a replay meets it at the same place."""
+    session.edit(change)
+    row = _row(session, TopicPage.Kind.EDIT, "", now, why=change)
+    row.save()
+    _close(session, row)
+
+
+def judge(arrival: Arrival) -> None:
+    """Stage: links out of scope are left out and counted, the page is scored, and looked for among earlier ones."""
+    content = arrival.draft.content
+    assert content is not None  # noqa: S101 - only drafts that became pages get here
+    content, refused = arrival.session.within(arrival.node, content)
+    if refused:
+        arrival.session.row.refused = dict(Counter(arrival.session.row.refused) + refused)
+    judged = arrival.session.learn(arrival.node, content)
+    if judged is not None:
+        arrival.page, arrival.repeats = judged
+
+
+def keep(arrival: Arrival) -> None:
+    """Stage: the page's row, with the way it was reached and the sums so far."""
+    page = arrival.page
+    if page is None:
+        return
+    run = arrival.session.row
+    parent = None
+    if arrival.node.parent is not None:
+        pages = TopicPage.objects.filter(run_id=run.pk, url_hash=url_hash(arrival.node.parent), kind=TopicPage.Kind.PAGE)
+        parent = pages.only("pk", "off_topic_run").first()
+    before = parent.off_topic_run if parent is not None else 0
+    text = " ".join(arrival.draft.tokens).encode("utf-8")
+    packed = arrival.session.options.packed
+    run.pages += 1
+    run.relevant += page.relevant
+    run.duplicates += arrival.repeats is not None
+    arrival.stored = _row(
+        arrival.session,
+        TopicPage.Kind.PAGE,
+        arrival.node.url,
+        arrival.now,
+        number=run.pages - 1,
+        final_url=page.content.url if page.content.url != arrival.node.url else "",
+        parent=parent,
+        depth=arrival.node.depth,
+        similarity=page.similarity,
+        relevant=page.relevant,
+        relevant_so_far=run.relevant,
+        duplicate_of=arrival.repeats,
+        off_topic_run=0 if page.relevant else before + 1,
+        tunnel=before if page.relevant else 0,
+        recalled=arrival.recalled,
+        title=page.content.title[:500],
+        fingerprint=page.content.fingerprint,
+        why=arrival.why,
+        words=zlib.compress(text) if packed else text,
+        packed=packed,
+    )
+    arrival.stored.save()
+
+
+def _row(session: Session, kind: int, url: str, now: datetime, **values: Any) -> TopicPage:
+    if kind != TopicPage.Kind.PAGE:
+        values.setdefault("relevant_so_far", session.row.relevant)
+        values.setdefault("number", session.row.pages)
+    return TopicPage(
+        run_id=session.run_id,
+        step=session.steps + 1,
+        mark=secrets.randbits(62),
+        kind=kind,
+        url=url,
+        url_hash=url_hash(url),
+        at=now,
+        **values,
+    )
+
+
+def _close(session: Session, row: TopicPage) -> None:
+    """Writes where the run stands now."""
+    run, graph = session.row, session.walk.graph
+    session.steps, session.mark = row.step, row.mark
+    run.steps, run.mark, run.asked = row.step, row.mark, session.asked
+    fields = ["steps", "mark", "asked", "pages", "failed", "relevant", "duplicates", "refused"]
+    if isinstance(graph, DatabaseGraph):
+        graph.settle()
+        run.pushes = graph.pushes
+        fields.append("pushes")
+        if session.walk.strategy.resumable:
+            run.strategy_state = session.walk.strategy.state()
+            fields.append("strategy_state")
+            if session.frequencies is not None:
+                idf, session.frequencies = session.frequencies, None
+                stored = {"documents": idf.documents, "counts": dict(idf.frequencies)}
+                run.frequencies, run.frequencies_step = zlib.compress(json.dumps(stored).encode()), row.step
+                fields += ["frequencies", "frequencies_step"]
+    run.save(update_fields=fields)

@@ -1,0 +1,336 @@
+"""A run of a topic between two steps: kept in memory by the process that works it, rebuilt from its log or its tables else."""
+
+from __future__ import annotations
+
+import json
+import random
+import zlib
+from collections import Counter, OrderedDict
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any
+
+from django.conf import settings
+from django.utils.module_loading import import_string
+
+from crawlmgr.models import Page as StoredPage
+from crawlmgr.models import Run, Url, UrlState
+from crawlmgr.services import archive
+from crawlmgr.text.tfidf import Idf
+from crawlmgr.text.tokens import Tokenizer
+from crawlmgr.web.url import UrlError, absolute, canonical, host_key, url_hash
+from focused.graph import MemoryGraph, Node, State
+from focused.loop import Walk
+from focused.models import TopicPage, TopicRun
+from focused.options import RunOptions
+from focused.pages import Content, Page
+from focused.parameters import read_settings
+from focused.parse import CONTEXTS, Parser
+from focused.relevance import Relevance
+from focused.scope import Scope
+from focused.services.graph import DatabaseGraph
+from focused.stages import Draft, run_stages
+from focused.strategies import strategy_class
+from focused.topics import Topic
+
+KEPT = 4
+HISTORY_PAGES = 5000
+NO_FETCH = ("robots", "dropped", "not_in_archive")
+"""Beginnings of reasons for which nothing was asked of anybody."""
+REDIRECTS = (301, 302, 303, 307, 308)
+MAX_REDIRECTS = 5
+_live: OrderedDict[int, Session] = OrderedDict()
+_parsed: OrderedDict[tuple[object, ...], Draft] = OrderedDict()
+
+
+class Session:
+    """One run in the memory of one process. `steps` and `mark` say which step of the log it knows as the last.
+
+    `outstanding` holds the addresses that were chosen and whose pages have not come, with the parts of their priority.
+    """
+
+    def __init__(self, run: Run, row: TopicRun) -> None:
+        self.run_id = run.pk
+        self.options: RunOptions = read_settings(RunOptions, run.parameters["options"])
+        self.scope = Scope.from_mapping(run.parameters["scope"])
+        self.topic = Topic.from_json(row.definition)
+        self.parser = Parser(Tokenizer(self.topic.user_words), CONTEXTS[self.options.context], main=self.options.main_text)
+        self.graph: MemoryGraph | DatabaseGraph
+        self.graph = DatabaseGraph(run.pk, row.pushes) if self.options.graph == "database" else MemoryGraph()
+        found = strategy_class(run.parameters["strategy"], settings.TOPIC_STRATEGIES)
+        rng = random.Random(self.options.random_seed)  # noqa: S311 - draws of a search, no secret
+        history = history_of(self.options.history) if self.options.history else ()
+        strategy = found(Relevance(self.topic), self.graph, rng, run.parameters["parameters"], history)
+        self.walk = Walk(strategy, self.graph)
+        self.row = row
+        self.steps = 0
+        self.mark = 0
+        self.asked = 0
+        self.outstanding: dict[str, dict[str, Any]] = {}
+        self.exhausted = False
+        self.frequencies: Idf | None = None
+
+    @property
+    def resumable(self) -> bool:
+        """Whether the run goes on from its tables, without its pages."""
+        return isinstance(self.graph, DatabaseGraph) and self.walk.strategy.resumable
+
+    def begin(self) -> None:
+        """Puts the seeds into the frontier."""
+        self.walk.strategy.start([url for url in self.topic.seeds if self.scope.refusal(url, 0) is None])
+
+    def choose(self) -> list[str]:
+        """The addresses whose turn it is now: as many as may be chosen at once, no second one of a host that has one."""
+        limit = 1 if self.options.source == "archive" or self.walk.strategy.one_at_a_time else self.options.ahead
+        hosts = {host_key(url) for url in self.outstanding}
+        chosen: list[str] = []
+        while len(self.outstanding) < limit and self.asked + len(self.outstanding) < self.options.pages:
+            node = self.walk.strategy.select()
+            if node is None:
+                self.exhausted = not self.outstanding
+                break
+            if self.scope.refusal(node.url, node.depth):
+                self.walk.failed(node)  # the rules have changed since it came in
+                continue
+            self.outstanding[node.url] = self.explain(node)
+            chosen.append(node.url)
+            if (host := host_key(node.url)) in hosts:
+                break
+            hosts.add(host)
+        return chosen
+
+    def explain(self, node: Node) -> dict[str, Any]:
+        """Why a node's turn has come: the parts of its priority, its queue, the page it was found on."""
+        parts = {name: round(value, 6) for name, value in self.walk.strategy.explain(node).items()}
+        return {"parts": parts, "queue": node.queue, "parent": node.parent, "depth": node.depth}
+
+    def take(self, url: str) -> Node:
+        """The node of an address that was chosen; made where a replay went another way."""
+        self.outstanding.pop(url, None)
+        self.exhausted = False
+        node = self.graph.node(url) or self.graph.add(url, 0, None)
+        if node.state == State.WAITING:
+            self.graph.drop(node)
+        return node
+
+    def edit(self, change: dict[str, Any]) -> None:
+        """Carries out what a person wants changed: further seeds, a host dropped, other parameters of the strategy."""
+        self.exhausted = False
+        for url in change.get("seeds", ()):
+            node = self.graph.add(url, 0, None)
+            if node.state < State.FETCHED and url not in self.outstanding:
+                node.depth, node.parent = 0, None
+                self.walk.strategy.prepare_seed(node)
+                self.graph.push(node, self.walk.strategy.seed_priority(), self.walk.strategy.seed_queue)
+        for host in change.get("without_hosts", ()):
+            self.scope = self.scope.without(host)
+        if "parameters" in change:
+            self.walk.strategy.change(change["parameters"])
+
+    def within(self, node: Node, content: Content) -> tuple[Content, Counter[str]]:
+        """The page with the links that the run may take, and how many it may not by which rule."""
+        content, refused = self.scope.apply(content, node.depth)
+        if self.options.source == "archive":
+            held = in_archive([link.url for link in content.links])
+            kept = tuple(link for link in content.links if link.url in held)
+            if len(kept) < len(content.links):
+                refused["not_in_archive"] += len(content.links) - len(kept)
+                content = replace(content, links=kept)
+        return content, refused
+
+    def learn(self, node: Node, content: Content) -> tuple[Page, int | None] | None:
+        """`Walk.judge`, watching for a renewal of the document frequencies."""
+        before = self.walk.strategy.topic.idf
+        if isinstance(self.graph, DatabaseGraph):
+            self.graph.prepare(link.url for link in content.links)
+        judged = self.walk.judge(node, content)
+        if self.walk.strategy.topic.idf is not before:
+            self.frequencies = self.walk.strategy.topic.idf
+        return judged
+
+
+def acquire(run: Run) -> Session:
+    """The run's session, as new as the last step that was stored."""
+    row = TopicRun.objects.get(pk=run.pk)
+    session = _live.pop(run.pk, None)
+    if session is None or (session.steps, session.mark) != (row.steps, row.mark):
+        session = _caught_up(session, row) or _rebuilt(run, row)
+    session.row = row
+    _live[run.pk] = session
+    while len(_live) > KEPT:
+        _live.popitem(last=False)
+    return session
+
+
+def forget(run_id: int) -> None:
+    """Lets go of a run that has ended."""
+    _live.pop(run_id, None)
+
+
+def _caught_up(session: Session | None, row: TopicRun) -> Session | None:
+    """A session that another process overtook, with the steps since then replayed; None where it is on no common way."""
+    if session is None or isinstance(session.graph, DatabaseGraph) or session.steps >= row.steps:
+        return None
+    known = TopicPage.objects.filter(run_id=row.pk, step=session.steps).values_list("mark", flat=True).first()
+    if known != session.mark:
+        return None
+    _replay(session, row)
+    return session
+
+
+def _rebuilt(run: Run, row: TopicRun) -> Session:
+    session = Session(run, row)
+    if not run.begun:
+        session.begin()
+    elif session.resumable and row.steps:
+        _resume(session, row)
+    else:
+        if isinstance(session.graph, DatabaseGraph):
+            session.graph.clear()
+        session.begin()
+        _replay(session, row)
+    return session
+
+
+def _resume(session: Session, row: TopicRun) -> None:
+    """From the tables: the strategy's own state, the frequencies and the words since they were stored, fingerprints, edits."""
+    if row.frequencies is not None:
+        stored = json.loads(zlib.decompress(row.frequencies))
+        session.walk.strategy.topic.restore(Idf(stored["documents"], stored["counts"]))
+    pages = TopicPage.objects.filter(run_id=row.pk, kind=TopicPage.Kind.PAGE)
+    for page in pages.filter(step__gt=row.frequencies_step).order_by("step").iterator(chunk_size=200):
+        session.walk.strategy.topic.learn(words_of(page))
+    for number, fingerprint in pages.order_by("number").values_list("number", "fingerprint").iterator():
+        session.walk.prints.add(fingerprint, number)
+        session.walk.pages += 1
+    edits = TopicPage.objects.filter(run_id=row.pk, kind=TopicPage.Kind.EDIT).order_by("step")
+    for change in edits.values_list("why", flat=True):
+        for host in change.get("without_hosts", ()):
+            session.scope = session.scope.without(host)
+        if "parameters" in change:
+            session.walk.strategy.change(change["parameters"])
+    session.walk.strategy.resume(row.strategy_state or {})
+    open_states = (UrlState.WAITING, UrlState.CLAIMED)
+    waiting = Url.objects.filter(run_id=row.pk, state__in=open_states).order_by("id").values_list("url", "payload")
+    session.outstanding = {url: payload.get("why", {}) for url, payload in waiting}
+    session.steps, session.mark, session.asked = row.steps, row.mark, row.asked
+
+
+def _replay(session: Session, row: TopicRun) -> None:
+    """Goes through the steps of the log that the session does not know, with the pages from the archive."""
+    steps = TopicPage.objects.filter(run_id=row.pk, step__gt=session.steps, step__lte=row.steps).order_by("step")
+    for step in steps.iterator(chunk_size=100):
+        if step.kind == TopicPage.Kind.EDIT:
+            session.edit(step.why)
+        else:
+            session.choose()
+            node = session.take(step.url)
+            if step.kind == TopicPage.Kind.PAGE:
+                _again(session, node, step)
+            elif node.state != State.FAILED:
+                session.walk.failed(node)
+            session.asked += counts(session.options, step.recalled, step.detail)
+        session.steps, session.mark = step.step, step.mark
+
+
+def _again(session: Session, node: Node, step: TopicPage) -> None:
+    content = content_of(step, session.parser, session.options)
+    content, _ = session.within(node, content)
+    judged = session.learn(node, content)
+    if judged is not None:
+        session.walk.expand(node, judged[0])
+
+
+def counts(options: RunOptions, recalled: bool, problem: str) -> int:
+    """What an address costs of the budget: nothing where robots.txt refused it or a known page comes free."""
+    free = (recalled and options.source == "mixed" and options.known == "free") or problem.startswith(NO_FETCH)
+    return 0 if free else 1
+
+
+def words_of(page: TopicPage) -> Counter[str]:
+    """The words of a page as they were stored."""
+    data = bytes(page.words or b"")
+    return Counter((zlib.decompress(data) if page.packed else data).decode("utf-8").split(" ")) if data else Counter()
+
+
+def read_stages() -> list[Callable[..., None]]:
+    """The stages before judging, as the settings name them."""
+    return [import_string(name) for name in settings.TOPIC_READ_STAGES]
+
+
+def in_archive(urls: Sequence[str]) -> set[str]:
+    """Those of the addresses that the archive holds an answer of."""
+    keys = {url_hash(url): url for url in urls}
+    found: set[str] = set()
+    wanted = list(keys)
+    for start in range(0, len(wanted), 500):
+        part = wanted[start : start + 500]
+        held = StoredPage.objects.filter(url_hash__in=part, warc__isnull=False).values_list("url_hash", flat=True)
+        found.update(keys[key] for key in held)
+    return found
+
+
+def stored_page(url: str) -> StoredPage | None:
+    """The newest page of an address in the archive, redirects that were archived followed; None where there is none."""
+    for _ in range(MAX_REDIRECTS):
+        page = archive.latest(url)
+        if page is not None:
+            return page
+        moved = StoredPage.objects.filter(url_hash=url_hash(url), status__in=REDIRECTS, warc__isnull=False)
+        hop = moved.select_related("warc").order_by("-fetched_at").first()
+        record = archive.read_page(hop) if hop is not None else None
+        if record is None:
+            return None
+        headers = {name.lower(): value for name, value in record.headers}
+        target = absolute(headers.get("location", ""), url)
+        if target is None:
+            return None
+        url = canonical(target)
+    return None
+
+
+def draft_of(page: StoredPage, parser: Parser, options: RunOptions) -> Draft | None:
+    """A stored page as it was when it was read; None where the archive does not hold it any more. Kept parsed for a while."""
+    key = (page.warc_id, page.warc_offset, options.context, options.main_text, parser.user_words)
+    if key in _parsed:
+        _parsed.move_to_end(key)
+        return _parsed[key]
+    record = archive.read_page(page)
+    if record is None:
+        return None
+    draft = run_stages(read_stages(), Draft(page.final_url or page.url, record.payload, record.content_type), parser)
+    if options.cache:
+        _parsed[key] = draft
+        while len(_parsed) > options.cache:
+            _parsed.popitem(last=False)
+    return draft
+
+
+def content_of(step: TopicPage, parser: Parser, options: RunOptions) -> Content:
+    """The page of a step from the archive; its words alone, without links, where the archive has lost it."""
+    page = StoredPage.objects.filter(run_id=step.run_id, key_hash=step.url_hash).select_related("warc").first()
+    draft = draft_of(page, parser, options) if page is not None else None
+    if draft is not None and draft.content is not None:
+        return draft.content
+    try:
+        url = canonical(step.final_url or step.url)
+    except UrlError:
+        url = step.url
+    return Content(url, step.title, words_of(step), (), step.fingerprint)
+
+
+def history_of(run_id: int) -> Sequence[Page]:
+    """The pages of an earlier run, for strategies that learn from one; the first 5,000."""
+    run = Run.objects.filter(pk=run_id).first()
+    row = TopicRun.objects.filter(pk=run_id).first()
+    if run is None or row is None:
+        return ()
+    options: RunOptions = read_settings(RunOptions, run.parameters["options"])
+    parser = Parser(Tokenizer(Topic.from_json(row.definition).user_words), CONTEXTS[options.context], main=options.main_text)
+    steps = TopicPage.objects.filter(run_id=run_id, kind=TopicPage.Kind.PAGE).order_by("step")[:HISTORY_PAGES]
+    return [
+        Page(step.url, step.depth, content_of(step, parser, options), step.similarity or 0.0, step.relevant)
+        for step in steps.iterator(chunk_size=100)
+    ]
+
+

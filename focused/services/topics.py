@@ -1,0 +1,152 @@
+"""Topics: made, changed, crawled, taken away."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+from django.conf import settings as django_settings
+from django.db import transaction
+
+from crawlmgr.conf import CrawlSettings
+from crawlmgr.models import Run
+from crawlmgr.services import runs
+from crawlmgr.web.url import canonical, url_hash
+from focused.models import SampleDocument, Seed, TopicRun
+from focused.models import Topic as StoredTopic
+from focused.options import RunOptions
+from focused.parameters import read_settings
+from focused.scope import Scope
+from focused.strategies import strategy_class
+from focused.topics import Topic
+
+
+def definition(topic: StoredTopic) -> Topic:
+    """The topic as strategies see it, as it stands now."""
+    return Topic(
+        name=topic.name,
+        seeds=tuple(topic.seeds.order_by("position", "id").values_list("url", flat=True)),
+        documents=tuple(topic.documents.exclude(text="").order_by("position", "id").values_list("text", flat=True)),
+        keywords=topic.keywords,
+        near=topic.near,
+        negative=tuple(topic.negative),
+        url_words=tuple(topic.url_words),
+        user_words=tuple(topic.user_words),
+        threshold=topic.threshold,
+    )
+
+
+@transaction.atomic
+def add(
+    name: str,
+    seeds: Sequence[str],
+    *,
+    documents: Iterable[tuple[str, str]] = (),
+    now: datetime,
+    **values: Any,
+) -> StoredTopic:
+    """Makes a topic. `documents` are names and texts, `values` further fields. Raises ValueError with one line."""
+    name = name.strip()
+    if not name:
+        raise ValueError("a topic needs a name")
+    if StoredTopic.objects.filter(name=name).exists():
+        raise ValueError(f"there is a topic {name} already")
+    if not seeds:
+        raise ValueError("a topic needs a seed to start from")
+    topic = StoredTopic.objects.create(name=name[:200], added=now, **values)
+    add_seeds(topic, seeds)
+    for position, (title, text) in enumerate(documents):
+        SampleDocument.objects.create(topic=topic, name=title[:300], text=text, position=position, added=now)
+    return topic
+
+
+def add_seeds(topic: StoredTopic, urls: Iterable[str]) -> int:
+    """Adds seeds that the topic does not have yet, after those that it has; returns how many are new."""
+    known = set(topic.seeds.values_list("url_hash", flat=True))
+    first = topic.seeds.count()
+    fresh = {url_hash(url): url for url in map(canonical, urls) if url_hash(url) not in known}
+    Seed.objects.bulk_create(
+        [Seed(topic=topic, url=url, url_hash=key, position=first + n) for n, (key, url) in enumerate(fresh.items())]
+    )
+    return len(fresh)
+
+
+def crawl(
+    topic: StoredTopic,
+    *,
+    now: datetime,
+    strategy: str = "",
+    parameters: Mapping[str, Any] | None = None,
+    options: Mapping[str, Any] | None = None,
+    settings: Mapping[str, Any] | None = None,
+    user: Any = None,
+    start: bool = True,
+) -> Run:
+    """Starts a run of a topic; what is not given is the topic's own. Raises runs.Busy, ValueError with one line."""
+    chosen = strategy or topic.strategy
+    found = strategy_class(chosen, django_settings.TOPIC_STRATEGIES)
+    own = topic.parameters if chosen == topic.strategy else {}
+    values = {**own, **(parameters or {})}
+    read_settings(found.Settings, values)
+    wishes = {key: value for key, value in {**topic.options, **(options or {})}.items() if value is not None}
+    scope = Scope.from_mapping({"year": now.year, **wishes.pop("scope", {})})
+    run_options: RunOptions = read_settings(RunOptions, wishes)
+    web = {**topic.settings, **(settings or {})}
+    CrawlSettings.from_mapping(web)
+    value = definition(topic)
+    if not any(scope.refusal(url, 0) is None for url in value.seeds):
+        raise ValueError("the scope rules refuse every seed")
+    frozen = {
+        "strategy": chosen,
+        "parameters": values,
+        "options": run_options.as_json(),
+        "scope": scope.as_json(),
+        "settings": web,
+    }
+    with transaction.atomic():
+        run = runs.create(
+            "topic",
+            topic.name,
+            target=topic.pk,
+            exclusive=f"topic {topic.pk}",
+            parameters=frozen,
+            now=now,
+            user=user,
+            start=start,
+        )
+        TopicRun.objects.create(run=run, topic=topic, definition=value.as_json())
+    return run
+
+
+def edit_run(run: Run, change: Mapping[str, Any]) -> None:
+    """Notes a change for a run under way; it is carried out after the page in hand. Raises ValueError with one line.
+
+    `seeds`: further addresses; `without_hosts`: hosts to drop; `parameters`: the strategy's, in place of those it has.
+    """
+    if not run.active:
+        raise ValueError("the run has ended")
+    noted: dict[str, Any] = {}
+    if change.get("seeds"):
+        noted["seeds"] = [canonical(url) for url in change["seeds"]]
+    if change.get("without_hosts"):
+        noted["without_hosts"] = [host.strip().lower() for host in change["without_hosts"] if host.strip()]
+    if change.get("parameters") is not None:
+        found = strategy_class(run.parameters["strategy"], django_settings.TOPIC_STRATEGIES)
+        read_settings(found.Settings, change["parameters"])
+        noted["parameters"] = dict(change["parameters"])
+    if not noted:
+        raise ValueError("nothing is to be changed")
+    with transaction.atomic():
+        row = TopicRun.objects.select_for_update().get(pk=run.pk)
+        row.edits = [*row.edits, noted]
+        row.save(update_fields=["edits"])
+
+
+def delete(topic: StoredTopic, now: datetime) -> None:
+    """Removes a topic with its runs and what they stored; WARC files stay in the archive."""
+    for run in Run.objects.filter(kind="topic", target=topic.pk, state__in=["queued", "running", "paused"]):
+        runs.stop(run.pk, now)
+    with transaction.atomic():
+        Run.objects.filter(kind="topic", target=topic.pk).delete()
+        topic.delete()

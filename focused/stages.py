@@ -1,0 +1,60 @@
+"""What happens to an answer before it is judged: small exchangeable stages, each reading and filling in one draft."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+
+from crawlmgr.web.encoding import decode
+from crawlmgr.web.url import UrlError, canonical
+from focused.pages import Content
+from focused.parse import Parser
+
+HTML_TYPES = ("text/html", "application/xhtml")
+MAX_TEXT = 2_000_000
+
+
+@dataclass(slots=True)
+class Draft:
+    """An answer on its way to being a page. A stage that finds that it is none sets `problem`, and the rest is left out."""
+
+    url: str
+    body: bytes
+    content_type: str = ""
+    html: str = ""
+    content: Content | None = None
+    tokens: list[str] = field(default_factory=list)
+    problem: str = ""
+
+
+Stage = Callable[[Draft, Parser], None]
+
+
+def clean(draft: Draft, parser: Parser) -> None:
+    """Bytes to HTML in any encoding; plain text is wrapped, other types are no pages. The URL becomes canonical."""
+    kind = draft.content_type.partition(";")[0].strip().lower()
+    try:
+        draft.url = canonical(draft.url)
+    except UrlError:
+        draft.problem = "bad_url"
+        return
+    if kind and not kind.startswith((*HTML_TYPES, "text/plain")):
+        draft.problem = "type"
+        return
+    text = decode(draft.body, draft.content_type)[0]
+    draft.html = f"<pre>{html.escape(text[:MAX_TEXT])}</pre>" if kind == "text/plain" else text
+
+
+def convert(draft: Draft, parser: Parser) -> None:
+    """HTML to words and links."""
+    draft.content, draft.tokens = parser.read(draft.html, draft.url)
+
+
+def run_stages(stages: Iterable[Stage], draft: Draft, parser: Parser) -> Draft:
+    """The draft after all stages, or after the first that found a problem."""
+    for stage in stages:
+        stage(draft, parser)
+        if draft.problem:
+            break
+    return draft

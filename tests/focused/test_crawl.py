@@ -1,0 +1,240 @@
+"""Topic crawls end to end over real HTTP and from the archive: order, resuming, redirects, refusals, budgets, edits."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from datetime import UTC, datetime
+
+import pytest
+
+from crawlmgr import engine
+from crawlmgr.models import Page, Run, RunState, Url, UrlState
+from crawlmgr.services import hosts, runs
+from focused.models import GraphNode, Topic, TopicPage, TopicRun
+from focused.services import sessions, topics
+from focused.strategies import BUILT_IN
+from tests.focused.topical import DOCUMENTS, TopicalWeb
+
+pytestmark = pytest.mark.django_db(transaction=True)
+OPEN = {"allow_private": "127.0.0.1", "delay_seconds": 0.0}
+
+
+def now() -> datetime:
+    return datetime.now(UTC)
+
+
+@pytest.fixture
+def web() -> Iterator[TopicalWeb]:
+    hosts.forget()
+    sessions._live.clear()
+    sessions._parsed.clear()
+    with TopicalWeb() as served:
+        yield served
+
+
+def topic_of(web: TopicalWeb, **values: object) -> Topic:
+    return topics.add("crawlers", [web.url(0), web.url(1)], documents=DOCUMENTS, now=now(), settings=OPEN, **values)
+
+
+def begun(topic: Topic, strategy: str = "best_first", parameters: dict[str, object] | None = None, **options: object) -> Run:
+    return topics.crawl(topic, strategy=strategy, parameters=parameters, options={"pages": 200, **options}, now=now(), start=False)
+
+
+def crawled(topic: Topic, strategy: str = "best_first", parameters: dict[str, object] | None = None, **options: object) -> Run:
+    run = begun(topic, strategy, parameters, **options)
+    assert engine.run_slice(run.pk) == RunState.FINISHED
+    run.refresh_from_db()
+    return run
+
+
+def log(run: Run) -> list[tuple[int, str]]:
+    return list(TopicPage.objects.filter(run=run).order_by("step").values_list("kind", "url"))
+
+
+def whole(topic: Topic) -> Run:
+    return crawled(topic, "breadth_first")
+
+
+def test_a_live_crawl_fetches_every_page_once_and_tells_what_became_of_each_address(web: TopicalWeb) -> None:
+    run = crawled(topic_of(web))
+    asked = web.asked()
+    assert len(asked) == len(set(asked)) and run.stopped_by == "frontier"
+    row = TopicRun.objects.get(pk=run.pk)
+    pages = TopicPage.objects.filter(run=run, kind=TopicPage.Kind.PAGE)
+    reached = {int(path.rpartition("/")[2].removesuffix(".html")) for path in asked}
+    assert row.pages == pages.count() == len(reached - web.missing)
+    assert row.failed == len(reached & web.missing) + 1 and run.refused == 1, "404s, and the page that robots.txt closes"
+    assert row.asked == row.pages + row.failed - 1, "what robots.txt closes costs no fetch"
+    found = {int(page.title.removeprefix("Page ")) for page in pages if page.relevant}
+    assert found == web.on & {int(page.title.removeprefix("Page ")) for page in pages}
+    assert Page.objects.filter(run=run, relevance__isnull=False).count() == row.pages
+    assert not TopicPage.objects.filter(run=run, url__contains="secret", kind=0).exists()
+
+
+def test_each_page_knows_its_way_from_a_seed(web: TopicalWeb) -> None:
+    run = crawled(topic_of(web))
+    for page in TopicPage.objects.filter(run=run, kind=TopicPage.Kind.PAGE, depth__gt=0).select_related("parent"):
+        number = int(page.title.removeprefix("Page "))
+        assert page.parent is not None and page.parent.depth < page.depth or page.parent.depth == page.depth - 1 or page.parent
+        assert number in web.links[int(page.parent.title.removeprefix("Page "))]
+        assert page.why["parent"] == page.parent.url and "priority" in page.why["parts"]
+        assert Url.objects.get(run=run, url=page.url).parent.url == page.parent.url
+
+
+def test_redirects_lead_to_one_page_whatever_the_address(web: TopicalWeb) -> None:
+    moved = min(web.moved)
+    topic = topics.add(
+        "moved", [web.url(moved), web.site.url(f"/now/{moved}.html")], documents=DOCUMENTS, now=now(), settings=OPEN
+    )
+    run = crawled(topic)
+    kinds = TopicPage.objects.filter(run=run, url__in=[web.url(moved), web.site.url(f"/now/{moved}.html")]).values_list("kind", flat=True)
+    assert sorted(kinds) == [TopicPage.Kind.PAGE], "the second seed is the first one's end and is not fetched again"
+
+
+@pytest.mark.parametrize("strategy", sorted(BUILT_IN))
+def test_memory_and_database_give_the_same_order_interrupted_or_not(web: TopicalWeb, strategy: str) -> None:
+    topic = topic_of(web)
+    whole(topic)
+    orders = []
+    for graph in ("memory", "database"):
+        orders.append(log(crawled(topic, strategy, source="archive", graph=graph)))
+        run = begun(topic, strategy, source="archive", graph=graph)
+        draw = random.Random(5)
+        while (state := stretch(run, draw)) == RunState.RUNNING:
+            if draw.random() < 0.5:
+                sessions._live.clear()  # the next slice is another process's
+        assert state == RunState.FINISHED
+        orders.append(log(run))
+    assert len(orders[0]) > 30
+    assert orders[0] == orders[1] == orders[2] == orders[3]
+    assert GraphNode.objects.filter(run__parameters__options__graph="database").exists()
+
+
+def stretch(run: Run, draw: random.Random) -> str:
+    """Some steps of a run, then the end of its slice."""
+    before = TopicRun.objects.get(pk=run.pk).steps
+    limit = before + draw.randint(1, 25)
+    original = sessions.acquire
+
+    def watching(asked: Run) -> sessions.Session:
+        session = original(asked)
+        if session.steps >= limit:
+            engine.shutdown.set()
+        return session
+
+    sessions.acquire = watching  # type: ignore[assignment]
+    try:
+        return engine.run_slice(run.pk, seconds=60)
+    finally:
+        sessions.acquire = original
+        engine.shutdown.clear()
+
+
+def test_the_network_and_the_archive_give_the_same_order(web: TopicalWeb) -> None:
+    topic = topic_of(web)
+    live = crawled(topic, "shark")
+    before = len(web.site.log)
+    again = crawled(topic, "shark", source="archive")
+    assert len(web.site.log) == before and again.requests == 0
+    pages = [url for kind, url in log(live) if kind == TopicPage.Kind.PAGE]
+    assert [url for kind, url in log(again) if kind == TopicPage.Kind.PAGE] == pages
+    assert Page.objects.filter(run=again, warc__isnull=False, relevance__isnull=False).count() == len(pages)
+
+
+def test_a_mixed_run_asks_only_for_what_the_archive_lacks(web: TopicalWeb) -> None:
+    topic = topic_of(web)
+    crawled(topic, "breadth_first", pages=20)
+    known = set(web.asked())
+    run = crawled(topic, "breadth_first", source="mixed")
+    later = web.asked()[20:]
+    have = {f"/page/{n}.html" for n in web.missing | web.moved}
+    assert not (set(later) - have) & known
+    assert TopicPage.objects.filter(run=run, recalled=True).count() >= 15
+
+
+def test_a_repeated_run_takes_known_pages_for_nothing_and_asks_again_for_what_is_due(web: TopicalWeb) -> None:
+    topic = topic_of(web)
+    crawled(topic, "breadth_first", pages=20)
+    run = crawled(topic, "breadth_first", source="mixed", known="free", pages=10)
+    row = TopicRun.objects.get(pk=run.pk)
+    assert row.asked == 10 and row.pages + row.failed > 25
+    Page.objects.update(fetched_at=datetime(2020, 1, 1, tzinfo=UTC))
+    before = len(web.asked())
+    due = crawled(topic, "breadth_first", source="mixed", fresh_days=30, known="free", pages=500)
+    assert due.unchanged > 10, "asked conditionally, answered 304"
+    assert len(web.asked()) - before >= due.unchanged
+    assert TopicRun.objects.get(pk=due.pk).pages >= row.pages
+
+
+def test_budgets_in_pages_relevant_pages_and_minutes(web: TopicalWeb) -> None:
+    topic = topic_of(web)
+    run = crawled(topic, pages=7)
+    assert (run.stopped_by, TopicRun.objects.get(pk=run.pk).asked, len(web.asked())) == ("pages", 7, 7)
+    run = crawled(topic, relevant=5)
+    assert (run.stopped_by, TopicRun.objects.get(pk=run.pk).relevant) == ("relevant", 5)
+    run = begun(topic, minutes=0.000001)
+    assert engine.run_slice(run.pk) == RunState.FINISHED
+    run.refresh_from_db()
+    assert run.stopped_by == "minutes"
+
+
+def test_scope_keeps_the_crawl_inside_and_counts_what_it_refused(web: TopicalWeb) -> None:
+    topic = topic_of(web)
+    run = crawled(topic, "breadth_first", scope={"without_paths": ["/page/1*"], "depth": 2})
+    row = TopicRun.objects.get(pk=run.pk)
+    assert not any(path.startswith("/page/1") for path in web.asked())
+    assert row.refused["excluded_path"] > 0 and row.refused["depth"] > 0
+    assert max(TopicPage.objects.filter(run=run).values_list("depth", flat=True)) == 2
+
+
+def test_edits_while_running(web: TopicalWeb) -> None:
+    topic = topic_of(web)
+    run = begun(topic, "best_first", pages=30)
+    stretch(run, random.Random(1))
+    topics.edit_run(run, {"seeds": [web.url(40)], "parameters": {"anchor": "0.9"}})
+    assert engine.run_slice(run.pk) == RunState.FINISHED
+    steps = log(run)
+    edit = next(i for i, (kind, _) in enumerate(steps) if kind == TopicPage.Kind.EDIT)
+    assert web.url(40) in [url for _, url in steps[edit + 1 : edit + 3]], "a new seed comes next"
+    sessions._live.clear()
+    rebuilt = sessions.acquire(Run.objects.get(pk=run.pk))
+    assert rebuilt.walk.strategy.settings.anchor == 0.9, "the log holds the edit"
+    with pytest.raises(ValueError, match="ended"):
+        topics.edit_run(Run.objects.get(pk=run.pk), {"seeds": [web.url(41)]})
+
+
+def test_a_dropped_host_is_asked_no_more(web: TopicalWeb) -> None:
+    topic = topic_of(web)
+    run = begun(topic, "breadth_first")
+    stretch(run, random.Random(1))
+    before = len(web.asked())
+    topics.edit_run(run, {"without_hosts": [web.site.authority]})
+    engine.run_slice(run.pk)
+    assert len(web.asked()) <= before + 1
+    run.refresh_from_db()
+    assert run.state == RunState.FINISHED
+
+
+def test_several_hosts_are_asked_in_turn(web: TopicalWeb) -> None:
+    with TopicalWeb(seed=9) as other:
+        topic = topics.add("two", [web.url(0), other.url(0)], documents=DOCUMENTS, now=now(), settings={**OPEN, "allow_private": "*"})
+        run = begun(topic, "breadth_first", ahead=4, pages=60)
+        assert engine.run_slice(run.pk) == RunState.FINISHED
+        assert abs(len(web.asked()) - len(other.asked())) <= 12
+        one = log(run)
+        assert len({url for _, url in one}) == len(one)
+        sessions._live.clear()
+        assert sessions.acquire(Run.objects.get(pk=run.pk)).steps == len(one)
+
+
+def test_a_second_run_of_a_topic_under_way_is_refused(web: TopicalWeb) -> None:
+    topic = topic_of(web)
+    begun(topic)
+    with pytest.raises(runs.Busy):
+        begun(topic)
+
+
+def test_nothing_is_left_in_work_at_the_end(web: TopicalWeb) -> None:
+    run = crawled(topic_of(web), pages=10)
+    assert not Url.objects.filter(run=run, state__in=[UrlState.WAITING, UrlState.CLAIMED]).exists()
