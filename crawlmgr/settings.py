@@ -37,6 +37,9 @@ MIN_FREE_BYTES = int(environment.number("CRAWLMGR_MIN_FREE_MB", 500, 0, 1e7)) * 
 CRAWLERS = {
     "forum": "forums.crawler.ForumCrawler",
     "forum-discovery": "forums.crawler.DiscoveryCrawler",
+    "topic": "focused.crawler.TopicCrawler",
+    "deepweb-find": "deepweb.crawler.FormFinder",
+    "deepweb-harvest": "deepweb.crawler.HarvestCrawler",
 }
 JOBS = {"simulation": "forums.services.simulations.SimulationJob"}  # runs that ask no address
 DISPATCHERS = ["forums.services.dispatch.start_due"]
@@ -48,7 +51,10 @@ BENCHES = {
     "selection": "deepweb.benches.selection",
     "strategies": "focused.benches.strategies",
 }
-EXPORTS = ["crawlmgr.services.exports.TABLES", "forums.services.exports.TABLES"]
+EXPORTS = ["crawlmgr.services.exports.TABLES", "forums.services.exports.TABLES", "deepweb.services.exports.TABLES"]
+TOPIC_STRATEGIES: dict[str, str] = {}  # further strategies: name and dotted class name
+TOPIC_READ_STAGES = ["focused.stages.clean", "focused.stages.convert"]  # before a page is judged, outside any transaction
+TOPIC_STORE_STAGES = ["focused.services.pages.judge", "focused.services.pages.keep"]
 
 Q_CLUSTER = {
     "name": "crawl",
