@@ -6,7 +6,7 @@ page (tree, links, times) > fields (columns of a region) > lists, posts (roles) 
 from forums.reading.addresses import board_key, first_page, thread_key
 from forums.reading.jsonform import to_json
 from forums.reading.model import BoardRecord, PageKind, PageReading, PostRecord, ThreadRecord
-from forums.reading.page import read_page
+from forums.reading.page import read_page, read_regions
 
 __all__ = [
     "BoardRecord",
@@ -17,6 +17,7 @@ __all__ = [
     "board_key",
     "first_page",
     "read_page",
+    "read_regions",
     "thread_key",
     "to_json",
 ]

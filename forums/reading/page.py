@@ -5,10 +5,11 @@ from __future__ import annotations
 from bisect import bisect_left
 from dataclasses import dataclass, replace
 from datetime import datetime
+from typing import NamedTuple
 
 from lxml.html import HtmlElement
 
-from crawlmgr.web.pagination import PageLinks, find_pages
+from crawlmgr.web.pagination import find_pages
 from crawlmgr.web.records import Outline
 from forums.reading.addresses import leads_to, names_board, thread_key
 from forums.reading.boardrows import BoardRows
@@ -24,6 +25,13 @@ from forums.reading.threadrows import ThreadRows, board_address, sort_of
 from forums.reading.words import class_roles
 
 ENOUGH = 0.45  # quality below which rows or posts are not believed
+
+
+class _Read(NamedTuple):
+    """A reading and the elements of its records."""
+
+    reading: PageReading
+    elements: tuple[HtmlElement, ...]
 
 
 @dataclass
@@ -54,6 +62,24 @@ def read_page(
     not say; `hints` lets known engines add certainty; `expect` is the kind that the site's model expects at this
     address and tips the scales where they are even; `rules` are the operator's corrections.
     """
+    return read_regions(
+        html, url, fetched_at, hints=hints, timezone=timezone, day_first=day_first, expect=expect, rules=rules
+    )[0]
+
+
+def read_regions(
+    html: str | bytes,
+    url: str,
+    fetched_at: datetime,
+    *,
+    hints: bool = True,
+    timezone: str = "UTC",
+    day_first: bool | None = None,
+    expect: PageKind | None = None,
+    rules: SiteRules | None = None,
+) -> tuple[PageReading, tuple[HtmlElement, ...]]:
+    """`read_page`, and the element of each record in the order of the records, all of one tree: the row that names a
+    thread or board (the first of several that make one record), the block of a post."""
     page = Page(html, url, fetched_at, timezone, day_first)
     engine = engine_of(page, page.source) if hints else "unknown"
     stated = rules.kind_of(url) if rules else None
@@ -61,10 +87,20 @@ def read_page(
     kind, confidence, evidence = _decide(page, found, expect or expected_kind(engine, url))
     if stated:
         kind, confidence, evidence = stated, 1.0, ("stated",)
-    own = rules.for_kind(kind) if rules else None
-    reading = _read(page, found, kind, find_pages(page.root, url), own)
-    told = tuple(sorted(page.offsets.items()))
-    return replace(reading, engine=engine, confidence=confidence, evidence=evidence, utc_offsets=told)
+    read = _read(page, found, kind, rules.for_kind(kind) if rules else None)
+    links = find_pages(page.root, url)
+    reading = replace(
+        read.reading,
+        next=links.next,
+        pages=links.pages,
+        last=links.last,
+        current=links.current,
+        engine=engine,
+        confidence=confidence,
+        evidence=evidence,
+        utc_offsets=tuple(sorted(page.offsets.items())),
+    )
+    return reading, read.elements
 
 
 def _weigh(page: Page) -> _Choice:
@@ -192,8 +228,8 @@ def _posts_are_rows(posts: PostSet, rows: RowSet) -> bool:
     return inside >= 0.7 * len(posts.spans)
 
 
-def _read(page: Page, found: _Choice, kind: PageKind, links: PageLinks, rules: KindRules | None) -> PageReading:
-    base = PageReading(kind, next=links.next, pages=links.pages, title=_title(page), last=links.last, current=links.current)
+def _read(page: Page, found: _Choice, kind: PageKind, rules: KindRules | None) -> _Read:
+    base = PageReading(kind, title=_title(page))
     if kind is PageKind.threadlist:
         return _thread_list(page, found, base, rules)
     if kind is PageKind.index:
@@ -201,57 +237,50 @@ def _read(page: Page, found: _Choice, kind: PageKind, links: PageLinks, rules: K
     if kind is PageKind.thread:
         posts = _posts(page, found)
         if rules:
-            posts = corrected(
-                page, rules, PostRecord(None, None, ""), list(zip(_post_elements(page, found), posts, strict=False))
-            )
-        return replace(base, records=posts, thread_id=thread_key(page.url).partition(" ")[2] or None)
-    return base
+            posts = corrected(page, rules, PostRecord(None, None, ""), posts)
+        records = tuple(post for _, post in posts)
+        thread_id = thread_key(page.url).partition(" ")[2] or None
+        return _Read(replace(base, records=records, thread_id=thread_id), tuple(element for element, _ in posts))
+    return _Read(base, ())
 
 
-def _index(page: Page, found: _Choice, base: PageReading, rules: KindRules | None) -> PageReading:
+def _index(page: Page, found: _Choice, base: PageReading, rules: KindRules | None) -> _Read:
     rows = BoardRows(found.boards) if found.boards else None
-    records = tuple(rows.records()) if rows else ()
+    pairs = list(zip(_elements(page, rows.rows), rows.records(), strict=True)) if rows else []
     if rules:
-        pairs = list(zip(_elements(page, rows.rows if rows else []), records, strict=True))
-        records = corrected(page, rules, BoardRecord("", ""), pairs)
-    return replace(base, records=records, boards=tuple(rows.sub_boards()) if rows else ())
+        pairs = corrected(page, rules, BoardRecord("", ""), pairs)
+    reading = replace(base, records=tuple(board for _, board in pairs), boards=tuple(rows.sub_boards()) if rows else ())
+    return _Read(reading, tuple(element for element, _ in pairs))
 
 
 def _elements(page: Page, rows: list[Row]) -> list[HtmlElement]:
     return [page.outline.elements[row.record[0]] for row in rows]
 
 
-def _thread_list(page: Page, found: _Choice, base: PageReading, rules: KindRules | None) -> PageReading:
-    records = tuple(ThreadRows(found.threads).records()) if found.threads else ()
+def _thread_list(page: Page, found: _Choice, base: PageReading, rules: KindRules | None) -> _Read:
+    rows = found.threads
+    pairs = list(zip(_elements(page, rows.rows), ThreadRows(rows).records(), strict=True)) if rows else []
     if rules:
-        pairs = list(zip(_elements(page, found.threads.rows if found.threads else []), records, strict=True))
-        records = corrected(page, rules, ThreadRecord("", ""), pairs)
+        pairs = corrected(page, rules, ThreadRecord("", ""), pairs)
     boards: list[BoardRecord] = []
     if found.boards and found.boards.quality >= ENOUGH and not (found.threads and _inside(found.boards, found.threads)):
         boards = BoardRows(found.boards).records()
-    return replace(
+    records = tuple(record for _, record in pairs)
+    reading = replace(
         base,
         records=records,
         boards=tuple(boards),
         sort=sort_of(list(records)),
         board_url=board_address([record.board_url for record in records if record.board_url]),
     )
+    return _Read(reading, tuple(element for element, _ in pairs))
 
 
-def _posts(page: Page, found: _Choice) -> tuple[PostRecord, ...]:
+def _posts(page: Page, found: _Choice) -> list[tuple[HtmlElement, PostRecord]]:
     if not found.posts or found.posts.quality * 1.8 < ENOUGH:
-        return ()
-    records = PostRows(found.posts).records()
-    opening = opening_post(page, found.posts)
-    return (*PostRows(opening).records(), *records) if opening else tuple(records)
-
-
-def _post_elements(page: Page, found: _Choice) -> list[HtmlElement]:
-    if not found.posts:
         return []
     opening = opening_post(page, found.posts)
-    spans = [*(opening.spans if opening else []), *found.posts.spans]
-    return [page.outline.elements[span.start] for span in spans]
+    return [*(PostRows(opening).records() if opening else []), *PostRows(found.posts).records()]
 
 
 def _title(page: Page) -> str:

@@ -242,8 +242,8 @@ class PostRows:
         known = [number for number in found if number is not None]
         return found if len(set(known)) == len(known) else [None] * len(found)
 
-    def records(self) -> list[PostRecord]:
-        """The posts, in the order of the page."""
+    def records(self) -> list[tuple[HtmlElement, PostRecord]]:
+        """The posts, in the order of the page, each with the element that it begins at."""
         made = []
         for at in range(len(self.spans)):
             people = self.posts.people[at]
@@ -251,16 +251,15 @@ class PostRows:
                 continue
             identity = self._ids[at]
             post_id = identity[1] if identity else None
-            made.append(
-                PostRecord(
-                    author=people[0][0] if people else None,
-                    posted=self._time(at),
-                    text=self.text(at),
-                    post_id=post_id,
-                    url=self._permalink(at, post_id),
-                    number=self._numbers[at],
-                )
+            record = PostRecord(
+                author=people[0][0] if people else None,
+                posted=self._time(at),
+                text=self.text(at),
+                post_id=post_id,
+                url=self._permalink(at, post_id),
+                number=self._numbers[at],
             )
+            made.append((self.page.outline.elements[self.spans[at].start], record))
         return made
 
 

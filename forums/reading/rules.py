@@ -111,8 +111,8 @@ def _value(page: Page, role: str, found: list[Any]) -> Any:
 
 def corrected(
     page: Page, rules: KindRules, empty: AnyRecord, found: list[tuple[HtmlElement, AnyRecord]]
-) -> tuple[AnyRecord, ...]:
-    """The records of a page under an operator's rules: `found` are the reader's own with their elements, `empty` is what
+) -> list[tuple[HtmlElement, AnyRecord]]:
+    """The records of a page, with their elements, under an operator's rules: `found` are the reader's own, `empty` is what
     a record starts from where the rules select the records themselves. Records without an address or author drop out."""
     known = {field.name for field in fields(empty)}
     if rules.records:
@@ -130,5 +130,5 @@ def corrected(
         kept = {role: value for role, value in changes.items() if value is not None or getattr(empty, role) is None}
         record = replace(record, **kept)
         if getattr(record, "url", None) or getattr(record, "author", None):
-            made.append(record)
-    return tuple(made)
+            made.append((element, record))
+    return made

@@ -11,7 +11,18 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from forums.reading import BoardRecord, PageKind, PostRecord, ThreadRecord, board_key, first_page, read_page, thread_key, to_json
+from forums.reading import (
+    BoardRecord,
+    PageKind,
+    PostRecord,
+    ThreadRecord,
+    board_key,
+    first_page,
+    read_page,
+    read_regions,
+    thread_key,
+    to_json,
+)
 from forums.reading.rules import KindRules, SiteRules
 from tests.forums.boards import COARSE, NOW, TIMES, RandomForum
 from tests.forums.markup_lists import INDEXES, LAST_ONLY, LISTS
@@ -185,3 +196,28 @@ def test_saved_pages_of_real_forums_have_their_kinds() -> None:
         total += 1
         right += str(reading.kind) == truth["kind"]
     assert right >= 0.95 * total - 1
+
+
+@pytest.mark.parametrize("markup", sorted(LISTS)[:4])
+def test_every_record_has_its_element(markup: str) -> None:
+    forum = RandomForum(31, "en", sorted(set(TIMES) - COARSE)[0])
+    html = LISTS[markup](forum)
+    own = SiteRules(kinds=((PageKind.threadlist, KindRules(fields=(("views", "b"),))),))
+    for rules in (None, own):
+        reading, elements = read_regions(html, "http://forum.example/board-7", NOW, rules=rules)
+        assert reading == read_page(html, "http://forum.example/board-7", NOW, rules=rules)
+        assert len(elements) == len(reading.records) == len(forum.topics)
+        assert all(record.title in element.text_content() for record, element in zip(reading.records, elements, strict=True))
+        assert len({element.getroottree().getroot() for element in elements}) == 1
+
+
+def test_posts_and_their_elements_stay_together_where_an_advertisement_is_left_out() -> None:
+    blocks = "".join(
+        f"<div class=post><b class=author>{name}</b> <time>2026-03-0{day} 10:00</time><div class=body>{text} and some more words.</div></div>"
+        for day, (name, text) in enumerate(
+            [("anna", "The first one"), ("Advertisement", "Buy it now"), ("ben", "The second one"), ("anna", "The third")], start=1
+        )
+    )
+    reading, elements = read_regions(f"<h1>Roses</h1>{blocks}", "http://forum.example/topic/5-roses", NOW)
+    assert [post.author for post in reading.records] == ["anna", "ben", "anna"]
+    assert all(post.text in element.text_content() for post, element in zip(reading.records, elements, strict=True))
