@@ -11,6 +11,7 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.db import Error as DatabaseProblem
 
 from crawlmgr.clock import SYSTEM
+from crawlmgr.management import database
 from crawlmgr.management.base import say, table, write_json
 from crawlmgr.management.supervision import cluster, ground_is_firm, only_one, supervise
 from crawlmgr.services import nodes, queue
@@ -43,6 +44,7 @@ class Command(BaseCommand):
         parser.add_argument("--json", action="store_true", help="one JSON document on standard output")
 
     def handle(self, *args: Any, **options: Any) -> None:
+        database.ready()
         try:
             if options["action"] == "list":
                 self._list(options["json"])
