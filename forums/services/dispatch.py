@@ -1,21 +1,32 @@
-"""Scheduled visits: what is due is started, one run a site, once after any downtime."""
+"""Scheduled visits: what is due is started, one run a site, once after any downtime; plans are made and followed."""
 
 from __future__ import annotations
 
-from datetime import datetime, timedelta
+from collections.abc import Sequence
+from datetime import UTC, datetime, time, timedelta
 
+import numpy as np
+from django.db import transaction
 from django.db.models import Min, Q
 
+from crawlmgr.models import Run
 from crawlmgr.services import events, runs
-from forums.models import Board, Site
-from forums.services import sites
+from forums.models import Board, Plan, PlanDay, PlannedVisit, Policy, Site, Visit
+from forums.services import loops, plan_days, plans, sites
 
 GATHER_SECONDS = 30  # boards due within this time go into the same run
+FOLLOW_SECONDS = 10.0  # a plan is looked at so often at the most
 
 
 def start_due(now: datetime, limit: int = 50) -> int:
-    """Starts a visit for every site with a due board; returns the number started. Sites under visit are passed over."""
-    due = Q(enabled=True, next_visit__lte=now, site__paused=False)
+    """Starts what is due by a plan or by a board's interval; returns the number of runs. Sites under visit are passed over."""
+    started = sum(follow(plan, now) for plan in Plan.objects.filter(active=True).exclude(policy=Policy.INTERVAL))
+    return started + _by_interval(now, limit)
+
+
+def _by_interval(now: datetime, limit: int) -> int:
+    by_plan = plans.planned_sites()
+    due = Q(enabled=True, next_visit__lte=now, site__paused=False) & ~by_plan
     ids = (
         Board.objects.filter(due)
         .values("site_id")
@@ -27,17 +38,138 @@ def start_due(now: datetime, limit: int = 50) -> int:
     for site_id in list(ids):
         boards = Board.objects.filter(site_id=site_id, enabled=True, next_visit__lte=now + timedelta(seconds=GATHER_SECONDS))
         chosen = list(boards.values_list("pk", flat=True))
-        try:
-            sites.crawl_now(site_id, board_ids=chosen, now=now)
-        except runs.Busy:
-            continue
-        except ValueError as error:
-            name = Site.objects.values_list("name", flat=True).get(pk=site_id)
-            events.error("visit_refused", f"{name}: {error}", now=now)
-        else:
+        if _start(site_id, chosen, now) is not None:
             started += 1
+        elif site_id in loops.working([site_id]):
+            continue
         for board in boards:  # not due again before this visit ends, and once only however many were missed
             Board.objects.filter(pk=board.pk, next_visit=board.next_visit).update(
                 next_visit=now + timedelta(seconds=board.interval_seconds)
             )
+    return started
+
+
+def _start(site_id: int, board_ids: Sequence[int], now: datetime) -> Run | None:
+    """Starts a visit of these boards; None where the site is under visit, or refuses, which is told."""
+    try:
+        return sites.crawl_now(site_id, board_ids=board_ids, now=now)
+    except runs.Busy:
+        return None
+    except ValueError as error:
+        name = Site.objects.values_list("name", flat=True).get(pk=site_id)
+        events.error("visit_refused", f"{name}: {error}", now=now)
+        return None
+
+
+# --- plans ----------------------------------------------------------------------------------------------------------------
+
+
+def follow(plan: Plan, now: datetime) -> int:
+    """One look at a plan: made anew where that is called for, then what is due is started; returns the number of runs.
+
+    Of several dispatchers one only gets the right to look, by moving `ranked_at`.
+    """
+    last = plan.ranked_at
+    pause = loops.RANK_SECONDS - 1.0 if plan.policy == Policy.ADAPTIVE else FOLLOW_SECONDS - 1.0
+    soon = last is not None and timedelta(0) <= now - last < timedelta(seconds=pause)
+    if soon and not plan.stale:
+        return 0
+    if not Plan.objects.filter(pk=plan.pk, ranked_at=last).update(ranked_at=now):
+        return 0
+    plan.ranked_at = now
+    reason = plan.stale or ("" if _made_today(plan, now) else "day")
+    if reason:
+        if plan.policy == Policy.ADAPTIVE:
+            _tell(plan, now)
+        plan_days.replan(plan, now, reason)
+    if plan.policy == Policy.ADAPTIVE:
+        return _by_loop(plan, now)
+    return _by_timetable(plan, now)
+
+
+def _made_today(plan: Plan, now: datetime) -> bool:
+    """Whether the plan was made since the midnight that began its present day."""
+    zone = plans.zone_of(plan)
+    midnight = datetime.combine(now.astimezone(zone).date(), time(), zone).astimezone(UTC)
+    return PlanDay.objects.filter(plan=plan, made_at__gte=midnight).exists()
+
+
+def _due(plan: Plan, now: datetime) -> dict[int, list[PlannedVisit]]:
+    """Planned visits whose time has come, by site, of sites that may be visited now; for each board the last only.
+
+    Those that a later one of the same board has overtaken are missed: after a pause a board is visited once.
+    """
+    rows = PlannedVisit.objects.filter(plan=plan, state=PlannedVisit.State.PLANNED, at__lte=now).order_by("at", "id")
+    waiting = list(rows.select_related("board"))
+    latest = {visit.board_id: visit.pk for visit in waiting}
+    overtaken = [visit.pk for visit in waiting if latest[visit.board_id] != visit.pk]
+    PlannedVisit.objects.filter(pk__in=overtaken).update(state=PlannedVisit.State.MISSED)
+    ids = list({visit.board.site_id for visit in waiting})
+    closed = loops.working(ids) | set(Site.objects.filter(pk__in=ids, paused=True).values_list("pk", flat=True))
+    found: dict[int, list[PlannedVisit]] = {}
+    for visit in waiting:
+        site_id = visit.board.site_id
+        if latest[visit.board_id] == visit.pk and site_id not in closed and visit.board.enabled:
+            found.setdefault(site_id, []).append(visit)
+    return found
+
+
+def _begin(site_id: int, planned: Sequence[PlannedVisit], now: datetime) -> bool:
+    """Starts a run over the boards of planned visits, which become its visits."""
+    with transaction.atomic():
+        run = _start(site_id, [visit.board_id for visit in planned], now)
+        if run is None:
+            return False
+        for one in planned:
+            one.visit = Visit.objects.get_or_create(run=run, board_id=one.board_id)[0]
+            one.state = PlannedVisit.State.STARTED
+            one.save()
+    return True
+
+
+def _by_timetable(plan: Plan, now: datetime) -> int:
+    due = _due(plan, now)
+    started = [visits for site_id, visits in due.items() if _begin(site_id, visits, now)]
+    plans.note_next([visit.board_id for visits in started for visit in visits], now)
+    return len(started)
+
+
+def _tell(plan: Plan, now: datetime) -> None:
+    """What ended since the last ranking is told before the loop is built anew, which takes its budget over."""
+    live = loops.load(plan, now)
+    if live is not None:
+        loops.tell(live, now)
+        loops.put_away(live, now)
+
+
+def _by_loop(plan: Plan, now: datetime) -> int:
+    """One ranking: told of what has ended, the loop names the boards; visits that a person put come first and count too."""
+    live = loops.load(plan, now)
+    if live is None:
+        return 0
+    told = loops.tell(live, now)
+    number = live.number()
+    chosen = _due(plan, now)
+    for visits in chosen.values():
+        for visit in visits:
+            if visit.board_id in number:
+                live.loop.visiting[number[visit.board_id]] = True
+                live.loop.budget.used += 1
+    due = live.loop.due(now.timestamp(), loops.allowed(live, now))
+    for place in due.tolist():
+        values, waiting, rank = loops.figures(live, place, now)
+        visit = PlannedVisit(plan=plan, board_id=int(live.boards[place]), at=now, code="waiting", figures=values)
+        visit.expected_events, visit.expected_delay = waiting, rank
+        chosen.setdefault(int(live.sites[live.site[place]]), []).append(visit)
+    started = 0
+    for site_id, visits in chosen.items():
+        if _begin(site_id, visits, now):
+            started += 1
+            continue
+        refused = [number[visit.board_id] for visit in visits if visit.board_id in number]
+        live.loop.missed(np.array(refused, dtype=np.int64))
+        live.loop.budget.used -= len(refused)
+    loops.put_away(live, now)
+    if started or told:
+        loops.note_soon(live, now)
     return started

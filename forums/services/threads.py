@@ -80,11 +80,12 @@ def _boards_of(site_id: int) -> dict[str, int]:
 @dataclass(frozen=True, slots=True)
 class PageStored:
     """What one page of a thread gave: posts stored for the first time, posts whose text changed or that are gone, posts
-    that were known before."""
+    that were known before; and of the new ones whose hour is known, when each was posted and whether it opened the thread."""
 
     new: int
     altered: int
     known: int
+    arrivals: tuple[tuple[datetime, bool], ...] = ()
 
 
 def post_keys(records: Sequence[PostRecord]) -> list[str]:
@@ -106,6 +107,7 @@ def post_keys(records: Sequence[PostRecord]) -> list[str]:
 def store_page(thread: Thread, page: int, records: Sequence[PostRecord], now: datetime) -> PageStored:
     """Upserts the posts of one page of a thread; posts that stood between two of them and are no longer there are marked gone."""
     keys = post_keys(records)
+    _rekey(thread, keys, records)
     first_kept = Post.objects.filter(thread=thread, page=page, key__in=keys, gone_at__isnull=True).aggregate(at=Min("position"))[
         "at"
     ]
@@ -125,7 +127,35 @@ def store_page(thread: Thread, page: int, records: Sequence[PostRecord], now: da
     Post.objects.bulk_create(new, batch_size=200)
     gone = 0 if first_kept is None else _mark_gone(thread, page, keys, first_kept, now)
     _count(thread, page, new)
-    return PageStored(len(new), len(altered) + gone, len(have))
+    arrivals = tuple((one.posted, page == 1 and one.position == 0) for one in new if one.posted and one.precision_seconds <= 3600)
+    return PageStored(len(new), len(altered) + gone, len(have), arrivals)
+
+
+def _rekey(thread: Thread, keys: Sequence[str], records: Sequence[PostRecord]) -> None:
+    """Where not one post of a page is known although the thread's are stored: a new layout may show ids where there were none,
+    or write them otherwise. A stored post of the same author, text and time gets the new key instead of a double."""
+    if thread.fetched_at is None or Post.objects.filter(thread=thread, key__in=keys).exists():
+        return
+    stored: dict[tuple[str, str], list[Post]] = {}
+    for post in Post.objects.filter(thread=thread, author__in={(record.author or "")[:200] for record in records}).order_by("id"):
+        stored.setdefault((post.author, _spaced(post.text)), []).append(post)
+    for key, record in zip(keys, records, strict=True):
+        alike = stored.get(((record.author or "")[:200], _spaced(record.text)), [])
+        same = next((post for post in alike if _same_time(post, record)), None)
+        if same is not None:
+            alike.remove(same)
+            Post.objects.filter(pk=same.pk).update(key=key, post_id=(record.post_id or same.post_id)[:80], text=record.text)
+
+
+def _spaced(text: str) -> str:
+    return " ".join(text.split())
+
+
+def _same_time(post: Post, record: PostRecord) -> bool:
+    if post.posted is None or record.posted is None:
+        return True
+    apart = abs((record.posted.value - post.posted).total_seconds())
+    return apart <= max(60, post.precision_seconds, record.posted.precision_seconds)
 
 
 def _post(thread: Thread, page: int, position: int, key: str, record: PostRecord, now: datetime) -> Post:

@@ -18,7 +18,7 @@ from crawlmgr.web.url import url_hash
 from forums import incremental
 from forums.models import Board, Thread, Visit
 from forums.reading import PageKind, PageReading
-from forums.services import threads
+from forums.services import delays, plans, threads
 
 STEP = 10.0  # priorities of two boards' addresses lie this far apart, so that boards are visited one after another
 
@@ -166,6 +166,7 @@ def store_thread(
         return thread_failed(run, item, reason, now, response=response)
     _add(visit, item, response)
     stored = threads.store_page(thread, page, records, now)
+    delays.note(visit, stored.arrivals, now)
     if page == 1:
         threads.opened(thread, records)
     found = bool(item.payload.get("found")) or bool(stored.new or stored.altered)
@@ -232,14 +233,15 @@ def finish(visit: Visit, now: datetime) -> None:
     state = incremental.VisitState.from_json(visit.state)
     board = Board.objects.get(pk=visit.board_id)
     board.last_visit = now
-    board.next_visit = now + timedelta(seconds=board.interval_seconds)
+    board.next_visit = plans.next_visit(board, now)
     if state.complete:
         if state.stopped_by != "not_modified":
             board.watermark = incremental.watermark(state, visit.started or now)
         board.complete_at, board.unfinished = now, {}
+        board.watched_since = board.watched_since or visit.started or now
     elif state.last_url and state.pages_read:
         board.unfinished = {"url": state.last_url, "page": state.page, "since": now.isoformat()}
-    board.save(update_fields=["last_visit", "next_visit", "watermark", "complete_at", "unfinished"])
+    board.save(update_fields=["last_visit", "next_visit", "watermark", "complete_at", "watched_since", "unfinished"])
     state.seen = []
     Visit.objects.filter(pk=visit.pk).update(
         finished=now,

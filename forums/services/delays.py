@@ -1,0 +1,35 @@
+"""Measured delays: how long each item had waited when a visit found it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import datetime
+
+from django.db.models import F
+
+from forums.models import Visit
+
+KEPT_ARRIVALS = 2000  # of one visit, item by item; sums and counts go on
+
+
+def note(visit: Visit, arrivals: Iterable[tuple[datetime, bool]], now: datetime) -> None:
+    """Adds the new items of a page (time posted, opening post or reply) to their visit; eq. (1) and (2) of the forum paper.
+
+    Only what was posted since the board is watched counts: older posts were waiting for the forum to be added.
+    """
+    since = visit.board.watched_since
+    if since is None:
+        return
+    found = [(posted, opener, max(0.0, (now - posted).total_seconds())) for posted, opener in arrivals if posted >= since]
+    if not found:
+        return
+    kept = Visit.objects.values_list("arrivals", flat=True).get(pk=visit.pk)
+    kept += [[round(posted.timestamp(), 3), int(opener), round(delay, 3)] for posted, opener, delay in found]
+    new, replies = ([delay for _, is_new, delay in found if is_new is kind] for kind in (True, False))
+    Visit.objects.filter(pk=visit.pk).update(
+        arrivals=kept[:KEPT_ARRIVALS],
+        arrived_new=F("arrived_new") + len(new),
+        arrived_replies=F("arrived_replies") + len(replies),
+        delay_new_seconds=F("delay_new_seconds") + sum(new),
+        delay_replies_seconds=F("delay_replies_seconds") + sum(replies),
+    )

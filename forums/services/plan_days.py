@@ -1,0 +1,274 @@
+"""A day of a plan is made: visits with their reasons, what each board is expected to bring, and what it all rests on."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, time, timedelta
+from typing import Any
+
+import numpy as np
+from django.db import transaction
+
+from crawlmgr.conf import CrawlSettings
+from forums import planning
+from forums.events import HOUR_SECONDS, Floats, Ints, LocalClock
+from forums.intensity import DAY_HOURS
+from forums.models import BoardDay, Plan, PlanDay, PlannedVisit, Policy
+from forums.services import loops, plans
+from forums.services.rhythms import Rhythm, rhythm
+
+TWO_DAYS_UP_TO = 20_000  # visits a day; beyond, only the current day is written out
+EPOCH = date(1970, 1, 1)
+BY_RHYTHM = (Policy.LRA, Policy.BRA, Policy.OPTIMAL)
+
+
+@dataclass(slots=True)
+class _Visits:
+    """Visits in the order of time: board number, epoch seconds, expected weighted events and event-hours, why."""
+
+    board: Ints
+    moments: Floats
+    events: Floats
+    delay: Floats
+    figures: list[dict[str, Any]]
+
+
+def replan(plan: Plan, now: datetime, reason: str = "asked") -> PlanDay | None:
+    """Makes the rest of today and tomorrow anew; pinned visits stay, and those that are due already.
+
+    Returns tomorrow's day (today's, where there are very many visits); None where the plan has no board, or leaves the
+    boards to their interval.
+    """
+    found = rhythm(plan, now)
+    Plan.objects.filter(pk=plan.pk).update(stale="")
+    plan.stale = ""
+    if not found.boards or plan.policy == Policy.INTERVAL:
+        PlannedVisit.objects.filter(plan=plan, state=PlannedVisit.State.PLANNED, pinned=False).delete()
+        return None
+    zone = plans.zone_of(plan)
+    today = now.astimezone(zone).date()
+    days = [today, today + timedelta(days=1)] if plan.visits_per_day <= TWO_DAYS_UP_TO else [today]
+    made: PlanDay | None = None
+    with transaction.atomic():
+        PlannedVisit.objects.filter(plan=plan, state=PlannedVisit.State.PLANNED, pinned=False, at__gt=now).delete()
+        if plan.policy == Policy.ADAPTIVE:
+            loop = loops.rebuilt(plan, found, now)
+            made = _adaptive_days(plan, found, loop, days, now, reason)
+        else:
+            made = _timetable_days(plan, found, days, now, reason)
+        plans.note_next([board.pk for board in found.boards], now)
+    return made
+
+
+# --- timetables -----------------------------------------------------------------------------------------------------------
+
+
+def _given(found: Rhythm) -> planning.DayInput:
+    limits, gaps = [], []
+    first = {board.site_id: board.site for board in found.boards}
+    for number, pk in enumerate(found.sites):
+        site = first[pk]
+        limits.append(float(site.requests_per_day) if site.requests_per_day else np.inf)
+        pause = CrawlSettings.from_mapping(site.settings).delay_seconds
+        gaps.append(pause * float(found.requests[found.site == number].mean()) / HOUR_SECONDS)
+    return planning.DayInput(
+        found.profiles.rates, found.plain.rates, found.site, found.requests, np.array(limits), np.array(gaps)
+    )
+
+
+def _timetable_days(plan: Plan, found: Rhythm, days: list[date], now: datetime, reason: str) -> PlanDay | None:
+    given = _given(found)
+    pinned = {day: _pinned(plan, found, day, now) for day in days}
+    by_number: dict[int, planning.Schedule] = {}
+    made: PlanDay | None = None
+    last = {board.pk: board.last_visit for board in found.boards}
+    for day in days:
+        room = max(1, plan.visits_per_day - len(pinned[day]))
+        if room not in by_number:
+            by_number[room] = planning.schedule(plan.policy, given, room)
+        table = by_number[room]
+        visits = _of_day(plan, found, table, day, now, last)
+        codes = "rhythm" if plan.policy in BY_RHYTHM else "even"
+        _write(plan, found, visits, codes)
+        visits_of = table.visits_per_day(len(found.boards))
+        made = _day(plan, found, day, now, reason, visits_of, table.expected_delay(given.rates), table.limited)
+    return made
+
+
+def _of_day(
+    plan: Plan, found: Rhythm, table: planning.Schedule, day: date, now: datetime, last: dict[int, datetime | None]
+) -> _Visits:
+    """The visits of a timetable on a day that are still to come, with what they should find; `last` moves on with them."""
+    zone = plans.zone_of(plan)
+    midnight = datetime.combine(day, time(), zone)
+    board, hour = table.on((day - EPOCH).days)
+    ahead = np.array([_offset_hours(other, midnight) - _offset_hours(zone, midnight) for other in found.zones])
+    hour = np.mod(hour - ahead[found.site[board]], DAY_HOURS)
+    wall = datetime.combine(day, time())
+    moments = np.array([(wall + timedelta(hours=value)).replace(tzinfo=zone).timestamp() for value in hour.tolist()])
+    order = np.argsort(moments, kind="stable")
+    order = order[moments[order] > now.timestamp()]
+    board, moments = board[order], moments[order]
+    previous = np.empty(len(board))
+    for index, (number, moment) in enumerate(zip(board.tolist(), moments.tolist(), strict=True)):
+        pk = found.boards[number].pk
+        before = last[pk]
+        previous[index] = before.timestamp() if before is not None else -np.inf
+        last[pk] = datetime.fromtimestamp(moment, UTC)
+    first = np.maximum(previous, moments - planning.LONGEST_HOURS * HOUR_SECONDS)
+    clocks = [LocalClock(other, now.timestamp() - 5 * 86400, now.timestamp() + 4 * 86400) for other in found.zones]
+    local_now, local_first = _local(found, clocks, board, moments), _local(found, clocks, board, first)
+    expected = planning.expectations(found.profiles.rates, board, local_first, local_now)
+    raw = _raw_share(plan, found)[board]
+    figures = [
+        {
+            "from_hour": round(float(expected.from_hour[index]), 2),
+            "to_hour": round(float(expected.to_hour[index]), 2),
+            "per_hour": round(float(expected.per_hour[index] * raw[index]), 2),
+            "per_day": round(float(found.profiles.new_per_day[number] + found.profiles.replies_per_day[number]), 2),
+            "previous": datetime.fromtimestamp(previous[index], UTC).isoformat() if np.isfinite(previous[index]) else None,
+            "hours_since": round(float((moments[index] - first[index]) / HOUR_SECONDS), 2),
+            "prior": bool(found.prior[number]),
+        }
+        for index, number in enumerate(board.tolist())
+    ]
+    return _Visits(board, moments, expected.events, expected.delay, figures)
+
+
+def _offset_hours(zone: Any, moment: datetime) -> float:
+    offset = moment.astimezone(zone).utcoffset()
+    return offset.total_seconds() / HOUR_SECONDS if offset is not None else 0.0
+
+
+def _local(found: Rhythm, clocks: list[LocalClock], board: Ints, moments: Floats) -> Floats:
+    """Hours on the clock of each board's site."""
+    result = np.empty(len(board))
+    for number, clock in enumerate(clocks):
+        rows = found.site[board] == number
+        result[rows] = clock.local_hours(moments[rows])
+    return result
+
+
+def _raw_share(plan: Plan, found: Rhythm) -> Floats:
+    """Posts a weighted event, by board: people read of posts, not of weighted events."""
+    posts = found.profiles.new_per_day + found.profiles.replies_per_day
+    weighted = (found.profiles.new_per_day + plan.theta * found.profiles.replies_per_day) * found.importance
+    return np.divide(posts, weighted, out=np.ones(len(posts)), where=weighted > 0)
+
+
+# --- what a person fixed --------------------------------------------------------------------------------------------------
+
+
+def _pinned(plan: Plan, found: Rhythm, day: date, now: datetime) -> list[PlannedVisit]:
+    """The pinned visits of a day; those that come every day are made where they are missing."""
+    zone = plans.zone_of(plan)
+    start, end = (datetime.combine(day + timedelta(days=step), time(), zone) for step in (0, 1))
+    here = {board.pk for board in found.boards}
+    stand = [v for v in PlannedVisit.objects.filter(plan=plan, pinned=True, at__gte=start, at__lt=end) if v.board_id in here]
+    taken = {(v.board_id, v.at.astimezone(zone).time()) for v in stand}
+    series = {
+        (v.board_id, v.at.astimezone(zone).time()): v
+        for v in PlannedVisit.objects.filter(plan=plan, pinned=True, daily=True, at__lt=start)
+        if v.board_id in here
+    }
+    for (board_id, clock), model in series.items():
+        at = datetime.combine(day, clock, zone)
+        if (board_id, clock) not in taken and at > now:
+            stand.append(
+                PlannedVisit.objects.create(
+                    plan=plan, board_id=board_id, at=at, pinned=True, daily=True, code="person", edited_by_id=model.edited_by_id
+                )
+            )
+    return stand
+
+
+# --- what is written ------------------------------------------------------------------------------------------------------
+
+
+def _write(plan: Plan, found: Rhythm, visits: _Visits, code: str) -> None:
+    rows = [
+        PlannedVisit(
+            plan=plan,
+            board_id=found.boards[number].pk,
+            at=datetime.fromtimestamp(moment, UTC),
+            code=code,
+            figures=visits.figures[index],
+            expected_events=float(visits.events[index]),
+            expected_delay=float(visits.delay[index]),
+        )
+        for index, (number, moment) in enumerate(zip(visits.board.tolist(), visits.moments.tolist(), strict=True))
+    ]
+    PlannedVisit.objects.bulk_create(rows, batch_size=500)
+
+
+def _adaptive_days(
+    plan: Plan, found: Rhythm, loop: loops.AdaptiveLoop, days: list[date], now: datetime, reason: str
+) -> PlanDay | None:
+    """The loop's days: nothing is fixed ahead but what a person pinned; the expectation is that of its outlook."""
+    zone = plans.zone_of(plan)
+    ends = [datetime.combine(day + timedelta(days=1), time(), zone).timestamp() for day in days]
+    outlook = loop.outlook(now.timestamp(), ends[-1] - 1.0)
+    loops.note_expected(found, outlook)
+    made: PlanDay | None = None
+    start = 0.0
+    for day, end in zip(days, ends, strict=True):
+        _pinned(plan, found, day, now)
+        rows = (outlook.moments >= start) & (outlook.moments < end)
+        board = outlook.board[rows]
+        visits = np.bincount(board, minlength=len(found.boards)).astype(float)
+        delay = np.bincount(board, outlook.delay[rows], len(found.boards)).astype(float)
+        made = _day(plan, found, day, now, reason, visits, delay, ())
+        start = end
+    return made
+
+
+def _day(
+    plan: Plan,
+    found: Rhythm,
+    day: date,
+    now: datetime,
+    reason: str,
+    visits: Floats,
+    delay: Floats,
+    limited: tuple[int, ...],
+) -> PlanDay:
+    even = planning.timetable("era", _given(found), plan.visits_per_day)
+    era_delay = float(planning.expected_cost(planning.Intensity.of(found.profiles.rates), even).sum())
+    values = {
+        "made_at": now,
+        "reason": reason,
+        "policy": plan.policy,
+        "visits_per_day": plan.visits_per_day,
+        "theta": plan.theta,
+        "basis": found.basis,
+        "known_days": found.known_days,
+        "boards": len(found.boards),
+        "boards_known": int((~found.prior).sum()),
+        "limited_sites": [found.sites[number] for number in limited],
+        "expected_delay": float(delay.sum()) if np.isfinite(delay).all() else None,
+        "era_delay": era_delay if np.isfinite(era_delay) else None,
+    }
+    row, new = PlanDay.objects.get_or_create(plan=plan, day=day, defaults=values)
+    if not new:
+        row.times_made += 1
+        for name, value in values.items():
+            setattr(row, name, value)
+        row.save()
+        BoardDay.objects.filter(planned_day=row).delete()
+    profiles = found.profiles
+    BoardDay.objects.bulk_create(
+        [
+            BoardDay(
+                planned_day=row,
+                board_id=board.pk,
+                weight=float(profiles.weights[index]),
+                new_per_day=float(profiles.new_per_day[index]),
+                replies_per_day=float(profiles.replies_per_day[index]),
+                visits=float(visits[index]),
+                expected_delay=float(delay[index]) if np.isfinite(delay[index]) else None,
+            )
+            for index, board in enumerate(found.boards)
+        ],
+        batch_size=500,
+    )
+    return row

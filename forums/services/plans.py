@@ -1,0 +1,225 @@
+"""Plans of visits: whose, by which policy and budget; changed by a person, with visits added, moved, pinned and taken out."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime, timedelta
+from typing import Any
+from zoneinfo import ZoneInfo
+
+from django.core.exceptions import ValidationError
+from django.db import transaction
+from django.db.models import Q
+
+from forums import reads
+from forums.models import ALL_SITES, Board, Plan, PlannedVisit, Policy, Site
+
+FIELDS = ("policy", "visits_per_day", "theta", "history_days", "half_life_days", "bins", "active")
+USUAL_VISITS_PER_BOARD = 4
+FARTHEST_DAYS = 14  # how far ahead a person may put a visit
+
+
+def scope(site_id: int | None) -> str:
+    """The name of a plan's extent: one site, or all that have none of their own."""
+    return ALL_SITES if site_id is None else f"site {site_id}"
+
+
+def current(site_id: int | None) -> Plan | None:
+    """The saved plan of a site, or of all sites."""
+    return Plan.objects.select_related("site").filter(scope=scope(site_id)).first()
+
+
+def draft(site_id: int | None, now: datetime) -> Plan:
+    """The saved plan, else one that is not saved: adaptive, four visits a board and day."""
+    found = current(site_id)
+    if found is not None:
+        return found
+    boards = Board.objects.filter(enabled=True)
+    number = (boards.filter(site_id=site_id) if site_id is not None else boards).count()
+    site = Site.objects.get(pk=site_id) if site_id is not None else None
+    return Plan(scope=scope(site_id), site=site, visits_per_day=max(1, USUAL_VISITS_PER_BOARD * number), changed_at=now)
+
+
+def save(site_id: int | None, values: Mapping[str, Any], *, now: datetime, user: Any = None) -> Plan:
+    """Makes or changes a plan; the dispatcher plans anew at its next round. Raises ValueError with one line."""
+    unknown = set(values) - set(FIELDS)
+    if unknown:
+        raise ValueError(f"a plan has no {', '.join(sorted(unknown))}")
+    with transaction.atomic():
+        plan = draft(site_id, now)
+        before = {name: getattr(plan, name) for name in FIELDS}
+        for name, value in values.items():
+            setattr(plan, name, value)
+        plan.changed_at, plan.changed_by = now, user
+        try:
+            plan.full_clean(validate_unique=False)
+        except ValidationError as error:
+            name, messages = next(iter(error.message_dict.items()))
+            raise ValueError(f"{name}: {messages[0]}") from None
+        changed = [name for name in FIELDS if getattr(plan, name) != before[name]]
+        if plan.pk is None:
+            plan.stale = "new"
+        elif changed:
+            plan.stale = "visits_per_day" if changed == ["visits_per_day"] else changed[0]
+        plan.save()
+        if plan.site_id is not None:
+            Plan.objects.filter(scope=ALL_SITES).update(stale="boards")
+        free_interval(plan, now)
+    return plan
+
+
+def free_interval(plan: Plan, now: datetime) -> None:
+    """Boards that go back to their interval are due by it again; visits planned for them are dropped."""
+    if plan.active and plan.policy != Policy.INTERVAL:
+        return
+    PlannedVisit.objects.filter(plan=plan, state=PlannedVisit.State.PLANNED).delete()
+    for board in boards_under(plan).only("id", "last_visit", "interval_seconds"):
+        due = (board.last_visit or now) + timedelta(seconds=board.interval_seconds)
+        Board.objects.filter(pk=board.pk).update(next_visit=max(now, due))
+
+
+def boards_under(plan: Plan) -> Any:
+    """The enabled boards that this plan is for."""
+    rows = Board.objects.filter(enabled=True)
+    return rows.filter(site_id=plan.site_id) if plan.site_id is not None else rows.exclude(site__plan__active=True)
+
+
+def planned_sites() -> Q:
+    """Boards whose visits a plan names (as a condition on boards); all others follow their interval."""
+    own = Q(site__plan__active=True) & ~Q(site__plan__policy=Policy.INTERVAL)
+    rest = Plan.objects.filter(scope=ALL_SITES, active=True).exclude(policy=Policy.INTERVAL).exists()
+    return own | ~Q(site__plan__active=True) if rest else own
+
+
+def of_site(site_id: int) -> Plan | None:
+    """The plan that a site's visits follow now: its own, else that of all sites; None: the interval."""
+    found = Plan.objects.filter(active=True, scope__in=[scope(site_id), ALL_SITES]).order_by("-site_id")
+    plans = sorted(found, key=lambda plan: plan.site_id is None)
+    return plans[0] if plans and plans[0].policy != Policy.INTERVAL else None
+
+
+def set_importance(
+    site_id: int,
+    *,
+    site: float | None = None,
+    boards: Mapping[int, float] | None = None,
+    requests_per_day: int | None = None,
+    unlimited: bool = False,
+    now: datetime,
+) -> None:
+    """Sets the importance of a site, of its boards, and the requests a day that it may be asked (`unlimited`: any number).
+
+    Plans that it concerns become stale. Raises ValueError with one line.
+    """
+    for value in [*([site] if site is not None else []), *(boards or {}).values()]:
+        if not 0.01 <= value <= 1000:
+            raise ValueError("an importance lies between 0.01 and 1000")
+    if requests_per_day is not None and requests_per_day < 1:
+        raise ValueError("a site needs at least one request a day")
+    with transaction.atomic():
+        if site is not None:
+            Site.objects.filter(pk=site_id).update(importance=site)
+        for pk, value in (boards or {}).items():
+            Board.objects.filter(pk=pk, site_id=site_id).update(importance=value)
+        if requests_per_day is not None or unlimited:
+            Site.objects.filter(pk=site_id).update(requests_per_day=None if unlimited else requests_per_day)
+        Plan.objects.filter(Q(site_id=site_id) | Q(site=None)).update(stale="importance", changed_at=now)
+
+
+def zone_of(plan: Plan) -> ZoneInfo:
+    """The zone of a plan's days: its site's, or that of the first site."""
+    site = plan.site if plan.site is not None else Site.objects.order_by("pk").first()
+    return reads.zone(site) if site is not None else ZoneInfo("UTC")
+
+
+# --- visits put by a person -----------------------------------------------------------------------------------------------
+
+
+def add(plan: Plan, board_id: int, at: datetime, *, daily: bool = False, now: datetime, user: Any = None) -> PlannedVisit:
+    """A visit that a person wants: it is pinned, counts for the budget, and stays when the plan is made anew."""
+    if not boards_under(plan).filter(pk=board_id).exists():
+        raise ValueError("this plan does not visit that board")
+    _check_time(at, now)
+    visit = PlannedVisit.objects.create(
+        plan=plan, board_id=board_id, at=at, pinned=True, daily=daily, code="person", edited_by=user
+    )
+    _changed(visit, now)
+    return visit
+
+
+def move(planned_id: int, at: datetime, *, now: datetime, user: Any = None) -> PlannedVisit:
+    """Puts a visit to come to another time, and pins it there."""
+    visit = _to_come(planned_id)
+    _check_time(at, now)
+    visit.at, visit.pinned, visit.code, visit.figures, visit.edited_by = at, True, "person", {}, user
+    visit.expected_events = visit.expected_delay = None
+    visit.save()
+    _changed(visit, now)
+    return visit
+
+
+def pin(planned_id: int, *, pinned: bool, daily: bool = False, now: datetime, user: Any = None) -> PlannedVisit:
+    """Keeps a visit where it stands when the plan is made anew, every day with `daily`; or lets it go again."""
+    visit = _to_come(planned_id)
+    if visit.daily and not (pinned and daily):
+        _end_series(visit)
+    visit.pinned, visit.daily, visit.edited_by = pinned, pinned and daily, user
+    visit.save()
+    _changed(visit, now)
+    return visit
+
+
+def remove(planned_id: int, *, now: datetime) -> None:
+    """Takes a visit to come out of the plan; the day has one visit less."""
+    visit = _to_come(planned_id)
+    if visit.daily:
+        _end_series(visit)
+    visit.delete()
+    note_next([visit.board_id], now)
+
+
+def _to_come(planned_id: int) -> PlannedVisit:
+    visit = PlannedVisit.objects.select_related("plan").filter(pk=planned_id, state=PlannedVisit.State.PLANNED).first()
+    if visit is None:
+        raise ValueError("this visit is no longer to come")
+    return visit
+
+
+def _end_series(visit: PlannedVisit) -> None:
+    """No visit of the board at this local time comes back: those planned from the same wish go, past ones forget it."""
+    zone = zone_of(visit.plan)
+    clock = visit.at.astimezone(zone).time()
+    others = PlannedVisit.objects.filter(plan_id=visit.plan_id, board_id=visit.board_id, daily=True).exclude(pk=visit.pk)
+    same = [other for other in others if other.at.astimezone(zone).time() == clock]
+    PlannedVisit.objects.filter(pk__in=[one.pk for one in same], state=PlannedVisit.State.PLANNED).delete()
+    PlannedVisit.objects.filter(pk__in=[one.pk for one in same]).update(daily=False)
+
+
+def _check_time(at: datetime, now: datetime) -> None:
+    if not now <= at <= now + timedelta(days=FARTHEST_DAYS):
+        raise ValueError(f"a visit can be put between now and {FARTHEST_DAYS} days ahead")
+
+
+def _changed(visit: PlannedVisit, now: datetime) -> None:
+    """The rest of the budget is planned around what a person fixed."""
+    Plan.objects.filter(pk=visit.plan_id).update(stale="visits")
+    note_next([visit.board_id], now)
+
+
+def next_visit(board: Board, now: datetime) -> datetime:
+    """When a board whose visit has just ended is expected to be visited next."""
+    if of_site(board.site_id) is None:
+        return now + timedelta(seconds=board.interval_seconds)
+    planned = PlannedVisit.objects.filter(board=board, state=PlannedVisit.State.PLANNED, at__gt=now).order_by("at")
+    first: datetime | None = planned.values_list("at", flat=True).first()
+    return first or board.next_visit or now + timedelta(days=1)
+
+
+def note_next(board_ids: list[int], now: datetime) -> None:
+    """Writes the first planned visit of these boards to where lists show it."""
+    planned = PlannedVisit.objects.filter(board_id__in=board_ids, state=PlannedVisit.State.PLANNED, at__gte=now)
+    first: dict[int, datetime] = {}
+    for board_id, at in planned.order_by("-at").values_list("board_id", "at"):
+        first[board_id] = at
+    for board_id, at in first.items():
+        Board.objects.filter(pk=board_id).update(next_visit=at)
