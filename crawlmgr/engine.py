@@ -172,6 +172,9 @@ class _Slice:
         item = frontier.claim(self.run.pk, self.lease.fence, now, self.settings.total_timeout_seconds + 30)
         if item is None:
             return self._nothing(now)
+        if item.payload.get("once") and item.attempts > 1:
+            self._fail(item, UrlState.FAILED, "sent_once")
+            return ""
         try:
             allowed, reason = self.web.allowed(item.url, self.web.host(item.host_id))
         except fetching.TurnTaken:
@@ -191,11 +194,13 @@ class _Slice:
         return ""
 
     def _again(self, item: Url, response: FetchResponse) -> bool:
-        """Puts an address that failed in passing back for another try; ends it when the tries are used up."""
+        """Puts an address that failed in passing back for another try; ends it when the tries are used up, or when its
+        payload says that it is to be sent once: whether a lost answer had been acted on cannot be known."""
         busy = response.status in (429, 503)
         passing = response.failure in PASSING or (response.failure is None and (busy or response.status >= 500))
         now = self.clock.now()
-        if passing and item.attempts < self.settings.max_attempts + (2 if busy else 0):
+        tries = 1 if item.payload.get("once") else self.settings.max_attempts + (2 if busy else 0)
+        if passing and item.attempts < tries:
             with transaction.atomic():
                 self._count_requests(now, {})
                 frontier.give_back(item, due_at=now, reason=_problem(response))

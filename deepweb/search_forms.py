@@ -118,8 +118,8 @@ class Form:
     def signature(self) -> str:
         """One value for one form wherever it stands: method, action without numbers and query values, names and kinds.
 
-        Hidden names that are random and everything a server fills in are left out, so that a search box in the head of
-        a thousand pages is one form.
+        Hidden names that are random and everything a server fills in are left out, and of GET forms all that is hidden
+        (it repeats the address that the page was asked by), so that a search box in the head of a thousand pages is one.
         """
         address = urlsplit(self.action)
         own = urlsplit(self.page_url)
@@ -128,7 +128,11 @@ class Form:
             path = "."
         query = sorted(name for name, _ in parse_qsl(address.query, keep_blank_values=True) if not _TOKEN.search(name))
         fields = sorted(
-            {(field.kind, _DIGITS.sub("#", field.name)) for field in self.fields if field.name and not _TOKEN.search(field.name)}
+            {
+                (field.kind, _DIGITS.sub("#", field.name))
+                for field in self.fields
+                if field.name and not _TOKEN.search(field.name) and (self.method == "post" or field.kind != "hidden")
+            }
         )
         whole = repr((self.method, address.netloc.lower(), path, query, fields))
         return hashlib.blake2b(whole.encode(), digest_size=8).hexdigest()

@@ -37,11 +37,15 @@ class ProbedRecord(NamedTuple):
 
 
 class ProbeAnswer(NamedTuple):
-    """All records that one probe returned, and whether the site held some back."""
+    """The records that one probe returned, and whether the site held some back.
+
+    `whole` set: so many were returned, and `records` is a random sample of them whose texts are known.
+    """
 
     term: Term
     records: Sequence[ProbedRecord]
     overflowed: bool
+    whole: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,6 +121,8 @@ def estimate_size(plan: ProbePlan, answers: Sequence[ProbeAnswer], records_seen:
 
 def _value(plan: ProbePlan, answer: ProbeAnswer, degree: Callable[[ProbedRecord], int]) -> float:
     shares = sum(1 / max(1, degree(record)) for record in answer.records)
+    if answer.whole and answer.records:
+        shares *= answer.whole / len(answer.records)
     if answer.overflowed:  # the records held back are like those shown; how many there are only the weights tell
         shares *= 1.5
     return plan.weight / plan.pool[answer.term] * shares

@@ -25,10 +25,11 @@ class Submission:
     content_type: str
 
 
-def fill(form: Form, bound: Mapping[str, str]) -> Submission:
+def fill(form: Form, bound: Mapping[str, str], charset: str = "utf-8") -> Submission:
     """The request a browser would send: defaults of the form, `bound` in their place, the first submit button pressed.
 
-    GET replaces the action's own query string, as browsers do. KeyError for a bound name that the form has not.
+    GET replaces the action's own query string, as browsers do; `charset` is the encoding of the form's page. KeyError for
+    a bound name that the form has not.
     """
     unknown = set(bound) - {field.name for field in form.fields}
     if unknown:
@@ -54,7 +55,7 @@ def fill(form: Form, bound: Mapping[str, str]) -> Submission:
             pairs += _selected(form, field.name)
         else:
             pairs.append((field.name, field.value))
-    encoded = urlencode(pairs)
+    encoded = urlencode(pairs, encoding=charset, errors="xmlcharrefreplace")
     if form.method == "post":
         return Submission("POST", form.action, encoded, "application/x-www-form-urlencoded")
     parts = urlsplit(form.action)

@@ -37,10 +37,18 @@ class Filter:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """One kind of export: its columns, and a function that yields rows of that width."""
+    """One kind of export: its columns, and a function that yields rows of that width.
+
+    `found`: gives the columns where they depend on what is exported; `columns` are then those that are always there.
+    """
 
     columns: Sequence[str]
     rows: Callable[[Filter], Iterator[Sequence[Any]]]
+    found: Callable[[Filter], Sequence[str]] | None = None
+
+    def header(self, chosen: Filter) -> Sequence[str]:
+        """The columns of this export."""
+        return self.columns if self.found is None else self.found(chosen)
 
 
 def _pages(chosen: Filter) -> Iterator[Sequence[Any]]:
@@ -224,10 +232,11 @@ def stream(
 ) -> Iterator[bytes]:
     """The export as pieces of UTF-8. Raises KeyError for an unknown table or format before the first piece."""
     chosen, writer = tables()[table], _WRITERS[fmt]
-    rows = _Counter(chosen.rows(Filter(site, run, since)))
+    wanted = Filter(site, run, since)
+    rows = _Counter(chosen.rows(wanted))
 
     def pieces() -> Iterator[bytes]:
-        for piece in writer(chosen.columns, iter(rows)):
+        for piece in writer(chosen.header(wanted), iter(rows)):
             yield piece.encode("utf-8")
         if counter is not None:
             counter.append(rows.number)
@@ -263,7 +272,7 @@ def write_file(table: str, path: Path, *, fmt: str, chosen: Filter, now: datetim
         "rows": counter[0],
         "bytes": size,
         "sha256": digest.hexdigest(),
-        "columns": list(tables()[table].columns),
+        "columns": list(tables()[table].header(chosen)),
     }
     beside = path.with_name(path.name + ".manifest.json")
     temporary = beside.with_name(beside.name + ".part")

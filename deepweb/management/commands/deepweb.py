@@ -1,11 +1,14 @@
-"""`manage.py deepweb`: classify, train."""
+"""`manage.py deepweb`: classify, train, find, cluster, harvest."""
 
 from crawlmgr.management.base import SubcommandCommand
 
 
 class Command(SubcommandCommand):
-    help = "Databases behind search forms: type forms, train the classifier."
+    help = "Databases behind search forms: find and type forms, group them, ask them."
     subcommands = {
         "classify": "deepweb.commands.classify",
         "train": "deepweb.commands.train",
+        "find": "deepweb.commands.find",
+        "cluster": "deepweb.commands.cluster",
+        "harvest": "deepweb.commands.harvest",
     }

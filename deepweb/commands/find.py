@@ -1,0 +1,80 @@
+"""`deepweb find`: crawls sites for their forms."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.core.management.base import CommandError
+
+from crawlmgr.clock import SYSTEM
+from crawlmgr.management import database, foreground
+from crawlmgr.management.base import Result, say, table
+from crawlmgr.models import Run
+from crawlmgr.services import runs
+from deepweb.models import Form
+from deepweb.services import sources
+
+HELP = "crawl sites for their forms and tell what each form is for"
+
+
+def add_arguments(parser: Any) -> None:
+    parser.add_argument("urls", nargs="+", metavar="URL", help="address of a site")
+    parser.add_argument(
+        "--depth", type=int, default=sources.DEPTH, help=f"links followed from the address (default {sources.DEPTH})"
+    )
+    parser.add_argument(
+        "--pages", type=int, default=sources.PAGES, help=f"pages read of a site at the most (default {sources.PAGES})"
+    )
+    foreground.add_web_arguments(parser)
+
+
+def run(options: dict[str, Any]) -> Result:
+    database.ready()
+    run = look(options["urls"], options["depth"], options["pages"], foreground.web_settings(options))
+    found = Form.objects.filter(source_id__in=run.parameters["sources"]).order_by("source_id", "depth", "pk")
+    forms = [describe(form) for form in found]
+    if not forms and run.detail:
+        raise CommandError(run.detail)
+    rows = [(form["form"], form["type"], form["method"], form["depth"], form["page_url"]) for form in forms]
+    document = {"run": run.pk, "state": run.state, "pages": run.fetched, "requests": run.requests, "forms": forms}
+    return Result(
+        document, table(("form", "type", "method", "depth", "page"), rows) + f"\n{run.fetched} pages, {run.requests} requests"
+    )
+
+
+def look(urls: list[str], depth: int, pages: int, settings: dict[str, Any]) -> Run:
+    """Looks for forms in the foreground; an interrupted look at the same sites goes on."""
+    if depth < 0 or pages < 1:
+        raise CommandError("--depth is at least 0 and --pages at least 1")
+    try:
+        run = sources.find(urls, now=SYSTEM.now(), depth=depth, pages=pages, settings=settings, start=False)
+    except ValueError as error:
+        raise CommandError(str(error)) from None
+    except runs.Busy as busy:
+        say(f"Run {busy.run.pk} was under way for these sites; it goes on where it stood.")
+        run = runs.resume(busy.run.pk, SYSTEM.now(), start=False) if busy.run.state == "paused" else busy.run
+    return foreground.work(run, run.label)
+
+
+def describe(form: Form) -> dict[str, Any]:
+    """A form as the command line gives it."""
+    fields = form.described.get("fields", [])
+    shown = ("name", "kind", "label", "value", "role", "required")
+    return {
+        "form": form.pk,
+        "page_url": form.page_url,
+        "action": form.action,
+        "method": form.method,
+        "type": form.kind,
+        "confidence": form.confidence,
+        "searchable": form.searchable,
+        "fields": [
+            {
+                **{name: field.get(name) for name in shown},
+                "options": [option["value"] for option in field.get("options", ())],
+            }
+            for field in fields
+        ],
+        "depth": form.depth,
+        "cluster": form.cluster_id,
+    }

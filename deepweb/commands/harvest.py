@@ -1,0 +1,142 @@
+"""`deepweb harvest`: asks a form, or all forms of a cluster, and stores the records that come back."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.core.management.base import CommandError
+from django.db.models import Q
+
+from crawlmgr.clock import SYSTEM
+from crawlmgr.management import database, foreground
+from crawlmgr.management.base import Result, say, table
+from crawlmgr.models import Run
+from crawlmgr.services import runs
+from deepweb.commands import find
+from deepweb.models import Cluster, Form
+from deepweb.services import forms, harvests
+from deepweb.services.workbench import POLICIES
+
+HELP = "ask a search form and store the records that come back"
+
+
+def add_arguments(parser: Any) -> None:
+    parser.add_argument("form", nargs="?", metavar="FORM_OR_URL", help="number of a form, or the address of a page with one")
+    parser.add_argument("--cluster", type=int, metavar="C", help="all forms of this cluster, out of one budget")
+    parser.add_argument("--queries", type=int, default=100, metavar="N", help="queries at the most (default 100)")
+    parser.add_argument("--requests", type=int, metavar="N", help="requests at the most, result pages included")
+    parser.add_argument("--policy", choices=POLICIES, default="fresh", help="how queries are chosen (default fresh)")
+    parser.add_argument("--seed-terms", default="", metavar="A,B", help="words to begin with, by comma")
+    parser.add_argument(
+        "--max-pages", type=int, default=200, metavar="N", help="result pages of one query at the most (default 200)"
+    )
+    parser.add_argument("--probes", type=int, default=60, metavar="N", help="random queries for the size estimate (default 60)")
+    parser.add_argument("--details", default="1000", metavar="N|all", help="detail pages fetched at the most (default 1000)")
+    parser.add_argument("--no-stop-rule", action="store_true", help="spend the whole budget, whatever the queries bring")
+    parser.add_argument("--release", action="store_true", help="let this form be sent by POST")
+    parser.add_argument("--random-seed", type=int, default=1)
+    foreground.add_web_arguments(parser)
+
+
+def run(options: dict[str, Any]) -> Result:
+    database.ready()
+    settings = foreground.web_settings(options)
+    chosen = _chosen(options, settings)
+    if options["release"]:
+        for form in chosen:
+            forms.release(form, True)
+            form.released = True
+    run = foreground.work(_begin(chosen, _wishes(options), settings), f"harvest of {chosen[0].source.name}")
+    document = {"run": run.pk, "state": run.state, **(run.result or harvests.result_of(run)), "requests": run.requests}
+    return Result(document, _text(document))
+
+
+def _wishes(options: dict[str, Any]) -> dict[str, Any]:
+    details = options["details"]
+    if details != "all" and not details.isdecimal():
+        raise CommandError(f"--details: {details} is neither a number nor all")
+    return {
+        "policy": options["policy"],
+        "queries": options["queries"],
+        "requests": options["requests"],
+        "seed_terms": [word.strip() for word in options["seed_terms"].replace("，", ",").split(",") if word.strip()],
+        "stop_rules": not options["no_stop_rule"],
+        "probes": options["probes"],
+        "details": None if details == "all" else int(details),
+        "max_pages": options["max_pages"],
+        "random_seed": options["random_seed"],
+    }
+
+
+def _chosen(options: dict[str, Any], settings: dict[str, Any]) -> list[Form]:
+    if (options["cluster"] is None) == (options["form"] is None):
+        raise CommandError("give a form, the address of a page with one, or --cluster")
+    if options["cluster"] is not None:
+        cluster = Cluster.objects.filter(pk=options["cluster"]).first()
+        if cluster is None:
+            raise CommandError(f"There is no cluster {options['cluster']}; `deepweb cluster` makes some.")
+        found = harvests.of_cluster(cluster)
+        if not found:
+            raise CommandError("No form of this cluster may be asked.")
+        return found
+    wanted = options["form"]
+    rows = Form.objects.select_related("source", "cluster")
+    if wanted.isdecimal():
+        form = rows.filter(pk=int(wanted)).first()
+        if form is None:
+            raise CommandError(f"There is no form {wanted}; `deepweb find ADDRESS` looks for some.")
+        return [form]
+    return [_form_of_page(wanted, settings)]
+
+
+def _form_of_page(url: str, settings: dict[str, Any]) -> Form:
+    """The search form of a page, read now: the one that is most surely one."""
+    known = _known(url)
+    if known is not None:
+        return known
+    run = find.look([url], 0, 1, settings)
+    if run.detail:
+        raise CommandError(run.detail)
+    source = run.parameters["sources"][0]
+    found = list(Form.objects.filter(source_id=source).select_related("source", "cluster"))
+    best = max(found, key=lambda form: (form.searchable, form.confidence), default=None)
+    if best is None or not best.searchable:
+        kinds = ", ".join(sorted({form.kind for form in found})) or "none"
+        raise CommandError(f"No search form was found at {url} (forms there: {kinds}).")
+    return best
+
+
+def _known(url: str) -> Form | None:
+    """A search form that was found at this address, or that sends to it."""
+    rows = Form.objects.select_related("source", "cluster").filter(Q(page_url=url) | Q(action=url), searchable=True)
+    return rows.order_by("-confidence").first()
+
+
+def _begin(chosen: list[Form], wishes: dict[str, Any], settings: dict[str, Any]) -> Run:
+    try:
+        return harvests.start(chosen, wishes, now=SYSTEM.now(), settings=settings, begin=False)
+    except ValueError as error:
+        raise CommandError(str(error)) from None
+    except runs.Busy as busy:
+        if busy.run.state == "paused":
+            say(f"Run {busy.run.pk} was interrupted; it goes on where it stood.")
+            return runs.resume(busy.run.pk, SYSTEM.now(), start=False)
+        say(f"Run {busy.run.pk} is under way for this form; this command joins it if nobody works it.")
+        return busy.run
+
+
+def _text(found: dict[str, Any]) -> str:
+    total, share = found["estimated_total"], found["coverage"]
+    rows = [
+        ("queries", found["queries"]),
+        ("valid", found["valid"]),
+        ("efficiency", found["efficiency"]),
+        ("records", found["records"]),
+        ("records a query", found["records_per_query"]),
+        ("overlap rate", found["overlap_rate"]),
+        ("estimated total", f"{total[0]:.0f} to {total[1]:.0f}" if total else f"not estimable ({found['not_estimable']})"),
+        ("coverage", f"{share[0]:.2f} to {share[1]:.2f}" if share else None),
+        ("requests", found["requests"]),
+        ("stopped by", found["stopped_by"]),
+    ]
+    return table(("", ""), rows)

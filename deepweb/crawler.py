@@ -1,0 +1,250 @@
+"""The finder of forms and the harvester of what lies behind them, as the engine runs them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any, NamedTuple
+
+from django.db.models import F
+
+from crawlmgr.conf import CrawlSettings
+from crawlmgr.engine import Stored
+from crawlmgr.models import Run, Url, UrlState
+from crawlmgr.services import frontier, hosts
+from crawlmgr.services.frontier import NewUrl
+from crawlmgr.web.exchange import FetchRequest, FetchResponse
+from crawlmgr.web.html import page_title
+from crawlmgr.web.url import host_key
+from deepweb.finder import PageForms, read_page, shape, ways
+from deepweb.links_to_forms import LinkScorer
+from deepweb.models import Form, Harvest, Query, Source
+from deepweb.reading import Answer, Context, read_answer, read_detail
+from deepweb.search_forms import Form as PageForm
+from deepweb.search_forms import FormType, read_forms
+from deepweb.services import answers, clusters, forms, harvests, records, sources
+from deepweb.services.workbench import Wishes, Workbench
+from deepweb.terms import bindings
+
+
+class _PageRead(NamedTuple):
+    page: PageForms
+    typed: list[forms.Typed]
+
+
+class FormFinder:
+    """Crawls sites for their forms to a depth, the links most likely to lead to a search form first."""
+
+    kind = "deepweb-find"
+
+    def __init__(self) -> None:
+        self.sources: dict[int, Source] = {}
+        self.scorers: dict[int, LinkScorer] = {}
+        self.shapes: dict[int, Counter[str]] = {}
+
+    def settings(self, run: Run) -> CrawlSettings:
+        settings = CrawlSettings.from_mapping(run.parameters.get("settings", {}))
+        for source in Source.objects.filter(pk__in=run.parameters["sources"]):
+            settings = sources.settings_of(source, run)
+            hosts.configure(host_key(source.url), settings)
+        return settings
+
+    def _source(self, run: Run, pk: int) -> Source:
+        if pk not in self.sources:
+            self.sources[pk] = Source.objects.get(pk=pk)
+            self.scorers[pk] = LinkScorer(self.sources[pk].links)
+            seen = Url.objects.filter(run=run, group=pk).values_list("url", flat=True)
+            self.shapes[pk] = Counter(shape(url) for url in seen.iterator())
+        return self.sources[pk]
+
+    def begin(self, run: Run, now: datetime) -> Sequence[NewUrl]:
+        chosen = Source.objects.filter(pk__in=run.parameters["sources"]).order_by("pk")
+        return [NewUrl(source.url, "page", key=f"{source.pk} {source.url}", group=source.pk, priority=100.0) for source in chosen]
+
+    def request(self, run: Run, item: Url) -> FetchRequest:
+        return FetchRequest(item.url)
+
+    def read(self, run: Run, item: Url, response: FetchResponse) -> _PageRead | None:
+        if not response.ok:
+            return None
+        page = read_page(response.text, response.url)
+        return _PageRead(page, forms.typed(page.forms, response.text))
+
+    def store(self, run: Run, item: Url, response: FetchResponse, reading: _PageRead | None, now: datetime) -> Stored:
+        source = self._source(run, item.group or 0)
+        if reading is None:
+            return Stored(state=UrlState.FAILED, reason=f"http_{response.status}")
+        before = set(Form.objects.filter(source=source).values_list("signature", flat=True))
+        kept = forms.keep(
+            source,
+            reading.typed,
+            depth=item.depth,
+            language=reading.page.language,
+            charset=response.encoding,
+            html=response.text,
+            now=now,
+        )
+        fresh = [row for row in kept if row.signature not in before]
+        scorer = self.scorers[source.pk]
+        if item.depth:
+            scorer.learn(item.url, item.anchor, any(row.type == FormType.SEARCH for row in fresh))
+        Source.objects.filter(pk=source.pk).update(pages=F("pages") + 1, looked_at=now, links=scorer.counts)
+        done = Url.objects.filter(run=run, group=source.pk, state=UrlState.DONE).count() + 1
+        links: list[NewUrl] = []
+        if done >= run.parameters["pages"]:
+            frontier.drop(run.pk, now, "page_limit", group=source.pk)
+        elif item.depth < run.parameters["depth"]:
+            links = self._links(source, reading.page, item.depth + 1)
+        return Stored(links=links, counts={"new": len(fresh), "items": len(kept)}, title=reading.page.title)
+
+    def _links(self, source: Source, page: PageForms, depth: int) -> list[NewUrl]:
+        best = ways(page, self.scorers[source.pk], self.shapes[source.pk])
+        return [
+            NewUrl(
+                way.url,
+                "page",
+                key=f"{source.pk} {way.url}",
+                group=source.pk,
+                anchor=way.anchor,
+                depth=depth,
+                priority=way.score - depth,
+            )
+            for way in best
+        ]
+
+    def failed(self, run: Run, item: Url, reason: str, now: datetime) -> Stored:
+        if item.depth == 0:
+            Run.objects.filter(pk=run.pk).update(detail=f"{item.url}: {reason}")
+        return Stored()
+
+    def idle(self, run: Run, now: datetime) -> str:
+        clusters.assign_new(now)
+        found = Form.objects.filter(source_id__in=run.parameters["sources"]).count()
+        return "complete" if found else "no_forms"
+
+    def ended(self, run: Run, state: str, now: datetime) -> None:
+        return
+
+
+class _Opening(NamedTuple):
+    forms: list[PageForm]
+
+
+class HarvestCrawler:
+    """Asks search forms, one query at a time, and fetches the pages of the records found."""
+
+    kind = "deepweb-harvest"
+
+    def __init__(self) -> None:
+        self.benches: dict[int, Workbench] = {}
+        self.opening: set[int] = set()
+
+    def settings(self, run: Run) -> CrawlSettings:
+        settings = CrawlSettings.from_mapping(run.parameters.get("settings", {}))
+        for form in Form.objects.filter(pk__in=run.parameters["forms"]).select_related("source"):
+            settings = sources.settings_of(form.source, run)
+            hosts.configure(host_key(form.action), settings)
+        return settings
+
+    def _all(self, run: Run) -> list[Workbench]:
+        if not self.benches:
+            wishes = Wishes.from_mapping(run.parameters)
+            rows = Harvest.objects.filter(run=run).select_related("form__source", "form__cluster", "run").order_by("position")
+            self.benches = {row.pk: Workbench(row, wishes, harvests.cluster_terms(row.form)) for row in rows}
+        return list(self.benches.values())
+
+    def _bench(self, run: Run, item: Url) -> Workbench:
+        self._all(run)
+        return self.benches[item.group or 0]
+
+    def begin(self, run: Run, now: datetime) -> Sequence[NewUrl]:
+        return harvests.next_links(run, self._all(run), Wishes.from_mapping(run.parameters), now)
+
+    def request(self, run: Run, item: Url) -> FetchRequest:
+        """The query's request; where the form needs the session of its own page, that page first."""
+        if item.kind == "detail":
+            return FetchRequest(item.url)
+        bench = self._bench(run, item)
+        if harvests.is_session(bench) and not bench.is_open:
+            self.opening.add(item.pk)
+            return FetchRequest(bench.form.page_url)
+        self.opening.discard(item.pk)
+        if item.payload["page"] > 1:
+            body = item.payload.get("body")
+            return FetchRequest(item.url, method="POST", body=body.encode()) if body is not None else FetchRequest(item.url)
+        row = Query.objects.get(pk=item.payload["query"])
+        submission = harvests.submission_of(bench, row)
+        if submission.method == "POST":
+            return FetchRequest(submission.url, method="POST", body=submission.body.encode())
+        return FetchRequest(submission.url)
+
+    def read(self, run: Run, item: Url, response: FetchResponse) -> Answer | dict[str, str] | _Opening:
+        bench = self._bench(run, item)
+        if item.kind == "detail":
+            return read_detail(response.text, bench.furniture) if response.status == 200 else {}
+        if item.pk in self.opening:
+            return _Opening(read_forms(response.text, response.url))
+        if not response.body:
+            return Answer(response.url)
+        row = Query.objects.get(pk=item.payload["query"])
+        known = Context(
+            form=bench.form,
+            bound=bindings(answers.terms_of(row)),
+            number=int(item.payload["page"]),
+            page_size=int(bench.state.get("page_size", 0)),
+            furniture=bench.furniture,
+            shape=bench.shape,
+            may_post=bench.form.method == "post",
+            charset=bench.harvest.form.charset,
+        )
+        return read_answer(response.text, response.url, known)
+
+    def store(self, run: Run, item: Url, response: FetchResponse, reading: Any, now: datetime) -> Stored:
+        bench = self._bench(run, item)
+        if isinstance(reading, _Opening):
+            self.opening.discard(item.pk)
+            return answers.reopened(bench, item, response, reading.forms, now)
+        if isinstance(reading, dict):
+            return self._store_detail(bench, item, response, reading, now)
+        stored = answers.store_page(run, self._all(run), bench, item, response, reading, now)
+        stored.title = page_title(response.text)
+        return stored
+
+    def _store_detail(
+        self, bench: Workbench, item: Url, response: FetchResponse, fields: dict[str, str], now: datetime
+    ) -> Stored:
+        if not fields or not records.add_detail(item.payload["record"], fields, now):
+            return Stored(state=UrlState.FAILED, reason=f"http_{response.status}" if response.status != 200 else "no_fields")
+        Harvest.objects.filter(pk=bench.harvest.pk).update(details=F("details") + 1)
+        bench.harvest.details += 1
+        return Stored(title=page_title(response.text), counts={"updated": 1})
+
+    def failed(self, run: Run, item: Url, reason: str, now: datetime) -> Stored:
+        if item.kind == "detail":
+            return Stored()
+        return answers.failed(run, self._all(run), self._bench(run, item), item, reason, now)
+
+    def idle(self, run: Run, now: datetime) -> Sequence[NewUrl] | str:
+        benches = self._all(run)
+        links = [link for stored in answers.close_lost(run, benches, now) for link in stored.links]
+        links += [] if links else harvests.next_links(run, benches, Wishes.from_mapping(run.parameters), now)
+        if links:
+            return links
+        self._sum_up(run, benches)
+        reasons = sorted({bench.harvest.stopped_by for bench in benches})
+        return ", ".join(reasons)
+
+    def _sum_up(self, run: Run, benches: Sequence[Workbench]) -> None:
+        for bench in benches:
+            harvests.size_up(bench)
+        Run.objects.filter(pk=run.pk).update(result=harvests.result_of(run))
+
+    def ended(self, run: Run, state: str, now: datetime) -> None:
+        """A harvest that was stopped is summed up with what it has."""
+        if state not in ("stopped", "failed"):
+            return
+        benches = self._all(run)
+        for bench in benches:
+            bench.harvest.ended, bench.harvest.stopped_by = True, bench.harvest.stopped_by or state
+        self._sum_up(run, benches)

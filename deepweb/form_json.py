@@ -1,0 +1,35 @@
+"""Forms as JSON and back, as the database keeps them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict
+from typing import Any
+
+from deepweb.field_roles import FieldRole
+from deepweb.search_forms import Form, FormField, Option
+
+MAX_KEPT_TEXT = 1_000
+
+
+def form_to_json(form: Form) -> dict[str, Any]:
+    """A form as a JSON document; long texts around its fields are cut to 1,000 characters."""
+    document = asdict(form)
+    for name in ("text", "links"):
+        document[name] = document[name][:MAX_KEPT_TEXT]
+    return document
+
+
+def form_from_json(document: Mapping[str, Any]) -> Form:
+    """The form that `form_to_json` wrote."""
+    fields = tuple(
+        FormField(
+            **{
+                **field,
+                "role": FieldRole(field["role"]),
+                "options": tuple(Option(**option) for option in field["options"]),
+            }
+        )
+        for field in document["fields"]
+    )
+    return Form(**{**document, "fields": fields})

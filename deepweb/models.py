@@ -1,0 +1,227 @@
+"""Tables of the deep web: sites, their forms and clusters, harvests with their queries, and the records found."""
+
+from __future__ import annotations
+
+from django.conf import settings
+from django.db import models
+from django.utils.translation import gettext_lazy as _
+
+from deepweb.search_forms import FormType
+
+
+class FormTypes(models.TextChoices):
+    SEARCH = FormType.SEARCH.value, _("search")
+    LOGIN = FormType.LOGIN.value, _("login")
+    REGISTRATION = FormType.REGISTRATION.value, _("registration")
+    NEWSLETTER = FormType.NEWSLETTER.value, _("newsletter")
+    CONTACT = FormType.CONTACT.value, _("contact")
+    PASSWORD_RECOVERY = FormType.PASSWORD_RECOVERY.value, _("password recovery")
+    ORDER = FormType.ORDER.value, _("order")
+    OTHER = FormType.OTHER.value, _("other")
+
+
+class QueryKind(models.TextChoices):
+    NONSENSE = "nonsense", _("nonsense")
+    SEED = "seed", _("first word")
+    POLICY = "policy", _("chosen")
+    PROBE = "probe", _("random probe")
+    TRIAL = "trial", _("trial")
+
+
+class QueryState(models.TextChoices):
+    SENT = "sent", _("under way")
+    VALID = "valid", _("records")
+    NOTHING = "no_results", _("no result")
+    ERROR = "error", _("error")
+
+
+class Source(models.Model):
+    """A site that is looked at for search forms. `links` is what its own pages taught about links that lead to forms."""
+
+    url = models.TextField(_("address"))
+    key_hash = models.BigIntegerField(unique=True)
+    name = models.CharField(_("name"), max_length=200)
+    parameters = models.JSONField(_("settings"), default=dict, blank=True)
+    links = models.JSONField(default=dict, blank=True)
+    pages = models.PositiveIntegerField(_("pages"), default=0)
+    records = models.PositiveIntegerField(_("records"), default=0)
+    created = models.DateTimeField(_("created"))
+    looked_at = models.DateTimeField(_("looked at"), null=True, blank=True)
+
+    class Meta:
+        verbose_name = _("source")
+        verbose_name_plural = _("sources")
+        ordering = ("name", "id")
+
+    def __str__(self) -> str:
+        return self.name or self.url
+
+
+class Cluster(models.Model):
+    """A group of search forms about one thing. `name` is a person's where `named`, else the top terms."""
+
+    name = models.CharField(_("name"), max_length=200)
+    named = models.BooleanField(default=False)
+    terms = models.JSONField(_("top terms"), default=list)
+    forms_count = models.PositiveIntegerField(_("forms"), default=0)
+    made = models.DateTimeField(_("made"))
+
+    class Meta:
+        verbose_name = _("cluster")
+        verbose_name_plural = _("clusters")
+        ordering = ("id",)
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class Form(models.Model):
+    """One form of a site, wherever it stands there: (source, signature) is unique.
+
+    `type` is the classifier's word, `corrected` a person's, which holds. `released` lets a POST form be sent.
+    `described` is the whole form as `search_forms.Form`; `words` are the two spaces of its page for clustering.
+    """
+
+    source = models.ForeignKey(Source, models.CASCADE, related_name="forms")
+    signature = models.CharField(max_length=16)
+    page_url = models.TextField(_("page"))
+    action = models.TextField(_("action"))
+    method = models.CharField(_("method"), max_length=4)
+    type = models.CharField(_("type"), max_length=20, choices=FormTypes.choices)
+    confidence = models.FloatField(_("confidence"), default=0)
+    searchable = models.BooleanField(default=False)
+    corrected = models.CharField(_("corrected type"), max_length=20, choices=FormTypes.choices, blank=True)
+    corrected_by = models.ForeignKey(settings.AUTH_USER_MODEL, models.SET_NULL, null=True, blank=True, related_name="+")
+    corrected_at = models.DateTimeField(null=True, blank=True)
+    released = models.BooleanField(_("released"), default=False)
+    described = models.JSONField(default=dict)
+    html = models.TextField(blank=True)
+    language = models.CharField(max_length=20, blank=True)
+    charset = models.CharField(max_length=40, default="utf-8")
+    words = models.JSONField(default=dict)
+    depth = models.PositiveSmallIntegerField(_("depth"), default=0)
+    cluster = models.ForeignKey(Cluster, models.SET_NULL, null=True, blank=True, related_name="forms")
+    map_x = models.FloatField(default=0)
+    map_y = models.FloatField(default=0)
+    found = models.DateTimeField(_("found"))
+
+    class Meta:
+        verbose_name = _("form")
+        verbose_name_plural = _("forms")
+        constraints = [models.UniqueConstraint(fields=["source", "signature"], name="form_once_a_source")]
+        indexes = [models.Index(fields=["type", "source"], name="deepform_type")]
+
+    def __str__(self) -> str:
+        return self.action
+
+    @property
+    def kind(self) -> str:
+        """The type that holds: a person's before the classifier's."""
+        return self.corrected or self.type
+
+
+class Harvest(models.Model):
+    """One form asked in one run. `state` is what was learned of the site's answers; counters are sums over its queries.
+
+    Life: open (being asked) → ended, with `stopped_by`. Size and coverage come from random probes at its end.
+    """
+
+    run = models.ForeignKey("crawlmgr.Run", models.CASCADE, related_name="harvests")
+    form = models.ForeignKey(Form, models.CASCADE, related_name="harvests")
+    position = models.PositiveSmallIntegerField(default=0)
+    state = models.JSONField(default=dict)
+    queries = models.PositiveIntegerField(_("queries"), default=0)
+    valid = models.PositiveIntegerField(_("valid"), default=0)
+    probes = models.PositiveIntegerField(_("probes"), default=0)
+    requests = models.PositiveIntegerField(_("requests"), default=0)
+    returned = models.PositiveBigIntegerField(_("returned"), default=0)
+    records = models.PositiveIntegerField(_("records"), default=0)
+    details = models.PositiveIntegerField(_("detail pages"), default=0)
+    low = models.FloatField(null=True, blank=True)
+    high = models.FloatField(null=True, blank=True)
+    unknown = models.CharField(max_length=40, blank=True)
+    stopped_by = models.CharField(_("ended by"), max_length=60, blank=True)
+    ended = models.BooleanField(default=False)
+
+    class Meta:
+        verbose_name = _("harvest")
+        verbose_name_plural = _("harvests")
+        constraints = [models.UniqueConstraint(fields=["run", "form"], name="harvest_form_once_a_run")]
+
+    def __str__(self) -> str:
+        return f"{self.form} #{self.run_id}"
+
+    @property
+    def efficiency(self) -> float | None:
+        """E = N_valid / N_total, in [0, 1]."""
+        return self.valid / self.queries if self.queries else None
+
+    def coverage(self) -> tuple[float, float] | None:
+        """The share of the database that was seen, as an interval; None where its size is not known."""
+        if self.low is None or self.high is None:
+            return None
+        return min(1.0, self.records / max(self.high, 1.0)), min(1.0, self.records / max(self.low, 1.0))
+
+
+class Query(models.Model):
+    """One submission of a harvest with all its pages. `found` are the ids of the records returned, in their order."""
+
+    harvest = models.ForeignKey(Harvest, models.CASCADE, related_name="log")
+    number = models.PositiveIntegerField(_("number"))
+    kind = models.CharField(_("kind"), max_length=10, choices=QueryKind.choices)
+    terms = models.JSONField(_("terms"), default=list)
+    state = models.CharField(_("outcome"), max_length=12, choices=QueryState.choices, default=QueryState.SENT)
+    reason = models.CharField(_("reason"), max_length=200, blank=True)
+    foretold = models.FloatField(default=0)
+    bucket = models.SmallIntegerField(default=-1)
+    pages = models.PositiveSmallIntegerField(_("pages"), default=0)
+    requests = models.PositiveSmallIntegerField(_("requests"), default=0)
+    returned = models.PositiveIntegerField(_("results"), default=0)
+    new = models.PositiveIntegerField(_("new"), default=0)
+    total = models.PositiveBigIntegerField(_("stated"), null=True, blank=True)
+    overflowed = models.BooleanField(_("cut"), default=False)
+    found = models.JSONField(default=list)
+    records_after = models.PositiveIntegerField(default=0)
+    requests_after = models.PositiveIntegerField(default=0)
+    sent_at = models.DateTimeField(_("sent"))
+    ended_at = models.DateTimeField(null=True, blank=True)
+
+    class Meta:
+        verbose_name = _("query")
+        verbose_name_plural = _("queries")
+        ordering = ("id",)
+        constraints = [models.UniqueConstraint(fields=["harvest", "number"], name="query_number_once")]
+
+    def __str__(self) -> str:
+        return self.words
+
+    @property
+    def words(self) -> str:
+        """The terms as a person reads them."""
+        return ", ".join(f"{name}={value}" for name, value in self.terms)
+
+
+class Record(models.Model):
+    """One record of a source, found by however many forms and queries: (source, key_hash) is unique.
+
+    `listed` is what the result list shows, `fields` that and what its detail page adds.
+    """
+
+    source = models.ForeignKey(Source, models.CASCADE, related_name="found_records")
+    form = models.ForeignKey(Form, models.CASCADE, related_name="found_records")
+    key_hash = models.BigIntegerField()
+    url = models.TextField(_("address"), blank=True)
+    fields = models.JSONField(_("fields"), default=dict)
+    listed = models.JSONField(default=dict)
+    text = models.TextField(blank=True)
+    first_seen = models.DateTimeField(_("first seen"))
+    detail_at = models.DateTimeField(_("detail page read"), null=True, blank=True)
+
+    class Meta:
+        verbose_name = _("record")
+        verbose_name_plural = _("records")
+        constraints = [models.UniqueConstraint(fields=["source", "key_hash"], name="record_once_a_source")]
+        indexes = [models.Index(fields=["form", "id"], name="record_form")]
+
+    def __str__(self) -> str:
+        return self.url or str(next(iter(self.fields.values()), self.pk))

@@ -1,0 +1,127 @@
+"""The way to the next page of a result list: a link, a button of a form, a script's postback, or a page number to type."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import NamedTuple
+from urllib.parse import urlsplit
+
+from lxml.html import HtmlElement
+
+from crawlmgr.web.pagination import find_pages
+from crawlmgr.web.pagination_words import flip_word, page_number
+from deepweb.field_roles import FieldRole
+from deepweb.search_forms import Form, FormField, forms_of_tree
+from deepweb.submission import Submission, fill
+
+_POSTBACK = re.compile(r"__doPostBack\(\s*'([^']*)'\s*,\s*'([^']*)'\s*\)")
+_OFFSET = re.compile(r"^(offset|start|from|skip|first)$", re.I)
+_NUMBER_NAME = re.compile(r"^(page|pageno|page_?num(ber)?|pagenr|offset|start|from|skip|first|seite|pagina|p|pg|pn|paged)$", re.I)
+_UNASKED = ("password", "file", "email", "textarea", "tel")
+_MOST_TEXTS = 2
+
+
+class NextPage(NamedTuple):
+    """How to get the next page, and by what: "link", "button", "postback" or "number"."""
+
+    submission: Submission
+    by: str
+
+
+def next_page(
+    root: HtmlElement,
+    url: str,
+    form: Form,
+    bound: Mapping[str, str],
+    *,
+    number: int,
+    size: int,
+    may_post: bool,
+    charset: str = "utf-8",
+) -> NextPage | None:
+    """The request for page `number + 1` of the answer to `bound`, None on the last page.
+
+    `number` is this page's, `size` how many records a full page has (0: this one is not full): only then a page number
+    is typed into a form that has such a box. `may_post` allows buttons of forms sent by POST.
+    """
+    found = find_pages(root, url)
+    if found.next is not None and _same_site(found.next, url):
+        return NextPage(Submission("GET", found.next, "", ""), "link")
+    if found.pages and found.current is not None:  # a pager of links that knows its place and has no next: the last page
+        return None
+    forms = forms_of_tree(root, url)
+    pressed = _by_button(forms, url, number, may_post, charset) or (
+        _by_postback(root, forms, number, charset) if may_post else None
+    )
+    if pressed is not None:
+        return pressed
+    return _by_number(form, bound, number, size, charset) if size else None
+
+
+def _same_site(target: str, url: str) -> bool:
+    return urlsplit(target).hostname == urlsplit(url).hostname
+
+
+def _by_button(forms: Sequence[Form], url: str, number: int, may_post: bool, charset: str) -> NextPage | None:
+    """A button that says "next", or one of several that says the number of the next page."""
+    for wanted in (_says_next, lambda field: _says_number(field) == number + 1):
+        for form in forms:
+            if form.of_kind(*_UNASKED) or not _same_site(form.action, url) or (form.method == "post" and not may_post):
+                continue
+            for place, field in enumerate(form.fields):
+                if field.kind in ("submit", "image") and wanted(field) and len(form.text_fields) <= _MOST_TEXTS:
+                    return NextPage(_press(form, place, charset), "button")
+    return None
+
+
+def _says_next(field: FormField) -> bool:
+    said = (field.label, field.value, field.placeholder)
+    return any(flip_word(text) == "next" for text in said if text) or field.name.lower() in ("next", "nextpage", "next_page")
+
+
+def _says_number(field: FormField) -> int | None:
+    return next((number for text in (field.label, field.value) if text and (number := page_number(text)) is not None), None)
+
+
+def _press(form: Form, place: int, charset: str) -> Submission:
+    """The form as it stands, this button pressed and no other."""
+    others = tuple(
+        field for at, field in enumerate(form.fields) if at == place or field.kind not in ("submit", "image", "button", "reset")
+    )
+    return fill(replace(form, fields=others), {}, charset)
+
+
+def _by_postback(root: HtmlElement, forms: Sequence[Form], number: int, charset: str) -> NextPage | None:
+    """A link of a script that sends the page's form with a target and an argument (ASP.NET)."""
+    form = next((form for form in forms if any(field.name == "__VIEWSTATE" for field in form.fields)), None)
+    if form is None or form.of_kind(*_UNASKED):
+        return None
+    for element in root.iter("a"):
+        match = _POSTBACK.search(element.get("href") or "")
+        text = " ".join((element.text_content() or "").split())
+        if match and (flip_word(text) == "next" or page_number(text) == number + 1):
+            kept = [f for f in form.fields if f.kind not in ("submit", "image", "button") and not f.name.startswith("__EVENT")]
+            sent = [FormField("__EVENTTARGET", "hidden", value=match[1]), FormField("__EVENTARGUMENT", "hidden", value=match[2])]
+            return NextPage(fill(replace(form, fields=(*kept, *sent)), {}, charset), "postback")
+    return None
+
+
+def _by_number(form: Form, bound: Mapping[str, str], number: int, size: int, charset: str) -> NextPage | None:
+    """The page typed into the search form's own box for it: a page from 1 (or from the form's 0), or records to skip."""
+    field = page_field(form)
+    if field is None:
+        return None
+    following = number if field.value.strip() == "0" else number + 1
+    value = number * size if _OFFSET.match(field.name) else following
+    return NextPage(fill(form, {**bound, field.name: str(value)}, charset), "number")
+
+
+def page_field(form: Form) -> FormField | None:
+    """The field of a search form that a page number belongs into, None where it has none."""
+    for field in form.fields:
+        visible = field.kind in ("text", "number") and field.role is FieldRole.PAGE
+        if visible or field.kind == "hidden" and _NUMBER_NAME.match(field.name) and field.value.strip().isdecimal():
+            return field
+    return None

@@ -1,0 +1,98 @@
+"""What one answer of a search site says: records, the next page, the total it states, forms met again, a wish to log in."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+from crawlmgr.web.records import outline
+from deepweb.field_roles import FieldRole
+from deepweb.paging import NextPage, next_page
+from deepweb.record_fields import fields_of_page
+from deepweb.result_list import Echo, FoundRecord, Furniture, ListShape, page_furniture, page_lines, read_results
+from deepweb.search_forms import Form, forms_of_tree, parse_page
+from deepweb.totals import stated_total
+
+PAGE_FULL_FROM = 5
+_SESSION = (FieldRole.TOKEN,)
+
+
+class Answer(NamedTuple):
+    """One page of an answer. `url` is where it was in the end; `login` that a password is asked for instead of records."""
+
+    url: str
+    records: tuple[FoundRecord, ...] = ()
+    shape: ListShape | None = None
+    next: NextPage | None = None
+    total: int | None = None
+    lines: tuple[str, ...] = ()
+    furniture: Furniture = Furniture()
+    forms: tuple[Form, ...] = ()
+    login: bool = False
+
+
+class Context(NamedTuple):
+    """What is known of a site when a page of it is read."""
+
+    form: Form
+    bound: Mapping[str, str]
+    number: int
+    page_size: int
+    furniture: Furniture
+    shape: ListShape | None
+    may_post: bool
+    charset: str
+
+
+def read_answer(html: str, url: str, known: Context) -> Answer:
+    """Reads a result page; a page that cannot be read has nothing."""
+    root = parse_page(html)
+    if root is None:
+        return Answer(url)
+    page = outline(root)
+    echo: Echo = tuple(known.bound.items())
+    found = read_results(page, url, echo, known.furniture, known.shape)
+    size = len(found.records)
+    full = size if size >= max(known.page_size, PAGE_FULL_FROM) or known.page_size == 0 and size >= PAGE_FULL_FROM else 0
+    follow = None
+    if size:
+        follow = next_page(
+            root,
+            url,
+            known.form,
+            known.bound,
+            number=known.number,
+            size=full,
+            may_post=known.may_post,
+            charset=known.charset,
+        )
+    forms = tuple(forms_of_tree(root, url))
+    again = any(form.signature == known.form.signature for form in forms)
+    lines = tuple(page_lines(page))
+    return Answer(
+        url,
+        found.records,
+        found.shape,
+        follow,
+        stated_total(lines),
+        lines,
+        page_furniture(page, url, echo),
+        forms,
+        login=not size and not again and any(form.of_kind("password") for form in forms),
+    )
+
+
+def read_detail(html: str, furniture: Furniture) -> dict[str, str]:
+    """The fields of a record's own page."""
+    root = parse_page(html)
+    return {} if root is None else fields_of_page(root, furniture.lines)
+
+
+def needs_session(form: Form) -> bool:
+    """Whether a form carries a token of the page it came from, so that the page has to be read in the same session."""
+    return form.method == "post" or any(field.role in _SESSION and field.value for field in form.fields)
+
+
+def words_bound(bound: Mapping[str, str]) -> Sequence[str]:
+    """The words that an answer may repeat."""
+    return [word for value in bound.values() for word in (value, *value.split())]

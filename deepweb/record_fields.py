@@ -1,0 +1,276 @@
+"""Named fields of a record: from table headers, labels, item properties and class names, aligned over records."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Mapping, Sequence
+
+from lxml.html import HtmlElement
+
+from crawlmgr.web.records import Outline, Record
+
+MAX_VALUE = 20_000
+_INLINE = frozenset(
+    ("a", "b", "strong", "em", "i", "u", "mark", "font", "span", "small", "sub", "sup", "code", "abbr", "cite", "q", "wbr", "br")
+)
+_HEADINGS = frozenset(("h1", "h2", "h3", "h4", "h5", "h6"))
+_LABELS = frozenset(("b", "strong", "span", "label", "dt", "th", "em", "i", "small", "div"))
+_BESIDE = frozenset(("nav", "footer", "aside", "form", "select", "button", "noscript"))
+_MAX_LABEL = 40
+_LABEL = re.compile(r"^([^\W\d][^:：]{0,38}?)\s*[:：]\s*(.*)$", re.S)
+_SPACES = re.compile(r"[ \t\r\f\v]+")
+_PLAIN = re.compile(r"^(?:col|column|field|cell|td|item|list|row|entry|result|record|val|value|data)$", re.I)
+_NAME_PREFIX = re.compile(r"^(?:col|column|field|views-field)[-_]+", re.I)
+
+Cell = tuple[str, str]
+"""A column's key (path inside the record) and a value."""
+
+
+def column_names(page: Outline, record: Record) -> list[str]:
+    """Names of the columns of the table that a record is a row of, from its header row; [] where it has none."""
+    row = page.elements[record[0]]
+    if row.tag != "tr":
+        return []
+    table = next(row.iterancestors("table"), None)
+    if table is None:
+        return []
+    for other in table.iter("tr"):
+        cells = [cell for cell in other if isinstance(cell.tag, str)]
+        if cells and all(cell.tag == "th" for cell in cells) and other is not row:
+            names: list[str] = []
+            for cell in cells:
+                names += [_name(text_of(cell))] * max(1, _whole(cell.get("colspan")))
+            return names
+    return []
+
+
+def _whole(text: str | None) -> int:
+    return min(50, int(text)) if text and text.isdecimal() else 1
+
+
+def _name(text: str) -> str:
+    return " ".join(text.replace("▼", " ").replace("▲", " ").split()).strip(" :：")[:_MAX_LABEL]
+
+
+def text_of(element: HtmlElement) -> str:
+    """What a reader sees of an element: one text exactly as it stands, several joined, blocks on lines of their own."""
+    parts: list[str] = []
+    for node in element.iter():
+        if not isinstance(node.tag, str) or node.tag in ("script", "style"):
+            if node is not element and node.tail:
+                parts.append(node.tail)
+            continue
+        if node.tag not in _INLINE or node.tag == "br":
+            parts.append("\n")
+        if node.text:
+            parts.append(node.text)
+        if node is not element and node.tail:
+            parts.append("\n" + node.tail if node.tag not in _INLINE else node.tail)
+    told = [part for part in parts if part.strip()]
+    if len(told) == 1:
+        return "\n".join(line.strip() for line in told[0].strip().splitlines() if line.strip())[:MAX_VALUE]
+    lines = (_SPACES.sub(" ", line).strip() for line in "".join(parts).splitlines())
+    return "\n".join(line for line in lines if line)[:MAX_VALUE]
+
+
+def fields_of_rows(page: Outline, records: Sequence[Record]) -> list[dict[str, str]]:
+    """The fields of each record of one list, columns named alike.
+
+    A table's header names its cells; elsewhere the leaves of a record are aligned by their path in it, and named by item
+    property, by a label before them ("Author: …"), by heading, time or class. An unnamed column keeps its tag.
+    """
+    if not records:
+        return []
+    names = column_names(page, records[0])
+    if names:
+        return [_table_row(page.elements[record[0]], names) for record in records]
+    return _named([_leaves([page.elements[node] for node in record]) for record in records])
+
+
+def _table_row(row: HtmlElement, names: Sequence[str]) -> dict[str, str]:
+    found: dict[str, str] = {}
+    place = 0
+    for cell in row:
+        if cell.tag not in ("td", "th"):
+            continue
+        name = names[place] if place < len(names) and names[place] else f"column {place + 1}"
+        value = text_of(cell)
+        if value:
+            found[name if name not in found else f"{name} {place + 1}"] = value
+        place += max(1, _whole(cell.get("colspan")))
+    return found
+
+
+def _leaves(tops: Sequence[HtmlElement]) -> list[tuple[str, str, HtmlElement]]:
+    """(path, text, element) of the smallest pieces that are values of their own."""
+    found: list[tuple[str, str, HtmlElement]] = []
+    stack: list[tuple[HtmlElement, str]] = [(top, f"{place}" if len(tops) > 1 else "") for place, top in enumerate(tops)]
+    stack.reverse()
+    while stack:
+        element, path = stack.pop()
+        if not isinstance(element.tag, str) or element.tag in _BESIDE or element.tag in ("script", "style"):
+            continue
+        here = f"{path}/{element.tag}.{_class(element)}"
+        if _is_leaf(element):
+            text = text_of(element)
+            if text:
+                found.append((here, text, element))
+            continue
+        if element.text and element.text.strip():
+            found.append((here + "/#text", element.text.strip()[:MAX_VALUE], element))
+        stack.extend((child, here) for child in reversed(element))
+        for child in element:
+            if child.tail and len(child.tail.strip()) > 1:
+                found.append((here + "/#text", " ".join(child.tail.split())[:MAX_VALUE], element))
+    return found
+
+
+def _is_leaf(element: HtmlElement) -> bool:
+    """Whether nothing inside is a value of its own: plain text, or text with unnamed inline marks around its words."""
+    inside = [node for node in element.iterdescendants() if isinstance(node.tag, str)]
+    if not inside:
+        return True
+    if any(node.tag not in _INLINE for node in inside):
+        return False
+    own = sum(len(part.strip()) for part in (element.text or "", *(child.tail or "" for child in element)))
+    return all(not _class(node) and not node.get("itemprop") for node in inside) or own > 0 and len(inside) <= 3
+
+
+def _class(element: HtmlElement) -> str:
+    named = element.get("itemprop") or element.get("data-label") or element.get("data-title") or element.get("data-field")
+    if named:
+        return _name(named)
+    for token in (element.get("class") or "").split():
+        bare = _NAME_PREFIX.sub("", token).strip("-_")
+        if len(bare) > 1 and not any(letter.isdigit() for letter in bare) and not _PLAIN.match(bare):
+            return bare[:_MAX_LABEL]
+    return ""
+
+
+def _named(rows: Sequence[Sequence[tuple[str, str, HtmlElement]]]) -> list[dict[str, str]]:
+    labels = _shared_labels(rows)
+    done = []
+    for row in rows:
+        found: dict[str, str] = {}
+        waiting = ""
+        for path, text, element in row:
+            label = _LABEL.match(text)
+            if label and not label.group(2) and element.tag in _LABELS or element.tag in ("dt", "th"):
+                waiting = _name(text)
+                continue
+            if label and label.group(2) and ((path, label.group(1)) in labels or _is_marked(element, label.group(1))):
+                name, text = _name(label.group(1)), label.group(2).strip()
+            else:
+                name = waiting or _own_name(element, path)
+            waiting = ""
+            found[name] = f"{found[name]}; {text}"[:MAX_VALUE] if name in found and found[name] != text else text
+        done.append(found)
+    return done
+
+
+def _is_marked(element: HtmlElement, label: str) -> bool:
+    """Whether the label inside a text is marked as one: an element of its own that ends with the colon."""
+    first = next((child for child in element if isinstance(child.tag, str)), None)
+    if first is None or (element.text or "").strip():
+        return False
+    said = text_of(first).strip()
+    return first.tag in _LABELS and said.rstrip(":： ") == label.strip()
+
+
+def _own_name(element: HtmlElement, path: str) -> str:
+    named = _class(element)
+    if named and not path.endswith("#text"):
+        return named
+    if element.tag in _HEADINGS or any(parent.tag in _HEADINGS for parent in element.iterancestors()):
+        return "title"
+    if element.tag in ("a", "time", "p", "td", "li"):
+        return {"a": "link", "time": "time", "p": "text", "td": "cell", "li": "item"}[element.tag]
+    return next((_class(parent) for parent in element.iterancestors() if _class(parent)), "text")
+
+
+def _shared_labels(rows: Sequence[Sequence[tuple[str, str, HtmlElement]]]) -> set[tuple[str, str]]:
+    """(path, label) of labels inside one text ("Year: 1999") that at least two records and half of those with the path have."""
+    with_path: Counter[str] = Counter()
+    with_label: Counter[tuple[str, str]] = Counter()
+    for row in rows:
+        with_path.update({path for path, _, _ in row})
+        said = ((path, _LABEL.match(text)) for path, text, _ in row)
+        with_label.update({(path, match.group(1)) for path, match in said if match and match.group(2)})
+    return {
+        key for key, count in with_label.items() if count >= 2 and (count * 2 >= with_path[key[0]] or len(key[1].split()) == 1)
+    }
+
+
+def fields_of_page(root: HtmlElement, furniture: frozenset[str] = frozenset()) -> dict[str, str]:
+    """The fields of a detail page: pairs of its tables and definition lists, labelled and named leaves, heading, main text.
+
+    What stands in navigation, footers and forms is left out, and every text that is in `furniture` (texts that pages
+    without a record have too).
+    """
+    found: dict[str, str] = {}
+    used: set[HtmlElement] = set()
+    for table in root.iter("table"):
+        pairs = _pairs_of_table(table)
+        if pairs and not _is_beside(table):
+            used.add(table)
+            for name, value in pairs:
+                _put(found, name, value)
+    for definitions in root.iter("dl"):
+        if not _is_beside(definitions) and not any(parent in used for parent in definitions.iterancestors()):
+            used.add(definitions)
+            for name, value in _pairs_of_definitions(definitions):
+                _put(found, name, value)
+    body = root.find(".//body")
+    rest = _leaves_outside(body if body is not None else root, used)
+    named = _named([[leaf for leaf in rest if leaf[1] not in furniture]])[0] if rest else {}
+    heading = next((text for _, text, element in rest if element.tag == "h1" and text not in furniture), "")
+    if heading:
+        _put(found, "title", heading)
+    for name, value in named.items():
+        _put(found, name, value)
+    return found
+
+
+def _put(found: dict[str, str], name: str, value: str) -> None:
+    if name and value:
+        found.setdefault(name, value)
+
+
+def _leaves_outside(body: HtmlElement, used: set[HtmlElement]) -> list[tuple[str, str, HtmlElement]]:
+    leaves = _leaves([body])
+    return [leaf for leaf in leaves if leaf[2] not in used and not any(p in used for p in leaf[2].iterancestors())]
+
+
+def _is_beside(element: HtmlElement) -> bool:
+    return any(parent.tag in _BESIDE for parent in element.iterancestors())
+
+
+def _pairs_of_table(table: HtmlElement) -> list[tuple[str, str]]:
+    rows = [[cell for cell in row if cell.tag in ("td", "th")] for row in table.iter("tr")]
+    rows = [row for row in rows if row]
+    if len(rows) == 2 and len(rows[0]) == len(rows[1]) > 1 and all(cell.tag == "th" for cell in rows[0]):
+        return [(_name(text_of(name)), text_of(value)) for name, value in zip(rows[0], rows[1], strict=True)]
+    if len(rows) == 2 and len(rows[0]) == len(rows[1]) == 1 and rows[0][0].tag == "th":
+        return [(_name(text_of(rows[0][0])), text_of(rows[1][0]))]
+    pairs = [row for row in rows if len(row) == 2 and len(text_of(row[0])) <= _MAX_LABEL]
+    labelled = sum(row[0].tag == "th" or text_of(row[0]).endswith((":", "：")) for row in pairs)
+    if pairs and len(pairs) * 2 >= len(rows) and (labelled * 2 >= len(pairs) or len(pairs) == len(rows) >= 3):
+        return [(_name(text_of(name)), text_of(value)) for name, value in pairs]
+    return []
+
+
+def _pairs_of_definitions(definitions: HtmlElement) -> list[tuple[str, str]]:
+    pairs: list[tuple[str, str]] = []
+    name = ""
+    for child in definitions.iter("dt", "dd"):
+        if child.tag == "dt":
+            name = _name(text_of(child))
+        elif name:
+            pairs.append((name, text_of(child)))
+    return pairs
+
+
+def merged(earlier: Mapping[str, str], later: Mapping[str, str]) -> dict[str, str]:
+    """Fields of a list row and of its detail page as one record: the page's own values win, nothing is lost."""
+    return {**earlier, **{name: value for name, value in later.items() if value}}

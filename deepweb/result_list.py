@@ -1,0 +1,288 @@
+"""The records on a result page: where its list stands is learned from one page and holds for the site's others."""
+
+from __future__ import annotations
+
+import hashlib
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+from urllib.parse import parse_qsl, urlencode, urljoin, urlsplit, urlunsplit
+
+from crawlmgr.web.records import Outline, Record, records_around
+from crawlmgr.web.url import UrlError, canonical
+from deepweb.record_fields import fields_of_rows
+
+_BESIDE = frozenset(("nav", "footer", "aside", "header"))
+_MOST_GROUPS = 8
+_MIN_LEARNED = 2
+_LONGEST = 200
+_HEADINGS = frozenset(("h1", "h2", "h3", "h4", "h5", "h6"))
+
+
+Echo = Sequence[tuple[str, str]]
+"""What a query bound: (name of the input, value); sites repeat it in their links."""
+
+
+class FoundRecord(NamedTuple):
+    """One record as a result list shows it. `url` is its detail page, "" where it has none."""
+
+    url: str
+    fields: Mapping[str, str]
+
+    @property
+    def key(self) -> str:
+        """What makes it the same record wherever it is met: its own address, else everything it says."""
+        if self.url:
+            return self.url
+        said = "\n".join(f"{name}\t{value}" for name, value in sorted(self.fields.items()))
+        return "text:" + hashlib.blake2b(said.encode(), digest_size=16).hexdigest()
+
+    @property
+    def text(self) -> str:
+        """All that it says, without addresses."""
+        return "\n".join(value for value in self.fields.values() if not value.startswith(("http://", "https://")))
+
+
+@dataclass(frozen=True, slots=True)
+class ListShape:
+    """How a site lays its results out: tag path of a record's top and, where records have one, of its link.
+
+    `flat`: a record is several siblings, so that only its link tells where it begins.
+    """
+
+    top: str
+    link: str = ""
+    flat: bool = False
+
+    def to_json(self) -> dict[str, Any]:
+        return {"top": self.top, "link": self.link, "flat": self.flat}
+
+
+class Furniture(NamedTuple):
+    """What pages have without any record: addresses linked to and lines of text (as answers to nonsense show them)."""
+
+    links: frozenset[str] = frozenset()
+    lines: frozenset[str] = frozenset()
+
+
+class ResultList(NamedTuple):
+    """The records of one page in its order, each once, and the shape they were read by (None: nothing was found)."""
+
+    records: tuple[FoundRecord, ...]
+    shape: ListShape | None
+
+
+class _Anchor(NamedTuple):
+    node: int
+    url: str
+    path: str
+    text: str
+
+
+def page_furniture(page: Outline, url: str, echo: Echo) -> Furniture:
+    """The links and lines of a page that has no record."""
+    links = {address for node in range(len(page)) if (address := _address(page, node, url, echo))}
+    return Furniture(frozenset(links), frozenset(page_lines(page)))
+
+
+def page_lines(page: Outline) -> list[str]:
+    """The lines of text that a reader sees, in order."""
+    lines: dict[int, list[str]] = defaultdict(list)
+    for piece in page.pieces:
+        lines[piece.line].append(piece.text)
+    return [" ".join(parts) for _, parts in sorted(lines.items())]
+
+
+def read_results(page: Outline, url: str, echo: Echo, furniture: Furniture, shape: ListShape | None = None) -> ResultList:
+    """The records of the page at `url`, the answer to a query that bound `echo`.
+
+    With a `shape` they are read where the list stood before; without one, or where it finds nothing, the page itself
+    tells: links that the furniture has not and that repeat in one place make records, else rows that are alike.
+    """
+    anchors = _anchors(page, url, echo, furniture)
+    if shape is not None:
+        tops = _by_shape(page, anchors, shape, furniture)
+        if tops:
+            return _read(page, tops, anchors, shape)
+    learned = _learn_by_links(page, anchors) or _learn_by_rows(page, furniture)
+    if learned is None:
+        return ResultList((), shape)
+    tops, found = learned
+    return _read(page, tops, anchors, found)
+
+
+def _read(page: Outline, tops: Sequence[Record], anchors: Sequence[_Anchor], shape: ListShape) -> ResultList:
+    found: dict[str, FoundRecord] = {}
+    by_node = [anchor for anchor in anchors if anchor.path == shape.link] if shape.link else []
+    for record, fields in zip(tops, fields_of_rows(page, tops), strict=True):
+        if not fields:
+            continue
+        own = next((a.url for a in by_node if any(page.contains(node, a.node) for node in record)), "")
+        made = FoundRecord(own, fields)
+        found.setdefault(made.key, made)
+    return ResultList(tuple(found.values()), shape)
+
+
+def _path(page: Outline, node: int, columns: bool = True) -> str:
+    parts = []
+    while node >= 0:
+        part = page.shapes[node]
+        if columns and page.tags[node] in ("td", "th"):
+            part += f"#{_column(page, node)}"
+        parts.append(part)
+        node = page.parents[node]
+    return "/".join(reversed(parts))
+
+
+def _column(page: Outline, node: int) -> int:
+    row = page.parents[node]
+    return page.children(row).index(node) if row >= 0 else 0
+
+
+def _address(page: Outline, node: int, url: str, echo: Echo) -> str:
+    """The address that a link leads to, without parameters that only repeat the query; "" for what is no link."""
+    if page.tags[node] != "a":
+        return ""
+    href = (page.elements[node].get("href") or "").strip()
+    if not href or href.startswith(("#", "javascript:", "mailto:", "tel:", "data:")):
+        return ""
+    try:
+        address = canonical(urljoin(url, href))
+    except (UrlError, ValueError):
+        return ""
+    parts = urlsplit(address)
+    said = {(name, value.casefold()) for name, value in echo}
+    pairs = parse_qsl(parts.query, keep_blank_values=True)
+    kept = [(name, value) for name, value in pairs if (name, value.casefold()) not in said]
+    return urlunsplit((parts.scheme, parts.netloc, parts.path, urlencode(kept), "")) if len(kept) < len(pairs) else address
+
+
+def _anchors(page: Outline, url: str, echo: Echo, furniture: Furniture) -> list[_Anchor]:
+    """Links that may lead to records: not of the furniture, not beside the content, not back to this very list."""
+    own = urlsplit(url)
+    beside = _nodes_in(page, _BESIDE)
+    found = []
+    for node in range(len(page)):
+        if page.tags[node] != "a" or beside[node]:
+            continue
+        address = _address(page, node, url, echo)
+        if not address or address in furniture.links:
+            continue
+        parts = urlsplit(address)
+        if parts.path == own.path and parts.netloc == own.netloc and _is_same_list(parts.query, own.query):
+            continue
+        found.append(_Anchor(node, address, _path(page, node), page.text(node)[:_LONGEST]))
+    return found
+
+
+def _is_same_list(query: str, own: str) -> bool:
+    """Whether an address of the same path is another view of this list: it keeps parameters of it, or has none."""
+    theirs, mine = dict(parse_qsl(query)), dict(parse_qsl(own))
+    if not theirs:
+        return True
+    shared = set(theirs) & set(mine)
+    return bool(shared) or not mine
+
+
+def _nodes_in(page: Outline, tags: frozenset[str]) -> list[bool]:
+    inside = [False] * len(page)
+    for node in range(len(page)):
+        parent = page.parents[node]
+        inside[node] = page.tags[node] in tags or (parent >= 0 and inside[parent])
+    return inside
+
+
+def _learn_by_links(page: Outline, anchors: Sequence[_Anchor]) -> tuple[list[Record], ListShape] | None:
+    """The group of links of one path that makes most records, each with links to one address only."""
+    groups: dict[str, list[_Anchor]] = defaultdict(list)
+    for anchor in anchors:
+        groups[anchor.path].append(anchor)
+    ranked = sorted(groups.values(), key=lambda group: -len({anchor.url for anchor in group}))[:_MOST_GROUPS]
+    best: tuple[float, list[Record], ListShape] | None = None
+    for group in ranked:
+        if len({anchor.url for anchor in group}) < _MIN_LEARNED:
+            break
+        pairs = records_around(page, [(anchor.node, anchor.url) for anchor in group])
+        records = [record for _, record in pairs]
+        worth = _worth(page, group, records)
+        if best is None or worth > best[0]:
+            best = worth, records, _shape_of(page, records, group[0].path)
+    return (best[1], best[2]) if best else None
+
+
+def _worth(page: Outline, group: Sequence[_Anchor], records: Sequence[Record]) -> float:
+    """How likely a group's links are the records' own: as many as records, few a record, telling words, in headings."""
+    urls = len({anchor.url for anchor in group})
+    heading = any(page.tags[parent] in _HEADINGS for anchor in group[:3] for parent in _parents(page, anchor.node))
+    words = sum(len(anchor.text) for anchor in group) / len(group)
+    said = sum(sum(page.text_length(node) for node in record) for record in records) / max(1, len(records))
+    alike = Counter(tuple(page.shapes[node] for node in record) for record in records).most_common(1)
+    even = alike[0][1] / len(records) if alike else 0.0
+    return len(records) * (0.5 + even) + 0.3 * min(urls, len(records)) * heading + min(words, 80) / 80 + min(said, 400) / 100
+
+
+def _parents(page: Outline, node: int) -> Iterable[int]:
+    while node >= 0:
+        yield node
+        node = page.parents[node]
+
+
+def _shape_of(page: Outline, records: Sequence[Record], link: str) -> ListShape:
+    paths = Counter(_path(page, record[0], columns=False) for record in records)
+    return ListShape(paths.most_common(1)[0][0], link, any(len(record) > 1 for record in records))
+
+
+def _learn_by_rows(page: Outline, furniture: Furniture) -> tuple[list[Record], ListShape] | None:
+    """Siblings of one shape that say something new: the set that says most, the outermost of those that say about as much."""
+    beside = _nodes_in(page, _BESIDE | {"form"})
+    new = [0] * len(page)
+    for piece in page.pieces:
+        if piece.text not in furniture.lines and not beside[piece.node]:
+            for node in _parents(page, piece.node):
+                new[node] += len(piece.text)
+    best: tuple[int, list[int]] | None = None
+    for parent in range(len(page)):
+        if new[parent] == 0 or best is not None and new[parent] < 0.8 * best[0]:
+            continue
+        groups: dict[str, list[int]] = defaultdict(list)
+        for child in page.children(parent):
+            if new[child] and page.tags[child] not in ("thead", "td", "th", "option", "p", "br"):
+                groups[page.shapes[child]].append(child)
+        for shape_nodes in groups.values():
+            said = sum(new[node] for node in shape_nodes)
+            if len(shape_nodes) >= _MIN_LEARNED and _are_alike(page, shape_nodes) and (best is None or said > 1.25 * best[0]):
+                best = said, shape_nodes
+    if best is None:
+        return None
+    records: list[Record] = [(node,) for node in best[1] if not _is_header(page, node)]
+    return (records, _shape_of(page, records, "")) if records else None
+
+
+def _are_alike(page: Outline, nodes: Sequence[int]) -> bool:
+    """Whether siblings have the same make: the tags inside them, seen as sets, agree for the most part."""
+    sets = [frozenset(page.shapes[node + 1 : page.ends[node]]) for node in nodes[:12]]
+    shared = [len(a & b) / max(1, len(a | b)) if a or b else 1.0 for a, b in zip(sets, sets[1:], strict=False)]
+    return sum(shared) >= 0.5 * len(shared)
+
+
+def _is_header(page: Outline, node: int) -> bool:
+    cells = page.children(node)
+    return page.tags[node] == "tr" and bool(cells) and all(page.tags[cell] == "th" for cell in cells)
+
+
+def _by_shape(page: Outline, anchors: Sequence[_Anchor], shape: ListShape, furniture: Furniture) -> list[Record]:
+    if shape.flat:
+        own = [(anchor.node, anchor.url) for anchor in anchors if anchor.path == shape.link]
+        return [record for _, record in records_around(page, own, lambda node: _path(page, node, False) == shape.top)]
+    last = shape.top.rpartition("/")[2]
+    linked = {anchor.node for anchor in anchors if anchor.path == shape.link}
+    found: list[Record] = []
+    for node in range(len(page)):
+        if page.shapes[node] != last or _path(page, node, columns=False) != shape.top or _is_header(page, node):
+            continue
+        inside = page.pieces[page.piece_from[node] : page.piece_to[node]]
+        has_link = any(node <= place < page.ends[node] for place in linked)
+        if has_link or not shape.link and any(piece.text not in furniture.lines for piece in inside):
+            found.append((node,))
+    return found

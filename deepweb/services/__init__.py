@@ -1,0 +1,1 @@
+"""Verbs of the deep web that change state, one file a noun."""

@@ -1,0 +1,239 @@
+"""Answers of search sites: pages of results stored, queries ended, failures told, the next query begun."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+
+from crawlmgr.engine import Stored
+from crawlmgr.models import Run, Url, UrlState
+from crawlmgr.web.exchange import FetchResponse
+from deepweb.models import Query, QueryKind, QueryState
+from deepweb.reading import Answer, words_bound
+from deepweb.results import NoResultPages, ResultKind, judge
+from deepweb.seen import Query as Terms
+from deepweb.seen import Term
+from deepweb.services import forms, harvests, records
+from deepweb.services.workbench import COUNTED, NONSENSE, Workbench
+from deepweb.terms import bindings
+
+ERRORS_IN_A_ROW = 3
+REOPENINGS = 2
+NONSENSE_TEXT = 40_000
+STALE_PAGES = 3
+STALE_SHARE = 0.1
+PROBE_PAGES = 20
+SESSION_STATUS = frozenset((400, 401, 403, 419, 422, 440))
+GAINS_KEPT = 10
+
+
+def terms_of(row: Query) -> Terms:
+    """The terms of a stored query."""
+    return tuple(Term(name, value) for name, value in row.terms)
+
+
+def store_page(
+    run: Run, benches: Sequence[Workbench], bench: Workbench, item: Url, response: FetchResponse, answer: Answer, now: datetime
+) -> Stored:
+    """One page of results: records stored, then the next page, or the end of the query and the next one."""
+    row = Query.objects.get(pk=item.payload["query"])
+    number = int(item.payload["page"])
+    _count_requests(bench, row, max(1, item.attempts) + len(response.redirects))
+    bench.is_open = True
+    if response.failure is not None:
+        return _end(run, benches, bench, row, QueryState.ERROR, response.failure.value, now)
+    bench.form = forms.refreshed(bench.form, answer.forms)
+    if row.kind == QueryKind.NONSENSE:
+        return _nonsense(run, benches, bench, row, response, answer, now)
+    kind = judge(
+        _status(bench, response.status),
+        "\n".join(answer.lines),
+        words_bound(bindings(terms_of(row))),
+        len(answer.records),
+        _nothing(bench),
+    )
+    if kind is not ResultKind.VALID and number == 1:
+        return _without_records(run, benches, bench, row, response, answer, kind, now)
+    new = _keep(bench, row, answer, number, now) if kind is ResultKind.VALID else 0
+    if answer.next is not None and kind is ResultKind.VALID and _goes_on(bench, row, number):
+        row.save()
+        harvests.save(bench)
+        link = harvests.page_link(bench, row, answer.next.submission, number + 1)
+        return Stored(links=[link], counts={"new": new, "items": len(answer.records)})
+    row.overflowed = answer.next is not None and kind is ResultKind.VALID and not bench.state.pop("came_round", False)
+    stored = _end(run, benches, bench, row, QueryState.VALID, "", now)
+    stored.counts = {"new": new, "items": len(answer.records)}
+    return stored
+
+
+def _status(bench: Workbench, status: int) -> int:
+    """200 also for the status that the site gives to words that it does not have."""
+    return 200 if status == bench.state.get("nothing_status", 200) else status
+
+
+def _nothing(bench: Workbench) -> NoResultPages | None:
+    return bench.nothing
+
+
+def _count_requests(bench: Workbench, row: Query, number: int) -> None:
+    row.requests += number
+    bench.harvest.requests += number
+
+
+def _nonsense(
+    run: Run, benches: Sequence[Workbench], bench: Workbench, row: Query, response: FetchResponse, answer: Answer, now: datetime
+) -> Stored:
+    """What the site shows for words that nobody has written: furniture, and the page without results."""
+    if response.status not in (200, 404):
+        return _without_records(run, benches, bench, row, response, answer, ResultKind.ERROR, now)
+    state = bench.state
+    state["nothing_status"] = response.status
+    words = list(words_bound(bindings(terms_of(row))))
+    state.setdefault("nonsense", []).append(["\n".join(answer.lines)[:NONSENSE_TEXT], words])
+    known = state.get("furniture", {"links": [], "lines": []})
+    state["furniture"] = {
+        "links": sorted({*known["links"], *answer.furniture.links}),
+        "lines": sorted({*known["lines"], *answer.furniture.lines}),
+    }
+    return _end(run, benches, bench, row, QueryState.NOTHING, "", now)
+
+
+def _without_records(
+    run: Run,
+    benches: Sequence[Workbench],
+    bench: Workbench,
+    row: Query,
+    response: FetchResponse,
+    answer: Answer,
+    kind: ResultKind,
+    now: datetime,
+) -> Stored:
+    """A page without records: no result, an error, or a session that has to be begun anew."""
+    if answer.login:
+        bench.state["ending"] = "login_required"
+        return _end(run, benches, bench, row, QueryState.ERROR, "login_required", now)
+    if kind is ResultKind.NO_RESULTS:
+        return _end(run, benches, bench, row, QueryState.NOTHING, "", now)
+    reason = f"http_{response.status}"
+    if response.status in SESSION_STATUS and bench.state.get("reopened", 0) < REOPENINGS:
+        bench.state["reopened"] = int(bench.state.get("reopened", 0)) + 1
+        bench.state["session"], bench.is_open = True, False
+    return _end(run, benches, bench, row, QueryState.ERROR, reason, now)
+
+
+def _keep(bench: Workbench, row: Query, answer: Answer, number: int, now: datetime) -> int:
+    """Stores a page's records; how many were new to the harvest is noted with the query."""
+    ids, _ = records.keep(bench.harvest.form, answer.records, now)
+    fresh = [pk for pk in dict.fromkeys(ids) if pk not in set(row.found)]
+    if number > 1 and not fresh:
+        bench.state["came_round"] = True  # the site shows a page again instead of none
+    new = [pk for pk in fresh if pk not in bench.known]
+    row.found = [*row.found, *fresh]
+    row.pages += 1
+    row.returned = len(row.found)
+    row.new += len(new)
+    row.total = answer.total if answer.total is not None else row.total
+    bench.known.update(new)
+    bench.harvest.returned += len(fresh)
+    bench.harvest.records = len(bench.known)
+    bench.state["page_size"] = max(int(bench.state.get("page_size", 0)), len(answer.records))
+    if answer.shape is not None:
+        bench.state["shape"] = answer.shape.to_json()
+    shares = bench.state.setdefault("shares", []) if number > 1 else bench.state.update(shares=[]) or bench.state["shares"]
+    shares.append(len(new) / max(1, len(fresh)))
+    return len(new)
+
+
+def _goes_on(bench: Workbench, row: Query, number: int) -> bool:
+    """Whether the next page of an answer is worth a request: not the same again, not one old record after another."""
+    if bench.state.get("came_round") or number >= bench.wishes.max_pages:
+        return False
+    if row.kind == QueryKind.PROBE:
+        return number < PROBE_PAGES
+    if bench.wishes.fixed:
+        return number < 2
+    if bench.wishes.requests is not None and bench.harvest.requests >= bench.wishes.requests:
+        return False
+    last = bench.state.get("shares", [])[-STALE_PAGES:]
+    return len(last) < STALE_PAGES or sum(last) / len(last) >= STALE_SHARE
+
+
+def _end(
+    run: Run, benches: Sequence[Workbench], bench: Workbench, row: Query, state: QueryState, reason: str, now: datetime
+) -> Stored:
+    """Ends a query, sums it up, and begins the next one of the run."""
+    harvest = bench.harvest
+    row.state, row.reason, row.ended_at = state, reason[:200], now
+    limit = bench.limit
+    if limit is not None and row.returned >= limit or row.total is not None and row.total > row.returned > 0:
+        row.overflowed = True
+    bench.state.pop("came_round", None)
+    if row.kind in COUNTED:
+        harvest.queries += 1
+        harvest.valid += state == QueryState.VALID
+        bench.state["gains"] = [*bench.state.get("gains", []), row.new / max(1, row.requests)][-GAINS_KEPT:]
+    elif row.kind == QueryKind.PROBE:
+        harvest.probes += 1
+        found = {"term": row.terms[0], "found": row.found, "overflowed": row.overflowed}
+        bench.state.setdefault("probes", []).append(found)
+    elif state == QueryState.ERROR:
+        bench.state["nonsense_failed"] = int(bench.state.get("nonsense_failed", 0)) + 1
+    row.records_after, row.requests_after = harvest.records, harvest.requests
+    row.save()
+    bench.take(row)
+    _note_errors(bench, state, reason)
+    links = harvests.next_links(run, benches, bench.wishes, now)
+    harvests.save(bench)
+    return Stored(links=links)
+
+
+def _note_errors(bench: Workbench, state: QueryState, reason: str) -> None:
+    errors = int(bench.state.get("errors", 0)) + 1 if state == QueryState.ERROR else 0
+    bench.state["errors"] = errors
+    if errors >= ERRORS_IN_A_ROW + (NONSENSE if not bench.log else 0) and "ending" not in bench.state:
+        bench.state["ending"] = reason[:60] or "errors"
+
+
+def failed(run: Run, benches: Sequence[Workbench], bench: Workbench, item: Url, reason: str, now: datetime) -> Stored:
+    """A request that brought nothing at all: refused by robots.txt, lost, or answered by errors as often as it was tried."""
+    row = Query.objects.filter(pk=item.payload.get("query")).first()
+    if row is None or row.state != QueryState.SENT:
+        return Stored()
+    _count_requests(bench, row, item.attempts)
+    if reason in ("robots", "robots_unreachable"):
+        bench.state["ending"] = reason
+    if row.found:  # pages before this one had records
+        row.overflowed = True
+        return _end(run, benches, bench, row, QueryState.VALID, reason, now)
+    return _end(run, benches, bench, row, QueryState.ERROR, reason, now)
+
+
+def reopened(bench: Workbench, item: Url, response: FetchResponse, page_forms: Sequence[object], now: datetime) -> Stored:
+    """The form's own page, read to begin a session: the query that waited for it is sent now."""
+    bench.is_open = True
+    row = Query.objects.get(pk=item.payload["query"])
+    _count_requests(bench, row, max(1, item.attempts) + len(response.redirects))
+    row.save()
+    bench.form = forms.refreshed(bench.form, page_forms)  # type: ignore[arg-type]
+    opened = bench.state["opened"] = int(bench.state.get("opened", 0)) + 1
+    harvests.save(bench)
+    number = int(item.payload["page"])
+    if number > 1:  # the address of a further page belongs to the session that is gone
+        number = 1
+    link = harvests.page_link(bench, row, harvests.submission_of(bench, row), number, attempt=opened)
+    return Stored(links=[link])
+
+
+def close_lost(run: Run, benches: Sequence[Workbench], now: datetime) -> list[Stored]:
+    """Ends queries on their way whose request is no longer waiting (dropped with their host)."""
+    ended = []
+    for bench in benches:
+        for row in Query.objects.filter(harvest=bench.harvest, state=QueryState.SENT):
+            reason = (
+                Url.objects.filter(run=run, group=bench.harvest.pk, state=UrlState.DROPPED)
+                .values_list("reason", flat=True)
+                .last()
+            )
+            bench.state.setdefault("ending", (reason or "dropped")[:60])
+            ended.append(_end(run, benches, bench, row, QueryState.ERROR, reason or "dropped", now))
+    return ended

@@ -1,0 +1,128 @@
+"""Clusters of search forms: made anew from the words of their pages, or new forms assigned to those there are."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any
+
+import numpy as np
+from django.db import transaction
+from scipy import sparse
+
+from deepweb import clustering
+from deepweb.models import Cluster, Form
+from deepweb.page_words import FormPageWords
+from deepweb.search_forms import FormType
+
+TERMS = 10
+NAME_TERMS = 3
+
+
+def clusterable() -> list[Form]:
+    """Search forms with words, by a person's word before the classifier's, in the order in which they were found."""
+    forms = Form.objects.exclude(words={}).order_by("pk")
+    return [form for form in forms if form.kind == FormType.SEARCH]
+
+
+def _spaces(forms: Sequence[Form]) -> tuple[clustering.TwoSpaces, tuple[clustering.Space, clustering.Space]]:
+    pages = [FormPageWords(form.words["page"], form.words["form"]) for form in forms]
+    page, form = clustering.spaces_of(pages)
+    return clustering.TwoSpaces(page.weigh([p.page for p in pages]), form.weigh([p.form for p in pages])), (page, form)
+
+
+def cluster(
+    now: datetime,
+    *,
+    k: int | None = None,
+    method: str = "kmeans",
+    c1: float = clustering.C1,
+    c2: float = clustering.C2,
+    seed: int = 1,
+) -> dict[str, Any]:
+    """Clusters all search forms anew; `k` None chooses it by silhouette. A name that a person gave stays with the cluster
+    that keeps most of its forms. Raises ValueError without forms.
+    """
+    forms = clusterable()
+    if not forms:
+        raise ValueError("there is no search form yet")
+    spaces, (page_space, _) = _spaces(forms)
+    rows = clustering.joined(spaces, c1, c2)
+    worth: float | None
+    if method == "literal":
+        found = clustering.literal(spaces, k or min(9, len(forms)), np.random.default_rng(seed), c1, c2)
+        worth = clustering.silhouette(rows, found.labels, seed)
+    elif k is None:
+        found, worth, _ = clustering.choose_k(rows, seed)
+    else:
+        found = clustering.kmeans(rows, k, seed)
+        worth = clustering.silhouette(rows, found.labels, seed)
+    flat = clustering.flat_map(rows)
+    with transaction.atomic():
+        made = _store(forms, found.labels, spaces.page, page_space.words, flat, now)
+    return {"k": len(made), "silhouette": worth, "clusters": made}
+
+
+def _store(
+    forms: Sequence[Form], labels: np.ndarray, weights: sparse.csr_matrix, words: Sequence[str], flat: np.ndarray, now: datetime
+) -> list[dict[str, Any]]:
+    earlier = {form.cluster_id: form.cluster for form in Form.objects.select_related("cluster").filter(cluster__named=True)}
+    named = {}
+    for pk, old in earlier.items():
+        kept = [int(label) for form, label in zip(forms, labels, strict=True) if form.cluster_id == pk]
+        if kept and old is not None:
+            named.setdefault(max(set(kept), key=kept.count), old.name)
+    Cluster.objects.all().delete()
+    made = []
+    for label in sorted(set(labels.tolist())):
+        members = [place for place, own in enumerate(labels) if own == label]
+        terms = clustering.top_terms(weights, words, labels, label, TERMS)
+        if not terms:  # a single page, or pages alike: every word is on all of them and weighs nothing
+            first = forms[members[0]].words["page"]
+            terms = sorted(first, key=lambda word: -first[word])[:TERMS]
+        row = Cluster.objects.create(
+            name=named.get(label) or ", ".join(terms[:NAME_TERMS]) or f"#{label + 1}",
+            named=label in named,
+            terms=terms,
+            forms_count=len(members),
+            made=now,
+        )
+        for place in members:
+            form = forms[place]
+            form.cluster, form.map_x, form.map_y = row, float(flat[place][0]), float(flat[place][1])
+        made.append({"cluster": row.pk, "name": row.name, "top_terms": terms, "forms": [forms[place].pk for place in members]})
+    Form.objects.bulk_update(forms, ["cluster", "map_x", "map_y"], batch_size=200)
+    return made
+
+
+def assign_new(now: datetime) -> int:
+    """Puts search forms without a cluster into the nearest one there is (nothing is moved); the number put."""
+    forms = clusterable()
+    placed = [place for place, form in enumerate(forms) if form.cluster_id is not None]
+    lone = [place for place, form in enumerate(forms) if form.cluster_id is None]
+    if not placed or not lone:
+        return 0
+    rows = clustering.joined(_spaces(forms)[0])
+    clusters = sorted({forms[place].cluster_id for place in placed})
+    centres = np.array(
+        [np.asarray(rows[[p for p in placed if forms[p].cluster_id == pk]].mean(axis=0)).ravel() for pk in clusters]
+    )
+    nearest, _ = clustering.assign(rows[lone], centres)
+    with transaction.atomic():
+        for place, choice in zip(lone, nearest, strict=True):
+            form, pk = forms[place], clusters[int(choice)]
+            near = [forms[p] for p in placed if forms[p].cluster_id == pk]
+            Form.objects.filter(pk=form.pk).update(
+                cluster_id=pk, map_x=float(np.mean([f.map_x for f in near])), map_y=float(np.mean([f.map_y for f in near]))
+            )
+        for pk in clusters:
+            Cluster.objects.filter(pk=pk).update(forms_count=Form.objects.filter(cluster_id=pk).count())
+    return len(lone)
+
+
+def rename(row: Cluster, name: str) -> None:
+    """A person's name for a cluster; empty gives it back its top terms. Raises ValueError for one too long."""
+    name = " ".join(name.split())
+    if len(name) > 200:
+        raise ValueError("a name has at most 200 characters")
+    Cluster.objects.filter(pk=row.pk).update(name=name or ", ".join(row.terms[:NAME_TERMS]), named=bool(name))

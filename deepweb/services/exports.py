@@ -1,0 +1,113 @@
+"""What the deep web exports: forms, queries, and records with the columns found."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from crawlmgr.services.exports import CHUNK, Filter, Table
+from deepweb.models import Form, Query, Record
+
+FORMS = (
+    *("page_url", "action", "method", "type", "fields", "form", "source", "confidence", "searchable", "corrected", "released"),
+    *("cluster", "depth", "found"),
+)
+QUERIES = (
+    *(
+        "form",
+        "terms",
+        "results",
+        "new_records",
+        "valid",
+        "sent_at",
+        "kind",
+        "number",
+        "pages",
+        "requests",
+        "cut",
+        "stated_total",
+    ),
+    *("state", "reason", "form_id", "run", "records_after"),
+)
+RECORDS = ("form", "url")
+OF_RECORD = {"_site": "source__url", "_form": "form_id", "_record": "pk", "_first_seen": "first_seen", "_detail_at": "detail_at"}
+MOST_COLUMNS = 200
+
+
+def _forms(chosen: Filter) -> Iterator[Sequence[Any]]:
+    rows = Form.objects.select_related("source", "cluster").defer("html", "words").order_by("pk")
+    if chosen.site is not None:
+        rows = rows.filter(source_id=chosen.site)
+    if chosen.run is not None:
+        rows = rows.filter(harvests__run_id=chosen.run)
+    if chosen.since is not None:
+        rows = rows.filter(found__gte=chosen.since)
+    for form in rows.iterator(chunk_size=CHUNK):
+        fields = [
+            {"name": field["name"], "kind": field["kind"], "label": field["label"], "role": field["role"]}
+            for field in form.described.get("fields", ())
+        ]
+        yield (
+            *(form.page_url, form.action, form.method, form.kind, json.dumps(fields, ensure_ascii=False), form.pk),
+            *(form.source.url, form.confidence, form.searchable, form.corrected, form.released),
+            *(form.cluster.name if form.cluster else "", form.depth, form.found),
+        )
+
+
+def _queries(chosen: Filter) -> Iterator[Sequence[Any]]:
+    rows = Query.objects.select_related("harvest__form").order_by("pk")
+    if chosen.site is not None:
+        rows = rows.filter(harvest__form__source_id=chosen.site)
+    if chosen.run is not None:
+        rows = rows.filter(harvest__run_id=chosen.run)
+    if chosen.since is not None:
+        rows = rows.filter(sent_at__gte=chosen.since)
+    columns = (
+        *("harvest__form__action", "terms", "returned", "new", "state", "sent_at", "kind", "number", "pages", "requests"),
+        *("overflowed", "total", "reason", "harvest__form_id", "harvest__run_id", "records_after"),
+    )
+    for row in rows.values_list(*columns).iterator(chunk_size=CHUNK):
+        action, terms, returned, new, state, sent, *rest, reason, form, run, after = row
+        said = " ".join(f"{name}={value}" for name, value in terms)
+        yield (action, said, returned, new, state == "valid", sent, *rest, state, reason, form, run, after)
+
+
+def _records_of(chosen: Filter) -> Any:
+    rows = Record.objects.order_by("pk")
+    if chosen.site is not None:
+        rows = rows.filter(source_id=chosen.site)
+    if chosen.run is not None:
+        rows = rows.filter(form__harvests__run_id=chosen.run)
+    if chosen.since is not None:
+        rows = rows.filter(first_seen__gte=chosen.since)
+    return rows
+
+
+def _found(chosen: Filter) -> list[str]:
+    """The names of all fields that the chosen records have, most frequent first, at most 200."""
+    counts: dict[str, int] = {}
+    for fields in _records_of(chosen).values_list("fields", flat=True).iterator(chunk_size=CHUNK):
+        for name in fields:
+            counts[name] = counts.get(name, 0) + 1
+    return sorted(counts, key=lambda name: -counts[name])[:MOST_COLUMNS]
+
+
+def _record_columns(chosen: Filter) -> list[str]:
+    """form, url, the fields found under their own names, and what we know of the record under names of ours."""
+    taken = {*RECORDS, *OF_RECORD}
+    return [*RECORDS, *(f"field_{name}" if name in taken else name for name in _found(chosen)), *OF_RECORD]
+
+
+def _records(chosen: Filter) -> Iterator[Sequence[Any]]:
+    names = _found(chosen)
+    columns = ("form__action", "url", "fields", *OF_RECORD.values())
+    for action, url, fields, *rest in _records_of(chosen).values_list(*columns).iterator(chunk_size=CHUNK):
+        yield (action, url, *(fields.get(name) for name in names), *rest)
+
+
+TABLES: dict[str, Table] = {
+    "forms": Table(FORMS, _forms),
+    "queries": Table(QUERIES, _queries),
+    "records": Table(RECORDS, _records, _record_columns),
+}

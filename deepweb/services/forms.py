@@ -1,0 +1,145 @@
+"""Forms: stored as pages show them, typed, corrected and released by people."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import datetime
+from typing import Any, NamedTuple
+from urllib.parse import urlsplit
+
+from django.db.models import F
+
+from crawlmgr.web.url import registered_domain
+from deepweb.classifier import Verdict, can_be_asked, shipped_model
+from deepweb.form_json import form_from_json, form_to_json
+from deepweb.models import Form, Source
+from deepweb.page_words import words_of_form_page
+from deepweb.search_forms import Form as PageForm
+from deepweb.search_forms import FormType
+from deepweb.submission import refusal
+from deepweb.terms import language_of
+
+MAX_FORMS_A_PAGE = 20
+MAX_WORDS = 400
+MAX_HTML = 60_000
+
+
+class Typed(NamedTuple):
+    """A form of a page with the classifier's verdict and the words of its page in two spaces."""
+
+    form: PageForm
+    verdict: Verdict
+    words: dict[str, dict[str, float]]
+
+
+def typed(forms: Sequence[PageForm], html: str) -> list[Typed]:
+    """Types the forms of a page; the words for clustering are read for search forms only."""
+    found = []
+    for form in forms[:MAX_FORMS_A_PAGE]:
+        verdict = shipped_model().classify(form)
+        words: dict[str, dict[str, float]] = {}
+        if verdict.type is FormType.SEARCH:
+            spaces = words_of_form_page(html, form.index)
+            words = {"page": _heaviest(spaces.page), "form": _heaviest(spaces.form)}
+        found.append(Typed(form, verdict, words))
+    return found
+
+
+def _heaviest(words: Any) -> dict[str, float]:
+    return dict(sorted(words.items(), key=lambda pair: -pair[1])[:MAX_WORDS])
+
+
+def keep(
+    source: Source, found: Sequence[Typed], *, depth: int, language: str, charset: str, html: str, now: datetime
+) -> list[Form]:
+    """Stores the forms of a page; one that the site has shown before keeps its row, its type and what people said of it."""
+    kept = []
+    for form, verdict, words in found:
+        row, made = Form.objects.get_or_create(
+            source=source,
+            signature=form.signature,
+            defaults={
+                "page_url": form.page_url,
+                "action": form.action,
+                "method": form.method,
+                "type": verdict.type.value,
+                "confidence": verdict.confidence,
+                "searchable": verdict.searchable,
+                "described": form_to_json(form),
+                "html": html[:MAX_HTML] if verdict.type is FormType.SEARCH else "",
+                "language": language_of(f"{form.title} {form.headings} {form.text} {' '.join(words.get('page', ()))}", language),
+                "charset": charset[:40],
+                "words": words,
+                "depth": depth,
+                "found": now,
+            },
+        )
+        if not made and depth < row.depth:
+            Form.objects.filter(pk=row.pk).update(depth=depth, page_url=form.page_url, described=form_to_json(form))
+        kept.append(row)
+    return kept
+
+
+def page_form(row: Form) -> PageForm:
+    """The form as values."""
+    return form_from_json(row.described)
+
+
+def verdict_of(row: Form) -> Verdict:
+    """What the form is taken for: a person's word before the classifier's, and sure."""
+    kind = FormType(row.kind)
+    sure = 1.0 if row.corrected else row.confidence
+    form = page_form(row)
+    return Verdict(kind, sure, kind is FormType.SEARCH and can_be_asked(form), {})
+
+
+def why_not(row: Form) -> str | None:
+    """Why the form must not be submitted (`submission.refusal`, and never to another site than its own), None where it may."""
+    form = page_form(row)
+    if _site(form.action) != _site(form.page_url):
+        return "other_site"
+    return refusal(form, verdict_of(row), row.released)
+
+
+def _site(url: str) -> str:
+    host = urlsplit(url).hostname or ""
+    return registered_domain(host) or host
+
+
+def correct(row: Form, kind: str, user: Any, now: datetime) -> None:
+    """Notes the type that a person gives; empty takes it back. A form that is no search form is never sent again."""
+    if kind and kind not in {each.value for each in FormType}:
+        raise ValueError(f"{kind} is no type of form")
+    searchable = kind == FormType.SEARCH and can_be_asked(page_form(row)) if kind else verdict_of_model(row).searchable
+    Form.objects.filter(pk=row.pk).update(
+        corrected=kind, corrected_by=user if kind else None, corrected_at=now if kind else None, searchable=searchable
+    )
+
+
+def verdict_of_model(row: Form) -> Verdict:
+    """The classifier's own verdict on a stored form."""
+    return shipped_model().classify(page_form(row))
+
+
+def release(row: Form, released: bool) -> None:
+    """Lets a POST form be sent, or no longer."""
+    Form.objects.filter(pk=row.pk).update(released=released)
+
+
+def refreshed(form: PageForm, shown: Sequence[PageForm]) -> PageForm:
+    """The form with the hidden values (tokens) of the page where it is met again; as it was where it is not there."""
+    again = next((other for other in shown if other.signature == form.signature), None)
+    if again is None:
+        return form
+    hidden = {field.name: field.value for field in again.fields if field.kind == "hidden"}
+    fields = tuple(
+        replace(field, value=hidden.get(field.name, field.value)) if field.kind == "hidden" else field for field in form.fields
+    )
+    return replace(form, fields=fields, action=again.action if again.method == "post" else form.action)
+
+
+def count_records(source_id: int, new: int) -> None:
+    """Adds to the number of records of a source."""
+    if new:
+        Source.objects.filter(pk=source_id).update(records=F("records") + new)

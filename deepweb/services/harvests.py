@@ -1,0 +1,311 @@
+"""Harvests: begun for one form or for all of a cluster, given the next query out of one budget, ended with their size."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+import numpy as np
+from django.db import transaction
+
+from crawlmgr.conf import CrawlSettings
+from crawlmgr.models import Run
+from crawlmgr.services import runs
+from crawlmgr.services.frontier import NewUrl
+from deepweb.coverage import Estimate
+from deepweb.finder import same_site
+from deepweb.models import Cluster, Form, Harvest, Query, Record
+from deepweb.reading import needs_session
+from deepweb.seen import Term
+from deepweb.services import forms
+from deepweb.services.workbench import COUNTED, SAMPLE_A_PROBE, Ask, Wishes, Workbench, plan_from_json
+from deepweb.size_probes import ProbeAnswer, ProbedRecord, estimate_size
+from deepweb.submission import Submission, fill
+from deepweb.terms import bindings
+
+KIND = "deepweb-harvest"
+FIRST_QUERIES = 3
+RECENT = 5
+UNDERSTOOD = 0.9
+MAX_QUEUED = 50_000
+CHUNK = 900
+
+
+class Refused(ValueError):
+    """A form that must not be submitted; `code` says why."""
+
+    def __init__(self, form: Form, code: str) -> None:
+        super().__init__(f"form {form.pk} is not sent: {code}")
+        self.code = code
+
+
+def start(
+    chosen: Sequence[Form],
+    wishes: Mapping[str, Any],
+    *,
+    now: datetime,
+    settings: Mapping[str, Any] | None = None,
+    label: str = "",
+    user: Any = None,
+    begin: bool = True,
+) -> Run:
+    """A run that asks these forms out of one budget. Raises Refused for a form that must not be sent (of several such forms
+    are left out), ValueError for wishes that make no sense, runs.Busy where a form is being asked.
+    """
+    Wishes.from_mapping(wishes)
+    CrawlSettings.from_mapping(settings or {})
+    allowed = [form for form in chosen if forms.why_not(form) is None]
+    if not allowed:
+        if not chosen:
+            raise ValueError("there is no form to ask")
+        raise Refused(chosen[0], forms.why_not(chosen[0]) or "")
+    with transaction.atomic():
+        run = runs.create(
+            KIND,
+            label or _label(allowed),
+            parameters={**wishes, "forms": [form.pk for form in allowed], "settings": dict(settings or {})},
+            now=now,
+            target=allowed[0].pk if len(allowed) == 1 else None,
+            exclusive="harvest-" + ",".join(str(form.pk) for form in allowed)[:60],
+            user=user,
+            start=begin,
+        )
+        for position, form in enumerate(allowed):
+            Harvest.objects.create(run=run, form=form, position=position)
+    return run
+
+
+def _label(chosen: Sequence[Form]) -> str:
+    first = chosen[0].source.name
+    return first if len(chosen) == 1 else f"{first} + {len(chosen) - 1}"
+
+
+def of_cluster(row: Cluster) -> list[Form]:
+    """The forms of a cluster that may be asked."""
+    return [form for form in row.forms.select_related("source").order_by("pk") if forms.why_not(form) is None]
+
+
+def cluster_terms(form: Form) -> list[str]:
+    """The top terms of the form's cluster, which the paper begins with."""
+    return list(form.cluster.terms) if form.cluster is not None else []
+
+
+def next_links(run: Run, benches: Sequence[Workbench], wishes: Wishes, now: datetime) -> list[NewUrl]:
+    """The first request of the next query of the run, given to the form that brings most; and, for forms that are through,
+    their detail pages.
+    """
+    links: list[NewUrl] = []
+    while True:
+        bench = _most_promising([bench for bench in benches if not bench.harvest.ended], benches)
+        if bench is None:
+            return links
+        if _spent(benches, wishes) and "ending" not in bench.state:
+            bench.state["ending"] = "requests" if _requests_spent(benches, wishes) else "queries"
+        ask = bench.choose()
+        if ask is not None:
+            links.append(_begin_query(run, bench, ask, now))
+            return links
+        links += finish(bench, now)
+
+
+def _requests_spent(benches: Sequence[Workbench], wishes: Wishes) -> bool:
+    return wishes.requests is not None and sum(bench.harvest.requests for bench in benches) >= wishes.requests
+
+
+def _spent(benches: Sequence[Workbench], wishes: Wishes) -> bool:
+    return _requests_spent(benches, wishes) or sum(len(bench.log) for bench in benches) >= wishes.queries
+
+
+def _most_promising(open_: Sequence[Workbench], benches: Sequence[Workbench]) -> Workbench | None:
+    """Each form a few queries first, then the one whose last queries brought most new records a request."""
+    if len(benches) == 1 or len(open_) < 2:
+        return open_[0] if open_ else None
+    young = [bench for bench in open_ if len(bench.log) < FIRST_QUERIES and "ending" not in bench.state]
+    if young:
+        return min(young, key=lambda bench: len(bench.log))
+    asking = [bench for bench in open_ if "ending" not in bench.state]
+    return max(asking or open_, key=lambda bench: float(np.mean(bench.state.get("gains", [0.0])[-RECENT:] or [0.0])))
+
+
+def _begin_query(run: Run, bench: Workbench, ask: Ask, now: datetime) -> NewUrl:
+    """Notes a query before it is sent, so that it is known to have been on its way wherever the work breaks off."""
+    harvest = bench.harvest
+    bench.state["number"] = number = int(bench.state.get("number", 0)) + 1
+    row = Query.objects.create(
+        harvest=harvest,
+        number=number,
+        kind=ask.kind,
+        terms=[list(term) for term in ask.choice.query],
+        foretold=ask.choice.foretold,
+        bucket=ask.choice.bucket,
+        sent_at=now,
+    )
+    save(bench)
+    submission = fill(bench.form, bindings(ask.choice.query), harvest.form.charset)
+    return page_link(bench, row, submission, 1)
+
+
+def page_link(bench: Workbench, row: Query, submission: Submission, number: int, attempt: int = 0) -> NewUrl:
+    """The address of one page of a query's answer. A POST is marked to be sent once."""
+    payload: dict[str, Any] = {"query": row.pk, "page": number}
+    if submission.method == "POST":
+        payload |= {"body": submission.body, "once": True}
+    again = f" again {attempt}" if attempt else ""
+    return NewUrl(
+        submission.url,
+        "query",
+        key=f"harvest {bench.harvest.pk} query {row.number} page {number}{again}",
+        group=bench.harvest.pk,
+        payload=payload,
+        anchor=row.words[:300],
+    )
+
+
+def save(bench: Workbench) -> None:
+    """Writes the harvest's counters and state."""
+    bench.harvest.state = bench.state
+    bench.harvest.save()
+
+
+def finish(bench: Workbench, now: datetime) -> list[NewUrl]:
+    """Ends the asking of a form; its detail pages are what is left to fetch."""
+    harvest = bench.harvest
+    harvest.ended, harvest.stopped_by = True, str(bench.state.get("ending", "queries"))[:60]
+    links = _details(bench)
+    save(bench)
+    return links
+
+
+def _details(bench: Workbench) -> list[NewUrl]:
+    """Detail pages to fetch: of a sample of the probes' records first, where the lists do not tell by what they were found,
+    then of the records found, in their order, as many as wished."""
+    limit = MAX_QUEUED if bench.wishes.details is None else min(bench.wishes.details, MAX_QUEUED)
+    if limit == 0:
+        return []
+    first: list[int] = []
+    if bench.state.get("probes") and not _understood(bench):
+        rng = np.random.default_rng([bench.wishes.random_seed, bench.harvest.form_id, 11])
+        for probe in bench.state["probes"]:
+            size = min(SAMPLE_A_PROBE, len(probe["found"]))
+            probe["sample"] = sorted(int(pk) for pk in rng.choice(probe["found"], size=size, replace=False)) if size else []
+            first += probe["sample"]
+    sample = set(first)
+    rest = [pk for pk in sorted(bench.known) if pk not in sample][:limit]
+    urls = _addresses([*sorted(sample), *rest])
+    return [
+        NewUrl(
+            url,
+            "detail",
+            key=f"detail {pk}",
+            group=bench.harvest.pk,
+            payload={"record": pk},
+            priority=-1.0 if pk in sample else -100.0,
+            depth=1,
+        )
+        for pk, url in urls.items()
+        if same_site(url, bench.form.action)
+    ]
+
+
+def _addresses(ids: Sequence[int]) -> dict[int, str]:
+    found: dict[int, str] = {}
+    for begin in range(0, len(ids), CHUNK):
+        found.update(Record.objects.filter(pk__in=ids[begin : begin + CHUNK]).exclude(url="").values_list("pk", "url"))
+    return found
+
+
+def _understood(bench: Workbench) -> bool:
+    """Whether what the lists show tells by which words records are found."""
+    pairs = explained = 0
+    for probe in bench.state["probes"]:
+        name, value = probe["term"]
+        for pk in probe["found"]:
+            pairs += 1
+            listed = bench.listed.get(pk, {})
+            said = "\n".join(str(each) for each in listed.values()).casefold()
+            explained += Term(name, value) in bench.asking.terms(listed) or value.casefold() in said
+    return explained >= UNDERSTOOD * pairs
+
+
+def size_up(bench: Workbench) -> Estimate | None:
+    """Estimates the size of the database from the harvest's probes; None where there were none."""
+    harvest, plan = bench.harvest, bench.state.get("plan")
+    probes = {tuple(probe["term"]): probe for probe in bench.state.get("probes", [])}
+    if not plan or not probes:
+        harvest.unknown = "no_probes" if plan is None else "too_few_words"
+        save(bench)
+        return None
+    drawn = [probes[tuple(term)] for term in plan["drawn"] if tuple(term) in probes]
+    sampled = any("sample" in probe for probe in drawn)
+    ids = {pk for probe in drawn for pk in (probe.get("sample", []) if sampled else probe["found"])}
+    known = _probed(bench, ids)
+    answers = []
+    for probe in drawn:
+        chosen = probe.get("sample", []) if sampled else probe["found"]
+        shown = [known[pk] for pk in chosen if pk in known]
+        whole = len(probe["found"]) if sampled else 0
+        answers.append(ProbeAnswer(Term(*probe["term"]), shown, bool(probe["overflowed"]), whole))
+    size = estimate_size(plan_from_json(plan), answers, harvest.records)
+    harvest.low, harvest.high, harvest.unknown = size.low, size.high, size.reason[:40]
+    save(bench)
+    return size
+
+
+def _probed(bench: Workbench, ids: set[int]) -> dict[int, ProbedRecord]:
+    found = {}
+    wanted = sorted(ids)
+    for begin in range(0, len(wanted), CHUNK):
+        for pk, fields, text in Record.objects.filter(pk__in=wanted[begin : begin + CHUNK]).values_list("pk", "fields", "text"):
+            found[pk] = ProbedRecord(pk, frozenset(bench.asking.terms(fields)), text.casefold())
+    return found
+
+
+def result_of(run: Run) -> dict[str, Any]:
+    """What a run of harvests brought, as the command line gives it; sums over its forms."""
+    harvests = list(Harvest.objects.filter(run=run).select_related("form").order_by("position"))
+    queries, valid = sum(h.queries for h in harvests), sum(h.valid for h in harvests)
+    records, returned = sum(h.records for h in harvests), sum(h.returned for h in harvests)
+    sized = bool(harvests) and all(h.low is not None and h.high is not None for h in harvests)
+    low, high = sum(h.low or 0 for h in harvests), sum(h.high or 0 for h in harvests)
+    return {
+        "queries": queries,
+        "valid": valid,
+        "efficiency": valid / queries if queries else None,
+        "records": records,
+        "records_per_query": records / queries if queries else None,
+        "overlap_rate": returned / records if records else None,
+        "estimated_total": [low, high] if sized else None,
+        "coverage": [min(1.0, records / max(high, 1.0)), min(1.0, records / max(low, 1.0))] if sized else None,
+        "not_estimable": None if sized else next((h.unknown for h in harvests if h.unknown), "no_probes"),
+        "stopped_by": harvests[0].stopped_by if len(harvests) == 1 else run.stopped_by,
+        "curve": curve([h.pk for h in harvests]),
+        "probes": sum(h.probes for h in harvests),
+        "details": sum(h.details for h in harvests),
+        "forms": [
+            {"form": h.form_id, "queries": h.queries, "records": h.records, "requests": h.requests, "stopped_by": h.stopped_by}
+            for h in harvests
+        ],
+    }
+
+
+def curve(ids: Sequence[int]) -> list[list[int]]:
+    """[queries, records] after each counted query, over harvests of one run in the order in which they asked."""
+    latest: dict[int, int] = {}
+    points = []
+    rows = Query.objects.filter(harvest_id__in=ids, kind__in=COUNTED).exclude(state="sent").order_by("ended_at", "pk")
+    for place, (harvest, records) in enumerate(rows.values_list("harvest_id", "records_after"), start=1):
+        latest[harvest] = records
+        points.append([place, sum(latest.values())])
+    return points
+
+
+def is_session(bench: Workbench) -> bool:
+    """Whether the form's page has to be read first in each session."""
+    return bool(bench.state.get("session")) or needs_session(bench.form)
+
+
+def submission_of(bench: Workbench, row: Query) -> Submission:
+    """What a query sends, with the tokens of the form as it was met last."""
+    query = [Term(name, value) for name, value in row.terms]
+    return fill(bench.form, bindings(tuple(query)), bench.harvest.form.charset)

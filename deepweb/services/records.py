@@ -1,0 +1,68 @@
+"""Records: stored once a source, by their own address or by all they say; detail pages add their fields."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+
+from crawlmgr.web.url import url_hash
+from deepweb.models import Form, Record
+from deepweb.record_fields import merged
+from deepweb.result_list import FoundRecord
+from deepweb.services import forms
+
+MAX_TEXT = 100_000
+
+
+def keep(form: Form, found: Sequence[FoundRecord], now: datetime) -> tuple[list[int], int]:
+    """Stores what one page of results shows; the ids in its order, and how many the source had not had."""
+    keys = {url_hash(record.key): record for record in found}
+    known = {row.key_hash: row for row in Record.objects.filter(source_id=form.source_id, key_hash__in=keys)}
+    fresh = [
+        Record(
+            source_id=form.source_id,
+            form=form,
+            key_hash=key,
+            url=record.url,
+            listed=dict(record.fields),
+            fields=dict(record.fields),
+            text=text_of(record.fields),
+            first_seen=now,
+        )
+        for key, record in keys.items()
+        if key not in known
+    ]
+    if fresh:
+        Record.objects.bulk_create(fresh, ignore_conflicts=True)
+        forms.count_records(form.source_id, len(fresh))
+        rows = Record.objects.filter(source_id=form.source_id, key_hash__in=[row.key_hash for row in fresh])
+        known |= {row.key_hash: row for row in rows}
+    changed = []
+    for key, record in keys.items():
+        row = known[key]
+        if row.listed != dict(record.fields):
+            row.listed = dict(record.fields)
+            row.fields = merged(row.fields, row.listed)
+            row.text = text_of(row.fields)
+            changed.append(row)
+    if changed:
+        Record.objects.bulk_update(changed, ["listed", "fields", "text"])
+    return [known[key].pk for key in keys], len(fresh)
+
+
+def add_detail(pk: int, fields: Mapping[str, str], now: datetime) -> bool:
+    """Adds the fields of a record's own page; False where the record is gone."""
+    row = Record.objects.filter(pk=pk).first()
+    if row is None:
+        return False
+    row.fields = merged(row.listed, fields)
+    row.text = text_of(row.fields)
+    row.detail_at = now
+    row.save(update_fields=["fields", "text", "detail_at"])
+    return True
+
+
+def text_of(fields: Mapping[str, str]) -> str:
+    """All that a record says, as it is searched, without addresses."""
+    said = (str(value) for value in fields.values() if not str(value).startswith(("http://", "https://")))
+    return "\n".join(said)[:MAX_TEXT]

@@ -1,0 +1,92 @@
+"""Sources: sites added and looked at for forms."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Any
+from urllib.parse import urlsplit
+
+from django.db import transaction
+
+from crawlmgr.conf import CrawlSettings
+from crawlmgr.models import Run
+from crawlmgr.services import runs
+from crawlmgr.web.url import UrlError, canonical, url_hash
+from deepweb.models import Source
+
+KIND = "deepweb-find"
+DEPTH = 3
+PAGES = 150
+
+
+class BadAddress(ValueError):
+    """An address that is none; the text says which and why."""
+
+
+def add(urls: Sequence[str], now: datetime, settings: Mapping[str, Any] | None = None) -> list[Source]:
+    """The sources of these addresses, made where they are new. Raises BadAddress before anything is stored."""
+    wanted = {}
+    for url in urls:
+        text = url.strip() if "://" in url else f"http://{url.strip()}"
+        try:
+            address = canonical(text)
+        except UrlError as error:
+            raise BadAddress(f"{url}: {error}") from None
+        wanted[url_hash(address)] = address
+    found = []
+    with transaction.atomic():
+        for key, address in wanted.items():
+            name = urlsplit(address).netloc or address
+            source, made = Source.objects.get_or_create(
+                key_hash=key, defaults={"url": address, "name": name[:200], "created": now, "parameters": dict(settings or {})}
+            )
+            if settings and not made:
+                source.parameters = {**source.parameters, **settings}
+                source.save(update_fields=["parameters"])
+            found.append(source)
+    return found
+
+
+def find(
+    urls: Sequence[str],
+    *,
+    now: datetime,
+    depth: int = DEPTH,
+    pages: int = PAGES,
+    settings: Mapping[str, Any] | None = None,
+    user: Any = None,
+    start: bool = True,
+) -> Run:
+    """A run that crawls each site to `depth` for its forms, at most `pages` pages a site.
+
+    Raises BadAddress for a bad address, ValueError for settings out of range, runs.Busy where a site is looked at already.
+    """
+    CrawlSettings.from_mapping(settings or {})
+    sources = add(urls, now, settings)
+    label = sources[0].name if len(sources) == 1 else f"{sources[0].name} + {len(sources) - 1}"
+    return runs.create(
+        KIND,
+        label,
+        parameters={
+            "sources": [source.pk for source in sources],
+            "depth": depth,
+            "pages": pages,
+            "settings": dict(settings or {}),
+        },
+        now=now,
+        target=sources[0].pk if len(sources) == 1 else None,
+        exclusive="find-" + ",".join(str(source.pk) for source in sources)[:60],
+        user=user,
+        start=start,
+    )
+
+
+def settings_of(source: Source, run: Run) -> CrawlSettings:
+    """A site's own settings under those of the run."""
+    return CrawlSettings.from_mapping(source.parameters, run.parameters.get("settings", {}))
+
+
+def delete(source: Source) -> None:
+    """Removes a site with its forms, harvests and records; pages in the archive stay."""
+    source.delete()

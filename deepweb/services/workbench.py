@@ -1,0 +1,333 @@
+"""A harvest in memory: what it saw, and which query comes next. Rebuilt from the query log, so that a kill loses nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from deepweb.coverage import StopRules, stopped_by
+from deepweb.models import Harvest, Query, QueryKind, QueryState, Record
+from deepweb.query_words import query_words
+from deepweb.result_list import Furniture, ListShape
+from deepweb.results import NoResultPages, learn_no_result_pages, nonsense_word
+from deepweb.seen import Choice, Seen, Term, cut_at
+from deepweb.selection import FrequencyPolicy, FreshPolicy, PaperPolicy, Policy
+from deepweb.services import forms
+from deepweb.size_probes import ProbePlan, plan_probes
+from deepweb.terms import Asking, WordMode, asking_of, choice_seeds, first_words, has_han, words_of
+
+POLICIES = ("fresh", "frequency", "paper")
+COUNTED = (QueryKind.SEED, QueryKind.TRIAL, QueryKind.POLICY)
+NONSENSE = 2
+SEEDS_WITHOUT_RECORDS = 30
+ENOUGH_RECORDS = 10
+PAPER_SEEDS = 5
+PROBES_FROM_QUERIES = 20
+INPUT_TRIES = 3
+SAMPLE_A_PROBE = 5
+PAGE_WORDS = 10
+_CHUNK = 900
+
+
+@dataclass(frozen=True, slots=True)
+class Wishes:
+    """What a run of harvests was asked for; `from_mapping` reads a run's parameters and refuses what makes no sense."""
+
+    policy: str = "fresh"
+    queries: int = 100
+    requests: int | None = None
+    seed_terms: tuple[str, ...] = ()
+    stop_rules: bool = True
+    min_gain: float = 0.01
+    probes: int = 60
+    details: int | None = 1000
+    max_pages: int = 200
+    pairs: bool = True
+    random_seed: int = 1
+    fixed: tuple[tuple[tuple[str, str], ...], ...] = ()
+
+    @classmethod
+    def from_mapping(cls, given: Mapping[str, Any]) -> Wishes:
+        """Raises ValueError with one line for an unknown policy or a number out of range."""
+        names = set(cls.__dataclass_fields__)
+        values = {name: value for name, value in given.items() if name in names and (value is not None or name == "details")}
+        if values.get("policy", "fresh") not in POLICIES:
+            raise ValueError(f"{values['policy']} is no policy; there are {', '.join(POLICIES)}")
+        for name, low in (("queries", 1), ("requests", 1), ("probes", 0), ("details", 0), ("max_pages", 1)):
+            value = values.get(name)
+            if value is not None and (not isinstance(value, int) or value < low):
+                raise ValueError(f"{name}: {value!r} is no whole number of at least {low}")
+        values["seed_terms"] = tuple(values.get("seed_terms", ()))
+        values["fixed"] = tuple(tuple((str(n), str(v)) for n, v in query) for query in values.get("fixed", ()))
+        return cls(**values)
+
+
+class Ask(NamedTuple):
+    """The next query, and what for."""
+
+    kind: QueryKind
+    choice: Choice
+
+
+class _Logged(NamedTuple):
+    choice: Choice
+    found: list[int]
+    overflowed: bool
+    total: int | None
+
+
+class Workbench:
+    """One harvest at work. `state` is written back to its row after each answer; all else follows from the query log."""
+
+    def __init__(self, harvest: Harvest, wishes: Wishes, cluster_terms: Sequence[str] = ()) -> None:
+        self.harvest, self.wishes = harvest, wishes
+        self.state: dict[str, Any] = dict(harvest.state)
+        self.form = forms.page_form(harvest.form)
+        self.cluster_terms = cluster_terms
+        self.is_open = False
+        self.listed: dict[int, dict[str, str]] = {}
+        self.known: set[int] = set()
+        self.log: list[_Logged] = []
+        self.columns: dict[str, None] = {}
+        self.seen, self.asking = Seen(), Asking("")
+        self._load()
+
+    def _load(self) -> None:
+        rows = list(Query.objects.filter(harvest=self.harvest).exclude(state=QueryState.SENT).order_by("number"))
+        wanted = {pk for row in rows for pk in row.found}
+        self.remember(wanted)
+        self.known = wanted
+        for row in rows:
+            if row.kind in COUNTED:
+                query = tuple(Term(name, value) for name, value in row.terms)
+                self.log.append(_Logged(Choice(query, row.foretold, row.bucket), row.found, row.overflowed, row.total))
+        self._rebuild()
+
+    def remember(self, ids: set[int]) -> None:
+        """Loads the listed fields of records."""
+        missing = sorted(ids - set(self.listed))
+        for start in range(0, len(missing), _CHUNK):
+            for pk, listed in Record.objects.filter(pk__in=missing[start : start + _CHUNK]).values_list("pk", "listed"):
+                self.listed[pk] = listed
+                self.columns.update(dict.fromkeys(listed))
+
+    def _asking(self) -> Asking:
+        barred = frozenset(name for name, (asked, valid) in self._by_input().items() if asked >= INPUT_TRIES and not valid)
+        mode = WordMode(self.state.get("mode") or WordMode.WORDS)
+        return asking_of(self.form, tuple(self.columns), mode, barred)
+
+    def _by_input(self) -> dict[str, tuple[int, int]]:
+        """Queries asked of each input alone, and how many of them brought records; the box for words is never barred."""
+        box = asking_of(self.form).box
+        counts: dict[str, tuple[int, int]] = {}
+        for entry in self.log:
+            name = entry.choice.query[0].input
+            if len(entry.choice.query) == 1 and name != box:
+                asked, valid = counts.get(name, (0, 0))
+                counts[name] = asked + 1, valid + bool(entry.found)
+        return counts
+
+    def _rebuild(self) -> None:
+        """The seen anew, where what records are asked by has changed."""
+        self.asking, self.seen = self._asking(), Seen()
+        terms = {pk: self.asking.terms(self.listed[pk]) for entry in self.log for pk in entry.found if pk in self.listed}
+        for entry in self.log:
+            self.seen.add(entry.choice, [(pk, terms[pk]) for pk in entry.found if pk in terms], entry.overflowed)
+
+    # --- what an answer adds
+    def take(self, row: Query) -> None:
+        """Adds a finished query of the log."""
+        self.remember(set(row.found))
+        self.known.update(row.found)
+        if row.kind not in COUNTED:
+            return
+        query = tuple(Term(name, value) for name, value in row.terms)
+        entry = _Logged(Choice(query, row.foretold, row.bucket), list(row.found), row.overflowed, row.total)
+        self.log.append(entry)
+        if row.kind == QueryKind.TRIAL:
+            self._tried(bool(row.found))
+        if self._asking() != self.asking:
+            self._rebuild()
+        else:
+            found = [(pk, self.asking.terms(self.listed[pk]) if not self.seen.has(pk) else ()) for pk in entry.found]
+            self.seen.add(entry.choice, found, entry.overflowed)
+        limit = self.limit
+        if limit is not None:
+            self._note_cut(limit)
+
+    def _note_cut(self, limit: int) -> None:
+        """Answers as long as the cut, taken for whole before the cut was known, were cut too."""
+        for place, outcome in enumerate(self.seen.outcomes):
+            if outcome.returned >= limit and not outcome.overflowed:
+                self.seen.outcomes[place] = outcome._replace(overflowed=True)
+                self.log[place] = self.log[place]._replace(overflowed=True)
+
+    @property
+    def limit(self) -> int | None:
+        """The number of records at which the site cuts its answers, None while nothing shows that it does."""
+        return cut_at(self.seen.outcomes, [entry.total for entry in self.log])
+
+    @property
+    def furniture(self) -> Furniture:
+        """What the answers to nonsense show."""
+        known = self.state.get("furniture", {})
+        return Furniture(frozenset(known.get("links", ())), frozenset(known.get("lines", ())))
+
+    @property
+    def shape(self) -> ListShape | None:
+        """How the site's lists are laid out, once learned."""
+        return ListShape(**self.state["shape"]) if self.state.get("shape") else None
+
+    @property
+    def nothing(self) -> NoResultPages | None:
+        """The answers to nonsense, once there are two."""
+        said = self.state.get("nonsense", [])
+        return learn_no_result_pages([(text, words) for text, words in said]) if len(said) >= NONSENSE else None
+
+    # --- what comes next
+    def choose(self) -> Ask | None:
+        """The next query; None when the harvest is over, for the reason in `state["ending"]`."""
+        if self.wishes.fixed:
+            return self._fixed()
+        if "ending" not in self.state:
+            asked = self._first() or self._stop() or self._by_policy()
+            if isinstance(asked, Ask):
+                return asked
+            self.state["ending"] = asked
+        return self._next_probe()
+
+    def _fixed(self) -> Ask | None:
+        done = len(self.log)
+        if done < len(self.wishes.fixed):
+            return Ask(QueryKind.TRIAL, Choice(tuple(Term(name, value) for name, value in self.wishes.fixed[done])))
+        self.state["ending"] = "queries"
+        return None
+
+    def _first(self) -> Ask | str | None:
+        """Nonsense, first words, and trials of how the site matches Chinese."""
+        box = self.asking.box
+        said = self.state.get("nonsense", [])
+        if box and len(said) + self.state.get("nonsense_failed", 0) < NONSENSE:
+            rng = np.random.default_rng([self.wishes.random_seed, self.harvest.form_id, len(said)])
+            return Ask(QueryKind.NONSENSE, Choice((Term(box, nonsense_word(rng)),)))
+        valid = sum(bool(entry.found) for entry in self.log)
+        enough = PAPER_SEEDS if self.wishes.policy == "paper" else 2
+        if valid < enough or self.seen.records < ENOUGH_RECORDS and len(self.log) < SEEDS_WITHOUT_RECORDS:
+            seed = next((term for term in self._seeds() if not self.seen.was_asked((term,))), None)
+            if seed is not None and len(self.log) < SEEDS_WITHOUT_RECORDS + valid:
+                return Ask(QueryKind.SEED, Choice((seed,)))
+            if not valid:
+                return "no_results"
+        return self._trial()
+
+    def _seeds(self) -> list[Term]:
+        if not self.asking.box:
+            return choice_seeds(self.asking)
+        row = self.harvest.form
+        page = sorted(row.words.get("page", {}), key=lambda word: -row.words["page"][word])[:PAGE_WORDS]
+        words = first_words(row.language, self.wishes.seed_terms, self.cluster_terms, page)
+        return [Term(self.asking.box, word) for word in words]
+
+    def _trial(self) -> Ask | None:
+        """Does the site find parts of Chinese texts, or words, or whole runs only? One query each until one is found."""
+        if self.state.get("mode") or not self.asking.box:
+            return None
+        texts = [value for listed in self.listed.values() for value in listed.values() if has_han(str(value))]
+        tried = self.state.setdefault("tried", [])
+        order = [mode for mode in (WordMode.PARTS, WordMode.WORDS, WordMode.RUNS) if mode not in tried]
+        if len(texts) < 3 or not order:
+            if not order:
+                self.state["mode"] = WordMode.WORDS
+            return None
+        word = _telling_word(texts, order[0])
+        if word is None:
+            return None
+        tried.append(order[0])
+        return Ask(QueryKind.TRIAL, Choice((Term(self.asking.box, word),)))
+
+    def _tried(self, found: bool) -> None:
+        tried = self.state.get("tried", [])
+        if found and tried and not self.state.get("mode"):
+            self.state["mode"] = tried[-1]
+
+    def _stop(self) -> str | None:
+        if not self.wishes.stop_rules:
+            return None
+        gain = self.wishes.min_gain if self.wishes.policy != "paper" else None
+        rules = StopRules(min_gain=gain, coverage=None, good_turing=None if gain is None else 0.95)
+        return stopped_by(self.seen.outcomes, self.seen.times_returned, rules)
+
+    def _by_policy(self) -> Ask | str:
+        policy = self._policy()
+        choice = policy.next(self.seen)
+        if isinstance(policy, PaperPolicy):
+            queue = [list(term) for term in policy.queue]
+            self.state["paper"] = {"queue": queue, "round": policy.round, "started": policy.started}
+            if choice is None and self.wishes.stop_rules:
+                return "rounds"
+        return Ask(QueryKind.POLICY, choice) if choice is not None else "no_more_words"
+
+    def _policy(self) -> Policy:
+        barred = {name for name, (asked, valid) in self._by_input().items() if asked >= INPUT_TRIES and not valid}
+        refused = frozenset(term for place in range(len(self.seen.frequency)) if (term := self.seen.term(place)).input in barred)
+        if self.wishes.policy == "frequency":
+            return FrequencyPolicy((), refused)
+        if self.wishes.policy == "paper":
+            known = self.state.get("paper", {"queue": [], "round": 1, "started": 0})
+            queue = [Term(*term) for term in known["queue"]]
+            return PaperPolicy(
+                (), stop_rule=self.wishes.stop_rules, refused=refused, queue=queue, round=known["round"], started=known["started"]
+            )
+        return FreshPolicy((), self.limit, refused)
+
+    # --- the size
+    def _next_probe(self) -> Ask | None:
+        """A random word of the pool, until all that were drawn have been asked; none where it could tell nothing."""
+        counted = len(self.log)
+        if self.wishes.probes == 0 or counted < PROBES_FROM_QUERIES or not self.seen.records:
+            return None
+        if "plan" not in self.state:
+            plan = self._plan(min(self.wishes.probes, max(PROBES_FROM_QUERIES, counted)))
+            self.state["plan"] = None if plan is None else _plan_to_json(plan)
+        known = self.state["plan"]
+        if known is None:
+            return None
+        asked = {tuple(probe["term"]) for probe in self.state.get("probes", [])}
+        for term in known["drawn"]:
+            if tuple(term) not in asked:
+                return Ask(QueryKind.PROBE, Choice((Term(*term),)))
+        return None
+
+    def _plan(self, count: int) -> ProbePlan | None:
+        rng = np.random.default_rng([self.wishes.random_seed, self.harvest.form_id, 7])
+        return plan_probes(self.seen, FreshPolicy((), self.limit).scale(self.seen), self.limit, rng, count)
+
+
+def _plan_to_json(plan: ProbePlan) -> dict[str, Any]:
+    pool = [[term.input, term.value, weight] for term, weight in plan.pool.items()]
+    return {"drawn": [list(term) for term in plan.drawn], "pool": pool, "outside": plan.outside}
+
+
+def plan_from_json(known: Mapping[str, Any]) -> ProbePlan:
+    """The plan of the random probes as a harvest's state keeps it."""
+    pool = {Term(name, value): weight for name, value, weight in known["pool"]}
+    return ProbePlan(tuple(Term(*term) for term in known["drawn"]), pool, known["outside"])
+
+
+def _telling_word(texts: Sequence[str], mode: WordMode) -> str | None:
+    """A word that only a site of this mode finds: a pair of characters that is no word, a word inside a run, a whole run."""
+    for text in texts[:200]:
+        words = query_words(text)
+        if mode is WordMode.PARTS:
+            pairs = [pair for pair in words_of(text, WordMode.PARTS) if len(pair) == 2 and has_han(pair[0]) and has_han(pair[1])]
+            inner = [pair for pair in pairs[1:-1] if not any(pair in word for word in words)]
+            if inner:
+                return inner[0]
+        else:
+            found = [word for word in words_of(text, mode) if len(word) >= 2 and has_han(word)]
+            if found:
+                return found[0]
+    return None

@@ -1,0 +1,164 @@
+"""What can be asked of a form: words for its box, columns for its other inputs, choices of its selects; and first words."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any
+
+from crawlmgr.text.tokens import HAN
+from deepweb.query_words import query_words, substring_words
+from deepweb.search_forms import Form
+from deepweb.seen import Query, Term
+from deepweb.templates_informative import inputs_of, query_input
+
+MAX_TERMS = 400
+MAX_VALUE = 60
+_HAS_HAN = re.compile(f"[{HAN}]")
+_HAN_RUN = re.compile(f"[{HAN}]+")
+_NOT_LETTERS = re.compile(r"[\W_]+")
+
+_COMMON = {
+    "zh": "人 山 水 风 天 春 花 中国 历史 学 文 大 生活 城市 技术 研究 书 时间 世界 国家",
+    "ja": "日本 人 年 東京 大学 歴史 本 新 会社 研究 世界 音楽 文化 水 山",
+    "ko": "한국 사람 대학 연구 역사 서울 문화 세계 시간 책",
+    "ru": "человек время год жизнь мир история город книга вода работа дом наука",
+    "de": "haus leben zeit stadt geschichte buch deutsch wasser jahr mensch arbeit welt neue",
+    "fr": "vie temps maison histoire ville livre monde eau homme femme travail guerre nouveau",
+    "es": "vida tiempo casa historia ciudad libro mundo agua hombre mujer trabajo guerra nuevo",
+    "it": "vita tempo casa storia libro mondo acqua uomo donna lavoro guerra nuovo",
+    "pt": "vida tempo casa história cidade livro mundo água homem mulher trabalho guerra novo",
+    "nl": "leven tijd huis geschiedenis stad boek wereld water man vrouw werk oorlog nieuw",
+    "pl": "życie czas dom historia miasto książka świat woda człowiek praca wojna",
+    "en": "time life world water house history book new data light man city music art work library system blue family love",
+}
+
+
+class WordMode(StrEnum):
+    """What a site finds records by: whole words, any part of a text, or whole runs of text between punctuation."""
+
+    WORDS = "words"
+    PARTS = "parts"
+    RUNS = "runs"
+
+
+@dataclass(frozen=True, slots=True)
+class Asking:
+    """How a form is asked. `box` takes words ("" where there is none); `columns` names, for other free inputs, the columns
+    whose values fit; `choices` the values of selects and radio buttons with what they are called.
+    """
+
+    box: str
+    mode: WordMode = WordMode.WORDS
+    columns: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    choices: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+
+    def terms(self, fields: Mapping[str, Any]) -> list[Term]:
+        """The terms that should find a record with these fields, at most 400, each once."""
+        found: list[Term] = []
+        if self.box:
+            text = "\n".join(str(value) for value in fields.values() if not str(value).startswith(("http://", "https://")))
+            found += [Term(self.box, word) for word in words_of(text, self.mode)]
+        for name, columns in self.columns.items():
+            found += [
+                Term(name, str(fields[column]).strip()) for column in columns if 0 < len(str(fields.get(column, ""))) <= MAX_VALUE
+            ]
+        for name, values in self.choices.items():
+            said = {_bare(str(value)) for value in fields.values() if len(str(value)) <= MAX_VALUE}
+            found += [Term(name, value) for value, label in values.items() if said & {_bare(value), _bare(label)}]
+        return list(dict.fromkeys(found))[:MAX_TERMS]
+
+
+def words_of(text: str, mode: WordMode) -> list[str]:
+    """The words of a text that a site of this mode should find it by.
+
+    >>> words_of("Red house", WordMode.WORDS)
+    ['red', 'house']
+    """
+    if mode is WordMode.PARTS:
+        return substring_words(text)
+    if mode is WordMode.RUNS:
+        return [run for run in _HAN_RUN.findall(text) if len(run) <= 20] + query_words(_HAN_RUN.sub(" ", text))
+    return query_words(text)
+
+
+def has_han(text: str) -> bool:
+    """Whether a text has Chinese characters, for which the mode matters."""
+    return bool(_HAS_HAN.search(text))
+
+
+def asking_of(
+    form: Form, columns: Sequence[str] = (), mode: WordMode = WordMode.WORDS, barred: frozenset[str] = frozenset()
+) -> Asking:
+    """How to ask a form of a site whose records have these columns; inputs in `barred` have been seen to find nothing."""
+    inputs = [each for each in inputs_of(form) if each.name not in barred]
+    box = query_input(inputs)
+    labels = {each.name: each for each in form.fields}
+    free = {
+        each.name: tuple(column for column in columns if _bare(column) in {_bare(each.name), _bare(labels[each.name].label)})
+        for each in inputs
+        if each.free and (box is None or each.name != box.name)
+    }
+    chosen = {
+        each.name: {option.value: option.label for option in labels[each.name].options if option.value in each.values}
+        for each in inputs
+        if not each.free
+    }
+    return Asking(box.name if box else "", mode, {name: fits for name, fits in free.items() if fits}, chosen)
+
+
+def _bare(text: str) -> str:
+    return _NOT_LETTERS.sub("", text.casefold())
+
+
+def bindings(query: Query) -> dict[str, str]:
+    """The inputs that a query binds; several words of one input are typed beside one another."""
+    bound: dict[str, str] = {}
+    for term in query:
+        bound[term.input] = f"{bound[term.input]} {term.value}" if term.input in bound else term.value
+    return bound
+
+
+def language_of(text: str, told: str = "") -> str:
+    """Two letters of the language to begin in: by script where a page has four letters or 2 % of one, else as it says.
+
+    >>> language_of("全文检索 select id from ci"), language_of("Suche", "de-DE"), language_of("Search")
+    ('zh', 'de', 'en')
+    """
+    letters = sum(letter.isalpha() for letter in text)
+    for name, script in _SCRIPTS.items():
+        count = len(script.findall(text))
+        if count >= 0.02 * letters and count or count >= 4 and not told:
+            return name
+    return told[:2].lower() or "en"
+
+
+_SCRIPTS = {
+    "ja": re.compile("[\u3040-\u30ff]"),
+    "ko": re.compile("[\uac00-\ud7af]"),
+    "zh": re.compile(f"[{HAN}]"),
+    "ru": re.compile("[\u0400-\u04ff]"),
+}
+
+
+def first_words(language: str, given: Sequence[str], of_cluster: Sequence[str], of_page: Sequence[str]) -> list[str]:
+    """Words to begin with: those given; else common ones of the language in turn with those of the cluster and of the page.
+
+    In a language that is not written with Latin letters only words of its own script are taken from cluster and page.
+    """
+    if given:
+        return list(dict.fromkeys(word.strip() for word in given if word.strip()))
+    common = _COMMON.get(language, _COMMON["en"]).split()
+    own = [word for word in dict.fromkeys([*of_cluster, *of_page]) if 1 < len(word) <= 12 or not word.isascii()]
+    if language in _SCRIPTS:
+        own = [word for word in own if not word.isascii()]
+    mixed = [word for pair in zip(common, own, strict=False) for word in pair]
+    return list(dict.fromkeys([*mixed, *common, *own[:20], *_COMMON["en"].split()]))
+
+
+def choice_seeds(asking: Asking, count: int = 40) -> list[Term]:
+    """Choices to begin with where a form has no box for words: the values of its selects, in turn."""
+    found = [Term(name, value) for name, values in asking.choices.items() for value in values]
+    return found[:count]
