@@ -1,0 +1,220 @@
+"""`bench schedules`: total delay of every policy over era's on event logs, busy boards and all boards, three windows a log."""
+
+from __future__ import annotations
+
+import argparse
+from datetime import UTC, date, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from crawlmgr.management.base import say
+from crawlmgr.management.base import table as text_table
+from forums.allocation import square_root
+from forums.delay import event_delays
+from forums.events import DAY_SECONDS, Events, Floats, read_events
+from forums.profile import ProfileOptions
+from forums.schedule import Demand, bra, even_hours, timetable
+from forums.schedule_optimal import OptimalPlanner, closed_form_hours
+from forums.simulate import OPTIMAL_PROFILE, PAPER_PROFILE, Setup, SetupError, Simulation, bootstrap_ratio
+from forums.timetable import Timetable
+
+HELP = "delay of every policy against era on event logs (board,thread,kind,ts): the reference table, with a paired bootstrap"
+WINDOWS = {  # first days of the history: the windows that figures of an independent program are known for
+    "29th_vanilla": ("2015-06-01", "2016-01-11", "2016-05-02"),
+    "gbadev_phpbb": ("2006-02-06", "2006-05-15", "2006-08-21"),
+    "opendcl_smf": ("2009-05-04", "2009-08-03", "2009-10-05"),
+}
+SPREAD = (0.45, 0.65, 0.85)  # of a log without such windows: where in it they lie
+HISTORY_DAYS, TEST_DAYS = 20, 10
+BUSY_EVENTS = 30.0
+LEAST_BUSY = 3
+SMOOTHED = ProfileOptions(smooth_bins=3, kappa_factor=16.0, half_life_days=14.0)
+COLUMNS = (
+    "wra",
+    "lra",
+    "bra",
+    "bra_blocks",
+    "sqrt_uniform",
+    "sqrt_sqrt",
+    "optimal",
+    "optimal_smoothed",
+    "adaptive",
+    "hindsight",
+    "clairvoyant",
+)
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Logs, windows and budgets."""
+    parser.add_argument("--logs", help="names of the logs without ending, comma list (default: every .csv and .csv.gz in DIR)")
+    parser.add_argument("--visits", default="4,5,6,7,8,9,10,11", help="visits a board and day, comma list")
+    parser.add_argument("--sets", default="busy,all", help="busy: 30 weighted events in the history; all: any event in 160 days")
+    parser.add_argument("--starts", help="first days of the histories instead of the usual ones, comma list")
+    parser.add_argument("--columns", default=",".join(COLUMNS), help="policies, comma list")
+
+
+def run(options: dict[str, Any]) -> dict[str, Any]:
+    """A row a log, window and set of boards; ratios are means over the budgets."""
+    if not options["data"]:
+        raise ValueError("this bench needs --data DIR with event logs")
+    visits = [int(part) for part in options["visits"].split(",")]
+    columns = options["columns"].split(",")
+    if unknown := set(columns) - set(COLUMNS):
+        raise ValueError(f"no such policy: {', '.join(sorted(unknown))}; there are {', '.join(COLUMNS)}")
+    rows: list[dict[str, Any]] = []
+    days: dict[tuple[str, str], list[tuple[Floats, Floats]]] = {}
+    for path in _logs(Path(options["data"]), options["logs"]):
+        events, _bad = read_events(path)
+        name = path.name.split(".")[0]
+        for first in options["starts"].split(",") if options["starts"] else windows(events, name):
+            for chosen in options["sets"].split(","):
+                row = _window(events, name, date.fromisoformat(first), chosen, visits, columns, days)
+                if row is not None:
+                    rows.append(row)
+    return {"visits_per_board": visits, "columns": columns, "rows": rows, "adaptive_over_optimal": _paired(days)}
+
+
+def _logs(folder: Path, names: str | None) -> list[Path]:
+    found = sorted([*folder.glob("*.csv.gz"), *folder.glob("*.csv")])
+    wanted = set(names.split(",")) if names else None
+    found = [path for path in found if wanted is None or path.name.split(".")[0] in wanted]
+    if not found:
+        raise ValueError(f"{folder}: no event log (.csv or .csv.gz)")
+    return found
+
+
+def windows(events: Events, name: str) -> tuple[str, ...]:
+    """First days of the histories: known ones, else three Mondays spread over the log."""
+    if name in WINDOWS:
+        return WINDOWS[name]
+    first, last = (datetime.fromtimestamp(float(events.times[end]), UTC).date() for end in (0, -1))
+    room = (last - first).days - HISTORY_DAYS - TEST_DAYS
+    days = [first + timedelta(days=int(room * share)) for share in SPREAD]
+    return tuple((day - timedelta(days=day.weekday())).isoformat() for day in days)
+
+
+def _window(
+    events: Events,
+    name: str,
+    first: date,
+    chosen: str,
+    visits: list[int],
+    columns: list[str],
+    days: dict[tuple[str, str], list[tuple[Floats, Floats]]],
+) -> dict[str, Any] | None:
+    setup = Setup(
+        first + timedelta(days=HISTORY_DAYS),
+        history_days=HISTORY_DAYS,
+        test_days=TEST_DAYS,
+        min_events=BUSY_EVENTS if chosen == "busy" else 0.0,
+    )
+    try:
+        simulation = Simulation(events, setup)
+    except SetupError:
+        return None
+    if chosen == "busy" and simulation.boards < LEAST_BUSY:
+        return None
+    say(f"{name}, history from {first}, {chosen}: {simulation.boards} boards")
+    variants = _Variants(simulation)
+    totals: dict[str, list[float]] = {column: [] for column in ("era", *columns)}
+    daily: dict[str, list[Floats]] = {column: [] for column in totals}
+    for number in visits:
+        for column in totals:
+            total, by_day = variants.delay(column, number)
+            totals[column].append(total)
+            if by_day is not None:
+                daily[column].append(by_day)
+    base = np.array(totals["era"])
+    ratios = {column: float((np.array(totals[column]) / base).mean()) for column in columns}
+    if {"adaptive", "optimal"} <= set(columns):
+        pair = (np.sum(daily["adaptive"], axis=0), np.sum(daily["optimal"], axis=0))
+        days.setdefault((name, chosen), []).append(pair)
+    return {
+        "log": name,
+        "set": chosen,
+        "history_from": first.isoformat(),
+        "test_from": setup.start.isoformat(),
+        "boards": simulation.boards,
+        "era_delay_per_day": float(base.mean()),
+        "ratios": ratios,
+    }
+
+
+class _Variants:
+    """The policies of the table on one window; planners are solved once for all budgets."""
+
+    def __init__(self, simulation: Simulation) -> None:
+        self.simulation = simulation
+        self.demand = simulation.demand(simulation.profile(PAPER_PROFILE))
+        self.shrunk = simulation.demand(simulation.profile(OPTIMAL_PROFILE))
+        self.planners: dict[str, OptimalPlanner] = {}
+
+    def delay(self, column: str, number: int) -> tuple[float, Floats | None]:
+        """Total weighted event-hours a day, and by day of arrival (None for the bound)."""
+        own = {"bra_blocks", "sqrt_uniform", "sqrt_sqrt", "optimal_smoothed", "hindsight"}
+        if column not in own:
+            outcome = self.simulation.run(column, number)
+            return outcome.delay.total_per_day, outcome.daily
+        budget = self.simulation.boards * number
+        return self._of(self._table(column, budget))
+
+    def _table(self, column: str, budget: int) -> Timetable:
+        if column == "bra_blocks":
+            return bra(self.demand, budget, blocks_more=1)
+        if column in ("sqrt_uniform", "sqrt_sqrt"):
+            rates = self.shrunk.rates
+            place = even_hours if column == "sqrt_uniform" else (lambda visits: closed_form_hours(rates, visits))
+            return timetable(lambda total: square_root(rates, total), place, len(rates), budget)
+        if column not in self.planners:
+            smoothed = self.simulation.demand(self.simulation.profile(SMOOTHED))
+            self.planners[column] = OptimalPlanner(self._seen_in_test() if column == "hindsight" else smoothed)
+        return self.planners[column].plan(budget)
+
+    def _seen_in_test(self) -> Demand:
+        """The rates of the test itself, which no plan can know."""
+        simulation = self.simulation
+        hours = simulation.clock.local_hours(simulation.test_times) % 24.0
+        slot = np.minimum(hours.astype(np.int64), 23)
+        flat = np.bincount(simulation.test_board * 24 + slot, simulation.test_weights, simulation.boards * 24)
+        return Demand(flat.reshape(simulation.boards, 24) / simulation.setup.test_days)
+
+    def _of(self, table: Timetable) -> tuple[float, Floats]:
+        simulation = self.simulation
+        board, moments = table.moments(simulation.setup.start, TEST_DAYS + table.days + 1, simulation.setup.zone)
+        horizon = max(simulation.stop, float(moments.max()))
+        delays = event_delays(simulation.test_board, simulation.test_times, board, moments, horizon)
+        day = ((simulation.test_times - simulation.start) // DAY_SECONDS).astype(np.int64)
+        by_day = np.bincount(day, simulation.test_weights * delays.hours, TEST_DAYS).astype(float)
+        return float(by_day.sum()) / TEST_DAYS, by_day
+
+
+def _paired(days: dict[tuple[str, str], list[tuple[Floats, Floats]]]) -> list[dict[str, Any]]:
+    """adaptive / optimal over all days of a log's windows with its 95 % interval."""
+    found = []
+    for (name, chosen), pairs in days.items():
+        first, second = (np.concatenate([pair[part] for pair in pairs]) for part in (0, 1))
+        ratio, low, high = bootstrap_ratio(first, second, np.random.default_rng(1))
+        found.append({"log": name, "set": chosen, "ratio": ratio, "low": low, "high": high})
+    return found
+
+
+def table(result: dict[str, Any]) -> str:
+    """The reference's table, then the bootstrap."""
+    header = ["log", "set", "history from", "boards", "era a day", *result["columns"]]
+    rows = [
+        [
+            row["log"],
+            row["set"],
+            row["history_from"],
+            row["boards"],
+            f"{row['era_delay_per_day']:.1f}",
+            *[f"{row['ratios'][column]:.3f}" for column in result["columns"]],
+        ]
+        for row in result["rows"]
+    ]
+    lines = [text_table(header, rows)]
+    for one in result["adaptive_over_optimal"]:
+        lines.append(f"{one['log']} {one['set']}: adaptive / optimal {one['ratio']:.3f} [{one['low']:.3f}, {one['high']:.3f}]")
+    return "\n".join(lines)
