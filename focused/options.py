@@ -19,7 +19,7 @@ class RunOptions:
     minutes: float = parameter(0.0, "Minutes at the most (0: no limit)", 0, 1_000_000)
     relevant: int = parameter(0, "Pages on topic that are enough (0: no limit)", 0, 100_000_000)
     source: str = parameter("net", "Pages from the network, the archive, or the archive where it has them", choices=SOURCES)
-    fresh_days: float = parameter(0.0, "Mixed runs: age in days from which a stored page is asked for again (0: never)", 0, 10_000)
+    fresh_days: float = parameter(0.0, "Mixed runs: age in days from which a stored page is asked for anew (0: never)", 0, 10_000)
     known: str = parameter(
         "count", "Whether pages from the archive use up the budget of a mixed run, or come free", choices=("count", "free")
     )

@@ -18,6 +18,7 @@ from focused.models import Topic as StoredTopic
 from focused.options import RunOptions
 from focused.parameters import read_settings
 from focused.scope import Scope
+from focused.services import search
 from focused.strategies import strategy_class
 from focused.topics import Topic
 
@@ -148,5 +149,7 @@ def delete(topic: StoredTopic, now: datetime) -> None:
     for run in Run.objects.filter(kind="topic", target=topic.pk, state__in=["queued", "running", "paused"]):
         runs.stop(run.pk, now)
     with transaction.atomic():
-        Run.objects.filter(kind="topic", target=topic.pk).delete()
+        own = Run.objects.filter(kind="topic", target=topic.pk)
+        search.remove(list(own.values_list("pk", flat=True)))
+        own.delete()
         topic.delete()

@@ -1,0 +1,80 @@
+"""Search over fetched pages: Chinese without spaces, traditional like simplified, phrases, exclusion; gone with their topic."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import UTC, datetime
+
+import pytest
+
+from crawlmgr import engine
+from crawlmgr.models import Run
+from crawlmgr.services import hosts
+from focused.models import Topic, TopicPage
+from focused.services import search, topics
+from tests.site.server import LocalSite
+
+pytestmark = pytest.mark.django_db(transaction=True)
+TEXTS = {
+    "/1": "<title>网页</title><p>主题爬虫抓取网页，计算链接的相关度。</p><a href='/2'>二</a><a href='/3'>三</a><a href='/4'>四</a>",
+    "/2": "<title>網頁</title><p>主題爬蟲抓取網頁，計算連結的相關度。</p>",
+    "/3": "<title>Cooking</title><p>The crawler's soups: don't fetch soup of c++ pages</p>",
+    "/4": "<title>Frontier</title><p>A frontier of a topical crawler. It's 100% \\ 'quoted'</p>",
+}
+
+
+@pytest.fixture
+def run() -> Iterator[Run]:
+    hosts.forget()
+    with LocalSite() as site:
+        for path, html in TEXTS.items():
+            site.add(path, html)
+        topic = topics.add(
+            "t", [site.url("/1")], documents=[("d", "爬虫 crawler")], now=datetime.now(UTC),
+            settings={"allow_private": "127.0.0.1", "delay_seconds": 0.0},
+        )
+        run = topics.crawl(topic, strategy="breadth_first", options={"pages": 9}, now=datetime.now(UTC), start=False)
+        engine.run_slice(run.pk)
+        yield run
+
+
+def titles(text: str, run: Run) -> set[str]:
+    hits = search.find(search.read_query(text), [run.pk])
+    assert hits.total == len(hits.pages)
+    return set(TopicPage.objects.filter(pk__in=hits.pages).values_list("title", flat=True))
+
+
+def test_words_of_any_script_are_found(run: Run) -> None:
+    assert titles("抓取网页", run) == titles("抓取網頁", run) == {"网页", "網頁"}
+    assert titles("crawlers", run) == {"Cooking", "Frontier"}
+    assert titles("C++", run) == {"Cooking"}
+    assert titles("quoted", run) == {"Frontier"}
+
+
+def test_phrases_and_exclusions(run: Run) -> None:
+    assert titles('"topical crawler"', run) == {"Frontier"} and titles('"crawler topical"', run) == set()
+    assert titles("crawler -soup", run) == {"Frontier"}
+    assert titles('"抓取网页"', run) == {"网页", "網頁"} and titles('"网页抓取"', run) == set()
+
+
+@pytest.mark.parametrize("text", ["", "  ", '"', "的", "-crawler", "' OR 1=1 --", "* AND (", "NEAR(a b)", "crawler' & !", "\\"])
+def test_odd_queries_find_nothing_and_break_nothing(run: Run, text: str) -> None:
+    assert titles(text, run) <= {"Cooking", "Frontier"}
+
+
+def test_results_come_in_pieces_and_one_page_of_two_runs_once(run: Run) -> None:
+    query = search.read_query("crawler")
+    first, second = (search.find(query, [run.pk], start=n, limit=1) for n in (0, 1))
+    assert first.total == second.total == 2 and first.pages != second.pages
+    topic = Topic.objects.get()
+    again = topics.crawl(topic, strategy="breadth_first", options={"pages": 9, "source": "archive"}, now=datetime.now(UTC), start=False)
+    engine.run_slice(again.pk)
+    both = search.find(query, [run.pk, again.pk])
+    assert both.total == 2
+    assert set(TopicPage.objects.filter(pk__in=both.pages).values_list("run_id", flat=True)) == {again.pk}
+
+
+def test_deleted_with_their_topic(run: Run) -> None:
+    topics.delete(Topic.objects.get(), datetime.now(UTC))
+    assert search.find(search.read_query("crawler"), [run.pk]).total == 0
+    assert not TopicPage.objects.exists() and not Run.objects.filter(pk=run.pk).exists()
