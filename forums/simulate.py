@@ -129,7 +129,10 @@ class Simulation:
 
     def run(self, policy: str, visits_per_board: int) -> Outcome:
         """One policy with boards * visits_per_board visits a day."""
-        budget = self.boards * visits_per_board
+        return self.run_budget(policy, self.boards * visits_per_board, visits_per_board)
+
+    def run_budget(self, policy: str, budget: int, visits_per_board: int) -> Outcome:
+        """One policy with `budget` visits a day in all; `visits_per_board` only names the outcome."""
         if policy == "clairvoyant":
             return self._bound(visits_per_board, budget)
         if policy == "adaptive":

@@ -177,6 +177,67 @@
     }).observe(document.documentElement, { attributes: true, attributeFilter: ["class"] });
   }
 
+  /* --- previews: <form data-preview="/address/" data-stages="quick exact"> asks for figures and parts of the page as its fields
+     change: the first stage at once, each further one when the fields rest --- */
+  function previews(root) {
+    root.querySelectorAll("form[data-preview]").forEach((form) => {
+      const [first, ...later] = form.dataset.stages.split(" ");
+      const told = document.getElementById(form.dataset.told);
+      let asked = new AbortController();
+      form.querySelectorAll("input[type=range][data-for]").forEach((slider) => {
+        const field = form.elements[slider.dataset.for];
+        const scale = slider.dataset.log ? [Math.exp, Math.log] : [Number, Number];
+        slider.oninput = () => { field.value = slider.dataset.log ? Math.round(scale[0](slider.value)) : slider.value; };
+        const follow = () => { slider.value = scale[1](Number(field.value) || 1); };
+        field.addEventListener("input", follow);
+        follow();
+      });
+      async function ask(stage, signal) {
+        const body = new FormData(form);
+        body.set("stage", stage);
+        form.classList.add("asking");
+        const answer = await fetch(form.dataset.preview, { method: "POST", body, redirect: "error", signal });
+        if (!answer.headers.get("Content-Type")?.includes("json")) throw new TypeError("no answer");
+        const found = await answer.json();
+        told.hidden = answer.ok;
+        if (!answer.ok) told.textContent = found.error;
+        for (const [id, html] of Object.entries(found.html || {})) { const part = document.getElementById(id); part.innerHTML = html; start(part); }
+        for (const [id, drawing] of Object.entries(found.figures || {})) redraw(id, drawing);
+        return answer.ok;
+      }
+      async function go(stages) {
+        asked.abort();
+        asked = new AbortController();
+        const { signal } = asked;
+        try {
+          for (const stage of stages) {
+            await new Promise((done) => setTimeout(done, stage === first ? 60 : 500));
+            if (signal.aborted || !await ask(stage, signal)) break;
+          }
+        } catch (error) {
+          if (error.name !== "AbortError" && !(error instanceof TypeError)) throw error;
+        }
+        if (!signal.aborted) form.classList.remove("asking");
+      }
+      form.addEventListener("input", () => go([first, ...later]));
+      go(later);
+    });
+  }
+  function redraw(id, drawing) {
+    const node = document.querySelector(`[data-chart="${id}"]`);
+    if (!node || !node.dataset.ready || !drawing.figure.data) return;
+    Plotly.react(node, drawing.figure.data, expand(colours(), drawing.figure.layout), { displayModeBar: false, responsive: false });
+    const box = node.closest(".box");
+    const note = box.querySelector("header .soft"), legend = box.querySelector(".legend");
+    if (note) note.textContent = drawing.note;
+    if (legend) legend.replaceChildren(...drawing.legend.map(([name, colour]) => {
+      const line = document.createElement("span"), mark = document.createElement("i"), text = document.createElement("b");
+      mark.style.background = colour; text.textContent = line.title = name;
+      line.append(mark, text);
+      return line;
+    }));
+  }
+
   /* --- forms --- */
   function forms(root) {
     root.querySelectorAll("[data-confirm]").forEach((node) => {
@@ -194,7 +255,7 @@
     });
   }
 
-  function start(root) { times(root); live(root); tree(root); charts(root); forms(root); }
+  function start(root) { times(root); live(root); tree(root); charts(root); forms(root); previews(root); }
   document.addEventListener("DOMContentLoaded", () => {
     const source = document.getElementById("desk-words");
     if (source) words = JSON.parse(source.textContent);

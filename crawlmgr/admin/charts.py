@@ -80,7 +80,7 @@ def _trace(one: Series) -> Any:
         return go.Scatter(x=x, y=list(one.y), name=escape(one.name), mode="markers", marker=mark, hoverinfo="skip", **axis)
     if one.line:
         style = {"color": one.colour, "width": 2, **({"dash": "dot"} if one.dashed else {})}
-        mode = {"mode": "lines+markers", "marker": {"size": 5}} if one.points else {"mode": "lines"}
+        mode = {"mode": "lines+markers", "marker": {"size": 5 if len(x) > 1 else 9}} if one.points else {"mode": "lines"}
         return go.Scatter(x=x, y=list(one.y), name=escape(one.name), line=style, hovertemplate=hover, **mode, **axis)
     return go.Bar(
         x=x, y=list(one.y), name=escape(one.name), marker={"color": one.colour, "line": {"width": 0}}, hovertemplate=hover, **axis

@@ -1,0 +1,293 @@
+"""Tuning: what a policy, a budget and importances would give, live from the forum's own data; saved, it is planned anew."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+from collections.abc import Mapping
+from dataclasses import asdict
+from datetime import UTC, datetime
+from typing import Any
+
+from django import forms
+from django.contrib import messages
+from django.core.cache import cache
+from django.http import HttpRequest, HttpResponse, JsonResponse
+from django.template.loader import render_to_string
+from django.urls import reverse
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+
+from crawlmgr.admin.charts import Chart
+from crawlmgr.admin.rooms import Trail, act, back, page, room
+from forums import tuning
+from forums.admin import policies, tuning_charts
+from forums.admin.simulations import BINS
+from forums.admin.sites import find as find_site
+from forums.events import Floats
+from forums.models import Plan, Policy, Site
+from forums.planning import EXACT_BOARDS
+from forums.reads import tuning as reads
+from forums.reads import zone as zone_of_site
+from forums.services import plans
+from forums.simulate import SetupError
+from forums.timetable import Timetable
+
+STAGES = ("quick", "exact", "replay")
+REPLAYED = ("era", "bra", "optimal", "adaptive")
+REPLAY_SECONDS = 900  # how long a replay is remembered
+MOST_REPLAYED_BOARDS = 200
+BOARDS_SHOWN = 200
+FIELDS = ("policy", "visits_per_day", "theta", "history_days", "half_life_days", "bins", "active")
+
+
+class TuningForm(forms.Form):
+    """A plan's settings as sliders and fields; importances come beside it, one field a board."""
+
+    policy = forms.ChoiceField(choices=Policy.choices, label=gettext_lazy("Policy"))
+    visits_per_day = forms.IntegerField(min_value=1, max_value=10_000_000, label=gettext_lazy("Visits a day"))
+    theta = forms.FloatField(min_value=0.01, max_value=1, label=gettext_lazy("Weight θ of a reply"))
+    history_days = forms.FloatField(min_value=1, max_value=400, label=gettext_lazy("History (days)"))
+    half_life_days = forms.FloatField(min_value=0.5, max_value=400, required=False, label=gettext_lazy("Half-life (days)"))
+    bins = forms.TypedChoiceField(choices=BINS, coerce=int, label=gettext_lazy("Parts of the day"))
+    active = forms.BooleanField(required=False, label=gettext_lazy("Followed"))
+
+    def importance(self) -> tuple[float | None, dict[int, float]]:
+        """Importance of the site and of boards by key, of those fields that hold one. Raises ValueError with one line."""
+        found: dict[int, float] = {}
+        site: float | None = None
+        for name, text in self.data.items():
+            if name != "importance" and not name.startswith("importance-"):
+                continue
+            try:
+                value = float(str(text).replace(",", "."))
+            except ValueError:
+                value = 0.0
+            if not 0.01 <= value <= 1000:
+                raise ValueError(_("An importance lies between 0.01 and 1000."))
+            if name == "importance":
+                site = value
+            elif name.removeprefix("importance-").isdecimal():
+                found[int(name.removeprefix("importance-"))] = value
+        return site, found
+
+
+def _scope(pk: int) -> Site | None:
+    """The site of an address; 0 stands for all sites."""
+    return find_site(pk) if pk else None
+
+
+def tabs(pk: int, here: str) -> list[tuple[str, str, bool]]:
+    """The ways between the pages of one plan."""
+    rooms = ((_("Tuning"), "forum-tuning"),)
+    return [(title, reverse(f"admin:{name}", args=[pk]), name == here) for title, name in rooms]
+
+
+def trail(site: Site | None) -> Trail:
+    """The way to the pages of one plan."""
+    first = (_("Forums"), reverse("admin:forums"))
+    return [first, (site.name, reverse("admin:forum", args=[site.pk]))] if site is not None else [first]
+
+
+@room("forums/site/<int:pk>/tuning/", "forum-tuning", "forums.view_plan", post="forums.change_plan")
+def tuning_page(request: HttpRequest, pk: int) -> HttpResponse:
+    """The settings of a plan with their preview."""
+    site, now = _scope(pk), datetime.now(UTC)
+    plan = plans.draft(site.pk if site else None, now)
+    form = TuningForm(request.POST if request.method == "POST" else {name: getattr(plan, name) for name in FIELDS})
+    if request.method == "POST" and form.is_valid() and _save(request, site, form, now):
+        return back(request, "forum-tuning", pk)
+    form.is_valid()
+    known = reads.known(_drafted(plan, form), now, None, {})
+    context: dict[str, Any] = {"site": site, "pk": pk, "form": form, "plan": plan, "tabs": tabs(pk, "forum-tuning")}
+    context |= {"stages": " ".join(STAGES), "known": known, "boards": _board_rows(known) if known else []}
+    if known is not None:
+        shown = _quick(known, plan, form, exact=False)
+        most = max(60, 24 * len(known.boards), 2 * plan.visits_per_day)
+        context |= {"charts": shown["charts"], "facts": shown["facts"], "most_log": f"{math.log(most):.3f}"}
+    title = _("Tuning") if site is not None else _("Tuning of all forums")
+    item = f"site:{pk}" if site is not None else "plan:all"
+    status = 422 if request.method == "POST" else 200
+    return page(request, "forums/tuning.html", context, title=title, item=item, trail=trail(site), status=status)
+
+
+@act("forums/site/<int:pk>/tuning/preview/", "forum-tuning-preview", "forums.view_plan")
+def preview(request: HttpRequest, pk: int) -> HttpResponse:
+    """Figures and parts of the page for settings that are not saved, as JSON; `stage` says how fine."""
+    site, now = _scope(pk), datetime.now(UTC)
+    form, stage = TuningForm(request.POST), request.POST.get("stage", "")
+    if stage not in STAGES or not form.is_valid():
+        return JsonResponse({"error": _first_error(form)}, status=422)
+    try:
+        weight, importance = form.importance()
+    except ValueError as error:
+        return JsonResponse({"error": str(error)}, status=422)
+    plan = _drafted(plans.draft(site.pk if site else None, now), form)
+    known = reads.known(plan, now, weight, importance)
+    if known is None:
+        return JsonResponse({"error": _("There is no board to plan for.")}, status=422)
+    if stage == "replay":
+        return JsonResponse({"html": {"tuning-replay": _replayed(request, plan, known, pk, now)}})
+    if stage == "exact" and (len(known.boards) > EXACT_BOARDS or plan.policy not in ("optimal", "adaptive")):
+        return JsonResponse({})
+    shown = _quick(known, plan, form, exact=stage == "exact")
+    return JsonResponse(
+        {
+            "figures": {one.id: {"figure": one.figure, "legend": one.legend, "note": one.note} for one in shown["charts"]},
+            "html": {"tuning-facts": render_to_string("forums/tuning_facts.html", {"facts": shown["facts"]}, request)},
+        }
+    )
+
+
+def _first_error(form: TuningForm) -> str:
+    for name, errors in form.errors.items():
+        return f"{form.fields[name].label}: {errors[0]}" if name in form.fields else str(errors[0])
+    return _("There is no such preview.")
+
+
+def _drafted(plan: Plan, form: TuningForm) -> Plan:
+    """The plan as the form has it, not saved."""
+    for name in FIELDS:
+        if name in form.cleaned_data:
+            setattr(plan, name, form.cleaned_data[name])
+    return plan
+
+
+def _save(request: HttpRequest, site: Site | None, form: TuningForm, now: datetime) -> bool:
+    key = site.pk if site is not None else None
+    try:
+        weight, importance = form.importance()
+        plans.save(key, {name: form.cleaned_data[name] for name in FIELDS}, now=now, user=request.user)
+        if site is not None:
+            own = _changed_importance(site, weight, importance)
+            if own:
+                plans.set_importance(site.pk, **own, now=now)
+    except ValueError as error:
+        form.add_error(None, str(error))
+        return False
+    messages.success(request, _("The plan is saved; it is made anew within a minute."))
+    return True
+
+
+def _changed_importance(site: Site, weight: float | None, importance: Mapping[int, float]) -> dict[str, Any]:
+    """What differs from the saved importances."""
+    before = dict(site.boards.values_list("pk", "importance"))
+    boards = {pk: value for pk, value in importance.items() if pk in before and before[pk] != value}
+    return {
+        **({"site": weight} if weight is not None and weight != site.importance else {}),
+        **({"boards": boards} if boards else {}),
+    }
+
+
+def _board_rows(known: reads.Known) -> list[dict[str, Any]]:
+    """The busiest boards with their expected events and importance."""
+    per_day = known.rhythm.profiles.weights
+    order = sorted(range(len(known.boards)), key=lambda row: -per_day[row])[:BOARDS_SHOWN]
+    new, replies, prior = known.rhythm.profiles.new_per_day, known.rhythm.profiles.replies_per_day, known.rhythm.prior
+    return [
+        {"board": known.boards[row], "new": float(new[row]), "replies": float(replies[row]), "prior": bool(prior[row])}
+        for row in order
+    ]
+
+
+def _quick(known: reads.Known, plan: Plan, form: TuningForm, *, exact: bool) -> dict[str, Any]:
+    """The charts and facts for one setting: curves by the closed form, the chosen policy's day exactly where asked."""
+    basis, visits, weight = known.basis, plan.visits_per_day, float(known.basis.rates.mean(axis=1).sum() * 24)
+    numbers = tuning.numbers_around(visits)
+    curves = {policy: tuning.curve(policy, basis, numbers) for policy in tuning.CURVES}
+    interval = float(tuning.interval_delay(basis).sum())
+    scale = 1.0 / weight if weight > 0 else 0.0
+    points = {"interval": (tuning.interval_visits(basis), interval * scale)}
+    table: Timetable | None = None
+    per_board: Floats = 24.0 / basis.interval_hours
+    costs = tuning.interval_delay(basis)
+    if plan.policy != Policy.INTERVAL:
+        table = tuning.day(plan.policy, basis, visits, exact=exact)
+        per_board, costs = tuning.visits_per_board(table), tuning.expected(table, basis)
+    names = [board.name for board in known.boards]
+    shown = _shown_board(known, form)
+    zone = str(zone_of_site(known.boards[shown].site))
+    charts: list[Chart] = [
+        tuning_charts.delays(numbers, visits, curves, weight, points),
+        tuning_charts.hours(names[shown], basis.rates[shown], table, shown, zone),
+        tuning_charts.allocation(names, per_board, known.rhythm.profiles.weights),
+    ]
+    at = numbers.index(visits)
+    facts = {
+        "policy": policies.name(plan.policy),
+        "adaptive": plan.policy == Policy.ADAPTIVE,
+        "interval": plan.policy == Policy.INTERVAL,
+        "interval_visits": points["interval"][0],
+        "visits": visits,
+        "boards": len(names),
+        "per_day": weight,
+        "mean": float(costs.sum()) * scale,
+        "exact": exact,
+        "era": curves["era"][at] * scale,
+        "bra": curves["bra"][at] * scale,
+        "optimal": curves["optimal"][at] * scale,
+        **_comparison(curves["era"][at], curves["bra"][at], curves["optimal"][at]),
+        "basis": known.rhythm.basis,
+        "days": known.rhythm.known_days,
+        "unknown": int(known.rhythm.prior.sum()),
+    }
+    return {"charts": charts, "facts": facts}
+
+
+def _comparison(era: float, bra: float, best: float) -> dict[str, Any]:
+    """How bra stands against era and the default, in per cent."""
+    return {
+        "bra_worse_than_era": bra > era,
+        "bra_to_era": abs(bra / era - 1) * 100 if era > 0 else 0.0,
+        "bra_to_best": (bra / best - 1) * 100 if best > 0 else 0.0,
+        "best_to_era": (1 - best / era) * 100 if era > 0 else 0.0,
+    }
+
+
+def _shown_board(known: reads.Known, form: TuningForm) -> int:
+    """The board whose rhythm is drawn: the one chosen, else the busiest."""
+    wanted = str(form.data.get("board", ""))
+    chosen = [row for row, board in enumerate(known.boards) if str(board.pk) == wanted]
+    return chosen[0] if chosen else int(known.rhythm.profiles.weights.argmax())
+
+
+def _replayed(request: HttpRequest, plan: Plan, known: reads.Known, pk: int, now: datetime) -> str:
+    """The replay's part of the page; remembered for a while, because it costs seconds."""
+    settings = {name: getattr(plan, name) for name in ("visits_per_day", "theta", "history_days", "bins")}
+    weights = [(board.pk, float(value)) for board, value in zip(known.boards, known.rhythm.importance, strict=True)]
+    text = json.dumps([pk, settings, weights, f"{now:%Y%m%d%H}"])
+    key = f"forum-replay-{hashlib.sha256(text.encode()).hexdigest()}"
+    found = cache.get(key)
+    if found is None:
+        found = _replay(plan, known, now)
+        cache.set(key, found, REPLAY_SECONDS)
+    return render_to_string("forums/tuning_replay.html", {**found, "pk": pk, "plan": plan}, request)
+
+
+def _replay(plan: Plan, known: reads.Known, now: datetime) -> dict[str, Any]:
+    """What era, bra, optimal and adaptive would have given over the last stored days, or why that cannot be said."""
+    if len(known.boards) > MOST_REPLAYED_BOARDS or plan.visits_per_day > reads.MOST_REPLAYED_VISITS:
+        return {"problem": "too_large"}
+    try:
+        experiment = reads.experiment(plan, known, now)
+        rows = tuning.replay(experiment, REPLAYED, plan.visits_per_day)
+    except reads.NotEnough as short:
+        return {"problem": "too_short", "days": short.days}
+    except SetupError:
+        return {"problem": "too_short", "days": 0.0}
+    era = rows[0].delay.total_per_day
+    lines = [
+        {"policy": one.policy, "used": one.visits_used_per_day, **asdict(one.delay),
+         "ratio": one.delay.total_per_day / era if era > 0 else None}
+        for one in rows
+    ]  # fmt: skip
+    totals = {one.policy: one.delay.total_per_day for one in rows}
+    return {
+        "problem": "",
+        "rows": [{**line, "name": policies.name(str(line["policy"]))} for line in lines],
+        "test_days": experiment.setup.test_days,
+        "history_days": experiment.setup.history_days,
+        "boards": experiment.boards,
+        **_comparison(totals["era"], totals["bra"], totals["adaptive"]),
+    }

@@ -1,0 +1,95 @@
+"""The tuning page's charts: delay against visits, visits of each board, visit times over a board's rhythm."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+from django.utils.translation import gettext as _
+
+from crawlmgr.admin.charts import COLOURS, NEW, Chart, Series, chart
+from forums.admin import policies
+from forums.events import Floats
+from forums.intensity import DAY_HOURS
+from forums.timetable import Timetable
+
+BARS = 40
+NAME_LENGTH = 28
+
+
+def delays(
+    numbers: Sequence[int],
+    chosen: int,
+    curves: Mapping[str, Sequence[float]],
+    weight: float,
+    points: Mapping[str, tuple[float, float]],
+) -> Chart:
+    """Mean delay in hours over visits a day, a line a policy, an upright at the chosen number; `points` are single ones:
+    policy → (visits a day, hours)."""
+    scale = 1.0 / weight if weight > 0 else 0.0
+    series = [
+        Series(policies.short(name), numbers, [value * scale for value in values], policies.COLOURS[name], line=True)
+        for name, values in curves.items()
+    ]
+    series += [
+        Series(policies.short(name), [x], [y], policies.COLOURS[name], line=True, points=True) for name, (x, y) in points.items()
+    ]
+    drawn = chart(
+        "chart-curve", _("Expected delay against visits a day"), series,
+        x=_("visits a day"), y=_("mean delay (hours)"), numbers=True,
+        empty=_("There is no board to plan for."),
+    )  # fmt: skip
+    if drawn.figure:
+        drawn.figure["layout"]["xaxis"].update(
+            type="log", tickmode="array", tickvals=list(numbers), ticktext=[f"{number:,}" for number in numbers]
+        )
+        upright = {"type": "line", "xref": "x", "yref": "paper", "x0": chosen, "x1": chosen, "y0": 0, "y1": 1}
+        drawn.figure["layout"]["shapes"] = [{**upright, "line": {"color": NEW, "width": 1, "dash": "dot"}}]
+    return drawn
+
+
+def allocation(names: Sequence[str], visits: Floats, per_day: Floats) -> Chart:
+    """Visits a day of each board as bars, its weighted events a day as a line; the busiest boards."""
+    order = np.argsort(-per_day, kind="stable")[:BARS]
+    labels = _distinct([names[row] for row in order])
+    series = [
+        Series(_("visits a day"), labels, [round(float(visits[row]), 2) for row in order], NEW),
+        Series(_("weighted events a day"), labels, [round(float(per_day[row]), 3) for row in order], COLOURS[2], line=True,
+               second=True, points=True),
+    ]  # fmt: skip
+    note = _("the %(number)s busiest boards") % {"number": len(order)} if len(order) < len(names) else ""
+    return chart(
+        "chart-allocation", _("Visits of each board"), series, x=_("board"), y=_("visits a day"),
+        y2=_("weighted events a day"), dates=False, note=note,
+    )  # fmt: skip
+
+
+def _distinct(names: Sequence[str]) -> list[str]:
+    """Names short enough for an axis, each one its own category."""
+    seen: dict[str, int] = {}
+    found = []
+    for name in names:
+        short = name if len(name) <= NAME_LENGTH else f"{name[: NAME_LENGTH - 1]}…"
+        seen[short] = seen.get(short, 0) + 1
+        found.append(short if seen[short] == 1 else f"{short} ({seen[short]})")
+    return found
+
+
+def hours(name: str, rates: Floats, table: Timetable | None, board: int, zone: str) -> Chart:
+    """A board's rhythm by the hour, with a stroke at each visit of a day."""
+    bins = len(rates)
+    width = DAY_HOURS / bins
+    edges = [number * width for number in range(bins + 1)]
+    series = [Series(_("expected events an hour"), edges, [*map(float, rates), float(rates[-1])], NEW, line=True)]
+    if table is not None:
+        visits = [float(hour) for hour in table.visits_of(board)]
+        heights = [float(rates[min(int(hour / width), bins - 1)]) for hour in visits]
+        series.append(Series(_("visits"), visits, heights, COLOURS[4], ticks=True))
+    drawn = chart(
+        "chart-hours", _("Visit times over the rhythm of a board"), series, x=_("hour of the day (%(zone)s)") % {"zone": zone},
+        y=_("weighted events an hour"), numbers=True, note=name,
+    )  # fmt: skip
+    if drawn.figure:
+        drawn.figure["data"][0]["line"]["shape"] = "hv"
+        drawn.figure["layout"]["xaxis"].update(range=[0, DAY_HOURS], dtick=2)
+    return drawn

@@ -1,0 +1,76 @@
+"""Reads for the tuning page: what a plan's boards are known to do, and their stored posts as an experiment."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+import numpy as np
+
+from forums.models import Board, Plan
+from forums.services import rhythms
+from forums.services.plans import zone_of
+from forums.services.rhythms import Rhythm
+from forums.simulate import Setup, SetupError, Simulation
+from forums.tuning import Basis
+
+LONGEST_TEST_DAYS, SHORTEST_TEST_DAYS = 10, 2
+SHORTEST_HISTORY_DAYS = 4.0
+MOST_REPLAYED_VISITS = 4000  # a day; more is a task for a simulation
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """A plan's boards, what is known of them, and both as the page's figures need it."""
+
+    boards: tuple[Board, ...]
+    rhythm: Rhythm
+    basis: Basis
+
+
+class NotEnough(Exception):
+    """The stored posts do not reach back far enough for a replay; `days` is how far they do."""
+
+    def __init__(self, days: float) -> None:
+        super().__init__(f"{days:.1f} days")
+        self.days = days
+
+
+def known(plan: Plan, now: datetime, site: float | None, importance: Mapping[int, float]) -> Known | None:
+    """What is known of the boards of a plan (which need not be saved), with other importances than the saved ones; None without
+    boards."""
+    boards = tuple(rhythms.boards_of(plan))
+    if not boards:
+        return None
+    for board in boards:
+        board.importance = importance.get(board.pk, board.importance)
+        if site is not None:
+            board.site.importance = site
+    found = rhythms.rhythm(plan, now, boards)
+    hours = np.array([board.interval_seconds / 3600 for board in boards])
+    return Known(boards, found, Basis(found.profiles.rates, found.plain.rates, hours))
+
+
+def experiment(plan: Plan, known: Known, now: datetime) -> Simulation:
+    """The last days of stored posts as a test, the days before them as its history. Raises NotEnough, and SetupError where no
+    board had a post."""
+    days = max(rhythms.known_days(board, now, LONGEST_TEST_DAYS + plan.history_days) for board in known.boards)
+    if days < SHORTEST_TEST_DAYS + SHORTEST_HISTORY_DAYS:
+        raise NotEnough(days)
+    test = int(min(LONGEST_TEST_DAYS, max(SHORTEST_TEST_DAYS, days / 3)))
+    history = int(min(plan.history_days, days - test))
+    log = rhythms.stored_events([board.pk for board in known.boards], now - timedelta(days=history + test + 2), now)
+    if not len(log):
+        raise SetupError("no post is stored of these days")
+    zone = zone_of(plan)
+    setup = Setup(
+        start=now.astimezone(zone).date() - timedelta(days=test),
+        history_days=history,
+        test_days=test,
+        theta=plan.theta,
+        zone=zone,
+        bins=plan.bins,
+        importance={str(board.pk): float(value) for board, value in zip(known.boards, known.rhythm.importance, strict=True)},
+    )
+    return Simulation(log, setup)

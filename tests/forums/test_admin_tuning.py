@@ -1,0 +1,154 @@
+"""The tuning room: the preview follows the fields and saves nothing, saving plans anew, roles, escaping, flat queries."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from datetime import timedelta
+from typing import Any
+
+import numpy as np
+import pytest
+from django.core.cache import cache
+from django.db import connection
+from django.test import Client
+from django.test.utils import CaptureQueriesContext
+from django.utils import translation
+
+from forums.models import Board, BoardHour, Plan, Post, Site, Thread
+from tests.crawlmgr.admin.rows import EVIL, NOW, site, user
+
+pytestmark = pytest.mark.django_db
+FORM: dict[str, Any] = {
+    "policy": "adaptive", "visits_per_day": "24", "theta": "0.5", "history_days": "20", "half_life_days": "", "bins": "24", "active": "on",
+}  # fmt: skip
+
+
+@pytest.fixture(autouse=True)
+def english() -> Iterator[None]:
+    cache.clear()
+    with translation.override("en"):
+        yield
+
+
+def client_of(role: str) -> Client:
+    made = Client()
+    made.force_login(user(role))
+    return made
+
+
+def filled(boards: int = 3, days: int = 30, posts: bool = False) -> Site:
+    """A forum watched for a while, with more posts in the evening."""
+    forum, rng = site(), np.random.default_rng(4)
+    hour = NOW.replace(minute=0, second=0)
+    for number in range(boards):
+        board = Board.objects.create(
+            site=forum, name=f"{EVIL} {number}", url=f"u{number}", key=str(number), position=number, complete_at=NOW,
+            watched_since=NOW - timedelta(days=days), last_visit=NOW,
+        )  # fmt: skip
+        counts = rng.poisson(0.2 * (number + 1), size=24 * days)
+        BoardHour.objects.bulk_create(
+            BoardHour(board=board, hour=hour - timedelta(hours=back), threads=0, replies=int(count)) for back, count in enumerate(counts)
+        )
+        if posts:
+            thread = Thread.objects.create(site=forum, board=board, key=str(number), url="x", title="t", first_seen=NOW)
+            moments = [hour - timedelta(hours=back) for back, count in enumerate(counts) for _ in range(count)]
+            Post.objects.bulk_create(
+                Post(thread=thread, key=str(place), position=place, posted=moment, first_seen=NOW) for place, moment in enumerate(moments)
+            )
+    return forum
+
+
+def ask(client: Client, forum: Site | None, stage: str, **change: Any) -> Any:
+    return client.post(f"/admin/forums/site/{forum.pk if forum else 0}/tuning/preview/", {**FORM, **change, "stage": stage})
+
+
+def figure(answer: Any, key: str) -> Any:
+    return json.loads(answer.content)["figures"][key]["figure"]
+
+
+def test_the_page_shows_curves_allocation_and_hours() -> None:
+    forum = filled()
+    page = client_of("viewer").get(f"/admin/forums/site/{forum.pk}/tuning/").content.decode()
+    assert page.count("data-chart=") == 3 and 'data-stages="quick exact replay"' in page
+    assert "Save and plan anew" not in page and "<script>alert(1)" not in page
+    operator = client_of("operator")
+    assert "Save and plan anew" in operator.get("/admin/forums/site/0/tuning/").content.decode()
+    assert operator.get("/admin/forums/site/999999/tuning/").status_code == 404
+
+
+def test_the_preview_follows_the_fields_and_saves_nothing() -> None:
+    forum, client = filled(), client_of("viewer")
+    few, many = ask(client, forum, "quick", visits_per_day="12"), ask(client, forum, "quick", visits_per_day="48")
+    bars = [sum(figure(answer, "chart-allocation")["data"][0]["y"]) for answer in (few, many)]
+    assert bars == pytest.approx([12, 48], abs=0.1)
+    names = {line["name"] for line in figure(many, "chart-curve")["data"]}
+    assert {"era", "wra", "lra", "bra", "optimal timetable", "fixed interval"} == names
+    assert figure(many, "chart-curve")["layout"]["shapes"][0]["x0"] == 48
+    heavy = Board.objects.get(position=0)
+    loved = ask(client, forum, "quick", **{f"importance-{heavy.pk}": "500", "board": str(heavy.pk)})
+    visits = figure(loved, "chart-allocation")["data"][0]["y"]
+    assert visits[0] > 18, "the important board stands first and takes nearly all visits"
+    exact = json.loads(ask(client, forum, "exact").content)
+    assert "exactly" in exact["html"]["tuning-facts"]
+    assert json.loads(ask(client, forum, "exact", policy="era").content) == {}
+    assert not Plan.objects.exists()
+
+
+@pytest.mark.parametrize(
+    "change", [{"visits_per_day": "0"}, {"theta": "2"}, {"policy": "x"}, {"history_days": "-1"}, {"importance": "0"}, {"importance-1": "much"}]
+)
+def test_a_wrong_field_is_told(change: dict[str, str]) -> None:
+    forum, client = filled(1), client_of("operator")
+    answer = ask(client, forum, "quick", **change)
+    assert answer.status_code == 422 and json.loads(answer.content)["error"]
+    assert client.post(f"/admin/forums/site/{forum.pk}/tuning/", {**FORM, **change}).status_code == 422
+    assert not Plan.objects.exists()
+
+
+def test_saving_makes_a_plan_that_is_made_anew_and_changes_importance() -> None:
+    forum, client = filled(), client_of("operator")
+    board = Board.objects.get(position=1)
+    data = {**FORM, "visits_per_day": "30", "theta": "0.3", "importance": "2", f"importance-{board.pk}": "3", "policy": "optimal"}
+    assert client.post(f"/admin/forums/site/{forum.pk}/tuning/", data).status_code == 302
+    plan = Plan.objects.get()
+    assert (plan.site, plan.policy, plan.visits_per_day, plan.theta, plan.active) == (forum, "optimal", 30, 0.3, True)
+    assert plan.stale and plan.changed_by is not None and plan.changed_by.username == "operator"
+    board.refresh_from_db()
+    forum.refresh_from_db()
+    assert (board.importance, forum.importance) == (3, 2)
+    assert client_of("viewer").post(f"/admin/forums/site/{forum.pk}/tuning/", data).status_code == 403
+    client.post("/admin/forums/site/0/tuning/", FORM)
+    assert Plan.objects.filter(site=None).count() == 1
+
+
+def test_a_replay_says_what_bra_gives_beside_the_default_or_what_is_missing() -> None:
+    forum, client = filled(posts=True), client_of("viewer")
+    text = json.loads(ask(client, forum, "replay").content)["html"]["tuning-replay"]
+    assert "the paper&#x27;s bra waits" in text or "the paper's bra waits" in text
+    assert text.count("<tr>") == 5
+    Board.objects.update(watched_since=None, complete_at=None, last_visit=None)
+    assert "A replay needs six days" in json.loads(ask(client, forum, "replay", theta="0.4").content)["html"]["tuning-replay"]
+
+
+def test_before_any_history_the_pooled_rhythm_stands_in() -> None:
+    forum = site()
+    client = client_of("viewer")
+    assert "no board to visit" in client.get(f"/admin/forums/site/{forum.pk}/tuning/").content.decode()
+    Board.objects.create(site=forum, name="new", url="u", key="n")
+    page = client.get(f"/admin/forums/site/{forum.pk}/tuning/").content.decode()
+    assert "Nothing is known of these boards yet" in page and page.count("data-chart=") == 3
+
+
+def test_the_page_asks_no_more_for_many_boards_than_for_few() -> None:
+    client, forum = client_of("viewer"), filled(3, 5)
+
+    def count() -> int:
+        with CaptureQueriesContext(connection) as found:
+            assert client.get(f"/admin/forums/site/{forum.pk}/tuning/").status_code == 200
+        return len(found)
+
+    count()
+    few = count()
+    Board.objects.bulk_create(Board(site=forum, name=f"n{n}", url=f"x{n}", key=f"x{n}", watched_since=NOW, last_visit=NOW) for n in range(60))
+    assert count() <= few

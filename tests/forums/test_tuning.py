@@ -1,0 +1,75 @@
+"""The tuning figures: budgets kept, the quick curve near the exact one, intervals, and a replay within its budget."""
+
+from __future__ import annotations
+
+from datetime import date
+from zoneinfo import ZoneInfo
+
+import numpy as np
+import pytest
+
+from forums import tuning
+from forums.events import Events, from_rows
+from forums.simulate import Setup, Simulation
+
+
+def basis(boards: int = 6, seed: int = 2) -> tuning.Basis:
+    rng = np.random.default_rng(seed)
+    hours = np.arange(24)
+    volume = np.exp(rng.normal(0, 1.2, boards))[:, None] * 4
+    rates = volume * (1.05 + np.sin((hours - rng.uniform(10, 16, boards)[:, None]) / 24 * 2 * np.pi)) / 24
+    return tuning.Basis(rates, rates.copy(), np.full(boards, 6.0))
+
+
+@pytest.mark.parametrize("policy", tuning.CURVES)
+@pytest.mark.parametrize("visits", [1, 5, 6, 37])
+def test_every_policy_keeps_its_budget_also_with_fewer_visits_than_boards(policy: str, visits: int) -> None:
+    table = tuning.day(policy, basis(), visits, exact=False)
+    assert (table.visits_per_day() == visits).all()
+    assert tuning.visits_per_board(table).sum() == pytest.approx(visits)
+    assert (tuning.visits_per_board(table) > 0).all()
+
+
+@pytest.mark.parametrize("visits", [12, 40, 90])
+def test_the_quick_timetable_is_near_the_exact_one(visits: int) -> None:
+    known = basis()
+    quick = tuning.expected(tuning.day("optimal", known, visits, exact=False), known).sum()
+    exact = tuning.expected(tuning.day("adaptive", known, visits, exact=True), known).sum()
+    assert exact <= quick * (1 + 1e-9) and quick <= exact * 1.025
+
+
+def test_the_curve_falls_and_the_optimum_lies_lowest() -> None:
+    known = basis()
+    numbers = tuning.numbers_around(24)
+    assert numbers[0] == 6 and numbers[-1] == 96 and 24 in numbers
+    curves = {policy: tuning.curve(policy, known, numbers) for policy in tuning.CURVES}
+    assert all(later < sooner for sooner, later in zip(curves["optimal"], curves["optimal"][1:], strict=False))
+    assert all(best <= other for name in tuning.PAPER for best, other in zip(curves["optimal"], curves[name], strict=True))
+
+
+def test_a_fixed_interval_waits_half_of_it() -> None:
+    known = basis(3)
+    assert tuning.interval_visits(known) == pytest.approx(12)
+    assert tuning.interval_delay(known) == pytest.approx(known.rates.sum(axis=1) * 3.0)
+
+
+def log(days: int = 30) -> Events:
+    rng = np.random.default_rng(5)
+    start = 1_700_000_000 // 86400 * 86400
+    rows = [
+        (f"b{board}", f"{board}-{number}", number % 3 == 0, start + float(rng.uniform(0, days)) * 86400)
+        for board in range(3)
+        for number in range(60 * (board + 1))
+    ]
+    return from_rows(rows)
+
+
+def test_a_replay_uses_any_budget_exactly() -> None:
+    events = log()
+    start = date.fromordinal(date(1970, 1, 1).toordinal() + int(events.times[0] // 86400) + 22)
+    experiment = Simulation(events, Setup(start=start, history_days=15, test_days=5, zone=ZoneInfo("UTC")))
+    found = tuning.replay(experiment, ("era", "bra", "optimal", "adaptive"), 17)
+    assert [one.visits_used_per_day for one in found] == [17.0] * 4
+    assert all(one.delay.mean_hours is not None and 0 < one.delay.mean_hours < 24 for one in found)
+    with pytest.raises(ValueError, match="no timetable"):
+        tuning.day("nonsense", basis(), 4, exact=False)
