@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
@@ -14,16 +15,45 @@ from crawlmgr.services.frontier import NewUrl
 from crawlmgr.web.exchange import FetchRequest, FetchResponse
 from crawlmgr.web.html import page_title
 from crawlmgr.web.url import host_key, url_hash
-from forums.discovery import Explorer, FetchedPage
-from forums.models import Board, Site, Visit
+from forums.discovery import Explorer, FetchedPage, LayoutChange, SiteModel, recheck
+from forums.discovery.pages import PageFacts, facts
+from forums.models import Board, Site, Thread, Visit
 from forums.reading import PageKind, PageReading, read_page
-from forums.services import sites, visits
+from forums.reading.rules import SiteRules
+from forums.services import layouts, sites, structures, visits
+
+THREADS_CHECKED = 3  # threads of a slice, and pages of a kind at once, that are held against the model
+PUT_BACK = 3  # times that a page waits for the site to be learned again
+
+
+@dataclass(frozen=True, slots=True)
+class Read:
+    """What one page gave: its reading, and how it differs from the site's model (None: as expected, or not looked at)."""
+
+    reading: PageReading | None
+    change: LayoutChange | None = None
+    learned: SiteModel | None = None
+    verdict: tuple[str, ...] = ()
 
 
 class ForumCrawler:
-    """Visits boards of one site, one after another, incrementally."""
+    """Visits boards of one site, one after another, incrementally.
+
+    The first list page of each visit and the first threads of a slice are held against the site's model. Where the layout has
+    changed, the page is put back, the site is learned again from a small sample within the same run, and the page is read
+    again, with the new model if it agrees with what is stored, else with the old one (see `services/layouts.py`).
+    """
 
     kind = "forum"
+
+    def __init__(self) -> None:
+        self._site: Site | None = None
+        self._model: SiteModel | None = None
+        self._rules: SiteRules | None = None
+        self._look: Explorer | None = None
+        self._samples: list[FetchedPage] = []
+        self._seen: list[tuple[str, PageFacts]] = []
+        self._groups: set[int | None] = set()
 
     def settings(self, run: Run) -> CrawlSettings:
         settings = CrawlSettings.from_mapping(run.parameters.get("settings", {}))
@@ -37,6 +67,13 @@ class ForumCrawler:
         boards = Board.objects.filter(site_id=run.target, pk__in=run.parameters["boards"]).order_by("position", "id")
         return visits.begin(run, list(boards), now)
 
+    def _load(self, run: Run) -> Site:
+        """The site and its model, once a slice."""
+        if self._site is None:
+            self._site = Site.objects.get(pk=run.target)
+            self._model, self._rules = structures.model_of(self._site), structures.rules_of(self._site)
+        return self._site
+
     def request(self, run: Run, item: Url) -> FetchRequest:
         """Conditional where the visit only asks whether the top of a list, wholly dealt with before, has changed."""
         if item.kind != "list" or not item.payload.get("conditional"):
@@ -46,31 +83,111 @@ class ForumCrawler:
             return FetchRequest(item.url)
         return FetchRequest(item.url, etag=page.etag or None, last_modified=page.last_modified or None)
 
-    def read(self, run: Run, item: Url, response: FetchResponse) -> PageReading | None:
+    def read(self, run: Run, item: Url, response: FetchResponse) -> Read:
+        if item.kind == "sample":
+            return self._read_sample(run, item, response)
         if response.status != 200:
-            return None
-        site = Site.objects.get(pk=run.target)
+            return Read(None)
+        site = self._load(run)
         expect = PageKind.threadlist if item.kind == "list" else PageKind.thread
         assert response.fetched_at is not None  # noqa: S101 - a response with a status has a time
-        return read_page(
+        reading = read_page(
             response.text,
             response.url,
             response.fetched_at,
             timezone=site.timezone,
             day_first=site.structure.get("day_first"),
             expect=expect,
+            rules=self._rules,
         )
+        return Read(reading, self._check(run, item, response, reading, expect))
 
-    def store(self, run: Run, item: Url, response: FetchResponse, reading: PageReading | None, now: datetime) -> Stored:
+    def _check(self, run: Run, item: Url, response: FetchResponse, reading: PageReading, expect: PageKind) -> LayoutChange | None:
+        """How the pages of a kind seen in this slice differ from the model; only pages that would tell are looked at."""
+        odd = reading.kind is not expect or not reading.records
+        seen = sum(kind == str(expect) for kind, _facts in self._seen)
+        first = item.group not in self._groups if item.kind == "list" else seen < THREADS_CHECKED
+        self._groups |= {item.group} if item.kind == "list" else set()
+        if self._model is None or not (odd or first) or (odd and self._never_had_any(item)):
+            return None
+        assert response.fetched_at is not None  # noqa: S101 - see `read`
+        page = FetchedPage(item.url, response.url, response.text, response.fetched_at, response.status)
+        self._seen = [*self._seen[-2 * THREADS_CHECKED :], (str(expect), facts(page, reading))]
+        alike = [pair for pair in self._seen if pair[0] == str(expect)][-THREADS_CHECKED:]
+        change = recheck(self._model, alike)
+        if change is not None and item.kind == "thread" and len(alike) < 2 and "marks" not in change.reasons:
+            return None  # one thread that cannot be read may just be one that was taken away
+        return change
+
+    @staticmethod
+    def _never_had_any(item: Url) -> bool:
+        """Whether a list belongs to a board that has no threads: a page without rows is what it always was."""
+        return item.kind == "list" and not Thread.objects.filter(board__visits=item.group).exists()
+
+    def store(self, run: Run, item: Url, response: FetchResponse, read: Read, now: datetime) -> Stored:
         settings = CrawlSettings.from_mapping(run.parameters.get("settings", {}))
+        if item.kind == "sample":
+            return self._store_sample(run, read, now)
+        if read.change is not None:
+            put_back = self._learn_again(run, item, read.change, now)
+            if put_back is not None:
+                return put_back
+            if read.change.broken and layouts.state_of(run) == "disagrees":
+                return self.failed(run, item, "layout_changed", now)
         if item.kind == "list":
-            return visits.store_list(run, item, response, reading, settings, now)
-        return visits.store_thread(run, item, response, reading, settings, now)
+            return visits.store_list(run, item, response, read.reading, settings, now)
+        return visits.store_thread(run, item, response, read.reading, settings, now)
+
+    def _learn_again(self, run: Run, item: Url, change: LayoutChange, now: datetime) -> Stored | None:
+        """Puts a page back until the site is learned again; None where it is to be stored as it was read."""
+        site, times = self._load(run), int(item.payload.get("again", 0))
+        started = layouts.noticed(run, site, change, now)
+        if times >= PUT_BACK or not (started or layouts.state_of(run) == "learning"):
+            return None
+        if started:
+            self._look, self._samples = layouts.explorer(run, site)
+        payload = {**item.payload, "again": times + 1, "conditional": False}
+        key = f"{item.kind} {item.group} again {times} {item.url}"
+        again = NewUrl(item.url, item.kind, key=key, group=item.group, payload=payload, priority=item.priority)
+        return Stored(links=[*(layouts.sample_links(run, self._look) if self._look else ()), again], reason="layout_changed")
+
+    def _read_sample(self, run: Run, item: Url, response: FetchResponse) -> Read:
+        """Feeds a page of the sample; with the last one the new model is held against what is stored."""
+        site = self._load(run)
+        if self._look is None:
+            self._look, self._samples = layouts.explorer(run, site)
+        assert response.fetched_at is not None  # noqa: S101 - a response with a status has a time
+        page = FetchedPage(item.url, response.url, response.text, response.fetched_at, response.status)
+        self._look.feed(page)
+        if item.anchor == "thread":
+            self._samples.append(page)
+        if layouts.sample_links(run, self._look):
+            return Read(None)
+        return self._judged(run, site)
+
+    def _judged(self, run: Run, site: Site) -> Read:
+        if self._look is None or self._model is None:
+            return Read(None)
+        new = self._look.site()
+        return Read(None, None, new, layouts.judge(site, self._model, new, self._samples))
+
+    def _store_sample(self, run: Run, read: Read, now: datetime) -> Stored:
+        if read.learned is None or self._model is None:
+            return Stored(links=layouts.sample_links(run, self._look) if self._look else ())
+        layouts.settle(run, self._load(run), self._model, read.learned, read.verdict, now)
+        self._site, self._look, self._samples, self._seen = None, None, [], []
+        return Stored()
 
     def failed(self, run: Run, item: Url, reason: str, now: datetime) -> Stored:
         if item.kind == "list":
             return visits.list_failed(run, item, reason, now)
-        return visits.thread_failed(run, item, reason, now)
+        if item.kind == "thread":
+            return visits.thread_failed(run, item, reason, now)
+        site = self._load(run)
+        if self._look is None:
+            self._look, self._samples = layouts.explorer(run, site)
+        self._look.failed(item.url, reason)
+        return self._store_sample(run, Read(None) if layouts.sample_links(run, self._look) else self._judged(run, site), now)
 
     def idle(self, run: Run, now: datetime) -> str:
         dropped = Url.objects.filter(run=run, state=UrlState.DROPPED).order_by("-id").values_list("reason", flat=True).first()
@@ -80,6 +197,8 @@ class ForumCrawler:
         return "complete" if not reasons else f"incomplete: {', '.join(reasons)}"
 
     def ended(self, run: Run, state: str, now: datetime) -> None:
+        if state != RunState.PAUSED:
+            layouts.forget(run)
         if state in (RunState.STOPPED, RunState.FAILED):
             visits.cut_short(run, "stopped" if state == RunState.STOPPED else "failed", now)
 

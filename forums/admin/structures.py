@@ -14,6 +14,7 @@ from django.urls import reverse
 from django.utils.translation import gettext as _
 
 from crawlmgr.admin.rooms import act, attempt, back, page, room
+from crawlmgr.models import ACTIVE, Run
 from forums import reads
 from forums.admin import structure_words as words
 from forums.admin.add import EVIDENCE
@@ -142,6 +143,8 @@ def layout_words(site: Site) -> dict[str, Any] | None:
     told = site.layout
     if not told.get("reasons"):
         return None
+    if told.get("state") == "learning" and not Run.objects.filter(pk=told.get("run"), state__in=ACTIVE).exists():
+        return None  # the run was stopped meanwhile; the next visit will notice the change anew
     return {
         "at": datetime.fromisoformat(told["at"]),
         "run": told.get("run"),

@@ -11,6 +11,8 @@ from html import escape
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from urllib.parse import parse_qs, urlsplit
 
+from tests.site import skins
+
 WORDS = "river stone lantern garden winter engine market silver paper harbour copper orchard signal window bridge summer".split()
 PEOPLE = ["anna", "bertold", "chen", "dmitri", "elif", "farid", "greta", "hanako"]
 
@@ -50,6 +52,7 @@ class LocalForum:
     delay_seconds: float = 0.0
     now: datetime = field(default_factory=lambda: datetime.now(UTC).replace(second=0, microsecond=0))
     relative: bool = False
+    skin: str = "tables"
     on_request: Callable[[str], tuple[int, dict[str, str], bytes] | None] | None = None
 
     def __post_init__(self) -> None:
@@ -126,6 +129,8 @@ class LocalForum:
         return "just now"
 
     def _index(self) -> str:
+        if self.skin != "tables":
+            return skins.index(self)
         rows = []
         for board, name in self.names.items():
             mine = [t for t in self.all.values() if t.board == board]
@@ -151,8 +156,11 @@ class LocalForum:
         pages = -(-len(mine) // self.threads_a_page)
         if number > pages:
             return None
+        shown = mine[(number - 1) * self.threads_a_page : number * self.threads_a_page]
+        if self.skin != "tables":
+            return skins.board(self, board, shown, number, pages)
         rows = []
-        for thread in mine[(number - 1) * self.threads_a_page : number * self.threads_a_page]:
+        for thread in shown:
             pin = '<span class="icon sticky" title="Sticky">Sticky:</span> ' if thread.pinned else ""
             last = self._ago(thread.last) if self.relative else self._time(thread.last)
             mark = f'<a class=lastpost href="/post/{thread.posts[-1].number}">view</a>'
@@ -171,8 +179,11 @@ class LocalForum:
         pages = -(-len(thread.posts) // self.posts_a_page)
         if number > pages:
             return None
+        shown = thread.posts[(number - 1) * self.posts_a_page : number * self.posts_a_page]
+        if self.skin != "tables":
+            return skins.topic(self, thread, shown, number, pages)
         posts = []
-        for post in thread.posts[(number - 1) * self.posts_a_page : number * self.posts_a_page]:
+        for post in shown:
             posts.append(
                 f'<article class=post id="p{post.number}"><header>by <a class=username href="/user/{post.author}">{post.author}</a> '
                 f'<a href="/topic/{thread.number}?page={number}#p{post.number}">{self._time(post.posted)}</a></header>'

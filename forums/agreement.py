@@ -1,0 +1,90 @@
+"""Whether a model learned again agrees with the old one and with what is stored: only then may it take the old one's place."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from forums.discovery import SiteModel
+from forums.reading import board_key, thread_key
+
+BOARDS_FOUND = 0.8
+THREADS_KNOWN = 0.5
+POSTS_KNOWN = 0.5
+_CORE = {
+    "threadlist": frozenset(("url", "title", "replies", "last_reply")),
+    "thread": frozenset(("author", "posted", "text")),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """What is stored of a site, as far as a sample touches it.
+
+    `boards` maps the keys of the boards that are followed to their names, `threads` are the keys of all stored threads among
+    those that the sample lists, `any_threads` tells whether there are stored threads at all. `posts_known` is the share of the
+    sample's posts, in threads whose posts are stored, that are stored: None where the sample has none such.
+    """
+
+    boards: Mapping[str, str]
+    threads: Collection[str]
+    any_threads: bool
+    posts_known: float | None
+
+
+def listed(model: SiteModel) -> set[str]:
+    """The keys of the threads that a model's boards show in their first rows."""
+    return {thread_key(str(row["url"])) for board in model.boards for row in board.rows if row.get("url")}
+
+
+def disagreements(old: SiteModel, new: SiteModel, stored: Stored) -> tuple[str, ...]:
+    """Codes of what speaks against the new model; none: it agrees.
+
+    `nothing_read` (no list of threads could be read), `boards_lost` (fewer than 0.8 of the followed boards are found, by the
+    site's own id or by name), `threads_unknown` (fewer than half of the listed threads are stored), `posts_differ` (fewer than
+    half of the posts are stored), `roles_lost` (a field that decides about change or identity is no longer read).
+    """
+    if not new.boards or not any(layout.kind == "threadlist" for layout in new.layouts):
+        return ("nothing_read",)
+    found = {board_key(board.url) for board in new.boards}
+    names = {board.name.casefold() for board in new.boards}
+    kept = sum(key in found or name.casefold() in names for key, name in stored.boards.items())
+    codes = []
+    if kept < BOARDS_FOUND * len(stored.boards):
+        codes.append("boards_lost")
+    rows = listed(new)
+    if stored.any_threads and rows and len(rows & set(stored.threads)) < THREADS_KNOWN * len(rows):
+        codes.append("threads_unknown")
+    if stored.posts_known is not None and stored.posts_known < POSTS_KNOWN:
+        codes.append("posts_differ")
+    layouts = {layout.kind: frozenset(layout.roles) for layout in new.layouts}
+    for layout in old.layouts:
+        needed = frozenset(layout.roles) & _CORE.get(layout.kind, frozenset())
+        if layout.kind in layouts and needed - layouts[layout.kind]:
+            codes.append("roles_lost")
+            break
+    return tuple(codes)
+
+
+def merged(old: SiteModel, new: SiteModel) -> SiteModel:
+    """The new model with what a small sample need not show again: the zone and its evidence, the name, the order of dates,
+    kinds of addresses and ways to further pages that it did not meet."""
+    kinds = {kind for kind, _shapes in new.patterns}
+    kept: dict[str, Any] = {
+        name: getattr(old, name)
+        for name in ("day_first", "list_flip", "thread_flip", "posts_per_page", "counts_posts")
+        if hasattr(old, name) and getattr(new, name) is None
+    }
+    layouts = {layout.kind for layout in new.layouts}
+    return replace(
+        new,
+        name=old.name,
+        engine=old.engine if new.engine == "unknown" else new.engine,
+        timezone=old.timezone,
+        timezone_evidence=old.timezone_evidence,
+        timezone_confidence=old.timezone_confidence,
+        patterns=(*new.patterns, *(pair for pair in old.patterns if pair[0] not in kinds)),
+        layouts=(*new.layouts, *(layout for layout in old.layouts if layout.kind not in layouts)),
+        **kept,
+    )

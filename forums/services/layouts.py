@@ -1,0 +1,143 @@
+"""A change of a site's layout: noticed, told, learned again from a small sample, adopted only where the new model agrees."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime, timedelta
+from typing import Any
+
+from crawlmgr.models import Page, Run, Url
+from crawlmgr.services import archive, events
+from crawlmgr.services.frontier import NewUrl
+from crawlmgr.web.url import url_hash
+from forums import agreement
+from forums.discovery import Explorer, ExplorerSettings, FetchedPage, LayoutChange, SiteModel
+from forums.models import Board, Origin, Post, Site, Thread
+from forums.reading import PageKind, PostRecord, read_page, thread_key
+from forums.services import structures, threads
+
+SAMPLE_PAGES = 20
+SAMPLE_RESERVE = 6
+SAMPLE_PRIORITY = 1e6  # before everything else of the run: what is read meanwhile waits
+AGAIN_AFTER = timedelta(days=1)  # a model that did not agree is not learned anew at every visit
+_SAMPLE = ExplorerSettings(most_pages=SAMPLE_PAGES, reserve=SAMPLE_RESERVE)
+
+
+def state_of(run: Run) -> str:
+    """How far a run is with learning the site again: "", "learning", "agreed" or "disagrees"."""
+    return str((run.result.get("layout") or {}).get("state", ""))
+
+
+def _set(run: Run, site: Site, told: Mapping[str, Any]) -> None:
+    run.result = {**run.result, "layout": dict(told)}
+    Run.objects.filter(pk=run.pk).update(result=run.result)
+    site.layout = dict(told)
+    Site.objects.filter(pk=site.pk).update(layout=site.layout)
+
+
+def noticed(run: Run, site: Site, change: LayoutChange, now: datetime) -> bool:
+    """Tells of the change, once a run. True where the site is to be learned again in this run; False where that has been done,
+    or was tried in vain for the same reasons within a day."""
+    if state_of(run):
+        return False
+    before = site.layout
+    told = {
+        "at": now.isoformat(),
+        "run": run.pk,
+        "kind": change.kind,
+        "reasons": list(change.reasons),
+        "roles": list(change.roles),
+        "state": "learning",
+    }
+    tried = before.get("state") == "disagrees" and before.get("reasons") == told["reasons"]
+    if tried and now - datetime.fromisoformat(before["at"]) < AGAIN_AFTER:
+        run.result = {**run.result, "layout": before}
+        Run.objects.filter(pk=run.pk).update(result=run.result)
+        return False
+    _set(run, site, told)
+    text = f"{site.name}: {change.kind}: {', '.join((*change.reasons, *change.roles))}"
+    events.warn("layout_noticed", text, now=now, run_id=run.pk, host_id=site.host_id)
+    return True
+
+
+def forget(run: Run) -> None:
+    """The run ended before the site was learned again: the next visit will notice the change anew."""
+    site = Site.objects.filter(pk=run.target).first()
+    if site is not None and site.layout.get("run") == run.pk and site.layout.get("state") == "learning":
+        Site.objects.filter(pk=site.pk).update(layout={})
+
+
+def explorer(run: Run, site: Site) -> tuple[Explorer, list[FetchedPage]]:
+    """The look at the site again with the threads of its sample, as far as this run has come: the sample lies in the archive,
+    so a kill loses nothing."""
+    made = Explorer(site.url, _SAMPLE, timezone=site.timezone)
+    sampled = []
+    for item in Url.objects.filter(run=run, kind="sample", state__gt=1).order_by("id"):
+        page = Page.objects.filter(run=run, key_hash=item.key_hash).select_related("warc").first()
+        record = archive.read_page(page) if page is not None else None
+        if page is not None and record is not None:
+            fetched = FetchedPage(item.url, page.final_url or page.url, record.text, page.fetched_at, page.status)
+            made.feed(fetched)
+            sampled += [fetched] if item.anchor == "thread" else []
+        else:
+            made.failed(item.url, item.reason)
+    return made, sampled
+
+
+def sample_links(run: Run, look: Explorer) -> list[NewUrl]:
+    """The page that tells most now, as an address of the run; none when the sample is complete."""
+    for wanted in look.wanted():
+        key = f"sample {wanted.url}"
+        if not Url.objects.filter(run=run, key_hash=url_hash(key)).exists():
+            return [NewUrl(wanted.url, "sample", key=key, anchor=wanted.why, priority=SAMPLE_PRIORITY)]
+    return []
+
+
+def judge(site: Site, old: SiteModel, new: SiteModel, samples: Sequence[FetchedPage]) -> tuple[str, ...]:
+    """What speaks against the new model (see `agreement.disagreements`), from what is stored of the site."""
+    keys = agreement.listed(new)
+    stored = agreement.Stored(
+        boards=dict(Board.objects.filter(site=site, enabled=True).values_list("key", "name")),
+        threads=set(Thread.objects.filter(site=site, key__in=list(keys)).values_list("key", flat=True)),
+        any_threads=Thread.objects.filter(site=site).exists(),
+        posts_known=_posts_known(site, samples),
+    )
+    return agreement.disagreements(old, new, stored)
+
+
+def _posts_known(site: Site, samples: Sequence[FetchedPage]) -> float | None:
+    known = total = 0
+    for page in samples:
+        thread = Thread.objects.filter(site=site, key=thread_key(page.final_url), fetched_at__isnull=False).first()
+        if thread is None or page.status != 200:
+            continue
+        reading = read_page(page.html, page.final_url, page.fetched_at, timezone=site.timezone, expect=PageKind.thread)
+        posts = [record for record in reading.records if isinstance(record, PostRecord)]
+        keys = set(threads.post_keys(posts))
+        have = Post.objects.filter(thread=thread)
+        texts = {text.strip()[:200] for text in have.values_list("text", flat=True)[:2000]}
+        have_keys = set(have.filter(key__in=keys).values_list("key", flat=True))
+        fresh = sum(1 for key, post in zip(threads.post_keys(posts), posts, strict=True) if key in have_keys or _in(post, texts))
+        known += fresh
+        total += len(posts) or 1
+    return known / total if total else None
+
+
+def _in(post: PostRecord, texts: set[str]) -> bool:
+    return post.text.strip()[:200] in texts
+
+
+def settle(run: Run, site: Site, old: SiteModel, new: SiteModel, verdict: Sequence[str], now: datetime) -> bool:
+    """Ends the learning: adopts a model that agrees as a new version (True); else keeps it as a proposal, the old in force."""
+    merged = agreement.merged(old, new).to_json()
+    changes = structures.changes_between(site.structure, merged)
+    agreed = not verdict
+    version = structures.record(site, Origin.RELEARNED, changes, now=now, structure=merged, run_id=run.pk, proposed=not agreed)
+    told = {**site.layout, "state": "agreed" if agreed else "disagrees", "verdict": list(verdict), "version": version.number}
+    _set(run, site, told)
+    if agreed:
+        events.record(20, "layout_agreed", f"{site.name}: version {version.number}", now=now, run_id=run.pk, host_id=site.host_id)
+    else:
+        text = f"{site.name}: {', '.join(verdict)}"
+        events.warn("layout_disagrees", text, now=now, run_id=run.pk, host_id=site.host_id)
+    return agreed

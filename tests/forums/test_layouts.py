@@ -1,0 +1,137 @@
+"""A forum whose template is switched between two visits: noticed, told, learned again, nothing lost and nothing doubled."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import datetime, timedelta
+
+import pytest
+
+from crawlmgr import engine
+from crawlmgr.models import Event, Run, RunState
+from crawlmgr.services import hosts, runs
+from forums.models import Board, Origin, Post, Site, StructureVersion, Thread, Visit
+from forums.services import sites
+from tests.forums.test_crawl import added, crawl, now, stored, sums
+from tests.site.forum import ForumServer, LocalForum
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+@pytest.fixture
+def server() -> Iterator[ForumServer]:
+    hosts.forget()
+    with ForumServer(LocalForum()) as served:
+        yield served
+
+
+def texts() -> list[tuple[str, str]]:
+    return sorted(("/" + url.split("/", 3)[3], text) for url, text in Post.objects.values_list("thread__url", "text"))
+
+
+def true_texts(forum: LocalForum) -> list[tuple[str, str]]:
+    return sorted((path, text) for path, _number, text in forum.truth())
+
+
+def visited(server: ForumServer) -> Site:
+    site = added(server)
+    crawl(site, history_days=400)
+    assert stored() == server.forum.truth()
+    return site
+
+
+def test_visits_of_an_unchanged_forum_tell_of_no_change(server: ForumServer) -> None:
+    site = visited(server)
+    server.forum.reply(3, now())
+    crawl(site)
+    site.refresh_from_db()
+    assert site.layout == {} and site.version == 1 and not Event.objects.filter(code__startswith="layout").exists()
+
+
+@pytest.mark.parametrize("skin", ["cards", "plain"])
+def test_a_new_template_is_noticed_learned_and_read_without_loss_or_doubles(server: ForumServer, skin: str) -> None:
+    site, forum = visited(server), server.forum
+    forum.skin = skin
+    forum.reply(3, now())
+    forum.reply(17, now())
+    forum.open(2, now())
+    before = len(forum.log)
+    run = crawl(site)
+    site.refresh_from_db()
+    assert site.layout["state"] == "agreed" and "marks" in site.layout["reasons"], (site.layout, run.result)
+    assert texts() == true_texts(forum)
+    assert {"layout_noticed", "layout_agreed"} <= set(Event.objects.values_list("code", flat=True))
+    version = StructureVersion.objects.get(number=2)
+    assert (version.origin, version.run_id, site.version) == (Origin.RELEARNED, run.pk, 2)
+    assert "entry-title" in str(site.structure["layouts"]) and site.structure["timezone"] == "UTC"
+    assert len(forum.log) - before < 60
+    assert all(visit.complete for visit in Visit.objects.filter(run=run))
+
+    later = crawl(site)
+    site.refresh_from_db()
+    assert sums(later)[1:] == (0, 0) and StructureVersion.objects.count() == 2
+    assert Event.objects.filter(code="layout_noticed").count() == 1
+
+
+def test_a_template_that_cannot_be_read_keeps_the_old_model_and_loses_nothing(server: ForumServer) -> None:
+    site, forum = visited(server), server.forum
+    forum.skin = "broken"
+    forum.reply(3, now())
+    before = Site.objects.values_list("structure", flat=True).get(pk=site.pk)
+    run = crawl(site)
+    site.refresh_from_db()
+    assert site.layout["state"] == "disagrees" and site.layout["verdict"] == ["nothing_read"]
+    assert site.structure == before and StructureVersion.objects.get(number=2).proposed
+    assert {visit.stopped_by for visit in Visit.objects.filter(run=run)} == {"layout_changed"}
+    assert run.stopped_by == "incomplete: layout_changed"
+    assert not Thread.objects.filter(gone_at__isnull=False).exists() and not Post.objects.filter(gone_at__isnull=False).exists()
+
+    asked = len(forum.log)
+    crawl(site)  # within a day the same change is not learned again in vain
+    assert len(forum.log) - asked <= forum.boards
+    forum.skin = "tables"
+    crawl(site)
+    assert texts() == true_texts(forum)
+
+
+def test_the_model_is_learned_again_when_the_day_is_over(server: ForumServer) -> None:
+    site, forum = visited(server), server.forum
+    forum.skin = "broken"
+    crawl(site)
+    site.refresh_from_db()
+    told = {**site.layout, "at": (datetime.fromisoformat(site.layout["at"]) - timedelta(days=2)).isoformat()}
+    Site.objects.filter(pk=site.pk).update(layout=told)
+    forum.skin = "cards"
+    crawl(site)
+    site.refresh_from_db()
+    assert site.layout["state"] == "agreed"
+
+
+def test_learning_again_goes_on_over_slices(server: ForumServer) -> None:
+    site, forum = visited(server), server.forum
+    forum.skin = "cards"
+    forum.reply(5, now())
+    run = sites.crawl_now(site.pk, now=now(), start=False)
+    slices = 0
+    while engine.run_slice(run.pk, seconds=0.05) == RunState.RUNNING:
+        slices += 1
+    site.refresh_from_db()
+    assert slices > 2 and site.layout["state"] == "agreed" and texts() == true_texts(forum)
+    assert Board.objects.filter(unfinished={}).count() == forum.boards
+
+
+def test_a_run_stopped_while_it_learns_leaves_no_banner_behind(server: ForumServer) -> None:
+    site, forum = visited(server), server.forum
+    forum.skin, forum.delay_seconds = "cards", 0.2  # a wish to stop is seen within a second
+    run = sites.crawl_now(site.pk, now=now(), start=False)
+
+    def stop(*_: object) -> None:
+        if Run.objects.get(pk=run.pk).result.get("layout"):
+            runs.stop(run.pk, now())
+
+    engine.run_slice(run.pk, on_page=stop)
+    site.refresh_from_db()
+    assert Run.objects.get(pk=run.pk).state == RunState.STOPPED and site.layout == {}
+    forum.delay_seconds = 0.0
+    crawl(site)
+    assert texts() == true_texts(forum)
