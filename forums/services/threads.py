@@ -80,11 +80,12 @@ def _boards_of(site_id: int) -> dict[str, int]:
 @dataclass(frozen=True, slots=True)
 class PageStored:
     """What one page of a thread gave: posts stored for the first time, posts whose text changed or that are gone, posts
-    that were known before."""
+    that were known before; and of the new ones whose hour is known, when each was posted and whether it opened the thread."""
 
     new: int
     altered: int
     known: int
+    arrivals: tuple[tuple[datetime, bool], ...] = ()
 
 
 def post_keys(records: Sequence[PostRecord]) -> list[str]:
@@ -126,7 +127,8 @@ def store_page(thread: Thread, page: int, records: Sequence[PostRecord], now: da
     Post.objects.bulk_create(new, batch_size=200)
     gone = 0 if first_kept is None else _mark_gone(thread, page, keys, first_kept, now)
     _count(thread, page, new)
-    return PageStored(len(new), len(altered) + gone, len(have))
+    arrivals = tuple((one.posted, page == 1 and one.position == 0) for one in new if one.posted and one.precision_seconds <= 3600)
+    return PageStored(len(new), len(altered) + gone, len(have), arrivals)
 
 
 def _rekey(thread: Thread, keys: Sequence[str], records: Sequence[PostRecord]) -> None:
