@@ -73,14 +73,14 @@ class TuningForm(forms.Form):
         return site, found
 
 
-def _scope(pk: int) -> Site | None:
+def find_scope(pk: int) -> Site | None:
     """The site of an address; 0 stands for all sites."""
     return find_site(pk) if pk else None
 
 
 def tabs(pk: int, here: str) -> list[tuple[str, str, bool]]:
     """The ways between the pages of one plan."""
-    rooms = ((_("Tuning"), "forum-tuning"),)
+    rooms = ((_("Tuning"), "forum-tuning"), (_("Delays"), "forum-delays"))
     return [(title, reverse(f"admin:{name}", args=[pk]), name == here) for title, name in rooms]
 
 
@@ -93,7 +93,7 @@ def trail(site: Site | None) -> Trail:
 @room("forums/site/<int:pk>/tuning/", "forum-tuning", "forums.view_plan", post="forums.change_plan")
 def tuning_page(request: HttpRequest, pk: int) -> HttpResponse:
     """The settings of a plan with their preview."""
-    site, now = _scope(pk), datetime.now(UTC)
+    site, now = find_scope(pk), datetime.now(UTC)
     plan = plans.draft(site.pk if site else None, now)
     form = TuningForm(request.POST if request.method == "POST" else {name: getattr(plan, name) for name in FIELDS})
     if request.method == "POST" and form.is_valid() and _save(request, site, form, now):
@@ -115,7 +115,7 @@ def tuning_page(request: HttpRequest, pk: int) -> HttpResponse:
 @act("forums/site/<int:pk>/tuning/preview/", "forum-tuning-preview", "forums.view_plan")
 def preview(request: HttpRequest, pk: int) -> HttpResponse:
     """Figures and parts of the page for settings that are not saved, as JSON; `stage` says how fine."""
-    site, now = _scope(pk), datetime.now(UTC)
+    site, now = find_scope(pk), datetime.now(UTC)
     form, stage = TuningForm(request.POST), request.POST.get("stage", "")
     if stage not in STAGES or not form.is_valid():
         return JsonResponse({"error": _first_error(form)}, status=422)

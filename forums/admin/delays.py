@@ -1,0 +1,296 @@
+"""The delay report: how long posts waited to be found, against what was expected and what equal visits would have given."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, timedelta
+from typing import Any
+from urllib.parse import urlencode
+
+from django import forms
+from django.http import Http404, HttpRequest, HttpResponse, StreamingHttpResponse
+from django.urls import reverse
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+from django.utils.translation import gettext_noop as n
+
+from crawlmgr.admin.charts import NEW, UNCHANGED, UPDATED, Chart, Series, chart, heatmap
+from crawlmgr.admin.rooms import page, room
+from crawlmgr.services.exports import safe_cell
+from forums import delay_report
+from forums.admin.tuning import find_scope, tabs, trail
+from forums.delay import DelaySummary
+from forums.events import Floats
+from forums.models import Site
+from forums.reads import delays as reads
+from forums.services import plans
+
+DAYS = ((7, gettext_lazy("7 days")), (14, gettext_lazy("14 days")), (30, gettext_lazy("30 days")), (90, gettext_lazy("90 days")))
+WEEKDAYS = (n("Mon"), n("Tue"), n("Wed"), n("Thu"), n("Fri"), n("Sat"), n("Sun"))
+BOARDS_SHOWN = 300
+
+
+class ReportForm(forms.Form):
+    """Which days, and what counts as in time."""
+
+    days = forms.TypedChoiceField(choices=DAYS, coerce=int, initial=14)
+    target = forms.FloatField(min_value=0.01, max_value=1000, initial=1)
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """The figures of one site, or of all, over the last days."""
+
+    found: reads.Found
+    expected: reads.Expected
+    era_hours: Floats
+    visits_per_day: int
+    delay: DelaySummary
+    era: DelaySummary
+    target: float
+
+    @property
+    def precision(self) -> float | None:
+        """Share of the fetched threads that had changed."""
+        sums = self.found.sums
+        return sums["changed"] / sums["fetched"] if sums["fetched"] else None
+
+    @property
+    def recall(self) -> float | None:
+        """Share of the threads that lists showed as changed and that were fetched; None where no list shows last replies."""
+        sums = self.found.sums
+        shown = any(board.has_last_reply for board in self.found.boards)
+        return sums["changed"] / (sums["changed"] + sums["failed"]) if shown and sums["changed"] else None
+
+
+def _report(site: Site | None, now: datetime, days: int, target: float) -> Report:
+    plan = plans.draft(site.pk if site else None, now)
+    own = plans.zone_of(plan)
+    found = reads.found(site, now, days, plan.theta, own)
+    since = datetime.combine(found.first, datetime.min.time(), own)
+    elapsed = max((now - since).total_seconds() / 86400, 1 / 24)
+    visits = max(1, round(found.sums["visits"] / elapsed))
+    items = found.items
+    era = items.hours
+    if len(items):
+        era = delay_report.with_equal_visits(items, len(found.boards), visits, found.first, days, own)
+    return Report(
+        found,
+        reads.expected(site, since, plan.theta),
+        era,
+        visits,
+        delay_report.summary(items, items.hours, elapsed, target),
+        delay_report.summary(items, era, elapsed, target),
+        target,
+    )
+
+
+@room("forums/site/<int:pk>/delays/", "forum-delays", "forums.view_plan")
+def delay_page(request: HttpRequest, pk: int) -> HttpResponse:
+    """The report of a site, or (0) of all."""
+    site, now = find_scope(pk), datetime.now(UTC)
+    form = ReportForm({"days": request.GET.get("days", "14"), "target": request.GET.get("target", "1")})
+    chosen = form.cleaned_data if form.is_valid() else {"days": 14, "target": 1.0}
+    report = _report(site, now, chosen["days"], chosen["target"])
+    query = urlencode(chosen)
+    here = reverse("admin:forum-delays-export", args=[pk, "TABLE"])
+    tables = ((_("boards"), "boards"), (_("days"), "days"), (_("every post"), "posts"))
+    context = {
+        "site": site,
+        "pk": pk,
+        "tabs": tabs(pk, "forum-delays"),
+        "report": report,
+        "wrong": not form.is_valid(),
+        "chosen": chosen,
+        "choices": [(value, name, value == chosen["days"]) for value, name in DAYS],
+        "rows": _board_rows(report)[:BOARDS_SHOWN],
+        "charts": _charts(report) if len(report.found.items) else [],
+        "exports": [(name, f"{here.replace('TABLE', table)}?{query}") for name, table in tables],
+    }
+    title = _("Delays") if site is not None else _("Delays of all forums")
+    item = f"site:{pk}" if site is not None else "plan:all"
+    return page(request, "forums/delays.html", context, title=title, item=item, trail=trail(site))
+
+
+def _board_rows(report: Report) -> list[dict[str, Any]]:
+    """Boards with items, those with the most waiting first."""
+    items, found = report.found.items, report.found
+    parts = delay_report.by_board(items, report.era_hours, len(found.boards), found.days, report.target)
+    rows = []
+    for part in parts:
+        board = found.boards[part.board]
+        hoped, measured = report.expected.boards.get(board.pk, (0.0, 0.0))
+        mean = part.delay.mean_hours
+        rows.append(
+            {
+                "board": board,
+                "delay": part.delay,
+                "era": part.era_hours,
+                "expected": mean * hoped / measured if mean is not None and measured > 0 else None,
+                "ratio": mean / part.era_hours if mean is not None and part.era_hours else None,
+            }
+        )
+    return sorted(rows, key=lambda row: -row["delay"].total_per_day)
+
+
+def _charts(report: Report) -> list[Chart]:
+    items, days = report.found.items, report.found.days
+    dates = [report.found.first + timedelta(days=day) for day in range(days)]
+    by_day = delay_report.local_days(items, report.found.first, days)
+    by_hour, hours = delay_report.day_hours(items), list(range(24))
+    grid = delay_report.weekday_hours(items, items.hours)
+    zone, clock = {"zone": str(report.found.zone)}, _("hour of the day, in each forum's zone")
+    return [
+        _compared("chart-days", _("Mean delay by day"), dates, _("day (%(zone)s)") % zone, report, by_day, _hoped(report, dates)),
+        _compared("chart-hours", _("Mean delay by hour of posting"), hours, clock, report, by_hour, None),
+        _visits_chart(report),
+        heatmap(
+            "chart-week",
+            _("Mean delay by weekday and hour of posting"),
+            [f"{hour:02}" for hour in hours],
+            [_(day) for day in WEEKDAYS],
+            grid,
+            x=clock,
+            y=_("weekday"),
+            z=_("hours"),
+        ),
+    ]
+
+
+def _hoped(report: Report, dates: list[date]) -> list[float | None]:
+    """The mean wait expected on each day: what was measured, times expected over measured of that day's planned visits."""
+    days = delay_report.local_days(report.found.items, report.found.first, len(dates))
+    means = delay_report.means(days, report.found.items.hours, report.found.items.weights, len(dates))
+    found: list[float | None] = []
+    for day, mean in zip(dates, means, strict=True):
+        hoped, measured = report.expected.days.get(day, (0.0, 0.0))
+        found.append(mean * hoped / measured if mean is not None and measured > 0 else None)
+    return found
+
+
+def _compared(
+    key: str, title: str, places: list[Any], x: str, report: Report, group: Any, hoped: list[float | None] | None
+) -> Chart:
+    """Achieved as bars; era, and what was expected, as lines."""
+    items, count = report.found.items, len(places)
+    series = [
+        Series(_("achieved"), places, delay_report.means(group, items.hours, items.weights, count), NEW),
+        Series(
+            _("era on the same posts"),
+            places,
+            delay_report.means(group, report.era_hours, items.weights, count),
+            UNCHANGED,
+            line=True,
+            points=True,
+        ),
+    ]
+    if hoped is not None and any(value is not None for value in hoped):
+        series.append(Series(_("expected"), places, hoped, UPDATED, line=True, points=True))
+    numbers = not isinstance(places[0], date)
+    return chart(key, title, series, x=x, y=_("mean delay (hours)"), numbers=numbers, dates=not numbers)
+
+
+def _visits_chart(report: Report) -> Chart:
+    """Expected and measured event-hours by the hour of the planned visits that brought them."""
+    hours, rows = list(range(24)), report.expected.hours
+    days = report.found.days
+    series = [
+        Series(_("achieved"), hours, [rows[hour][1] / days if hour in rows else 0.0 for hour in hours], NEW),
+        Series(
+            _("expected"),
+            hours,
+            [rows[hour][0] / days if hour in rows else 0.0 for hour in hours],
+            UPDATED,
+            line=True,
+            points=True,
+        ),
+    ]
+    return chart(
+        "chart-visits",
+        _("Delay by hour of the visit"),
+        series,
+        x=_("hour of the day, in each forum's zone"),
+        y=_("weighted event-hours a day"),
+        numbers=True,
+        empty=_("No visit of these days was planned. Save a plan with a policy other than the fixed interval."),
+    )
+
+
+@room("forums/site/<int:pk>/delays/<slug:table>.csv", "forum-delays-export", "forums.view_plan")
+def export(request: HttpRequest, pk: int, table: str) -> HttpResponse | StreamingHttpResponse:
+    """The report's rows as CSV; `posts` streams every post with its delay."""
+    site, now = find_scope(pk), datetime.now(UTC)
+    form = ReportForm({"days": request.GET.get("days", "14"), "target": request.GET.get("target", "1")})
+    if table not in ("boards", "days", "posts") or not form.is_valid():
+        raise Http404(_("There is no such export."))
+    days, target = form.cleaned_data["days"], form.cleaned_data["target"]
+    if table == "posts":
+        rows = _post_rows(site, now, days)
+    else:
+        report = _report(site, now, days, target)
+        rows = _board_table(report) if table == "boards" else _day_table(report)
+    headers = {"Content-Disposition": f'attachment; filename="delays-{table}-{now:%Y%m%d}.csv"', "Cache-Control": "no-store"}
+    return StreamingHttpResponse(_csv(rows), content_type="text/csv; charset=utf-8", headers=headers)
+
+
+class _Line:
+    """A file that hands its line back."""
+
+    def write(self, text: str) -> str:
+        return text
+
+
+def _csv(rows: Iterator[list[Any]]) -> Iterator[str]:
+    writer = csv.writer(_Line())
+    for row in rows:
+        yield writer.writerow([safe_cell(cell) for cell in row])
+
+
+def _post_rows(site: Site | None, now: datetime, days: int) -> Iterator[list[Any]]:
+    yield ["forum", "board", "posted", "kind", "delay_seconds"]
+    known = {board.pk: board for board in reads.boards(site)}
+    for board, posted, opener, waited in reads.raw_items(site, now - timedelta(days=days)):
+        moment = datetime.fromtimestamp(posted, UTC)
+        yield [known[board].site.name, known[board].name, moment, "new" if opener else "reply", waited]
+
+
+def _board_table(report: Report) -> Iterator[list[Any]]:
+    yield [
+        "forum",
+        "board",
+        "url",
+        "events",
+        "mean_hours",
+        "median_hours",
+        "p90_hours",
+        "share_within_target",
+        "expected_mean_hours",
+        "era_mean_hours",
+    ]
+    for row in _board_rows(report):
+        board, delay = row["board"], row["delay"]
+        yield [
+            board.site.name,
+            board.name,
+            board.url,
+            delay.events,
+            delay.mean_hours,
+            delay.median_hours,
+            delay.p90_hours,
+            delay.share_within_target,
+            row["expected"],
+            row["era"],
+        ]
+
+
+def _day_table(report: Report) -> Iterator[list[Any]]:
+    yield ["day", "events", "mean_hours", "expected_mean_hours", "era_mean_hours"]
+    found = report.found
+    dates = [found.first + timedelta(days=day) for day in range(found.days)]
+    group = delay_report.local_days(found.items, found.first, found.days)
+    counts = [int((group == day).sum()) for day in range(found.days)]
+    mine = delay_report.means(group, found.items.hours, found.items.weights, found.days)
+    era = delay_report.means(group, report.era_hours, found.items.weights, found.days)
+    yield from (list(row) for row in zip(dates, counts, mine, _hoped(report, dates), era, strict=True))

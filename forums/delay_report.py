@@ -1,0 +1,112 @@
+"""Measured delays put together: by board, day, hour and weekday, against what equal visits would have given."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import date
+from zoneinfo import ZoneInfo
+
+import numpy as np
+
+from forums.delay import Delays, DelaySummary, event_delays, summarise
+from forums.events import Bools, Floats, Ints
+from forums.schedule import Demand, era
+
+WEEK_DAYS, DAY_HOURS = 7, 24
+EPOCH_WEEKDAY = 3  # 1970-01-01 was a Thursday
+
+
+@dataclass(frozen=True, slots=True)
+class Items:
+    """New threads and replies that visits found, one entry each.
+
+    board: number. times: epoch seconds of the post. local_hours: the same on the site's wall clock, hours since 1970-01-01.
+    opener: a new thread. hours: how long it waited for the visit. weights: importance for a new thread, theta times it for
+    a reply.
+    """
+
+    board: Ints
+    times: Floats
+    local_hours: Floats
+    opener: Bools
+    hours: Floats
+    weights: Floats
+
+    def __len__(self) -> int:
+        return len(self.times)
+
+    def delays(self) -> Delays:
+        """As eq. (1) to (4) are computed from."""
+        return Delays(self.hours, np.ones(len(self), dtype=bool))
+
+
+def with_equal_visits(items: Items, boards: int, visits_per_day: int, first: date, days: int, zone: ZoneInfo) -> Floats:
+    """Hours that each item would have waited under era with that many visits a day, (n,): the same items, other visits.
+
+    first: the local day of the oldest item; the timetable goes on for a cycle after the last day.
+    """
+    table = era(Demand(np.ones((boards, 1))), visits_per_day)
+    owner, moments = table.moments(first, days + table.days + 1, zone)
+    return event_delays(items.board, items.times, owner, moments, float(moments.max())).hours
+
+
+def summary(items: Items, hours: Floats, days: float, target_hours: float) -> DelaySummary:
+    """Mean, median, nine tenths and the share in time of these waits."""
+    return summarise(Delays(hours, np.ones(len(items), dtype=bool)), items.weights, days, target_hours)
+
+
+def means(group: Ints, hours: Floats, weights: Floats, count: int) -> list[float | None]:
+    """Weighted mean wait of each group 0 … count - 1, in hours; None for a group without an item."""
+    total = np.bincount(group, weights, count)
+    waited = np.bincount(group, weights * hours, count)
+    return [float(wait / weight) if weight > 0 else None for wait, weight in zip(waited, total, strict=True)]
+
+
+def weekday_hours(items: Items, hours: Floats) -> list[list[float | None]]:
+    """Weighted mean wait by weekday (0 is Monday) and hour of posting, 7 rows of 24."""
+    hour = np.floor(items.local_hours).astype(np.int64)
+    slot = (hour + EPOCH_WEEKDAY * DAY_HOURS) % (WEEK_DAYS * DAY_HOURS)
+    flat = means(slot, hours, items.weights, WEEK_DAYS * DAY_HOURS)
+    return [flat[day * DAY_HOURS : (day + 1) * DAY_HOURS] for day in range(WEEK_DAYS)]
+
+
+def local_days(items: Items, first: date, count: int) -> Ints:
+    """The day of each item, counted from `first`, clipped to 0 … count - 1."""
+    day = np.floor(items.local_hours / DAY_HOURS).astype(np.int64) - (first - date(1970, 1, 1)).days
+    return np.clip(day, 0, count - 1)
+
+
+def day_hours(items: Items) -> Ints:
+    """The hour of the day of each item, 0 … 23."""
+    return np.floor(items.local_hours % DAY_HOURS).astype(np.int64) % DAY_HOURS
+
+
+@dataclass(frozen=True, slots=True)
+class BoardDelay:
+    """One board's items: how many, and their waits; `era_hours` what equal visits would have given in the mean."""
+
+    board: int
+    delay: DelaySummary
+    era_hours: float | None
+
+
+def by_board(items: Items, era_hours: Floats, boards: int, days: float, target_hours: float) -> list[BoardDelay]:
+    """Boards with an item, by their number."""
+    order = np.argsort(items.board, kind="stable")
+    bounds = np.searchsorted(items.board[order], np.arange(boards + 1))
+    found = []
+    for board in range(boards):
+        rows = order[bounds[board] : bounds[board + 1]]
+        if len(rows):
+            weights = items.weights[rows]
+            part = Delays(items.hours[rows], np.ones(len(rows), dtype=bool))
+            total = float(weights.sum())
+            era_mean = float(np.dot(weights, era_hours[rows])) / total if total > 0 else None
+            found.append(BoardDelay(board, summarise(part, weights, days, target_hours), era_mean))
+    return found
+
+
+def joined(parts: Sequence[Items]) -> Items:
+    """Items of several sites as one."""
+    return Items(*(np.concatenate([getattr(part, name) for part in parts]) for name in Items.__slots__))

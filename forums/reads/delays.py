@@ -1,0 +1,138 @@
+"""Reads for the delay report: what visits found and when it was posted, what was expected of them."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from datetime import UTC, date, datetime, timedelta
+from typing import Any
+from zoneinfo import ZoneInfo
+
+import numpy as np
+from django.db.models import Count, F, Q, QuerySet, Sum
+
+from forums.delay_report import Items
+from forums.events import LocalClock
+from forums.models import Board, PlannedVisit, Site, Visit
+from forums.reads import zone
+
+MOST_ITEMS = 300_000
+
+
+@dataclass(slots=True)
+class Expected:
+    """Visits that were planned and made: expected and measured weighted event-hours, by board, by local day, by local hour."""
+
+    boards: dict[int, list[float]] = field(default_factory=lambda: defaultdict(lambda: [0.0, 0.0]))
+    days: dict[date, list[float]] = field(default_factory=lambda: defaultdict(lambda: [0.0, 0.0]))
+    hours: dict[int, list[float]] = field(default_factory=lambda: defaultdict(lambda: [0.0, 0.0]))
+    visits: int = 0
+
+    def add(self, board: int, at: datetime, expected: float, measured: float) -> None:
+        """Adds one visit; `at` in the zone of its site."""
+        for place in (self.boards[board], self.days[at.date()], self.hours[at.hour]):
+            place[0] += expected
+            place[1] += measured
+        self.visits += 1
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What a report is made from: boards in the order of the items' numbers, the items, and sums over visits.
+
+    `cut` is true where there were more items than are read; `sums` counts visits, fetched, changed and failed threads.
+    """
+
+    boards: list[Board]
+    items: Items
+    first: date
+    days: int
+    zone: ZoneInfo
+    sums: dict[str, int]
+    cut: bool
+
+
+def boards(site: Site | None) -> list[Board]:
+    """The boards of a site, or of all, each with its site."""
+    rows = Board.objects.select_related("site").defer("unfinished", "site__structure", "site__settings")
+    rows = rows.filter(site=site) if site is not None else rows
+    return list(rows.order_by("site_id", "position", "id"))
+
+
+def visits(site: Site | None, since: datetime) -> QuerySet[Visit]:
+    """Visits that ended since then."""
+    rows = Visit.objects.filter(finished__gte=since)
+    return rows.filter(board__site=site) if site is not None else rows
+
+
+def raw_items(site: Site | None, since: datetime) -> Iterator[tuple[int, float, bool, float]]:
+    """Board key, epoch seconds, whether an opening post, and seconds waited, of everything that visits found since."""
+    rows = visits(site, since).filter(Q(arrived_new__gt=0) | Q(arrived_replies__gt=0)).order_by("-finished")
+    for board, arrivals in rows.values_list("board_id", "arrivals").iterator(chunk_size=500):
+        for posted, opener, waited in arrivals:
+            yield board, float(posted), bool(opener), float(waited)
+
+
+def found(site: Site | None, now: datetime, days: int, theta: float, own: ZoneInfo) -> Found:
+    """Everything that visits of the last days found, newest visits first until MOST_ITEMS; four queries."""
+    known = boards(site)
+    number = {board.pk: place for place, board in enumerate(known)}
+    today = now.astimezone(own).date()
+    first = today - timedelta(days=days - 1)
+    since = datetime.combine(first, datetime.min.time(), own)
+    rows: list[tuple[int, float, bool, float]] = []
+    cut = False
+    for board, posted, opener, waited in raw_items(site, since):
+        if board in number and posted >= since.timestamp():
+            rows.append((number[board], posted, opener, waited / 3600))
+        if len(rows) >= MOST_ITEMS:
+            cut = True
+            break
+    sums = visits(site, since).aggregate(
+        visits=Count("id"),
+        fetched=Sum("fetched"),
+        changed=Sum("changed"),
+        failed=Sum("failed"),
+        boards=Count("board", distinct=True),
+    )
+    return Found(known, _items(known, rows, theta), first, days, own, {key: int(value or 0) for key, value in sums.items()}, cut)
+
+
+def _items(known: list[Board], rows: list[tuple[int, float, bool, float]], theta: float) -> Items:
+    values = np.array(rows, dtype=float).reshape(-1, 4)
+    board, times, opener = values[:, 0].astype(np.int64), values[:, 1], values[:, 2] > 0
+    importance = np.array([one.importance * one.site.importance for one in known])
+    weights = np.where(opener, 1.0, theta) * (importance[board] if len(known) else 1.0)
+    site = np.array([one.site_id for one in known], dtype=np.int64)
+    local = np.zeros(len(times))
+    for pk in set(site.tolist()):
+        mine = site[board] == pk
+        if mine.any():
+            where = zone(next(one.site for one in known if one.site_id == pk))
+            local[mine] = LocalClock(where, float(times[mine].min()), float(times[mine].max())).local_hours(times[mine])
+    return Items(board, times, local, opener, values[:, 3], weights)
+
+
+def expected(site: Site | None, since: datetime, theta: float) -> Expected:
+    """Planned visits that were made since then, with what was expected of them and what was measured; one query."""
+    rows = PlannedVisit.objects.filter(
+        at__gte=since, state=PlannedVisit.State.STARTED, expected_delay__isnull=False, visit__isnull=False
+    )
+    rows = rows.filter(board__site=site) if site is not None else rows
+    values: QuerySet[Any, Any] = rows.annotate(weight=F("board__importance") * F("board__site__importance")).values_list(
+        "board_id",
+        "at",
+        "expected_delay",
+        "weight",
+        "visit__delay_new_seconds",
+        "visit__delay_replies_seconds",
+        "board__site__timezone",
+    )
+    zones: dict[str, ZoneInfo] = {}
+    result = Expected()
+    for board, at, hoped, weight, new, replies, name in values.iterator(chunk_size=5000):
+        if name not in zones:
+            zones[name] = zone(Site(timezone=name))
+        result.add(board, at.astimezone(UTC).astimezone(zones[name]), float(hoped), weight * (new + theta * replies) / 3600)
+    return result
