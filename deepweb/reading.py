@@ -74,7 +74,7 @@ def read_answer(html: str, url: str, known: Context) -> Answer:
         found.records,
         found.shape,
         follow,
-        stated_total(lines),
+        stated_total(line for line in lines if line not in known.furniture.lines),
         lines,
         page_furniture(page, url, echo),
         forms,

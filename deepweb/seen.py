@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -52,10 +52,13 @@ class Seen:
 
     - `frequency` records seen that have the term (df_seen),
     - `latest` those among them first seen in the last answer that brought any (df_new),
-    - `returns` how often records with the term were returned, `once` records with it that were returned exactly once.
+    - `returns` how often records with the term were returned, `once` records with it that were returned exactly once,
+    - `kinds` the number of the term's kind (`kind_of`).
     """
 
-    def __init__(self) -> None:
+    def __init__(self, column_of: Callable[[Term], str] = lambda term: "") -> None:
+        """`column_of` tells in which column of the records a term stands, where that is known."""
+        self._column_of = column_of
         self.outcomes: list[Outcome] = []
         self.answers: list[np.ndarray] = []
         self._terms: dict[Term, int] = {}
@@ -64,7 +67,8 @@ class Seen:
         self._terms_of: list[np.ndarray] = []
         self._times: list[int] = []
         self._asked: set[Query] = set()
-        self._counts = np.zeros((4, _ROOM), dtype=np.int64)
+        self._counts = np.zeros((5, _ROOM), dtype=np.int64)
+        self._kinds: dict[tuple[str, int, str], int] = {}
 
     @property
     def frequency(self) -> np.ndarray:
@@ -81,6 +85,16 @@ class Seen:
     @property
     def once(self) -> np.ndarray:
         return self._counts[3, : len(self._names)]
+
+    @property
+    def kinds(self) -> np.ndarray:
+        return self._counts[4, : len(self._names)]
+
+    def kind_of(self, term: Term) -> int:
+        """The number of a term's kind: its input, its column, whether its value is short or long (a sign, a pair, more)."""
+        value = term.value
+        length = len(value) if not value.isascii() else 1 + len(value) // 4
+        return self._kinds.setdefault((term.input, min(length, 4), self._column_of(term)), len(self._kinds))
 
     @property
     def records(self) -> int:
@@ -148,7 +162,7 @@ class Seen:
         if fresh:
             self._counts[1] = 0
         for place in fresh:
-            self._counts[:, self._terms_of[place]] += 1
+            self._counts[:4, self._terms_of[place]] += 1
         for place in again:
             terms = self._terms_of[place]
             self._counts[2, terms] += 1
@@ -162,6 +176,7 @@ class Seen:
             self._names.append(term)
             if place >= self._counts.shape[1]:
                 self._counts = np.concatenate([self._counts, np.zeros_like(self._counts)], axis=1)
+            self._counts[4, place] = self.kind_of(term)
         return place
 
 

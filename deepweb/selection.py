@@ -22,6 +22,7 @@ _SCALE_MEMORY = 60
 _UNKNOWN_SCALE = 10.0
 _ROUNDS_OF_SCALE = 20
 _PRIOR_RETURNS = 2.0
+_PRIOR_QUERIES = 1.0
 _BUCKETS = 5
 _PAIRS = _BUCKETS  # the bucket of refinements
 _OVER_CUT = 0.25
@@ -141,7 +142,8 @@ class FreshPolicy:
       returned (n) and how many of them once (f1), drawn towards the share g of the whole harvest. It stands where
       1 + 2 df_new / df_seen, the share first seen in the last answer, could stand, and covers more;
     - learned = new records brought to new records foretold, for words of about the same df^ / K, because a word that
-      overflows brings the best-ranked records again, how much so only the site itself can tell.
+      overflows brings the best-ranked records again, how much so only the site itself can tell; and so for words of
+      one kind (input and length), because an author's name and a common syllable of the same df_seen bring different things.
     """
 
     seeds: Sequence[Term]
@@ -156,7 +158,7 @@ class FreshPolicy:
             return seed
         expected, bucket = self._expect(seen)
         learned = self._learned(seen)
-        score = expected * learned[bucket]
+        score = expected * learned[bucket] * self._learned_of_kinds(seen, learned)[seen.kinds]
         place = _best(score, _unasked(seen, self.refused))
         pair = self._pair(seen, 0.0 if place is None else float(score[place]), float(learned[_PAIRS])) if self.pairs else None
         if pair is not None or place is None:
@@ -187,7 +189,7 @@ class FreshPolicy:
     def _expect(self, seen: Seen) -> tuple[np.ndarray, np.ndarray]:
         """New records expected of each term, and its bucket: 0 well below the cut, 4 far above."""
         cut = self._cut(seen)
-        frequency = seen.frequency * self.scale(seen)
+        frequency = seen.frequency * self.scales(seen)[seen.kinds]
         overall = seen.once.sum() / max(1, seen.returns.sum())
         fresh = (seen.once + _PRIOR_RETURNS * overall) / (seen.returns + _PRIOR_RETURNS)
         over = np.maximum(frequency / cut, 1e-9)
@@ -197,18 +199,18 @@ class FreshPolicy:
 
     def scale(self, seen: Seen) -> float:
         """s: how many records a word has for each that was seen before it was asked; at least 1."""
-        known = [
-            (o.before, o.returned, o.overflowed) for o in seen.outcomes[-_SCALE_MEMORY:] if o.before > 0 and len(o.query) == 1
-        ]
-        if not known:
-            return _UNKNOWN_SCALE
-        before, returned, cut = np.array(known, dtype=float).T
-        scale = float(returned.sum() / before.sum())
-        if cut.all():
-            return max(1.0, 2.0 * scale)
-        for _ in range(_ROUNDS_OF_SCALE):
-            scale = float(np.where(cut > 0, np.maximum(returned, before * scale), returned).sum() / before.sum())
-        return max(1.0, scale)
+        known = _known(seen)
+        return _UNKNOWN_SCALE if not len(known) else _censored_scale(known, 0.0, 0.0)
+
+    def scales(self, seen: Seen) -> np.ndarray:
+        """s of each kind of term, by number: drawn towards the s of all, the more the less is known of the kind."""
+        overall, known = self.scale(seen), _known(seen)
+        found = np.full(int(seen.kinds.max()) + 1 + len(seen.outcomes), overall)
+        if len(known):
+            weight = _PRIOR_QUERIES * float(known[:, 0].mean())
+            for kind in set(known[:, 3].astype(int).tolist()):
+                found[kind] = _censored_scale(known[known[:, 3] == kind], overall * weight, weight)
+        return found
 
     def _learned(self, seen: Seen) -> np.ndarray:
         prior = min(self._cut(seen), 200.0)
@@ -218,6 +220,41 @@ class FreshPolicy:
                 brought[outcome.bucket] += outcome.new
                 foretold[outcome.bucket] += outcome.foretold
         return brought / foretold
+
+    def _learned_of_kinds(self, seen: Seen, learned: np.ndarray) -> np.ndarray:
+        prior = min(self._cut(seen), 200.0)
+        size = int(seen.kinds.max()) + 1 + len(seen.outcomes)
+        brought, foretold = np.full(size, prior), np.full(size, prior)
+        for outcome in seen.outcomes[-_MEMORY:]:
+            if 0 <= outcome.bucket < _BUCKETS:
+                kind = seen.kind_of(outcome.query[0])
+                brought[kind] += outcome.new
+                foretold[kind] += outcome.foretold * learned[outcome.bucket]
+        return brought / foretold
+
+
+def _known(seen: Seen) -> np.ndarray:
+    """(seen before, returned, cut, kind) of the latest single words that had been seen before they were asked."""
+    rows = [
+        (o.before, o.returned, o.overflowed, seen.kind_of(o.query[0]))
+        for o in seen.outcomes[-_SCALE_MEMORY:]
+        if o.before > 0 and len(o.query) == 1
+    ]
+    return np.array(rows, dtype=float).reshape(-1, 4)
+
+
+def _censored_scale(known: np.ndarray, returned_before: float, seen_before: float) -> float:
+    """Ratio of sums of what words brought to how often they had been seen, cut answers counted at the larger of what was
+    shown and what the ratio foretells; `returned_before` and `seen_before` are added to the sums as a prior."""
+    before, returned, cut = known[:, 0], known[:, 1], known[:, 2]
+    whole = before.sum() + seen_before
+    scale = float((returned.sum() + returned_before) / whole)
+    if cut.all():
+        return max(1.0, 2.0 * scale)
+    for _ in range(_ROUNDS_OF_SCALE):
+        brought = np.where(cut > 0, np.maximum(returned, before * scale), returned).sum()
+        scale = float((brought + returned_before) / whole)
+    return max(1.0, scale)
 
 
 def _cut_mean(shape: np.ndarray, mean: np.ndarray, cut: float) -> np.ndarray:

@@ -47,28 +47,38 @@ class WordMode(StrEnum):
 @dataclass(frozen=True, slots=True)
 class Asking:
     """How a form is asked. `box` takes words ("" where there is none); `columns` names, for other free inputs, the columns
-    whose values fit; `choices` the values of selects and radio buttons with what they are called.
+    whose values fit; `choices` the values of selects and radio buttons with what they are called. `unsearched` are columns
+    that the box has been seen not to search.
     """
 
     box: str
     mode: WordMode = WordMode.WORDS
     columns: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     choices: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    unsearched: frozenset[str] = frozenset()
 
-    def terms(self, fields: Mapping[str, Any]) -> list[Term]:
-        """The terms that should find a record with these fields, at most 400, each once."""
-        found: list[Term] = []
-        if self.box:
-            text = "\n".join(str(value) for value in fields.values() if not str(value).startswith(("http://", "https://")))
-            found += [Term(self.box, word) for word in words_of(text, self.mode)]
+    def terms(self, fields: Mapping[str, Any], most: int = MAX_TERMS, where: dict[Term, str] | None = None) -> list[Term]:
+        """The terms that should find a record with these fields, at most `most`, each once; `where` takes the column in
+        which a term that is not in it yet stands.
+        """
+        found: dict[Term, str] = {}
+        for column, value in fields.items() if self.box else ():
+            text = str(value)
+            if column not in self.unsearched and not text.startswith(("http://", "https://")):
+                for word in words_of(text, self.mode):
+                    found.setdefault(Term(self.box, word), column)
         for name, columns in self.columns.items():
-            found += [
-                Term(name, str(fields[column]).strip()) for column in columns if 0 < len(str(fields.get(column, ""))) <= MAX_VALUE
-            ]
+            for column in columns:
+                if 0 < len(str(fields.get(column, ""))) <= MAX_VALUE:
+                    found.setdefault(Term(name, str(fields[column]).strip()), column)
         for name, values in self.choices.items():
             said = {_bare(str(value)) for value in fields.values() if len(str(value)) <= MAX_VALUE}
-            found += [Term(name, value) for value, label in values.items() if said & {_bare(value), _bare(label)}]
-        return list(dict.fromkeys(found))[:MAX_TERMS]
+            found.update((Term(name, value), name) for value, label in values.items() if said & {_bare(value), _bare(label)})
+        kept = list(found)[:most]
+        if where is not None:
+            for term in kept:
+                where.setdefault(term, found[term])
+        return kept
 
 
 def words_of(text: str, mode: WordMode) -> list[str]:
@@ -90,7 +100,11 @@ def has_han(text: str) -> bool:
 
 
 def asking_of(
-    form: Form, columns: Sequence[str] = (), mode: WordMode = WordMode.WORDS, barred: frozenset[str] = frozenset()
+    form: Form,
+    columns: Sequence[str] = (),
+    mode: WordMode = WordMode.WORDS,
+    barred: frozenset[str] = frozenset(),
+    unsearched: frozenset[str] = frozenset(),
 ) -> Asking:
     """How to ask a form of a site whose records have these columns; inputs in `barred` have been seen to find nothing."""
     inputs = [each for each in inputs_of(form) if each.name not in barred]
@@ -106,11 +120,26 @@ def asking_of(
         for each in inputs
         if not each.free
     }
-    return Asking(box.name if box else "", mode, {name: fits for name, fits in free.items() if fits}, chosen)
+    return Asking(box.name if box else "", mode, {name: fits for name, fits in free.items() if fits}, chosen, unsearched)
 
 
 def _bare(text: str) -> str:
     return _NOT_LETTERS.sub("", text.casefold())
+
+
+def says(text: str, word: str, mode: WordMode) -> bool:
+    """Whether a site of this mode would find a text by a word: as a part of it, or standing alone.
+
+    >>> says("a party", "art", WordMode.WORDS), says("a party", "art", WordMode.PARTS)
+    (False, True)
+    """
+    low, place = text.casefold(), -1
+    if mode is WordMode.PARTS or has_han(word):
+        return word in low
+    while (place := low.find(word, place + 1)) >= 0:
+        if not low[place - 1 : place].isalnum() and not low[place + len(word) : place + len(word) + 1].isalnum():
+            return True
+    return False
 
 
 def bindings(query: Query) -> dict[str, str]:

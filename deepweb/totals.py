@@ -12,7 +12,7 @@ _WHAT = (
     r"результат\w*|запис\w*|найден\w*|件|건|条|條|項|项|个结果|個結果|首|篇|本|册|部|笔|筆)"
 )
 _PATTERNS = (
-    re.compile(rf"(?:\bof|\bvon|\bsur|\bde|\bdi|\bvan|\bиз|/|共|全|计|約|约)\s*(?:about\s+|over\s+)?{_NUMBER}\b", re.I),
+    re.compile(rf"(?:\bof|\bvon|\bsur|\bde|\bdi|\bvan|\bиз|\d\s?/|共|全|计|約|约)\s*(?:about\s+|over\s+)?{_NUMBER}\b", re.I),
     re.compile(
         r"(?:found|total|zusammen|gefunden|trouvés?|encontrad[oa]s|trovat[ie]|всего|найдено|共有?|合計|总计|總計)"
         rf"\s*[:：]?\s*{_NUMBER}",
@@ -21,6 +21,7 @@ _PATTERNS = (
     re.compile(rf"{_NUMBER}\+?\s*{_WHAT}(?![a-z])", re.I),
 )
 _MORE = re.compile(r"\b(?:page|seite|página|pagina|страница|第)\s*\d+\s*(?:of|von|/|de|di|из)\s*\d+", re.I)
+_ADDRESS = re.compile(r"https?://\S+|\b\d+(?:\.\d+){2,}\b")
 _LONGEST_LINE = 160
 
 
@@ -34,7 +35,7 @@ def stated_total(lines: Iterable[str]) -> int | None:
     for line in lines:
         if len(line) > _LONGEST_LINE or not any(letter.isdigit() for letter in line):
             continue
-        line = _MORE.sub(" ", line)
+        line = _MORE.sub(" ", _ADDRESS.sub(" ", line))
         for pattern in _PATTERNS:
             for match in pattern.finditer(line):
                 number = int(re.sub(r"\D", "", match.group(1)))

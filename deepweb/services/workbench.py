@@ -17,7 +17,7 @@ from deepweb.seen import Choice, Seen, Term, cut_at
 from deepweb.selection import FrequencyPolicy, FreshPolicy, PaperPolicy, Policy
 from deepweb.services import forms
 from deepweb.size_probes import ProbePlan, plan_probes
-from deepweb.terms import Asking, WordMode, asking_of, choice_seeds, first_words, has_han, words_of
+from deepweb.terms import Asking, WordMode, asking_of, choice_seeds, first_words, has_han, says, words_of
 
 POLICIES = ("fresh", "frequency", "paper")
 COUNTED = (QueryKind.SEED, QueryKind.TRIAL, QueryKind.POLICY)
@@ -29,6 +29,12 @@ PROBES_FROM_QUERIES = 20
 INPUT_TRIES = 3
 SAMPLE_A_PROBE = 5
 PAGE_WORDS = 10
+FIRST_PROBES = 8
+CUT_PROBES = 0.2
+MAX_PLANS = 4
+SCALE_UP = 2.5
+MISSES = 5
+CUT_UNKNOWN_BEFORE = 4
 _CHUNK = 900
 
 
@@ -93,6 +99,7 @@ class Workbench:
         self.log: list[_Logged] = []
         self.columns: dict[str, None] = {}
         self.seen, self.asking = Seen(), Asking("")
+        self.where: dict[Term, str] = {}
         self._load()
 
     def _load(self) -> None:
@@ -117,7 +124,27 @@ class Workbench:
     def _asking(self) -> Asking:
         barred = frozenset(name for name, (asked, valid) in self._by_input().items() if asked >= INPUT_TRIES and not valid)
         mode = WordMode(self.state.get("mode") or WordMode.WORDS)
-        return asking_of(self.form, tuple(self.columns), mode, barred)
+        unsearched = frozenset(
+            name for name, (hits, misses) in self.state.get("searched", {}).items() if misses >= MISSES and misses > 3 * hits
+        )
+        return asking_of(self.form, tuple(self.columns), mode, barred, unsearched)
+
+    def _note_searched(self, entry: _Logged) -> None:
+        """Which columns the box searches: a whole answer to a word lacks no record that says it in a searched column."""
+        query = entry.choice.query
+        if entry.overflowed or len(query) != 1 or query[0].input != self.asking.box:
+            return
+        limit, word = self.limit, query[0].value.casefold()
+        if limit is not None and len(entry.found) >= limit or not limit and len(self.log) < CUT_UNKNOWN_BEFORE:
+            return
+        found, counts = set(entry.found), self.state.setdefault("searched", {})
+        for pk, listed in self.listed.items():
+            if pk not in self.known:
+                continue
+            for name, value in listed.items():
+                if says(str(value), word, self.asking.mode):
+                    pair = counts.setdefault(name, [0, 0])
+                    pair[0 if pk in found else 1] += 1
 
     def _by_input(self) -> dict[str, tuple[int, int]]:
         """Queries asked of each input alone, and how many of them brought records; the box for words is never barred."""
@@ -132,10 +159,17 @@ class Workbench:
 
     def _rebuild(self) -> None:
         """The seen anew, where what records are asked by has changed."""
-        self.asking, self.seen = self._asking(), Seen()
-        terms = {pk: self.asking.terms(self.listed[pk]) for entry in self.log for pk in entry.found if pk in self.listed}
+        self.asking, self.where = self._asking(), {}
+        self.seen = Seen(self._column)
+        terms = {pk: self._terms(pk) for entry in self.log for pk in entry.found if pk in self.listed}
         for entry in self.log:
             self.seen.add(entry.choice, [(pk, terms[pk]) for pk in entry.found if pk in terms], entry.overflowed)
+
+    def _terms(self, pk: int) -> list[Term]:
+        return self.asking.terms(self.listed[pk], where=self.where)
+
+    def _column(self, term: Term) -> str:
+        return self.where.get(term, "")
 
     # --- what an answer adds
     def take(self, row: Query) -> None:
@@ -149,10 +183,11 @@ class Workbench:
         self.log.append(entry)
         if row.kind == QueryKind.TRIAL:
             self._tried(bool(row.found))
+        self._note_searched(entry)
         if self._asking() != self.asking:
             self._rebuild()
         else:
-            found = [(pk, self.asking.terms(self.listed[pk]) if not self.seen.has(pk) else ()) for pk in entry.found]
+            found = [(pk, self._terms(pk) if not self.seen.has(pk) else ()) for pk in entry.found]
             self.seen.add(entry.choice, found, entry.overflowed)
         limit = self.limit
         if limit is not None:
@@ -289,9 +324,8 @@ class Workbench:
         counted = len(self.log)
         if self.wishes.probes == 0 or counted < PROBES_FROM_QUERIES or not self.seen.records:
             return None
-        if "plan" not in self.state:
-            plan = self._plan(min(self.wishes.probes, max(PROBES_FROM_QUERIES, counted)))
-            self.state["plan"] = None if plan is None else _plan_to_json(plan)
+        if "plan" not in self.state or self._is_cut_too_often():
+            self._plan_probes(min(self.wishes.probes, max(PROBES_FROM_QUERIES, counted)))
         known = self.state["plan"]
         if known is None:
             return None
@@ -301,9 +335,25 @@ class Workbench:
                 return Ask(QueryKind.PROBE, Choice((Term(*term),)))
         return None
 
-    def _plan(self, count: int) -> ProbePlan | None:
-        rng = np.random.default_rng([self.wishes.random_seed, self.harvest.form_id, 7])
-        return plan_probes(self.seen, FreshPolicy((), self.limit).scale(self.seen), self.limit, rng, count)
+    def _is_cut_too_often(self) -> bool:
+        """Whether the words of the pool bring more than was thought: then it has to be drawn up anew, of rarer ones."""
+        probes = self.state.get("probes", [])
+        cut = sum(bool(probe["overflowed"]) for probe in probes)
+        return (
+            self.state.get("plan") is not None
+            and len(probes) >= FIRST_PROBES
+            and cut > CUT_PROBES * len(probes)
+            and self.state.get("plans", 1) < MAX_PLANS
+        )
+
+    def _plan_probes(self, count: int) -> None:
+        number = int(self.state.get("plans", 0)) + 1
+        rng = np.random.default_rng([self.wishes.random_seed, self.harvest.form_id, number])
+        scale = FreshPolicy((), self.limit).scale(self.seen) * SCALE_UP ** (number - 1)
+        plan = plan_probes(self.seen, scale, self.limit, rng, count)
+        self.state["plans"] = number
+        self.state["probes"] = []
+        self.state["plan"] = None if plan is None else _plan_to_json(plan)
 
 
 def _plan_to_json(plan: ProbePlan) -> dict[str, Any]:
