@@ -2,9 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, ItemsView, Iterator, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
+
+
+class LazyWords(Mapping[str, float]):
+    """Weighted words that are worked out when they are first asked for: many strategies never ask."""
+
+    __slots__ = ("_make", "_words")
+
+    def __init__(self, make: Callable[[], Mapping[str, float]]) -> None:
+        self._make: Callable[[], Mapping[str, float]] | None = make
+        self._words: Mapping[str, float] = {}
+
+    def _all(self) -> Mapping[str, float]:
+        if self._make is not None:
+            self._words, self._make = self._make(), None
+        return self._words
+
+    def __getitem__(self, word: str) -> float:
+        return self._all()[word]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._all())
+
+    def __len__(self) -> int:
+        return len(self._all())
+
+    def items(self) -> ItemsView[str, float]:
+        return self._all().items()
 
 
 class Link(NamedTuple):

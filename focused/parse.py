@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping
+from functools import partial
 
 from resiliparse.extract.html2text import extract_plain_text
 
@@ -12,7 +13,7 @@ from crawlmgr.text.tokens import Tokenizer
 from crawlmgr.web.encoding import decode
 from crawlmgr.web.html import PageScan, scan
 from crawlmgr.web.url import UrlError, canonical
-from focused.pages import Content, Link
+from focused.pages import Content, LazyWords, Link
 
 CONTEXT_WORDS = 20
 """Words taken on either side of an anchor."""
@@ -91,7 +92,7 @@ class Parser:
             if link.anchor and link.anchor not in texts:
                 texts.append(link.anchor)
             if url not in contexts:
-                contexts[url] = self._context(link.context, link.anchor, self._tokenizer)
+                contexts[url] = LazyWords(partial(self._context, link.context, link.anchor, self._tokenizer))
         return tuple(Link(url, " ".join(texts), self._anchor_words(texts), contexts[url]) for url, texts in anchors.items())
 
     def _anchor_words(self, texts: list[str]) -> tuple[str, ...]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Iterator
 from functools import cache, lru_cache
 
 import jieba
@@ -28,6 +28,7 @@ _INVISIBLE = re.compile("[\u00ad\u200b-\u200f\u2028-\u202e\u2060-\u2064\ufeff\x0
 _WORD = re.compile(rf"[{HAN}]+|[a-z]\+\+|[a-z]#|[^\W_{HAN}]+(?:'[^\W\d_]+)*")
 _HAS_HAN = re.compile(f"[{HAN}]")
 _DIGITS = re.compile(r"\d+")
+MEMO_WORDS = 200_000  # pieces of text whose words a tokenizer remembers
 
 
 @cache
@@ -82,7 +83,7 @@ class Tokenizer:
     Instances are immutable and may be shared between threads.
     """
 
-    __slots__ = ("_cut", "_numbers", "_stem", "_stop", "_user")
+    __slots__ = ("_cut", "_memo", "_numbers", "_stem", "_stop", "_user")
 
     def __init__(
         self,
@@ -96,6 +97,7 @@ class Tokenizer:
         self._stop = frozenset(stop_words)
         self._stem = stem
         self._numbers = numbers
+        self._memo: dict[str, str | None] = {}
         self._cut: Callable[[str], list[str]] = _reference_cutter(self._user) if self._user else rjieba.cut
 
     @property
@@ -109,19 +111,28 @@ class Tokenizer:
 
     def words(self, normalised: str) -> list[str]:
         """As `__call__`, for text that went through `normalise` already."""
+        memo = self._memo
+        if len(memo) > MEMO_WORDS:
+            memo.clear()
         found: list[str] = []
-        stop, user = self._stop, self._user
         for piece in self._pieces(normalised):
-            if piece in user:
-                found.append(piece)
-                continue
-            if piece in stop:
-                continue
-            if piece[0] >= "\u3040":  # kana, Chinese, Hangul: nothing to stem
-                found.append(piece)
-            elif (word := self._latin(piece)) is not None:
+            try:
+                word = memo[piece]
+            except KeyError:
+                word = memo[piece] = self._word(piece)
+            if word is not None:
                 found.append(word)
         return found
+
+    def _word(self, piece: str) -> str | None:
+        """The word as it is compared; None where it is left out."""
+        if piece in self._user:
+            return piece
+        if piece in self._stop:
+            return None
+        if piece[0] >= "\u3040":  # kana, Chinese, Hangul: nothing to stem
+            return piece
+        return self._latin(piece)
 
     def _latin(self, word: str) -> str | None:
         if _DIGITS.fullmatch(word):
@@ -133,6 +144,11 @@ class Tokenizer:
 
     def _pieces(self, normalised: str) -> Iterable[str]:
         # The segmenters differ only in what they take for one Latin word or number, so those are split here, alike.
+        if not self._user and not _HAS_HAN.search(normalised):
+            return _WORD.findall(normalised)
+        return self._split(normalised)
+
+    def _split(self, normalised: str) -> Iterator[str]:
         for piece in self._cut(normalised) if _HAS_HAN.search(normalised) else (normalised,):
             if piece in self._user:
                 yield piece
