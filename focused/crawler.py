@@ -12,7 +12,7 @@ from django.db.models import F
 from crawlmgr.conf import CrawlSettings
 from crawlmgr.engine import Stored
 from crawlmgr.models import Host, Page, Run, RunState, Url, UrlState
-from crawlmgr.services import archive, frontier, hosts
+from crawlmgr.services import archive, frontier, hosts, sql
 from crawlmgr.services.frontier import NewUrl
 from crawlmgr.web.exchange import FetchRequest, FetchResponse
 from crawlmgr.web.url import host_key, url_hash
@@ -25,6 +25,10 @@ RECALL_SECONDS = 0.5
 """How long pages are taken from the archive in one transaction."""
 
 
+_EDITED = "SELECT 1 FROM focused_topicrun WHERE run_id = %s AND CAST(edits AS text) <> '[]'"
+_FOUND_ON = "SELECT id FROM crawlmgr_url WHERE run_id = %s AND key_hash = %s"
+
+
 class TopicCrawler:
     """One address (or, over several hosts, a few) in the frontier at a time, chosen by the strategy after each page.
 
@@ -32,6 +36,16 @@ class TopicCrawler:
     """
 
     kind = "topic"
+
+    def __init__(self) -> None:
+        self._session: Session | None = None
+        self._paced: set[str] = set()
+
+    def session(self, run: Run) -> Session:
+        """The run's session; nobody else works the run while this slice does."""
+        if self._session is None:
+            self._session = sessions.acquire(run)
+        return self._session
 
     def settings(self, run: Run) -> CrawlSettings:
         settings = CrawlSettings.from_mapping(run.parameters.get("settings", {}))
@@ -41,7 +55,7 @@ class TopicCrawler:
         return settings
 
     def begin(self, run: Run, now: datetime) -> Sequence[NewUrl]:
-        session = sessions.acquire(run)
+        session = self.session(run)
         if not isinstance(session.graph, sessions.MemoryGraph):
             session.graph.settle()
             TopicRun.objects.filter(pk=run.pk).update(pushes=session.graph.pushes, strategy_state=session.walk.strategy.state())
@@ -56,15 +70,15 @@ class TopicCrawler:
     def read(self, run: Run, item: Url, response: FetchResponse) -> Draft | None:
         if response.not_modified:
             page = archive.latest(item.url)
-            session = sessions.acquire(run)
+            session = self.session(run)
             return sessions.draft_of(page, session.parser, session.options) if page is not None else None
         if response.status != 200:
             return None
         draft = Draft(response.url, response.body, response.content_type)
-        return run_stages(sessions.read_stages(), draft, sessions.acquire(run).parser)
+        return run_stages(sessions.read_stages(), draft, self.session(run).parser)
 
     def store(self, run: Run, item: Url, response: FetchResponse, reading: Draft | None, now: datetime) -> Stored:
-        session = sessions.acquire(run)
+        session = self.session(run)
         if reading is None or reading.problem or reading.content is None:
             problem = reading.problem if reading is not None else f"http_{response.status}"
             pages.failed(session, item.url, problem, now)
@@ -80,7 +94,7 @@ class TopicCrawler:
         )
 
     def failed(self, run: Run, item: Url, reason: str, now: datetime) -> Stored:
-        session = sessions.acquire(run)
+        session = self.session(run)
         pages.failed(session, item.url, reason, now)
         self._follow(run, session, now)
         return Stored()
@@ -88,7 +102,7 @@ class TopicCrawler:
     def idle(self, run: Run, now: datetime) -> Sequence[NewUrl] | str:
         """Nothing waits in the frontier: what was dropped there is told to the strategy, pages come from the archive, the next
         addresses go into the frontier; or the run is at its end."""
-        session = sessions.acquire(run)
+        session = self.session(run)
         self._edits(session, now)
         for url in list(session.outstanding):
             known = Url.objects.filter(run=run, key_hash=url_hash(url)).values_list("state", "reason").first()
@@ -127,15 +141,15 @@ class TopicCrawler:
         return reason
 
     def _follow(self, run: Run, session: Session, now: datetime) -> None:
-        """After a page from the network: edits, and further addresses where several are chosen at once."""
+        """After a page from the network: edits, then the next address (from the archive it would come in `idle`)."""
         self._edits(session, now)
-        if self._over(run, session, now) or session.options.ahead == 1 or session.options.source != "net":
+        if session.options.source != "net" or self._over(run, session, now):
             return
         if chosen := session.choose():
             self._enqueue(run, session, chosen, now)
 
     def _edits(self, session: Session, now: datetime) -> None:
-        if not TopicRun.objects.values_list("edits", flat=True).get(pk=session.run_id):
+        if not sql.fetch(_EDITED, (session.run_id,)):
             return
         edits = TopicRun.objects.select_for_update().get(pk=session.run_id).edits
         for change in edits:
@@ -146,17 +160,18 @@ class TopicCrawler:
         TopicRun.objects.filter(pk=session.run_id).update(edits=[])
 
     def _enqueue(self, run: Run, session: Session, urls: Sequence[str], now: datetime) -> None:
-        settings = CrawlSettings.from_mapping(run.parameters.get("settings", {}))
-        for key in {host_key(url) for url in urls}:
+        for key in {host_key(url) for url in urls} - self._paced:
+            self._paced.add(key)
             if not Host.objects.filter(key=key, last_request_at__isnull=False).exists():
-                hosts.configure(key, settings)  # never met before: the run's own pace
+                # Never met before: the run's own pace.
+                hosts.configure(key, CrawlSettings.from_mapping(run.parameters.get("settings", {})))
         for url in urls:
             why = session.outstanding[url]
-            parent = Url.objects.filter(run=run, key_hash=url_hash(why["parent"])).first() if why.get("parent") else None
+            parent = sql.fetch(_FOUND_ON, (run.pk, url_hash(why["parent"]))) if why.get("parent") else []
             node = session.graph.node(url)
             depth = node.depth if node is not None else 0
             new = NewUrl(url, "page", payload={"why": why}, depth=depth, priority=-float(session.steps))
-            frontier.add(run.pk, [new], now, parent_id=parent.pk if parent else None)
+            frontier.add(run.pk, [new], now, parent_id=parent[0][0] if parent else None)
         if not isinstance(session.graph, sessions.MemoryGraph):
             session.graph.settle()
 

@@ -4,7 +4,7 @@ from django.db import migrations
 
 SQLITE = "CREATE VIRTUAL TABLE focused_pagetext USING fts5(words, content='', tokenize=\"unicode61 remove_diacritics 0 tokenchars '+#'\")"
 POSTGRESQL = (
-    "CREATE TABLE focused_pagetext (rowid bigint PRIMARY KEY REFERENCES focused_topicpage (id) ON DELETE CASCADE, words tsvector NOT NULL)",
+    "CREATE TABLE focused_pagetext (rowid bigint PRIMARY KEY, words tsvector NOT NULL)",
     "CREATE INDEX pagetext_words ON focused_pagetext USING gin (words)",
 )
 

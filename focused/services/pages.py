@@ -13,6 +13,7 @@ from typing import Any
 from django.conf import settings
 from django.utils.module_loading import import_string
 
+from crawlmgr.services import sql
 from crawlmgr.web.url import url_hash
 from focused.graph import Node
 from focused.models import TopicPage
@@ -20,6 +21,13 @@ from focused.pages import Page
 from focused.services.graph import DatabaseGraph
 from focused.services.sessions import Session, counts
 from focused.stages import Draft
+
+_PARENT = "SELECT id, off_topic_run FROM focused_topicpage WHERE run_id = %s AND url_hash = %s AND kind = 0 LIMIT 1"
+_COLUMNS = tuple(field.column for field in TopicPage._meta.concrete_fields if field.column != "id")
+_INSERT = (
+    f"INSERT INTO focused_topicpage ({', '.join(_COLUMNS)})"  # noqa: S608 - the model's own columns
+    f" VALUES ({', '.join(['%s'] * len(_COLUMNS))}) RETURNING id"
+)
 
 
 @dataclass(slots=True)
@@ -57,7 +65,7 @@ def arrived(session: Session, url: str, draft: Draft, now: datetime, *, recalled
     if arrival.page is None:
         final = draft.content.url if draft.content else draft.url
         row = _row(session, TopicPage.Kind.SAME, url, now, why=why, depth=arrival.node.depth, final_url=final, recalled=recalled)
-        row.save()
+        _insert(row)
         session.asked += counts(session.options, recalled, "")
         _close(session, row)
         return Outcome(TopicPage.Kind.SAME, problem="fetched_before")
@@ -74,7 +82,7 @@ def failed(session: Session, url: str, reason: str, now: datetime) -> Outcome:
     node = session.take(url)
     session.walk.failed(node)
     row = _row(session, TopicPage.Kind.FAILED, url, now, why=why, depth=node.depth, detail=reason[:300])
-    row.save()
+    _insert(row)
     session.row.failed += 1
     session.asked += counts(session.options, False, reason)
     _close(session, row)
@@ -85,7 +93,7 @@ def edited(session: Session, change: dict[str, Any], now: datetime) -> None:
     """Carries out an edit and puts it into the log, so that a replay meets it at the same place."""
     session.edit(change)
     row = _row(session, TopicPage.Kind.EDIT, "", now, why=change)
-    row.save()
+    _insert(row)
     _close(session, row)
 
 
@@ -107,11 +115,8 @@ def keep(arrival: Arrival) -> None:
     if page is None:
         return
     run = arrival.session.row
-    parent = None
-    if arrival.node.parent is not None:
-        pages = TopicPage.objects.filter(run_id=run.pk, url_hash=url_hash(arrival.node.parent), kind=TopicPage.Kind.PAGE)
-        parent = pages.only("pk", "off_topic_run").first()
-    before = parent.off_topic_run if parent is not None else 0
+    rows = sql.fetch(_PARENT, (run.pk, url_hash(arrival.node.parent))) if arrival.node.parent is not None else []
+    parent, before = rows[0] if rows else (None, 0)
     text = " ".join(arrival.draft.tokens).encode("utf-8")
     packed = arrival.session.options.packed
     run.pages += 1
@@ -124,7 +129,7 @@ def keep(arrival: Arrival) -> None:
         arrival.now,
         number=run.pages - 1,
         final_url=page.content.url if page.content.url != arrival.node.url else "",
-        parent=parent,
+        parent_id=parent,
         depth=arrival.node.depth,
         similarity=page.similarity,
         relevant=page.relevant,
@@ -139,7 +144,7 @@ def keep(arrival: Arrival) -> None:
         words=zlib.compress(text) if packed else text,
         packed=packed,
     )
-    arrival.stored.save()
+    _insert(arrival.stored)
 
 
 def _row(session: Session, kind: int, url: str, now: datetime, **values: Any) -> TopicPage:
@@ -176,4 +181,11 @@ def _close(session: Session, row: TopicPage) -> None:
                 stored = {"documents": idf.documents, "counts": dict(idf.frequencies)}
                 run.frequencies, run.frequencies_step = zlib.compress(json.dumps(stored).encode()), row.step
                 fields += ["frequencies", "frequencies_step"]
-    run.save(update_fields=fields)
+    values = [json.dumps(value) if isinstance(value := getattr(run, name), dict) else value for name in fields]
+    sql.execute(f"UPDATE focused_topicrun SET {', '.join(f'{name} = %s' for name in fields)} WHERE run_id = %s", (*values, run.pk))  # noqa: S608
+
+
+def _insert(row: TopicPage) -> None:
+    """Writes the row and takes its number over; the ORM's own way costs as much as judging the page."""
+    values = [json.dumps(value) if isinstance(value := getattr(row, name), dict) else value for name in _COLUMNS]
+    row.pk = sql.fetch(_INSERT, values)[0][0]

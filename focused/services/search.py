@@ -20,7 +20,7 @@ _PART = re.compile(r'(-?)"([^"]*)"|(-?)(\S+)')
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """What is looked for: groups of words that stand side by side (a group of one is a word), and groups that must not be there."""
+    """What is looked for: groups of words that stand side by side (one alone is a word), and groups that must not be there."""
 
     wanted: tuple[tuple[str, ...], ...]
     unwanted: tuple[tuple[str, ...], ...] = ()
@@ -63,8 +63,11 @@ def index(arrival: Arrival) -> None:
 
 
 def remove(run_ids: Sequence[int]) -> None:
-    """Takes the pages of runs out of the index, before the runs are deleted; PostgreSQL does so by itself."""
+    """Takes the pages of runs out of the index, before the runs are deleted. What is left of others is never found."""
     if connection.vendor != "sqlite":
+        for run_id in run_ids:
+            pages = "SELECT id FROM focused_topicpage WHERE run_id = %s"
+            sql.execute(f"DELETE FROM focused_pagetext WHERE rowid IN ({pages})", (run_id,))  # noqa: S608 - fixed words
         return
     rows = TopicPage.objects.filter(run_id__in=run_ids, kind=TopicPage.Kind.PAGE).values_list("pk", "words", "packed")
     for pk, words, packed in rows.iterator(chunk_size=500):
@@ -74,7 +77,7 @@ def remove(run_ids: Sequence[int]) -> None:
 
 
 def find(query: Query, run_ids: Sequence[int], *, start: int = 0, limit: int = 25) -> Hits:
-    """The pages of the runs that fit, best first (BM25 on SQLite, ts_rank on PostgreSQL); a page of several runs once, its newest."""
+    """The pages of the runs that fit, best first (BM25, on PostgreSQL ts_rank); a page of several runs once, its newest."""
     if not query.wanted or not run_ids:
         return Hits(0, ())
     places = ", ".join(["%s"] * len(run_ids))

@@ -11,6 +11,7 @@ import pytest
 from crawlmgr import engine
 from crawlmgr.models import Page, Run, RunState, Url, UrlState
 from crawlmgr.services import hosts, runs
+from focused.crawler import TopicCrawler
 from focused.models import GraphNode, Topic, TopicPage, TopicRun
 from focused.services import sessions, topics
 from focused.strategies import BUILT_IN
@@ -115,19 +116,19 @@ def stretch(run: Run, draw: random.Random) -> str:
     """Some steps of a run, then the end of its slice."""
     before = TopicRun.objects.get(pk=run.pk).steps
     limit = before + draw.randint(1, 25)
-    original = sessions.acquire
+    original = TopicCrawler.session
 
-    def watching(asked: Run) -> sessions.Session:
-        session = original(asked)
+    def watching(self: TopicCrawler, asked: Run) -> sessions.Session:
+        session = original(self, asked)
         if session.steps >= limit:
             engine.shutdown.set()
         return session
 
-    sessions.acquire = watching  # type: ignore[assignment]
+    TopicCrawler.session = watching  # type: ignore[method-assign]
     try:
         return engine.run_slice(run.pk, seconds=60)
     finally:
-        sessions.acquire = original
+        TopicCrawler.session = original  # type: ignore[method-assign]
         engine.shutdown.clear()
 
 

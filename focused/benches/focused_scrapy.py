@@ -1,0 +1,71 @@
+"""Scrapy's side of `bench focused`: its own link extractor and queue, the same tokens, score and strategy formula plugged in."""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from collections import Counter
+from collections.abc import Iterator
+from typing import Any
+
+import scrapy
+from scrapy.crawler import CrawlerProcess
+from scrapy.linkextractors import LinkExtractor
+
+from crawlmgr.benches.local_server import WORDS
+from focused.relevance import Relevance
+from focused.topics import Topic
+
+DELTA, GAMMA, BETA = 0.5, 0.5, 0.8
+"""Shark's constants, the same as on our side; anchors stand in for their surroundings, which Scrapy's links do not carry."""
+
+
+class Shark(scrapy.Spider):
+    """Scores pages by the topic and gives each link Shark's potential as its priority."""
+
+    name = "shark"
+
+    def __init__(self, address: str = "", **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.start_urls = [address]
+        self.extractor = LinkExtractor()
+        self.topic = Relevance(Topic("bench", (address,), (" ".join(WORDS[:8]), " ".join(WORDS[4:12]))))
+
+    def parse(self, response: Any) -> Iterator[Any]:
+        text = " ".join([*response.xpath("//title/text()").getall(), *response.xpath("//body//text()").getall()])
+        words = Counter(self.topic.tokenizer(text))
+        self.topic.learn(words)
+        similarity = self.topic.page(words)
+        inherited = DELTA * (similarity if similarity > 0 else response.meta.get("inherited", 0.0))
+        links = self.extractor.extract_links(response)
+        yield {"url": response.url, "text": text, "similarity": similarity, "links": [(link.url, link.text) for link in links]}
+        for link in links:
+            anchor = self.topic.text(self.topic.tokenizer(link.text))
+            neighbourhood = BETA * anchor + (1 - BETA) * (1.0 if anchor else 0.0)
+            potential = GAMMA * inherited + (1 - GAMMA) * neighbourhood
+            yield scrapy.Request(link.url, self.parse, priority=int(potential * 1e6), meta={"inherited": inherited})
+
+
+def main(address: str, items: str) -> None:
+    """Crawls and prints pages and CPU seconds."""
+    process = CrawlerProcess(
+        settings={
+            "LOG_LEVEL": "ERROR",
+            "ROBOTSTXT_OBEY": True,
+            "TELNETCONSOLE_ENABLED": False,
+            "FEEDS": {items: {"format": "jsonlines"}},
+            "CONCURRENT_REQUESTS_PER_DOMAIN": 8,
+            "DOWNLOAD_DELAY": 0,
+        }
+    )
+    crawler = process.create_crawler(Shark)
+    process.crawl(crawler, address=address)
+    began = time.process_time()
+    process.start()
+    cpu = time.process_time() - began
+    sys.stdout.write(json.dumps({"pages": crawler.stats.get_value("item_scraped_count"), "cpu_seconds": cpu}) + "\n")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1], sys.argv[3])

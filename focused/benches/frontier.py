@@ -1,0 +1,74 @@
+"""`bench frontier`: pages a CPU-second of the whole loop with 10,000 to 1,000,000 URLs waiting, in memory and database."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from typing import Any
+
+from django.conf import settings
+from django.core.management.base import CommandError
+
+from crawlmgr.management.base import say
+from crawlmgr.management.base import table as text_table
+
+HELP = "pages a CPU-second of the whole loop with few and many URLs waiting, and bytes per URL"
+GRAPHS = ("memory", "database")
+
+
+def add_arguments(parser: Any) -> None:
+    parser.add_argument("--sizes", default="10000,100000,1000000", help="numbers of URLs waiting, by comma")
+    parser.add_argument("--pages", type=int, default=1000, help="pages fetched with that many waiting (default 1000)")
+    parser.add_argument("--graphs", default="memory,database", help="memory, database or both, by comma")
+    parser.add_argument("--rounds", type=int, default=1, help="rounds, the median counts (default 1)")
+
+
+def run(options: dict[str, Any]) -> dict[str, Any]:
+    """Every size and graph in a process of its own, sizes in turn in each round; `ratio` is to the graph's smallest size."""
+    sizes = [int(size) for size in options["sizes"].split(",")]
+    rows = []
+    for graph in options["graphs"].split(","):
+        if graph not in GRAPHS:
+            raise CommandError(f"a graph is one of {', '.join(GRAPHS)}, not {graph}")
+        measured: dict[int, list[dict[str, float]]] = {size: [] for size in sizes}
+        for _ in range(options["rounds"]):
+            for size in sizes:
+                measured[size].append(_side(graph, size, options["pages"]))
+                say(f"{graph}, {size} waiting: {measured[size][-1]['pages_per_second']:.0f} pages a CPU-second")
+        first = _median([one["pages_per_second"] for one in measured[sizes[0]]])
+        for size in sizes:
+            row = {name: _median([one[name] for one in measured[size]]) for name in measured[size][0]}
+            rows.append({"graph": graph, "waiting": size, **row, "ratio": row["pages_per_second"] / first})
+    return {"pages": options["pages"], "rows": rows}
+
+
+def _side(graph: str, size: int, pages: int) -> dict[str, float]:
+    with tempfile.TemporaryDirectory() as folder:
+        environment = {**os.environ, "CRAWLMGR_DATA": folder, "PYTHONPATH": str(settings.BASE_DIR)}
+        environment.pop("DATABASE_URL", None)
+        command = [sys.executable, "-m", "focused.benches.frontier_side", graph, str(size), str(pages)]
+        done = subprocess.run(command, capture_output=True, text=True, env=environment, cwd=settings.BASE_DIR, check=False)  # noqa: S603
+    if done.returncode:
+        raise CommandError(f"the {graph} side failed: {(done.stderr.strip() or '?').splitlines()[-1]}")
+    found: dict[str, float] = json.loads(done.stdout.strip().splitlines()[-1])
+    return found
+
+
+def _median(values: list[float]) -> float:
+    ordered = sorted(values)
+    return (ordered[(len(ordered) - 1) // 2] + ordered[len(ordered) // 2]) / 2
+
+
+def table(result: dict[str, Any]) -> str:
+    """A row a graph and size."""
+    rows = [
+        (
+            *(r["graph"], r["waiting"], round(r["pages_per_second"], 1), round(r["ratio"], 3)),
+            *(round(1000 * r["graph_seconds_per_page"], 2), round(r["bytes_per_url"])),
+        )
+        for r in result["rows"]
+    ]
+    return text_table(("graph", "waiting", "pages/CPU-s", "ratio", "ms/page without parsing", "bytes/URL"), rows)
