@@ -46,15 +46,19 @@ DISPATCHERS = ["forums.services.dispatch.start_due"]
 BENCHES = {
     "fetch": "crawlmgr.benches.fetch",
     "pages": "forums.benches.pages",
+    "planning": "forums.benches.planning",
     "read": "forums.benches.read",
+    "schedules": "forums.benches.schedules",
     "forms": "deepweb.benches.forms",
     "selection": "deepweb.benches.selection",
     "strategies": "focused.benches.strategies",
+    "frontier": "focused.benches.frontier",
+    "focused": "focused.benches.focused",
 }
 EXPORTS = ["crawlmgr.services.exports.TABLES", "forums.services.exports.TABLES", "deepweb.services.exports.TABLES"]
 TOPIC_STRATEGIES: dict[str, str] = {}  # further strategies: name and dotted class name
 TOPIC_READ_STAGES = ["focused.stages.clean", "focused.stages.convert"]  # before a page is judged, outside any transaction
-TOPIC_STORE_STAGES = ["focused.services.pages.judge", "focused.services.pages.keep"]
+TOPIC_STORE_STAGES = ["focused.services.pages.judge", "focused.services.pages.keep", "focused.services.search.index"]
 
 Q_CLUSTER = {
     "name": "crawl",
