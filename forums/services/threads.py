@@ -37,7 +37,8 @@ def seen(board: Board, rows: Sequence[tuple[Row, ThreadRecord]], owed: Iterable[
     boards = _boards_of(board.site_id) if any(record.board_url for _row, record in rows) else {}
     have = {t.key: t for t in Thread.objects.filter(site_id=board.site_id, key__in=[row.key for row, _record in rows])}
     fresh: dict[str, Thread] = {}
-    changed: list[Thread] = []
+    names = ["board_id", "url", "title", "author", "created", "last_reply", "replies", "pinned", "signature", "pending"]
+    before = {thread.pk: [getattr(thread, name) for name in names] for thread in have.values()}
     for row, record in rows:
         home = boards.get(board_key(record.board_url), board.pk) if record.board_url else board.pk
         thread = have.get(row.key)
@@ -46,15 +47,13 @@ def seen(board: Board, rows: Sequence[tuple[Row, ThreadRecord]], owed: Iterable[
                 continue
             thread = Thread(site_id=board.site_id, board_id=home, key=row.key, first_seen=now)
             fresh[row.key] = thread
-        else:
-            if not record.board_url and record.pinned:
-                home = thread.board_id  # an announcement stands in every board; it has not moved
-            changed.append(thread)
+        elif not record.board_url and record.pinned:
+            home = thread.board_id  # an announcement stands in every board; it has not moved
         _copy(thread, row, record, home)
         thread.pending = thread.pending or row.key in owed
     Thread.objects.bulk_create(list(fresh.values()), ignore_conflicts=False)
-    names = ["board", "url", "title", "author", "created", "last_reply", "replies", "pinned", "signature", "pending"]
-    Thread.objects.bulk_update(changed, names, batch_size=100)
+    changed = [thread for thread in have.values() if [getattr(thread, name) for name in names] != before[thread.pk]]
+    Thread.objects.bulk_update(changed, ["board", *names[1:]], batch_size=100)
     return have | fresh
 
 
