@@ -138,12 +138,12 @@ def put_away(live: Live, now: datetime) -> None:
 
 def tell(live: Live, now: datetime) -> int:
     """Tells the loop of the visits that ended since it was last told, whoever asked for them; returns their number."""
-    number = live.number()
-    rows = Visit.objects.filter(finished__gt=live.told_until, finished__lte=now, started__isnull=False).order_by("finished")
+    number, since = live.number(), live.told_until - READ_SLACK  # one that ended before may have been committed after
+    rows = Visit.objects.filter(finished__gte=since, finished__lte=now, started__isnull=False).order_by("finished")
     told = 0
     for visit in rows.only("board_id", "started", "finished", "complete", "list_pages", "arrivals"):
         place = number.get(visit.board_id)
-        if place is None or visit.started is None:
+        if place is None or visit.started is None or visit.started.timestamp() <= live.loop.last_visit[place]:
             continue
         if not visit.list_pages:
             live.loop.missed(np.array([place]))

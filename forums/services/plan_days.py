@@ -50,7 +50,7 @@ def replan(plan: Plan, now: datetime, reason: str = "asked") -> PlanDay | None:
     days = [today, today + timedelta(days=1)] if plan.visits_per_day <= TWO_DAYS_UP_TO else [today]
     made: PlanDay | None = None
     with transaction.atomic():
-        PlannedVisit.objects.filter(plan=plan, state=PlannedVisit.State.PLANNED, pinned=False, at__gt=now).delete()
+        PlannedVisit.objects.filter(plan=plan, state=PlannedVisit.State.PLANNED, pinned=False, at__gte=now).delete()
         if plan.policy == Policy.ADAPTIVE:
             loop = loops.rebuilt(plan, found, now)
             made = _adaptive_days(plan, found, loop, days, now, reason)
@@ -107,7 +107,7 @@ def _of_day(
     wall = datetime.combine(day, time())
     moments = np.array([(wall + timedelta(hours=value)).replace(tzinfo=zone).timestamp() for value in hour.tolist()])
     order = np.argsort(moments, kind="stable")
-    order = order[moments[order] > now.timestamp()]
+    order = order[moments[order] >= now.timestamp()]
     board, moments = board[order], moments[order]
     previous = np.empty(len(board))
     for index, (number, moment) in enumerate(zip(board.tolist(), moments.tolist(), strict=True)):
