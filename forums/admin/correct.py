@@ -1,0 +1,182 @@
+"""Correcting a page: its rows with their fields in colour, a click says what a piece is, five pages show what that changes."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+from urllib.parse import urlencode
+
+from django.contrib import messages
+from django.http import HttpRequest, HttpResponse
+from django.urls import reverse
+from django.utils.translation import gettext as _
+
+from crawlmgr.admin.rooms import back, page, room
+from crawlmgr.services import archive
+from forums.admin import structure_words as words
+from forums.admin.structures import corrections, load
+from forums.anatomy import PageAnatomy, dissect
+from forums.corrections import NOTHING, ROLES, SamplePage, checked, effects, with_address, with_selector
+from forums.models import Site
+from forums.reading import PageKind
+from forums.reads.structures import sample_pages
+from forums.services import structures
+
+KINDS = (PageKind.threadlist, PageKind.thread, PageKind.index)
+_SAME = {  # a colour a field, the same for the fields that mean the same in lists and threads
+    "a": ("title", "name"),
+    "b": ("author",),
+    "c": ("last_author", "board_name"),
+    "d": ("replies", "threads", "number"),
+    "e": ("posts", "views"),
+    "f": ("last_reply", "posted"),
+    "g": ("created", "post_id"),
+    "h": ("text", "description"),
+}
+HUES = {role: hue for hue, roles in _SAME.items() for role in roles}
+
+
+@dataclass(frozen=True, slots=True)
+class Wish:
+    """What the page's address says is to be corrected: a field ("" for the rows) by a selector; `chosen` once it says both."""
+
+    role: str = ""
+    selector: str = ""
+    problem: str = ""
+    chosen: bool = False
+
+
+@room("forums/site/<int:pk>/correct/", "forum-correct", "forums.view_site", post="forums.change_site")
+def correct(request: HttpRequest, pk: int) -> HttpResponse:
+    """One page of a kind taken apart; with a field and a selector, what they change; POST makes them a rule of the site."""
+    site = load(pk)
+    kind = next((one for one in KINDS if str(one) == request.GET.get("kind")), PageKind.threadlist)
+    if request.method == "POST":
+        return _save(request, site, kind)
+    samples = _samples(site, kind)
+    shown = next((one for one in samples if str(one.number) == request.GET.get("page")), samples[0] if samples else None)
+    wish = _wish(request, kind)
+    rules = structures.rules_of(site)
+    found = _effects(site, samples, kind, wish) if wish.chosen else []
+    context = {
+        "site": site,
+        "kind": str(kind),
+        "kinds": [(str(one), words.kind(str(one)), one is kind, f"?{urlencode({'kind': str(one)})}") for one in KINDS],
+        "samples": [(one, one is shown, f"?{urlencode({'kind': str(kind), 'page': one.number})}") for one in samples],
+        "shown": shown,
+        "rows": _rows(_dissected(site, shown, kind, rules), kind, shown) if shown else [],
+        "wish": wish,
+        "picked": "selector" in request.GET,
+        "roles": _role_choices(kind, wish, shown),
+        "legend": [(words.role(role), HUES[role]) for role in ROLES[kind] if role in HUES],
+        "effects": found,
+        "differ": any(one.changes for one in found),
+        "corrections": corrections(site),
+        "address": _pattern(shown.url) if shown else "",
+        "nothing": NOTHING,
+    }
+    trail = [
+        (_("Forums"), reverse("admin:forums")),
+        (site.name, reverse("admin:forum", args=[pk])),
+        (_("Model"), reverse("admin:forum-model", args=[pk])),
+    ]
+    return page(request, "forums/correct.html", context, title=_("Correct a page"), item=f"site:{pk}", trail=trail)
+
+
+def _samples(site: Site, kind: PageKind) -> list[SamplePage]:
+    found = []
+    for row in sample_pages(site, kind):
+        record = archive.read_page(row)
+        if record is not None:
+            found.append(SamplePage(row.pk, row.final_url or row.url, record.text, row.fetched_at))
+    return found
+
+
+def _dissected(site: Site, sample: SamplePage, kind: PageKind, rules: Any) -> PageAnatomy:
+    return dissect(
+        sample.html,
+        sample.url,
+        sample.fetched_at,
+        timezone=site.timezone,
+        day_first=site.structure.get("day_first"),
+        expect=kind,
+        rules=rules,
+    )
+
+
+def _wish(request: HttpRequest, kind: PageKind) -> Wish:
+    role, selector = request.GET.get("role", ""), request.GET.get("selector", "").strip()
+    role = "" if role == "rows" else role
+    if not selector or not request.GET.get("role"):
+        return Wish("", selector)
+    try:
+        return Wish(role, checked(kind, role, selector), chosen=True)
+    except ValueError as error:
+        return Wish(role, selector, str(error))
+
+
+def _effects(site: Site, samples: list[SamplePage], kind: PageKind, wish: Wish) -> list[Any]:
+    before = structures.rules_of(site)
+    after = with_selector(before, kind, wish.role, wish.selector)
+    day_first = site.structure.get("day_first")
+    return effects(samples, before, after, kind, wish.role, timezone=site.timezone, day_first=day_first)
+
+
+def _rows(anatomy: PageAnatomy, kind: PageKind, shown: SamplePage) -> list[dict[str, Any]]:
+    """The rows as the template draws them: every piece with its colour and the address that a click leads to."""
+    base = {"kind": str(kind), "page": shown.number}
+    rows = []
+    for row in anatomy.rows:
+        pieces = [
+            {
+                "text": piece.text,
+                "source": "" if piece.source == "text" else piece.source,
+                "hue": HUES.get(piece.role, ""),
+                "role": words.role(piece.role) if piece.role else "",
+                "link": f"?{urlencode({**base, 'selector': piece.selector})}#say",
+            }
+            for piece in row.pieces
+        ]
+        rows.append({"pieces": pieces, "values": [(words.role(name), value) for name, value in row.values]})
+    return rows
+
+
+def _role_choices(kind: PageKind, wish: Wish, shown: SamplePage | None) -> list[tuple[str, str, str]]:
+    """Value, words and, for a click without further ado, the address that shows the effect."""
+    base = {"kind": str(kind), "page": shown.number if shown else ""}
+    choices = [(role, words.role(role)) for role in ROLES[kind]]
+    return [
+        (role, name, f"?{urlencode({**base, 'selector': wish.selector, 'role': role})}#say")
+        for role, name in [*choices, ("rows", _("the whole row"))]
+    ]
+
+
+def _pattern(url: str) -> str:
+    """An address as a regular expression whose digits may be any."""
+    rest = re.sub(r"^[a-z]+://[^/]+", "", url)
+    return re.sub(r"\d+", r"\\d+", re.escape(rest).replace(r"\-", "-")) or "/"
+
+
+def _save(request: HttpRequest, site: Site, kind: PageKind) -> HttpResponse:
+    now, before = datetime.now(UTC), structures.rules_of(site)
+    try:
+        if request.POST.get("pattern"):
+            stated = PageKind(request.POST.get("stated", ""))
+            rules = with_address(before, request.POST["pattern"].strip(), stated)
+            change = ["rule", "", f"{request.POST['pattern'].strip()} = {stated}"]
+        else:
+            role = request.POST.get("role", "")
+            role = "" if role == "rows" else role
+            selector = checked(kind, role, request.POST.get("selector", ""))
+            rules = with_selector(before, kind, role, selector)
+            own = before.for_kind(kind) if before else None
+            was = (dict(own.fields).get(role, "") if role else own.records) if own else ""
+            change = [f"rule.{kind}.{role}".rstrip("."), was, selector]
+        made = structures.correct(site.pk, rules, change, now=now, user=request.user)
+    except ValueError as error:
+        messages.error(request, str(error))
+        return back(request, "forum-correct", site.pk)
+    messages.success(request, _("The correction is version %(number)s of the model.") % {"number": made.number})
+    return back(request, "forum-model", site.pk)

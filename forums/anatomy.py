@@ -1,0 +1,271 @@
+"""A page taken apart for an operator's eye: the rows the reader sees, their pieces of text, which piece became which field,
+and a selector for each piece. Only texts leave this file, never markup, so that nothing of a foreign page can run."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, fields
+from datetime import datetime
+from typing import Any, NamedTuple
+from urllib.parse import urldefrag, urljoin
+
+from lxml.html import HtmlElement
+
+from crawlmgr.text.dates import DateContext, Moment, find_time, parse_time
+from forums.reading import PageKind, read_regions
+from forums.reading.rules import SiteRules, select
+from forums.reading.values import clean_name, count, inner_counts
+
+MOST_ROWS = 12
+MOST_PIECES = 60
+MOST_TEXT = 160
+_SKIPPED = frozenset(("script", "style", "noscript", "template", "svg", "option"))
+_TOLD = ("datetime", "title", "alt", "data-time", "data-timestamp", "id", "data-id", "data-post-id", "data-pid")
+_NAMED = re.compile(r"[A-Za-z_][A-Za-z_-]*")
+_GENERATED = re.compile(r"\d|^(?:js|is|has|odd|even|alt|first|last|active|hover)[-_]?$", re.I)
+_COUNT_ROLES = ("replies", "views", "threads", "posts", "number")
+_TIME_ROLES = ("last_reply", "posted", "created")
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """A text of a row. `source` is "text", or the attribute it stands in; `role` the field it became ("" none); `selector`
+    finds it in this row and, where the page allows it, in the others."""
+
+    text: str
+    source: str
+    role: str
+    selector: str
+
+
+@dataclass(frozen=True, slots=True)
+class RowAnatomy:
+    """One record: its pieces in reading order, and the fields it was read as, with their values as texts."""
+
+    pieces: tuple[Piece, ...]
+    values: tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class PageAnatomy:
+    """A page's kind, its first rows and how many there are in all."""
+
+    kind: PageKind
+    rows: tuple[RowAnatomy, ...]
+    number: int
+
+
+class _Raw(NamedTuple):
+    element: HtmlElement
+    text: str
+    source: str
+    nth: int  # of the text nodes that are the element's own, from 1; 0 for attributes
+
+
+def dissect(
+    html: str,
+    url: str,
+    fetched_at: datetime,
+    *,
+    timezone: str = "UTC",
+    day_first: bool | None = None,
+    expect: PageKind | None = None,
+    rules: SiteRules | None = None,
+) -> PageAnatomy:
+    """The anatomy of a page as `read_page` reads it with the same arguments."""
+    reading, elements = read_regions(html, url, fetched_at, timezone=timezone, day_first=day_first, expect=expect, rules=rules)
+    context = DateContext(fetched_at, timezone, day_first)
+    shown = list(zip(reading.records, elements, strict=False))[:MOST_ROWS]
+    rows = [element for _record, element in shown]
+    return PageAnatomy(
+        reading.kind,
+        tuple(RowAnatomy(_pieces(element, record, rows, url, context), values(record)) for record, element in shown),
+        len(reading.records),
+    )
+
+
+def values(record: Any) -> tuple[tuple[str, str], ...]:
+    """The filled fields of a record as texts, in the order of its type."""
+    return tuple(
+        (field.name, told) for field in fields(record) if (told := value_text(getattr(record, field.name))) not in ("", None)
+    )
+
+
+def value_text(value: Any) -> str:
+    """A field's value as a text: times in UTC to the minute, flags as "✓"."""
+    if value is None or value is False:
+        return ""
+    if value is True:
+        return "✓"
+    if isinstance(value, Moment):
+        return f"{value.value:%Y-%m-%d %H:%M} UTC"
+    return " ".join(str(value).split())[:MOST_TEXT]
+
+
+def _raw(row: HtmlElement) -> Iterator[_Raw]:
+    """All texts of a row in reading order, and the attributes that tell something."""
+    stack: list[tuple[HtmlElement, bool]] = [(row, False)]
+    counts: dict[HtmlElement, int] = {}
+    while stack:
+        element, after = stack.pop()
+        if after:
+            parent, tail = element.getparent(), element.tail
+            counts[parent] = counts.get(parent, 0) + (tail is not None)
+            if tail and not tail.isspace():
+                yield _Raw(parent, tail, "text", counts[parent])
+            continue
+        if not isinstance(element.tag, str) or element.tag in _SKIPPED:
+            continue
+        for name in _TOLD:
+            told = (element.get(name) or "").strip()
+            if told and (name != "id" or element is row):
+                yield _Raw(element, told, name, 0)
+        if element.text is not None:
+            counts[element] = 1
+            if not element.text.isspace():
+                yield _Raw(element, element.text, "text", 1)
+        for child in reversed(element):
+            stack += [(child, True), (child, False)]
+
+
+def _pieces(row: HtmlElement, record: Any, rows: Sequence[HtmlElement], url: str, context: DateContext) -> tuple[Piece, ...]:
+    found: list[_Raw] = []
+    for raw in _raw(row):
+        if len(found) >= MOST_PIECES:
+            break
+        if raw.text.strip():
+            found.append(raw)
+    roles = _roles(found, record, url, context)
+    return tuple(
+        Piece(
+            " ".join(raw.text.split())[:MOST_TEXT],
+            raw.source,
+            roles.get(at, ""),
+            selector(row, raw.element, rows, raw.source, raw.nth),
+        )
+        for at, raw in enumerate(found)
+    )
+
+
+def _roles(found: Sequence[_Raw], record: Any, url: str, context: DateContext) -> dict[int, str]:
+    """Which piece became which field: the first that gives the field's value; the texts of a post are many."""
+    roles: dict[int, str] = {}
+    wanted = {field.name: getattr(record, field.name) for field in fields(record)}
+    for role, value in sorted(wanted.items(), key=lambda pair: _ORDER.get(pair[0], 99)):
+        if value is None or value is False or value == "" or role not in _ORDER:
+            continue
+        for at, raw in enumerate(found):
+            if at not in roles and _gives(role, value, raw, url, context):
+                roles[at] = role
+                break
+    body = " ".join(str(wanted.get("text") or "").split())
+    for at, raw in enumerate(found):
+        piece = " ".join(raw.text.split())
+        if body and at not in roles and raw.source == "text" and len(piece) > 1 and piece in body:
+            roles[at] = "text"
+    return roles
+
+
+_FOUND_FIRST = (
+    *("title", "name", "author", "posted", "last_reply", "created", "replies", "views", "threads", "posts"),
+    *("last_author", "board_name", "number", "post_id", "description"),
+)
+_ORDER = {name: place for place, name in enumerate(_FOUND_FIRST)}
+
+
+def _gives(role: str, value: Any, raw: _Raw, url: str, context: DateContext) -> bool:
+    text = " ".join(raw.text.split())
+    if role in _TIME_ROLES:
+        moment = parse_time(text, context) or (find_time(text, context) if raw.source == "text" else None)
+        return moment is not None and moment.value == value.value
+    if role in _COUNT_ROLES:
+        told = count(text)
+        inner = [told] if told is not None else [number for number, _start, _end in inner_counts(text)]
+        return raw.source == "text" and any(number in (value, value + 1) for number in inner)
+    if role == "post_id":
+        return str(value) in re.findall(r"\d+|\w+", text) if raw.source != "text" else text.lstrip("#") == str(value)
+    if raw.source != "text":
+        return False
+    if role in ("title", "name") and _link(raw.element, url) not in ("", _plain(value, url)) and text != value:
+        return False
+    return text == value or clean_name(text) == value
+
+
+def _plain(value: Any, url: str) -> str:
+    return urldefrag(urljoin(url, str(value))).url
+
+
+def _link(element: HtmlElement, url: str) -> str:
+    href = next((one.get("href") for one in (element, *element.iterancestors("a")) if one.get("href")), "")
+    try:
+        return urldefrag(urljoin(url, href)).url if href else ""
+    except ValueError:
+        return ""
+
+
+def selector(row: HtmlElement, element: HtmlElement, rows: Sequence[HtmlElement], source: str = "text", nth: int = 1) -> str:
+    """A selector, relative to a row, that finds `element` first in its own row and something in as many of `rows` as can be.
+
+    Class names come first, then a class above, then the path from the row. A text behind a child element has no element of its
+    own and is named by XPath; an attribute other than a time's by `::attr`.
+    """
+    if source == "text" and nth > 1:
+        return f"{_path(row, element)}/text()[{nth}]"
+    ending = (
+        f"::attr({source})" if source not in ("text", "datetime", "title") or (source == "title" and element.tag == "a") else ""
+    )
+    best, most = _path(row, element), 0
+    if element is row:
+        own = next(iter(_names(row)), "")
+        return f"{row.tag}{own}{ending}" if ending else best
+    for candidate in _candidates(row, element):
+        try:
+            first = select(row, candidate)
+        except ValueError:
+            continue
+        if not first or first[0] is not element:
+            continue
+        hits = sum(bool(select(other, candidate)) for other in rows)
+        if hits > most:
+            best, most = candidate, hits
+        if hits == len(rows):
+            break
+    return f"{best}{ending}" if not best.startswith("./") else f"{best}/@{source}" if ending else best
+
+
+def _names(element: HtmlElement) -> Iterator[str]:
+    """The class names of an element that look made by a person, as CSS."""
+    for name in (element.get("class") or "").split():
+        if _NAMED.fullmatch(name) and not _GENERATED.search(name):
+            yield f".{name}"
+    for attribute in ("itemprop", "rel"):
+        told = element.get(attribute) or ""
+        if _NAMED.fullmatch(told):
+            yield f'[{attribute}="{told}"]'
+
+
+def _candidates(row: HtmlElement, element: HtmlElement) -> Iterator[str]:
+    own = list(_names(element))
+    yield from own
+    yield from (f"{element.tag}{name}" for name in own)
+    above = element.getparent()
+    while above is not None and above is not row:
+        for name in _names(above):
+            yield f"{name} {element.tag}"
+            yield from (f"{name} {one}" for one in own)
+        above = above.getparent()
+    yield str(element.tag)
+    yield _path(row, element)
+
+
+def _path(row: HtmlElement, element: HtmlElement) -> str:
+    """The way from a row down to an element, as XPath."""
+    steps: list[str] = []
+    at = element
+    while at is not row:
+        parent = at.getparent()
+        alike = [one for one in parent if one.tag == at.tag]
+        steps.append(f"{at.tag}[{alike.index(at) + 1}]")
+        at = parent
+    return "/".join([".", *reversed(steps)]) if steps else "./self::*"

@@ -1,0 +1,149 @@
+"""An operator's corrections as rules, and what a rule changes on sample pages. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass, fields
+from datetime import datetime
+from typing import Any
+
+import lxml.html
+
+from forums.anatomy import value_text
+from forums.reading import BoardRecord, PageKind, PageReading, PostRecord, ThreadRecord, read_page
+from forums.reading.rules import KindRules, SiteRules, select
+
+NOTHING = "./self::nothing"  # a selector that never finds anything: the field is empty on this site
+ROLES: dict[PageKind, tuple[str, ...]] = {
+    PageKind.index: ("name", "url", "threads", "posts", "last_reply", "description", "parent"),
+    PageKind.threadlist: (
+        *("title", "url", "author", "replies", "views", "last_reply", "created", "last_author", "last_post_url"),
+        *("board_url", "board_name", "pinned", "locked"),
+    ),
+    PageKind.thread: ("author", "posted", "text", "post_id", "url", "number"),
+}
+RECORDS: dict[PageKind, type] = {PageKind.index: BoardRecord, PageKind.threadlist: ThreadRecord, PageKind.thread: PostRecord}
+MOST_SELECTOR = 500
+_EXAMPLES = 4
+
+
+@dataclass(frozen=True, slots=True)
+class SamplePage:
+    """A stored page that rules are tried on."""
+
+    number: int
+    url: str
+    html: str
+    fetched_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Effect:
+    """What a rule changes on one page: kind, records and filled fields before and after, and examples of changed values.
+
+    `filled_*` count the records that have the field; `examples` are (before, after), "" for nothing.
+    """
+
+    page: SamplePage
+    kind_before: str
+    kind_after: str
+    records_before: int
+    records_after: int
+    filled_before: int
+    filled_after: int
+    differing: int
+    examples: tuple[tuple[str, str], ...]
+
+    @property
+    def changes(self) -> bool:
+        """Whether anything differs."""
+        return bool(self.differing) or (self.kind_before, self.records_before) != (self.kind_after, self.records_after)
+
+
+def checked(kind: PageKind, role: str, selector: str) -> str:
+    """The selector without spaces around it. Raises ValueError with one line where role or selector is none."""
+    selector = selector.strip()
+    if kind not in ROLES or (role and role not in ROLES[kind]):
+        raise ValueError(f"{role!r} is no field of pages of kind {kind}")
+    if not selector or len(selector) > MOST_SELECTOR:
+        raise ValueError(f"a selector has 1 to {MOST_SELECTOR} characters")
+    select(lxml.html.fromstring("<p>x</p>"), selector)
+    return selector
+
+
+def with_selector(rules: SiteRules | None, kind: PageKind, role: str, selector: str) -> SiteRules:
+    """The rules with a field's selector (role "": the rows') set; the kind's other rules stay."""
+    rules = rules or SiteRules()
+    own = rules.for_kind(kind) or KindRules()
+    if role:
+        kept = tuple(pair for pair in own.fields if pair[0] != role)
+        new = KindRules(own.records, (*kept, (role, selector)))
+    else:
+        new = KindRules(selector, own.fields)
+    others = tuple(pair for pair in rules.kinds if pair[0] is not kind)
+    return SiteRules((*others, (kind, new)), rules.addresses)
+
+
+def with_address(rules: SiteRules | None, pattern: str, kind: PageKind) -> SiteRules:
+    """The rules with a stated kind for addresses. Raises ValueError for what is no regular expression."""
+    rules = rules or SiteRules()
+    try:
+        re.compile(pattern)
+    except re.error as error:
+        raise ValueError(f"{pattern[:60]!r} is no regular expression: {error}") from None
+    if not pattern or len(pattern) > MOST_SELECTOR:
+        raise ValueError(f"a pattern has 1 to {MOST_SELECTOR} characters")
+    kept = tuple(pair for pair in rules.addresses if pair[0] != pattern)
+    return SiteRules(rules.kinds, ((pattern, kind), *kept))
+
+
+def effects(
+    pages: Iterable[SamplePage],
+    before: SiteRules | None,
+    after: SiteRules,
+    kind: PageKind,
+    role: str,
+    *,
+    timezone: str,
+    day_first: bool | None,
+) -> list[Effect]:
+    """What the new rules change on each page, looking at one field (role "": at the records' addresses or authors)."""
+    found = []
+    for page in pages:
+        readings = [
+            read_page(page.html, page.url, page.fetched_at, timezone=timezone, day_first=day_first, expect=kind, rules=rules)
+            for rules in (before, after)
+        ]
+        found.append(_effect(page, readings[0], readings[1], kind, role))
+    return found
+
+
+def _effect(page: SamplePage, before: PageReading, after: PageReading, kind: PageKind, role: str) -> Effect:
+    was, now = (_column(reading, kind, role) for reading in (before, after))
+    pairs = [(was[at] if at < len(was) else "", now[at] if at < len(now) else "") for at in range(max(len(was), len(now)))]
+    differing = [pair for pair in pairs if pair[0] != pair[1]]
+    return Effect(
+        page,
+        str(before.kind),
+        str(after.kind),
+        len(before.records),
+        len(after.records),
+        sum(map(bool, was)),
+        sum(map(bool, now)),
+        len(differing),
+        tuple(differing[:_EXAMPLES]),
+    )
+
+
+def _column(reading: PageReading, kind: PageKind, role: str) -> list[str]:
+    """One field of all records as texts; without a role the field that names a record."""
+    if reading.kind is not kind:
+        return []
+    names = {field.name for field in fields(RECORDS[kind])}
+    naming = role if role in names else "author" if kind is PageKind.thread else "url"
+    return [value_text(_get(record, naming)) for record in reading.records]
+
+
+def _get(record: Any, name: str) -> Any:
+    return getattr(record, name, None)
