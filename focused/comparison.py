@@ -22,7 +22,7 @@ from focused.evaluate import (
 )
 from focused.graph import MemoryGraph
 from focused.loop import Trail, crawl
-from focused.pages import Page
+from focused.pages import Content, Page
 from focused.parameters import Value
 from focused.relevance import Relevance
 from focused.strategies import strategy_class
@@ -143,52 +143,55 @@ def compare(
     """
     topic = with_seed_pages(topic, archive)
     trails: list[tuple[Entry, Trail, float]] = []
-    seen: dict[str, Page] = {}
     for entry in entries:
         if progress is not None:
             progress(entry.name)
         started = time.process_time()
-        trail = _run(topic, archive, entry, pages, random_seed, random_ties, further, seen)
+        trail = run_entry(topic, archive, entry, pages, random_seed=random_seed, random_ties=random_ties, further=further)
         trails.append((entry, trail, time.process_time() - started))
-    return _judge(topic, trails, seen, labels, checkpoints, growing, archive)
+    return judge(topic, archive, trails, labels=labels, checkpoints=checkpoints, growing=growing)
 
 
-def _run(
+def run_entry(
     topic: Topic,
     archive: Archive,
     entry: Entry,
     pages: int,
-    random_seed: int,
-    random_ties: bool,
-    further: Mapping[str, str] | None,
-    seen: dict[str, Page],
+    *,
+    random_seed: int = 1,
+    random_ties: bool = False,
+    further: Mapping[str, str] | None = None,
+    on_page: Callable[[Page], None] | None = None,
 ) -> Trail:
+    """One entry's run over the archive; see `compare`."""
     ties = random.Random(random_seed) if random_ties else None  # noqa: S311 - a draw among equals, no secret
     rng = random.Random(random_seed)  # noqa: S311 - a search, no secret
     graph = MemoryGraph(ties)
     strategy = strategy_class(entry.strategy, further)(Relevance(topic), graph, rng, entry.values)
-
-    def note(page: Page) -> None:
-        seen.setdefault(page.content.url, page)
-
-    return crawl(strategy, graph, archive, topic.seeds, pages, note)
+    return crawl(strategy, graph, archive, topic.seeds, pages, on_page)
 
 
-def _judge(
+def judge(
     topic: Topic,
-    trails: Sequence[tuple[Entry, Trail, float]],
-    seen: Mapping[str, Page],
-    labels: Mapping[str, Label] | None,
-    checkpoints: int,
-    growing: bool,
     archive: Archive,
+    trails: Sequence[tuple[Entry, Trail, float]],
+    *,
+    labels: Mapping[str, Label] | None = None,
+    checkpoints: int = 20,
+    growing: bool = False,
 ) -> list[Outcome]:
+    """All entries' trails (with the seconds that each took) measured by one judge; see `compare`."""
     relevance = Relevance(topic)
-    words = {url: page.content.words for url, page in seen.items()}
-    judge = SimilarityJudge(relevance.counts, words)
+    seen: dict[str, Content] = {}
+    for _, trail, _ in trails:
+        for step in trail.steps:
+            if step.url not in seen and (content := archive.get(step.url)) is not None:
+                seen[step.url] = content
+    words = {url: content.words for url, content in seen.items()}
+    similarity = SimilarityJudge(relevance.counts, words)
     if labels is None:
         for page in seen.values():
-            relevance.learn(page.content.words)
+            relevance.learn(page.words)
         relevance.settle()
         on_topic = wanted = frozenset(url for url in seen if relevance.page(words[url]) >= relevance.threshold)
     else:
@@ -205,7 +208,7 @@ def _judge(
         if growing:
             similarities = growing_similarity(relevance.counts, [words[url] for url in urls], checkpoints)
         else:
-            similarities = judge.curve(urls, checkpoints)
+            similarities = similarity.curve(urls, checkpoints)
         outcomes.append(
             Outcome(
                 entry=entry,
@@ -213,7 +216,7 @@ def _judge(
                 fetched=trail.fetched,
                 relevant=found,
                 recall=found / len(wanted) if labels is not None and wanted else None,
-                mean_similarity=judge.mean(urls),
+                mean_similarity=similarity.mean(urls),
                 similarity_curve=similarities,
                 important_found=hits,
                 important_share=hits / len(important) if important else 0.0,

@@ -182,7 +182,8 @@ def _close(session: Session, row: TopicPage) -> None:
                 run.frequencies, run.frequencies_step = zlib.compress(json.dumps(stored).encode()), row.step
                 fields += ["frequencies", "frequencies_step"]
     values = [json.dumps(value) if isinstance(value := getattr(run, name), dict) else value for name in fields]
-    sql.execute(f"UPDATE focused_topicrun SET {', '.join(f'{name} = %s' for name in fields)} WHERE run_id = %s", (*values, run.pk))  # noqa: S608
+    sets = ", ".join(f"{name} = %s" for name in fields)
+    sql.execute(f"UPDATE focused_topicrun SET {sets} WHERE run_id = %s", (*values, run.pk))  # noqa: S608 - fixed names
 
 
 def _insert(row: TopicPage) -> None:

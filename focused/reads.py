@@ -1,0 +1,154 @@
+"""What the topic rooms and charts ask of the database. Never writes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from math import ceil
+from typing import Any
+
+from django.db.models import Count, OuterRef, QuerySet, Subquery
+
+from crawlmgr.models import Page, Run, Url, UrlState, WarcFile
+from crawlmgr.reads.paging import Order, Slice, cut
+from crawlmgr.web.url import UrlError, canonical, url_hash
+from focused.models import Comparison, Topic, TopicPage, TopicRun
+from focused.scope import Scope
+
+CURVE_POINTS = 160
+TREE_LIMIT = 200
+BEST = Order(("similarity", "id"))
+PAGE = TopicPage.Kind.PAGE
+
+
+def topics(query: Mapping[str, str], size: int = 50) -> Slice:
+    """Topics by name, each with its newest run in `last` (a TopicRun with its run) and `seeds_number`."""
+    newest = Subquery(TopicRun.objects.filter(topic=OuterRef("pk")).order_by("-run_id").values("run_id")[:1])
+    rows = Topic.objects.annotate(seeds_number=Count("seeds"), last_run=newest)
+    found = cut(rows, Order(("name", "id"), downwards=False), size=size, query=query)
+    runs = {row.run_id: row for row in _runs().filter(run_id__in=[topic.last_run for topic in found.rows if topic.last_run])}
+    for topic in found.rows:
+        topic.last = runs.get(topic.last_run)
+    return found
+
+
+def _runs() -> QuerySet[TopicRun]:
+    return TopicRun.objects.select_related("run").defer("definition", "frequencies", "strategy_state")
+
+
+def tree_topics() -> list[Topic]:
+    """The topics of the tree, one more than are shown."""
+    return list(Topic.objects.only("id", "name").order_by("name")[: TREE_LIMIT + 1])
+
+
+def active_topics() -> dict[int, str]:
+    """Topics with a run under way, and its state."""
+    rows = Run.objects.filter(kind="topic", state__in=["queued", "running", "paused"]).values_list("target", "state")
+    return {target: state for target, state in rows if target is not None}
+
+
+def topic_runs(topic: Topic, limit: int = 20) -> list[TopicRun]:
+    """The newest runs of a topic."""
+    return list(_runs().filter(topic=topic).order_by("-run_id")[:limit])
+
+
+def topic_run(pk: int) -> TopicRun | None:
+    """One run of a topic."""
+    return TopicRun.objects.select_related("run", "topic").defer("frequencies", "strategy_state").filter(pk=pk).first()
+
+
+def run_ids(topic: Topic) -> list[int]:
+    """All runs of a topic."""
+    return list(topic.runs.order_by("run_id").values_list("run_id", flat=True))
+
+
+def curve(run_id: int, pages: int) -> list[tuple[int, int]]:
+    """(pages fetched, pages on topic among them) at some 160 points: one scan of an index, whatever the run's length."""
+    if not pages:
+        return []
+    step = max(1, ceil(pages / CURVE_POINTS))
+    numbers = [*range(step - 1, pages, step)]
+    if numbers[-1] != pages - 1:
+        numbers.append(pages - 1)
+    rows = TopicPage.objects.filter(run_id=run_id, kind=PAGE, number__in=numbers).values_list("number", "relevant_so_far")
+    return sorted((number + 1, relevant) for number, relevant in rows)
+
+
+def tunnels(run_id: int) -> dict[int, int]:
+    """How many pages on topic were reached through how many pages off topic."""
+    rows = TopicPage.objects.filter(run_id=run_id, tunnel__gt=0).values("tunnel").annotate(n=Count("id")).order_by("tunnel")
+    return {row["tunnel"]: row["n"] for row in rows}
+
+
+def pages(run_id: int, query: Mapping[str, str], *, best: bool, size: int = 50) -> Slice:
+    """A run's pages, the newest or the most relevant first."""
+    rows = TopicPage.objects.filter(run_id=run_id, kind=PAGE).defer("words", "why")
+    return cut(rows, BEST if best else Order(("step",)), size=size, query=query)
+
+
+def pages_by_id(ids: Sequence[int]) -> list[TopicPage]:
+    """Pages in the order of the ids."""
+    found = {page.pk: page for page in TopicPage.objects.filter(pk__in=ids)}
+    return [found[pk] for pk in ids if pk in found]
+
+
+def way(page: TopicPage, limit: int = 50) -> list[TopicPage]:
+    """From a seed to the page, along the links that gave each page its place."""
+    found = [page]
+    while found[-1].parent_id is not None and len(found) < limit:
+        parent = TopicPage.objects.filter(pk=found[-1].parent_id).defer("words").first()
+        if parent is None:
+            break
+        found.append(parent)
+    return found[::-1]
+
+
+@dataclass(frozen=True, slots=True)
+class Fate:
+    """What became of an address in a run: `code` is page, failed, same, waiting, dropped, refused or unknown."""
+
+    code: str
+    url: str
+    page: TopicPage | None = None
+    reason: str = ""
+    waiting: Url | None = None
+
+
+def fate(run: TopicRun, address: str) -> Fate:
+    """Looks an address up in a run. Raises ValueError where it is none."""
+    try:
+        url = canonical(address.strip())
+    except UrlError as error:
+        raise ValueError(str(error)) from None
+    step = TopicPage.objects.filter(run_id=run.pk, url_hash=url_hash(url)).exclude(kind=TopicPage.Kind.EDIT).first()
+    if step is None:
+        step = TopicPage.objects.filter(run_id=run.pk, final_url=url).first()
+    if step is not None:
+        code = {PAGE: "page", TopicPage.Kind.FAILED: "failed"}.get(TopicPage.Kind(step.kind), "same")
+        return Fate(code, url, step, step.detail)
+    waiting = Url.objects.filter(run_id=run.pk, key_hash=url_hash(url)).first()
+    if waiting is not None:
+        code = "waiting" if waiting.state in (UrlState.WAITING, UrlState.CLAIMED) else "dropped"
+        return Fate(code, url, reason=waiting.reason, waiting=waiting)
+    reason = Scope.from_mapping(run.run.parameters["scope"]).refusal(url, 0)
+    return Fate("refused" if reason else "unknown", url, reason=reason or "")
+
+
+def capture(page: TopicPage) -> Page | None:
+    """The stored answer of a page."""
+    return Page.objects.filter(run_id=page.run_id, key_hash=page.url_hash).select_related("warc").first()
+
+
+def archive_choices(topic: Topic) -> list[dict[str, Any]]:
+    """WARC files that strategies can be compared over: those of the topic's own runs in one line, and imported ones."""
+    own = list(WarcFile.objects.filter(run__topic_run__topic=topic).values_list("pk", flat=True))
+    choices: list[dict[str, Any]] = [{"files": own, "name": ""}] if own else []
+    imported = WarcFile.objects.filter(imported=True).order_by("-id")[:50]
+    return [*choices, *({"files": [file.pk], "name": file.name, "created": file.created, "bytes": file.bytes} for file in imported)]
+
+
+def comparisons(topic: Topic, limit: int = 10) -> list[Comparison]:
+    """The newest comparisons of a topic."""
+    return list(topic.comparisons.select_related("run").defer("trails", "result")[:limit])
+
+
