@@ -41,8 +41,11 @@ CRAWLERS = {
     "deepweb-find": "deepweb.crawler.FormFinder",
     "deepweb-harvest": "deepweb.crawler.HarvestCrawler",
 }
-JOBS = {"simulation": "forums.services.simulations.SimulationJob"}  # runs that ask no address
-DISPATCHERS = ["forums.services.dispatch.start_due"]
+JOBS = {  # runs that ask no address
+    "simulation": "forums.services.simulations.SimulationJob",
+    "topic-compare": "focused.services.comparisons.ComparisonJob",
+}
+DISPATCHERS = ["forums.services.dispatch.start_due", "focused.services.dispatch.start_due"]
 BENCHES = {
     "fetch": "crawlmgr.benches.fetch",
     "pages": "forums.benches.pages",

@@ -33,6 +33,12 @@ SAID: dict[str, str] = {
     "frontier_empty": gettext_noop("nothing was left to fetch"),
     "simulated": gettext_noop("every step was simulated"),
     "unusable_log": gettext_noop("the event file cannot feed this experiment"),
+    "pages": gettext_noop("the number of pages asked for"),
+    "minutes": gettext_noop("the time is up"),
+    "relevant": gettext_noop("enough pages on topic"),
+    "frontier": gettext_noop("nothing was left to fetch"),
+    "compared": gettext_noop("every strategy was run and judged"),
+    "not_comparable": gettext_noop("there is nothing to compare over"),
     # why a page failed
     "bad_url": gettext_noop("no address of the web"),
     "dns": gettext_noop("the name of the host is not known"),
@@ -58,6 +64,14 @@ SAID: dict[str, str] = {
     "robots": gettext_noop("refused by robots.txt"),
     "robots_unreachable": gettext_noop("robots.txt cannot be read, so nothing may be fetched for now"),
     "host_waits": gettext_noop("the redirect's host asks to wait too long"),
+    "not_in_archive": gettext_noop("not in the archive"),
+    "fetched_before": gettext_noop("leads to a page that was fetched before"),
+    # scope rules
+    "host": gettext_noop("a host outside the scope"),
+    "dropped_host": gettext_noop("a host that was taken out"),
+    "path": gettext_noop("a path outside the scope"),
+    "excluded_path": gettext_noop("a path that is left out"),
+    "depth": gettext_noop("too many clicks from a seed"),
     # traps
     "too_long": gettext_noop("an address that is too long"),
     "too_deep": gettext_noop("too many path segments"),
@@ -80,6 +94,7 @@ SAID: dict[str, str] = {
     "login_failed": gettext_noop("A login failed"),
     "login_expired": gettext_noop("A login has expired"),
     "login_changed": gettext_noop("The login of a forum was changed"),
+    "topic_refused": gettext_noop("A run of a topic could not be started"),
     "cluster_restarted": gettext_noop("The workers were restarted"),
     "web_restarted": gettext_noop("The web server was restarted"),
     # verdicts on robots.txt
@@ -100,6 +115,7 @@ KINDS = {
     "forum-discovery": gettext_noop("look at a new forum"),
     "simulation": gettext_noop("simulation"),
     "topic": gettext_noop("topic crawl"),
+    "topic-compare": gettext_noop("comparison of strategies"),
     "deepweb": gettext_noop("search forms"),
 }
 
