@@ -1,6 +1,6 @@
 """The forum's rooms of the desk; Django's admin finds this package by itself."""
 
-from forums.admin import add, boards, correct, delays, edit, panels, runs, simulations, sites, structures, threads, tuning
+from forums.admin import add, boards, correct, delays, edit, panels, plans, runs, simulations, sites, structures, threads, tuning
 
 __all__ = [
     "add",
@@ -9,6 +9,7 @@ __all__ = [
     "delays",
     "edit",
     "panels",
+    "plans",
     "runs",
     "simulations",
     "sites",

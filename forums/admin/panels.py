@@ -51,6 +51,8 @@ def branch(request: HttpRequest, item: str) -> Node | None:
         nodes.append(Node(_("All forums"), reverse("admin:forums"), "more_horiz", "forums:all"))
     if request.user.has_perm("forums.add_site"):
         nodes.append(Node(_("Add forum"), reverse("admin:forum-add"), "add", "forum-add"))
+    if request.user.has_perm("forums.view_plan"):
+        nodes.append(Node(_("Plan of all forums"), reverse("admin:forum-plan", args=[0]), "event_note", "plan:all"))
     if request.user.has_perm("forums.view_simulation"):
         nodes.append(Node(_("Simulations"), reverse("admin:simulations"), "science", "simulations"))
     return Node(_("Forums"), reverse("admin:forums"), "forum", "forums", children=tuple(nodes), unfolded=True)

@@ -80,7 +80,7 @@ def find_scope(pk: int) -> Site | None:
 
 def tabs(pk: int, here: str) -> list[tuple[str, str, bool]]:
     """The ways between the pages of one plan."""
-    rooms = ((_("Tuning"), "forum-tuning"), (_("Delays"), "forum-delays"))
+    rooms = ((_("Plan"), "forum-plan"), (_("Tuning"), "forum-tuning"), (_("Delays"), "forum-delays"))
     return [(title, reverse(f"admin:{name}", args=[pk]), name == here) for title, name in rooms]
 
 

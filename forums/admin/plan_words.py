@@ -1,0 +1,82 @@
+"""Why a visit stands where it does, in words; services store codes and figures only."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+from zoneinfo import ZoneInfo
+
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_noop
+
+REASONS = {
+    "asked": gettext_noop("asked for by a person"),
+    "new": gettext_noop("the plan is new"),
+    "day": gettext_noop("a new day"),
+    "policy": gettext_noop("another policy"),
+    "visits_per_day": gettext_noop("another number of visits"),
+    "theta": gettext_noop("another weight of replies"),
+    "history_days": gettext_noop("another length of history"),
+    "half_life_days": gettext_noop("another half-life"),
+    "bins": gettext_noop("other parts of the day"),
+    "active": gettext_noop("switched on or off"),
+    "importance": gettext_noop("other importances"),
+    "boards": gettext_noop("other boards"),
+    "visits": gettext_noop("a person changed visits"),
+}
+
+
+def reason(code: str) -> str:
+    """Why a day was planned anew."""
+    return _(REASONS[code]) if code in REASONS else code
+
+
+def why(code: str, figures: dict[str, Any], zone: ZoneInfo, at: datetime, person: str = "") -> str:
+    """One sentence for a planned visit, times on the plan's clock."""
+    values = {
+        "previous": _clock(figures.get("previous"), zone, at),
+        "hours": _number(figures.get("hours_since")),
+        "rate": _number(figures.get("per_hour")),
+        "from": _hour(figures.get("from_hour")),
+        "to": _hour(figures.get("to_hour")),
+        "waiting": _number(figures.get("waiting")),
+        "person": person,
+    }
+    text = _sentence(code, bool(figures.get("previous"))) % values
+    return _("%(reason)s (pooled rhythm: no history yet)") % {"reason": text} if figures.get("prior") else text
+
+
+def _sentence(code: str, visited: bool) -> str:
+    if code == "rhythm":
+        if visited:
+            return _("because %(from)s–%(to)s h brings %(rate)s posts an hour and the last visit was %(previous)s")
+        return _("because %(from)s–%(to)s h brings %(rate)s posts an hour and there was no visit before")
+    if code == "even":
+        if visited:
+            return _("at equal distances: %(hours)s h after the visit of %(previous)s")
+        return _("at equal distances; there was no visit before")
+    if code == "waiting":
+        return _("because about %(waiting)s posts waited, %(hours)s h after the visit of %(previous)s")
+    if code == "expected":
+        if visited:
+            return _("expected: about %(waiting)s posts should wait by then, %(hours)s h after the visit of %(previous)s")
+        return _("expected: the board was not visited yet")
+    if code == "person":
+        return _("put here by %(person)s")
+    return code.replace("%", "%%")
+
+
+def _clock(text: Any, zone: ZoneInfo, at: datetime) -> str:
+    """The time of day; with its date where that is another day than the visit's."""
+    if not text:
+        return ""
+    moment = datetime.fromisoformat(str(text)).astimezone(zone)
+    return f"{moment:%H:%M}" if moment.date() == at.astimezone(zone).date() else f"{moment:%m-%d %H:%M}"
+
+
+def _number(value: Any) -> str:
+    return "–" if value is None else f"{float(value):.2g}" if float(value) < 10 else f"{float(value):.0f}"
+
+
+def _hour(value: Any) -> str:
+    return "–" if value is None else f"{float(value) % 24:.0f}"

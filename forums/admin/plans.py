@@ -1,0 +1,158 @@
+"""The plan: which visits come next and why, pinned, moved, added or taken out by a person; what each day was planned on."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any
+from zoneinfo import ZoneInfo
+
+from django.contrib import messages
+from django.http import Http404, HttpRequest, HttpResponse
+from django.utils.translation import gettext as _
+
+from crawlmgr.admin.charts import NEW, UNCHANGED, Chart, Series, chart
+from crawlmgr.admin.rooms import act, attempt, back, page, room
+from forums.admin import plan_words, policies
+from forums.admin.tuning import find_scope, tabs, trail
+from forums.models import Plan, PlanDay, PlannedVisit, Site
+from forums.reads import plans as reads
+from forums.services import plan_days, plans
+
+SHOWN, MOST_SHOWN = 40, 1000
+FEWEST_DAYS = 3  # in a chart
+
+
+@room("forums/site/<int:pk>/plan/", "forum-plan", "forums.view_plan")
+def plan_page(request: HttpRequest, pk: int) -> HttpResponse:
+    """The plan of a site, or (0) of all sites that have none of their own."""
+    site, now = find_scope(pk), datetime.now(UTC)
+    plan = plans.current(site.pk if site else None)
+    context: dict[str, Any] = {"site": site, "pk": pk, "plan": plan, "tabs": tabs(pk, "forum-plan"), "now": now}
+    if site is not None and (plan is None or not plan.active):
+        context["above"] = plans.of_site(site.pk)
+    if plan is not None:
+        context |= _shown(request, plan, now)
+    title = _("Plan") if site is not None else _("Plan of all forums")
+    item = f"site:{pk}" if site is not None else "plan:all"
+    return page(request, "forums/plan.html", context, title=title, item=item, trail=trail(site))
+
+
+def _shown(request: HttpRequest, plan: Plan, now: datetime) -> dict[str, Any]:
+    zone, query = plans.zone_of(plan), request.GET
+    board = int(query["board"]) if query.get("board", "").isdecimal() else None
+    wanted = int(query["show"]) if query.get("show", "").isdecimal() else SHOWN
+    limit = min(max(wanted, 1), MOST_SHOWN)
+    coming, more = reads.coming(plan, now, limit, board)
+    history = reads.days(plan)
+    latest = history[0] if history else None
+    return {
+        "zone": zone,
+        "policy": policies.name(plan.policy),
+        "stale": plan_words.reason(plan.stale) if plan.stale else "",
+        "coming": [{**_row(one.code, one.figures, zone, one.at, _person(one.planned)), "visit": one} for one in coming],
+        "more": min(limit * 4, MOST_SHOWN) if more and limit < MOST_SHOWN else 0,
+        "made": [
+            {**_row(one.code, one.figures, zone, one.at, _person(one)), "visit": one, **_found(one, plan)}
+            for one in reads.made(plan)
+        ],
+        "history": [{"day": one, "why": plan_words.reason(one.reason), "policy": policies.short(one.policy)} for one in history],
+        "latest": latest,
+        "boards": reads.boards(plan),
+        "board": board,
+        "local": now.astimezone(zone).strftime("%Y-%m-%dT%H:%M"),
+        "charts": [_days_chart(history)] if len(history) >= FEWEST_DAYS else [],
+    }
+
+
+def _row(code: str, figures: dict[str, Any], zone: ZoneInfo, at: datetime, person: str) -> dict[str, Any]:
+    """Time on the plan's clock, and reason, of a visit; `local` as a time field of a form wants it."""
+    local = at.astimezone(zone)
+    return {
+        "why": plan_words.why(code, figures, zone, at, person),
+        "local": f"{local:%Y-%m-%dT%H:%M}",
+        "clock": f"{local:%m-%d %H:%M}",
+        "exact": f"{local:%Y-%m-%d %H:%M:%S}",
+    }
+
+
+def _person(visit: PlannedVisit | None) -> str:
+    return visit.edited_by.get_username() if visit is not None and visit.edited_by is not None else _("a person")
+
+
+def _found(visit: PlannedVisit, plan: Plan) -> dict[str, Any]:
+    """What a visit that was made found, and how long that had waited (weighted event-hours, importance included)."""
+    if visit.visit is None:
+        return {"posts": None, "delay": None}
+    done = visit.visit
+    weight = visit.board.importance * visit.board.site.importance
+    waited = weight * (done.delay_new_seconds + plan.theta * done.delay_replies_seconds) / 3600
+    return {"posts": done.arrived_new + done.arrived_replies, "delay": waited}
+
+
+def _days_chart(history: list[PlanDay]) -> Chart:
+    """What each planned day promised, against equal visits."""
+    rows = list(reversed(history))
+    days = [row.day for row in rows]
+    series = [
+        Series(_("expected"), days, [row.expected_delay for row in rows], NEW),
+        Series(_("with era"), days, [row.era_delay for row in rows], UNCHANGED, line=True, points=True),
+    ]
+    return chart("chart-days", _("Expected delay of the planned days"), series, x=_("day"), y=_("weighted event-hours a day"))
+
+
+def _plan(pk: int) -> tuple[Site | None, Plan]:
+    site = find_scope(pk)
+    plan = plans.current(site.pk if site else None)
+    if plan is None:
+        raise Http404(_("There is no such plan."))
+    return site, plan
+
+
+@act("forums/site/<int:pk>/plan/anew/", "forum-plan-anew", "forums.change_plan")
+def anew(request: HttpRequest, pk: int) -> HttpResponse:
+    """Plans the rest of today and tomorrow at once."""
+    plan, now = _plan(pk)[1], datetime.now(UTC)
+    attempt(request, _("The plan is made anew."), lambda: plan_days.replan(plan, now, "asked"))
+    return back(request, "forum-plan", pk)
+
+
+@act("forums/site/<int:pk>/plan/add/", "forum-plan-add", "forums.change_plannedvisit")
+def add(request: HttpRequest, pk: int) -> HttpResponse:
+    """A visit that a person wants."""
+    plan, now = _plan(pk)[1], datetime.now(UTC)
+    at, board = _time(request, plan), request.POST.get("board", "")
+    if at is not None and board.isdecimal():
+        daily = bool(request.POST.get("daily"))
+        user = request.user
+        attempt(request, _("The visit is added."), lambda: plans.add(plan, int(board), at, daily=daily, now=now, user=user))
+    return back(request, "forum-plan", pk)
+
+
+@act("forums/plan/visits/<int:pk>/", "planned-visit", "forums.change_plannedvisit")
+def change(request: HttpRequest, pk: int) -> HttpResponse:
+    """Pins, moves or takes out a visit to come; one that only the loop expects is first written down by adding it."""
+    visit = PlannedVisit.objects.select_related("plan").filter(pk=pk).first()
+    if visit is None:
+        raise Http404(_("There is no such visit."))
+    now, user, wish = datetime.now(UTC), request.user, request.POST.get("do", "")
+    at = _time(request, visit.plan) if wish == "move" else None
+    if wish == "move" and at is not None:
+        attempt(request, _("The visit is moved."), lambda: plans.move(pk, at, now=now, user=user))
+    elif wish == "remove":
+        attempt(request, _("The visit is taken out."), lambda: plans.remove(pk, now=now))
+    elif wish in ("pin", "daily", "free"):
+        pinned = wish != "free"
+        said = _("The visit stays where it is.") if pinned else _("The visit may move again.")
+        attempt(request, said, lambda: plans.pin(pk, pinned=pinned, daily=wish == "daily", now=now, user=user))
+    elif wish != "move":
+        messages.warning(request, _("Nothing was chosen."))
+    return back(request, "forum-plan", visit.plan.site_id or 0)
+
+
+def _time(request: HttpRequest, plan: Plan) -> datetime | None:
+    """The time of the form, on the plan's clock; a message where it is none."""
+    try:
+        return datetime.fromisoformat(request.POST.get("at", "")).replace(tzinfo=plans.zone_of(plan)).astimezone(UTC)
+    except (ValueError, OverflowError):
+        messages.error(request, _("Give a date and a time."))
+        return None

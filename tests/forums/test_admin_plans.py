@@ -1,0 +1,162 @@
+"""The plan room: visits to come with their reasons, pinned, moved, added and taken out; history; roles; flat queries."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from zoneinfo import ZoneInfo
+
+import pytest
+from django.db import connection
+from django.test import Client
+from django.test.utils import CaptureQueriesContext
+from django.utils import translation
+
+from forums.admin import plan_words
+from forums.models import Board, Plan, PlanDay, PlannedVisit, Site
+from forums.services import plan_days, plans
+from tests.crawlmgr.admin.rows import EVIL, user
+from tests.forums.planned import fill, make_site
+
+pytestmark = pytest.mark.django_db
+TOKYO = ZoneInfo("Asia/Tokyo")
+
+
+@pytest.fixture(autouse=True)
+def english() -> Iterator[None]:
+    with translation.override("en"):
+        yield
+
+
+def client_of(role: str) -> Client:
+    made = Client()
+    made.force_login(user(role))
+    return made
+
+
+def planned(policy: str = "optimal", visits: int = 24) -> tuple[Site, Plan]:
+    now = datetime.now(UTC).replace(microsecond=0)
+    site = make_site(zone="Asia/Tokyo", now=now)
+    fill(site, now=now)
+    plan = plans.save(site.pk, {"policy": policy, "visits_per_day": visits}, now=now)
+    assert plan_days.replan(plan, now) is not None
+    return site, plan
+
+
+def test_visits_to_come_are_told_with_their_reasons_on_the_clock_of_the_site() -> None:
+    site, _plan = planned()
+    client = client_of("viewer")
+    answer = client.get(f"/admin/forums/site/{site.pk}/plan/")
+    page = answer.content.decode()
+    first = answer.context["coming"][0]
+    local = PlannedVisit.objects.filter(state="planned").order_by("at")[0].at.astimezone(TOKYO)
+    assert first["clock"] == f"{local:%m-%d %H:%M}" and first["clock"] in page
+    assert "h brings" in first["why"] and "the last visit was" in first["why"]
+    assert 'name="do"' not in page and "Plan anew" not in page, "a viewer changes nothing"
+    board = Board.objects.get(position=0)
+    only = client.get(f"/admin/forums/site/{site.pk}/plan/?board={board.pk}&show=5").context["coming"]
+    assert len(only) == 5 and {row["visit"].board.pk for row in only} == {board.pk}
+
+
+def test_the_loop_tells_what_it_expects_and_a_person_can_fix_it() -> None:
+    site, plan = planned("adaptive")
+    client = client_of("operator")
+    answer = client.get(f"/admin/forums/site/{site.pk}/plan/")
+    assert not PlannedVisit.objects.filter(state="planned").exists()
+    row = answer.context["coming"][0]
+    assert row["why"].startswith("expected: about")
+    later = answer.context["coming"][10]
+    client.post(f"/admin/forums/site/{site.pk}/plan/add/", {"board": later["visit"].board.pk, "at": later["local"]})
+    fixed = PlannedVisit.objects.get()
+    assert fixed.pinned and fixed.board_id == later["visit"].board.pk and f"{fixed.at.astimezone(TOKYO):%Y-%m-%dT%H:%M}" == later["local"]
+    page = client.get(f"/admin/forums/site/{site.pk}/plan/").content.decode()
+    assert "put here by operator" in page and "pinned" in page
+
+
+def test_a_visit_is_pinned_moved_and_taken_out() -> None:
+    site, plan = planned()
+    client = client_of("operator")
+    visit = PlannedVisit.objects.filter(state="planned").order_by("at")[3]
+
+    def do(**data: str) -> None:
+        assert client.post(f"/admin/forums/plan/visits/{visit.pk}/", data).headers["Location"] == f"/admin/forums/site/{site.pk}/plan/"
+        if data["do"] != "remove":
+            visit.refresh_from_db()
+
+    do(do="pin")
+    assert visit.pinned and not visit.daily
+    do(do="daily")
+    assert visit.daily
+    do(do="free")
+    assert not visit.pinned and not visit.daily
+    wish = (datetime.now(UTC) + timedelta(hours=3)).astimezone(TOKYO).strftime("%Y-%m-%dT%H:%M")
+    do(do="move", at=wish)
+    assert visit.at.astimezone(TOKYO).strftime("%Y-%m-%dT%H:%M") == wish and visit.code == "person"
+    do(do="move", at="nonsense")
+    do(do="move", at="2001-01-01T00:00")
+    assert visit.at.astimezone(TOKYO).strftime("%Y-%m-%dT%H:%M") == wish
+    do(do="nonsense")
+    do(do="remove")
+    assert not PlannedVisit.objects.filter(pk=visit.pk).exists()
+    assert client.post("/admin/forums/plan/visits/999999/", {"do": "pin"}).status_code == 404
+
+
+def test_only_those_who_may_change_a_plan_do() -> None:
+    site, plan = planned()
+    visit = PlannedVisit.objects.filter(state="planned")[0]
+    viewer = client_of("viewer")
+    for address in (f"site/{site.pk}/plan/anew/", f"site/{site.pk}/plan/add/", f"plan/visits/{visit.pk}/"):
+        assert viewer.post(f"/admin/forums/{address}", {"do": "remove", "board": visit.board_id}).status_code == 403
+    operator = client_of("operator")
+    made = PlanDay.objects.order_by("-day")[0].times_made
+    assert operator.post(f"/admin/forums/site/{site.pk}/plan/anew/").status_code == 302
+    assert PlanDay.objects.order_by("-day")[0].times_made == made + 1
+    assert operator.post("/admin/forums/site/0/plan/anew/").status_code == 404
+
+
+def test_without_a_plan_the_room_says_what_holds() -> None:
+    site, client = make_site(now=datetime.now(UTC)), client_of("viewer")
+    assert "No plan yet" in client.get(f"/admin/forums/site/{site.pk}/plan/").content.decode()
+    assert "No plan yet" in client.get("/admin/forums/site/0/plan/").content.decode()
+    plans.save(None, {"policy": "optimal", "visits_per_day": 12}, now=datetime.now(UTC))
+    assert "shares the plan of all forums" in client.get(f"/admin/forums/site/{site.pk}/plan/").content.decode()
+    both = client.get("/admin/forums/site/0/plan/").content.decode()
+    assert "No visit to come is planned yet" in both and "made anew" in both
+    plans.save(site.pk, {"policy": "interval", "visits_per_day": 12}, now=datetime.now(UTC))
+    assert "due its interval after its last visit" in client.get(f"/admin/forums/site/{site.pk}/plan/").content.decode()
+    plans.save(site.pk, {"active": False}, now=datetime.now(UTC))
+    assert "is not followed" in client.get(f"/admin/forums/site/{site.pk}/plan/").content.decode()
+
+
+def test_names_from_the_web_stay_text() -> None:
+    site, _plan = planned()
+    Board.objects.update(name=EVIL[:200])
+    page = client_of("operator").get(f"/admin/forums/site/{site.pk}/plan/").content.decode()
+    assert "<script>alert(1)" not in page and "<img src=x" not in page
+
+
+@pytest.mark.parametrize("policy", ["optimal", "adaptive"])
+def test_the_page_asks_no_more_for_many_visits_than_for_few(policy: str) -> None:
+    site, plan = planned(policy, 12)
+    client = client_of("viewer")
+
+    def count(show: int) -> int:
+        with CaptureQueriesContext(connection) as found:
+            assert len(client.get(f"/admin/forums/site/{site.pk}/plan/?show={show}").context["coming"]) >= show
+        return len(found)
+
+    count(2)
+    assert count(2) >= count(14)
+
+
+def test_reasons_in_words() -> None:
+    at = datetime(2026, 11, 20, 5, 5, tzinfo=UTC)
+    figures = {"from_hour": 13.0, "to_hour": 15.0, "per_hour": 8.04, "previous": "2026-11-20T02:40:00+00:00", "hours_since": 2.42}
+    assert plan_words.why("rhythm", figures, TOKYO, at) == "because 13–15 h brings 8 posts an hour and the last visit was 11:40"
+    assert "11-19 11:40" in plan_words.why("rhythm", {**figures, "previous": "2026-11-19T02:40:00+00:00"}, TOKYO, at)
+    assert plan_words.why("rhythm", {**figures, "previous": None}, TOKYO, at).endswith("there was no visit before")
+    assert plan_words.why("even", figures, TOKYO, at) == "at equal distances: 2.4 h after the visit of 11:40"
+    assert "pooled rhythm" in plan_words.why("even", {**figures, "prior": True}, TOKYO, at)
+    assert "about 3.2 posts waited" in plan_words.why("waiting", {**figures, "waiting": 3.21}, TOKYO, at)
+    assert plan_words.why("person", {}, TOKYO, at, "50 % ann") == "put here by 50 % ann"
+    assert plan_words.why("unknown %s", {}, TOKYO, at) == "unknown %s"
