@@ -184,11 +184,12 @@ class _Slice:
         if not allowed:
             self._fail(item, UrlState.REFUSED, reason)
             return ""
-        response = self.web.fetch(self.crawler.request(self.run, item), self.web.host(item.host_id))
+        request = self.crawler.request(self.run, item)
+        response = self.web.fetch(request, self.web.host(item.host_id))
         if self._again(item, response):
             return ""
         reading = self.crawler.read(self.run, item, response)
-        self._commit(item, response, reading)
+        self._commit(item, response, reading, keep=not request.confidential)
         if self.on_page is not None:
             self.on_page(self.run, item, response)
         return ""
@@ -225,12 +226,12 @@ class _Slice:
             self._add(stored.links, now, item)
             frontier.finish(item, state, now, reason)
 
-    def _commit(self, item: Url, response: FetchResponse, reading: Any) -> None:
+    def _commit(self, item: Url, response: FetchResponse, reading: Any, *, keep: bool = True) -> None:
         now = self.clock.now()
         earlier = None
         if response.not_modified:
             earlier = archive.latest(item.url)
-        written = self.archive.write(response, now, revisit=earlier)
+        written = self.archive.write(response, now, revisit=earlier) if keep else None
         with transaction.atomic():
             stored = self.crawler.store(self.run, item, response, reading, now)
             self._count_requests(now, {"fetched": 1, **stored.counts}, response)

@@ -7,6 +7,7 @@ import secrets
 import shutil
 import socket
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 from typing import IO, Any, BinaryIO
@@ -16,12 +17,13 @@ from django.db import transaction
 
 from crawlmgr.models import Page, WarcFile
 from crawlmgr.services import hosts
-from crawlmgr.web.exchange import FetchResponse
+from crawlmgr.web.exchange import FetchResponse, Hop
 from crawlmgr.web.url import UrlError, canonical, host_key, url_hash
 from crawlmgr.web.warc import RecordPointer, WarcRecord, WarcWriter, check_file, iter_records, read_record
 
 ROTATE_BYTES = 250_000_000
 CHECK_SPACE_EVERY = 50
+CREDENTIALS = frozenset(("cookie", "authorization", "proxy-authorization"))
 
 
 class DiskLow(Exception):
@@ -40,7 +42,10 @@ class Archive:
         self.now = now
 
     def write(self, response: FetchResponse, now: datetime, revisit: Page | None = None) -> tuple[WarcFile, RecordPointer] | None:
-        """Appends an exchange; with `revisit` (an earlier capture of the same content) only a revisit record. Raises DiskLow."""
+        """Appends an exchange; with `revisit` (an earlier capture of the same content) only a revisit record. Raises DiskLow.
+
+        Cookies and credentials are left out: who reads the archive cannot log in with it.
+        """
         if not response.status:
             return None
         if self.written % CHECK_SPACE_EVERY == 0 and shutil.disk_usage(settings.ARCHIVE_DIR).free < settings.MIN_FREE_BYTES:
@@ -49,7 +54,7 @@ class Archive:
         try:
             writer = self._open(now)
             target = _original(revisit) if revisit else None
-            pointers = writer.write_exchange(response, revisit_of=target)
+            pointers = writer.write_exchange(_without_credentials(response), revisit_of=target)
         except OSError as error:
             self.writer = None
             raise DiskLow(f"the archive cannot be written: {error.strerror or error}") from error
@@ -72,6 +77,18 @@ class Archive:
             self.writer.close()
             WarcFile.objects.filter(pk=self.row.pk).update(bytes=self.writer.size, records=self.writer.records, closed=now)
         self.writer, self.row = None, None
+
+
+def _without_credentials(response: FetchResponse) -> FetchResponse:
+    return replace(response, **_public(response), redirects=tuple(replace(hop, **_public(hop)) for hop in response.redirects))
+
+
+def _public(exchange: FetchResponse | Hop) -> dict[str, Any]:
+    """The headers of an exchange without credentials; what a server set is one where the request carried some already."""
+    sent = tuple(pair for pair in exchange.request_headers if pair[0].lower() not in CREDENTIALS)
+    if len(sent) == len(exchange.request_headers):
+        return {}
+    return {"request_headers": sent, "headers": tuple(pair for pair in exchange.headers if pair[0].lower() != "set-cookie")}
 
 
 def _original(page: Page) -> WarcRecord | None:

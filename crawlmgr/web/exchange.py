@@ -79,7 +79,10 @@ class FetchSettings:
 
 @dataclass(frozen=True)
 class FetchRequest:
-    """One request; `etag` and `last_modified` are the stored values of an earlier answer and make it conditional."""
+    """One request; `etag` and `last_modified` are the stored values of an earlier answer and make it conditional.
+
+    `cookies` belong to the origin asked, like the settings' own. An answer to a `confidential` request is not archived.
+    """
 
     url: str
     method: str = "GET"
@@ -87,6 +90,8 @@ class FetchRequest:
     headers: Mapping[str, str] = field(default_factory=lambda: EMPTY)
     etag: str | None = None
     last_modified: str | None = None
+    cookies: Mapping[str, str] = field(default_factory=lambda: EMPTY)
+    confidential: bool = False
 
 
 @dataclass(frozen=True)

@@ -283,7 +283,7 @@ class Fetcher:
         prepared.body = step.body
         prepared.headers = request_headers(step, settings, secrets, conditional)
         prepared.hooks = {}
-        _add_cookies(prepared, session, settings.cookies if secrets else EMPTY)
+        _add_cookies(prepared, session, {**settings.cookies, **step.cookies} if secrets else EMPTY)
         fetched_at = self._clock()
         exchange = Exchange(settings, parts)
         answer, failure, detail = self._send(session, prepared, exchange)

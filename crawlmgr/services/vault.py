@@ -1,0 +1,39 @@
+"""Secrets at rest: small tables of texts encrypted with a key that is derived from the installation's secret key file."""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import Mapping
+from functools import lru_cache
+
+from cryptography.fernet import Fernet, InvalidToken
+from cryptography.hazmat.primitives.hashes import SHA256
+from cryptography.hazmat.primitives.kdf.hkdf import HKDF
+from django.conf import settings
+
+
+class Unreadable(Exception):
+    """What was encrypted cannot be read: the secret key is another one, or the text is damaged."""
+
+
+@lru_cache(maxsize=4)
+def _fernet(secret: str) -> Fernet:
+    key = HKDF(algorithm=SHA256(), length=32, salt=None, info=b"crawlmgr site credentials").derive(secret.encode())
+    return Fernet(base64.urlsafe_b64encode(key))
+
+
+def seal(values: Mapping[str, str]) -> str:
+    """Encrypts a table; "" for an empty one."""
+    return _fernet(settings.SECRET_KEY).encrypt(json.dumps(dict(values)).encode()).decode("ascii") if values else ""
+
+
+def unseal(text: str) -> dict[str, str]:
+    """What `seal` encrypted. Raises Unreadable."""
+    if not text:
+        return {}
+    try:
+        values = json.loads(_fernet(settings.SECRET_KEY).decrypt(text.encode("ascii", "replace")))
+    except (InvalidToken, ValueError):
+        raise Unreadable("the secret key of this installation did not encrypt this") from None
+    return {str(name): str(value) for name, value in values.items()}
