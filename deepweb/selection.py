@@ -159,7 +159,10 @@ class FreshPolicy:
         expected, bucket = self._expect(seen)
         learned = self._learned(seen)
         score = expected * learned[bucket] * self._learned_of_kinds(seen, learned)[seen.kinds]
-        place = _best(score, _unasked(seen, self.refused))
+        free = _unasked(seen, self.refused)
+        place = _best(score, free)
+        if place is None:  # nothing new is foretold any more: what is left to try, the most frequent first
+            place = _best(seen.frequency.astype(float), free)
         pair = self._pair(seen, 0.0 if place is None else float(score[place]), float(learned[_PAIRS])) if self.pairs else None
         if pair is not None or place is None:
             return pair

@@ -135,7 +135,9 @@ class Workbench:
         if entry.overflowed or len(query) != 1 or query[0].input != self.asking.box:
             return
         limit, word = self.limit, query[0].value.casefold()
-        if limit is not None and len(entry.found) >= limit or not limit and len(self.log) < CUT_UNKNOWN_BEFORE:
+        if limit is not None and len(entry.found) >= limit:
+            return
+        if entry.found and not limit and len(self.log) < CUT_UNKNOWN_BEFORE:
             return
         found, counts = set(entry.found), self.state.setdefault("searched", {})
         for pk, listed in self.listed.items():

@@ -1,0 +1,272 @@
+"""Deep-web sites end to end over real HTTP: forms found, asked, paged through; no other form is ever sent."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from datetime import UTC, datetime
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
+
+import pytest
+
+from crawlmgr import engine
+from crawlmgr.models import Run, RunState, Url, UrlState
+from crawlmgr.services import hosts, runs
+from deepweb.models import Cluster, Form, Harvest, Query, QueryState, Record, Source
+from deepweb.services import clusters, forms, harvests, sources
+from tests.site.search import SearchServer, SearchSite
+
+pytestmark = pytest.mark.django_db(transaction=True)
+OPEN = {"allow_private": "127.0.0.1", "delay_seconds": 0.0}
+
+
+def now() -> datetime:
+    return datetime.now(UTC)
+
+
+@pytest.fixture(autouse=True)
+def fresh_hosts() -> None:
+    hosts.forget()
+
+
+def found(server: SearchServer, **kwargs: Any) -> Run:
+    run = sources.find([server.url], now=now(), settings=OPEN, start=False, **kwargs)
+    assert engine.run_slice(run.pk) == RunState.FINISHED
+    run.refresh_from_db()
+    return run
+
+
+def the_form() -> Form:
+    return Form.objects.get(type="search")
+
+
+def harvest(form: Form, **wishes: Any) -> Run:
+    asked = {"queries": 40, "probes": 0, "details": 0, "stop_rules": False, "seed_terms": ["river", "stone"], **wishes}
+    run = harvests.start([form], asked, now=now(), settings=OPEN, begin=False)
+    assert engine.run_slice(run.pk) == RunState.FINISHED
+    run.refresh_from_db()
+    return run
+
+
+def numbers() -> set[int]:
+    return {int(parse_qs(urlsplit(url).query)["id"][0]) for url in Record.objects.values_list("url", flat=True)}
+
+
+def test_every_form_of_a_site_is_found_once_and_typed() -> None:
+    with SearchServer(SearchSite()) as server:
+        run = found(server)
+        assert run.stopped_by == "complete"
+        kinds = Counter(Form.objects.values_list("type", flat=True))
+        assert kinds["search"] == 1 and kinds["login"] == 1 and kinds["registration"] == 1 and kinds["newsletter"] == 1
+        assert kinds["contact"] == 1 and Form.objects.count() == 6
+        assert not server.site.submitted and not server.site.posts
+        assert not any("/private/" in line for line in server.site.log)
+        assert found(server).pk != run.pk and Form.objects.count() == 6  # looked at again: nothing twice
+
+
+def test_depth_and_pages_are_kept() -> None:
+    with SearchServer(SearchSite()) as server:
+        found(server, depth=0)
+        assert [line for line in server.site.log if line != "GET /robots.txt"] == ["GET /"]
+        found(server, pages=2)
+        assert Url.objects.filter(state=UrlState.DROPPED, reason="page_limit").exists()
+
+
+@pytest.mark.parametrize(
+    ("layout", "paging"), [("table", "link"), ("list", "button"), ("flat", "number"), ("list", "link"), ("table", "number")]
+)
+def test_records_are_found_whatever_the_list_looks_like(layout: str, paging: str) -> None:
+    with SearchServer(SearchSite(books=80, layout=layout, paging=paging)) as server:
+        found(server)
+        run = harvest(the_form())
+        site = server.site
+        assert numbers() == set(site.all), run.result
+        assert Record.objects.count() == len(site.all)
+        for record in Record.objects.all():
+            book = site.all[int(record.url.rpartition("=")[2])]
+            assert book.title in record.fields.values() and book.author in " ".join(record.fields.values())
+        assert run.result["efficiency"] >= 0.9 and run.result["records"] == len(site.all)
+        asked = [line for line in site.log if "q=" in line]
+        assert len(asked) == len(set(asked)), "a result page was asked for twice"
+
+
+def test_records_without_pages_of_their_own_are_told_apart_by_what_they_say() -> None:
+    with SearchServer(SearchSite(books=60, layout="bare", paging="number")) as server:
+        found(server)
+        harvest(the_form())
+        said = Record.objects.values_list("text", flat=True)
+        assert all(any(book.title in text and book.note in text for text in said) for book in server.site.all.values())
+        assert Record.objects.count() == len(server.site.all)
+
+
+def test_detail_pages_add_their_fields() -> None:
+    with SearchServer(SearchSite(books=40)) as server:
+        found(server)
+        run = harvest(the_form(), details=1000)
+        assert run.result["details"] == 40
+        for record in Record.objects.all():
+            book = server.site.all[int(record.url.rpartition("=")[2])]
+            shown = (record.fields["Author"], record.fields["Year"], record.fields["Kind"], record.fields["Note"])
+            assert shown == (book.author, str(book.year), book.kind, book.note)
+            assert record.fields["Title"] == book.title and record.detail_at is not None
+        limited = harvest(the_form(), details=7)
+        assert limited.result["details"] == 7
+
+
+def test_a_cut_is_noticed_and_what_is_held_back_is_known() -> None:
+    with SearchServer(SearchSite(books=300, cut=8, paging="none", states_total=False)) as server:
+        found(server)
+        harvest(the_form(), queries=30)
+        row = Harvest.objects.get()
+        cut = Query.objects.filter(harvest=row, overflowed=True, kind="policy")
+        assert cut.exists() and set(cut.values_list("returned", flat=True)) == {8}
+        assert not Query.objects.filter(harvest=row, overflowed=True, returned__lt=8).exists()
+
+
+def test_a_post_form_waits_for_its_release_and_is_then_asked_with_token_and_session() -> None:
+    with SearchServer(SearchSite(method="post", paging="button", books=60)) as server:
+        found(server)
+        form = the_form()
+        with pytest.raises(harvests.Refused) as refused:
+            harvests.start([form], {}, now=now(), settings=OPEN, begin=False)
+        assert refused.value.code == "post_not_released" and not server.site.posts
+        forms.release(form, True)
+        form.refresh_from_db()
+        run = harvest(form)
+        assert numbers() == set(server.site.all), run.result
+        assert not Query.objects.filter(state=QueryState.ERROR).exists()
+        plain = [" ".join(part for part in post.split("&") if "csrf" not in part) for post in server.site.posts]
+        assert len(plain) == len(set(plain)), "a POST was sent twice"
+
+
+def test_forms_that_are_no_search_forms_are_never_sent() -> None:
+    with SearchServer(SearchSite(books=60)) as server:
+        found(server)
+        for form in Form.objects.exclude(type="search"):
+            forms.release(form, True)
+            with pytest.raises(harvests.Refused):
+                harvests.start([form], {}, now=now(), settings=OPEN, begin=False)
+        for form in Form.objects.filter(type__in=("login", "registration", "newsletter", "contact")):
+            forms.correct(form, "search", None, now())  # not even when a person says that it is one
+            form.refresh_from_db()
+            with pytest.raises(harvests.Refused):
+                harvests.start([form], {}, now=now(), settings=OPEN, begin=False)
+        harvest(the_form_by("/search"))
+        assert not server.site.submitted and not server.site.posts
+
+
+def the_form_by(path: str) -> Form:
+    return next(form for form in Form.objects.all() if urlsplit(form.action).path == path)
+
+
+def test_a_corrected_type_holds() -> None:
+    with SearchServer(SearchSite()) as server:
+        found(server)
+        form = the_form()
+        forms.correct(form, "other", None, now())
+        form.refresh_from_db()
+        assert (form.kind, form.searchable) == ("other", False)
+        found(server)
+        form.refresh_from_db()
+        assert form.kind == "other"
+        with pytest.raises(harvests.Refused):
+            harvests.start([form], {}, now=now(), settings=OPEN, begin=False)
+        forms.correct(form, "", None, now())
+        form.refresh_from_db()
+        assert (form.kind, form.searchable) == ("search", True)
+
+
+HTML = {"content-type": "text/html"}
+LOGIN = "<form action=/do/login method=post><input name=user><input type=password name=p><input type=submit value=Login></form>"
+
+
+@pytest.mark.parametrize(
+    ("answer", "reason"),
+    [
+        ((200, HTML, "<html><body><p>Nothing here.</p></body></html>"), "no_results"),
+        ((500, HTML, "<p>broken</p>"), "http_500"),
+        ((200, HTML, LOGIN), "login_required"),
+        ((403, HTML, "<p>forbidden</p>"), "http_403"),
+        ((404, HTML, "<p>gone</p>"), "no_results"),
+    ],
+)
+def test_a_form_that_brings_nothing_ends_with_its_reason(answer: tuple[int, dict[str, str], str], reason: str) -> None:
+    with SearchServer(SearchSite()) as server:
+        found(server)
+        server.site.failing["/search"] = lambda count: answer
+        run = sources_settings(harvest, max_attempts=1)(the_form())
+        assert Harvest.objects.get().stopped_by == reason
+        assert run.stopped_by == reason and run.result["records"] == 0 and not server.site.submitted
+
+
+def sources_settings(call: Any, **settings: Any) -> Any:
+    """The call with further settings of the site."""
+
+    def changed(*args: Any, **kwargs: Any) -> Any:
+        Source.objects.update(parameters={**OPEN, **settings})
+        return call(*args, **kwargs)
+
+    return changed
+
+
+def test_a_form_that_never_answers_ends_with_time_out() -> None:
+    with SearchServer(SearchSite()) as server:
+        found(server)
+        server.site.delay_seconds = 1.0
+        begun = time.monotonic()
+        sources_settings(harvest, max_attempts=1, read_timeout_seconds=0.1)(the_form())
+        assert Harvest.objects.get().stopped_by.startswith("timeout") and time.monotonic() - begun < 30
+
+
+def test_robots_txt_is_obeyed() -> None:
+    with SearchServer(SearchSite()) as server:
+        found(server)
+        form = the_form()
+        Form.objects.filter(pk=form.pk).update(
+            described={**form.described, "action": form.action.replace("/search", "/private/search")}
+        )
+        harvest(Form.objects.get(pk=form.pk))
+        assert Harvest.objects.get().stopped_by == "robots"
+        assert not any("private/search" in line for line in server.site.log)
+
+
+def test_one_fault_in_between_is_survived() -> None:
+    with SearchServer(SearchSite(books=60)) as server:
+        found(server)
+        server.site.failing["/search"] = lambda count: (502, HTML, "<p>busy</p>") if count % 9 == 0 else None
+        harvest(the_form())
+        assert numbers() == set(server.site.all)
+
+
+def test_one_budget_is_spread_over_the_forms_of_a_cluster_by_what_they_bring() -> None:
+    with SearchServer(SearchSite(books=200, seed=1)) as rich, SearchServer(SearchSite(books=3, seed=2)) as poor:
+        for server in (rich, poor):
+            found(server)
+        made = clusters.cluster(now(), k=1)
+        cluster = Cluster.objects.get(pk=made["clusters"][0]["cluster"])
+        chosen = harvests.of_cluster(cluster)
+        assert len(chosen) == 2
+        wishes = {"queries": 20, "probes": 0, "details": 0, "stop_rules": False, "seed_terms": ["river", "stone", "eagle"]}
+        run = harvests.start(chosen, wishes, now=now(), settings=OPEN, begin=False)
+        assert engine.run_slice(run.pk) == RunState.FINISHED
+        asked = dict(Harvest.objects.values_list("form__source__name", "queries"))
+        values = sorted(asked.values())
+        assert sum(values) == 20 and values[1] >= 2 * values[0]
+
+
+def test_two_runs_do_not_ask_one_form_at_once() -> None:
+    with SearchServer(SearchSite()) as server:
+        found(server)
+        harvests.start([the_form()], {}, now=now(), settings=OPEN, begin=False)
+        with pytest.raises(runs.Busy):
+            harvests.start([the_form()], {}, now=now(), settings=OPEN, begin=False)
+
+
+def test_wishes_that_make_no_sense_are_refused() -> None:
+    with SearchServer(SearchSite()) as server:
+        found(server)
+        for wrong in ({"policy": "guess"}, {"queries": 0}, {"details": -1}):
+            with pytest.raises(ValueError):
+                harvests.start([the_form()], wrong, now=now(), settings=OPEN, begin=False)
+        assert not Run.objects.filter(kind=harvests.KIND).exists()

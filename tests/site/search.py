@@ -1,0 +1,236 @@
+"""A small search site on loopback with known records, all kinds of forms, and the faults that real ones have."""
+
+from __future__ import annotations
+
+import random
+import secrets
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from html import escape
+from http.cookies import SimpleCookie
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from urllib.parse import parse_qs, quote, urlsplit
+
+WORDS = (
+    "river stone lantern garden winter engine market silver paper harbour copper orchard signal window bridge summer thunder violin"
+    " meadow castle anchor basket candle desert eagle feather glacier hammer island jungle kettle ladder mirror needle ocean pepper"
+).split()
+PEOPLE = ("Anna Berg", "Bertold Huang", "Chen Wei", "Dmitri Orlov", "Elif Kaya", "Farid Haddad", "Greta Lind")
+KINDS = ("atlas", "diary", "manual", "novel")
+HTML = {"content-type": "text/html; charset=utf-8"}
+Reply = tuple[int, dict[str, str], str]
+
+
+@dataclass
+class Book:
+    number: int
+    title: str
+    author: str
+    year: int
+    kind: str
+    note: str
+
+    def says(self, word: str) -> bool:
+        return word.lower() in f"{self.title} {self.note}".lower().split()
+
+
+@dataclass
+class SearchSite:
+    """Books behind a form at /search. `layout` table, list, flat or bare (no detail pages); `paging` link, button, number, none.
+
+    `method` get or post (post needs the token of the page and its session); `cut` shows that many results at most.
+    `failing` maps a path to what it answers instead. `submitted` counts what the forms that are no search forms received.
+    """
+
+    books: int = 120
+    seed: int = 3
+    a_page: int = 10
+    layout: str = "table"
+    paging: str = "link"
+    method: str = "get"
+    cut: int = 0
+    states_total: bool = True
+    delay_seconds: float = 0.0
+    failing: dict[str, Callable[[int], Reply | None]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        draw = random.Random(self.seed)
+        self.all = {}
+        for number in range(1, self.books + 1):
+            title = " ".join(draw.sample(WORDS, 3)).capitalize()
+            note = " ".join(draw.choice(WORDS) for _ in range(6))
+            self.all[number] = Book(number, title, draw.choice(PEOPLE), draw.randint(1950, 2020), draw.choice(KINDS), note)
+        self.lock = threading.Lock()
+        self.log: list[str] = []
+        self.posts: list[str] = []
+        self.submitted: list[str] = []
+        self.sessions: dict[str, str] = {}
+
+    # --- pages
+    def answer(self, method: str, path: str, body: str, cookie: str) -> Reply:
+        parts = urlsplit(path)
+        with self.lock:
+            self.log.append(f"{method} {path}")
+            if method == "POST":
+                self.posts.append(f"{parts.path} {body}")
+            wanted = self.failing.get(parts.path)
+            told = wanted(len(self.log)) if wanted else None
+            if told is not None:
+                return told
+            return self._page(method, parts.path, parse_qs(parts.query if method == "GET" else body), cookie)
+
+    def _page(self, method: str, path: str, given: dict[str, list[str]], cookie: str) -> Reply:
+        if path == "/robots.txt":
+            return 200, {"content-type": "text/plain"}, "User-agent: *\nDisallow: /private/\n"
+        if path == "/":
+            return 200, HTML, self._frame("Book house", "<h1>Book house</h1><p>All about old books.</p>")
+        if path in _OTHER_FORMS:
+            return 200, HTML, self._frame(path.strip("/").title(), _OTHER_FORMS[path])
+        if path.startswith("/do/"):
+            self.submitted.append(path)
+            return 200, HTML, self._frame("Done", "<p>Thank you.</p>")
+        if path == "/search":
+            return self._search(method, given, cookie)
+        if path == "/book" and given.get("id", [""])[0].isdecimal() and int(given["id"][0]) in self.all:
+            return 200, HTML, self._detail(self.all[int(given["id"][0])])
+        return 404, HTML, self._frame("Not found", "<p>There is no such page.</p>")
+
+    def _frame(self, title: str, body: str) -> str:
+        menu = "".join(f'<a href="{path}">{path.strip("/").title()}</a> ' for path in (*_OTHER_FORMS, "/search", "/private/x"))
+        return (
+            f"<!doctype html><html lang=en><head><title>{escape(title)}</title></head><body><nav><a href=/>Home</a> {menu}</nav>"
+            f"<main>{body}</main><footer><p>Book house, since 1950</p></footer></body></html>"
+        )
+
+    def _form(self, word: str, token: str) -> str:
+        kinds = "".join(f"<option value={kind}>{kind.title()}</option>" for kind in KINDS)
+        hidden = f'<input type=hidden name=csrf_token value="{token}">' if token else ""
+        number = "<label for=page>Page</label> <input id=page name=page size=2>" if self.paging == "number" else ""
+        return (
+            f"<form class=search action=/search method={self.method}>{hidden}<label for=q>Search for</label>"
+            f'<input id=q name=q value="{escape(word)}"> <label for=kind>Kind</label>'
+            f'<select id=kind name=kind><option value="">All kinds</option>{kinds}</select>{number}<input type=submit value=Search></form>'
+        )
+
+    def _search(self, method: str, given: dict[str, list[str]], cookie: str) -> Reply:
+        word, kind = given.get("q", [""])[0].strip(), given.get("kind", [""])[0]
+        number = int(given.get("page", ["1"])[0] or 1)
+        headers = dict(HTML)
+        token = ""
+        if self.method == "post":
+            session = SimpleCookie(cookie).get("session")
+            key = session.value if session is not None and session.value in self.sessions else secrets.token_hex(8)
+            if method == "POST" and given.get("csrf_token", [""])[0] != self.sessions.get(key, "-"):
+                return 403, HTML, self._frame("Forbidden", "<p>The session has ended. Load the page again.</p>")
+            token = self.sessions[key] = secrets.token_hex(16)
+            headers["set-cookie"] = f"session={key}; Path=/"
+        if not word and not kind:
+            return 200, headers, self._frame("Search", self._form("", token))
+        found = [book for book in self.all.values() if (not word or book.says(word)) and (not kind or book.kind == kind)]
+        shown = found[: self.cut] if self.cut else found
+        page = shown[(number - 1) * self.a_page : number * self.a_page] if not self.cut else shown
+        if not page:
+            body = f"<p class=none>Nothing was found for <b>{escape(word)}</b>.</p>"
+        else:
+            total = f"<p class=count>{len(found)} results for {escape(word)}</p>" if self.states_total else ""
+            more = number * self.a_page < len(shown) and not self.cut
+            body = total + self._list(page) + (self._pager(word, kind, number, token) if more else "")
+        return 200, headers, self._frame(f"Search: {word}", self._form(word, token) + body)
+
+    def _pager(self, word: str, kind: str, number: int, token: str) -> str:
+        if self.paging == "link":
+            return f'<div class=pager><a href="/search?q={quote(word)}&amp;kind={kind}&amp;page={number + 1}">Next</a></div>'
+        if self.paging == "button":
+            hidden = f"<input type=hidden name=csrf_token value={token}>" if token else ""
+            return (
+                f'<form action=/search method={self.method}>{hidden}<input type=hidden name=q value="{escape(word)}">'
+                f"<input type=hidden name=kind value={kind}><input type=hidden name=page value={number + 1}>"
+                "<input type=submit name=go value=Next></form>"
+            )
+        return ""
+
+    def _list(self, page: list[Book]) -> str:
+        link = '<a href="/book?id={0.number}">{0.title}</a>'
+        if self.layout == "table":
+            rows = "".join(f"<tr><td>{link.format(b)}</td><td>{b.author}</td><td>{b.year}</td></tr>" for b in page)
+            return f"<table><tr><th>Title</th><th>Author</th><th>Year</th></tr>{rows}</table>"
+        if self.layout == "list":
+            rows = "".join(
+                f"<li class=hit><h3>{link.format(b)}</h3><p class=author>{b.author}</p><p class=year>{b.year}</p></li>" for b in page
+            )
+            return f"<ul class=hits>{rows}</ul>"
+        if self.layout == "flat":
+            return "".join(f"<h3>{link.format(b)}</h3><p>by <span class=author>{b.author}</span></p><hr>" for b in page)
+        rows = "".join(f"<div class=row><b>{b.title}</b> <i>{b.author}</i> <span class=note>{b.note}</span></div>" for b in page)
+        return f"<div class=rows>{rows}</div>"
+
+    def _detail(self, book: Book) -> str:
+        pairs = (("Author", book.author), ("Year", book.year), ("Kind", book.kind), ("Note", book.note))
+        rows = "".join(f"<dt>{name}</dt><dd>{value}</dd>" for name, value in pairs)
+        return self._frame(book.title, f"<h1>{book.title}</h1><dl>{rows}</dl>")
+
+
+_OTHER_FORMS = {
+    "/login": "<form action=/do/login method=post><label>User name <input name=user></label><label>Password"
+    " <input type=password name=password></label><input type=submit value='Log in'></form>",
+    "/register": "<form action=/do/register method=post><label>User name <input name=username></label><label>E-mail"
+    " <input type=email name=email></label><label>Password <input type=password name=p1></label><label>Again"
+    " <input type=password name=p2></label><input type=submit value='Create account'></form>",
+    "/newsletter": "<form action=/do/newsletter method=post><label>Your e-mail <input name=email></label>"
+    "<input type=submit value=Subscribe></form>",
+    "/contact": "<form action=/do/contact method=post><label>Your name <input name=name></label><label>E-mail"
+    " <input name=email></label><textarea name=message></textarea><input type=submit value='Send message'></form>",
+    "/order": "<form action=/do/order method=post><label>Quantity <input name=quantity value=1></label>"
+    "<input type=hidden name=product value=7><input type=submit value='Add to cart'></form>",
+}
+
+
+class SearchServer:
+    """Serves a SearchSite on a free loopback port."""
+
+    def __init__(self, site: SearchSite) -> None:
+        self.site = site
+        outer = self
+
+        class Handler(BaseHTTPRequestHandler):
+            protocol_version = "HTTP/1.1"
+
+            def do_GET(self) -> None:
+                self._reply("GET", "")
+
+            def do_POST(self) -> None:
+                self._reply("POST", self.rfile.read(int(self.headers.get("content-length", 0))).decode())
+
+            def _reply(self, method: str, body: str) -> None:
+                status, headers, text = site.answer(method, self.path, body, self.headers.get("cookie", ""))
+                if site.delay_seconds:
+                    outer.pause.wait(site.delay_seconds)
+                data = text.encode()
+                self.send_response(status)
+                for name, value in {**headers, "content-length": str(len(data))}.items():
+                    self.send_header(name, value)
+                self.end_headers()
+                self.wfile.write(data)
+
+            def log_message(self, *args: object) -> None:
+                return
+
+        self.pause = threading.Event()
+        self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.server.daemon_threads = True
+        self.thread = threading.Thread(target=self.server.serve_forever, args=(0.05,), daemon=True)
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.server.server_port}/"
+
+    def __enter__(self) -> SearchServer:
+        self.thread.start()
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self.pause.set()
+        self.server.shutdown()
+        self.server.server_close()
+        self.thread.join()
