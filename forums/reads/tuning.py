@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+import threading
+from collections import OrderedDict
+from collections.abc import Hashable, Mapping
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 import numpy as np
@@ -18,6 +20,9 @@ from forums.tuning import Basis
 LONGEST_TEST_DAYS, SHORTEST_TEST_DAYS = 10, 2
 SHORTEST_HISTORY_DAYS = 4.0
 MOST_REPLAYED_VISITS = 4000  # a day; more is a task for a simulation
+MOST_REMEMBERED = 8
+_remembered: OrderedDict[Hashable, Rhythm] = OrderedDict()
+_lock = threading.Lock()
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,9 +52,33 @@ def known(plan: Plan, now: datetime, site: float | None, importance: Mapping[int
         board.importance = importance.get(board.pk, board.importance)
         if site is not None:
             board.site.importance = site
-    found = rhythms.rhythm(plan, now, boards)
+    found = _rhythm(plan, now, boards)
     hours = np.array([board.interval_seconds / 3600 for board in boards])
     return Known(boards, found, Basis(found.profiles.rates, found.plain.rates, hours))
+
+
+def _rhythm(plan: Plan, now: datetime, boards: tuple[Board, ...]) -> Rhythm:
+    """The boards' rhythm, remembered for a minute: a slider asks for it many times a second, and only visits bring new posts."""
+    facts = tuple(
+        (board.pk, board.last_visit, board.complete_at, board.watched_since, board.importance, board.site.importance)
+        for board in boards
+    )
+    key = (plan.theta, plan.history_days, plan.half_life_days, plan.bins, now.replace(second=0, microsecond=0), facts)
+    with _lock:
+        found = _remembered.get(key)
+    if found is None:
+        found = rhythms.rhythm(plan, now, boards)
+        with _lock:
+            _remembered[key] = found
+            while len(_remembered) > MOST_REMEMBERED:
+                _remembered.popitem(last=False)
+    return replace(found, boards=boards)
+
+
+def forget() -> None:
+    """Drops what is remembered of rhythms (posts were stored without a visit)."""
+    with _lock:
+        _remembered.clear()
 
 
 def experiment(plan: Plan, known: Known, now: datetime) -> Simulation:

@@ -16,6 +16,7 @@ from django.test.utils import CaptureQueriesContext
 from django.utils import translation
 
 from forums.models import Board, BoardHour, Plan, Post, Site, Thread
+from forums.reads import tuning as reads
 from tests.crawlmgr.admin.rows import EVIL, NOW, site, user
 
 pytestmark = pytest.mark.django_db
@@ -27,6 +28,7 @@ FORM: dict[str, Any] = {
 @pytest.fixture(autouse=True)
 def english() -> Iterator[None]:
     cache.clear()
+    reads.forget()
     with translation.override("en"):
         yield
 
@@ -144,6 +146,7 @@ def test_the_page_asks_no_more_for_many_boards_than_for_few() -> None:
     client, forum = client_of("viewer"), filled(3, 5)
 
     def count() -> int:
+        reads.forget()
         with CaptureQueriesContext(connection) as found:
             assert client.get(f"/admin/forums/site/{forum.pk}/tuning/").status_code == 200
         return len(found)
@@ -152,3 +155,18 @@ def test_the_page_asks_no_more_for_many_boards_than_for_few() -> None:
     few = count()
     Board.objects.bulk_create(Board(site=forum, name=f"n{n}", url=f"x{n}", key=f"x{n}", watched_since=NOW, last_visit=NOW) for n in range(60))
     assert count() <= few
+
+
+def test_a_slider_does_not_read_the_history_again() -> None:
+    forum, client = filled(), client_of("viewer")
+
+    def count(**change: Any) -> int:
+        with CaptureQueriesContext(connection) as found:
+            assert ask(client, forum, "quick", **change).status_code == 200
+        return len(found)
+
+    first = count()
+    assert count(visits_per_day="36", policy="era") < first
+    assert count(history_days="7") == first
+    Board.objects.filter(position=0).update(last_visit=NOW - timedelta(hours=1))
+    assert count() == first, "a visit may have brought posts"

@@ -47,6 +47,14 @@ def test_the_curve_falls_and_the_optimum_lies_lowest() -> None:
     assert all(best <= other for name in tuning.PAPER for best, other in zip(curves["optimal"], curves[name], strict=True))
 
 
+def test_between_its_points_the_optimal_curve_is_near_what_it_would_be() -> None:
+    known = basis()
+    numbers = tuning.numbers_around(40)
+    drawn = tuning.curve("optimal", known, numbers)
+    true = [tuning.expected(tuning.day("optimal", known, number, exact=False), known).sum() for number in numbers]
+    assert drawn == pytest.approx(true, rel=0.02)
+
+
 def test_a_fixed_interval_waits_half_of_it() -> None:
     known = basis(3)
     assert tuning.interval_visits(known) == pytest.approx(12)
