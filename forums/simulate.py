@@ -24,7 +24,7 @@ KNOWN_DAYS = 160
 LONGEST_WAIT_DAYS = 5
 
 PAPER_PROFILE = ProfileOptions(kappa_factor=0.0)  # eq. (5) and (7) as they stand
-OPTIMAL_PROFILE = ProfileOptions()
+OPTIMAL_PROFILE = ProfileOptions(prior_days=1.0, prior_per_day=1.0)  # a silent board is not a dead one; tuned on other windows
 LOOP_PROFILE = ProfileOptions()
 
 

@@ -30,6 +30,7 @@ SPREAD = (0.45, 0.65, 0.85)  # of a log without such windows: where in it they l
 HISTORY_DAYS, TEST_DAYS = 20, 10
 BUSY_EVENTS = 30.0
 LEAST_BUSY = 3
+QUARTERS = 96
 SMOOTHED = ProfileOptions(smooth_bins=3, kappa_factor=16.0, half_life_days=14.0)
 COLUMNS = (
     "wra",
@@ -173,12 +174,12 @@ class _Variants:
         return self.planners[column].plan(budget)
 
     def _seen_in_test(self) -> Demand:
-        """The rates of the test itself, which no plan can know."""
-        simulation = self.simulation
+        """The rates of the test itself by quarters of an hour, which no plan can know."""
+        simulation, bins = self.simulation, QUARTERS
         hours = simulation.clock.local_hours(simulation.test_times) % 24.0
-        slot = np.minimum(hours.astype(np.int64), 23)
-        flat = np.bincount(simulation.test_board * 24 + slot, simulation.test_weights, simulation.boards * 24)
-        return Demand(flat.reshape(simulation.boards, 24) / simulation.setup.test_days)
+        slot = np.minimum((hours * bins / 24.0).astype(np.int64), bins - 1)
+        flat = np.bincount(simulation.test_board * bins + slot, simulation.test_weights, simulation.boards * bins)
+        return Demand(flat.reshape(simulation.boards, bins) * (bins / 24.0 / simulation.setup.test_days))
 
     def _of(self, table: Timetable) -> tuple[float, Floats]:
         simulation = self.simulation

@@ -20,7 +20,8 @@ FOLLOW_SECONDS = 10.0  # a plan is looked at so often at the most
 
 def start_due(now: datetime, limit: int = 50) -> int:
     """Starts what is due by a plan or by a board's interval; returns the number of runs. Sites under visit are passed over."""
-    started = sum(follow(plan, now) for plan in Plan.objects.filter(active=True).exclude(policy=Policy.INTERVAL))
+    active = Plan.objects.filter(active=True).exclude(policy=Policy.INTERVAL).select_related("site")
+    started = sum(follow(plan, now) for plan in active)
     return started + _by_interval(now, limit)
 
 
@@ -77,7 +78,7 @@ def follow(plan: Plan, now: datetime) -> int:
     if not Plan.objects.filter(pk=plan.pk, ranked_at=last).update(ranked_at=now):
         return 0
     plan.ranked_at = now
-    reason = plan.stale or ("" if _made_today(plan, now) else "day")
+    reason = plan.stale or ("" if _same_day(plan, last, now) or _made_today(plan, now) else "day")
     if reason:
         if plan.policy == Policy.ADAPTIVE:
             _tell(plan, now)
@@ -85,6 +86,12 @@ def follow(plan: Plan, now: datetime) -> int:
     if plan.policy == Policy.ADAPTIVE:
         return _by_loop(plan, now)
     return _by_timetable(plan, now)
+
+
+def _same_day(plan: Plan, last: datetime | None, now: datetime) -> bool:
+    """Whether the look before was on the present day of the plan, and so saw to its being made."""
+    zone = plans.zone_of(plan)
+    return last is not None and last <= now and last.astimezone(zone).date() == now.astimezone(zone).date()
 
 
 def _made_today(plan: Plan, now: datetime) -> bool:
@@ -101,6 +108,8 @@ def _due(plan: Plan, now: datetime) -> dict[int, list[PlannedVisit]]:
     """
     rows = PlannedVisit.objects.filter(plan=plan, state=PlannedVisit.State.PLANNED, at__lte=now).order_by("at", "id")
     waiting = list(rows.select_related("board"))
+    if not waiting:
+        return {}
     latest = {visit.board_id: visit.pk for visit in waiting}
     overtaken = [visit.pk for visit in waiting if latest[visit.board_id] != visit.pk]
     PlannedVisit.objects.filter(pk__in=overtaken).update(state=PlannedVisit.State.MISSED)

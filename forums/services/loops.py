@@ -184,8 +184,11 @@ def _release(live: Live) -> None:
 def allowed(live: Live, now: datetime) -> Bools:
     """Boards that may be visited now: in the scheduled visits, site not paused, not being visited, requests left."""
     ids = live.sites.tolist()
-    boards = set(Board.objects.filter(enabled=True, site_id__in=ids, site__paused=False).values_list("pk", flat=True))
-    closed = working(ids) | exhausted(ids, now)
+    rows = Board.objects.filter(enabled=True, site_id__in=ids, site__paused=False)
+    boards = dict(rows.values_list("pk", "site__requests_per_day"))
+    closed = working(ids)
+    if any(limit is not None for limit in boards.values()):
+        closed |= exhausted(ids, now)
     site_open = np.array([pk not in closed for pk in ids], dtype=bool)
     return np.array([pk in boards for pk in live.boards.tolist()], dtype=bool) & site_open[live.site]
 

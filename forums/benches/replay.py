@@ -1,0 +1,106 @@
+"""`bench replay`: days of an event log lived again over HTTP under several policies, each in an installation of its own."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from django.conf import settings
+from django.core.management.base import CommandError
+
+from crawlmgr.management.base import say
+from crawlmgr.management.base import table as text_table
+from forums.simulate import bootstrap_ratio
+
+HELP = "dispatcher and crawler over a log replayed on loopback with an injected clock: measured delays beside simulated ones"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The log, its window, policies and budget."""
+    parser.add_argument("--log", help="name of the log in DIR, without ending (default: the first)")
+    parser.add_argument("--start", help="first day of the replay (default: in the middle of the log, a Monday)")
+    parser.add_argument("--days", type=int, default=10, help="days followed")
+    parser.add_argument("--policies", default="era,optimal,adaptive", help="comma list")
+    parser.add_argument("--visits", type=int, default=4, help="visits a board and day")
+    parser.add_argument("--step-seconds", type=float, default=180.0, help="time between two looks of the dispatcher")
+
+
+def run(options: dict[str, Any]) -> dict[str, Any]:
+    """One process a policy; the ratio to the first policy with its interval over days, measured and simulated."""
+    if not options["data"]:
+        raise CommandError("this bench needs --data DIR with event logs", returncode=2)
+    logs = {path.name.split(".")[0]: path for path in sorted(Path(options["data"]).glob("*.csv*"))}
+    name = options["log"] or next(iter(logs), "")
+    if name not in logs:
+        raise CommandError(f"{options['data']}: no log {name!r}; there are {', '.join(logs) or 'none'}", returncode=2)
+    if options["start"]:
+        date.fromisoformat(options["start"])
+    found = [_side(logs[name], options, policy) for policy in options["policies"].split(",")]
+    base = found[0]
+    for row in found:
+        ratio, low, high = bootstrap_ratio(np.array(row["daily"]), np.array(base["daily"]), np.random.default_rng(1))
+        row |= {"ratio": ratio, "ratio_low": low, "ratio_high": high, "simulated_ratio": row["simulated"] / base["simulated"]}
+    return {"log": name, "days": options["days"], "visits_per_board": options["visits"], "policies": found}
+
+
+def _side(log: Path, options: dict[str, Any], policy: str) -> dict[str, Any]:
+    say(f"{log.name.split('.')[0]}: {policy}")
+    with tempfile.TemporaryDirectory() as folder:
+        environment = {**os.environ, "CRAWLMGR_DATA": folder, "PYTHONPATH": str(settings.BASE_DIR)}
+        environment.pop("DATABASE_URL", None)
+        words = [
+            str(log.resolve()),
+            options["start"] or "",
+            policy,
+            *(str(options[n]) for n in ("visits", "days", "step_seconds")),
+        ]
+        done = subprocess.run(  # noqa: S603 - our own module
+            [sys.executable, "-m", "forums.benches.replay_side", *words],
+            stdout=subprocess.PIPE,
+            text=True,
+            env=environment,
+            cwd=settings.BASE_DIR,
+            check=False,
+        )
+    if done.returncode:
+        raise CommandError(f"the replay under {policy} ended with status {done.returncode}")
+    found: dict[str, Any] = json.loads(done.stdout.strip().splitlines()[-1])
+    return found
+
+
+def table(result: dict[str, Any]) -> str:
+    """A row a policy."""
+    header = [
+        "policy",
+        "visits a day",
+        "items",
+        "found",
+        "measured",
+        "recomputed",
+        "simulated",
+        "ratio",
+        "95 %",
+        "simulated ratio",
+    ]
+    rows = [
+        [
+            row["policy"],
+            row["visits_per_day"],
+            row["items"],
+            row["found"],
+            *(f"{row[key]:.2f}" for key in ("measured", "recomputed", "simulated")),
+            f"{row['ratio']:.3f}",
+            f"[{row['ratio_low']:.3f}, {row['ratio_high']:.3f}]",
+            f"{row['simulated_ratio']:.3f}",
+        ]
+        for row in result["policies"]
+    ]
+    return f"{result['log']}, weighted event-hours a day\n" + text_table(header, rows)

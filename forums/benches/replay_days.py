@@ -1,0 +1,152 @@
+"""Days of an event log lived again: the dispatcher and the crawler with an injected clock, over HTTP, under one policy."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, timedelta
+
+import numpy as np
+
+from crawlmgr import engine
+from crawlmgr.clock import ManualClock
+from crawlmgr.models import Run, RunState
+from crawlmgr.services import hosts
+from crawlmgr.web.url import canonical, host_key, url_hash
+from forums.benches.replay_forum import ReplayForum, ReplayServer
+from forums.delay import event_delays
+from forums.events import HOUR_SECONDS, Events, Floats, Ints
+from forums.models import Board, PlannedVisit, Site, Visit
+from forums.reading import board_key
+from forums.services import dispatch, plans, sites
+from forums.simulate import Setup, Simulation
+
+OPEN = {"allow_private": "127.0.0.1", "delay_seconds": 0.0, "respect_robots": False}
+AFTER_DAYS = 3  # how long the replay goes on for what the last days left
+
+
+@dataclass(frozen=True, slots=True)
+class Replayed:
+    """What a replay measured. Delays in weighted event-hours a day over the items posted within the days.
+
+    measured: from the visits' own records. recomputed: eq. (4) from the moments at which the visits took place. daily:
+    measured, by day of arrival. simulated: the simulator's figure for the same policy, log and budget.
+    """
+
+    policy: str
+    visits_per_day: float
+    items: int
+    found: int
+    measured: float
+    recomputed: float
+    simulated: float
+    daily: Floats
+    requests: int
+
+
+def replay(
+    events: Events,
+    start: date,
+    policy: str,
+    visits_per_board: int,
+    *,
+    days: int = 10,
+    history_days: int = 20,
+    theta: float = 0.5,
+    step_seconds: float = 60.0,
+    pulse: Callable[[datetime], None] = lambda now: None,
+) -> Replayed:
+    """Crawls the history at `start`, then follows a plan for `days`; needs an empty database.
+
+    Boards take part that have an event in the 160 days before, as in the simulator.
+    """
+    setup = Setup(start, history_days=history_days, test_days=days, theta=theta)
+    simulation = Simulation(events, setup)
+    clock = ManualClock(datetime.fromtimestamp(simulation.start, UTC))
+    forum = ReplayForum(simulation.events, clock)
+    with ReplayServer(forum) as server:
+        site = _added(server.url, simulation.events, history_days, clock.now())
+        _work(sites.crawl_now(site.pk, now=clock.now(), start=False), clock)
+        plans.save(
+            site.pk,
+            {
+                "policy": policy,
+                "visits_per_day": visits_per_board * simulation.boards,
+                "history_days": float(history_days),
+                "theta": theta,
+            },
+            now=clock.now(),
+        )
+        last = clock.now() + timedelta(days=days + AFTER_DAYS)
+        stop = clock.now() + timedelta(days=days)
+        while clock.now() < last:
+            pulse(clock.now())
+            dispatch.start_due(clock.now())
+            for run in Run.objects.filter(kind="forum", state=RunState.QUEUED):
+                _work(run, clock)
+            if clock.now() >= stop and not Board.objects.filter(last_visit__lt=stop).exists():
+                break
+            clock.time = _next(clock.now(), step_seconds, policy)
+    return _figures(simulation, policy, visits_per_board, forum.requests)
+
+
+def _added(url: str, events: Events, history_days: int, now: datetime) -> Site:
+    """The forum as a person would have saved it; what finding boards does is not what is measured here."""
+    site = Site.objects.create(
+        name="Replay",
+        url=url,
+        url_hash=url_hash(canonical(url)),
+        host_id=hosts.host_id(host_key(url)),
+        timezone="UTC",
+        settings={**OPEN, "history_days": float(history_days)},
+        added=now,
+    )
+    for number, name in enumerate(events.boards):
+        address = f"{url}board/{number}"
+        Board.objects.create(site=site, name=name, url=address, key=board_key(address), position=number)
+    return site
+
+
+def _work(run: Run, clock: ManualClock) -> None:
+    state = engine.run_slice(run.pk, clock=clock)
+    if state != RunState.FINISHED:
+        raise RuntimeError(f"a visit of the replay ended as {state}")
+
+
+def _next(now: datetime, step_seconds: float, policy: str) -> datetime:
+    """The next look of the dispatcher: at a timetable's next visit, or a step on; never past the end of a day."""
+    midnight = (now + timedelta(days=1)).replace(hour=0, minute=0, second=0, microsecond=0)
+    before = midnight - timedelta(seconds=60)
+    step = now + timedelta(seconds=step_seconds)
+    if policy != "adaptive":
+        planned = PlannedVisit.objects.filter(state=PlannedVisit.State.PLANNED, at__gt=now).order_by("at")
+        step = planned.values_list("at", flat=True).first() or step
+    return min(step, before if now < before else midnight)
+
+
+def _figures(simulation: Simulation, policy: str, visits_per_board: int, requests: int) -> Replayed:
+    setup, days = simulation.setup, simulation.setup.test_days
+    number = {pk: int(position) for pk, position in Board.objects.values_list("pk", "position")}
+    visits = Visit.objects.filter(planned__isnull=False).order_by("started")
+    board: Ints = np.array([number[visit.board_id] for visit in visits], dtype=np.int64)
+    moments: Floats = np.array([visit.started.timestamp() for visit in visits if visit.started])
+    daily, found = np.zeros(days), 0
+    for visit in visits:
+        for posted, opener, delay in visit.arrivals:
+            day = int((posted - simulation.start) // 86400)
+            if 0 <= day < days and posted >= simulation.start:
+                found += 1
+                daily[day] += (1.0 if opener else setup.theta) * delay / HOUR_SECONDS
+    delays = event_delays(simulation.test_board, simulation.test_times, board, moments, simulation.stop)
+    inside = (moments >= simulation.start) & (moments < simulation.stop)
+    return Replayed(
+        policy=policy,
+        visits_per_day=float(inside.sum()) / days,
+        items=len(simulation.test_times),
+        found=found,
+        measured=float(daily.sum()) / days,
+        recomputed=float((delays.hours * simulation.test_weights).sum()) / days,
+        simulated=simulation.run(policy, visits_per_board).delay.total_per_day,
+        daily=daily,
+        requests=requests,
+    )

@@ -1,0 +1,42 @@
+"""Ten days of a log lived again over real HTTP: measured delays are those of the visits made, and agree with the simulator."""
+
+from __future__ import annotations
+
+from datetime import UTC, date, datetime
+
+import numpy as np
+import pytest
+
+from crawlmgr.services import hosts
+from forums.benches.replay_days import replay
+from forums.events import Events, from_rows
+
+pytestmark = pytest.mark.django_db(transaction=True)
+START = date(2026, 1, 12)
+HOUR = 3600.0
+
+
+def bursty_log(seed: int = 5) -> Events:
+    """Forty days of three boards: threads open with the day's rhythm, answers follow soon and draw answers."""
+    rng = np.random.default_rng(seed)
+    first = datetime(2025, 12, 20, tzinfo=UTC).timestamp()
+    rows = []
+    for board, threads_a_day in enumerate((2.0, 0.5, 0.15)):
+        for number in range(rng.poisson(threads_a_day * 36)):
+            hour = float(rng.choice(24, p=(1.1 + np.sin((np.arange(24) - 9) / 24 * 2 * np.pi)) / 26.4)) + rng.random()
+            moment = first + (int(rng.integers(0, 36)) * 24 + hour) * HOUR
+            rows.append((f"b{board}", f"{board}.{number}", True, moment))
+            for _ in range(rng.geometric(0.3) - 1):
+                moment += float(rng.lognormal(0.3, 1.2)) * HOUR
+                rows.append((f"b{board}", f"{board}.{number}", False, moment))
+    return from_rows(rows)
+
+
+@pytest.mark.parametrize(("policy", "days"), [("era", 10), ("optimal", 10), ("adaptive", 6)])
+def test_measured_delays_agree_with_the_simulator(policy: str, days: int) -> None:
+    hosts.forget()
+    found = replay(bursty_log(), START, policy, 4, days=days, step_seconds=880.0)
+    assert found.visits_per_day == 12
+    assert found.found == found.items >= 30
+    assert found.measured == pytest.approx(found.recomputed, rel=0.01)
+    assert found.measured == pytest.approx(found.simulated, rel=0.02 if policy == "era" else 0.3)
