@@ -51,6 +51,7 @@ BENCHES = {
     "pages": "forums.benches.pages",
     "planning": "forums.benches.planning",
     "read": "forums.benches.read",
+    "replay": "forums.benches.replay",
     "schedules": "forums.benches.schedules",
     "forms": "deepweb.benches.forms",
     "selection": "deepweb.benches.selection",
