@@ -17,7 +17,6 @@ from focused.scope import Scope
 
 CURVE_POINTS = 160
 TREE_LIMIT = 200
-BEST = Order(("similarity", "id"))
 PAGE = TopicPage.Kind.PAGE
 
 
@@ -80,10 +79,22 @@ def tunnels(run_id: int) -> dict[int, int]:
     return {row["tunnel"]: row["n"] for row in rows}
 
 
-def pages(run_id: int, query: Mapping[str, str], *, best: bool, size: int = 50) -> Slice:
-    """A run's pages, the newest or the most relevant first."""
+def edits(run_id: int) -> list[dict[str, Any]]:
+    """The changes that were made to a run, then those that are noted and not made yet."""
+    made = TopicPage.objects.filter(run_id=run_id, kind=TopicPage.Kind.EDIT).order_by("step").values_list("why", flat=True)
+    return [*made, *TopicRun.objects.values_list("edits", flat=True).get(pk=run_id)]
+
+
+def newest_pages(run_id: int, query: Mapping[str, str], size: int = 50) -> Slice:
+    """A run's pages, the newest first."""
     rows = TopicPage.objects.filter(run_id=run_id, kind=PAGE).defer("words", "why")
-    return cut(rows, BEST if best else Order(("step",)), size=size, query=query)
+    return cut(rows, Order(("step",)), size=size, query=query)
+
+
+def best_pages(run_id: int, start: int, size: int = 50) -> list[TopicPage]:
+    """A run's pages, the most relevant first."""
+    rows = TopicPage.objects.filter(run_id=run_id, kind=PAGE).defer("words", "why")
+    return list(rows.order_by("-similarity", "id")[start : start + size])
 
 
 def pages_by_id(ids: Sequence[int]) -> list[TopicPage]:
@@ -134,6 +145,13 @@ def fate(run: TopicRun, address: str) -> Fate:
     return Fate("refused" if reason else "unknown", url, reason=reason or "")
 
 
+def original(page: TopicPage) -> TopicPage | None:
+    """The earlier page that a page all but repeats."""
+    if page.duplicate_of is None:
+        return None
+    return TopicPage.objects.filter(run_id=page.run_id, kind=PAGE, number=page.duplicate_of).first()
+
+
 def capture(page: TopicPage) -> Page | None:
     """The stored answer of a page."""
     return Page.objects.filter(run_id=page.run_id, key_hash=page.url_hash).select_related("warc").first()
@@ -144,7 +162,7 @@ def archive_choices(topic: Topic) -> list[dict[str, Any]]:
     own = list(WarcFile.objects.filter(run__topic_run__topic=topic).values_list("pk", flat=True))
     choices: list[dict[str, Any]] = [{"files": own, "name": ""}] if own else []
     imported = WarcFile.objects.filter(imported=True).order_by("-id")[:50]
-    return [*choices, *({"files": [file.pk], "name": file.name, "created": file.created, "bytes": file.bytes} for file in imported)]
+    return [*choices, *({"files": [file.pk], "name": file.name} for file in imported)]
 
 
 def comparisons(topic: Topic, limit: int = 10) -> list[Comparison]:

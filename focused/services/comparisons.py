@@ -41,7 +41,7 @@ def start(
     now: datetime,
     user: Any = None,
 ) -> Comparison:
-    """Makes a comparison of strategies (name to parameters) over WARC files of the archive and queues its run. Raises ValueError."""
+    """Makes a comparison of strategies (name to parameters) over files of the archive and queues its run. Raises ValueError."""
     if not strategies:
         raise ValueError("no strategy is chosen")
     if not 1 <= pages <= MOST_PAGES:

@@ -12,7 +12,7 @@ from django.db import transaction
 from crawlmgr.conf import CrawlSettings
 from crawlmgr.models import Run
 from crawlmgr.services import runs
-from crawlmgr.web.url import canonical, url_hash
+from crawlmgr.web.url import canonical, host_key, url_hash
 from focused.models import SampleDocument, Seed, TopicRun
 from focused.models import Topic as StoredTopic
 from focused.options import RunOptions
@@ -118,6 +118,11 @@ def crawl(
         )
         TopicRun.objects.create(run=run, topic=topic, definition=value.as_json())
     return run
+
+
+def authorities(urls: Iterable[str]) -> list[str]:
+    """The hosts (with ports) of addresses, as the address guard's exceptions want them."""
+    return sorted({host_key(url) for url in urls})
 
 
 def edit_run(run: Run, change: Mapping[str, Any]) -> None:

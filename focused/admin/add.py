@@ -1,0 +1,127 @@
+"""Adding a topic: where to begin, samples as addresses, text and files, keywords."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import UTC, datetime
+
+from django import forms
+from django.contrib import messages
+from django.core.exceptions import PermissionDenied
+from django.core.files.uploadedfile import UploadedFile
+from django.http import HttpRequest, HttpResponse
+from django.urls import reverse
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy, ngettext
+
+from crawlmgr.admin.rooms import back, page, room
+from crawlmgr.web.encoding import decode
+from focused.models import Topic
+from focused.services import samples, topics
+from focused.topics import BadLine, read_keywords, read_seeds
+
+LINES_TOLD = 12
+MOST_FILES = 200
+MOST_FILE_BYTES = 5_000_000
+
+
+class TopicForm(forms.Form):
+    """What a topic begins with; samples or keywords are needed, so that there is something to judge by."""
+
+    name = forms.CharField(max_length=200, strip=True, label=gettext_lazy("Name"))
+    seeds = forms.CharField(required=False, max_length=2_000_000, label=gettext_lazy("Seeds"))
+    seeds_file = forms.FileField(required=False)
+    texts = forms.CharField(required=False, max_length=5_000_000, label=gettext_lazy("Sample texts"))
+    addresses = forms.CharField(required=False, max_length=200_000, label=gettext_lazy("Sample pages"))
+    keywords = forms.CharField(required=False, max_length=20_000, label=gettext_lazy("Keywords"))
+    delay_seconds = forms.FloatField(min_value=0, max_value=3600, initial=1.0, label=gettext_lazy("Pause between requests"))
+    private = forms.BooleanField(required=False, label=gettext_lazy("Allow private addresses for this topic"))
+
+    def clean_name(self) -> str:
+        name = str(self.cleaned_data["name"]).strip()
+        if Topic.objects.filter(name=name).exists():
+            raise forms.ValidationError(_("There is a topic of that name already."))
+        return name
+
+    def clean_keywords(self) -> dict[str, float]:
+        try:
+            return read_keywords(self.cleaned_data["keywords"])
+        except ValueError as error:
+            raise forms.ValidationError(str(error)) from None
+
+
+def texts_of(pasted: str, files: Iterable[UploadedFile]) -> list[tuple[str, str]]:
+    """Samples from a pasted text (a line of three dashes or more parts several) and from files."""
+    parts: list[list[str]] = [[]]
+    for line in pasted.splitlines():
+        if line.strip().strip("-—") == "" and len(line.strip()) >= 3:
+            parts.append([])
+        else:
+            parts[-1].append(line)
+    found = []
+    for lines in parts:
+        text = "\n".join(lines).strip()
+        if text:
+            found.append((text.split("\n", 1)[0][:60], text))
+    for file in list(files)[:MOST_FILES]:
+        text = decode(file.read(MOST_FILE_BYTES))[0].strip()
+        if text:
+            found.append((file.name or _("file"), text))
+    return found
+
+
+def tell_bad_lines(request: HttpRequest, bad: list[BadLine], what: str) -> None:
+    """Says which lines were left out, by number."""
+    if bad:
+        told = "; ".join(f"{line.number}: {line.text[:80]}" for line in bad[:LINES_TOLD])
+        more = "; …" if len(bad) > LINES_TOLD else ""
+        text = ngettext(
+            "%(number)s line of the %(what)s is no address and was left out (%(lines)s)",
+            "%(number)s lines of the %(what)s are no addresses and were left out (%(lines)s)",
+            len(bad),
+        )
+        messages.warning(request, text % {"number": len(bad), "what": what, "lines": told + more})
+
+
+@room("topics/add/", "topic-add", "focused.view_topic", post="focused.add_topic")
+def add(request: HttpRequest) -> HttpResponse:
+    """A form for a new topic."""
+    if not request.user.has_perm("focused.add_topic"):
+        raise PermissionDenied
+    form = TopicForm(request.POST or None, request.FILES or None)
+    if request.method == "POST" and form.is_valid():
+        topic = _make(request, form)
+        if topic is not None:
+            return back(request, "topic", topic.pk)
+    trail = [(_("Topics"), reverse("admin:topics"))]
+    status = 422 if form.errors else 200
+    return page(request, "focused/add.html", {"form": form}, title=_("Add topic"), item="topic-add", trail=trail, status=status)
+
+
+def _make(request: HttpRequest, form: TopicForm) -> Topic | None:
+    data, now = form.cleaned_data, datetime.now(UTC)
+    upload = data["seeds_file"]
+    lines = data["seeds"].splitlines() + (decode(upload.read(MOST_FILE_BYTES))[0].splitlines() if upload else [])
+    seeds, bad = read_seeds(lines)
+    pages, bad_pages = read_seeds(data["addresses"].splitlines())
+    documents = texts_of(data["texts"], request.FILES.getlist("files"))
+    if not seeds:
+        form.add_error("seeds", _("A topic needs an address to start from."))
+    if not (documents or pages or data["keywords"]):
+        form.add_error("texts", _("A topic needs samples or keywords, to tell what is on topic."))
+    if form.errors:
+        tell_bad_lines(request, bad, _("seeds"))
+        return None
+    settings: dict[str, object] = {"delay_seconds": data["delay_seconds"]}
+    if data["private"]:
+        settings["allow_private"] = ",".join(topics.authorities([*seeds, *pages]))
+    topic = topics.add(data["name"], seeds, documents=documents, keywords=data["keywords"], settings=settings, now=now)
+    if documents and not data["keywords"]:
+        samples.draw(topic)
+    if pages:
+        samples.fetch(topic, pages, now=now, user=request.user)
+        messages.info(request, _("The sample pages are being fetched."))
+    tell_bad_lines(request, bad, _("seeds"))
+    tell_bad_lines(request, bad_pages, _("sample pages"))
+    messages.success(request, _("%(name)s is saved.") % {"name": topic.name})
+    return topic

@@ -1,0 +1,98 @@
+"""The topics' charts: words of the lexicon, harvest over a run, tunnels, strategies side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from django.utils.translation import gettext as _
+
+from crawlmgr.admin.charts import BAD, COLOURS, NEW, UPDATED, Chart, Series, chart
+from focused import reads
+from focused.models import TopicRun
+
+WORDS_SHOWN = 30
+
+
+def lexicon(vector: Mapping[str, float]) -> Chart:
+    """The heaviest words of the topic's vector, negative ones below zero."""
+    top = sorted(vector.items(), key=lambda pair: (-pair[1], pair[0]))
+    shown = [*top[:WORDS_SHOWN], *[pair for pair in top[WORDS_SHOWN:] if pair[1] < 0][:10]]
+    heaviest = max((abs(weight) for _word, weight in shown), default=1.0) or 1.0
+    names = [word for word, _weight in shown]
+    good = [weight / heaviest if weight > 0 else None for _word, weight in shown]
+    bad = [weight / heaviest if weight < 0 else None for _word, weight in shown]
+    series = [Series(_("for"), names, good, NEW)]
+    if any(bad):
+        series.append(Series(_("against"), names, bad, BAD))
+    note = _("the %(number)s heaviest of %(all)s words") % {"number": len(shown), "all": len(top)}
+    title, weight = _("Words of the topic"), _("weight (heaviest = 1)")
+    empty = _("The topic has no words yet: add samples or keywords.")
+    return chart("chart-lexicon", title, series, x=_("word"), y=weight, note=note, dates=False, empty=empty)
+
+
+def shares(parts: Sequence[tuple[str, float]]) -> Chart:
+    """What each word brings to a score."""
+    names = [word for word, _share in parts]
+    series = [
+        Series(_("for"), names, [share if share > 0 else None for _word, share in parts], NEW),
+        Series(_("against"), names, [share if share < 0 else None for _word, share in parts], BAD),
+    ]
+    kept = [one for one in series if any(one.y)] or series[:1]
+    title, empty = _("Why: what each word brings"), _("No word of the topic stands there.")
+    return chart("chart-why", title, kept, x=_("word"), y=_("share of the score"), dates=False, empty=empty)
+
+
+def harvest(row: TopicRun) -> Chart:
+    """Pages on topic over pages fetched, and the harvest rate so far."""
+    points = reads.curve(row.run_id, row.pages)
+    x = [fetched for fetched, _relevant in points]
+    series = [
+        Series(_("pages on topic"), x, [relevant for _fetched, relevant in points], NEW, line=True),
+        Series(_("harvest rate"), x, [relevant / fetched for fetched, relevant in points], UPDATED, line=True, second=True),
+    ]
+    axes = {"x": _("pages fetched"), "y": _("pages on topic"), "y2": _("harvest rate (share)")}
+    empty = _("No page on topic has come yet.")
+    return chart("chart-harvest", _("Harvest"), series, numbers=True, empty=empty, **axes)
+
+
+def tunnels(lengths: Mapping[int, int]) -> Chart:
+    """How many pages on topic were found through how many pages off topic."""
+    top = max(lengths, default=0)
+    names = [str(length) for length in range(1, top + 1)]
+    values = [lengths.get(length, 0) for length in range(1, top + 1)]
+    empty = _("No page on topic was reached through pages off topic yet.")
+    axes = {"x": _("pages off topic in between"), "y": _("pages on topic")}
+    return chart("chart-tunnels", _("Tunnels"), [Series(_("pages"), names, values, COLOURS[3])], dates=False, empty=empty, **axes)
+
+
+def compared(results: Sequence[Mapping[str, Any]]) -> list[Chart]:
+    """Harvest and recall curves of strategies, and their similarity."""
+    found, rates, likeness = [], [], []
+    for index, one in enumerate(results):
+        colour = COLOURS[index % len(COLOURS)]
+        x = [fetched for fetched, _relevant in one["curve"]]
+        found.append(Series(one["strategy"], x, [relevant for _f, relevant in one["curve"]], colour, line=True))
+        rates.append(Series(one["strategy"], x, [r / f for f, r in one["curve"]], colour, line=True))
+        similarity = one["similarity_curve"]
+        steps = [one["fetched"] * (n + 1) / max(1, len(similarity)) for n in range(len(similarity))]
+        likeness.append(Series(one["strategy"], steps, similarity, colour, line=True))
+    fetched = _("pages fetched")
+    return [
+        chart("chart-found", _("Pages on topic"), found, x=fetched, y=_("pages on topic"), numbers=True),
+        chart("chart-rates", _("Harvest rate"), rates, x=fetched, y=_("on topic a page (share)"), numbers=True),
+        chart("chart-likeness", _("Mean similarity to the topic"), likeness, x=fetched, y=_("mean cosine"), numbers=True),
+        _lengths(results),
+    ]
+
+
+def _lengths(results: Sequence[Mapping[str, Any]]) -> Chart:
+    top = max((int(length) for one in results for length in one["tunnel_lengths"]), default=0)
+    names = [str(length) for length in range(1, top + 1)]
+    series = [
+        Series(one["strategy"], names, [one["tunnel_lengths"].get(name, 0) for name in names], COLOURS[index % len(COLOURS)])
+        for index, one in enumerate(results)
+    ]
+    empty = _("No page on topic was reached through pages off topic yet.")
+    axes = {"x": _("pages off topic in between"), "y": _("pages on topic, all strategies")}
+    return chart("chart-lengths", _("Tunnels"), series, dates=False, empty=empty, **axes)

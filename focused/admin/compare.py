@@ -1,0 +1,128 @@
+"""Comparisons of strategies: set up, watched, drawn, exported point by point."""
+
+from __future__ import annotations
+
+import csv
+import io
+from datetime import UTC, datetime
+from typing import Any
+
+from django.contrib import messages
+from django.http import Http404, HttpRequest, HttpResponse
+from django.urls import reverse
+from django.utils.translation import gettext as _
+
+from crawlmgr.admin import runs as run_rooms
+from crawlmgr.admin.rooms import attempt, back, page, room
+from crawlmgr.models import Run
+from crawlmgr.services.exports import safe_cell
+from focused import reads
+from focused.admin import charts
+from focused.admin.crawl import strategies
+from focused.admin.topics import find, trail
+from focused.models import Comparison
+from focused.services import comparisons
+
+FIRST = ("breadth_first", "best_first", "shark", "dynamic_tunnel", "ant_colony")
+
+
+@room("topics/<int:pk>/compare/", "topic-compare", "focused.view_topic", post="focused.add_comparison")
+def compare(request: HttpRequest, pk: int) -> HttpResponse:
+    """The topic's comparisons, and a form for a new one."""
+    topic = find(pk)
+    choices = reads.archive_choices(topic)
+    chosen = request.POST.getlist("strategy") if request.method == "POST" else list(FIRST)
+    if request.method == "POST":
+        index, pages = request.POST.get("archive", ""), request.POST.get("pages", "")
+        files = choices[int(index)]["files"] if index.isdigit() and int(index) < len(choices) else []
+        made: list[Comparison] = []
+
+        def begin() -> None:
+            number = int(pages) if pages.isascii() and pages.isdigit() and len(pages) < 9 else 0
+            wanted: dict[str, dict[str, Any]] = {name: {} for name in chosen}
+            made.append(comparisons.start(topic, wanted, number, files, now=datetime.now(UTC), user=request.user))
+
+        if attempt(request, _("The comparison has started."), begin):
+            return back(request, "comparison", made[0].pk)
+    context = {
+        "topic": topic,
+        "choices": choices,
+        "strategies": strategies(),
+        "chosen": chosen,
+        "pages": request.POST.get("pages", "500"),
+        "most": comparisons.MOST_PAGES,
+        "rows": reads.comparisons(topic, 50),
+    }
+    return page(request, "focused/compare.html", context, title=_("Compare strategies"), item=f"topic:{pk}", trail=trail(topic))
+
+
+def find_comparison(pk: int) -> Comparison:
+    found = Comparison.objects.select_related("topic", "run").filter(pk=pk).first()
+    if found is None:
+        raise Http404(_("There is no such comparison."))
+    return found
+
+
+@room("topics/comparison/<int:pk>/", "comparison", "focused.view_topic")
+def comparison(request: HttpRequest, pk: int) -> HttpResponse:
+    """One comparison: its progress, then curves and table."""
+    found, now = find_comparison(pk), datetime.now(UTC)
+    results = found.result.get("results", [])
+    total = len(found.setup["strategies"]) + 1
+    done = len(found.trails) + bool(results)
+    context = {
+        "comparison": found,
+        "topic": found.topic,
+        "run": found.run,
+        "now": now,
+        "story": run_rooms.story(found.run, now) if found.run else None,
+        "done": done,
+        "total": total,
+        "share": round(100 * done / total),
+        "results": results,
+        "pages_in_archive": found.result.get("pages_in_archive"),
+        "charts": charts.compared(results) if results else [],
+    }
+    title = f"{_('Comparison')} #{pk}"
+    way = [*trail(found.topic), (_("Compare strategies"), reverse("admin:topic-compare", args=[found.topic_id]))]
+    item = f"topic:{found.topic_id}"
+    answer = page(
+        request, "focused/comparison.html", context, title=title, item=item, trail=way, live="focused/comparison_live.html"
+    )
+    if found.run is None or not found.run.active:
+        answer["X-Desk-Reload" if request.GET.get("active") else "X-Desk-Done"] = "1"
+    return answer
+
+
+@room("topics/comparison/<int:pk>/points.csv", "comparison-points", "focused.view_topic")
+def points(request: HttpRequest, pk: int) -> HttpResponse:
+    """Every fetch of every strategy: the address, its place, what it was worth."""
+    found = find_comparison(pk)
+    buffer = io.StringIO()
+    writer = csv.writer(buffer, lineterminator="\r\n")
+    writer.writerow(("strategy", "fetched", "url", "parent", "depth", "similarity", "on_topic", "duplicate", "relevant_so_far"))
+    for name, trail_ in found.trails.items():
+        so_far = 0
+        for number, (url, parent, depth, similarity, relevant, duplicate) in enumerate(trail_["steps"], start=1):
+            so_far += relevant
+            row = (name, number, url, parent, depth, round(similarity, 6), relevant, duplicate, so_far)
+            writer.writerow([safe_cell(cell) for cell in row])
+    if not found.trails:
+        messages.warning(request, _("No strategy is through yet."))
+    answer = HttpResponse(buffer.getvalue(), content_type="text/csv; charset=utf-8")
+    answer["Content-Disposition"] = f'attachment; filename="comparison-{pk}.csv"'
+    return answer
+
+
+def detail(request: HttpRequest, run: Run, now: datetime) -> dict[str, Any]:
+    """What the general page of a run adds: the way here."""
+    return {"link": reverse("admin:comparison", args=[run.parameters["comparison"]]), "link_text": _("To the comparison")}
+
+
+def samples_detail(request: HttpRequest, run: Run, now: datetime) -> dict[str, Any]:
+    """The way to the topic whose samples a run fetches."""
+    return {"link": reverse("admin:topic", args=[run.target]), "link_text": _("To the topic")}
+
+
+run_rooms.details["topic-compare"] = detail
+run_rooms.details["topic-samples"] = samples_detail

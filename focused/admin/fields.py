@@ -1,0 +1,65 @@
+"""Typed parameters as form fields: label, range, default and help, and what was posted read back with its mistakes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from django.http import QueryDict
+from django.utils.translation import gettext as _
+
+from focused.parameters import Parameter
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """One parameter as the template draws it."""
+
+    id: str
+    parameter: Parameter
+    value: Any
+    help: str
+    choices: Sequence[tuple[str, str]]
+    wrong: str = ""
+
+    @property
+    def step(self) -> str:
+        """The input's step."""
+        return "1" if self.parameter.kind == "int" else "any"
+
+    @property
+    def changed(self) -> bool:
+        """Whether it differs from the default."""
+        return self.value != self.parameter.default
+
+
+def fields(
+    parameters: Sequence[Parameter], values: Mapping[str, Any], prefix: str, wrong: Mapping[str, str] | None = None
+) -> list[Field]:
+    """The fields of parameters, filled with values or defaults."""
+    return [
+        Field(
+            f"{prefix}{one.name}",
+            one,
+            values.get(one.name, one.default),
+            _(one.help),
+            [(choice, _(choice)) for choice in one.choices],
+            (wrong or {}).get(one.name, ""),
+        )
+        for one in parameters
+    ]
+
+
+def read(parameters: Sequence[Parameter], posted: QueryDict, prefix: str) -> tuple[dict[str, Any], dict[str, str]]:
+    """What was posted in the parameters' types, and what is wrong with the rest by name."""
+    values: dict[str, Any] = {}
+    wrong: dict[str, str] = {}
+    for one in parameters:
+        name = f"{prefix}{one.name}"
+        raw = ("yes" if name in posted else "no") if one.kind == "bool" else posted.get(name, str(one.default)).strip()
+        try:
+            values[one.name] = one.read(raw)
+        except ValueError as error:
+            values[one.name], wrong[one.name] = raw, str(error)
+    return values, wrong

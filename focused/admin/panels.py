@@ -1,0 +1,46 @@
+"""What topics put on the first page and into the tree."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+
+from django.contrib import admin
+from django.http import HttpRequest
+from django.urls import reverse
+from django.utils.translation import gettext as _
+
+from crawlmgr.admin.tree import Node
+from focused import reads
+
+TOPICS_SHOWN = 8
+
+
+def panel(request: HttpRequest, now: datetime) -> dict[str, Any] | None:
+    """Topics with their last run; nothing while there is none."""
+    if not request.user.has_perm("focused.view_topic"):
+        return None
+    rows = reads.topics({}, TOPICS_SHOWN)
+    return {"template": "focused/panel.html", "rows": rows.rows, "more": rows.older} if rows.rows else None
+
+
+def branch(request: HttpRequest, item: str) -> Node | None:
+    """Topics ▸ their names."""
+    if not request.user.has_perm("focused.view_topic"):
+        return None
+    rows = reads.tree_topics()
+    working = reads.active_topics()
+    nodes = []
+    for topic in rows[: reads.TREE_LIMIT]:
+        state = working.get(topic.pk, "")
+        mark = "working" if state in ("running", "queued") else "paused" if state else ""
+        nodes.append(Node(topic.name, reverse("admin:topic", args=[topic.pk]), "", f"topic:{topic.pk}", mark))
+    if len(rows) > reads.TREE_LIMIT:
+        nodes.append(Node(_("All topics"), reverse("admin:topics"), "more_horiz", "topics:all"))
+    if request.user.has_perm("focused.add_topic"):
+        nodes.append(Node(_("Add topic"), reverse("admin:topic-add"), "add", "topic-add"))
+    return Node(_("Topics"), reverse("admin:topics"), "category", "topics", children=tuple(nodes), unfolded=True)
+
+
+admin.site.add_branch(12, branch)
+admin.site.add_panel(12, panel)

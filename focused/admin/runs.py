@@ -1,0 +1,103 @@
+"""A run of a topic: live curve and tunnels, what the rules refused, and changes while it runs."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any
+
+from django.conf import settings
+from django.contrib import messages
+from django.http import Http404, HttpRequest, HttpResponse
+from django.urls import reverse
+from django.utils.translation import gettext as _
+
+from crawlmgr.admin import exports, words
+from crawlmgr.admin import runs as run_rooms
+from crawlmgr.admin.rooms import act, attempt, back, page, room
+from crawlmgr.models import Run
+from crawlmgr.reads import runs as run_reads
+from focused import reads
+from focused.admin import charts, fields
+from focused.admin.add import tell_bad_lines
+from focused.admin.topics import trail
+from focused.models import TopicRun
+from focused.parameters import parameters_of
+from focused.services import topics
+from focused.strategies import strategy_class
+from focused.topics import read_seeds
+
+
+def find(pk: int) -> TopicRun:
+    row = reads.topic_run(pk)
+    if row is None:
+        raise Http404(_("There is no such run."))
+    return row
+
+
+@room("topics/run/<int:pk>/", "topic-run", "focused.view_topic")
+def run_page(request: HttpRequest, pk: int) -> HttpResponse:
+    """One run, live while it works."""
+    row, now = find(pk), datetime.now(UTC)
+    run = row.run
+    context: dict[str, Any] = {
+        "row": row,
+        "run": run,
+        "topic": row.topic,
+        "now": now,
+        "story": run_rooms.story(run, now),
+        "rate": run_reads.rate(run, now),
+        "budget": run.parameters["options"]["pages"],
+        "refused": sorted(((words.say(code), n) for code, n in row.refused.items()), key=lambda pair: -pair[1]),
+        "pages": reads.newest_pages(pk, {}, 8).rows,
+        "charts": [charts.harvest(row), charts.tunnels(reads.tunnels(pk))],
+        "may_pause": run.state in ("queued", "running") and not run.wanted,
+        "may_resume": run.state in ("paused", "failed"),
+        "may_stop": run.active and run.wanted != "stop",
+    }
+    if request.GET.get("part") != "live":
+        context["fields"] = _fields(run) if run.active else []
+        context["downloads"] = exports.choices(["pages", "links"], run=pk)
+    title = f"{_('Run')} #{pk}"
+    item = f"topic:{row.topic_id}"
+    answer = page(
+        request, "focused/run.html", context, title=title, item=item, trail=trail(row.topic), live="focused/run_live.html"
+    )
+    if not run.active:
+        answer["X-Desk-Done"] = "1"
+    return answer
+
+
+def _fields(run: Run) -> list[fields.Field]:
+    own = parameters_of(strategy_class(run.parameters["strategy"], settings.TOPIC_STRATEGIES).Settings)
+    values = dict(run.parameters["parameters"])
+    for change in reads.edits(run.pk):
+        values.update(change.get("parameters", {}))
+    return fields.fields(own, {one.name: one.read(values.get(one.name, one.default)) for one in own}, "p_")
+
+
+@act("topics/run/<int:pk>/edit/", "topic-run-edit", "crawlmgr.change_run")
+def edit(request: HttpRequest, pk: int) -> HttpResponse:
+    """Notes a change: seeds to add, a host to drop, other weights."""
+    run = find(pk).run
+    change: dict[str, Any] = {}
+    if request.POST.get("do") == "seeds":
+        change["seeds"], bad = read_seeds(request.POST.get("seeds", "").splitlines())
+        tell_bad_lines(request, bad, _("seeds"))
+    elif request.POST.get("do") == "host":
+        change["without_hosts"] = [request.POST.get("host", "")]
+    else:
+        own = parameters_of(strategy_class(run.parameters["strategy"], settings.TOPIC_STRATEGIES).Settings)
+        change["parameters"], wrong = fields.read(own, request.POST, "p_")
+        if wrong:
+            messages.error(request, "; ".join(wrong.values()))
+            return back(request, "topic-run", pk)
+    attempt(request, _("The change is made after the page in hand."), lambda: topics.edit_run(run, change))
+    return back(request, "topic-run", pk)
+
+
+def detail(request: HttpRequest, run: Run, now: datetime) -> dict[str, Any]:
+    """What the general page of a run adds: the way here."""
+    return {"link": reverse("admin:topic-run", args=[run.pk]), "link_text": _("Harvest, pages and changes")}
+
+
+run_rooms.details["topic"] = detail

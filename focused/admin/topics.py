@@ -1,0 +1,154 @@
+"""Topics: the list, and one topic with its runs, seeds and samples."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from django.contrib import messages
+from django.http import Http404, HttpRequest, HttpResponse
+from django.urls import reverse
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy, ngettext
+
+from crawlmgr.admin.rooms import act, attempt, back, page, room
+from crawlmgr.web.encoding import decode
+from focused import reads
+from focused.admin import charts
+from focused.admin.add import MOST_FILE_BYTES, tell_bad_lines, texts_of
+from focused.models import SampleDocument, Seed, Topic
+from focused.relevance import Relevance
+from focused.services import samples, topics
+from focused.topics import read_seeds
+
+INTERVALS = (
+    (0, gettext_lazy("only when started")),
+    (3600, gettext_lazy("1 hour")),
+    (6 * 3600, gettext_lazy("6 hours")),
+    (86_400, gettext_lazy("1 day")),
+    (7 * 86_400, gettext_lazy("1 week")),
+    (30 * 86_400, gettext_lazy("30 days")),
+)
+SEEDS_SHOWN = 200
+
+
+@room("topics/", "topics", "focused.view_topic")
+def topic_list(request: HttpRequest) -> HttpResponse:
+    """All topics by name."""
+    context = {"slice": reads.topics(request.GET.dict()), "keep": "", "first": _("To the top")}
+    return page(request, "focused/topics.html", context, title=_("Topics"), item="topics")
+
+
+def find(pk: int) -> Topic:
+    topic = Topic.objects.filter(pk=pk).first()
+    if topic is None:
+        raise Http404(_("There is no such topic."))
+    return topic
+
+
+def trail(topic: Topic | None = None) -> list[tuple[str, str]]:
+    """The way to a topic's rooms."""
+    found = [(_("Topics"), reverse("admin:topics"))]
+    return [*found, (topic.name, reverse("admin:topic", args=[topic.pk]))] if topic is not None else found
+
+
+@room("topics/<int:pk>/", "topic", "focused.view_topic")
+def topic_page(request: HttpRequest, pk: int) -> HttpResponse:
+    """One topic: its words, its runs, where it begins, its samples."""
+    topic = find(pk)
+    relevance = Relevance(topics.definition(topic))
+    runs = reads.topic_runs(topic)
+    context = {
+        "topic": topic,
+        "runs": runs,
+        "running": next((row for row in runs if row.run.active), None),
+        "threshold": relevance.threshold,
+        "words": len(relevance.words),
+        "seeds": list(topic.seeds.all()[:SEEDS_SHOWN]),
+        "seeds_number": topic.seeds.count(),
+        "documents": list(topic.documents.all()),
+        "intervals": INTERVALS,
+        "comparisons": reads.comparisons(topic),
+        "charts": [charts.lexicon(relevance.vector)],
+    }
+    return page(request, "focused/topic.html", context, title=topic.name, item=f"topic:{pk}", trail=trail())
+
+
+@act("topics/<int:pk>/seeds/", "topic-seeds", "focused.change_topic")
+def seeds(request: HttpRequest, pk: int) -> HttpResponse:
+    """Adds seeds, pasted or from a file, or takes ticked ones away."""
+    topic = find(pk)
+    if request.POST.get("do") == "remove":
+        chosen = [int(value) for value in request.POST.getlist("seed") if value.isdigit()]
+        if len(chosen) >= topic.seeds.count():
+            messages.error(request, _("A topic needs an address to start from."))
+        else:
+            Seed.objects.filter(topic=topic, pk__in=chosen).delete()
+            messages.success(request, _("The seeds are taken away; runs that have begun keep them."))
+        return back(request, "topic", pk)
+    upload = request.FILES.get("file")
+    lines = request.POST.get("seeds", "").splitlines() + (decode(upload.read(MOST_FILE_BYTES))[0].splitlines() if upload else [])
+    urls, bad = read_seeds(lines)
+    new = topics.add_seeds(topic, urls)
+    tell_bad_lines(request, bad, _("seeds"))
+    messages.success(request, ngettext("%(number)s new seed.", "%(number)s new seeds.", new) % {"number": new})
+    return back(request, "topic", pk)
+
+
+@act("topics/<int:pk>/samples/", "topic-samples", "focused.change_topic")
+def change_samples(request: HttpRequest, pk: int) -> HttpResponse:
+    """Adds samples (addresses, text, files) or takes ticked ones away."""
+    topic, now = find(pk), datetime.now(UTC)
+    if request.POST.get("do") == "remove":
+        chosen = [int(value) for value in request.POST.getlist("sample") if value.isdigit()]
+        SampleDocument.objects.filter(topic=topic, pk__in=chosen).delete()
+        messages.success(request, _("The samples are taken away; runs that have begun keep them."))
+        return back(request, "topic", pk)
+    texts = texts_of(request.POST.get("texts", ""), request.FILES.getlist("files"))
+    first = topic.documents.count()
+    SampleDocument.objects.bulk_create(
+        [
+            SampleDocument(topic=topic, name=name[:300], text=text, position=first + n, added=now)
+            for n, (name, text) in enumerate(texts)
+        ]
+    )
+    urls, bad = read_seeds(request.POST.get("addresses", "").splitlines())
+    if urls:
+        attempt(
+            request,
+            _("The sample pages are being fetched."),
+            lambda: samples.fetch(topic, urls, now=now, user=request.user),
+        )
+    tell_bad_lines(request, bad, _("sample pages"))
+    if texts:
+        done = ngettext("%(number)s new sample.", "%(number)s new samples.", len(texts))
+        messages.success(request, done % {"number": len(texts)})
+    return back(request, "topic", pk)
+
+
+@act("topics/<int:pk>/schedule/", "topic-schedule", "focused.change_topic")
+def schedule(request: HttpRequest, pk: int) -> HttpResponse:
+    """Sets how often the topic is crawled again."""
+    topic, wish = find(pk), request.POST.get("interval", "")
+    seconds = int(wish) if wish.isascii() and wish.isdigit() and len(wish) < 9 else -1
+    if seconds not in {value for value, _name in INTERVALS}:
+        messages.error(request, _("Choose an interval."))
+        return back(request, "topic", pk)
+    due = datetime.now(UTC) + timedelta(seconds=seconds) if seconds else None
+    Topic.objects.filter(pk=pk).update(interval_seconds=seconds or None, next_run=due)
+    done = _("The topic is crawled again by schedule.") if seconds else _("The topic is crawled only when somebody starts it.")
+    messages.success(request, done)
+    return back(request, "topic", topic.pk)
+
+
+@room("topics/<int:pk>/delete/", "topic-delete", "focused.delete_topic", post="focused.delete_topic")
+def delete(request: HttpRequest, pk: int) -> HttpResponse:
+    """Asks once more, with what would be lost; the name has to be typed."""
+    topic = find(pk)
+    wrong = request.method == "POST" and request.POST.get("name", "").strip() != topic.name.strip()
+    if request.method == "POST" and not wrong:
+        topics.delete(topic, datetime.now(UTC))
+        messages.success(request, _("%(name)s is deleted.") % {"name": topic.name})
+        return back(request, "topics")
+    context: dict[str, Any] = {"topic": topic, "wrong": wrong, "runs": topic.runs.count()}
+    return page(request, "focused/delete.html", context, title=_("Delete"), item=f"topic:{pk}", trail=trail(topic))

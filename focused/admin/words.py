@@ -1,0 +1,126 @@
+"""A topic's words: weights edited, drawn from samples or from a run, the threshold, and the topic tried on any text or page."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from dataclasses import replace
+from typing import Any
+
+from django.contrib import messages
+from django.http import HttpRequest, HttpResponse
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
+
+from crawlmgr.admin.rooms import act, back, page, room
+from focused import reads
+from focused.admin import charts
+from focused.admin.topics import find, trail
+from focused.models import Topic
+from focused.relevance import Relevance
+from focused.services import samples, topics, trying
+from focused.topics import read_keywords
+
+MOST_TEXT = 200_000
+
+
+def _lines(weights: dict[str, float]) -> str:
+    return "\n".join(f"{word}={weight:g}" for word, weight in sorted(weights.items(), key=lambda pair: (-pair[1], pair[0])))
+
+
+@room("topics/<int:pk>/words/", "topic-words", "focused.view_topic", post="focused.change_topic")
+def words(request: HttpRequest, pk: int) -> HttpResponse:
+    """The topic's words as lists to edit; a run that has begun keeps the words it began with."""
+    topic = find(pk)
+    posted = request.POST.dict() if request.method == "POST" else {}
+    wrong = _save(topic, posted) if posted else {}
+    if posted and not wrong:
+        messages.success(request, _("The words are saved; the next run uses them."))
+        return back(request, "topic-words", pk)
+    definition = topics.definition(topic)
+    relevance = Relevance(definition)
+    drawn = relevance if topic.threshold is None else Relevance(replace(definition, threshold=None))
+    context: dict[str, Any] = {
+        "topic": topic,
+        "wrong": wrong,
+        "keywords": posted.get("keywords", _lines(topic.keywords)),
+        "near": posted.get("near", _lines(topic.near)),
+        "negative": posted.get("negative", "\n".join(topic.negative)),
+        "url_words": posted.get("url_words", "\n".join(topic.url_words)),
+        "user_words": posted.get("user_words", "\n".join(topic.user_words)),
+        "threshold": posted.get("threshold", "" if topic.threshold is None else f"{topic.threshold:g}"),
+        "drawn": drawn.threshold,
+        "samples": topic.documents.exclude(text="").count(),
+        "runs": [row for row in reads.topic_runs(topic) if row.pages],
+        "charts": [charts.lexicon(relevance.vector)],
+    }
+    status = 422 if wrong else 200
+    return page(request, "focused/words.html", context, title=_("Words"), item=f"topic:{pk}", trail=trail(topic), status=status)
+
+
+def _save(topic: Topic, posted: dict[str, str]) -> dict[str, str]:
+    wrong: dict[str, str] = {}
+    for name in ("keywords", "near"):
+        try:
+            setattr(topic, name, read_keywords(posted.get(name, "")))
+        except ValueError as error:
+            wrong[name] = str(error)
+    for name in ("negative", "url_words", "user_words"):
+        parts = posted.get(name, "").replace("，", "\n").replace(",", "\n").split("\n")
+        setattr(topic, name, list(dict.fromkeys(part.strip()[:100] for part in parts if part.strip())))
+    text = posted.get("threshold", "").strip()
+    try:
+        topic.threshold = float(text) if text else None
+        if topic.threshold is not None and not 0 <= topic.threshold <= 1:
+            wrong["threshold"] = _("The threshold lies between 0 and 1.")
+    except ValueError:
+        wrong["threshold"] = _("The threshold lies between 0 and 1.")
+    if not wrong:
+        topic.save()
+    return wrong
+
+
+@act("topics/<int:pk>/draw/", "topic-draw", "focused.change_topic")
+def draw(request: HttpRequest, pk: int) -> HttpResponse:
+    """Draws keywords from the samples, or near-topic words from an earlier run."""
+    topic, run = find(pk), request.POST.get("run", "")
+    if run:
+        row = reads.topic_run(int(run)) if run.isdigit() else None
+        found = samples.draw_near(topic, row.pk) if row is not None and row.topic_id == topic.pk else {}
+    else:
+        found = samples.draw(topic)
+    done = ngettext("%(number)s word was drawn.", "%(number)s words were drawn.", len(found)) % {"number": len(found)}
+    messages.success(request, done)
+    return back(request, "topic-words", pk)
+
+
+@room("topics/<int:pk>/try/", "topic-try", "focused.view_topic", post="focused.change_topic")
+def try_out(request: HttpRequest, pk: int) -> HttpResponse:
+    """Scores a text or a page and says why."""
+    topic = find(pk)
+    text, url = request.POST.get("text", "")[:MOST_TEXT], request.POST.get("url", "").strip()
+    context: dict[str, Any] = {"topic": topic, "text": text, "url": url, "charts": []}
+    if request.method == "POST" and (text.strip() or url):
+        relevance = Relevance(topics.definition(topic))
+        began = time.monotonic()
+        try:
+            sample = trying.page_of(topic, url) if url else trying.text_of(topic, text)
+        except ValueError as error:
+            messages.error(request, str(error))
+        else:
+            counts = Counter(sample.tokens)
+            score = relevance.page(counts)
+            parts = [(one.word, round(one.share, 4)) for one in relevance.explain(counts)]
+            context.update(
+                score=score,
+                threshold=relevance.threshold,
+                on_topic=score >= relevance.threshold,
+                sample=sample,
+                tokens=len(sample.tokens),
+                url_score=relevance.url(url) if url else None,
+                near=relevance.near(counts) if topic.near else None,
+                seconds=time.monotonic() - began,
+                parts=parts,
+                charts=[charts.shares(parts)],
+            )
+    return page(request, "focused/try.html", context, title=_("Try it"), item=f"topic:{pk}", trail=trail(topic))

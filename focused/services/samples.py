@@ -1,0 +1,101 @@
+"""Samples of topics: pages fetched by a small run, and the words that are drawn from them by TextRank."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any
+
+from crawlmgr.conf import CrawlSettings
+from crawlmgr.engine import Stored
+from crawlmgr.models import Run, RunState, Url, UrlState
+from crawlmgr.services import hosts, runs
+from crawlmgr.services.frontier import NewUrl
+from crawlmgr.web.exchange import FetchRequest, FetchResponse
+from crawlmgr.web.html import scan
+from crawlmgr.web.url import canonical, host_key
+from focused.lexicon import LEXICON_WORDS, near_lexicon, topic_lexicon
+from focused.models import SampleDocument, Topic
+from focused.parse import main_text
+from focused.relevance import Relevance
+from focused.services import sessions, topics
+
+KIND = "topic-samples"
+DRAWN_WORDS = 30
+
+
+def fetch(topic: Topic, urls: Sequence[str], *, now: datetime, user: Any = None, start: bool = True) -> Run:
+    """Starts a run that fetches pages and keeps their main text as samples."""
+    first = topic.documents.count()
+    rows = [
+        SampleDocument(topic=topic, name=url[:300], url=url, problem="waiting", position=first + n, added=now)
+        for n, url in enumerate(dict.fromkeys(map(canonical, urls)))
+    ]
+    SampleDocument.objects.bulk_create(rows)
+    parameters = {"settings": topic.settings, "urls": [row.url for row in rows]}
+    return runs.create(KIND, topic.name, target=topic.pk, parameters=parameters, now=now, user=user, start=start)
+
+
+def draw(topic: Topic) -> dict[str, float]:
+    """The topic's keywords anew from its samples, by TextRank; words that a person gave keep their weight."""
+    texts = list(topic.documents.exclude(text="").values_list("text", flat=True))
+    drawn = topic_lexicon(texts, DRAWN_WORDS)
+    topic.keywords = {word: round(weight, 3) for word, weight in {**drawn, **topic.keywords}.items()}
+    topic.save(update_fields=["keywords"])
+    return drawn
+
+
+def draw_near(topic: Topic, run_id: int) -> dict[str, float]:
+    """The near-topic lexicon from an earlier run: words of pages off topic that led to pages on topic."""
+    words = Relevance(topics.definition(topic)).words
+    found = near_lexicon(sessions.history_of(run_id), dict.fromkeys(words, 1.0), LEXICON_WORDS)
+    topic.near = {word: round(weight, 3) for word, weight in found.items() if weight > 0}
+    topic.save(update_fields=["near"])
+    return found
+
+
+class SampleCrawler:
+    """Fetches the pages named and keeps what they say."""
+
+    kind = KIND
+
+    def settings(self, run: Run) -> CrawlSettings:
+        settings = CrawlSettings.from_mapping(run.parameters.get("settings", {}))
+        for key in {host_key(url) for url in run.parameters["urls"]}:
+            hosts.configure(key, settings)
+        return settings
+
+    def begin(self, run: Run, now: datetime) -> Sequence[NewUrl]:
+        return [NewUrl(url, "sample") for url in run.parameters["urls"]]
+
+    def request(self, run: Run, item: Url) -> FetchRequest:
+        return FetchRequest(item.url)
+
+    def read(self, run: Run, item: Url, response: FetchResponse) -> tuple[str, str]:
+        if response.status != 200:
+            return "", ""
+        page = scan(response.text, response.url)
+        return page.title, f"{page.title}\n{main_text(response.text, page.text)}".strip()
+
+    def store(self, run: Run, item: Url, response: FetchResponse, reading: tuple[str, str], now: datetime) -> Stored:
+        title, text = reading
+        problem = "" if text else f"http_{response.status}"
+        rows = SampleDocument.objects.filter(topic_id=run.target, url=item.url)
+        rows.update(text=text, problem=problem, name=(title or item.url)[:300])
+        return Stored(title=title) if text else Stored(state=UrlState.FAILED, reason=problem)
+
+    def failed(self, run: Run, item: Url, reason: str, now: datetime) -> Stored:
+        SampleDocument.objects.filter(topic_id=run.target, url=item.url).update(problem=reason[:300])
+        return Stored()
+
+    def idle(self, run: Run, now: datetime) -> str:
+        topic = Topic.objects.filter(pk=run.target).first()
+        if topic is not None and not topic.keywords:
+            draw(topic)
+        return "complete"
+
+    def ended(self, run: Run, state: str, now: datetime) -> None:
+        """What was not fetched stays without text."""
+        if state == RunState.PAUSED:
+            return
+        SampleDocument.objects.filter(topic_id=run.target, problem="waiting").update(problem="stopped")

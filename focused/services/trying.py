@@ -1,0 +1,79 @@
+"""A topic tried on one page: from the archive where it lies there, else asked for once, under the same rules as a crawl."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from crawlmgr.clock import SYSTEM
+from crawlmgr.conf import CrawlSettings
+from crawlmgr.services import archive, fetching, hosts
+from crawlmgr.text.tokens import Tokenizer
+from crawlmgr.web.exchange import FetchRequest
+from crawlmgr.web.url import UrlError, canonical, host_key
+from focused.models import Topic
+from focused.parse import Parser
+from focused.services import sessions
+from focused.stages import Draft, run_stages
+
+LONGEST_WAIT_SECONDS = 10.0
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """What was tried: words in their order, a title, and where it came from ("text", "archive", "net")."""
+
+    tokens: list[str]
+    title: str = ""
+    source: str = "text"
+    stored: datetime | None = None
+
+
+def text_of(topic: Topic, text: str) -> Sample:
+    """A text as the topic's words see it."""
+    return Sample(Tokenizer(topic.user_words)(text))
+
+
+def page_of(topic: Topic, address: str) -> Sample:
+    """A page by its address. Raises ValueError with one line where there is none to be had."""
+    try:
+        url = canonical(address if "://" in address else f"http://{address}")
+    except UrlError as error:
+        raise ValueError(str(error)) from None
+    parser = Parser(Tokenizer(topic.user_words))
+    page = sessions.stored_page(url)
+    record = archive.read_page(page) if page is not None else None
+    if page is not None and record is not None:
+        draft = run_stages(sessions.read_stages(), Draft(page.final_url or url, record.payload, record.content_type), parser)
+        source, stored = "archive", page.fetched_at
+    else:
+        draft = run_stages(sessions.read_stages(), _fetched(topic, url), parser)
+        source, stored = "net", None
+    if draft.problem or draft.content is None:
+        raise ValueError(f"{url}: {draft.problem or 'no page'}")
+    return Sample(draft.tokens, draft.content.title, source, stored)
+
+
+def _fetched(topic: Topic, url: str) -> Draft:
+    session = fetching.WebSession(CrawlSettings.from_mapping(topic.settings), SYSTEM)
+    try:
+        host = session.host(hosts.host_id(host_key(url)))
+        try:
+            allowed, reason = session.allowed(url, host)
+        except fetching.TurnTaken:
+            allowed, reason = session.allowed(url, host)
+        if not allowed:
+            raise ValueError(f"{url}: {reason}")
+        host.refresh_from_db()
+        wait = (host.next_at - SYSTEM.now()).total_seconds()
+        if wait > LONGEST_WAIT_SECONDS:
+            raise ValueError(f"{host.key} is to be asked again in {wait:.0f} seconds")
+        SYSTEM.sleep(wait)
+        if not hosts.take_turn(host.pk, hosts.effective_delay(host), SYSTEM.now()):
+            raise ValueError(f"{host.key} is being asked by another run just now")
+        response = session.fetch(FetchRequest(url), host)
+    finally:
+        session.close()
+    if response.status != 200:
+        raise ValueError(f"{url}: {response.failure.value if response.failure else f'status {response.status}'}")
+    return Draft(response.url, response.body, response.content_type)

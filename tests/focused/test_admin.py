@@ -1,0 +1,240 @@
+"""The topic rooms: a topic from pasted Chinese samples to its export, changes, roles, searches, what became of an address."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from datetime import UTC, datetime
+
+import pytest
+from django.core.files.uploadedfile import SimpleUploadedFile
+from django.db import connection
+from django.test import Client
+from django.test.utils import CaptureQueriesContext
+
+from crawlmgr import engine, jobs
+from crawlmgr.models import Run, RunState
+from crawlmgr.services import hosts
+from focused.models import Comparison, Topic, TopicPage, TopicRun
+from focused.services import sessions, topics
+from tests.crawlmgr.admin.rows import EVIL, user
+from tests.focused.topical import DOCUMENTS, TopicalWeb
+from tests.site.server import LocalSite
+
+pytestmark = pytest.mark.django_db(transaction=True)
+OPEN = {"allow_private": "*", "delay_seconds": 0.0}
+
+
+@pytest.fixture(autouse=True)
+def nothing_is_known() -> None:
+    hosts.forget()
+    sessions._live.clear()
+    sessions._parsed.clear()
+
+
+@pytest.fixture
+def client() -> Client:
+    made = Client()
+    made.force_login(user("operator"))
+    return made
+
+
+def now() -> datetime:
+    return datetime.now(UTC)
+
+
+@pytest.fixture
+def web() -> Iterator[TopicalWeb]:
+    with TopicalWeb() as served:
+        yield served
+
+
+@pytest.fixture
+def crawled(web: TopicalWeb) -> Run:
+    topic = topics.add("crawlers", [web.url(0), web.url(1)], documents=DOCUMENTS, now=now(), settings=OPEN)
+    run = topics.crawl(topic, options={"pages": 25}, now=now(), start=False)
+    engine.run_slice(run.pk)
+    return run
+
+
+ZH = {
+    "/": "<title>首页</title><p>主题爬虫与网页抓取。</p><a href='/a'>主题爬虫的链接</a> <a href='/b'>做菜</a> <a href='/c'>主題爬蟲</a>",
+    "/a": "<title>爬虫</title><p>主题爬虫按照网页的相关度抓取链接，计算锚文本。</p>",
+    "/b": "<title>做菜</title><p>西红柿鸡蛋汤的做法，先放油。</p>",
+    "/c": "<title>爬蟲</title><p>主題爬蟲按照網頁的相關度抓取鏈接，計算錨文本。</p>",
+}
+
+
+def test_a_chinese_topic_from_the_desk_alone_start_to_export(client: Client) -> None:
+    with LocalSite() as site:
+        for path, html in ZH.items():
+            site.add(path, html)
+        text = "主题爬虫抓取网页，计算链接和锚文本的相关度。\n---\n网页的链接由主题爬虫按相关度抓取。"
+        form = {"name": "爬虫", "seeds": f"{site.url('/')}\n不是地址\n", "texts": text, "delay_seconds": "0", "private": "on"}
+        answer = client.post("/admin/topics/add/", form, follow=True)
+        topic = Topic.objects.get()
+        page = answer.content.decode()
+        assert "2: 不是地址" in page and topic.documents.count() == 2 and topic.keywords
+        crawl = client.post(f"/admin/topics/{topic.pk}/crawl/", {"strategy": "shark", "o_pages": "20", "keep": "on", "p_gamma": "0.4"})
+        run = Run.objects.get(kind="topic")
+        assert crawl.headers["Location"] == f"/admin/topics/run/{run.pk}/"
+        assert run.parameters["parameters"]["gamma"] == 0.4
+        assert engine.run_slice(run.pk) == RunState.FINISHED
+    scores = dict(TopicPage.objects.filter(run=run).values_list("title", "similarity"))
+    assert scores["爬虫"] == scores["爬蟲"] > scores["做菜"], "traditional pages score like simplified ones"
+    shown = client.get(f"/admin/topics/run/{run.pk}/").content.decode()
+    assert "chart-harvest" in shown
+    hits = client.get(f"/admin/topics/run/{run.pk}/pages/?q=锚文本").content.decode()
+    assert "爬虫</a>" in hits and "爬蟲</a>" in hits and "做菜</a>" not in hits
+    export = b"".join(client.get(f"/admin/export/pages.jsonl?run={run.pk}").streaming_content).decode()
+    rows = [json.loads(line) for line in export.splitlines()]
+    assert {row["title"] for row in rows} == {"首页", "爬虫", "做菜", "爬蟲"}
+    assert all(row["relevance"] is not None and row["depth"] is not None for row in rows)
+    links = b"".join(client.get(f"/admin/export/links.jsonl?run={run.pk}").streaming_content).decode()
+    assert {"from_url", "to_url", "anchor", "relevance", "depth"} <= set(json.loads(links.splitlines()[0]))
+
+
+def test_every_room_shows_itself_and_keeps_scripts_out(client: Client, crawled: Run) -> None:
+    topic = Topic.objects.get()
+    Topic.objects.update(name=EVIL, negative=[EVIL])
+    TopicPage.objects.filter(run=crawled).update(title=EVIL)
+    made = comparison(client, topic)
+    page = TopicPage.objects.filter(run=crawled, depth__gt=0, kind=0).first()
+    rooms = [
+        "topics/", "topics/add/", f"topics/{topic.pk}/", f"topics/{topic.pk}/words/", f"topics/{topic.pk}/try/",
+        f"topics/{topic.pk}/crawl/", f"topics/{topic.pk}/crawl/?strategy=ant_colony", f"topics/{topic.pk}/search/?q=crawler",
+        f"topics/{topic.pk}/compare/", f"topics/run/{crawled.pk}/", f"topics/run/{crawled.pk}/?part=live",
+        f"topics/run/{crawled.pk}/pages/", f"topics/run/{crawled.pk}/pages/?by=best", f"topics/run/{crawled.pk}/pages/?q=crawler",
+        f"topics/page/{page.pk}/", f"topics/comparison/{made.pk}/", f"topics/comparison/{made.pk}/points.csv", "", f"runs/{crawled.pk}/",
+    ]
+    for room in rooms:
+        answer = client.get(f"/admin/{room}")
+        assert answer.status_code == 200, room
+        if "text/html" in answer.headers["Content-Type"]:
+            assert EVIL not in answer.content.decode(), room
+
+
+def comparison(client: Client, topic: Topic) -> Comparison:
+    client.post(f"/admin/topics/{topic.pk}/compare/", {"archive": "0", "pages": "15", "strategy": ["breadth_first", "best_first"]})
+    found = Comparison.objects.get()
+    assert found.run is not None
+    assert jobs.run_slice(found.run.pk) == RunState.FINISHED
+    found.refresh_from_db()
+    return found
+
+
+def test_a_comparison_runs_in_the_background_and_exports_every_point(client: Client, crawled: Run) -> None:
+    found = comparison(client, Topic.objects.get())
+    results = {one["strategy"]: one for one in found.result["results"]}
+    assert results["best_first"]["fetched"] == 15 and results["best_first"]["relevant"] >= results["breadth_first"]["relevant"]
+    text = client.get(f"/admin/topics/comparison/{found.pk}/points.csv").content.decode()
+    assert len(text.splitlines()) == 1 + sum(len(trail["steps"]) for trail in found.trails.values())
+    refused = client.post(f"/admin/topics/{found.topic_id}/compare/", {"archive": "7", "pages": "0"}, follow=True)
+    assert refused.status_code == 200 and Comparison.objects.count() == 1
+
+
+def test_what_became_of_an_address(client: Client, crawled: Run, web: TopicalWeb) -> None:
+    row = TopicRun.objects.get(pk=crawled.pk)
+    seen = TopicPage.objects.filter(run=crawled, kind=0).first()
+
+    def told(address: str) -> str:
+        return client.get(f"/admin/topics/run/{row.pk}/pages/", {"url": address}).content.decode()
+
+    assert f"/admin/topics/page/{seen.pk}/" in told(seen.url)
+    assert "has not had its turn" in told(web.site.url("/never"))
+    assert "the same path segment" in told(web.site.url("/a/a/a/a/"))
+    assert client.get(f"/admin/topics/run/{row.pk}/pages/", {"url": "no address"}).status_code == 200
+
+
+def test_words_are_edited_drawn_and_tried(client: Client, crawled: Run) -> None:
+    topic = Topic.objects.get()
+    form = {"keywords": "crawler=0.9\nharvest=0.2", "negative": "soup", "threshold": "0.25", "url_words": "page, sport", "near": ""}
+    assert client.post(f"/admin/topics/{topic.pk}/words/", form).status_code == 302
+    topic.refresh_from_db()
+    assert (topic.keywords, topic.negative, topic.threshold) == ({"crawler": 0.9, "harvest": 0.2}, ["soup"], 0.25)
+    for wrong in ({"keywords": "crawler=3"}, {"threshold": "2"}, {"threshold": "x"}):
+        assert client.post(f"/admin/topics/{topic.pk}/words/", {**form, **wrong}).status_code == 422
+    client.post(f"/admin/topics/{topic.pk}/draw/")
+    topic.refresh_from_db()
+    assert topic.keywords["crawler"] == 0.9 and len(topic.keywords) > 2
+    client.post(f"/admin/topics/{topic.pk}/draw/", {"run": crawled.pk})
+    shown = client.post(f"/admin/topics/{topic.pk}/try/", {"text": "a topical crawler with a frontier"}).content.decode()
+    assert "On topic" in shown and "chart-why" in shown
+    page = TopicPage.objects.filter(run=crawled, kind=0).first()
+    shown = client.post(f"/admin/topics/{topic.pk}/try/", {"url": page.url}).content.decode()
+    assert page.title in shown and "the archive" in shown
+    assert client.post(f"/admin/topics/{topic.pk}/try/", {"url": "http://"}).status_code == 200
+
+
+def test_seeds_samples_and_schedule(client: Client, web: TopicalWeb) -> None:
+    topic = topics.add("t", [web.url(0)], documents=DOCUMENTS, now=now(), settings=OPEN)
+    upload = SimpleUploadedFile("seeds.txt", f"{web.url(3)}\n# note\nbad line\n".encode())
+    page = client.post(f"/admin/topics/{topic.pk}/seeds/", {"do": "add", "seeds": web.url(2), "file": upload}, follow=True).content.decode()
+    assert topic.seeds.count() == 3 and "4: bad line" in page
+    client.post(f"/admin/topics/{topic.pk}/seeds/", {"do": "remove", "seed": [seed.pk for seed in topic.seeds.all()]})
+    assert topic.seeds.count() == 3, "the last seed stays"
+    client.post(f"/admin/topics/{topic.pk}/seeds/", {"do": "remove", "seed": [topic.seeds.last().pk]})
+    assert topic.seeds.count() == 2
+    files = [SimpleUploadedFile("a.txt", "主题爬虫".encode("gb18030")), SimpleUploadedFile("b.txt", b"frontier of seeds")]
+    form = {"do": "add", "texts": "one\n-----\ntwo", "files": files, "addresses": web.url(1)}
+    client.post(f"/admin/topics/{topic.pk}/samples/", form)
+    run = Run.objects.get(kind="topic-samples")
+    assert engine.run_slice(run.pk) == RunState.FINISHED
+    assert topic.documents.count() == 7 and not topic.documents.filter(text="").exists()
+    assert "主题爬虫" in set(topic.documents.values_list("text", flat=True))
+    client.post(f"/admin/topics/{topic.pk}/schedule/", {"interval": "86400"})
+    topic.refresh_from_db()
+    assert topic.interval_seconds == 86_400 and topic.next_run is not None
+    client.post(f"/admin/topics/{topic.pk}/schedule/", {"interval": "17"})
+    topic.refresh_from_db()
+    assert topic.interval_seconds == 86_400
+
+
+def test_wrong_parameters_are_told_at_their_field(client: Client, crawled: Run) -> None:
+    topic = Topic.objects.get()
+    answer = client.post(f"/admin/topics/{topic.pk}/crawl/", {"strategy": "shark", "o_pages": "-4", "p_gamma": "7"})
+    page = answer.content.decode()
+    assert answer.status_code == 422 and "gamma lies between" in page and "pages lies between" in page
+
+
+def test_a_viewer_sees_and_changes_nothing(crawled: Run) -> None:
+    client = Client()
+    client.force_login(user("viewer"))
+    topic = Topic.objects.get()
+    for room in ("topics/", f"topics/{topic.pk}/", f"topics/run/{crawled.pk}/", f"topics/{topic.pk}/words/"):
+        assert client.get(f"/admin/{room}").status_code == 200
+    changes = [
+        "topics/add/", f"topics/{topic.pk}/words/", f"topics/{topic.pk}/crawl/", f"topics/{topic.pk}/draw/", f"topics/{topic.pk}/try/",
+        f"topics/{topic.pk}/seeds/", f"topics/{topic.pk}/samples/", f"topics/{topic.pk}/schedule/", f"topics/{topic.pk}/delete/",
+        f"topics/{topic.pk}/compare/", f"topics/run/{crawled.pk}/edit/",
+    ]
+    for room in changes:
+        assert client.post(f"/admin/{room}", {"name": topic.name}).status_code == 403, room
+
+
+def test_only_administrators_delete(client: Client, crawled: Run) -> None:
+    topic = Topic.objects.get()
+    assert client.post(f"/admin/topics/{topic.pk}/delete/", {"name": topic.name}).status_code == 403
+    client.force_login(user("administrator"))
+    client.post(f"/admin/topics/{topic.pk}/delete/", {"name": "else"})
+    assert Topic.objects.exists()
+    client.post(f"/admin/topics/{topic.pk}/delete/", {"name": topic.name})
+    assert not Topic.objects.exists() and not Run.objects.filter(pk=crawled.pk).exists()
+
+
+def test_lists_ask_no_more_with_more_rows(client: Client, crawled: Run, web: TopicalWeb) -> None:
+    def queries(room: str) -> int:
+        client.get(f"/admin/{room}")
+        with CaptureQueriesContext(connection, ) as caught:
+            assert client.get(f"/admin/{room}").status_code == 200
+        return len(caught)
+
+    topic = Topic.objects.get()
+    rooms = ["topics/", f"topics/{topic.pk}/", f"topics/run/{crawled.pk}/", f"topics/run/{crawled.pk}/pages/"]
+    before = [queries(room) for room in rooms]
+    for n in range(20):
+        topics.add(f"further {n}", [web.url(0)], documents=DOCUMENTS, now=now(), settings=OPEN)
+        more = topics.crawl(topic, options={"pages": 1, "source": "archive"}, now=now(), start=False)
+        engine.run_slice(more.pk)
+    topics.add_seeds(topic, [web.url(n) for n in range(40)])
+    assert [queries(room) for room in rooms] == before
