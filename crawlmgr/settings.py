@@ -38,6 +38,7 @@ CRAWLERS = {
     "forum": "forums.crawler.ForumCrawler",
     "forum-discovery": "forums.crawler.DiscoveryCrawler",
     "topic": "focused.crawler.TopicCrawler",
+    "topic-samples": "focused.services.samples.SampleCrawler",
     "deepweb-find": "deepweb.crawler.FormFinder",
     "deepweb-harvest": "deepweb.crawler.HarvestCrawler",
 }

@@ -116,6 +116,7 @@ KINDS = {
     "simulation": gettext_noop("simulation"),
     "topic": gettext_noop("topic crawl"),
     "topic-compare": gettext_noop("comparison of strategies"),
+    "topic-samples": gettext_noop("samples of a topic"),
     "deepweb": gettext_noop("search forms"),
 }
 

@@ -94,7 +94,7 @@ def _links(chosen: Filter) -> Iterator[Sequence[Any]]:
         if record is None:
             continue
         for link in scan(record.text, page.final_url or page.url).links:
-            yield page.url, link.url, link.anchor
+            yield page.url, link.url, link.anchor, page.relevance, page.depth
 
 
 def _runs(chosen: Filter) -> Iterator[Sequence[Any]]:
@@ -147,7 +147,7 @@ _PAGE_COLUMNS = (
 )
 TABLES: dict[str, Table] = {
     "pages": Table(_PAGE_COLUMNS, _pages),
-    "links": Table(("from_url", "to_url", "anchor"), _links),
+    "links": Table(("from_url", "to_url", "anchor", "relevance", "depth"), _links),
     "runs": Table(_RUN_COLUMNS, _runs),
 }
 
