@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
@@ -17,10 +17,11 @@ from crawlmgr.web.html import page_title
 from crawlmgr.web.url import host_key, url_hash
 from forums.discovery import Explorer, FetchedPage, LayoutChange, SiteModel, recheck
 from forums.discovery.pages import PageFacts, facts
+from forums.login import leaves
 from forums.models import Board, Site, Thread, Visit
 from forums.reading import PageKind, PageReading, read_page
 from forums.reading.rules import SiteRules
-from forums.services import layouts, sites, structures, visits
+from forums.services import layouts, logins, sites, structures, visits
 
 THREADS_CHECKED = 3  # threads of a slice, and pages of a kind at once, that are held against the model
 PUT_BACK = 3  # times that a page waits for the site to be learned again
@@ -28,12 +29,14 @@ PUT_BACK = 3  # times that a page waits for the site to be learned again
 
 @dataclass(frozen=True, slots=True)
 class Read:
-    """What one page gave: its reading, and how it differs from the site's model (None: as expected, or not looked at)."""
+    """What one page gave: its reading, how it differs from the site's model (None: as expected, or not looked at), whether it
+    was made for a guest although the site has a login; and for the last page of a sample the model learned and its verdict."""
 
     reading: PageReading | None
     change: LayoutChange | None = None
     learned: SiteModel | None = None
     verdict: tuple[str, ...] = ()
+    outside: bool = False
 
 
 class ForumCrawler:
@@ -41,7 +44,8 @@ class ForumCrawler:
 
     The first list page of each visit and the first threads of a slice are held against the site's model. Where the layout has
     changed, the page is put back, the site is learned again from a small sample within the same run, and the page is read
-    again, with the new model if it agrees with what is stored, else with the old one (see `services/layouts.py`).
+    again, with the new model if it agrees with what is stored, else with the old one (see `services/layouts.py`). A page for
+    guests of a site with a login is put back in the same way until the run has logged in (see `services/logins.py`).
     """
 
     kind = "forum"
@@ -54,6 +58,7 @@ class ForumCrawler:
         self._samples: list[FetchedPage] = []
         self._seen: list[tuple[str, PageFacts]] = []
         self._groups: set[int | None] = set()
+        self._member: logins.Membership | None = None
 
     def settings(self, run: Run) -> CrawlSettings:
         settings = CrawlSettings.from_mapping(run.parameters.get("settings", {}))
@@ -65,7 +70,7 @@ class ForumCrawler:
 
     def begin(self, run: Run, now: datetime) -> Sequence[NewUrl]:
         boards = Board.objects.filter(site_id=run.target, pk__in=run.parameters["boards"]).order_by("position", "id")
-        return visits.begin(run, list(boards), now)
+        return [*self._membership(run).begin(run), *_staying(visits.begin(run, list(boards), now))]
 
     def _load(self, run: Run) -> Site:
         """The site and its model, once a slice."""
@@ -74,18 +79,29 @@ class ForumCrawler:
             self._model, self._rules = structures.model_of(self._site), structures.rules_of(self._site)
         return self._site
 
+    def _membership(self, run: Run) -> logins.Membership:
+        if self._member is None:
+            self._member = logins.Membership(self._load(run))
+        return self._member
+
     def request(self, run: Run, item: Url) -> FetchRequest:
         """Conditional where the visit only asks whether the top of a list, wholly dealt with before, has changed."""
+        member = self._membership(run)
+        if item.kind in logins.KINDS:
+            return member.request(item)
+        plain = FetchRequest(item.url, cookies=member.own(item.url))
         if item.kind != "list" or not item.payload.get("conditional"):
-            return FetchRequest(item.url)
+            return plain
         page = Page.objects.filter(url_hash=url_hash(item.url), status=200).order_by("-fetched_at").first()
-        if page is None:
-            return FetchRequest(item.url)
-        return FetchRequest(item.url, etag=page.etag or None, last_modified=page.last_modified or None)
+        return replace(plain, etag=page.etag or None, last_modified=page.last_modified or None) if page is not None else plain
 
     def read(self, run: Run, item: Url, response: FetchResponse) -> Read:
+        if item.kind in logins.KINDS:
+            return Read(None)
         if item.kind == "sample":
             return self._read_sample(run, item, response)
+        if self._membership(run).outside(response):
+            return Read(None, outside=True)
         if response.status != 200:
             return Read(None)
         site = self._load(run)
@@ -125,9 +141,24 @@ class ForumCrawler:
         return item.kind == "list" and not Thread.objects.filter(board__visits=item.group).exists()
 
     def store(self, run: Run, item: Url, response: FetchResponse, read: Read, now: datetime) -> Stored:
-        settings = CrawlSettings.from_mapping(run.parameters.get("settings", {}))
+        member = self._membership(run)
+        if item.kind in logins.KINDS:
+            return Stored(links=_staying(member.step(run, item, response, now)))
         if item.kind == "sample":
             return self._store_sample(run, read, now)
+        if read.outside:
+            steps = member.again(run, now)
+            held = self._put_back(item, steps, "login_expired") if steps is not None else None
+            return held or self.failed(run, item, "login_expired", now)
+        if member.wanted:
+            member.refresh(response)
+            member.seen_inside(response, now)
+        stored = self._store_page(run, item, response, read, now)
+        stored.links = _staying(stored.links)
+        return stored
+
+    def _store_page(self, run: Run, item: Url, response: FetchResponse, read: Read, now: datetime) -> Stored:
+        settings = CrawlSettings.from_mapping(run.parameters.get("settings", {}))
         if read.change is not None:
             put_back = self._learn_again(run, item, read.change, now)
             if put_back is not None:
@@ -140,16 +171,24 @@ class ForumCrawler:
 
     def _learn_again(self, run: Run, item: Url, change: LayoutChange, now: datetime) -> Stored | None:
         """Puts a page back until the site is learned again; None where it is to be stored as it was read."""
-        site, times = self._load(run), int(item.payload.get("again", 0))
+        site = self._load(run)
         started = layouts.noticed(run, site, change, now)
-        if times >= PUT_BACK or not (started or layouts.state_of(run) == "learning"):
+        if not (started or layouts.state_of(run) == "learning"):
             return None
         if started:
             self._look, self._samples = layouts.explorer(run, site)
+        return self._put_back(item, layouts.sample_links(run, self._look) if self._look else [], "layout_changed")
+
+    @staticmethod
+    def _put_back(item: Url, first: Sequence[NewUrl], reason: str) -> Stored | None:
+        """The page is to be read again after what comes first; None where it has waited too often."""
+        times = int(item.payload.get("again", 0))
+        if times >= PUT_BACK:
+            return None
         payload = {**item.payload, "again": times + 1, "conditional": False}
         key = f"{item.kind} {item.group} again {times} {item.url}"
         again = NewUrl(item.url, item.kind, key=key, group=item.group, payload=payload, priority=item.priority)
-        return Stored(links=[*(layouts.sample_links(run, self._look) if self._look else ()), again], reason="layout_changed")
+        return Stored(links=[*first, again], reason=reason)
 
     def _read_sample(self, run: Run, item: Url, response: FetchResponse) -> Read:
         """Feeds a page of the sample; with the last one the new model is held against what is stored."""
@@ -183,6 +222,9 @@ class ForumCrawler:
             return visits.list_failed(run, item, reason, now)
         if item.kind == "thread":
             return visits.thread_failed(run, item, reason, now)
+        if item.kind in logins.KINDS:
+            self._membership(run).failed(run, reason, now)
+            return Stored()
         site = self._load(run)
         if self._look is None:
             self._look, self._samples = layouts.explorer(run, site)
@@ -201,6 +243,11 @@ class ForumCrawler:
             layouts.forget(run)
         if state in (RunState.STOPPED, RunState.FAILED):
             visits.cut_short(run, "stopped" if state == RunState.STOPPED else "failed", now)
+
+
+def _staying(links: Sequence[NewUrl]) -> list[NewUrl]:
+    """Addresses without those that look like the end of a login: they are never asked for."""
+    return [link for link in links if not leaves(link.url)]
 
 
 class DiscoveryCrawler:
@@ -241,7 +288,7 @@ class DiscoveryCrawler:
         return []
 
     def request(self, run: Run, item: Url) -> FetchRequest:
-        return FetchRequest(item.url)
+        return FetchRequest(item.url, cookies=logins.cookies_for(item.url))
 
     def read(self, run: Run, item: Url, response: FetchResponse) -> Any:
         explorer = self._explorer(run)

@@ -16,6 +16,7 @@ from crawlmgr.admin.rooms import act, attempt, back, page, room
 from forums import reads
 from forums.admin import charts
 from forums.admin.add import INTERVALS
+from forums.admin.logins import login_words
 from forums.admin.structures import layout_words
 from forums.models import Board, Site
 from forums.services import sites
@@ -66,6 +67,7 @@ def site_page(request: HttpRequest, pk: int) -> HttpResponse:
         "number": number,
         "intervals": INTERVALS,
         "layout": layout_words(site),
+        "login": login_words(site),
         "threads": reads.recent_threads(site),
         "zone": reads.zone(site),
         "downloads": exports.choices(TABLES, site=site.pk),

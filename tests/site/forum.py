@@ -17,6 +17,12 @@ WORDS = "river stone lantern garden winter engine market silver paper harbour co
 PEOPLE = ["anna", "bertold", "chen", "dmitri", "elif", "farid", "greta", "hanako"]
 
 
+LOGIN_FORM = (
+    '<form method=post action="/login"><input type=hidden name=token value=t0k><input name=user><input type=password name=secret>'
+    '<input type=checkbox name=remember value=1><button name=go value=1>Log in</button></form>'
+)
+
+
 @dataclass
 class ForumPost:
     number: int
@@ -53,6 +59,7 @@ class LocalForum:
     now: datetime = field(default_factory=lambda: datetime.now(UTC).replace(second=0, microsecond=0))
     relative: bool = False
     skin: str = "tables"
+    members_only: bool = False  # lists and threads are for members only; the front page greets guests too
     on_request: Callable[[str], tuple[int, dict[str, str], bytes] | None] | None = None
 
     def __post_init__(self) -> None:
@@ -61,6 +68,8 @@ class LocalForum:
         self.all: dict[int, ForumThread] = {}
         self.posts = 0
         self.log: list[str] = []
+        self.sessions: set[str] = set()
+        self.posted: list[str] = []
         self.names = {b: f"{WORDS[b].title()} board" for b in range(1, self.boards + 1)}
         for board in self.names:
             for index in range(self.threads):
@@ -91,6 +100,34 @@ class LocalForum:
     def truth(self) -> set[tuple[str, str, str]]:
         """(thread path, post id, text) of every post."""
         return {(f"/topic/{t.number}", str(p.number), p.text) for t in self.all.values() for p in t.posts}
+
+    # --- members
+    def answer(self, method: str, path: str, cookie: str, body: str) -> tuple[int, dict[str, str], bytes]:
+        """Pages for guests and members: a form with a token logs in, any request of /logout would end the session."""
+        html = {"content-type": "text/html; charset=utf-8"}
+        session = next((part.strip()[4:] for part in cookie.split(";") if part.strip().startswith("sid=")), "")
+        inside = session in self.sessions
+        place = urlsplit(path).path
+        if method == "POST":
+            self.posted.append(place)
+            sent = parse_qs(body)
+            if place == "/login" and sent.get("token") == ["t0k"] and (sent.get("user"), sent.get("secret")) == (["anna"], ["pass word&1"]):
+                made = f"s{len(self.posted)}"
+                self.sessions.add(made)
+                return 302, {"location": "/", "set-cookie": f"sid={made}; Path=/; HttpOnly"}, b""
+            return 200, html, self._frame("Log in", "<p>Wrong user or password.</p>" + LOGIN_FORM).encode()
+        if place == "/logout":
+            self.sessions.discard(session)
+            return 302, {"location": "/"}, b""
+        if place == "/login":
+            return 200, html, self._frame("Log in", LOGIN_FORM).encode()
+        if not inside and place.startswith(("/board", "/topic")):
+            return 403, html, self._frame("Members only", "<p>Please log in.</p>" + LOGIN_FORM).encode()
+        status, headers, page = self.page(path)
+        if inside:
+            page = page.replace(b'<a href="/login">Log in</a>', b'<a href="/logout">Log out [ anna ]</a>')
+            page = page.replace(b'<a href="/login">Sign in</a>', b'<a href="/logout">Log out</a>')
+        return status, headers, page
 
     # --- pages
     def page(self, path: str) -> tuple[int, dict[str, str], bytes]:
@@ -211,7 +248,7 @@ class ForumServer:
                 if forum.delay_seconds:
                     outer.pause.wait(forum.delay_seconds)
                 try:
-                    status, headers, body = special or forum.page(self.path)
+                    status, headers, body = special or self.answer("")
                 except ValueError:
                     status, headers, body = 404, {"content-type": "text/html"}, b"<p>no such page</p>"
                 self.send_response(status)
@@ -221,6 +258,21 @@ class ForumServer:
                     self.send_header("content-length", str(len(body)))
                 self.end_headers()
                 self.wfile.write(body)
+
+            def do_POST(self) -> None:
+                forum.log.append(f"POST {self.path}")
+                sent = self.rfile.read(int(self.headers.get("content-length") or 0)).decode()
+                status, headers, body = self.answer(sent)
+                self.send_response(status)
+                for name, value in (headers | {"content-length": str(len(body))}).items():
+                    self.send_header(name, value)
+                self.end_headers()
+                self.wfile.write(body)
+
+            def answer(self, sent: str) -> tuple[int, dict[str, str], bytes]:
+                if not forum.members_only:
+                    return forum.page(self.path)
+                return forum.answer(self.command, self.path, self.headers.get("cookie") or "", sent)
 
             def log_message(self, *args: object) -> None:
                 return

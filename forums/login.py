@@ -1,0 +1,156 @@
+"""Logins as a page shows them: its form, whether the reader is logged in, addresses that would log out. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from urllib.parse import unquote, urljoin, urlsplit
+
+import lxml.html
+from lxml.etree import ParserError
+from lxml.html import HtmlElement
+
+from crawlmgr.web.html import links
+
+_OUT = re.compile(r"(?:user|users|auth|account|member)?[-_]?(?:log|sign)[-_]?(?:out|off)", re.I)
+_OUT_WORDS = re.compile(
+    r"\s*(?:log ?out|log ?off|sign ?out|sign ?off|退出(?:登[录錄])?|登出|注销|註銷|ログアウト|로그아웃"
+    r"|abmelden|ausloggen|(?:se )?d[ée]connexion|cerrar sesi[óo]n|salir|выход|выйти|esci|sair|uitloggen|wyloguj)\b[^\n]{0,40}",
+    re.I,
+)
+_IN = re.compile(r"(?:user|users|auth|account|member)?[-_]?(?:log|sign)[-_]?in", re.I)
+_IN_WORDS = re.compile(
+    r"\s*(?:log ?in|log ?on|sign ?in|登[录錄入]|登陆|ログイン|로그인|anmelden|einloggen"
+    r"|(?:se )?conne(?:xion|cter)|iniciar sesi[óo]n|acceder|войти|вход|accedi|entrar|inloggen|zaloguj)\b[^\n]{0,30}",
+    re.I,
+)
+_FORMS = re.compile(r"<(?:form|button|input)\b[^>]{0,2000}?\b(?:form)?action\s*=\s*[\"']?([^\"'\s>]{1,500})", re.I)
+_PASSWORD = re.compile(r"<input\b[^>]{0,2000}?\btype\s*=\s*[\"']?password\b", re.I)
+_USER = re.compile(r"user|login|name|mail|account|identi", re.I)
+MOST_CHARACTERS = 3_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class LoginForm:
+    """A login form: where it is sent, the names of its two fields, and everything else it sends as it stands."""
+
+    action: str
+    user_field: str
+    password_field: str
+    hidden: tuple[tuple[str, str], ...]
+
+    def filled(self, user: str, password: str) -> list[tuple[str, str]]:
+        """What the form sends for a user."""
+        return [*self.hidden, (self.user_field, user), (self.password_field, password)]
+
+
+def login_form(html: str, url: str) -> LoginForm | None:
+    """The page's login form: one with exactly one password field and a text field before it, sent by POST; None where none is.
+
+    Of several the one whose action or fields speak of logging in; registration forms have two password fields and fall out.
+    """
+    try:
+        root = lxml.html.document_fromstring(
+            html[:MOST_CHARACTERS].encode("utf-8", "replace"), parser=lxml.html.HTMLParser(encoding="utf-8")
+        )
+    except (ParserError, ValueError, AssertionError):
+        return None
+    base = next((urljoin(url, b.get("href")) for b in root.iter("base") if b.get("href")), url)
+    found = [form for element in root.iter("form") if (form := _form(element, base)) is not None]
+    return max(found, key=lambda form: _says(_IN, form.action), default=None)
+
+
+def _form(element: HtmlElement, base: str) -> LoginForm | None:
+    if (element.get("method") or "get").strip().lower() != "post":
+        return None
+    user = password = ""
+    hidden: list[tuple[str, str]] = []
+    sent = False
+    for field in element.iter("input", "button", "select"):
+        name, kind = field.get("name") or "", (field.get("type") or "text").strip().lower()
+        if not name or field.get("disabled") is not None:
+            continue
+        if kind == "password":
+            if password:
+                return None
+            password = name
+        elif kind in ("text", "email", "tel") and not password and (not user or _USER.search(name)):
+            user = name
+        elif kind in ("submit", "image", "button") or field.tag == "button":
+            if not sent and kind == "submit" or field.tag == "button" and not sent:
+                hidden.append((name, field.get("value") or ""))
+                sent = True
+        elif kind in ("checkbox", "radio"):
+            if field.get("checked") is not None or re.search(r"remember|autologin|cookietime|keep", name, re.I):
+                hidden.append((name, field.get("value") or "on"))
+        elif field.tag == "select":
+            chosen = field.xpath(".//option[@selected]") or field.xpath(".//option")
+            hidden += [(name, chosen[0].get("value") or "")] if chosen else []
+        else:
+            hidden.append((name, field.get("value") or ""))
+    if not user or not password:
+        return None
+    return LoginForm(urljoin(base, element.get("action") or base), user, password, tuple(hidden))
+
+
+def leaves(url: str) -> bool:
+    """Whether an address looks like one that ends a login: such an address is never asked for.
+
+    >>> leaves("http://a.org/ucp.php?mode=logout&sid=1"), leaves("http://a.org/t/12-how-to-log-out-of-windows")
+    (True, False)
+    """
+    return _says(_OUT, url)
+
+
+def _says(pattern: re.Pattern[str], url: str) -> bool:
+    """Whether a whole segment of an address's path, or a name or value of its query, is such a word."""
+    try:
+        parts = urlsplit(url)
+    except ValueError:
+        return True
+    segments = [unquote(segment).partition(".")[0] for segment in parts.path.split("/") if segment]
+    words = [piece for pair in parts.query.replace(";", "&").split("&") for piece in pair.split("=")] if parts.query else []
+    return any(pattern.fullmatch(word) for word in (*segments, *words))
+
+
+def logged_in(html: str, url: str) -> bool | None:
+    """Whether a page was made for somebody who is logged in: True where it offers a way out, False where it only offers the
+    way in (a link to it or a password field), None where it shows neither."""
+    page = html[:MOST_CHARACTERS]
+    found = links(page, url)
+    actions = [match[1] for match in _FORMS.finditer(page)]
+    if any(leaves(link.url) or _OUT_WORDS.fullmatch(link.anchor) for link in found) or any(map(leaves, actions)):
+        return True
+    ways_in = any(_IN_WORDS.fullmatch(link.anchor) or _says(_IN, link.url) for link in found)
+    return False if ways_in or _PASSWORD.search(page) else None
+
+
+def cookies_of(text: str) -> dict[str, str]:
+    """The cookies of a header line as a browser shows it: "a=1; b=2". Raises ValueError with one line for anything else."""
+    found: dict[str, str] = {}
+    for part in text.strip().removeprefix("Cookie:").split(";"):
+        name, equals, value = (piece.strip() for piece in part.partition("="))
+        if not name and not equals:
+            continue
+        if not equals or not re.fullmatch(r"[^\s;,\"=]{1,200}", name) or not value.isprintable() or len(value) > 4096:
+            raise ValueError(f"{part.strip()[:40]!r} is no cookie; they look like name=value; other=value")
+        found[name] = value
+    if not found:
+        raise ValueError("there is no cookie; they look like name=value; other=value")
+    return found
+
+
+def cookies_set(headers: Iterable[tuple[str, str]]) -> dict[str, str | None]:
+    """What an answer's Set-Cookie lines change: values by name, None for a cookie that is taken away."""
+    changed: dict[str, str | None] = {}
+    for name, line in headers:
+        if name.lower() != "set-cookie":
+            continue
+        pair, *attributes = line.split(";")
+        key, equals, value = (piece.strip() for piece in pair.partition("="))
+        if not equals or not key:
+            continue
+        gone = value in ("", "deleted") or any(re.fullmatch(r"\s*max-age\s*=\s*(?:0|-\d+)\s*", one, re.I) for one in attributes)
+        changed[key] = None if gone else value
+    return changed

@@ -1,0 +1,245 @@
+"""A site's login: kept encrypted, used in visits, renewed by its form, noticed when it has expired; never ended by us."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any
+from urllib.parse import urlencode
+
+from crawlmgr.models import Run, Url
+from crawlmgr.services import events, vault
+from crawlmgr.services.frontier import NewUrl
+from crawlmgr.web.exchange import FetchRequest, FetchResponse
+from crawlmgr.web.url import UrlError, canonical, host_key
+from forums import login
+from forums.models import LoginMethod, LoginState, Site, SiteLogin
+from forums.services import structures
+
+PRIORITY = 2e6  # before everything else of a run
+FORM, SEND, CHECK = "login", "login-send", "login-check"
+KINDS = frozenset((FORM, SEND, CHECK))
+
+
+def save(
+    site_id: int, method: str, secret: Mapping[str, str], *, address: str = "", now: datetime, user: Any = None
+) -> SiteLogin:
+    """Sets a site's login: `secret` is {"cookie": …} or {"user": …, "password": …}. Raises ValueError with one line."""
+    site = Site.objects.get(pk=site_id)
+    if method == LoginMethod.COOKIE:
+        kept, session, address = {}, vault.seal(login.cookies_of(secret.get("cookie", ""))), ""
+    elif method == LoginMethod.FORM:
+        kept, session = {name: secret.get(name, "") for name in ("user", "password")}, ""
+        if not all(kept.values()):
+            raise ValueError("a login form needs a user and a password")
+        try:
+            address = canonical(address.strip())
+        except UrlError as error:
+            raise ValueError(f"{address[:80]!r} is no web address: {error}") from None
+        if host_key(address) != host_key(site.url):
+            raise ValueError(f"the login form must be on {host_key(site.url)}: credentials go to no other host")
+        if login.leaves(address):
+            raise ValueError(f"{address[:80]!r} looks like an address that logs out")
+    else:
+        raise ValueError(f"{method!r} is no way to log in")
+    values = {
+        "method": method,
+        "address": address,
+        "secret": vault.seal(kept),
+        "session": session,
+        "state": LoginState.UNTRIED,
+        "reason": "",
+        "checked_at": None,
+        "changed_at": now,
+    }
+    made, _new = SiteLogin.objects.update_or_create(site=site, defaults=values)
+    structures.tell(site, "login_changed", method, now=now, user=user)
+    return made
+
+
+def user_of(row: SiteLogin) -> str:
+    """The user's name of a form login, "" where there is none to read."""
+    try:
+        return vault.unseal(row.secret).get("user", "")
+    except vault.Unreadable:
+        return ""
+
+
+def completed(row: SiteLogin | None, method: str, sent: Mapping[str, str]) -> dict[str, str]:
+    """What was sent, with a password or cookie left empty as it is kept. Raises ValueError where that cannot be read any more."""
+    secret = dict(sent)
+    if row is None or row.method != method:
+        return secret
+    try:
+        if method == LoginMethod.FORM and not secret.get("password"):
+            secret["password"] = vault.unseal(row.secret).get("password", "")
+        if method == LoginMethod.COOKIE and not secret.get("cookie"):
+            secret["cookie"] = "; ".join(f"{name}={value}" for name, value in vault.unseal(row.session).items())
+    except vault.Unreadable as error:
+        raise ValueError(f"the kept secret cannot be read: {error}; give it anew") from None
+    return secret
+
+
+def forget(site_id: int, *, now: datetime, user: Any = None) -> bool:
+    """Removes a site's login with its secrets; False where there was none."""
+    site = Site.objects.get(pk=site_id)
+    removed, _rows = SiteLogin.objects.filter(site=site).delete()
+    if removed:
+        structures.tell(site, "login_changed", "removed", now=now, user=user)
+    return bool(removed)
+
+
+def cookies_for(url: str) -> dict[str, str]:
+    """The cookies of a valid or untried login on the host of an address; {} where there is none or it cannot be read."""
+    found = SiteLogin.objects.filter(site__host__key=host_key(url)).exclude(session="").first()
+    if found is None or found.state in (LoginState.EXPIRED, LoginState.FAILED):
+        return {}
+    try:
+        return vault.unseal(found.session)
+    except vault.Unreadable:
+        return {}
+
+
+class Membership:
+    """A run's way of being a member of a site, for one slice.
+
+    Life in a run: cookies are sent with every request to the site's own host. A page that offers only the way in says that the
+    login does not hold: it is put back while the form is filled once a run (form page, answer, check), then read again; where
+    that fails, or where the login is a cookie, the login is told as expired or failed and the page counts as not read.
+    """
+
+    def __init__(self, site: Site) -> None:
+        self.site = site
+        self.row = SiteLogin.objects.filter(site=site).first()
+        self.host = host_key(site.url)
+        self.cookies: dict[str, str] = {}
+        if self.row is not None and self.row.session:
+            try:
+                self.cookies = vault.unseal(self.row.session)
+            except vault.Unreadable:
+                self.cookies = {}
+
+    @property
+    def wanted(self) -> bool:
+        """Whether the site has a login at all."""
+        return self.row is not None
+
+    def own(self, url: str) -> dict[str, str]:
+        """The cookies for an address: those of the login on the site's own host, none elsewhere."""
+        return self.cookies if self.cookies and host_key(url) == self.host else {}
+
+    def begin(self, run: Run) -> list[NewUrl]:
+        """The first address of a run that has to log in first; none where there are cookies to try."""
+        if self.row is None or self.row.method != LoginMethod.FORM or self.cookies:
+            return []
+        return self.start(run)
+
+    def start(self, run: Run) -> list[NewUrl]:
+        """The login form's address, once a run."""
+        assert self.row is not None  # noqa: S101 - callers have asked
+        _note(run, "trying")
+        return [NewUrl(self.row.address, FORM, key=f"{FORM} {self.row.address}", priority=PRIORITY)]
+
+    def request(self, item: Url) -> FetchRequest:
+        """What a step of the login asks for; the password is put in here and nowhere stored."""
+        if item.kind != SEND:
+            return FetchRequest(item.url, confidential=True, cookies=self.own(item.url))
+        fields = [tuple(pair) for pair in item.payload["fields"]]
+        try:
+            secret = vault.unseal(self.row.secret) if self.row is not None else {}
+        except vault.Unreadable:
+            secret = {}
+        named = {item.payload["user"]: secret.get("user", ""), item.payload["password"]: secret.get("password", "")}
+        body = urlencode([*fields, *named.items()]).encode()
+        return FetchRequest(item.url, method="POST", body=body, confidential=True, cookies=self.own(item.url))
+
+    def step(self, run: Run, item: Url, response: FetchResponse, now: datetime) -> list[NewUrl]:
+        """Takes the answer of a step and gives the next one; the check decides."""
+        self.refresh(response)
+        if item.kind == FORM:
+            return self._filled(run, response, now)
+        if item.kind == SEND:
+            return [NewUrl(self.site.url, CHECK, key=f"{CHECK} {self.site.url}", priority=PRIORITY)]
+        inside = response.status == 200 and login.logged_in(response.text, response.url) is not False
+        if inside and self.cookies:
+            self._settle(run, LoginState.VALID, "", now)
+        else:
+            self.failed(run, "not_accepted", now)
+        return []
+
+    def _filled(self, run: Run, response: FetchResponse, now: datetime) -> list[NewUrl]:
+        form = login.login_form(response.text, response.url) if response.status == 200 else None
+        if form is None:
+            self.failed(run, "no_login_form", now)
+        elif host_key(form.action) != self.host:
+            self.failed(run, "login_elsewhere", now)
+        else:
+            fields = {"fields": form.hidden, "user": form.user_field, "password": form.password_field, "once": True}
+            return [NewUrl(form.action, SEND, key=f"{SEND} {form.action}", payload=fields, priority=PRIORITY)]
+        return []
+
+    def refresh(self, response: FetchResponse) -> None:
+        """Takes over what the site set; kept encrypted where it differs."""
+        if self.row is None:
+            return
+        changed: dict[str, str | None] = {}
+        for exchange in (*response.redirects, response):
+            if host_key(exchange.url) == self.host:
+                changed.update(login.cookies_set(exchange.headers))
+        after = {name: value for name, value in {**self.cookies, **changed}.items() if value is not None}
+        if after != self.cookies:
+            self.cookies = after
+            SiteLogin.objects.filter(pk=self.row.pk).update(session=vault.seal(after))
+
+    def failed(self, run: Run, reason: str, now: datetime) -> None:
+        """The login did not work: told once a run."""
+        if state_of(run) != "failed":
+            self._settle(run, LoginState.FAILED, reason, now)
+            text = f"{self.site.name}: {reason}"
+            events.error("login_failed", text, now=now, run_id=run.pk, host_id=self.site.host_id)
+
+    def _settle(self, run: Run, state: str, reason: str, now: datetime) -> None:
+        assert self.row is not None  # noqa: S101 - a step of a login has one
+        _note(run, "done" if state == LoginState.VALID else "failed")
+        SiteLogin.objects.filter(pk=self.row.pk).update(state=state, reason=reason[:60], checked_at=now)
+        self.row.state = state
+
+    def outside(self, response: FetchResponse) -> bool:
+        """Whether a page was made for a guest although the site has a login."""
+        return (
+            self.row is not None and response.status in (200, 401, 403) and login.logged_in(response.text, response.url) is False
+        )
+
+    def seen_inside(self, response: FetchResponse, now: datetime) -> None:
+        """Notes that the login holds, where a page says so and that was not known."""
+        if self.row is None or self.row.state == LoginState.VALID or response.status != 200:
+            return
+        if login.logged_in(response.text, response.url):
+            SiteLogin.objects.filter(pk=self.row.pk).update(state=LoginState.VALID, reason="", checked_at=now)
+            self.row.state = LoginState.VALID
+
+    def again(self, run: Run, now: datetime) -> list[NewUrl] | None:
+        """After a page for guests: the steps of a new login ([] while one is under way); None: no hope in this run."""
+        assert self.row is not None  # noqa: S101 - `outside` has asked
+        state = state_of(run)
+        if state in ("done", "failed"):
+            return None
+        if state == "trying":
+            return []
+        code = "login_expired" if self.row.state == LoginState.VALID else "login_failed"
+        if self.row.method == LoginMethod.FORM:
+            return self.start(run)
+        held = self.row.state == LoginState.VALID
+        self._settle(run, LoginState.EXPIRED if held else LoginState.FAILED, "" if held else "not_accepted", now)
+        events.warn(code, self.site.name, now=now, run_id=run.pk, host_id=self.site.host_id)
+        return None
+
+
+def state_of(run: Run) -> str:
+    """How far a run is with logging in: "", "trying", "done", "failed"."""
+    return str(run.result.get("login", ""))
+
+
+def _note(run: Run, state: str) -> None:
+    run.result = {**run.result, "login": state}
+    Run.objects.filter(pk=run.pk).update(result=run.result)

@@ -1,0 +1,150 @@
+"""A forum for members only: logged in by form or cookie, renewed when it has expired, never logged out, nothing ever posted."""
+
+from __future__ import annotations
+
+import gzip
+from collections.abc import Iterator
+
+import pytest
+from django.conf import settings
+from django.test import Client
+
+from crawlmgr.models import Event, Page, Run, Url, WarcFile
+from crawlmgr.services import archive, hosts, vault
+from forums.models import LoginState, Site, SiteLogin, Thread, Visit
+from forums.services import logins
+from tests.crawlmgr.admin.rows import user
+from tests.forums.test_crawl import added, crawl, now, stored
+from tests.site.forum import ForumServer, LocalForum
+
+pytestmark = pytest.mark.django_db(transaction=True)
+SECRET = {"user": "anna", "password": "pass word&1"}
+
+
+@pytest.fixture
+def server() -> Iterator[ForumServer]:
+    hosts.forget()
+    with ForumServer(LocalForum(threads=5)) as served:
+        yield served
+
+
+@pytest.fixture
+def site(server: ForumServer) -> Site:
+    made = added(server)
+    server.forum.members_only = True
+    return made
+
+
+def with_form(site: Site, **values: str) -> SiteLogin:
+    return logins.save(site.pk, "form", {**SECRET, **values}, address=f"{site.url}login", now=now())
+
+
+def never_left(server: ForumServer) -> None:
+    assert not any("logout" in path for path in server.forum.log) and set(server.forum.posted) <= {"/login"}
+
+
+def test_a_form_login_reads_the_whole_forum_once_and_keeps_its_session(site: Site, server: ForumServer) -> None:
+    with_form(site)
+    run = crawl(site, history_days=400)
+    assert stored() == server.forum.truth() and run.stopped_by == "complete"
+    assert SiteLogin.objects.get().state == LoginState.VALID and server.forum.posted == ["/login"]
+    server.forum.reply(3, now())
+    crawl(site)
+    assert stored() == server.forum.truth() and server.forum.posted == ["/login"]  # the session is used again
+    never_left(server)
+
+
+def test_an_expired_session_is_renewed_by_the_form_within_the_visit(site: Site, server: ForumServer) -> None:
+    with_form(site)
+    crawl(site, history_days=400)
+    server.forum.sessions.clear()
+    server.forum.reply(3, now())
+    run = crawl(site)
+    assert stored() == server.forum.truth() and server.forum.posted == ["/login", "/login"]
+    assert all(Visit.objects.filter(run=run).values_list("complete", flat=True))
+    never_left(server)
+
+
+def test_a_wrong_password_is_tried_once_a_visit_told_and_nothing_is_lost(site: Site, server: ForumServer) -> None:
+    with_form(site, password="wrong")
+    run = crawl(site, history_days=400)
+    assert server.forum.posted == ["/login"] and run.stopped_by == "incomplete: login_expired"
+    row = SiteLogin.objects.get()
+    assert (row.state, row.reason) == (LoginState.FAILED, "not_accepted") and Event.objects.get(code="login_failed").run_id == run.pk
+    with_form(site)
+    crawl(site, history_days=400)
+    assert stored() == server.forum.truth() and not Thread.objects.filter(gone_at__isnull=False).exists()
+
+
+def test_a_cookie_is_used_and_told_when_it_has_expired(site: Site, server: ForumServer) -> None:
+    server.forum.sessions.add("given")
+    logins.save(site.pk, "cookie", {"cookie": "sid=given; theme=dark"}, now=now())
+    crawl(site, history_days=400)
+    assert stored() == server.forum.truth() and SiteLogin.objects.get().state == LoginState.VALID
+    server.forum.sessions.clear()
+    server.forum.reply(3, now())
+    before = len(server.forum.log)
+    run = crawl(site)
+    assert SiteLogin.objects.get().state == LoginState.EXPIRED and Event.objects.filter(code="login_expired").count() == 1
+    assert {visit.stopped_by for visit in Visit.objects.filter(run=run)} == {"login_expired"}
+    assert len(server.forum.log) - before <= server.forum.boards and server.forum.posted == []
+    server.forum.sessions.add("given")
+    logins.save(site.pk, "cookie", {"cookie": "sid=given"}, now=now())
+    crawl(site)
+    assert stored() == server.forum.truth()
+
+
+def test_no_secret_stands_in_the_database_the_archive_or_the_parameters(site: Site, server: ForumServer) -> None:
+    with_form(site)
+    crawl(site, history_days=400)
+    session = next(iter(server.forum.sessions))
+    row = SiteLogin.objects.get()
+    assert vault.unseal(row.secret) == SECRET and vault.unseal(row.session)["sid"] == session
+    written = b"".join(gzip.decompress((settings.ARCHIVE_DIR / name).read_bytes()) for name in WarcFile.objects.values_list("name", flat=True))
+    rows = repr([list(model.objects.values()) for model in (Run, Url, Page, Event, SiteLogin)])
+    for secret in ("pass word", "pass+word", f"sid={session}", "Set-Cookie: sid"):
+        assert secret.encode() not in written and secret not in rows, secret
+    assert b"Log out [ anna ]" in written and archive.check()["ok"]
+
+
+def test_cookies_go_to_the_forums_own_host_only(site: Site) -> None:
+    logins.save(site.pk, "cookie", {"cookie": "sid=given"}, now=now())
+    member = logins.Membership(site)
+    assert member.own(f"{site.url}board/1") == {"sid": "given"} and member.own("http://elsewhere.example/") == {}
+
+
+@pytest.mark.parametrize(
+    ("method", "secret", "address", "word"),
+    [
+        ("form", SECRET, "http://elsewhere.example/login", "no other host"), ("form", {"user": "anna"}, "/login", "user and a password"),
+        ("form", SECRET, "nonsense", "no web address"), ("cookie", {"cookie": "x"}, "", "no cookie"), ("magic", {}, "", "no way to log in"),
+    ],
+)  # fmt: skip
+def test_a_wrong_login_is_refused_in_a_line(site: Site, method: str, secret: dict[str, str], address: str, word: str) -> None:
+    with pytest.raises(ValueError, match=word):
+        logins.save(site.pk, method, secret, address=address, now=now())
+    assert not SiteLogin.objects.exists()
+
+
+def test_another_secret_key_makes_secrets_unreadable_and_the_login_fails_clearly(site: Site, server: ForumServer) -> None:
+    with_form(site)
+    settings.SECRET_KEY, before = "another key" * 5, settings.SECRET_KEY
+    try:
+        run = crawl(site, history_days=400)
+    finally:
+        settings.SECRET_KEY = before
+    assert run.stopped_by == "incomplete: login_expired" and SiteLogin.objects.get().state == LoginState.FAILED
+
+
+def test_the_desk_sets_shows_and_removes_a_login_without_ever_showing_a_secret(site: Site) -> None:
+    client = Client()
+    client.force_login(user("first"))
+    base = f"/admin/forums/site/{site.pk}/login/"
+    assert client.post(base, {"method": "form", "address": "nonsense", "user": "anna", "password": "pass word&1"}).status_code == 422
+    client.post(base, {"method": "form", "address": f"{site.url}login", "user": "anna", "password": "pass word&1"})
+    text = client.get(base).content.decode()
+    assert "not tried yet" in text and "pass word" not in text and vault.unseal(SiteLogin.objects.get().secret) == SECRET
+    client.post(base, {"method": "form", "address": f"{site.url}login", "user": "berta", "password": ""})
+    assert vault.unseal(SiteLogin.objects.get().secret) == {"user": "berta", "password": "pass word&1"}  # left empty: as it was
+    client.post(f"{base}remove/")
+    assert not SiteLogin.objects.exists() and Event.objects.filter(code="login_changed").count() == 3
