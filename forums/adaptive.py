@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import copy
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 import numpy as np
 
-from forums.events import DAY_SECONDS, HOUR_SECONDS, Bools, Floats, Ints, LocalClock
+from forums.events import DAY_SECONDS, HOUR_SECONDS, Bools, Floats, Ints, Sites
 from forums.excitation import MOST_FITTED_BOARDS, POOLED, Kernel, Modes, expected, fit, state_after
 from forums.intensity import DAY_HOURS, Intensity
 
@@ -39,32 +39,6 @@ class LoopOptions:
     own_share: float = 0.5
     fit_after_days: float = 3.0
     tick_seconds: float = 180.0
-
-
-@dataclass(frozen=True, slots=True)
-class Sites:
-    """Which site each board belongs to, (n,), and each site's local clock; the budget's day is that of `clocks[0]`.
-
-    Sites of one zone should share one clock object: times are then turned into local hours together.
-    """
-
-    site: Ints
-    clocks: Sequence[LocalClock]
-
-    def local_hours(self, times: Floats, board: Ints) -> Floats:
-        """Hours on the wall clock of each board's site; times in epoch seconds, one a board number."""
-        if len(self.clocks) == 1:
-            return self.clocks[0].local_hours(times)
-        different = list({id(clock): clock for clock in self.clocks}.values())
-        if len(different) == 1:
-            return different[0].local_hours(times)
-        place = {id(clock): number for number, clock in enumerate(different)}
-        number = np.array([place[id(clock)] for clock in self.clocks])[self.site[board]]
-        result = np.empty(len(board))
-        for turn, clock in enumerate(different):
-            rows = number == turn
-            result[rows] = clock.local_hours(times[rows])
-        return result
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import gzip
 import io
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, time, timedelta
 from pathlib import Path
@@ -205,6 +205,32 @@ class LocalClock:
     def midnight(self, day: date) -> float:
         """Epoch seconds of a local midnight."""
         return datetime.combine(day, time(), self.zone).timestamp()
+
+
+@dataclass(frozen=True, slots=True)
+class Sites:
+    """Which site each board belongs to, (n,), and each site's local clock; the budget's day is that of `clocks[0]`.
+
+    Sites of one zone should share one clock object: times are then turned into local hours together.
+    """
+
+    site: Ints
+    clocks: Sequence[LocalClock]
+
+    def local_hours(self, times: Floats, board: Ints) -> Floats:
+        """Hours on the wall clock of each board's site; times in epoch seconds, one a board number."""
+        if len(self.clocks) == 1:
+            return self.clocks[0].local_hours(times)
+        different = list({id(clock): clock for clock in self.clocks}.values())
+        if len(different) == 1:
+            return different[0].local_hours(times)
+        place = {id(clock): number for number, clock in enumerate(different)}
+        number = np.array([place[id(clock)] for clock in self.clocks])[self.site[board]]
+        result = np.empty(len(board))
+        for turn, clock in enumerate(different):
+            rows = number == turn
+            result[rows] = clock.local_hours(times[rows])
+        return result
 
 
 def _offset(zone: ZoneInfo, moment: float) -> float:

@@ -9,10 +9,10 @@ from zoneinfo import ZoneInfo
 
 import numpy as np
 
-from forums.adaptive import AdaptiveLoop, Budget, LoopOptions, Seen, Sites
+from forums.adaptive import AdaptiveLoop, Budget, LoopOptions, Seen
 from forums.clairvoyant import bound
 from forums.delay import Delays, DelaySummary, daily_totals, event_delays, summarise
-from forums.events import DAY_SECONDS, Bools, Events, Floats, Ints, LocalClock
+from forums.events import DAY_SECONDS, Bools, Events, Floats, Ints, LocalClock, Sites
 from forums.profile import BoardEvents, ProfileOptions, Settling, estimate, settling
 from forums.schedule import Demand, assert_budget, bra, bra_literal, bra_method1, era, lra, with_midnight, wra
 from forums.schedule_optimal import OptimalPlanner

@@ -40,7 +40,7 @@ def run(options: dict[str, Any]) -> Result:
     except Site.DoesNotExist:
         raise CommandError(f"There is no site {options['site']}; `forum add ADDRESS` makes one.") from None
     except ValueError as error:
-        raise CommandError(str(error)) from None
+        raise CommandError(str(error), returncode=2) from None
     made = plan_days.replan(plan, now, "asked")
     if made is None:
         raise CommandError(

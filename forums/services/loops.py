@@ -14,8 +14,8 @@ from django.db.models import Q, Sum
 
 from crawlmgr.models import ACTIVE, Run
 from forums import reads
-from forums.adaptive import AdaptiveLoop, Budget, LoopOptions, Outlook, Seen, Sites
-from forums.events import Bools, Floats, Ints, LocalClock
+from forums.adaptive import AdaptiveLoop, Budget, LoopOptions, Outlook, Seen
+from forums.events import Bools, Floats, Ints, LocalClock, Sites
 from forums.models import Board, LoopState, Plan, Site, Visit
 from forums.services.rhythms import Rhythm, stored_events
 

@@ -61,7 +61,8 @@ def test_refusals_are_one_line(now: datetime, plan: Command) -> None:
     with pytest.raises(CommandError, match="no board"):
         plan("--visits-per-day", "5")
     site = make_site(now=now)
-    with pytest.raises(CommandError, match="visits_per_day"):
+    with pytest.raises(CommandError, match="visits_per_day") as wrong:
         plan(str(site.pk), "--visits-per-day", "0")
+    assert wrong.value.returncode == 2
     with pytest.raises(CommandError, match="own intervals"):
         plan(str(site.pk), "--policy", "interval")
