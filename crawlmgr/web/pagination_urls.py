@@ -19,7 +19,7 @@ CURSORS = re.compile(
     re.I,
 )
 _PATH_COUNTER = re.compile(
-    r"(?:page|pages|seite|pagina|strona|sida|index|start|offset|pg|st|list|p|s|o)[-_=.,/]?$", re.I
+    r"(?:page|paged|pages|seite|pagina|strona|sida|index|start|offset|pg|st|list|p|s|o)(?:[-_=.,/]|__)?$", re.I
 )
 _NOISE = re.compile(
     r"sid|phpsessid|s|session_?id|utm_\w+|sort|sort_?by|order|orderby|dir|direction|sk|sd|highlight|hl|extra|filter"
@@ -188,7 +188,7 @@ def similarity(template: str, page: Address) -> float:
     }
     for key in counted:
         prefix = pairs[key].replace("{}", "")
-        if key in own and prefix and not own[key].startswith(prefix):
+        if key in own and prefix and not own[key].startswith(prefix) and own[key] != prefix.rstrip("/.,"):
             return 0.0  # board=18.20 is no page of board=7.0
     shared = sum(own_ids.get(key) == value for key, value in ids.items())
     if any(key in own_ids and own_ids[key] != value for key, value in ids.items()):
@@ -197,7 +197,7 @@ def similarity(template: str, page: Address) -> float:
     return path_score * (1.0 if total == 0 else 0.3 + 0.7 * shared / total)
 
 
-_ADDED = re.compile(r"[-_/.,=a-z]{0,12}(?:\d{1,7}[-_])?\{\}/?(?:\.[a-z]{2,5})?", re.I)
+_ADDED = re.compile(r"[-_/.,=a-z]{0,12}(?:[-_a-z]{0,12}\d{1,7}[-_]{1,2}(?:[a-z]{1,6}_{1,2})?)?\{\}/?(?:\.[a-z]{2,5})?", re.I)
 _FILLED = re.compile(r"[-_/.,=a-z]{0,12}\d{0,7}/?(?:\.[a-z]{2,5})?", re.I)
 
 
@@ -242,7 +242,7 @@ def _query_counts(own: dict[str, str], other: dict[str, str]) -> bool:
     changed = {
         key
         for key in own.keys() | other.keys()
-        if own.get(key) != other.get(key) and not _NOISE.fullmatch(key) and key in other
+        if own.get(key) != other.get(key) and not _NOISE.fullmatch(key) and not _SIZE.fullmatch(key) and key in other
     }
     missing = {key for key in own if key not in other and not _NOISE.fullmatch(key) and not COUNTERS.fullmatch(key)}
     if not changed or any(not CURSORS.fullmatch(key) for key in missing):
@@ -254,6 +254,8 @@ def _query_counts(own: dict[str, str], other: dict[str, str]) -> bool:
 
 
 def _tail_counts(own: str, other: str) -> bool:
-    """Whether two values differ in a number at their end only, behind the same id: 18.0 and 18.20."""
+    """Whether two values differ in a number at their end only, behind the same id: 18.0 and 18.20, garden and garden/20."""
+    if re.fullmatch(re.escape(own) + r"[/.,]\d{1,7}", other):
+        return True
     found, further = re.fullmatch(r"(.+\D)(\d+)", own), re.fullmatch(r"(.+\D)(\d+)", other)
     return found is not None and further is not None and found[1] == further[1]

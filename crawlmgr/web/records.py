@@ -70,10 +70,11 @@ BLOCKS = frozenset(
 )
 _STATE = re.compile(
     r"^(?:odd|even|alt|new|old|unread|read|hot|first|last|active|current|clearfix|cf|js|is|has|no|bg|row|trow|alternate|"
-    r"visited|selected|highlight|sticky|pinned|locked|closed|announce(?:ment)?|normal|online|offline|hidden|visible)$",
+    r"visited|selected|highlight|first-?post|first-?item|sticky|pinned|locked|closed|announce(?:ment)?|normal|online|offline|hidden|visible)$",
     re.I,
 )
 _DIGITS = re.compile(r"\d+")
+_ALTERNATING = re.compile(r"(?<=[a-z])[-_]?(?:odd|even)$", re.I)
 
 
 class Piece(NamedTuple):
@@ -145,7 +146,7 @@ def lasting_classes(value: str) -> str:
     """The classes of an element that its like share: no digits, no words of state (odd, unread, sticky …)."""
     kept = []
     for token in value.split()[:6]:
-        bare = _DIGITS.sub("", token).strip("-_")
+        bare = _ALTERNATING.sub("", _DIGITS.sub("", token).strip("-_"))
         if len(bare) > 1 and not _STATE.match(bare):
             kept.append(bare)
     return ".".join(kept[:2])

@@ -1,33 +1,31 @@
-"""What an address tells: the site's own id of a thread or board, the first page, and the pattern it follows."""
+"""What an address tells: the site's own id of a thread or board, somebody's profile, the first page."""
 
 from __future__ import annotations
 
 import re
-from collections import defaultdict
-from collections.abc import Iterable
 from functools import lru_cache
 from urllib.parse import parse_qsl, unquote, urlsplit
 
-_THREAD_PARAMETERS = ("tid", "t", "topic", "topicid", "topic_id", "thread", "threadid", "thread_id", "showtopic", "tl")
+_THREAD_PARAMETERS = ("tid", "t", "topic", "topicid", "topic_id", "thread", "threadid", "thread_id", "showtopic", "tl", "ptid")
 _BOARD_PARAMETERS = (
     "fid", "f", "forum", "forumid", "forum_id", "board", "boardid", "board_id", "showforum", "kw", "category", "cat", "cid",
     "c", "node",
 )  # fmt: skip
 _SESSION = re.compile(r"^(?:sid|s|phpsessid|jsessionid|osc?sid|sessionid|sessid)$", re.I)
-_PAGE_PARAMETERS = frozenset(
+PAGE_PARAMETERS = frozenset(
     ["page", "pg", "p", "start", "st", "offset", "pagenumber", "pagenum", "pagenr", "pn", "o", "from", "cursor", "after", "before", "view", "goto", "show", "do", "highlight", "hl", "sort", "order", "sortby", "orderby", "dir", "desc", "asc", "prefixid", "daysprune", "sk", "sd", "action", "post", "pid", "extra", "mode", "print", "printer", "archive", "lastpage", "last", "unread", "new", "newpost", "lastpost", "ref", "ref_src", "source", "from", "share", "utm_source", "utm_medium", "utm_campaign"]
 )
 THREAD_WORDS = frozenset(
     ["topic", "topics", "thread", "threads", "discussion", "discussions", "t", "d", "tid", "showthread", "viewtopic", "topicshow", "viewthread", "read", "question", "questions", "comments", "conversation", "conversations", "sujet", "tema", "temas", "thema", "post", "posts", "p", "m", "msg", "item", "s", "story", "story_show", "messages", "message", "tiezi", "tie", "article"]
 )
-_STRONG_THREAD = THREAD_WORDS - {"m", "s", "post", "posts", "msg", "message", "messages", "read", "article", "item"}
+STRONG_THREAD = THREAD_WORDS - {"m", "s", "post", "posts", "msg", "message", "messages", "read", "article", "item"}
 BOARD_WORDS = frozenset(
     ["forum", "forums", "board", "boards", "category", "categories", "c", "f", "fid", "forumdisplay", "viewforum", "node", "nodes", "go", "bbs", "tag", "section", "sections", "room", "rooms", "subforum", "forumid", "groups", "group", "b", "kategorie", "foro", "foren", "thread-htm-fid"]
 )
 _USER_NAMES = (
     r"u|uid|user|users|member|members|memberlist|profile|profiles|profil|people|person|author|authors|space|home|userinfo|useruid|membre|membres|"
     r"mitglied|benutzer|usuario|usuarios|utente|uzytkownik|viewprofile|showuser|account|accounts|userdetails|userid|viewpro|personal|un|suid|"
-    r"perfil|profilo|kullanici|poster"
+    r"perfil|profilo|kullanici|poster|viewprofilepage|user-?profile|profilepage"
 )
 _USER_SEGMENT = re.compile(
     rf"^(?:(?:{_USER_NAMES})(?:\.(?:php|html?|aspx?|jsp|cgi|pl))?|(?:user|member|profile?|membre|mitglied|space|uid|u|suid)[-_,.]?"
@@ -55,7 +53,7 @@ def names_user(url: str) -> bool:
     return bool(_USER_QUERY.search(parts.query)) and " t:" not in thread_key(url)
 
 
-_TAIL = re.compile(
+TAIL = re.compile(
     r"^(?:page[-_]?\d+|p\d+|pg\d+|page|latest|unread|last|lastpost|newpost|new|print|post-\d+|reply|\d+|"
     r"oldest|first|newest|getnewpost|getlastpost|view|find-new|preview)$",
     re.I,
@@ -64,9 +62,9 @@ _NAMED_ID = re.compile(
     r"(?:^|[-_/,.])(?:t|tid|topic|thread|sujet|tema|thema|showthread|viewthread|viewtopic|read|htm-tid|topicid)[-_,/=]?(\d+)", re.I
 )
 _DISCUZ = re.compile(r"(?:^|/)(thread|topic|forum|viewthread)-(\d+)-(\d+)(-\d+)?(?=\.|$)", re.I)
-_LEADING_ID = re.compile(r"^(\d+)(?=[-_.,]|$)")
+LEADING_ID = re.compile(r"^(\d+)(?=[-_.,]|$)")
 _TRAILING_ID = re.compile(r"(?:^|[-_.,])(\d+)(?:\.[a-z]{2,5})?$", re.I)
-_HAS_DIGIT = re.compile(r"\d")
+HAS_DIGIT = re.compile(r"\d")
 
 
 def _query(query: str) -> list[tuple[str, str]]:
@@ -77,7 +75,7 @@ def _query(query: str) -> list[tuple[str, str]]:
     ]
 
 
-def _split(url: str) -> tuple[str, list[str], list[tuple[str, str]]]:
+def split_address(url: str) -> tuple[str, list[str], list[tuple[str, str]]]:
     """Host, path segments and query of an address; a path written in the query (`index.php?/topic/5`) is path."""
     try:
         parts = urlsplit(url)
@@ -114,7 +112,7 @@ def _id_after(segments: list[str], words: frozenset[str]) -> str | None:
             continue
         if bare in ("discussion", "p", "post", "posts") and rest[0] in ("comment", "embed"):
             return None
-        found = re.search(r"^.*[^\W\d].*\.(\d+)$", rest[0]) or _LEADING_ID.match(rest[0])
+        found = re.search(r"^.*[^\W\d].*\.(\d+)$", rest[0]) or LEADING_ID.match(rest[0])
         if found:
             return found.group(1)
         if len(rest) > 1 and rest[1].isdigit():
@@ -139,13 +137,13 @@ def _parameter(query: list[tuple[str, str]], names: tuple[str, ...], digits: boo
 
 
 def _plain(host: str, segments: list[str], query: list[tuple[str, str]], keep_page: bool = False) -> str:
-    while len(segments) > 1 and _TAIL.match(segments[-1]) and not segments[-1].isdigit():
+    while len(segments) > 1 and TAIL.match(segments[-1]) and not segments[-1].isdigit():
         segments = segments[:-1]
     script = bool(segments) and re.search(r"\.(?:php|cgi|asp|aspx|jsp|pl|cfm|do)$", segments[-1], re.I)
     left = [
         (name, value)
         for name, value in query
-        if keep_page or name.lower() not in _PAGE_PARAMETERS or (script and name.lower() in ("p", "pid", "post", "mode", "action"))
+        if keep_page or name.lower() not in PAGE_PARAMETERS or (script and name.lower() in ("p", "pid", "post", "mode", "action"))
     ]
     text = "&".join(f"{name}={value}" for name, value in sorted(left))
     return f"{host}/{'/'.join(segments)}" + (f"?{text}" if text else "")
@@ -160,13 +158,13 @@ def thread_key(url: str) -> str:
     >>> thread_key("https://a.org/viewtopic.php?f=2&t=31&start=25") == thread_key("https://a.org/viewtopic.php?t=31#p9")
     True
     """
-    host, segments, query = _split(url)
+    host, segments, query = split_address(url)
     found = _parameter(query, _THREAD_PARAMETERS, digits=True)
     if not found:
         discuz = _DISCUZ.search("/".join(segments[-1:]))
         if discuz and discuz.group(1).lower() != "forum":
             found = discuz.group(2)
-    found = found or _id_after(segments, frozenset(_STRONG_THREAD))
+    found = found or _id_after(segments, frozenset(STRONG_THREAD))
     if not found and segments:
         named = _NAMED_ID.search(segments[-1]) or (len(segments) > 1 and _NAMED_ID.search("/".join(segments[-2:])))
         found = named.group(1) if named else None
@@ -190,7 +188,7 @@ def board_key(url: str) -> str:
     >>> board_key("https://a.org/forum-12-1.html") == board_key("https://a.org/forum.php?mod=forumdisplay&fid=12&page=2")
     True
     """
-    host, segments, query = _split(url)
+    host, segments, query = split_address(url)
     names = {name.lower() for name, _ in query}
     for name in _BOARD_PARAMETERS:
         found = _parameter(query, (name,), digits=False) if name in names else None
@@ -204,7 +202,7 @@ def board_key(url: str) -> str:
         word = segments[at].lower().rsplit(".", 1)[0]
         if word in BOARD_WORDS:
             found = _id_after(segments[at:], frozenset({word}))
-            if found and _HAS_DIGIT.search(found):
+            if found and HAS_DIGIT.search(found):
                 return f"{host} {_BOARD_SORTS.get(word, 'b')}:{found}"
             break
     return _plain(host, segments, query)
@@ -250,149 +248,3 @@ def first_page(url: str) -> str:
         if shorter != url:
             url = shorter.rstrip("/") if not head.endswith("/") and replacement == "/" else shorter
     return url
-
-
-_KINDS = frozenset("thread topic forum board category user member profile announcement blog group tag".split())
-_ID_MARKS = frozenset("t f p u tid fid topic forum thread".split())
-
-
-def _mask(segment: str) -> str:
-    """A segment's form: digits as #, words of a slug as *."""
-    if segment.isdigit():
-        return "#"
-    if not _HAS_DIGIT.search(segment):
-        if re.fullmatch(r"[A-Za-z]+(?:\.[A-Za-z]{2,5})?", segment) and len(segment) <= 24:
-            return segment.lower()
-        return "*"
-    tokens = re.split(r"([-_.,])", segment)
-    if len(tokens) <= 3 and re.fullmatch(r"[A-Za-z]{0,16}\d+", tokens[0]) and (len(tokens) == 1 or tokens[1] == "."):
-        return re.sub(r"\d+", "#", tokens[0].lower()) + "".join(tokens[1:])
-    extension = "".join(tokens[-2:]) if len(tokens) > 2 and tokens[-2] == "." and tokens[-1].isalpha() else ""
-    body = tokens[: -2] if extension else tokens
-    last = re.fullmatch(r"([A-Za-z]{0,8})(\d+)", body[-1])
-    marked = last is not None and last.group(1).lower() in _ID_MARKS and len(body) > 2
-    named = re.match(r"[A-Za-z]+(?=-)", segment)
-    if named and named.group().lower() in _KINDS and not extension and not last:
-        return f"{named.group().lower()}-*"
-    if _LEADING_ID.match(segment) and not marked and not (last and body[-2] == "." and len(body) > 3):
-        return "#" + (body[1] if len(body) > 1 else "") + ("*" if len(body) > 2 else "") + extension
-    if last:
-        if len(body) == 3 and re.fullmatch(r"[A-Za-z]{1,10}", body[0]) and not last.group(1):
-            return f"{body[0].lower()}{body[1]}#{extension}"
-        if re.fullmatch(r"[A-Za-z]{1,12}", body[0]) and all(part.isdigit() or len(part) == 1 for part in body[1:]):
-            return body[0].lower() + "-#" * sum(part.isdigit() for part in body) + extension
-        separator = body[-2] if len(body) > 1 else ""
-        return f"*{separator}{last.group(1)}#{extension}"
-    return "*" + extension
-
-
-def _query_mask(query: list[tuple[str, str]]) -> str:
-    masked = []
-    for name, value in sorted(query):
-        if name.lower() in _PAGE_PARAMETERS and name.lower() not in ("mode", "action", "do", "p"):
-            continue
-        if re.fullmatch(r"\d+(?:\.(?:\d+|msg\d+|new))?", value):
-            value = "#"
-        elif not re.fullmatch(r"[A-Za-z_]{1,16}", value):
-            value = "*"
-        name = re.sub(r"\d+", "#", name.lower())
-        masked.append(f"{name}={value}" if value else name)
-    return "&".join(masked)
-
-
-def patterns(urls: Iterable[str]) -> dict[str, str]:
-    """The pattern of each address, learned from all of them together: digits are #, what varies is *, words that
-    several addresses share in one place stay. `/topic/84-my-notes` and `/topic/9-hello` both give `host/topic/#-*`.
-    """
-    forms: dict[str, tuple[str, list[str], str]] = {}
-    company: dict[tuple[str, int, int], dict[str, set[str]]] = defaultdict(lambda: defaultdict(set))
-    for url in urls:
-        if url in forms:
-            continue
-        host, segments, query = _split(url)
-        masks = [_mask(segment) for segment in segments]
-        forms[url] = host, masks, _query_mask(query)
-        while len(segments) > 1 and _TAIL.match(segments[-1]) and not segments[-1].isdigit():
-            segments = segments[:-1]
-        for at, mask in enumerate(masks):
-            others = "/".join((*segments[:at], "|", *segments[at + 1 :]))
-            company[host, len(masks), at][mask].add(f"{others}?{_query_values(query)}")
-    crowded = {place: _crowded(found) for place, found in company.items()}
-    result = {}
-    for url, (host, masks, query_mask) in forms.items():
-        kept = []
-        for at, mask in enumerate(masks):
-            place = host, len(masks), at
-            if at and crowded[place] and mask.isalpha() and len(company[place][mask]) < 2:
-                mask = "*"
-            elif crowded[place] and _WORD_ID.match(mask):
-                mask = _WORD_ID.sub(r"*\1#", mask)
-            before, after = masks[at - 1] if at else "", masks[at + 1] if at + 1 < len(masks) else ""
-            if ("*" in mask and "#" in (before, after)) or (before == "#" and mask.isalpha() and mask not in _ACTIONS):
-                mask = "*"  # a slug beside an id is decoration
-            kept.append(mask)
-        result[url] = f"{host}/{'/'.join(kept)}" + (f"?{query_mask}" if query_mask else "")
-    return result
-
-
-_ACTIONS = frozenset(
-    ["reply", "edit", "delete", "quote", "report", "like", "vote", "flag", "share", "print", "unread", "latest", "last", "new", "newpost", "lastpost", "history", "watch", "follow", "bookmark", "preview", "replies", "comment", "comments", "permalink", "find", "move"]
-)
-_WORD_ID = re.compile(r"^[a-z]+([-._])#(?=\.[a-z]|$)")
-
-
-def _query_values(query: list[tuple[str, str]]) -> str:
-    return "&".join(f"{name}={value}" for name, value in query if name.lower() not in _PAGE_PARAMETERS)
-
-
-def _crowded(company: dict[str, set[str]]) -> bool:
-    """Whether a place in the path takes so many different words that they are names, not parts of the pattern."""
-    alone = sum(1 for mask, others in company.items() if len(others) == 1 and (mask.isalpha() or _WORD_ID.match(mask)))
-    return alone >= 3 or any(mask.startswith("*") for mask in company)
-
-
-def pattern_words(pattern: str) -> set[str]:
-    """The plain words of a pattern, for telling what it may lead to."""
-    return set(re.findall(r"[a-z]+", pattern.partition("/")[2].lower()))
-
-
-_TELLING = _STRONG_THREAD - {"story", "p"}
-
-
-def leads_to(pattern: str) -> str:
-    """What the words of a link pattern say it leads to: "thread", "board", "post" or "" for neither.
-
-    The last telling word counts; a board word with two ids after it says nothing.
-
-    >>> leads_to("a.org/viewtopic.php?f=#&t=#"), leads_to("a.org/forum/#-*"), leads_to("a.org/boards/#-*/#")
-    ('thread', 'board', '')
-    """
-    _, _, path = pattern.lower().partition("/")
-    path, _, query = path.partition("?")
-    mode = re.search(r"(?:^|&)mod=([a-z]+)", query)
-    if mode:
-        return {"viewthread": "thread", "forumdisplay": "board"}.get(mode.group(1), "")
-    words = re.findall(r"[a-z]+", query)
-    if any(word in _TELLING for word in words):
-        return "thread"
-    segments = path.split("/")
-    if segments[0] == "p" and segments[1:2] == ["#"]:
-        return "thread"
-    script = [word for word in re.findall(r"[a-z]+", segments[-1]) if word not in ("php", "html", "htm", "asp", "aspx")]
-    if any(word in _TELLING and word not in ("d",) for word in script):
-        return "thread"
-    if any(word in BOARD_WORDS for word in words) or ("php" in segments[-1] and any(word in BOARD_WORDS for word in script)):
-        return "board"
-    after, was_slug = 0, False
-    for segment in reversed(segments):
-        words = re.findall(r"[a-z]+", segment)
-        if any(word in _TELLING for word in words):
-            return "thread"
-        if any(word in ("post", "posts", "comment", "message", "msg") for word in words):
-            return "post"
-        if any(word in BOARD_WORDS for word in words):
-            return "board" if after <= 1 or (after == 2 and segments[-2:] == ["*", "#"] and len(words[0]) <= 8) else ""
-        if "#" in segment or "*" in segment:
-            after += 0 if was_slug and segment == "#" else 1
-        was_slug = segment == "*"
-    return ""

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from functools import cached_property
 
-from forums.reading.addresses import board_key, leads_to
+from forums.reading.addresses import board_key
 from forums.reading.document import Link
 from forums.reading.lists import RowSet
 from forums.reading.model import BoardRecord
+from forums.reading.patterns import leads_to
 from forums.reading.rows import Count, Row
 from forums.reading.values import count, starts_by
 from forums.reading.words import class_roles, text_roles

@@ -16,7 +16,8 @@ from lxml.html import HtmlElement, HTMLParser, document_fromstring
 from crawlmgr.text.dates import DateContext, Moment, decide_day_first, find_time, parse_time
 from crawlmgr.web.encoding import decode
 from crawlmgr.web.records import Outline, outline
-from forums.reading.addresses import board_key, leads_to, names_user, patterns, thread_key
+from forums.reading.addresses import board_key, names_user, thread_key
+from forums.reading.patterns import leads_to, patterns
 from forums.reading.words import class_roles
 
 MAX_LINKS = 8_000
@@ -25,6 +26,11 @@ _TIME_ATTRIBUTE = re.compile(r"time|date|stamp|created|posted|updated|activity|e
 _OFFSET = re.compile(r"\d[Tt ]\d\d:\d\d(?::\d\d(?:\.\d+)?)? ?([+-])(\d\d):?(\d\d)$")
 _ID_DIGITS = re.compile(r"[\d]+")
 _NUMERIC_DATE = re.compile(r"\b\d{1,2}[-/.]\d{1,2}[-/.](?:\d{4}|\d{2})\b")
+_SIDE = re.compile(
+    r"(?:^|\s)(?!\S*(?:content|main|layout-|message|post|has-|with-|no-))\S*?"
+    r"(?:side-?bar|side-?col(?:umn)?|(?:left|right)-?(?:bar|column|col|rail)|(?<!\w)side(?!\w)|(?<![a-z])widgets?)(?:[-_]?(?:left|right|box|inner))?(?=$|\s)",
+    re.I,
+)
 _XML_DECLARATION = re.compile(r"^\s*<\?xml[^>]{0,200}\?>")
 _CHARSET_META = re.compile(r"(<meta[^>]{0,200}?charset\s*=\s*[\"']?)[\w-]+", re.I)
 
@@ -68,9 +74,11 @@ class Page:
             day_first = decide_day_first(p.text for p in self.outline.pieces if len(p.text) < 90 and _NUMERIC_DATE.search(p.text))
         self.dates = DateContext(fetched_at, timezone, day_first)
         self.key = thread_key(url)
+        self.pattern = patterns([url])[url]
         self.board_key = board_key(url)
         self.offsets: dict[datetime, int] = {}
         self._found: dict[str, Moment | None] = {}
+        self._asides: dict[int, bool] = {}
 
     def _base(self) -> str:
         element = self.root.find(".//base[@href]")
@@ -161,6 +169,19 @@ class Page:
         return class_roles(
             f"{self.outline.classes[node]} {_ID_DIGITS.sub('', identity)}" if identity else self.outline.classes[node]
         )
+
+    def is_aside(self, node: int) -> bool:
+        """Whether a node stands in a column beside the page's own matter: an element that is called so and does not
+        hold most of the text."""
+        page = self.outline
+        while node >= 0:
+            if node not in self._asides:
+                named = page.tags[node] == "aside" or _SIDE.search(f"{page.classes[node]} {page.elements[node].get('id') or ''}")
+                self._asides[node] = bool(named) and page.text_length(node) < 0.8 * self.text_total
+            if self._asides[node]:
+                return True
+            node = page.parents[node]
+        return False
 
     def roles_above(self, node: int, top: int) -> str:
         """The classes and data names from `node` up to `top`, nearest first, as one string for `class_roles`."""

@@ -7,8 +7,9 @@ from collections import Counter
 from dataclasses import dataclass
 from functools import cached_property
 
-from forums.reading.addresses import leads_to
+from forums.reading.addresses import board_key
 from forums.reading.document import Link, Page
+from forums.reading.patterns import leads_to
 from forums.reading.rows import Group, Row, groups
 from forums.reading.words import class_roles, text_roles
 
@@ -32,6 +33,13 @@ class RowSet:
         return Heads(self)
 
     @cached_property
+    def told(self) -> bool:
+        """Whether words on the page say that the rows are of a list: head cells or labels of counts name at least two of
+        replies, views, topics, posts and last, and most rows have a count."""
+        named = self.heads.all_roles | _count_roles(self.rows)
+        return len(named & {"replies", "views", "topics", "posts", "last"}) >= 2 and self.group.share("counts") >= 0.6
+
+    @cached_property
     def quality(self) -> float:
         """How much the rows look like records of a forum, in [0, 1.5]."""
         group, n = self.group, len(self.rows)
@@ -45,7 +53,18 @@ class RowSet:
         single = 0.4 if place > 0.55 else 1.0
         if sorted(len(row.times) for row in self.rows)[n // 2] > 4:
             single *= 0.5  # rows that are lists themselves
-        return (fields * many + 0.5 * group.text_share * fields) * single
+        if self.page.is_aside(self.rows[0].start) and self.page.is_aside(self.rows[-1].start):
+            single *= 0.5
+        told = 0.25 * many if self.told or self._is_bare else 0.0
+        return (fields * many + 0.5 * group.text_share * fields + told) * single
+
+    @cached_property
+    def _is_bare(self) -> bool:
+        """Whether the rows are names of threads and nothing else, and these are most of the page: lists for robots."""
+        group, rows = self.group, self.rows
+        if len(rows) < 5 or group.share("counts") or group.share("times") or group.text_share < 0.5:
+            return False
+        return leads_to(group.pattern) == "thread" and all(" t:" in row.title.key for row in rows)
 
     @cached_property
     def board_weight(self) -> float:
@@ -66,6 +85,8 @@ class RowSet:
         found["last_thread"] = 1.5 * inner
         if _starts_with_board(self.heads.first_text):
             found["head"] = 0.7
+        elif "topics" in text_roles(self.heads.first_text) and "replies" in named:
+            found["head"] = -1.0
         order = falling([max(time.moment.value.timestamp() for time in row.times) for row in rows if row.times])
         if n >= 5 and order is not None and order > 0.85:
             found["sorted"] = -1.0
@@ -293,4 +314,7 @@ def _may_list(group: Group) -> bool:
         return True
     if " t:" in group.page.key:
         return False
-    return leads_to(group.pattern) in ("thread", "board") and group.rows[0].title.key != group.page.key
+    title, lead = group.rows[0].title, leads_to(group.pattern)
+    if title.key == group.page.key or (lead == "board" and board_key(title.url) == group.page.board_key):
+        return False  # the page itself, sorted or filtered otherwise
+    return lead in ("thread", "board")

@@ -11,12 +11,12 @@ from lxml.html import HtmlElement
 
 from crawlmgr.text.dates import Moment
 from crawlmgr.web.records import BLOCKS
-from forums.reading.addresses import leads_to
 from forums.reading.document import Page
 from forums.reading.model import PostRecord
+from forums.reading.patterns import leads_to
 from forums.reading.posts import PostSet, is_post_time
 from forums.reading.posts_spans import Span
-from forums.reading.words import ADVERTISERS, EDIT_LINE, SAID, class_roles
+from forums.reading.words import ADVERTISERS, EDIT_LINE, QUOTED, SAID, class_roles
 
 _SILENT = frozenset({"script", "style", "noscript", "template", "textarea", "select", "button", "svg", "object", "iframe"})
 _POST_PREFIX = re.compile(
@@ -88,14 +88,24 @@ class PostRows:
     def _left_out(self, body: int) -> tuple[set[HtmlElement], set[HtmlElement]]:
         """Elements inside a body that are not its author's words: quotes first, then signatures and edit lines."""
         outline, quotes, others = self.page.outline, set(), set()
+        whole = outline.piece_from[body], outline.piece_to[body]
         for node in range(body + 1, outline.ends[body]):
+            if (outline.piece_from[node], outline.piece_to[node]) == whole:
+                continue  # what holds all of the text is no part of it
             roles = class_roles(outline.classes[node])
             element = outline.elements[node]
-            if outline.tags[node] == "blockquote" or "quote" in roles:
+            if outline.tags[node] == "blockquote" or "quote" in roles or self._is_quote(node, body):
                 quotes.add(element)
             elif roles & {"signature", "edit"} and not roles & {"body"} or _is_edit_line(outline.text(node)):
                 others.add(element)
         return quotes, others
+
+    def _is_quote(self, node: int, body: int) -> bool:
+        """Whether a box without a telling class begins as quotes do: a block that names who said it, with more after it."""
+        outline = self.page.outline
+        if outline.tags[node] not in ("div", "table", "fieldset") or outline.text_length(node) >= outline.text_length(body):
+            return False
+        return bool(QUOTED.match(outline.text(node)[:80]))
 
     def text(self, at: int) -> str:
         """The text of a post: without quotes where something else is left."""

@@ -10,7 +10,7 @@ from functools import cached_property
 from crawlmgr.web.records import Outline, siblings_of_tops
 from forums.reading.document import Page, Time
 from forums.reading.posts_bodies import bodies_of
-from forums.reading.posts_people import people_of
+from forums.reading.posts_people import heads_profile, people_of
 from forums.reading.posts_spans import PostSpans, Span
 from forums.reading.words import JOINED, class_roles, text_roles
 
@@ -48,7 +48,16 @@ class PostSet(PostSpans):
         if n == 1:
             span = self.spans[0]
             whole *= min(1.0, unlinked + 0.2) * (0.5 if len(self.page.times_in(span.start, span.end)) > 5 else 1.0)
+        if self.page.is_aside(self.spans[0].start):
+            whole *= 0.5
         return whole * (0.35 + 0.25 * unlinked + 0.5 * share + 0.15 * fine + 0.1 * min(1.0, n / 3))
+
+    def describes_author(self, at: int) -> bool:
+        """Whether lines about a member follow the name of a post's author."""
+        name = self.people[at][0][0] if self.people[at] else None
+        first = self.page.outline.piece_from[self.spans[at].start]
+        pieces = range(first, self.last_piece(self.spans[at]))
+        return any(self.page.outline.pieces[p].text == name and heads_profile(self, p, self.spans[at]) for p in pieces)
 
     @cached_property
     def own_words(self) -> float:

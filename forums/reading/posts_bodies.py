@@ -6,7 +6,8 @@ from collections import defaultdict
 
 from forums.reading.posts_people import LOOSE, ORDINAL
 from forums.reading.posts_spans import PostSpans
-from forums.reading.words import class_roles
+from forums.reading.values import count
+from forums.reading.words import FOOTER, class_roles, text_roles
 
 
 def bodies_of(posts: PostSpans, names: list[list[tuple[str, int]]]) -> list[int | None]:
@@ -32,6 +33,8 @@ def bodies_of(posts: PostSpans, names: list[list[tuple[str, int]]]) -> list[int 
                 "em",
             ):
                 continue
+            if outline.text_length(node) <= 40 and _is_label(posts, node):
+                continue
             if outline.contains(node, span.anchor.node) or any(outline.contains(node, other) for other in people[at]):
                 continue
             if any(outline.contains(node, start) for start, _ in span.nested):
@@ -53,6 +56,14 @@ def bodies_of(posts: PostSpans, names: list[list[tuple[str, int]]]) -> list[int 
     return [_body_at(posts, columns, chosen, at) for at in range(len(posts.spans))]
 
 
+def _is_label(posts: PostSpans, node: int) -> bool:
+    """Whether a short text is a time, a count, or words for fields: no text of anybody."""
+    text = posts.page.outline.text(node)
+    if FOOTER.match(text) or count(text) is not None:
+        return True
+    return posts.page.moment(text) is not None or len(text_roles(text)) >= 3
+
+
 def _body_value(posts: PostSpans, found: dict[int, int]) -> float:
     outline, n = posts.page.outline, len(posts.spans)
     total = sum(min(600, outline.text_length(node)) for node in found.values()) / n
@@ -70,6 +81,8 @@ def _body_value(posts: PostSpans, found: dict[int, int]) -> float:
         factor *= 0.2
     if "body" in roles:
         factor *= 1.8
+    if any(outline.tags[inner] in ("input", "select", "textarea") for inner in range(node, min(outline.ends[node], node + 400))):
+        factor *= 0.2  # a form to fill in
     if ("author" in roles or "title" in roles or outline.tags[node][:1] == "h") and "body" not in roles:
         factor *= 0.3
     return total * share * (0.2 + varied) * factor

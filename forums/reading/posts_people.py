@@ -5,11 +5,12 @@ from __future__ import annotations
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
+from urllib.parse import unquote
 
 from forums.reading.document import Page
 from forums.reading.posts_spans import PostSpans, Span
 from forums.reading.values import count, is_name
-from forums.reading.words import NOT_NAMES, class_roles, text_roles
+from forums.reading.words import JOINED, NOT_NAMES, RANK, class_roles, text_roles
 
 
 def people_of(posts: PostSpans) -> list[list[tuple[str, int]]]:
@@ -81,6 +82,7 @@ def _names_in(posts: PostSpans, span: Span) -> Iterator[tuple[str, int, float]]:
         if (
             not (is_name(name) or (link and link.is_user))
             or (name.lower() in NOT_NAMES and not (link and link.is_user))
+            or (RANK.search(name) and not (link and link.is_user and name in unquote(link.url)))
             or count(name) is not None
             or text.endswith((":", "："))
         ):
@@ -97,8 +99,29 @@ def _names_in(posts: PostSpans, span: Span) -> Iterator[tuple[str, int, float]]:
             continue
         seen += 1
         worth = _worth(page, span, at, node, line) - 0.02 * min(seen, 20)
+        if heads_profile(posts, at, span):
+            worth += 0.7
         if worth > 0:
             yield name, link.node if link and link.text == text else node, worth
+
+
+def heads_profile(posts: PostSpans, at: int, span: Span) -> bool:
+    """Whether lines about a member (joined, posts, location) follow a text soon, as they do below a name."""
+    pieces = posts.page.outline.pieces
+    for after in range(at + 1, min(at + 9, posts.last_piece(span))):
+        text = pieces[after].text
+        if len(text) > 60:
+            return False
+        if JOINED.match(text) or _PROFILE.match(text):
+            return True
+    return False
+
+
+_PROFILE = re.compile(
+    r"^(?:location|from|posts?|messages?|beitr[aä]ge|wohnort|ort|сообщений|откуда|mensajes|msgs?|帖子|发帖|积分|级别|威望)"
+    r"\s*[:：]",
+    re.I,
+)
 
 
 def _worth(page: Page, span: Span, at: int, node: int, line: int) -> float:

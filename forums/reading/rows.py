@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left
-from collections import defaultdict
-from collections.abc import Callable, Hashable
+from collections import Counter, defaultdict
+from collections.abc import Callable, Hashable, Iterator
 from functools import cached_property
 from typing import NamedTuple
 
 from crawlmgr.text.dates import parse_time
 from crawlmgr.web.records import Record, records_around
-from forums.reading.addresses import board_key, leads_to, names_board
+from forums.reading.addresses import board_key, names_board
 from forums.reading.document import Link, Page, Time
+from forums.reading.patterns import leads_to
 from forums.reading.values import count, exact_count, inner_counts, pair
-from forums.reading.words import class_roles, text_roles
+from forums.reading.words import NOT_NAMES, class_roles, text_roles
 
 MAX_GROUPS = 40
 
@@ -137,7 +138,7 @@ class Row:
             before = end
             roles = text_roles(label) & {"replies", "comments", "posts", "topics", "views"}
             if roles and len(label) <= 40:
-                found.append(Count(value, f"{column}/{at}", roles | {"label"}, node))
+                found.append(Count(value, f"{column}/{at}/{'+'.join(sorted(roles))}", roles | {"label"}, node))
             elif len(inner) == 1 and not leads and start == 0 and 0 < len(label.split()) <= 2 and label.strip().isalpha():
                 found.append(Count(value, f"{column}/{label.strip()}", frozenset(), node))
         return found
@@ -272,10 +273,23 @@ def _lone(page: Page) -> Callable[[int], bool]:
         if page.outline.tags[node] not in ("tr", "li", "article", "dl", "div", "section"):
             return False
         times = page.times_in(node, page.outline.ends[node])
+        if page.outline.tags[node] in ("div", "section") and any(enough(above) for above in _row_above(page, node)):
+            return False
         keys = {link.key for link in page.links_in(node, page.outline.ends[node]) if not link.is_user and link.text}
         return 1 <= len(times) <= 2 and len(keys) <= 4 and page.outline.text_length(node) <= LONGEST_LONE
 
     return enough
+
+
+def _row_above(page: Page, node: int) -> Iterator[int]:
+    """The nearest element around a node that markup calls a row or an item, if it is near."""
+    for _ in range(6):
+        node = page.outline.parents[node]
+        if node < 0:
+            return
+        if page.outline.tags[node] in ("tr", "li", "article"):
+            yield node
+            return
 
 
 def _rows(page: Page, links: list[Link]) -> list[Row]:
@@ -291,16 +305,23 @@ def groups(page: Page) -> list[Group]:
     named = [link for link in page.links if _names(link, page)]
     places: dict[tuple[str, str, tuple[int, str]], list[Link]] = defaultdict(list)
     for link in named:
-        places[link.pattern, page.outline.shapes[link.node], _cell_path(page, link.node)].append(link)
+        places[_family(link.pattern), page.outline.shapes[link.node], _cell_path(page, link.node)].append(link)
     ranked = sorted(places.items(), key=lambda item: -len({link.key for link in item[1]}))[:MAX_GROUPS]
     made = []
-    for (pattern, _, _), links in ranked:
+    for links in (links for _, links in ranked):
+        pattern = Counter(link.pattern for link in links).most_common(1)[0][0]
         if not _varied(links) or (len({link.key for link in links}) == 1 and not _has_id(links[0])):
             continue
         rows = _joined(page, pattern, _rows(page, links), named)
-        if rows:
+        if rows and not (len(rows) == 1 and _holds_others(rows[0])):
             made.append(Group(page, pattern, rows))
     return made
+
+
+def _holds_others(row: Row) -> bool:
+    """Whether a supposed lone row holds further links of its kind: then it is no row but their list."""
+    family = _family(row.title.pattern)
+    return any(link.key != row.title.key and not link.is_user and _family(link.pattern) == family for link in row.links)
 
 
 def _has_id(link: Link) -> bool:
@@ -312,12 +333,14 @@ def _varied(links: list[Link]) -> bool:
     """Whether the links name different things: their texts differ, or they are few."""
     texts = {link.text for link in links}
     keys = {link.key for link in links}
+    if len(keys) > 1 and all(text.lower() in NOT_NAMES for text in texts):
+        return False  # buttons
     return len(texts) >= 0.5 * len(keys) or (len(texts) >= 4 and all(" t:" in link.key for link in links[:5]))
 
 
 def _family(pattern: str) -> str:
     """A pattern with its slugs alike: words with and without a number in them are one family."""
-    return re.sub(r"\*-#|#-\*", "*", pattern)
+    return re.sub(r"\*[-_]#|#[-_]\*", "*", pattern)
 
 
 def _joined(page: Page, pattern: str, rows: list[Row], named: list[Link]) -> list[Row]:

@@ -7,8 +7,8 @@ from collections import defaultdict
 from functools import cached_property
 from typing import NamedTuple
 
-from forums.reading.addresses import leads_to
 from forums.reading.document import Time
+from forums.reading.patterns import leads_to
 from forums.reading.rows import Row
 from forums.reading.threadfields import ThreadFields
 from forums.reading.values import clean_name, count, ends_by, is_name, starts_by

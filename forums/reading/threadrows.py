@@ -7,9 +7,10 @@ from collections import Counter, defaultdict
 from functools import cached_property
 
 from crawlmgr.text.dates import Moment
-from forums.reading.addresses import board_key, first_page, leads_to
+from forums.reading.addresses import board_key, first_page
 from forums.reading.document import Link, Time
 from forums.reading.model import ThreadRecord
+from forums.reading.patterns import leads_to
 from forums.reading.rows import Row
 from forums.reading.threadpeople import ThreadPeople
 from forums.reading.values import count
@@ -223,7 +224,7 @@ def _span(moment: Moment) -> tuple[float, float]:
 def _marked(words: list[str], pattern: re.Pattern[str]) -> list[bool]:
     """Rows that say a word which not all rows say."""
     found = [{word.lower() for word in pattern.findall(text)} for text in words]
-    everywhere = set.intersection(*found) if len(found) >= 3 and found else set()
+    everywhere = set.intersection(*found) if len(found) >= 2 else set()
     return [bool(own - everywhere) for own in found]
 
 

@@ -160,14 +160,22 @@ NOT_NAMES = {
     "reply", "quote", "report", "edit", "delete", "like", "share", "permalink", "link", "top", "up", "member", "members", "offline",
     "online", "admin", "administrator", "moderator", "guest", "newbie", "op", "author", "topic author", "original poster", "new", "pm",
     "profile", "www", "email", "website", "post", "posts", "message", "messages", "registered user", "registered", "user", "junior member",
-    "senior member", "回复", "引用", "举报", "楼主", "只看该作者", "编辑", "分享", "发表于", "顶", "踩", "广告", "收藏", "电梯直达",
+    "senior member", "来自", "回复", "引用", "举报", "楼主", "只看该作者", "编辑", "分享", "发表于", "顶", "踩", "广告", "收藏", "电梯直达",
     "zitieren", "antworten", "citer", "répondre", "citar", "responder", "ответить", "цитировать", "登录", "注册",
 }  # fmt: skip
 
+RANK = re.compile(r"^[\w ]{1,24} (?:member|moderator|administrator|user|poster|contributor|mitglied|участник|会员|會員)$|^[\w]{0,6}会员$", re.I)
 ADVERTISERS = frozenset(
     """advertisement advertisements advertiser advertising ad ads sponsor sponsored sponsors publicité publicidad publicidade pubblicità
     werbung anzeige reklama реклама 广告 廣告 推广 広告 google adsense""".split()
 )
+QUOTED = re.compile(
+    r"^(?:(?:quote|quoting|zitat|citation|cita|цитата|citat|citaat|cytat|alıntı|引用|引文)\s*[:：]|(?:originally )?(?:posted|written) by\b|"
+    r"ursprünglich geschrieben von|zitat von|envoyé par|escrito originalmente|сообщение от|"
+    r".{1,40} (?:wrote|said|schrieb|a écrit|escribió|ha scritto|писал\(?а?\)?|написал\(?а?\)?)\s*[:：])",
+    re.I,
+)
+FOOTER = re.compile(r"^(?:powered by|copyright|©|\(c\)|all times are|alle zeitangaben)", re.I)
 SAID = re.compile(
     r"(?:wrote|writes|said|says|posted|quote|originally posted|schrieb|hat geschrieben|zitat|a écrit|a dit|citation|escribió|dijo|cita|"
     r"ha scritto|escreveu|писал(?:\(?а\)?)?|написал(?:\(?а\)?)?|сказал|цитата|napisał|schreef|skrev|写道|发表于|發表於|说|さん)"

@@ -1,0 +1,240 @@
+"""Which kind a page is: its readings as boards, threads and posts weighed against each other, and against none."""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left
+from dataclasses import dataclass
+
+from crawlmgr.web.records import Outline
+from forums.reading.addresses import names_board
+from forums.reading.document import Page
+from forums.reading.lists import RowSet, row_sets
+from forums.reading.model import PageKind
+from forums.reading.patterns import leads_to
+from forums.reading.posts import PostSet, post_sets
+from forums.reading.words import class_roles
+
+ENOUGH = 0.45  # quality below which rows or posts are not believed
+
+
+@dataclass
+class Choice:
+    """What a page may be, weighed."""
+
+    threads: RowSet | None = None
+    boards: RowSet | None = None
+    posts: PostSet | None = None
+    others: tuple[PostSet, ...] = ()
+
+
+def weigh(page: Page) -> Choice:
+    posts = post_sets(page)
+    sets = [rows for rows in row_sets(page) if not (posts and _in_texts(rows, posts[0]))]
+    threads = [rows for rows in sets if rows.board_weight <= 0 and not rows.rows[0].title.is_user]
+    boards = [rows for rows in sets if rows.board_weight > 0 and not any(_labels(rows, other) for other in threads)]
+    return Choice(_best(threads), _best(boards), posts[0] if posts else None, tuple(posts[1:]))
+
+
+def _best(sets: list[RowSet]) -> RowSet | None:
+    """The best of several lists of one kind: of nested ones the inner, where it has more rows."""
+    if not sets:
+        return None
+    best = sets[0]
+    for other in sets[1:]:
+        if other.quality < 0.6 * best.quality or len(other.rows) <= len(best.rows):
+            continue
+        inside = sum(any(start <= row.start and row.end <= end for start, end in best.group.spans) for row in other.rows)
+        if inside >= 0.6 * len(other.rows) and leads_to(other.group.pattern) == leads_to(best.group.pattern):
+            best = other
+    return best
+
+
+def _in_texts(rows: RowSet, posts: PostSet) -> bool:
+    """Whether the links that name the rows stand in, or after, the texts of posts: links of what people wrote."""
+    if rows.told or posts.quality < 0.7 or posts.own_words < 0.6 or (len(posts.spans) < 2 and " t:" not in rows.page.key):
+        return False
+    within, page = 0, rows.page.outline
+    for row in rows.rows:
+        at = bisect_left([span.start for span in posts.spans], row.title.node + 1) - 1
+        body = posts.bodies[at] if at >= 0 else None
+        if body is None or not posts.spans[at].holds(row.title.node):
+            continue
+        node, inside = row.title.node, page.contains(body, row.title.node)
+        if (
+            inside
+            and (page.piece_from[node] > page.piece_from[body] or _is_quoted(page, node, body))
+            or not inside
+            and node > body
+            and " t:" in rows.page.key
+        ):
+            within += 1
+    return within >= 0.6 * len(rows.rows)
+
+
+def _is_quoted(page: Outline, node: int, body: int) -> bool:
+    """Whether a node stands in a quote inside a text."""
+    while node > body:
+        if page.tags[node] == "blockquote" or "quote" in class_roles(page.classes[node]):
+            return True
+        node = page.parents[node]
+    return False
+
+
+def _labels(boards: RowSet, threads: RowSet) -> bool:
+    """Whether supposed boards only label the rows of a list of threads: they stand after its titles, and the same
+    board in several rows."""
+    if len(threads.rows) < 2 or threads.quality < ENOUGH:
+        return False
+    keys, after, named = set(), 0, 0
+    for row in threads.rows:
+        link = next((link for link in row.links if link.pattern == boards.group.pattern), None)
+        if link is not None:
+            named += 1
+            keys.add(link.key)
+            after += link.node > row.title.node
+    return named >= 0.6 * len(threads.rows) and (len(keys) < named or (after == named and len(boards.rows) <= len(threads.rows)))
+
+
+def inside(inner: RowSet, outer: RowSet) -> bool:
+    """Whether the links that name the rows of one list stand in the rows of another."""
+    spans = outer.group.spans
+    within = sum(any(start <= row.title.node < end for start, end in spans) for row in inner.rows)
+    return within >= 0.7 * len(inner.rows)
+
+
+def decide(page: Page, found: Choice, expect: PageKind | None) -> tuple[PageKind, float, tuple[str, ...]]:
+    """The kind of the page, how sure it is in [0, 1], and codes of what decided."""
+    evidence: list[str] = []
+    threads, boards = _lists(page, found, evidence)
+    posts = _posts(page, found, evidence)
+    if "names-of-posts" in evidence:
+        threads *= 0.3
+    values = {PageKind.threadlist: threads, PageKind.index: boards, PageKind.thread: posts}
+    if expect in values and values[expect] >= 0.5 * ENOUGH:
+        values[expect] *= 1.5
+    kind = max(values, key=lambda name: values[name])
+    best = values[kind]
+    if best < ENOUGH:
+        if " t:" in page.key and leads_to(page.pattern) == "thread":
+            return PageKind.thread, 0.3, ("address-only",)
+        return PageKind.other, min(1.0, 1 - best), tuple(evidence)
+    second = sorted(values.values())[-2]
+    return kind, round(min(1.0, best) * min(1.0, 0.5 + (best - second)), 3), tuple(evidence)
+
+
+def _lists(page: Page, found: Choice, evidence: list[str]) -> tuple[float, float]:
+    """How much a page looks like a list of threads and like an index of boards."""
+    threads = found.threads.quality if found.threads else 0.0
+    boards = found.boards.quality if found.boards else 0.0
+    if found.threads and not _is_of_a_forum(page, found.threads):
+        threads *= 0.5
+        evidence.append("no-forum-words")
+    if found.threads and found.boards and inside(found.threads, found.boards):
+        threads *= 0.3
+        evidence.append("threads-in-boards")
+    if found.threads and threads >= ENOUGH and len(found.threads.rows) >= 3 and boards and names_board(page.board_key):
+        boards *= 0.7
+        evidence.append("board-address")
+    if " t:" in page.key:
+        threads, boards = 0.6 * threads, 0.6 * boards
+    if found.boards and len(found.boards.rows) < 2:
+        boards *= 0.6
+    return threads, boards
+
+
+def _posts(page: Page, found: Choice, evidence: list[str]) -> float:
+    """How much a page looks like a thread."""
+    if not found.posts:
+        return 0.0
+    posts, value = found.posts, 1.3 * found.posts.quality
+    if " t:" in page.key:
+        value *= 1.4
+        evidence.append("thread-address")
+    elif names_board(page.board_key) and leads_to(page.pattern) == "board":
+        value *= 0.4 if len(posts.spans) == 1 else 0.7
+    elif len(posts.spans) == 1 and leads_to(page.pattern) != "thread" and not _is_sure(posts):
+        value *= 0.45
+        evidence.append("lone-text")
+    elif len(posts.spans) > 1 and _are_articles(page, posts):
+        value *= 0.35
+        evidence.append("articles")
+    for rows in (found.threads, found.boards):
+        if rows and _posts_are_rows(posts, rows):
+            value *= 0.3
+            if rows is found.threads:
+                evidence.append("rows-not-posts")
+    if found.threads and len(posts.spans) > 1 and not found.threads.told and _names_posts(posts, found.threads):
+        evidence.append("names-of-posts")
+    return value
+
+
+_DATED = re.compile(r"/(?:19|20)\d\d/(?:0?[1-9]|1[0-2])/")
+_FORUM_COUNTS = frozenset({"replies", "comments", "posts", "views"})
+
+
+def _is_of_a_forum(page: Page, rows: RowSet) -> bool:
+    """Whether anything but its looks says that a list is of threads: addresses of threads, counts called replies or
+    views, or the address of a board. Lists of news and goods have titles, times and pictures as well."""
+    if sum(bool(_DATED.search(row.title.url)) for row in rows.rows) * 2 > len(rows.rows):
+        return False
+    if leads_to(rows.group.pattern) == "thread" or rows.told:
+        return True
+    counted = sum(any(found.roles & _FORUM_COUNTS for found in row.counts) for row in rows.rows)
+    if counted * 2 >= len(rows.rows):
+        return True
+    people = sum(any(link.is_user for link in row.links) for row in rows.rows)
+    if people * 2 >= len(rows.rows) and rows.group.share("counts") >= 0.5:
+        return True
+    return names_board(page.board_key) and leads_to(page.pattern) == "board"
+
+
+def _is_sure(posts: PostSet) -> bool:
+    """Whether the only text of a page is surely somebody's post: its author is linked or described, its time exact."""
+    span, page = posts.spans[0], posts.page
+    if not posts.people[0] or span.anchor.moment.precision_seconds >= 86_400:
+        return False
+    name, node = posts.people[0][0]
+    linked = any(link.is_user and link.text == name for link in page.links_in(span.start, span.end))
+    return linked or "author" in class_roles(page.roles_above(node, span.start)) or posts.describes_author(0)
+
+
+def _are_articles(page: Page, posts: PostSet) -> bool:
+    """Whether supposed posts only announce pages of their own, as blogs and news do: each with a heading of its own
+    that links to another page."""
+    headings = []
+    for span in posts.spans:
+        for link in page.links_in(span.start, span.end):
+            if link.is_user or not link.text or link.key == page.key or leads_to(link.pattern) == "post":
+                continue
+            if len(link.text) >= 8 and _is_heading(page.outline, link.node, span.start):
+                headings.append(link)
+                break
+    return len(headings) >= 0.6 * len(posts.spans) and len({link.text for link in headings}) >= 0.8 * len(headings)
+
+
+def _is_heading(page: Outline, node: int, top: int) -> bool:
+    for _ in range(3):
+        if node < top:
+            return False
+        if page.tags[node] in ("h1", "h2", "h3", "h4") or "title" in class_roles(page.classes[node]):
+            return True
+        node = page.parents[node]
+    return False
+
+
+def _posts_are_rows(posts: PostSet, rows: RowSet) -> bool:
+    """Whether the supposed posts are rows of a list: each in its own row, with a link of the list as its text."""
+    if posts.own_words >= 0.5 and not rows.told and (len(rows.rows) < 2 or _names_posts(posts, rows)):
+        return False
+    spans = rows.group.spans
+    inside = sum(any(start <= span.anchor.node < end for start, end in spans) for span in posts.spans)
+    return inside >= 0.7 * len(posts.spans)
+
+
+def _names_posts(posts: PostSet, rows: RowSet) -> bool:
+    """Whether the links that name rows are addresses or titles of posts that have a longer text of their own."""
+    if posts.own_words < 0.5 or leads_to(rows.group.pattern) != "post" and rows.group.share("counts") >= 0.5:
+        return False
+    longer = sum(posts.body_lengths) / len(posts.spans) > 1.5 * sum(len(row.title.text) for row in rows.rows) / len(rows.rows)
+    return longer and leads_to(rows.group.pattern) != "thread"

@@ -1,0 +1,164 @@
+"""The patterns that addresses of one site follow, learned from all of them together, and what their words lead to."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Iterable
+
+from forums.reading.addresses import (
+    BOARD_WORDS,
+    HAS_DIGIT,
+    LEADING_ID,
+    PAGE_PARAMETERS,
+    STRONG_THREAD,
+    TAIL,
+    split_address,
+)
+
+_KINDS = frozenset("thread topic forum board category user member profile announcement blog group tag".split())
+_ID_MARKS = frozenset("t f p u tid fid topic forum thread".split())
+
+
+_HASH = re.compile(r"(?=(?:[^\d]*\d){2})(?=.*[A-Za-z])(?:[A-Z0-9]{16,}|[a-f0-9]{16,}|(?=.*[a-z])(?=.*[A-Z])[A-Za-z0-9]{16,})$")
+
+
+def _mask(segment: str) -> str:
+    """A segment's form: digits as #, words of a slug as *."""
+    if segment.isdigit():
+        return "#"
+    if _HASH.match(segment):
+        return "*"
+    if not HAS_DIGIT.search(segment):
+        if re.fullmatch(r"[A-Za-z]+(?:\.[A-Za-z]{2,5})?", segment) and len(segment) <= 24:
+            return segment.lower()
+        return "*"
+    tokens = re.split(r"([-_.,])", segment)
+    if len(tokens) <= 3 and re.fullmatch(r"[A-Za-z]{0,16}\d+", tokens[0]) and (len(tokens) == 1 or tokens[1] == "."):
+        return re.sub(r"\d+", "#", tokens[0].lower()) + "".join(tokens[1:])
+    extension = "".join(tokens[-2:]) if len(tokens) > 2 and tokens[-2] == "." and tokens[-1].isalpha() else ""
+    body = tokens[: -2] if extension else tokens
+    last = re.fullmatch(r"([A-Za-z]{0,8})(\d+)", body[-1])
+    marked = last is not None and last.group(1).lower() in _ID_MARKS and len(body) > 2
+    named = re.match(r"[A-Za-z]+(?=-)", segment)
+    if named and named.group().lower() in _KINDS and not extension and not last:
+        return f"{named.group().lower()}-*"
+    if LEADING_ID.match(segment) and not marked and not (last and body[-2] == "." and len(body) > 3):
+        return "#" + (body[1] if len(body) > 1 else "") + ("*" if len(body) > 2 else "") + extension
+    if last:
+        if len(body) == 3 and re.fullmatch(r"[A-Za-z]{1,10}", body[0]) and not last.group(1):
+            return f"{body[0].lower()}{body[1]}#{extension}"
+        if re.fullmatch(r"[A-Za-z]{1,12}", body[0]) and all(part.isdigit() or len(part) == 1 for part in body[1:]):
+            return body[0].lower() + "-#" * sum(part.isdigit() for part in body) + extension
+        separator = body[-2] if len(body) > 1 else ""
+        return f"*{separator}{last.group(1)}#{extension}"
+    return "*" + extension
+
+
+def _query_mask(query: list[tuple[str, str]]) -> str:
+    masked = []
+    for name, value in sorted(query):
+        if name.lower() in PAGE_PARAMETERS and name.lower() not in ("mode", "action", "do", "p"):
+            continue
+        if re.fullmatch(r"\d+(?:\.(?:\d+|msg\d+|new))?", value):
+            value = "#"
+        elif not re.fullmatch(r"[A-Za-z_]{1,16}", value):
+            value = "*"
+        name = re.sub(r"\d+", "#", name.lower())
+        masked.append(f"{name}={value}" if value else name)
+    return "&".join(masked)
+
+
+def patterns(urls: Iterable[str]) -> dict[str, str]:
+    """The pattern of each address, learned from all of them together: digits are #, what varies is *, words that
+    several addresses share in one place stay. `/topic/84-my-notes` and `/topic/9-hello` both give `host/topic/#-*`.
+    """
+    forms: dict[str, tuple[str, list[str], str]] = {}
+    company: dict[tuple[str, int, int], dict[str, set[str]]] = defaultdict(lambda: defaultdict(set))
+    for url in urls:
+        if url in forms:
+            continue
+        host, segments, query = split_address(url)
+        masks = [_mask(segment) for segment in segments]
+        forms[url] = host, masks, _query_mask(query)
+        while len(segments) > 1 and TAIL.match(segments[-1]) and not segments[-1].isdigit():
+            segments = segments[:-1]
+        for at, mask in enumerate(masks):
+            others = "/".join((*segments[:at], "|", *segments[at + 1 :]))
+            company[host, len(masks), at][mask].add(f"{others}?{_query_values(query)}")
+    crowded = {place: _crowded(found) for place, found in company.items()}
+    result = {}
+    for url, (host, masks, query_mask) in forms.items():
+        kept = []
+        for at, mask in enumerate(masks):
+            place = host, len(masks), at
+            if at and crowded[place] and mask.isalpha() and len(company[place][mask]) < 2:
+                mask = "*"
+            elif crowded[place] and _WORD_ID.match(mask):
+                mask = _WORD_ID.sub(r"*\1#", mask)
+            before, after = masks[at - 1] if at else "", masks[at + 1] if at + 1 < len(masks) else ""
+            if ("*" in mask and any("#" in other and "*" not in other for other in (before, after))) or (before == "#" and mask.isalpha() and mask not in _ACTIONS):
+                mask = "*"  # a slug beside an id is decoration
+            kept.append(mask)
+        result[url] = f"{host}/{'/'.join(kept)}" + (f"?{query_mask}" if query_mask else "")
+    return result
+
+
+_ACTIONS = frozenset(
+    ["reply", "edit", "delete", "quote", "report", "like", "vote", "flag", "share", "print", "unread", "latest", "last", "new", "newpost", "lastpost", "history", "watch", "follow", "bookmark", "preview", "replies", "comment", "comments", "permalink", "find", "move"]
+)
+_WORD_ID = re.compile(r"^[a-z]+([-._])#(?=\.[a-z]|$)")
+
+
+def _query_values(query: list[tuple[str, str]]) -> str:
+    return "&".join(f"{name}={value}" for name, value in query if name.lower() not in PAGE_PARAMETERS)
+
+
+def _crowded(company: dict[str, set[str]]) -> bool:
+    """Whether a place in the path takes so many different words that they are names, not parts of the pattern."""
+    alone = sum(1 for mask, others in company.items() if len(others) == 1 and (mask.isalpha() or _WORD_ID.match(mask)))
+    return alone >= 3 or any(mask.startswith("*") for mask in company)
+
+
+_TELLING = STRONG_THREAD - {"story", "p"}
+
+
+def leads_to(pattern: str) -> str:
+    """What the words of a link pattern say it leads to: "thread", "board", "post" or "" for neither.
+
+    The last telling word counts; a board word with two ids after it says nothing.
+
+    >>> leads_to("a.org/viewtopic.php?f=#&t=#"), leads_to("a.org/forum/#-*"), leads_to("a.org/boards/#-*/#")
+    ('thread', 'board', '')
+    """
+    _, _, path = pattern.lower().partition("/")
+    path, _, query = path.partition("?")
+    mode = re.search(r"(?:^|&)mod=([a-z]+)", query)
+    if mode:
+        return {"viewthread": "thread", "forumdisplay": "board", "redirect": "post"}.get(mode.group(1), "")
+    words = re.findall(r"[a-z]+", query)
+    if path.endswith("thread.php") and set(re.findall(r"(?:^|&)([a-z]+)=", query)) <= {"fid", "page", "type", "digest"}:
+        return "board"  # a list of threads called "thread"
+    if any(word in _TELLING for word in words):
+        return "thread"
+    segments = path.split("/")
+    if segments[0] == "p" and segments[1:2] == ["#"]:
+        return "thread"
+    script = [word for word in re.findall(r"[a-z]+", segments[-1]) if word not in ("php", "html", "htm", "asp", "aspx")]
+    if any(word in _TELLING and word not in ("d",) for word in script):
+        return "thread"
+    if any(word in BOARD_WORDS for word in words) or ("php" in segments[-1] and any(word in BOARD_WORDS for word in script)):
+        return "board"
+    after, was_slug = 0, False
+    for segment in reversed(segments):
+        words = [word for word in re.findall(r"[a-z]+", segment) if len(word) > 1 or word == segment]
+        if any(word in _TELLING for word in words):
+            return "thread"
+        if any(word in ("post", "posts", "comment", "message", "msg") for word in words):
+            return "post"
+        if any(word in BOARD_WORDS for word in words):
+            return "board" if after <= 1 or (after == 2 and segments[-2:] == ["*", "#"] and len(words[0]) <= 8) else ""
+        if "#" in segment or "*" in segment:
+            after += 0 if was_slug and segment == "#" else 1
+        was_slug = segment == "*"
+    return ""
