@@ -2,6 +2,7 @@
 
 from forums.models.logins import LoginMethod, LoginState, SiteLogin
 from forums.models.plans import ALL_SITES, TIMETABLES, Basis, BoardDay, LoopState, Plan, PlanDay, PlannedVisit, Policy
+from forums.models.predictions import ReplyModel
 from forums.models.simulations import EventLog, Simulation, SimulationKind
 from forums.models.sites import DEFAULT_INTERVAL_SECONDS, Board, BoardHour, Post, Site, Thread, Visit
 from forums.models.structures import Origin, StructureVersion
@@ -24,6 +25,7 @@ __all__ = [
     "PlannedVisit",
     "Policy",
     "Post",
+    "ReplyModel",
     "Simulation",
     "SimulationKind",
     "Site",

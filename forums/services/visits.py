@@ -18,7 +18,7 @@ from crawlmgr.web.url import url_hash
 from forums import incremental
 from forums.models import Board, Thread, Visit
 from forums.reading import PageKind, PageReading
-from forums.services import delays, plans, threads
+from forums.services import delays, plans, predictions, threads
 
 STEP = 10.0  # priorities of two boards' addresses lie this far apart, so that boards are visited one after another
 
@@ -33,6 +33,8 @@ def begin(run: Run, boards: Sequence[Board], now: datetime) -> list[NewUrl]:
         links.append(NewUrl(board.url, "list", key=f"visit {visit.pk} list 1", group=visit.pk, payload=payload, priority=base))
         for thread in Thread.objects.filter(board=board, pending=True).order_by("-last_reply")[:5000]:
             links.append(_thread_link(visit.pk, thread, base + 2))
+        if predictions.needed(board):
+            links += [_thread_link(visit.pk, thread, base + 3) for thread in predictions.choose(board, now)]
     return links
 
 

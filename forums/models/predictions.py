@@ -1,0 +1,20 @@
+"""What a site's threads have taught about when they are answered."""
+
+from __future__ import annotations
+
+from django.db import models
+
+
+class ReplyModel(models.Model):
+    """A site's hazard of next replies, fitted on its own threads; `weights` is empty while there were too few replies.
+
+    `activity` are the site's posts by local hour, the clock on which durations are measured.
+    """
+
+    site = models.OneToOneField("forums.Site", models.CASCADE, related_name="reply_model", primary_key=True)
+    trained_at = models.DateTimeField()
+    trained_on = models.PositiveIntegerField(default=0)
+    weights = models.JSONField(default=list, blank=True)
+    middle = models.JSONField(default=list, blank=True)
+    scale = models.JSONField(default=list, blank=True)
+    activity = models.JSONField(default=list)
