@@ -16,6 +16,7 @@ from forums.events import HOUR_SECONDS, Bools, Events, Floats, Ints, LocalClock,
 from forums.intensity import DAY_HOURS
 from forums.models import Basis, Board, BoardHour, Plan, Post, Visit
 from forums.profile import BoardEvents, BoardProfiles, ProfileOptions, estimate, pooled_prior
+from forums.simulate import OPTIMAL_PROFILE, PAPER_PROFILE
 
 FINEST_SECONDS = 3600  # posts whose time is known less well say nothing about hours
 USUAL_REQUESTS = 2.0  # a visit's requests before any was made: a list page and a thread
@@ -86,7 +87,7 @@ def rhythm(plan: Plan, now: datetime, boards: Sequence[Board] | None = None) -> 
     importance = np.array([board.importance * board.site.importance for board in chosen])
     spans = np.array([known_days(board, now, plan.history_days) for board in chosen])
     events = _hours(chosen, now - timedelta(days=plan.history_days + 1), now, plan.bins)
-    profiles, plain = (_estimated(plan, now, zones, site, importance, spans, events, shrink) for shrink in (1.0, 0.0))
+    profiles, plain = (_estimated(plan, now, zones, site, importance, spans, events, shrink) for shrink in (True, False))
     prior = spans < LEAST_KNOWN_DAYS
     for found in (profiles, plain):
         pooled_prior(found, prior, plan.theta, importance)
@@ -135,12 +136,18 @@ def _estimated(
     importance: Floats,
     spans: Floats,
     events: tuple[Ints, Floats, Bools],
-    shrink: float,
+    shrink: bool,
 ) -> BoardProfiles:
     """Estimates site by site, because every site has its own clock and its own length of history."""
     count, (board, times, opener), end = len(site), events, now.timestamp()
+    prior = OPTIMAL_PROFILE if shrink else PAPER_PROFILE
     options = ProfileOptions(
-        window_days=plan.history_days, half_life_days=plan.half_life_days, bins=plan.bins, kappa_factor=shrink
+        window_days=plan.history_days,
+        half_life_days=plan.half_life_days,
+        bins=plan.bins,
+        kappa_factor=prior.kappa_factor,
+        prior_days=prior.prior_days,
+        prior_per_day=prior.prior_per_day,
     )
     parts: list[BoardProfiles] = []
     rows_of: list[Ints] = []
