@@ -236,9 +236,10 @@ def _shape_of(page: Outline, records: Sequence[Record], link: str) -> ListShape:
 def _learn_by_rows(page: Outline, furniture: Furniture) -> tuple[list[Record], ListShape] | None:
     """Siblings of one shape that say something new: the set that says most, the outermost of those that say about as much."""
     beside = _nodes_in(page, _BESIDE | {"form"})
+    old = _old_lines(page, furniture)
     new = [0] * len(page)
     for piece in page.pieces:
-        if piece.text not in furniture.lines and not beside[piece.node]:
+        if piece.line not in old and not beside[piece.node]:
             for node in _parents(page, piece.node):
                 new[node] += len(piece.text)
     best: tuple[int, list[int]] | None = None
@@ -259,6 +260,14 @@ def _learn_by_rows(page: Outline, furniture: Furniture) -> tuple[list[Record], L
     return (records, _shape_of(page, records, "")) if records else None
 
 
+def _old_lines(page: Outline, furniture: Furniture) -> frozenset[int]:
+    """Numbers of the lines that the furniture has too."""
+    lines: dict[int, list[str]] = defaultdict(list)
+    for piece in page.pieces:
+        lines[piece.line].append(piece.text)
+    return frozenset(number for number, parts in lines.items() if " ".join(parts) in furniture.lines)
+
+
 def _are_alike(page: Outline, nodes: Sequence[int]) -> bool:
     """Whether siblings have the same make: the tags inside them, seen as sets, agree for the most part."""
     sets = [frozenset(page.shapes[node + 1 : page.ends[node]]) for node in nodes[:12]]
@@ -276,6 +285,7 @@ def _by_shape(page: Outline, anchors: Sequence[_Anchor], shape: ListShape, furni
         own = [(anchor.node, anchor.url) for anchor in anchors if anchor.path == shape.link]
         return [record for _, record in records_around(page, own, lambda node: _path(page, node, False) == shape.top)]
     last = shape.top.rpartition("/")[2]
+    old = _old_lines(page, furniture)
     linked = {anchor.node for anchor in anchors if anchor.path == shape.link}
     found: list[Record] = []
     for node in range(len(page)):
@@ -283,6 +293,6 @@ def _by_shape(page: Outline, anchors: Sequence[_Anchor], shape: ListShape, furni
             continue
         inside = page.pieces[page.piece_from[node] : page.piece_to[node]]
         has_link = any(node <= place < page.ends[node] for place in linked)
-        if has_link or not shape.link and any(piece.text not in furniture.lines for piece in inside):
+        if has_link or not shape.link and any(piece.line not in old for piece in inside):
             found.append((node,))
     return found

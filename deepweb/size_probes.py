@@ -23,7 +23,11 @@ _WELL_BELOW = 0.7
 _OUTSIDE = 0.05
 _WORDS_A_PROBE = 5
 _UNDERSTOOD = 0.9
-_MAX_CUT = 0.2
+_MAX_CUT = 0.5
+_MAX_OUTSIDE = 0.5
+_BEYOND_CUT = 1.6
+_PRIOR_PROBES = 2.0
+_LEAST_DEGREE = 0.25
 _FEW = 10
 _Z = 1.96
 
@@ -65,9 +69,12 @@ class ProbePlan:
         return sum(self.pool.values())
 
 
-def plan_probes(seen: Seen, scale: float, limit: int | None, rng: np.random.Generator, count: int) -> ProbePlan | None:
+def plan_probes(
+    seen: Seen, scale: float | np.ndarray, limit: int | None, rng: np.random.Generator, count: int
+) -> ProbePlan | None:
     """`count` random words, weighed by how many of the records seen have them; None while the pool is too small.
 
+    `scale` is how many records a word has for each that was seen, of all words or of each.
     The pool: words of at least four records whose `scale` times that number stays below 0.7 of `limit`, so that their
     answers are hardly ever cut; the more records a word was seen in, the steadier is the ratio of its answer to its
     weight. Where that pool has no five words a probe, or leaves out more than 5 % of the records, words of three or two
@@ -97,50 +104,80 @@ def estimate_size(plan: ProbePlan, answers: Sequence[ProbeAnswer], records_seen:
     """N^ = mean over probes of (W / w_q) * sum over the records of 1 / degree, with a 95 % interval.
 
     degree = how many words of the pool find the record: counted among its terms where the site matches whole words, in its
-    text where it matches parts of words; which of the two, the probes' own answers tell. Where neither explains 90 % of
-    the answers (other fields are searched) or a fifth was cut, section 5.5's interval is given if it is narrow enough.
+    text where it matches parts of words; which of the two, the probes' own answers tell. A word whose answer is cut finds
+    nothing for certain: it brings 0, and counts in a degree with the chance that a word seen as often is not cut. Where
+    neither way explains 90 % of the answers (other fields are searched), half of them were cut, or the pool reaches less
+    than half of the records, section 5.5's interval is given if it is narrow enough.
     """
     whole = [answer for answer in answers if not answer.overflowed]
     rough = estimate([Probe(frozenset(r.key for r in a.records), a.overflowed) for a in answers], records_seen)
     if len(whole) < _FEW:
         return _narrow(rough, "too_few_probes")
-    degree = _degree(plan, [answer for answer in answers if answer.records])
+    degree = _degree(plan, [answer for answer in answers if answer.records], _chances(plan, answers))
     if degree is None:
         return _narrow(rough, "answers_not_understood")
     if len(whole) < (1 - _MAX_CUT) * len(answers):
         return _narrow(rough, "too_many_cut")
+    if plan.outside > _MAX_OUTSIDE:
+        return _narrow(rough, "too_few_words")
     values = np.array([_value(plan, answer, degree) for answer in answers])
     reached = 1 - plan.outside
     middle, error = values.mean() / reached, values.std(ddof=1) / math.sqrt(len(values)) / reached
     # On the scale of logarithms the interval cannot fall below nothing, and it leans to the side that heavy tails need.
     factor = math.exp(_Z * math.sqrt(math.log1p((error / middle) ** 2))) if middle > 0 else math.inf
-    low, high = max(middle / factor, float(records_seen)), max(middle * factor, float(records_seen))
+    if middle * factor < records_seen:
+        return Estimate(None, None, "below_records_seen", len(answers), rough.chapman, rough.chao1, rough.lu_li)
+    low, high = max(middle / factor, float(records_seen)), middle * factor
     sized = Estimate(low, high, "", len(answers), rough.chapman, rough.chao1, rough.lu_li)
     return _narrow(sized, "too_wide")
 
 
-def _value(plan: ProbePlan, answer: ProbeAnswer, degree: Callable[[ProbedRecord], int]) -> float:
-    shares = sum(1 / max(1, degree(record)) for record in answer.records)
+def _value(plan: ProbePlan, answer: ProbeAnswer, degree: Callable[[ProbedRecord], float]) -> float:
+    if answer.overflowed:
+        return 0.0
+    shares = sum(1 / max(_LEAST_DEGREE, degree(record)) for record in answer.records)
     if answer.whole and answer.records:
         shares *= answer.whole / len(answer.records)
-    if answer.overflowed:  # the records held back are like those shown; how many there are only the weights tell
-        shares *= 1.5
     return plan.weight / plan.pool[answer.term] * shares
 
 
-def _degree(plan: ProbePlan, answers: Sequence[ProbeAnswer]) -> Callable[[ProbedRecord], int] | None:
+def _chances(plan: ProbePlan, answers: Sequence[ProbeAnswer]) -> dict[int, float]:
+    """The chance of each weight that a word of it which stands in a record is not cut: words stand in records as often as
+    their answers are long, so the lengths of whole answers count against those of all (cut ones taken as 1.6 cuts)."""
+    cut_size = _BEYOND_CUT * max((len(a.records) if not a.whole else a.whole for a in answers if a.overflowed), default=0)
+    sums: dict[int, list[float]] = {}
+    for answer in answers:
+        pair = sums.setdefault(_weight_class(plan.pool[answer.term]), [0.0, 0.0])
+        size = cut_size if answer.overflowed else float(answer.whole or len(answer.records))
+        pair[0] += 0.0 if answer.overflowed else size
+        pair[1] += size
+    kept, everything = (sum(pair[place] for pair in sums.values()) for place in (0, 1))
+    overall = kept / everything if everything else 1.0
+    prior = _PRIOR_PROBES * everything / max(1, len(answers))
+    shares = {name: (pair[0] + prior * overall) / (pair[1] + prior) if prior else 1.0 for name, pair in sums.items()}
+    return {weight: shares.get(_weight_class(weight), overall) for weight in set(plan.pool.values())}
+
+
+def _weight_class(weight: int) -> int:
+    return weight if weight <= 4 else 4 + int(math.log2(weight / 4) * 2)
+
+
+def _degree(
+    plan: ProbePlan, answers: Sequence[ProbeAnswer], chances: Mapping[int, float]
+) -> Callable[[ProbedRecord], float] | None:
     records = [(answer.term, record) for answer in answers for record in answer.records]
     if not records:
         return None
+    counted = {term: chances[weight] for term, weight in plan.pool.items()}
     if sum(term in record.terms for term, record in records) >= _UNDERSTOOD * len(records):
-        return lambda record: sum(term in plan.pool for term in record.terms)
-    if sum(term.value in record.text for term, record in records) >= _UNDERSTOOD * len(records):
-        values = [term.value for term in plan.pool]
-        known: dict[Hashable, int] = {}
+        return lambda record: sum(counted.get(term, 0.0) for term in record.terms)
+    if sum(term.value.casefold() in record.text for term, record in records) >= _UNDERSTOOD * len(records):
+        values = [(term.value.casefold(), chance) for term, chance in counted.items()]
+        known: dict[Hashable, float] = {}
 
-        def in_text(record: ProbedRecord) -> int:
+        def in_text(record: ProbedRecord) -> float:
             if record.key not in known:
-                known[record.key] = sum(value in record.text for value in values)
+                known[record.key] = sum(chance for value, chance in values if value in record.text)
             return known[record.key]
 
         return in_text

@@ -14,7 +14,7 @@ from deepweb.results import NoResultPages, ResultKind, judge
 from deepweb.seen import Query as Terms
 from deepweb.seen import Term
 from deepweb.services import forms, harvests, records
-from deepweb.services.workbench import COUNTED, NONSENSE, Workbench
+from deepweb.services.workbench import COUNTED, NONSENSE, PROBE_PAGES, Workbench
 from deepweb.terms import bindings
 
 ERRORS_IN_A_ROW = 3
@@ -22,7 +22,6 @@ REOPENINGS = 2
 NONSENSE_TEXT = 40_000
 STALE_PAGES = 3
 STALE_SHARE = 0.1
-PROBE_PAGES = 20
 SESSION_STATUS = frozenset((400, 401, 403, 419, 422, 440))
 GAINS_KEPT = 10
 
@@ -149,7 +148,7 @@ def _goes_on(bench: Workbench, row: Query, number: int) -> bool:
     if bench.state.get("came_round") or number >= bench.wishes.max_pages:
         return False
     if row.kind == QueryKind.PROBE:
-        return number < PROBE_PAGES
+        return number <= PROBE_PAGES
     if bench.wishes.fixed:
         return number < 2
     if bench.wishes.requests is not None and bench.harvest.requests >= bench.wishes.requests:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
@@ -13,14 +14,13 @@ from crawlmgr.conf import CrawlSettings
 from crawlmgr.models import Run
 from crawlmgr.services import runs
 from crawlmgr.services.frontier import NewUrl
-from deepweb.coverage import Estimate
 from deepweb.finder import same_site
 from deepweb.models import Cluster, Form, Harvest, Query, Record
 from deepweb.reading import needs_session
 from deepweb.seen import Term
 from deepweb.services import forms
 from deepweb.services.workbench import COUNTED, SAMPLE_A_PROBE, Ask, Wishes, Workbench, plan_from_json
-from deepweb.size_probes import ProbeAnswer, ProbedRecord, estimate_size
+from deepweb.size_probes import ProbeAnswer, ProbedRecord, ProbePlan, estimate_size
 from deepweb.submission import Submission, fill
 from deepweb.terms import bindings
 
@@ -29,6 +29,8 @@ FIRST_QUERIES = 3
 RECENT = 5
 UNDERSTOOD = 0.9
 MAX_QUEUED = 50_000
+MANY = 100_000
+ENOUGH_WHOLE = 50
 CHUNK = 900
 
 
@@ -228,37 +230,67 @@ def _understood(bench: Workbench) -> bool:
     return explained >= UNDERSTOOD * pairs
 
 
-def size_up(bench: Workbench) -> Estimate | None:
-    """Estimates the size of the database from the harvest's probes; None where there were none."""
+def size_up(bench: Workbench) -> None:
+    """Estimates the size of the database from the harvest's probes, or notes why that cannot be done."""
     harvest, plan = bench.harvest, bench.state.get("plan")
     probes = {tuple(probe["term"]): probe for probe in bench.state.get("probes", [])}
     if not plan or not probes:
-        harvest.unknown = "no_probes" if plan is None else "too_few_words"
+        harvest.unknown = "too_few_words" if "plan" in bench.state else "no_probes"
         save(bench)
-        return None
+        return
     drawn = [probes[tuple(term)] for term in plan["drawn"] if tuple(term) in probes]
     sampled = any("sample" in probe for probe in drawn)
-    ids = {pk for probe in drawn for pk in (probe.get("sample", []) if sampled else probe["found"])}
-    known = _probed(bench, ids)
+    fields = _fields({pk for probe in drawn for pk in (probe.get("sample", []) if sampled else probe["found"])})
+    answers = _answers(bench, drawn, sampled, _known_records(bench, fields))
+    size = estimate_size(
+        _reach(bench, plan_from_json(plan), fields) if sampled else plan_from_json(plan), answers, harvest.records
+    )
+    harvest.low, harvest.high, harvest.unknown = size.low, size.high, size.reason[:40]
+    save(bench)
+
+
+def _answers(bench: Workbench, drawn: Sequence[Any], sampled: bool, known: Mapping[int, ProbedRecord]) -> list[ProbeAnswer]:
     answers = []
     for probe in drawn:
         chosen = probe.get("sample", []) if sampled else probe["found"]
         shown = [known[pk] for pk in chosen if pk in known]
         whole = len(probe["found"]) if sampled else 0
         answers.append(ProbeAnswer(Term(*probe["term"]), shown, bool(probe["overflowed"]), whole))
-    size = estimate_size(plan_from_json(plan), answers, harvest.records)
-    harvest.low, harvest.high, harvest.unknown = size.low, size.high, size.reason[:40]
-    save(bench)
-    return size
+    return answers
 
 
-def _probed(bench: Workbench, ids: set[int]) -> dict[int, ProbedRecord]:
-    found = {}
+def _reach(bench: Workbench, plan: ProbePlan, sampled: Mapping[int, Any]) -> ProbePlan:
+    """The plan with the share of records that no word of its pool finds, measured on whole records that the probes did not
+    choose: what a list shows of a record says too little for that."""
+    ids = bench.harvest.form.found_records.filter(detail_at__isnull=False).values_list("pk", flat=True)
+    others = _known_records(bench, _fields({pk for pk in ids if pk not in sampled and pk in bench.known}))
+    if len(others) < ENOUGH_WHOLE:
+        return plan
+    values = [term.value.casefold() for term in plan.pool]
+    missed = sum(
+        not any(value in record.text for value in values) and not any(term in plan.pool for term in record.terms)
+        for record in others.values()
+    )
+    return replace(plan, outside=missed / len(others))
+
+
+def _fields(ids: set[int]) -> dict[int, dict[str, Any]]:
+    found: dict[int, dict[str, Any]] = {}
     wanted = sorted(ids)
     for begin in range(0, len(wanted), CHUNK):
-        for pk, fields, text in Record.objects.filter(pk__in=wanted[begin : begin + CHUNK]).values_list("pk", "fields", "text"):
-            found[pk] = ProbedRecord(pk, frozenset(bench.asking.terms(fields)), text.casefold())
+        found.update(Record.objects.filter(pk__in=wanted[begin : begin + CHUNK]).values_list("pk", "fields"))
     return found
+
+
+def _known_records(bench: Workbench, fields: Mapping[int, Mapping[str, Any]]) -> dict[int, ProbedRecord]:
+    """The sampled records with what the box finds them by: their columns without those that it does not search."""
+    searched = bench.searched_columns(fields)
+    known = {}
+    for pk, own in fields.items():
+        told = {name: str(value) for name, value in own.items() if name in searched or name in bench.columns_of_inputs()}
+        text = "\n".join(value for name, value in told.items() if name in searched)
+        known[pk] = ProbedRecord(pk, frozenset(bench.asking.terms(told, MANY)), text.casefold())
+    return known
 
 
 def result_of(run: Run) -> dict[str, Any]:

@@ -26,14 +26,16 @@ SEEDS_WITHOUT_RECORDS = 30
 ENOUGH_RECORDS = 10
 PAPER_SEEDS = 5
 PROBES_FROM_QUERIES = 20
+PROBE_PAGES = 6
 INPUT_TRIES = 3
 SAMPLE_A_PROBE = 5
 PAGE_WORDS = 10
-FIRST_PROBES = 8
-CUT_PROBES = 0.2
-MAX_PLANS = 4
-SCALE_UP = 2.5
+FIRST_PROBES = 20
+CUT_PROBES = 0.5
+MAX_PLANS = 3
+SCALE_UP = 2.0
 MISSES = 5
+MISSED = 0.1
 CUT_UNKNOWN_BEFORE = 4
 _CHUNK = 900
 
@@ -48,7 +50,7 @@ class Wishes:
     seed_terms: tuple[str, ...] = ()
     stop_rules: bool = True
     min_gain: float = 0.01
-    probes: int = 60
+    probes: int = 120
     details: int | None = 1000
     max_pages: int = 200
     pairs: bool = True
@@ -158,6 +160,32 @@ class Workbench:
                 asked, valid = counts.get(name, (0, 0))
                 counts[name] = asked + 1, valid + bool(entry.found)
         return counts
+
+    def searched_columns(self, fields: Mapping[int, Mapping[str, Any]]) -> set[str]:
+        """The columns that the box searches, of records with all their fields: those in which a word hardly ever stands
+        that did not find the record. Told by all whole answers to a single word."""
+        counts: dict[str, list[int]] = {}
+        for term, found in self._whole_answers():
+            for pk, own in fields.items():
+                for name, value in own.items():
+                    if says(str(value), term.value.casefold(), self.asking.mode):
+                        pair = counts.setdefault(name, [0, 0])
+                        pair[0 if pk in found else 1] += 1
+        return {name for name, (hits, misses) in counts.items() if hits and misses <= MISSED * (hits + misses)}
+
+    def columns_of_inputs(self) -> set[str]:
+        """The columns that other inputs than the box are filled from."""
+        return {column for columns in self.asking.columns.values() for column in columns}
+
+    def _whole_answers(self) -> list[tuple[Term, set[int]]]:
+        limit, box = self.limit, self.asking.box
+        asked = [(entry.choice.query, entry.found, entry.overflowed) for entry in self.log]
+        asked += [((Term(*probe["term"]),), probe["found"], probe["overflowed"]) for probe in self.state.get("probes", [])]
+        return [
+            (query[0], set(found))
+            for query, found, cut in asked
+            if len(query) == 1 and query[0].input == box and not cut and (limit is None or len(found) < limit)
+        ]
 
     def _rebuild(self) -> None:
         """The seen anew, where what records are asked by has changed."""
@@ -327,7 +355,7 @@ class Workbench:
         if self.wishes.probes == 0 or counted < PROBES_FROM_QUERIES or not self.seen.records:
             return None
         if "plan" not in self.state or self._is_cut_too_often():
-            self._plan_probes(min(self.wishes.probes, max(PROBES_FROM_QUERIES, counted)))
+            self._plan_probes(min(self.wishes.probes, max(PROBES_FROM_QUERIES, 2 * counted)))
         known = self.state["plan"]
         if known is None:
             return None
@@ -349,10 +377,16 @@ class Workbench:
         )
 
     def _plan_probes(self, count: int) -> None:
+        """Draws the words to ask; where rarer ones are wanted and there are too few, the plan so far stays."""
         number = int(self.state.get("plans", 0)) + 1
         rng = np.random.default_rng([self.wishes.random_seed, self.harvest.form_id, number])
-        scale = FreshPolicy((), self.limit).scale(self.seen) * SCALE_UP ** (number - 1)
-        plan = plan_probes(self.seen, scale, self.limit, rng, count)
+        scale = FreshPolicy((), self.limit).scales(self.seen)[self.seen.kinds] * SCALE_UP ** (number - 1)
+        most = PROBE_PAGES * max(1, int(self.state.get("page_size", 0)))
+        limit = most if self.limit is None else min(self.limit, most)
+        plan = plan_probes(self.seen, scale, limit, rng, count) or plan_probes(self.seen, scale, limit, rng, max(1, count // 2))
+        if plan is None and self.state.get("plan") is not None:
+            self.state["plans"] = MAX_PLANS
+            return
         self.state["plans"] = number
         self.state["probes"] = []
         self.state["plan"] = None if plan is None else _plan_to_json(plan)

@@ -1,0 +1,210 @@
+"""One form: corrected, released, tried, harvested; and one harvest with its curve and its queries."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any
+
+from django import forms as django_forms
+from django.contrib import messages
+from django.http import Http404, HttpRequest, HttpResponse
+from django.urls import reverse
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+
+from crawlmgr.admin import exports, words
+from crawlmgr.admin.rooms import act, attempt, back, page, room
+from crawlmgr.models import Run
+from deepweb import reads
+from deepweb.admin import charts
+from deepweb.admin.pages import picture
+from deepweb.models import Form, FormTypes, Harvest
+from deepweb.search_forms import FormType
+from deepweb.services import forms, harvests
+from deepweb.services.workbench import POLICIES
+from deepweb.submission import fill
+from deepweb.templates_informative import inputs_of
+
+TABLES = ("forms", "queries", "records")
+TRIED_INPUTS = 8
+
+
+class BudgetForm(django_forms.Form):
+    """How a form is harvested."""
+
+    policy = django_forms.ChoiceField(
+        label=gettext_lazy("Policy"), choices=[(name, name) for name in POLICIES], initial="fresh", required=False
+    )
+    queries = django_forms.IntegerField(label=gettext_lazy("Queries"), min_value=1, max_value=100_000, initial=100)
+    requests = django_forms.IntegerField(label=gettext_lazy("Requests"), min_value=1, max_value=10_000_000, required=False)
+    probes = django_forms.IntegerField(label=gettext_lazy("Random probes"), min_value=0, max_value=1_000, initial=120)
+    details = django_forms.IntegerField(label=gettext_lazy("Detail pages"), min_value=0, max_value=1_000_000, initial=1_000)
+    min_gain = django_forms.FloatField(label=gettext_lazy("Least gain"), min_value=0, max_value=1, initial=0.01)
+    seed_terms = django_forms.CharField(label=gettext_lazy("First words"), max_length=2_000, required=False)
+    stop_rules = django_forms.BooleanField(label=gettext_lazy("Stop rules"), required=False)
+
+    def wishes(self) -> dict[str, Any]:
+        """The fields as a run's parameters."""
+        data = dict(self.cleaned_data)
+        data["policy"] = data["policy"] or "fresh"
+        data["seed_terms"] = [word.strip() for word in data["seed_terms"].replace("，", ",").split(",") if word.strip()]
+        return data
+
+
+def find(pk: int) -> Form:
+    form = Form.objects.select_related("source", "cluster", "corrected_by").defer("html", "words").filter(pk=pk).first()
+    if form is None:
+        raise Http404(_("There is no such form."))
+    return form
+
+
+def trail(form: Form) -> list[tuple[str, str]]:
+    """The way to a form."""
+    return [(_("Search sites"), reverse("admin:sources")), (form.source.name, reverse("admin:source", args=[form.source_id]))]
+
+
+@room("deepweb/form/<int:pk>/", "search-form", "deepweb.view_form")
+def form_page(request: HttpRequest, pk: int) -> HttpResponse:
+    """A form: what it is, what was asked of it, and what may be done with it."""
+    form = find(pk)
+    refused = reads.may_be_asked(form)
+    past = reads.harvests(form, 10)
+    latest = past[0] if past else None
+    run = reads.working(harvests.KIND, [pk]).get(pk)
+    inputs = inputs_of(forms.page_form(form))[:TRIED_INPUTS] if refused is None else []
+    context = {
+        "form": form,
+        "picture": picture(form),
+        "types": FormTypes.choices,
+        "refused": refused,
+        "releasable": form.method == "post" and form.kind == FormType.SEARCH,
+        "harvests": past,
+        "run": run,
+        "inputs": inputs,
+        "budget": BudgetForm(),
+        "policies": POLICIES,
+        "charts": [charts.harvest_curve(latest)] if latest else [],
+        "downloads": exports.choices(TABLES, site=form.source_id),
+    }
+    return page(request, "deepweb/form.html", context, title=_title(form), item=f"source:{form.source_id}", trail=trail(form))
+
+
+def _title(form: Form) -> str:
+    said = form.described.get("headings") or form.described.get("title") or form.action
+    return str(said)[:80]
+
+
+@act("deepweb/form/<int:pk>/type/", "form-type", "deepweb.change_form")
+def correct(request: HttpRequest, pk: int) -> HttpResponse:
+    """A person's word on what the form is; kept, and used instead of the classifier's."""
+    form = find(pk)
+    kind = request.POST.get("type", "")
+    attempt(
+        request,
+        _("The type is noted.") if kind else _("The classifier's type holds again."),
+        lambda: forms.correct(form, kind, request.user, datetime.now(UTC)),
+    )
+    return back(request, "search-form", pk)
+
+
+@act("deepweb/form/<int:pk>/release/", "form-release", "deepweb.change_form")
+def release(request: HttpRequest, pk: int) -> HttpResponse:
+    """Lets a POST form be sent, or no longer."""
+    form, wanted = find(pk), request.POST.get("released") == "1"
+    forms.release(form, wanted)
+    messages.success(request, _("The form may be sent.") if wanted else _("The form is no longer sent."))
+    return back(request, "search-form", pk)
+
+
+@act("deepweb/form/<int:pk>/harvest/", "form-harvest", "crawlmgr.add_run")
+def harvest(request: HttpRequest, pk: int) -> HttpResponse:
+    """Starts a harvest."""
+    form, budget = find(pk), BudgetForm(request.POST)
+    if not budget.is_valid():
+        for name, errors in budget.errors.items():
+            messages.error(request, f"{budget.fields[name].label}: {' '.join(errors)}")
+        return back(request, "search-form", pk)
+    started = _start(request, [form], budget.wishes(), _("The harvest has started."))
+    if started is None:
+        return back(request, "search-form", pk)
+    return back(request, "harvest", Harvest.objects.values_list("pk", flat=True).get(run=started, form=form))
+
+
+def _start(request: HttpRequest, chosen: list[Form], wishes: dict[str, Any], done: str) -> Run | None:
+    started: list[Run] = []
+
+    def start() -> None:
+        try:
+            started.append(harvests.start(chosen, wishes, now=datetime.now(UTC), user=request.user))
+        except harvests.Refused as refused:
+            raise ValueError(words.say(refused.code)) from None
+
+    attempt(request, done, start)
+    return started[0] if started else None
+
+
+@act("deepweb/form/<int:pk>/try/", "form-try", "crawlmgr.add_run")
+def try_query(request: HttpRequest, pk: int) -> HttpResponse:
+    """Sends one query and shows what came back."""
+    form = find(pk)
+    names = {each.name for each in inputs_of(forms.page_form(form))}
+    bound = [(name, request.POST.get(f"input-{name}", "").strip()) for name in sorted(names)]
+    bound = [(name, value[:200]) for name, value in bound if value]
+    if not bound:
+        messages.warning(request, _("Fill in at least one field."))
+        return back(request, "search-form", pk)
+    wishes = {"fixed": [bound], "queries": 1, "probes": 0, "details": 0, "stop_rules": False}
+    started = _start(request, [form], wishes, _("The query is sent."))
+    if started is None:
+        return back(request, "search-form", pk)
+    return back(request, "harvest", Harvest.objects.values_list("pk", flat=True).get(run=started, form=form))
+
+
+@room("deepweb/harvest/<int:pk>/", "harvest", "deepweb.view_harvest")
+def harvest_page(request: HttpRequest, pk: int) -> HttpResponse:
+    """One harvest: its figures, its curve with the coverage band, its queries."""
+    row = Harvest.objects.select_related("run", "form__source").defer("state", "form__html", "form__words").filter(pk=pk).first()
+    if row is None:
+        raise Http404(_("There is no such harvest."))
+    slice_ = reads.log(row, request.GET.dict())
+    tried = bool(row.run.parameters.get("fixed"))
+    last = slice_.rows[0] if tried and slice_.rows else None
+    coverage = row.coverage()
+    context = {
+        "harvest": row,
+        "run": row.run,
+        "form": row.form,
+        "slice": slice_,
+        "keep": "",
+        "coverage": coverage,
+        "tried": tried,
+        "sent": _sent(row) if tried else None,
+        "seen": reads.sample_of(last) if last is not None else [],
+        "charts": [] if tried else [charts.harvest_curve(row), charts.new_by_query(row)],
+        "downloads": exports.choices(("queries", "records"), run=row.run_id),
+    }
+    if last is not None:
+        context["columns"] = reads.columns(context["seen"])
+    way = [*trail(row.form), (_title(row.form), reverse("admin:search-form", args=[row.form_id]))]
+    answer = page(
+        request,
+        "deepweb/harvest.html",
+        context,
+        title=_("Query tried") if tried else _("Harvest"),
+        item=f"source:{row.form.source_id}",
+        trail=way,
+        live="deepweb/harvest_live.html",
+    )
+    if request.GET.get("active") and not row.run.active:
+        answer["X-Desk-Reload"] = "1"
+    return answer
+
+
+def _sent(row: Harvest) -> dict[str, str]:
+    """What a tried query sends."""
+    bound = dict(row.run.parameters["fixed"][0])
+    try:
+        submission = fill(forms.page_form(row.form), bound, row.form.charset)
+    except KeyError:
+        return {}
+    return {"method": submission.method, "url": submission.url, "body": submission.body}

@@ -1,0 +1,122 @@
+"""The deep web's charts: records and coverage by request, new records by query, the map of clusters, efficiency."""
+
+from __future__ import annotations
+
+from html import escape
+from typing import Any
+
+from django.utils.translation import gettext as _
+
+from crawlmgr.admin.charts import COLOURS, NEW, UPDATED, Chart, Series, chart
+from deepweb import reads
+from deepweb.models import Harvest
+
+MOST_POINTS = 400
+MAP_FORMS = 1_000
+
+
+def harvest_curve(harvest: Harvest) -> Chart:
+    """Records by request; with an estimate of the size, the coverage as a band between its two ends."""
+    points = reads.curve(harvest)
+    step = max(1, len(points) // MOST_POINTS)
+    points = points[::step]
+    x = [requests for requests, _records, _new in points]
+    series = [Series(_("records"), x, [records for _x, records, _new in points], NEW, line=True)]
+    note = ""
+    if harvest.low and harvest.high:
+        high, low = harvest.low, harvest.high
+        series += [
+            Series(
+                _("coverage at most"),
+                x,
+                [min(1.0, r / high) for _x, r, _n in points],
+                COLOURS[1],
+                line=True,
+                second=True,
+                dashed=True,
+            ),
+            Series(
+                _("coverage at least"),
+                x,
+                [min(1.0, r / low) for _x, r, _n in points],
+                COLOURS[2],
+                line=True,
+                second=True,
+                dashed=True,
+            ),
+        ]
+        note = _("%(low)s to %(high)s records in all (95 %%)") % {"low": f"{harvest.low:,.0f}", "high": f"{harvest.high:,.0f}"}
+    return chart(
+        "chart-harvest",
+        _("Records by request"),
+        series,
+        x=_("requests, result pages included"),
+        y=_("records"),
+        y2=_("share of the database") if harvest.low else "",
+        numbers=True,
+        note=note,
+        empty=_("No query has been answered yet."),
+    )
+
+
+def new_by_query(harvest: Harvest) -> Chart:
+    """New records of each of the last queries."""
+    points = reads.curve(harvest)[-MOST_POINTS:]
+    series = [Series(_("new records"), list(range(1, len(points) + 1)), [new for _x, _r, new in points], UPDATED)]
+    return chart("chart-new", _("New records by query"), series, x=_("query"), y=_("new records"), numbers=True)
+
+
+def cluster_map(rows: list[reads.ClusterRow]) -> Chart:
+    """The forms on a plane, a colour a cluster: near one another where their pages use the same words."""
+    title = _("Map of the search forms")
+    if not any(row.forms for row in rows):
+        return Chart("chart-map", title, empty=_("No search form has been clustered yet."))
+    traces: list[dict[str, Any]] = []
+    legend = []
+    for place, row in enumerate(rows):
+        colour = COLOURS[place % len(COLOURS)]
+        shown = row.forms[:MAP_FORMS]
+        traces.append(
+            {
+                "type": "scatter",
+                "mode": "markers",
+                "x": [form.map_x for form in shown],
+                "y": [form.map_y for form in shown],
+                "text": [escape(form.source.name).replace("%", "%&#8203;") for form in shown],
+                "hovertemplate": "%{text}<extra></extra>",
+                "name": escape(row.cluster.name),
+                "marker": {"size": 10, "color": colour, "opacity": 0.85},
+            }
+        )
+        legend.append((row.cluster.name, colour))
+    layout = {
+        "template": {},
+        "showlegend": False,
+        "hovermode": "closest",
+        "font": {"size": 11},
+        "autosize": True,
+        "margin": {"l": 8, "r": 8, "t": 8, "b": 8},
+        "xaxis": _axis(_("first direction of difference (no unit)")),
+        "yaxis": _axis(_("second direction (no unit)")),
+    }
+    return Chart("chart-map", title, {"data": traces, "layout": layout}, _("near: the same words"), legend=legend)
+
+
+def _axis(title: str) -> dict[str, Any]:
+    return {"title": {"text": title, "font": {"size": 11}, "standoff": 6}, "automargin": True, "fixedrange": True, "nticks": 6}
+
+
+def efficiency(rows: list[reads.ClusterRow]) -> Chart:
+    """Valid submissions to all submissions, by cluster (the paper's figure 4)."""
+    asked = [row for row in rows if row.queries]
+    names = [row.cluster.name[:28] for row in asked]
+    series = [Series(_("efficiency"), names, [row.efficiency for row in asked], COLOURS[1])]
+    return chart(
+        "chart-efficiency",
+        _("Submission efficiency by cluster"),
+        series,
+        x=_("cluster"),
+        y=_("valid / all submissions"),
+        dates=False,
+        empty=_("No cluster has been harvested yet."),
+    )

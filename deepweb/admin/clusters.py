@@ -1,0 +1,72 @@
+"""Clusters of search forms: map, lists, names; one budget for all forms of one."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+from django.contrib import messages
+from django.http import Http404, HttpRequest, HttpResponse
+from django.urls import reverse
+from django.utils.translation import gettext as _
+
+from crawlmgr.admin.rooms import act, attempt, back, page, room
+from deepweb import reads
+from deepweb.admin import charts
+from deepweb.models import Cluster
+from deepweb.services import clusters, harvests
+
+
+@room("deepweb/clusters/", "form-clusters", "deepweb.view_cluster")
+def cluster_page(request: HttpRequest) -> HttpResponse:
+    """The map of the search forms, the clusters as lists, and how efficiently each was asked."""
+    rows = reads.clusters()
+    context = {"rows": rows, "charts": [charts.cluster_map(rows), charts.efficiency(rows)]}
+    trail = [(_("Search sites"), reverse("admin:sources"))]
+    return page(request, "deepweb/clusters.html", context, title=_("Clusters"), item="form-clusters", trail=trail)
+
+
+@act("deepweb/clusters/make/", "clusters-make", "deepweb.change_cluster")
+def make(request: HttpRequest) -> HttpResponse:
+    """Clusters all search forms anew."""
+    wish = request.POST.get("k", "").strip()
+    k = int(wish) if wish.isascii() and wish.isdecimal() and 0 < int(wish) <= 1000 else None
+    if wish and k is None:
+        messages.error(request, _("The number of clusters is a whole number from 1, or empty."))
+        return back(request, "form-clusters")
+    method = "literal" if request.POST.get("method") == "literal" else "kmeans"
+    attempt(request, _("The forms are clustered."), lambda: clusters.cluster(datetime.now(UTC), k=k, method=method))
+    return back(request, "form-clusters")
+
+
+@act("deepweb/cluster/<int:pk>/name/", "cluster-name", "deepweb.change_cluster")
+def rename(request: HttpRequest, pk: int) -> HttpResponse:
+    """A person's name for a cluster."""
+    row = _find(pk)
+    attempt(request, _("The name is saved."), lambda: clusters.rename(row, request.POST.get("name", "")))
+    return back(request, "form-clusters")
+
+
+@act("deepweb/cluster/<int:pk>/harvest/", "cluster-harvest", "crawlmgr.add_run")
+def harvest(request: HttpRequest, pk: int) -> HttpResponse:
+    """Harvests all forms of a cluster out of one budget."""
+    row = _find(pk)
+    wish = request.POST.get("queries", "")
+    queries = int(wish) if wish.isascii() and wish.isdecimal() and 0 < int(wish) <= 100_000 else 0
+    if not queries:
+        messages.error(request, _("The number of queries is a whole number from 1."))
+        return back(request, "form-clusters")
+    attempt(
+        request,
+        _("The harvest has started."),
+        lambda: harvests.start(
+            harvests.of_cluster(row), {"queries": queries}, now=datetime.now(UTC), label=row.name, user=request.user
+        ),
+    )
+    return back(request, "form-clusters")
+
+
+def _find(pk: int) -> Cluster:
+    row = Cluster.objects.filter(pk=pk).first()
+    if row is None:
+        raise Http404(_("There is no such cluster."))
+    return row

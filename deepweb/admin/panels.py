@@ -1,0 +1,49 @@
+"""What the deep web puts on the first page and into the tree."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+
+from django.contrib import admin
+from django.http import HttpRequest
+from django.urls import reverse
+from django.utils.translation import gettext as _
+
+from crawlmgr.admin.tree import Node
+from deepweb import reads
+
+SOURCES_SHOWN = 8
+
+
+def panel(request: HttpRequest, now: datetime) -> dict[str, Any] | None:
+    """Search sites with their forms and records; nothing while there is none."""
+    if not request.user.has_perm("deepweb.view_source"):
+        return None
+    rows = reads.sources({}, SOURCES_SHOWN)
+    return {"template": "deepweb/panel.html", "rows": rows.rows, "more": rows.older} if rows.rows else None
+
+
+def branch(request: HttpRequest, item: str) -> Node | None:
+    """Search sites ▸ their names, records, clusters."""
+    if not request.user.has_perm("deepweb.view_source"):
+        return None
+    rows = reads.tree_sources()
+    shown = rows[: reads.TREE_LIMIT]
+    working = reads.working("deepweb-find", [row.pk for row in shown])
+    nodes = [
+        Node(row.name, reverse("admin:source", args=[row.pk]), "", f"source:{row.pk}", "working" if row.pk in working else "")
+        for row in shown
+    ]
+    if len(rows) > reads.TREE_LIMIT:
+        nodes.append(Node(_("All search sites"), reverse("admin:sources"), "more_horiz", "sources:all"))
+    if request.user.has_perm("deepweb.add_source"):
+        nodes.append(Node(_("Add search sites"), reverse("admin:source-add"), "add", "source-add"))
+    if rows:
+        nodes.append(Node(_("Records"), reverse("admin:records"), "dataset", "deep-records"))
+        nodes.append(Node(_("Clusters"), reverse("admin:form-clusters"), "bubble_chart", "form-clusters"))
+    return Node(_("Search sites"), reverse("admin:sources"), "manage_search", "sources", children=tuple(nodes), unfolded=True)
+
+
+admin.site.add_branch(14, branch)
+admin.site.add_panel(14, panel)

@@ -1,0 +1,37 @@
+"""What the deep web adds to a run's page: the harvests of the run, and the way to its site."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+
+from django.http import HttpRequest
+from django.urls import reverse
+from django.utils.translation import gettext as _
+
+from crawlmgr.admin import runs
+from crawlmgr.models import Run
+from deepweb.admin import codes
+from deepweb.models import Harvest, Source
+
+
+def harvest_detail(request: HttpRequest, run: Run, now: datetime) -> dict[str, Any]:
+    """The harvests of a run, form by form."""
+    rows = (
+        Harvest.objects.filter(run=run)
+        .select_related("form__source")
+        .defer("state", "form__html", "form__words", "form__described")
+    )
+    return {"template": "deepweb/run_harvests.html", "harvests": list(rows.order_by("position"))}
+
+
+def find_detail(request: HttpRequest, run: Run, now: datetime) -> dict[str, Any]:
+    """The way to the site that is looked at."""
+    source = Source.objects.only("id").filter(pk=run.target).first()
+    if source is None:
+        return {"link": reverse("admin:sources"), "link_text": _("To the search sites")}
+    return {"link": reverse("admin:source", args=[source.pk]), "link_text": _("To the forms found")}
+
+
+for _kind, _detail in zip(codes.KINDS, (find_detail, harvest_detail), strict=True):
+    runs.details[_kind] = _detail

@@ -1,0 +1,171 @@
+"""Sites: the list, adding some, one site with its forms."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any
+
+from django import forms as django_forms
+from django.conf import settings
+from django.contrib import messages
+from django.core.exceptions import PermissionDenied
+from django.http import Http404, HttpRequest, HttpResponse
+from django.urls import reverse
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+
+from crawlmgr.admin import exports
+from crawlmgr.admin.rooms import act, attempt, back, page, room
+from crawlmgr.models import Run
+from crawlmgr.web.url import UrlError, canonical, host_key
+from deepweb import reads
+from deepweb.admin.pages import picture
+from deepweb.models import Source
+from deepweb.services import sources
+
+TABLES = ("forms", "queries", "records")
+MOST_ADDRESSES = 100
+
+
+class AddForm(django_forms.Form):
+    """Addresses of sites, one a line."""
+
+    addresses = django_forms.CharField(label=gettext_lazy("Addresses"), max_length=100_000)
+    depth = django_forms.IntegerField(label=gettext_lazy("Depth"), min_value=0, max_value=10, initial=sources.DEPTH)
+    pages = django_forms.IntegerField(
+        label=gettext_lazy("Pages of a site"), min_value=1, max_value=100_000, initial=sources.PAGES
+    )
+    delay_seconds = django_forms.FloatField(label=gettext_lazy("Pause between requests"), min_value=0, max_value=3600, initial=1)
+    private = django_forms.BooleanField(label=gettext_lazy("Private network"), required=False)
+
+    def clean_addresses(self) -> list[str]:
+        """Each address checked; the wrong lines are named by their numbers."""
+        lines = [line.strip() for line in str(self.cleaned_data["addresses"]).splitlines()]
+        wanted, wrong = [], []
+        for number, line in enumerate(lines, start=1):
+            if not line or line.startswith("#"):
+                continue
+            address = line if "://" in line else f"http://{line}"
+            try:
+                wanted.append(canonical(address))
+            except UrlError:
+                wrong.append(str(number))
+        if wrong:
+            raise django_forms.ValidationError(_("Not an address of the web: line %(lines)s.") % {"lines": ", ".join(wrong)})
+        if not wanted or len(wanted) > MOST_ADDRESSES:
+            raise django_forms.ValidationError(_("Between 1 and %(most)s addresses at a time.") % {"most": MOST_ADDRESSES})
+        return wanted
+
+
+@room("deepweb/", "sources", "deepweb.view_source")
+def source_list(request: HttpRequest) -> HttpResponse:
+    """All sites, newest first."""
+    context = {
+        "slice": reads.sources(request.GET.dict()),
+        "keep": "",
+        "harvests": reads.harvests(size=8),
+        "downloads": exports.choices(TABLES),
+    }
+    return page(request, "deepweb/sources.html", context, title=_("Search sites"), item="sources")
+
+
+@room("deepweb/add/", "source-add", "deepweb.view_source", post="deepweb.add_source")
+def add(request: HttpRequest) -> HttpResponse:
+    """Addresses start a look for forms."""
+    if not request.user.has_perm("deepweb.add_source"):
+        raise PermissionDenied
+    form = AddForm(request.POST or None)
+    if request.method == "POST" and form.is_valid():
+        run = _find(request, form)
+        if run is not None:
+            only = run.parameters["sources"]
+            return back(request, "source", only[0]) if len(only) == 1 else back(request, "sources")
+    trail = [(_("Search sites"), reverse("admin:sources"))]
+    context = {"form": form, "contact": settings.CONTACT}
+    return page(
+        request,
+        "deepweb/add.html",
+        context,
+        title=_("Add search sites"),
+        item="source-add",
+        trail=trail,
+        status=422 if form.errors else 200,
+    )
+
+
+def _find(request: HttpRequest, form: AddForm) -> Run | None:
+    data = form.cleaned_data
+    chosen: dict[str, Any] = {"delay_seconds": data["delay_seconds"]}
+    if data["private"]:  # the exception of the address guard holds for these addresses only
+        chosen["allow_private"] = ",".join(sorted({host_key(address) for address in data["addresses"]}))
+    started: list[Run] = []
+
+    def start() -> None:
+        started.append(
+            sources.find(
+                data["addresses"],
+                now=datetime.now(UTC),
+                depth=data["depth"],
+                pages=data["pages"],
+                settings=chosen,
+                user=request.user,
+            )
+        )
+
+    attempt(request, _("The look for forms has started."), start)
+    return started[0] if started else None
+
+
+def find(pk: int) -> Source:
+    source = Source.objects.defer("links").filter(pk=pk).first()
+    if source is None:
+        raise Http404(_("There is no such site."))
+    return source
+
+
+@room("deepweb/site/<int:pk>/", "source", "deepweb.view_source")
+def source_page(request: HttpRequest, pk: int) -> HttpResponse:
+    """One site: its forms by type, each with a picture of its fields."""
+    source = find(pk)
+    row = reads.with_numbers([source])[0]
+    forms = [{"form": form, "picture": picture(form, 6)} for form in reads.forms_of(source)]
+    context = {"source": source, "row": row, "forms": forms, "downloads": exports.choices(TABLES, site=pk)}
+    trail = [(_("Search sites"), reverse("admin:sources"))]
+    answer = page(
+        request,
+        "deepweb/source.html",
+        context,
+        title=source.name,
+        item=f"source:{pk}",
+        trail=trail,
+        live="deepweb/source_live.html",
+    )
+    if request.GET.get("run") and row.run is None:
+        answer["X-Desk-Reload"] = "1"
+    return answer
+
+
+@act("deepweb/site/<int:pk>/find/", "source-find", "crawlmgr.add_run")
+def look_again(request: HttpRequest, pk: int) -> HttpResponse:
+    """Looks for forms once more."""
+    source = find(pk)
+    attempt(
+        request,
+        _("The look for forms has started."),
+        lambda: sources.find([source.url], now=datetime.now(UTC), settings=source.parameters, user=request.user),
+    )
+    return back(request, "source", pk)
+
+
+@room("deepweb/site/<int:pk>/delete/", "source-delete", "deepweb.delete_source", post="deepweb.delete_source")
+def delete(request: HttpRequest, pk: int) -> HttpResponse:
+    """Asks once more, with what would be lost; the name has to be typed."""
+    source = find(pk)
+    wrong = request.method == "POST" and request.POST.get("name", "").strip() != source.name.strip()
+    if request.method == "POST" and not wrong:
+        sources.delete(source)
+        messages.success(request, _("%(name)s is deleted.") % {"name": source.name})
+        return back(request, "sources")
+    trail = [(_("Search sites"), reverse("admin:sources")), (source.name, reverse("admin:source", args=[pk]))]
+    context = {"source": source, "wrong": wrong, "row": reads.with_numbers([source])[0]}
+    return page(request, "deepweb/delete.html", context, title=_("Delete"), item=f"source:{pk}", trail=trail)

@@ -1,0 +1,159 @@
+"""What the deep web's pages ask; nothing here writes."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from django.db.models import Count, Q, QuerySet, Sum
+
+from crawlmgr.models import Run
+from crawlmgr.reads.paging import Order, Slice, cut
+from deepweb.models import Cluster, Form, Harvest, Query, Record, Source
+from deepweb.search_forms import FormType
+from deepweb.services import forms as form_services
+
+ACTIVE = ("queued", "running", "paused")
+TREE_LIMIT = 30
+COLUMNS_SHOWN = 7
+SAMPLE = 300
+UPWARDS = Order(("id",), downwards=False)
+
+
+@dataclass(frozen=True, slots=True)
+class SourceRow:
+    """A site with its numbers and the run that is at it."""
+
+    source: Source
+    forms: int
+    search: int
+    run: Run | None
+
+
+def sources(query: Mapping[str, str], size: int = 50) -> Slice:
+    """Sites, newest first, with their numbers of forms."""
+    part = cut(Source.objects.defer("links"), size=size, query=query)
+    return Slice(with_numbers(part.rows), part.newer, part.older)
+
+
+def with_numbers(rows: Sequence[Source]) -> list[SourceRow]:
+    """Numbers of forms and active runs of these sites, by three queries however many there are."""
+    ids = [row.pk for row in rows]
+    is_search = Q(corrected=FormType.SEARCH) | Q(corrected="", type=FormType.SEARCH)
+    counts = {
+        entry["source_id"]: entry
+        for entry in Form.objects.filter(source_id__in=ids)
+        .values("source_id")
+        .annotate(whole=Count("id"), search=Count("id", filter=is_search))
+    }
+    working = {run.target: run for run in Run.objects.filter(kind="deepweb-find", target__in=ids, state__in=ACTIVE)}
+    return [
+        SourceRow(
+            row,
+            counts.get(row.pk, {}).get("whole", 0),
+            counts.get(row.pk, {}).get("search", 0),
+            working.get(row.pk),
+        )
+        for row in rows
+    ]
+
+
+def tree_sources() -> list[Source]:
+    """The sites of the tree, one more than it shows."""
+    return list(Source.objects.only("id", "name").order_by("-id")[: TREE_LIMIT + 1])
+
+
+def working(kind: str, targets: Sequence[int]) -> dict[int | None, Run]:
+    """Active runs of a kind by what they work on."""
+    return {run.target: run for run in Run.objects.filter(kind=kind, target__in=targets, state__in=ACTIVE)}
+
+
+def forms_of(source: Source) -> list[Form]:
+    """The forms of a site, search forms first."""
+    rows = source.forms.select_related("cluster").defer("html", "words").order_by("depth", "id")
+    return sorted(rows, key=lambda form: (form.kind != FormType.SEARCH, form.kind))
+
+
+def harvests(form: Form | None = None, size: int = 20) -> list[Harvest]:
+    """Harvests, newest first."""
+    rows = Harvest.objects.select_related("run", "form__source").defer("state", "form__html", "form__words", "form__described")
+    return list((rows.filter(form=form) if form is not None else rows).order_by("-id")[:size])
+
+
+def log(harvest: Harvest, query: Mapping[str, str], size: int = 50) -> Slice:
+    """The queries of a harvest, newest first."""
+    return cut(Query.objects.filter(harvest=harvest).defer("found"), size=size, query=query)
+
+
+def curve(harvest: Harvest) -> list[tuple[int, int, int]]:
+    """(requests, records, new) after each query that has ended."""
+    rows = Query.objects.filter(harvest=harvest).exclude(state="sent").exclude(kind="nonsense").order_by("number")
+    return list(rows.values_list("requests_after", "records_after", "new"))
+
+
+def records(chosen: Mapping[str, Any], query: Mapping[str, str], size: int = 50) -> tuple[Slice, list[str]]:
+    """Records that have all the words searched for, with the columns that most of them have."""
+    rows: QuerySet[Record] = Record.objects.filter(**chosen)
+    for word in query.get("q", "").split()[:8]:
+        rows = rows.filter(text__icontains=word)
+    part = cut(rows, UPWARDS, size=size, query=query)
+    return part, columns(part.rows)
+
+
+def columns(rows: Sequence[Record], most: int = COLUMNS_SHOWN) -> list[str]:
+    """The fields that most rows have, without those that only repeat the address."""
+    counts: Counter[str] = Counter()
+    for row in rows:
+        counts.update(name for name, value in row.fields.items() if value != row.url)
+    return [name for name, _ in counts.most_common(most)]
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterRow:
+    """A cluster with its forms and what harvests of them brought."""
+
+    cluster: Cluster
+    forms: list[Form]
+    queries: int
+    valid: int
+    records: int
+
+    @property
+    def efficiency(self) -> float | None:
+        return self.valid / self.queries if self.queries else None
+
+
+def clusters() -> list[ClusterRow]:
+    """All clusters with their forms and sums, by three queries."""
+    found = list(Cluster.objects.order_by("-forms_count", "id"))
+    members: dict[int | None, list[Form]] = {}
+    for form in Form.objects.filter(cluster__isnull=False).select_related("source").defer("html", "words", "described"):
+        members.setdefault(form.cluster_id, []).append(form)
+    sums = {
+        entry["form__cluster_id"]: entry
+        for entry in Harvest.objects.filter(form__cluster__isnull=False)
+        .values("form__cluster_id")
+        .annotate(queries=Sum("queries"), valid=Sum("valid"), records=Sum("records"))
+    }
+    return [
+        ClusterRow(
+            row,
+            members.get(row.pk, []),
+            *(int(sums.get(row.pk, {}).get(name) or 0) for name in ("queries", "valid", "records")),
+        )
+        for row in found
+    ]
+
+
+def may_be_asked(form: Form) -> str | None:
+    """Why a form must not be asked; None where it may."""
+    return form_services.why_not(form)
+
+
+def sample_of(query: Query, most: int = 20) -> list[Record]:
+    """The first records that a query returned."""
+    wanted = list(query.found[:most])
+    found = Record.objects.in_bulk(wanted)
+    return [found[pk] for pk in wanted if pk in found]

@@ -1,0 +1,204 @@
+"""The deep web's rooms: what they show, who may do what, and that they ask no more for many rows than for few."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+import pytest
+from django.contrib.auth import get_user_model
+from django.contrib.auth.models import Group
+from django.db import connection
+from django.test import Client
+from django.test.utils import CaptureQueriesContext
+from django.urls import reverse
+
+from crawlmgr.models import Run
+from deepweb.form_json import form_to_json
+from deepweb.models import Cluster, Form, Harvest, Query, Record, Source
+from deepweb.search_forms import read_forms
+
+pytestmark = pytest.mark.django_db
+NOW = datetime(2026, 5, 1, tzinfo=UTC)
+HTML = "<h1>Books</h1><form action=/find><label for=q>Words</label><input id=q name=q><input type=submit value=Search></form>"
+
+
+def client(role: str) -> Client:
+    user = get_user_model().objects.create_user(f"{role}-user", password="a long pass phrase", is_staff=True)
+    user.groups.add(Group.objects.get(name=role))
+    browser = Client()
+    browser.force_login(user)
+    return browser
+
+
+def filled(forms: int = 1, rows: int = 3) -> Harvest:
+    """A site with forms, a harvest, queries and records, one of which would like to be markup."""
+    source = Source.objects.create(url="http://books.example/", key_hash=forms, name="books.example", created=NOW, records=rows)
+    cluster = Cluster.objects.create(name="books", terms=["book", "title"], forms_count=forms, made=NOW)
+    described = form_to_json(read_forms(HTML, "http://books.example/")[0])
+    for number in range(forms):
+        form = Form.objects.create(
+            source=source,
+            signature=f"{number}",
+            page_url=source.url,
+            action="http://books.example/find",
+            method="get",
+            type="search",
+            confidence=0.97,
+            searchable=True,
+            described=described,
+            cluster=cluster,
+            found=NOW,
+        )
+    run = Run.objects.create(kind="deepweb-harvest", label="books", created=NOW, state="finished", parameters={"policy": "fresh"})
+    harvest = Harvest.objects.create(
+        run=run, form=form, queries=rows, valid=rows, records=rows, requests=rows, low=rows, high=rows * 2, stopped_by="queries"
+    )
+    for number in range(1, rows + 1):
+        fields = {"Title": f"<script>alert({number})</script> river {number}", "Year": "1999"}
+        record = Record.objects.create(
+            source=source,
+            form=form,
+            key_hash=number,
+            fields=fields,
+            listed=fields,
+            text="\n".join(fields.values()),
+            first_seen=NOW,
+        )
+        Query.objects.create(
+            harvest=harvest,
+            number=number,
+            kind="policy",
+            terms=[["q", f"<b>{number}"]],
+            state="valid",
+            returned=1,
+            new=1,
+            found=[record.pk],
+            records_after=number,
+            requests_after=number,
+            sent_at=NOW,
+        )
+    return harvest
+
+
+def pages(harvest: Harvest) -> list[str]:
+    form = harvest.form
+    return [
+        reverse("admin:sources"),
+        reverse("admin:source", args=[form.source_id]),
+        reverse("admin:search-form", args=[form.pk]),
+        reverse("admin:harvest", args=[harvest.pk]),
+        reverse("admin:form-clusters"),
+        reverse("admin:records"),
+        reverse("admin:record", args=[Record.objects.first().pk]),
+        reverse("admin:run", args=[harvest.run_id]),
+        reverse("admin:index"),
+    ]
+
+
+def test_every_room_shows_what_is_there_and_nothing_from_the_web_as_markup() -> None:
+    harvest = filled()
+    browser = client("viewer")
+    for address in pages(harvest):
+        answer = browser.get(address)
+        assert answer.status_code == 200, address
+        text = answer.content.decode()
+        assert "<script>alert" not in text and "<b>1" not in text
+    assert "books.example" in browser.get(reverse("admin:sources")).content.decode()
+    assert "chart-harvest" in browser.get(reverse("admin:harvest", args=[harvest.pk])).content.decode()
+
+
+def test_empty_rooms_say_how_to_begin() -> None:
+    browser = client("viewer")
+    assert "No search site yet" in browser.get(reverse("admin:sources")).content.decode()
+    assert "No cluster yet" in browser.get(reverse("admin:form-clusters")).content.decode()
+    assert "No record yet" in browser.get(reverse("admin:records")).content.decode()
+
+
+def test_viewers_change_nothing_and_operators_do() -> None:
+    harvest = filled()
+    form = harvest.form
+    viewer, operator = client("viewer"), client("operator")
+    posts = {
+        reverse("admin:form-type", args=[form.pk]): {"type": "other"},
+        reverse("admin:form-release", args=[form.pk]): {"released": "1"},
+        reverse("admin:form-harvest", args=[form.pk]): {"queries": "5"},
+        reverse("admin:form-try", args=[form.pk]): {"input-q": "river"},
+        reverse("admin:source-find", args=[form.source_id]): {},
+        reverse("admin:clusters-make"): {"k": "1"},
+        reverse("admin:cluster-name", args=[form.cluster_id]): {"name": "Old books"},
+        reverse("admin:cluster-harvest", args=[form.cluster_id]): {"queries": "5"},
+        reverse("admin:source-add"): {"addresses": "http://other.example/"},
+        reverse("admin:source-delete", args=[form.source_id]): {"name": "books.example"},
+    }
+    for address, data in posts.items():
+        assert viewer.post(address, data).status_code == 403, address
+    assert operator.get(reverse("admin:source-delete", args=[form.source_id])).status_code == 403
+    assert operator.post(reverse("admin:cluster-name", args=[form.cluster_id]), {"name": "Old books"}).status_code == 302
+    assert Cluster.objects.get().name == "Old books"
+    operator.post(reverse("admin:form-type", args=[form.pk]), {"type": "login"})
+    form.refresh_from_db()
+    assert (form.kind, form.searchable, form.corrected_by.username) == ("login", False, "operator-user")
+    before = Run.objects.count()
+    operator.post(reverse("admin:form-harvest", args=[form.pk]), {"queries": "5", "probes": "0", "details": "0", "min_gain": "0"})
+    assert Run.objects.count() == before, "a form that is no search form is not asked"
+
+
+def test_an_operator_starts_harvests_trials_and_looks() -> None:
+    form = filled().form
+    browser = client("operator")
+    wishes = {"queries": "5", "probes": "0", "details": "0", "min_gain": "0.01", "seed_terms": "river, stone", "policy": "paper"}
+    answer = browser.post(reverse("admin:form-harvest", args=[form.pk]), wishes)
+    run = Run.objects.latest("pk")
+    assert answer.status_code == 302 and run.parameters["policy"] == "paper"
+    assert run.parameters["seed_terms"] == ["river", "stone"] and run.created_by is not None
+    Run.objects.filter(pk=run.pk).update(state="stopped")
+    browser.post(reverse("admin:form-try", args=[form.pk]), {"input-q": "river"})
+    tried = Run.objects.latest("pk")
+    assert tried.parameters["fixed"] == [[["q", "river"]]]
+    shown = browser.get(reverse("admin:harvest", args=[Harvest.objects.get(run=tried).pk])).content.decode()
+    assert "http://books.example/find?q=river" in shown
+    answer = browser.post(reverse("admin:source-add"), {"addresses": "not an address\nhttp://a.example/", "depth": 3, "pages": 9})
+    assert answer.status_code == 422 and "line 1" in answer.content.decode()
+    answer = browser.post(
+        reverse("admin:source-add"),
+        {"addresses": "http://a.example/\n# no\nb.example", "depth": "2", "pages": "9", "delay_seconds": "1"},
+    )
+    found = Run.objects.latest("pk")
+    assert answer.status_code == 302 and len(found.parameters["sources"]) == 2 and found.parameters["depth"] == 2
+
+
+def test_deleting_a_site_asks_for_its_name() -> None:
+    form = filled().form
+    browser = client("administrator")
+    address = reverse("admin:source-delete", args=[form.source_id])
+    assert browser.post(address, {"name": "wrong"}).status_code == 200 and Source.objects.exists()
+    assert browser.post(address, {"name": "books.example"}).status_code == 302
+    assert not Source.objects.exists() and not Record.objects.exists() and not Harvest.objects.exists()
+
+
+def test_records_are_found_by_all_their_words() -> None:
+    filled(rows=12)
+    browser = client("viewer")
+    assert "river 12" in browser.get(reverse("admin:records"), {"q": "RIVER 12"}).content.decode()
+    assert "No record has all these words" in browser.get(reverse("admin:records"), {"q": "river absent"}).content.decode()
+
+
+def test_no_room_asks_more_for_many_rows() -> None:
+    few = filled(forms=1, rows=2)
+    browser = client("viewer")
+    counts = []
+    for address in pages(few):
+        browser.get(address)
+        with CaptureQueriesContext(
+            connection,
+        ) as asked:
+            browser.get(address)
+        counts.append(len(asked))
+    Source.objects.all().delete()
+    Run.objects.all().delete()
+    Cluster.objects.all().delete()
+    many = filled(forms=30, rows=40)
+    for address, before in zip(pages(many), counts, strict=True):
+        with CaptureQueriesContext(connection) as asked:
+            browser.get(address)
+        assert len(asked) <= before + 1, f"{address}: {before} queries for few, {len(asked)} for many"
