@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime, timedelta, timezone, tzinfo
 from functools import lru_cache
 from typing import NamedTuple
@@ -169,13 +169,15 @@ def guess_timezone_offset(
     pairs: Iterable[Pair] = (),
     newest: datetime | None = None,
     language: str = "",
+    recent: Sequence[datetime] = (),
 ) -> ZoneGuess:
     """The zone that a site's pages show their times in, from the strongest evidence at hand.
 
     `texts` are short texts of its pages (footers, the line that tells the time); `pairs` as `Pair` says; `newest` is
     the newest time on its pages, read as if it were UTC: it cannot lie ahead of `fetched_at`, so an offset that makes
     it so is too small. `language` is that of the pages' interface ("zh-hans", "de"), which only breaks ties or, where a
-    language has one zone, is the last resort.
+    language has one zone, is the last resort. `recent` are the newest distinct times of its lists, read as if they were UTC:
+    a zone east of UTC makes every one of them older, and a busy site has not been silent for all those hours.
     """
     ahead = (newest - fetched_at).total_seconds() if newest is not None else -float(_LARGEST)
     for text in texts:
@@ -188,15 +190,35 @@ def guess_timezone_offset(
     voted = offset_of_pairs(pairs)
     if voted is not None and voted[1] > 0.5:
         return ZoneGuess(zone_name(voted[0], language, fetched_at), voted[0], "pairs", 0.5 + voted[1] * 0.4)
-    if 300 < ahead < _LARGEST:
-        offset = -int(-(ahead - 300) // 3600) * 3600
-        return ZoneGuess(zone_name(offset, language, fetched_at), offset, "future", 0.6)
+    least = -int(-(ahead - 300) // 3600) * 3600 if 300 < ahead < _LARGEST else 0
+    usual = _one_zone(language, fetched_at)
+    if usual is not None and usual[1] >= least and (least or not _too_silent(usual[1], recent)):
+        return ZoneGuess(*usual, "future", 0.7) if least else ZoneGuess(*usual, "language", 0.3)
+    if least:
+        return ZoneGuess(zone_name(least, language, fetched_at), least, "future", 0.6)
+    return ZoneGuess("UTC", 0, "none", 0.1)
+
+
+def _one_zone(language: str, at: datetime) -> tuple[str, int] | None:
+    """The zone and its offset in seconds of a language that is spoken in one zone."""
     for key in (language.lower(), language.lower().partition("-")[0]):
         if key in _ONE_ZONE:
             name = _BY_LANGUAGE[key][0]
-            local = fetched_at.astimezone(zone(name)).utcoffset()
-            return ZoneGuess(name, int(local.total_seconds()) if local is not None else 0, "language", 0.3)
-    return ZoneGuess("UTC", 0, "none", 0.1)
+            local = at.astimezone(zone(name)).utcoffset()
+            return name, int(local.total_seconds()) if local is not None else 0
+    return None
+
+
+def _too_silent(longer_seconds: int, recent: Sequence[datetime]) -> bool:
+    """Whether a site this busy would have been silent for so much longer: three events expected, none seen (e**-3 = 5 %).
+
+    The mean gap is that of the newest dozen of `recent`.
+    """
+    times = sorted(set(recent), reverse=True)[:12]
+    if longer_seconds <= 0 or len(times) < 5:
+        return False
+    gap = (times[0] - times[-1]).total_seconds() / (len(times) - 1)
+    return longer_seconds > 3 * gap
 
 
 def _known(name: str) -> bool:

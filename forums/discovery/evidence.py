@@ -60,6 +60,7 @@ def zone_guess(pages: Sequence[PageFacts]) -> ZoneGuess:
         [pair for page in pages for pair in page.pairs],
         newest,
         languages.most_common(1)[0][0] if languages else "",
+        sorted({value for page in pages for value in _local_times(page)}, reverse=True)[:20],
     )
 
 

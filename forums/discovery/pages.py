@@ -209,12 +209,23 @@ def _site_name(root: HtmlElement) -> str:
 _SCRIPTS = (("ja", "぀", "ヿ"), ("ko", "가", "힯"), ("ru", "а", "я"), ("zh", "一", "鿿"))
 
 
+_ENGLISH_TIME = re.compile(
+    r"\b\d{1,2},? (?:jan|feb|mar|apr|may|jun|jul|aug|sep|sept|oct|nov|dec)[a-z]{0,6}\b"
+    r"|\b(?:jan|feb|mar|apr|may|jun|jul|aug|sep|sept|oct|nov|dec)[a-z]{0,6}\.? \d{1,2}\b"
+    r"|\b(?:minutes?|hours?|days?|weeks?|months?) ago\b|\b(?:yesterday|today)\b[, at]*\d",
+    re.I,
+)
+
+
 def _language(root: HtmlElement, texts: list[str]) -> str:
-    """The page's own word for its language, else the script that a fifth of its short texts' letters are of."""
+    """The page's own word for its language, else the language its times are written in where that is English, else the
+    script that a fifth of its short texts' letters are of: people may write in another language than the site does."""
     for element in root.iter("html"):
         told = (element.get("lang") or element.get("{http://www.w3.org/XML/1998/namespace}lang") or "").strip().lower()
         if told:
             return told
+    if sum(len(text) <= 60 and _ENGLISH_TIME.search(text) is not None for text in texts) >= 3:
+        return "en"
     letters = "".join(character for text in texts if len(text) <= 12 for character in text.lower() if character.isalpha())
     for language, first, last in _SCRIPTS:
         if letters and sum(first <= character <= last for character in letters) > 0.2 * len(letters):

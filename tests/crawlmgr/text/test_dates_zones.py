@@ -96,3 +96,19 @@ def test_names_for_offsets() -> None:
     assert zone_name(31500, "en", NOW) == "Australia/Eucla"
     assert zone_name(900, "en", NOW) == "Etc/GMT+0"
     assert all(zone_name(quarter * 900, "", NOW) in available_timezones() for quarter in range(-48, 57))
+
+
+def test_a_busy_site_is_not_silent_for_a_whole_night() -> None:
+    """Chinese words alone would say +08:00; with a post every half an hour, eight hours without one say UTC."""
+    busy = [NOW - timedelta(minutes=20 + 30 * step) for step in range(12)]
+    quiet = [NOW - timedelta(minutes=20, days=step) for step in range(12)]
+    assert guess_timezone_offset(NOW, newest=busy[0], language="zh", recent=busy)[:3] == ("UTC", 0, "none")
+    assert guess_timezone_offset(NOW, newest=quiet[0], language="zh", recent=quiet)[:3] == ("Asia/Shanghai", 8 * 3600, "language")
+    assert guess_timezone_offset(NOW, newest=busy[0], language="zh", recent=busy[:4]).name == "Asia/Shanghai"
+
+
+def test_times_ahead_of_us_ask_for_at_least_so_much_and_the_language_for_its_zone() -> None:
+    ahead = NOW + timedelta(hours=5, minutes=10)
+    assert guess_timezone_offset(NOW, newest=ahead, language="zh")[:3] == ("Asia/Shanghai", 8 * 3600, "future")
+    assert guess_timezone_offset(NOW, newest=ahead, language="de").offset_seconds == 6 * 3600
+    assert guess_timezone_offset(NOW, newest=ahead).offset_seconds == 6 * 3600
