@@ -10,7 +10,7 @@ from typing import Any
 from crawlmgr.conf import CrawlSettings
 from crawlmgr.engine import Stored
 from crawlmgr.models import Page, Run, RunState, Url, UrlState
-from crawlmgr.services import archive, hosts
+from crawlmgr.services import archive, fetching, hosts
 from crawlmgr.services.frontier import NewUrl
 from crawlmgr.web.exchange import FetchRequest, FetchResponse
 from crawlmgr.web.html import page_title
@@ -20,6 +20,7 @@ from forums.discovery.pages import PageFacts, facts
 from forums.login import leaves
 from forums.models import Board, Site, Thread, Visit
 from forums.reading import PageKind, PageReading, read_page
+from forums.reading.apis import api_address, read_api
 from forums.reading.rules import SiteRules
 from forums.services import layouts, logins, sites, structures, visits
 
@@ -30,13 +31,15 @@ PUT_BACK = 3  # times that a page waits for the site to be learned again
 @dataclass(frozen=True, slots=True)
 class Read:
     """What one page gave: its reading, how it differs from the site's model (None: as expected, or not looked at), whether it
-    was made for a guest although the site has a login; and for the last page of a sample the model learned and its verdict."""
+    was made for a guest although the site has a login, whether the forum's JSON interface gave nothing; and for the last page
+    of a sample the model learned and its verdict."""
 
     reading: PageReading | None
     change: LayoutChange | None = None
     learned: SiteModel | None = None
     verdict: tuple[str, ...] = ()
     outside: bool = False
+    no_api: bool = False
 
 
 class ForumCrawler:
@@ -89,11 +92,25 @@ class ForumCrawler:
         member = self._membership(run)
         if item.kind in logins.KINDS:
             return member.request(item)
+        if (address := self._api(run, item)) is not None:
+            return FetchRequest(address, cookies=member.own(address))
         plain = FetchRequest(item.url, cookies=member.own(item.url))
         if item.kind != "list" or not item.payload.get("conditional"):
             return plain
         page = Page.objects.filter(url_hash=url_hash(item.url), status=200).order_by("-fetched_at").first()
         return replace(plain, etag=page.etag or None, last_modified=page.last_modified or None) if page is not None else plain
+
+    def _api(self, run: Run, item: Url) -> str | None:
+        """The address of the forum's JSON interface for a page; None where it has none, an operator's rule is about such pages,
+        robots.txt refuses it, or it gave nothing in this run before."""
+        site, settings = self._load(run), CrawlSettings.from_mapping(run.parameters.get("settings", {}))
+        kind = PageKind.threadlist if item.kind == "list" else PageKind.thread
+        if item.kind == "sample" or not settings.use_apis or run.result.get("api") == "off":
+            return None
+        if self._rules is not None and self._rules.for_kind(kind) is not None:
+            return None
+        address = api_address(site.engine, item.url, str(site.structure.get("root") or site.url))
+        return address if address and fetching.known_to_allow(address, settings.respect_robots) else None
 
     def read(self, run: Run, item: Url, response: FetchResponse) -> Read:
         if item.kind in logins.KINDS:
@@ -102,6 +119,10 @@ class ForumCrawler:
             return self._read_sample(run, item, response)
         if self._membership(run).outside(response):
             return Read(None, outside=True)
+        if response.request_url != item.url:
+            answer = read_api(response.body, response.url) if response.status == 200 else None
+            fits = answer is not None and answer.kind is not PageKind.other
+            return Read(answer) if fits else Read(None, no_api=True)
         if response.status != 200:
             return Read(None)
         site = self._load(run)
@@ -150,6 +171,10 @@ class ForumCrawler:
             steps = member.again(run, now)
             held = self._put_back(item, steps, "login_expired") if steps is not None else None
             return held or self.failed(run, item, "login_expired", now)
+        if read.no_api:
+            run.result = {**run.result, "api": "off"}
+            Run.objects.filter(pk=run.pk).update(result=run.result)
+            return self._put_back(item, (), "no_api") or self.failed(run, item, "no_api", now)
         if member.wanted:
             member.refresh(response)
             member.seen_inside(response, now)

@@ -152,6 +152,14 @@ class WebSession:
             self.clock.sleep(max(0.01, (host.next_at - self.clock.now()).total_seconds()))
 
 
+def known_to_allow(url: str, respect_robots: bool) -> bool:
+    """Whether the robots.txt of an address's host, as it was last read, lets it be fetched; False where it has not been read."""
+    if not respect_robots:
+        return True
+    host = Host.objects.filter(key=host_key(url), robots_fetched_at__isnull=False).first()
+    return host is not None and _rules(host.robots_text, host.robots_verdict).allowed(url)
+
+
 @lru_cache(maxsize=512)
 def _rules(text: str, verdict: str) -> robots.RobotsRules:
     return robots.RobotsRules(text=text or None, verdict=verdict, fetched_at=_NEVER, expires_at=_NEVER, agent=PRODUCT)

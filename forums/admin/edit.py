@@ -22,6 +22,7 @@ from forums.admin.sites import find
 from forums.models import Board, Site
 from forums.services import sites
 
+SWITCHES = ("respect_robots", "use_apis")
 KEEP = ("", gettext_lazy("as each board has it"))
 
 
@@ -41,6 +42,7 @@ class EditForm(forms.Form):
     headers = forms.CharField(label=gettext_lazy("Request headers"), max_length=8000, required=False, strip=True)
     private = forms.BooleanField(label=gettext_lazy("Allow private addresses for this forum"), required=False)
     respect_robots = forms.BooleanField(label=gettext_lazy("Obey robots.txt"), required=False)
+    use_apis = forms.BooleanField(label=gettext_lazy("Read the forum's own JSON interface where it has one"), required=False)
 
     def clean_timezone(self) -> str:
         zone = str(self.cleaned_data["timezone"]).strip()
@@ -89,7 +91,7 @@ def edit(request: HttpRequest, pk: int) -> HttpResponse:
 
 def _initial(site: Site) -> dict[str, Any]:
     crawl = CrawlSettings.from_mapping(site.settings)
-    named = ("delay_seconds", "connections", "history_days", "max_pages", "proxy", "respect_robots")
+    named = ("delay_seconds", "connections", "history_days", "max_pages", "proxy", *SWITCHES)
     return {
         "name": site.name,
         "timezone": site.timezone,
@@ -102,7 +104,7 @@ def _initial(site: Site) -> dict[str, Any]:
 
 def _save(request: HttpRequest, site: Site, form: EditForm, chosen: set[int]) -> bool:
     data = form.cleaned_data
-    plain = ("delay_seconds", "connections", "history_days", "max_pages", "respect_robots")
+    plain = ("delay_seconds", "connections", "history_days", "max_pages", *SWITCHES)
     settings: dict[str, Any] = {name: data[name] for name in plain if data[name] != _initial(site)[name]}
     settings["proxy"] = data["proxy"] or None
     settings["headers"] = data["headers"] or None

@@ -131,19 +131,32 @@ def store_page(thread: Thread, page: int, records: Sequence[PostRecord], now: da
 
 
 def _rekey(thread: Thread, keys: Sequence[str], records: Sequence[PostRecord]) -> None:
-    """Where not one post of a page is known although the thread's are stored: a new layout may show ids where there were none,
-    or write them otherwise. A stored post of the same author, text and time gets the new key instead of a double."""
-    if thread.fetched_at is None or Post.objects.filter(thread=thread, key__in=keys).exists():
+    """Where the keys of a page are not those of the stored posts although the thread's are stored: a new layout may show ids
+    where there were none, or write them otherwise, or count what had ids of its own. A stored post of the same author, text and
+    time then gets the new key instead of a double."""
+    if thread.fetched_at is None:
+        return
+    named = dict(zip(keys, records, strict=True))
+    known = Post.objects.filter(thread=thread, key__in=keys).only("key", "author")
+    agree = [post.author == (named[post.key].author or "")[:200] for post in known]
+    if agree and sum(agree) * 2 >= len(agree):
         return
     stored: dict[tuple[str, str], list[Post]] = {}
     for post in Post.objects.filter(thread=thread, author__in={(record.author or "")[:200] for record in records}).order_by("id"):
         stored.setdefault((post.author, _spaced(post.text)), []).append(post)
-    for key, record in zip(keys, records, strict=True):
+    pairs: list[tuple[Post, str, PostRecord]] = []
+    for key, record in named.items():
         alike = stored.get(((record.author or "")[:200], _spaced(record.text)), [])
         same = next((post for post in alike if _same_time(post, record)), None)
         if same is not None:
             alike.remove(same)
-            Post.objects.filter(pk=same.pk).update(key=key, post_id=(record.post_id or same.post_id)[:80], text=record.text)
+            pairs.append((same, key, record))
+    if not pairs:
+        return
+    for post in [*known, *(post for post, _key, _record in pairs)]:  # out of the way: the new key may be another post's old one
+        Post.objects.filter(pk=post.pk).update(key=f"was {post.pk}")
+    for post, key, record in pairs:
+        Post.objects.filter(pk=post.pk).update(key=key, post_id=(record.post_id or post.post_id)[:80], text=record.text)
 
 
 def _spaced(text: str) -> str:

@@ -25,7 +25,7 @@ MODEL = SiteModel(
 )  # fmt: skip
 FORM: dict[str, Any] = {
     "name": "Mine", "timezone": "Europe/Berlin", "delay_seconds": "2.5", "connections": "2", "history_days": "30", "max_pages": "200", "interval": "3600",
-    "proxy": "http://proxy.example:3128", "headers": "Accept-Language: de\nX-Mine: 1", "respect_robots": "on",
+    "proxy": "http://proxy.example:3128", "headers": "Accept-Language: de\nX-Mine: 1", "respect_robots": "on", "use_apis": "on",
 }  # fmt: skip
 
 

@@ -1,0 +1,104 @@
+"""A local forum that answers as Discourse does: pages for readers without scripts, the same as JSON; content as in `forum.py`."""
+
+from __future__ import annotations
+
+import json
+from html import escape
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
+
+from tests.site.forum import ForumThread, LocalForum
+
+Answer = tuple[int, dict[str, str], bytes]
+POSTS_A_PAGE = 20
+
+
+class Discourse:
+    """Stands before a LocalForum as its `on_request`. `api` False: the JSON answers 403."""
+
+    def __init__(self, forum: LocalForum) -> None:
+        self.forum = forum
+        self.api = True
+        forum.on_request = self.answer
+
+    def answer(self, path: str) -> Answer | None:
+        parts = urlsplit(path)
+        number = int(parse_qs(parts.query).get("page", ["0"])[0])
+        words = parts.path.strip("/").removesuffix(".json").split("/")
+        wants_json = parts.path.endswith(".json")
+        if parts.path == "/robots.txt":
+            return None
+        if wants_json and not self.api:
+            return 403, {"content-type": "application/json"}, b'{"errors":["no"],"error_type":"invalid_access"}'
+        if words[0] == "c":
+            return self._list(int(words[-1]), number, wants_json)
+        if words[0] == "t":
+            return self._topic(self.forum.all[int(words[-1])], max(1, number), wants_json)
+        return self._index() if parts.path == "/" else None
+
+    def _html(self, title: str, body: str) -> Answer:
+        head = f'<head><meta name="generator" content="Discourse 3.4.0"><title>{escape(title)} - Local forum</title></head>'
+        return 200, {"content-type": "text/html; charset=utf-8"}, f"<!doctype html><html lang=en>{head}<body>{body}</body></html>".encode()
+
+    def _json(self, value: Any) -> Answer:
+        return 200, {"content-type": "application/json; charset=utf-8"}, json.dumps(value).encode()
+
+    def _index(self) -> Answer:
+        rows = "".join(
+            f'<tr class="category-list-item"><td><h3><a href="/c/{name.split()[0].lower()}/{key}">{escape(name)}</a></h3>'
+            f"<div class=category-description>All about {name.split()[0].lower()} and what belongs to it.</div></td>"
+            f"<td class=topics>{sum(t.board == key for t in self.forum.all.values())}</td><td class=posts>{self._newest(key)}</td></tr>"
+            for key, name in self.forum.names.items()
+        )
+        return self._html("Local forum", f'<table class="category-list"><thead><tr><th>Category</th><th>Topics</th><th>Latest</th></tr></thead>{rows}</table>')
+
+    def _newest(self, board: int) -> str:
+        last = max((t for t in self.forum.all.values() if t.board == board), key=lambda t: t.last)
+        return f'<a href="/t/topic-{last.number}/{last.number}">{escape(last.title)}</a> {self.forum._time(last.last)}'
+
+    def _list(self, board: int, page: int, wants_json: bool) -> Answer:
+        mine = sorted((t for t in self.forum.all.values() if t.board == board), key=lambda t: (t.pinned, t.last), reverse=True)
+        size = self.forum.threads_a_page
+        shown, more = mine[page * size : (page + 1) * size], len(mine) > (page + 1) * size
+        name = self.forum.names[board].split()[0].lower()
+        if wants_json:
+            people = sorted({post.author for thread in shown for post in thread.posts})
+            topics = [
+                {
+                    "id": t.number, "title": t.title, "slug": f"topic-{t.number}", "posts_count": len(t.posts), "views": 5, "pinned": t.pinned, "closed": False,
+                    "created_at": t.posts[0].posted.isoformat(), "last_posted_at": t.last.isoformat(), "highest_post_number": len(t.posts), "category_id": board,
+                    "last_poster_username": t.posts[-1].author, "posters": [{"user_id": people.index(t.posts[0].author)}],
+                }
+                for t in shown
+            ]  # fmt: skip
+            listed: dict[str, Any] = {"topics": topics, "more_topics_url": f"/c/{name}/{board}?page={page + 1}" if more else None}
+            return self._json({"users": [{"id": n, "username": who} for n, who in enumerate(people)], "topic_list": listed})
+        rows = "".join(
+            f'<tr class="topic-list-item"><td class="main-link"><a class="title" href="/t/topic-{t.number}/{t.number}">{escape(t.title)}</a></td>'
+            f'<td class=posters><a href="/u/{t.posts[0].author}">{t.posts[0].author}</a></td><td class=replies><span class=posts>{len(t.posts) - 1}</span></td>'
+            f"<td>{self.forum._time(t.last)}</td></tr>"
+            for t in shown
+        )
+        onward = f'<div role=navigation><a rel=next href="/c/{name}/{board}?page={page + 1}">next page</a></div>' if more else ""
+        head = "<thead><tr><th>Topic</th><th></th><th>Replies</th><th>Activity</th></tr></thead>"
+        return self._html(self.forum.names[board], f'<table class="topic-list">{head}{rows}</table>{onward}')
+
+    def _topic(self, thread: ForumThread, page: int, wants_json: bool) -> Answer:
+        shown = thread.posts[(page - 1) * POSTS_A_PAGE : page * POSTS_A_PAGE]
+        first = (page - 1) * POSTS_A_PAGE + 1
+        if wants_json:
+            posts = [
+                {"id": p.number, "username": p.author, "created_at": p.posted.isoformat(), "cooked": f"<p>{escape(p.text)}</p>", "post_number": first + n, "post_type": 1}
+                for n, p in enumerate(shown)
+            ]
+            stream = {"posts": posts, "stream": [p.number for p in thread.posts]}
+            return self._json({"id": thread.number, "slug": f"topic-{thread.number}", "title": thread.title, "category_id": thread.board, "post_stream": stream})
+        posts_html = "".join(
+            f'<div id="post_{first + n}" class="topic-body crawler-post" itemprop=comment><div class="crawler-post-meta"><span class=creator itemprop=author><a href="/u/{p.author}">'
+            f'<span itemprop=name>{p.author}</span></a></span> {self.forum._time(p.posted)} <span itemprop=position>{first + n}</span></div><div class=post itemprop=text><p>{escape(p.text)}</p></div></div>'
+            for n, p in enumerate(shown)
+        )
+        more = len(thread.posts) > page * POSTS_A_PAGE
+        onward = f'<div role=navigation><a rel=next href="/t/topic-{thread.number}/{thread.number}?page={page + 1}">next page</a></div>' if more else ""
+        crumbs = f'<div id=breadcrumbs><a href="/c/{self.forum.names[thread.board].split()[0].lower()}/{thread.board}">{escape(self.forum.names[thread.board])}</a></div>'
+        return self._html(thread.title, f"<h1>{escape(thread.title)}</h1>{crumbs}{posts_html}{onward}")
