@@ -54,17 +54,18 @@ def quick_optimal(rates: Floats, visits_per_day: int) -> Timetable:
     return timetable(lambda total: square_root(rates, total), place, len(rates), visits_per_day)
 
 
-def day(policy: str, basis: Basis, visits_per_day: int, *, exact: bool) -> Timetable:
-    """The timetable of a policy; the closed loop has none and starts from the optimal one. `exact`: by the programme.
+def day(policy: str, basis: Basis, visits_per_day: int, planner: OptimalPlanner | None = None) -> Timetable:
+    """The timetable of a policy; the closed loop has none and starts from the optimal one.
 
-    The paper's rules plan from plain rates as they do live. Raises ValueError for a policy that is not known.
+    `planner`: solved for these rates, gives the optimal one exactly; without it the quick one is taken. The paper's rules
+    plan from plain rates as they do live. Raises ValueError for a policy that is not known.
     """
     if policy in PAPER:
         return PAPER[policy](Demand(basis.plain), visits_per_day)
     if policy not in ("optimal", "adaptive"):
         raise ValueError(f"no timetable for {policy!r}")
-    if exact:
-        return OptimalPlanner(Demand(basis.rates)).plan(visits_per_day)
+    if planner is not None:
+        return planner.plan(visits_per_day)
     return quick_optimal(basis.rates, visits_per_day)
 
 
@@ -81,7 +82,7 @@ def curve(policy: str, basis: Basis, numbers: Sequence[int]) -> list[float]:
     """
     places = list(range(len(numbers))) if policy in PAPER else sorted({*range(0, len(numbers), 2), len(numbers) - 1})
     known = [numbers[place] for place in places]
-    costs = [float(expected(day(policy, basis, number, exact=False), basis).sum()) for number in known]
+    costs = [float(expected(day(policy, basis, number), basis).sum()) for number in known]
     if len(known) == len(numbers):
         return costs
     products = np.interp(np.log(numbers), np.log(known), np.array(costs) * known)

@@ -203,7 +203,7 @@ def _quick(known: reads.Known, plan: Plan, form: TuningForm, *, exact: bool) -> 
     per_board: Floats = 24.0 / basis.interval_hours
     costs = tuning.interval_delay(basis)
     if plan.policy != Policy.INTERVAL:
-        table = tuning.day(plan.policy, basis, visits, exact=exact)
+        table = tuning.day(plan.policy, basis, visits, reads.planner(known) if exact else None)
         per_board, costs = tuning.visits_per_board(table), tuning.expected(table, basis)
     names = [board.name for board in known.boards]
     shown = _shown_board(known, form)

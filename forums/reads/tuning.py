@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import threading
 from collections import OrderedDict
 from collections.abc import Hashable, Mapping
@@ -11,6 +12,8 @@ from datetime import datetime, timedelta
 import numpy as np
 
 from forums.models import Board, Plan
+from forums.schedule import Demand
+from forums.schedule_optimal import OptimalPlanner
 from forums.services import rhythms
 from forums.services.plans import zone_of
 from forums.services.rhythms import Rhythm
@@ -21,7 +24,9 @@ LONGEST_TEST_DAYS, SHORTEST_TEST_DAYS = 10, 2
 SHORTEST_HISTORY_DAYS = 4.0
 MOST_REPLAYED_VISITS = 4000  # a day; more is a task for a simulation
 MOST_REMEMBERED = 8
+MOST_PLANNERS = 2  # some 75 kB a board
 _remembered: OrderedDict[Hashable, Rhythm] = OrderedDict()
+_planners: OrderedDict[bytes, OptimalPlanner] = OrderedDict()
 _lock = threading.Lock()
 
 
@@ -75,10 +80,25 @@ def _rhythm(plan: Plan, now: datetime, boards: tuple[Board, ...]) -> Rhythm:
     return replace(found, boards=boards)
 
 
+def planner(known: Known) -> OptimalPlanner:
+    """The exact planner of these rates; it answers for every number of visits, so the last ones are remembered."""
+    key = hashlib.sha256(known.basis.rates.tobytes()).digest()
+    with _lock:
+        found = _planners.get(key)
+    if found is None:
+        found = OptimalPlanner(Demand(known.basis.rates))
+        with _lock:
+            _planners[key] = found
+            while len(_planners) > MOST_PLANNERS:
+                _planners.popitem(last=False)
+    return found
+
+
 def forget() -> None:
-    """Drops what is remembered of rhythms (posts were stored without a visit)."""
+    """Drops what is remembered (posts were stored without a visit)."""
     with _lock:
         _remembered.clear()
+        _planners.clear()
 
 
 def experiment(plan: Plan, known: Known, now: datetime) -> Simulation:

@@ -10,6 +10,8 @@ import pytest
 
 from forums import tuning
 from forums.events import Events, from_rows
+from forums.schedule import Demand
+from forums.schedule_optimal import OptimalPlanner
 from forums.simulate import Setup, Simulation
 
 
@@ -24,7 +26,7 @@ def basis(boards: int = 6, seed: int = 2) -> tuning.Basis:
 @pytest.mark.parametrize("policy", tuning.CURVES)
 @pytest.mark.parametrize("visits", [1, 5, 6, 37])
 def test_every_policy_keeps_its_budget_also_with_fewer_visits_than_boards(policy: str, visits: int) -> None:
-    table = tuning.day(policy, basis(), visits, exact=False)
+    table = tuning.day(policy, basis(), visits)
     assert (table.visits_per_day() == visits).all()
     assert tuning.visits_per_board(table).sum() == pytest.approx(visits)
     assert (tuning.visits_per_board(table) > 0).all()
@@ -33,8 +35,8 @@ def test_every_policy_keeps_its_budget_also_with_fewer_visits_than_boards(policy
 @pytest.mark.parametrize("visits", [12, 40, 90])
 def test_the_quick_timetable_is_near_the_exact_one(visits: int) -> None:
     known = basis()
-    quick = tuning.expected(tuning.day("optimal", known, visits, exact=False), known).sum()
-    exact = tuning.expected(tuning.day("adaptive", known, visits, exact=True), known).sum()
+    quick = tuning.expected(tuning.day("optimal", known, visits), known).sum()
+    exact = tuning.expected(tuning.day("adaptive", known, visits, OptimalPlanner(Demand(known.rates))), known).sum()
     assert exact <= quick * (1 + 1e-9) and quick <= exact * 1.025
 
 
@@ -51,7 +53,7 @@ def test_between_its_points_the_optimal_curve_is_near_what_it_would_be() -> None
     known = basis()
     numbers = tuning.numbers_around(40)
     drawn = tuning.curve("optimal", known, numbers)
-    true = [tuning.expected(tuning.day("optimal", known, number, exact=False), known).sum() for number in numbers]
+    true = [tuning.expected(tuning.day("optimal", known, number), known).sum() for number in numbers]
     assert drawn == pytest.approx(true, rel=0.02)
 
 
@@ -80,4 +82,4 @@ def test_a_replay_uses_any_budget_exactly() -> None:
     assert [one.visits_used_per_day for one in found] == [17.0] * 4
     assert all(one.delay.mean_hours is not None and 0 < one.delay.mean_hours < 24 for one in found)
     with pytest.raises(ValueError, match="no timetable"):
-        tuning.day("nonsense", basis(), 4, exact=False)
+        tuning.day("nonsense", basis(), 4)
