@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from django.core.management.base import CommandError
 
 from crawlmgr.management.base import say
 from crawlmgr.management.base import table as text_table
@@ -59,11 +60,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: dict[str, Any]) -> dict[str, Any]:
     """A row a log, window and set of boards; ratios are means over the budgets."""
     if not options["data"]:
-        raise ValueError("this bench needs --data DIR with event logs")
+        raise CommandError("this bench needs --data DIR with event logs", returncode=2)
     visits = [int(part) for part in options["visits"].split(",")]
     columns = options["columns"].split(",")
     if unknown := set(columns) - set(COLUMNS):
-        raise ValueError(f"no such policy: {', '.join(sorted(unknown))}; there are {', '.join(COLUMNS)}")
+        raise CommandError(f"no such policy: {', '.join(sorted(unknown))}; there are {', '.join(COLUMNS)}", returncode=2)
     rows: list[dict[str, Any]] = []
     days: dict[tuple[str, str], list[tuple[Floats, Floats]]] = {}
     for path in _logs(Path(options["data"]), options["logs"]):
@@ -82,7 +83,7 @@ def _logs(folder: Path, names: str | None) -> list[Path]:
     wanted = set(names.split(",")) if names else None
     found = [path for path in found if wanted is None or path.name.split(".")[0] in wanted]
     if not found:
-        raise ValueError(f"{folder}: no event log (.csv or .csv.gz)")
+        raise CommandError(f"{folder}: no event log (.csv or .csv.gz)", returncode=2)
     return found
 
 
