@@ -19,6 +19,7 @@ from forums.services.rhythms import Rhythm, rhythm
 
 TWO_DAYS_UP_TO = 20_000  # visits a day; beyond, only the current day is written out
 EPOCH = date(1970, 1, 1)
+VISITS_KEPT_DAYS, DAYS_KEPT_DAYS = 90, 400
 BY_RHYTHM = (Policy.LRA, Policy.BRA, Policy.OPTIMAL)
 
 
@@ -40,6 +41,7 @@ def replan(plan: Plan, now: datetime, reason: str = "asked") -> PlanDay | None:
     boards to their interval.
     """
     found = rhythm(plan, now)
+    _prune(plan, now)
     Plan.objects.filter(pk=plan.pk).update(stale="")
     plan.stale = ""
     if not found.boards or plan.policy == Policy.INTERVAL:
@@ -58,6 +60,13 @@ def replan(plan: Plan, now: datetime, reason: str = "asked") -> PlanDay | None:
             made = _timetable_days(plan, found, days, now, reason)
         plans.note_next([board.pk for board in found.boards], now)
     return made
+
+
+def _prune(plan: Plan, now: datetime) -> None:
+    """Drops visits and days that only tell of a distant past; what comes back every day stays known."""
+    old = now - timedelta(days=VISITS_KEPT_DAYS)
+    PlannedVisit.objects.filter(plan=plan, at__lt=old, daily=False).delete()
+    PlanDay.objects.filter(plan=plan, day__lt=(now - timedelta(days=DAYS_KEPT_DAYS)).date()).delete()
 
 
 # --- timetables -----------------------------------------------------------------------------------------------------------

@@ -194,3 +194,15 @@ def test_the_loop_of_an_adaptive_plan_is_kept_and_its_outlook_shown():
     busy, _middle, quiet = site.boards.order_by("position")
     assert NOW < busy.next_visit < quiet.next_visit
     assert made.expected_delay > 0
+
+
+def test_a_distant_past_is_dropped():
+    site = make_site()
+    fill(site)
+    plan = saved(site)
+    board = site.boards.first()
+    for days, daily in ((100, False), (100, True), (80, False)):
+        PlannedVisit.objects.create(plan=plan, board=board, at=NOW - timedelta(days=days), state="started", pinned=daily, daily=daily)
+    plan_days.replan(plan, NOW, "new")
+    kept = PlannedVisit.objects.filter(at__lt=NOW, state="started")
+    assert sorted(((NOW - visit.at).days, visit.daily) for visit in kept) == [(80, False), (100, True)]
