@@ -30,10 +30,10 @@ def run(options: dict[str, Any]) -> Result:
     k: int | None = None
     if options["k"] != "auto":
         if not options["k"].isdecimal() or int(options["k"]) < 1:
-            raise CommandError(f"--k: {options['k']} is neither a number of at least 1 nor auto")
+            raise CommandError(f"--k: {options['k']} is neither a number of at least 1 nor auto", returncode=2)
         k = int(options["k"])
     if options["c1"] < 0 or options["c2"] < 0 or options["c1"] + options["c2"] == 0:
-        raise CommandError("--c1 and --c2 are shares: not below 0, and not both 0")
+        raise CommandError("--c1 and --c2 are shares: not below 0, and not both 0", returncode=2)
     try:
         found = clusters.cluster(
             SYSTEM.now(), k=k, method=options["method"], c1=options["c1"], c2=options["c2"], seed=options["random_seed"]

@@ -9,7 +9,7 @@ from django.core.management.base import CommandError
 from crawlmgr.clock import SYSTEM
 from crawlmgr.management import database, foreground
 from crawlmgr.management.base import Result, say, table
-from crawlmgr.models import Run
+from crawlmgr.models import Run, Url
 from crawlmgr.services import runs
 from deepweb.models import Form
 from deepweb.services import sources
@@ -33,8 +33,8 @@ def run(options: dict[str, Any]) -> Result:
     run = look(options["urls"], options["depth"], options["pages"], foreground.web_settings(options))
     found = Form.objects.filter(source_id__in=run.parameters["sources"]).order_by("source_id", "depth", "pk")
     forms = [describe(form) for form in found]
-    if not forms and run.detail:
-        raise CommandError(run.detail)
+    if not run.fetched:
+        raise CommandError(f"No page could be read: {why_nothing(run)}")
     rows = [(form["form"], form["type"], form["method"], form["depth"], form["page_url"]) for form in forms]
     document = {"run": run.pk, "state": run.state, "pages": run.fetched, "requests": run.requests, "forms": forms}
     return Result(
@@ -45,15 +45,29 @@ def run(options: dict[str, Any]) -> Result:
 def look(urls: list[str], depth: int, pages: int, settings: dict[str, Any]) -> Run:
     """Looks for forms in the foreground; an interrupted look at the same sites goes on."""
     if depth < 0 or pages < 1:
-        raise CommandError("--depth is at least 0 and --pages at least 1")
+        raise CommandError("--depth is at least 0 and --pages at least 1", returncode=2)
     try:
         run = sources.find(urls, now=SYSTEM.now(), depth=depth, pages=pages, settings=settings, start=False)
     except ValueError as error:
-        raise CommandError(str(error)) from None
+        raise CommandError(str(error), returncode=2) from None
     except runs.Busy as busy:
         say(f"Run {busy.run.pk} was under way for these sites; it goes on where it stood.")
         run = runs.resume(busy.run.pk, SYSTEM.now(), start=False) if busy.run.state == "paused" else busy.run
     return foreground.work(run, run.label)
+
+
+def why_nothing(run: Run) -> str:
+    """Why a run read no page: the addresses it was given with what became of each."""
+    rows = Url.objects.filter(run=run, depth=0).exclude(reason="").values_list("url", "reason")
+    told = [f"{url}: {say_code(reason)}" for url, reason in rows[:5]]
+    return "; ".join(told) or run.stopped_by
+
+
+def say_code(reason: str) -> str:
+    """A stored reason with a hint where one helps."""
+    if reason.startswith("refused_address") and "no_contact" not in reason:
+        return f"{reason} (private addresses need --allow-private)"
+    return reason
 
 
 def describe(form: Form) -> dict[str, Any]:

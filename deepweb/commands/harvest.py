@@ -47,6 +47,8 @@ def run(options: dict[str, Any]) -> Result:
             forms.release(form, True)
             form.released = True
     run = foreground.work(_begin(chosen, _wishes(options), settings), f"harvest of {chosen[0].source.name}")
+    if not run.fetched and run.failed + run.refused:
+        raise CommandError(f"No query was answered: {run.stopped_by}")
     document = {"run": run.pk, "state": run.state, **(run.result or harvests.result_of(run)), "requests": run.requests}
     return Result(document, _text(document))
 
@@ -54,7 +56,7 @@ def run(options: dict[str, Any]) -> Result:
 def _wishes(options: dict[str, Any]) -> dict[str, Any]:
     details = options["details"]
     if details != "all" and not details.isdecimal():
-        raise CommandError(f"--details: {details} is neither a number nor all")
+        raise CommandError(f"--details: {details} is neither a number nor all", returncode=2)
     return {
         "policy": options["policy"],
         "queries": options["queries"],
@@ -70,7 +72,7 @@ def _wishes(options: dict[str, Any]) -> dict[str, Any]:
 
 def _chosen(options: dict[str, Any], settings: dict[str, Any]) -> list[Form]:
     if (options["cluster"] is None) == (options["form"] is None):
-        raise CommandError("give a form, the address of a page with one, or --cluster")
+        raise CommandError("give a form, the address of a page with one, or --cluster", returncode=2)
     if options["cluster"] is not None:
         cluster = Cluster.objects.filter(pk=options["cluster"]).first()
         if cluster is None:
@@ -95,8 +97,8 @@ def _form_of_page(url: str, settings: dict[str, Any]) -> Form:
     if known is not None:
         return known
     run = find.look([url], 0, 1, settings)
-    if run.detail:
-        raise CommandError(run.detail)
+    if not run.fetched:
+        raise CommandError(f"The page could not be read: {find.why_nothing(run)}")
     source = run.parameters["sources"][0]
     found = list(Form.objects.filter(source_id=source).select_related("source", "cluster"))
     best = max(found, key=lambda form: (form.searchable, form.confidence), default=None)
@@ -115,8 +117,10 @@ def _known(url: str) -> Form | None:
 def _begin(chosen: list[Form], wishes: dict[str, Any], settings: dict[str, Any]) -> Run:
     try:
         return harvests.start(chosen, wishes, now=SYSTEM.now(), settings=settings, begin=False)
+    except harvests.Refused as refused:
+        raise CommandError(str(refused)) from None
     except ValueError as error:
-        raise CommandError(str(error)) from None
+        raise CommandError(str(error), returncode=2) from None
     except runs.Busy as busy:
         if busy.run.state == "paused":
             say(f"Run {busy.run.pk} was interrupted; it goes on where it stood.")
