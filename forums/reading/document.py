@@ -248,7 +248,7 @@ class Page:
             if name in ("title", "aria-label") and value.isdigit():
                 continue
             moment = parse_time(value, self.dates)
-            if moment is None and name == "title" and self.outline.tags[node] != "a":
+            if moment is None and name == "title" and (self.outline.tags[node] != "a" or self._shows_a_time(node)):
                 moment = find_time(value, self.dates)
             if moment is not None and (best is None or moment.precision_seconds < best.precision_seconds or name == "datetime"):
                 best = moment
@@ -257,6 +257,11 @@ class Page:
                     seconds = int(offset[2]) * 3600 + int(offset[3]) * 60
                     self.offsets[moment.value] = -seconds if offset[1] == "-" else seconds
         return best
+
+    def _shows_a_time(self, node: int) -> bool:
+        """Whether all that a link shows is a time; then a longer one in its title is the same one in full."""
+        first, end = self._pieces_of(node)
+        return end - first == 1 and parse_time(self.outline.pieces[first].text, self.dates) is not None
 
     def _lines(self) -> list[tuple[int, int]]:
         pieces, made, start = self.outline.pieces, [], 0

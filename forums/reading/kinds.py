@@ -128,8 +128,11 @@ def _lists(page: Page, found: Choice, evidence: list[str]) -> tuple[float, float
     threads = found.threads.quality if found.threads else 0.0
     boards = found.boards.quality if found.boards else 0.0
     if found.threads and not _is_of_a_forum(page, found.threads):
-        threads *= 0.5
+        threads *= 0.35
         evidence.append("no-forum-words")
+    elif found.threads and _are_announcements(found.threads):
+        threads *= 0.28
+        evidence.append("announcements")
     if found.threads and found.boards and inside(found.threads, found.boards):
         threads *= 0.3
         evidence.append("threads-in-boards")
@@ -154,11 +157,14 @@ def _posts(page: Page, found: Choice, evidence: list[str]) -> float:
     elif names_board(page.board_key) and leads_to(page.pattern) == "board":
         value *= 0.4 if len(posts.spans) == 1 else 0.7
     elif len(posts.spans) == 1 and leads_to(page.pattern) != "thread" and not _is_sure(posts):
-        value *= 0.45
+        value *= 0.3
         evidence.append("lone-text")
     elif len(posts.spans) > 1 and _are_articles(page, posts):
         value *= 0.35
         evidence.append("articles")
+    elif len(posts.spans) > 1 and leads_to(page.pattern) != "thread" and not _has_people(posts):
+        value *= 0.35
+        evidence.append("nobody-writes")
     for rows in (found.threads, found.boards):
         if rows and _posts_are_rows(posts, rows):
             value *= 0.3
@@ -178,7 +184,7 @@ def _is_of_a_forum(page: Page, rows: RowSet) -> bool:
     views, or the address of a board. Lists of news and goods have titles, times and pictures as well."""
     if sum(bool(_DATED.search(row.title.url)) for row in rows.rows) * 2 > len(rows.rows):
         return False
-    if leads_to(rows.group.pattern) == "thread" or rows.told:
+    if rows.told or (leads_to(rows.group.pattern) == "thread" and (rows.group.share("times") >= 0.5 or rows.is_bare)):
         return True
     counted = sum(any(found.roles & _FORUM_COUNTS for found in row.counts) for row in rows.rows)
     if counted * 2 >= len(rows.rows):
@@ -189,14 +195,31 @@ def _is_of_a_forum(page: Page, rows: RowSet) -> bool:
     return names_board(page.board_key) and leads_to(page.pattern) == "board"
 
 
-def _is_sure(posts: PostSet) -> bool:
-    """Whether the only text of a page is surely somebody's post: its author is linked or described, its time exact."""
-    span, page = posts.spans[0], posts.page
-    if not posts.people[0] or span.anchor.moment.precision_seconds >= 86_400:
+_WRITER = re.compile(r"author|user-?name|poster(?![a-z])|nick", re.I)
+
+
+def _is_sure(posts: PostSet, at: int = 0) -> bool:
+    """Whether a text is surely somebody's post: its author is linked or described, its time told to the hour."""
+    span, page = posts.spans[at], posts.page
+    moment = span.anchor.moment
+    if not posts.people[at] or (moment.precision_seconds >= 86_400 and not moment.relative):
         return False
-    name, node = posts.people[0][0]
-    linked = any(link.is_user and link.text == name for link in page.links_in(span.start, span.end))
-    return linked or "author" in class_roles(page.roles_above(node, span.start)) or posts.describes_author(0)
+    name, node = posts.people[at][0]
+    if any(link.is_user and link.text == name for link in page.links_in(span.start, span.end)):
+        return True
+    return bool(_WRITER.search(page.roles_above(node, max(span.start, node - 6)))) or posts.describes_author(at)
+
+
+def _has_people(posts: PostSet) -> bool:
+    """Whether at least a third of the supposed posts are surely somebody's."""
+    return sum(_is_sure(posts, at) for at in range(len(posts.spans))) * 3 >= len(posts.spans)
+
+
+def _are_announcements(rows: RowSet) -> bool:
+    """Whether the rows have long texts below titles that link to no thread's address: a blog's or paper's front page."""
+    if leads_to(rows.group.pattern) in ("thread", "board"):
+        return False
+    return sum(len(row.text) - len(row.title.text) for row in rows.rows) > 260 * len(rows.rows)
 
 
 def _are_articles(page: Page, posts: PostSet) -> bool:
@@ -205,9 +228,9 @@ def _are_articles(page: Page, posts: PostSet) -> bool:
     headings = []
     for span in posts.spans:
         for link in page.links_in(span.start, span.end):
-            if link.is_user or not link.text or link.key == page.key or leads_to(link.pattern) == "post":
+            if link.is_user or link.fragment or link.key == page.key or leads_to(link.pattern) == "post":
                 continue
-            if len(link.text) >= 8 and _is_heading(page.outline, link.node, span.start):
+            if len(link.text) >= 8 and page.moment(link.text) is None and _is_heading(page.outline, link.node, span.start):
                 headings.append(link)
                 break
     return len(headings) >= 0.6 * len(posts.spans) and len({link.text for link in headings}) >= 0.8 * len(headings)

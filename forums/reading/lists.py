@@ -55,11 +55,11 @@ class RowSet:
             single *= 0.5  # rows that are lists themselves
         if self.page.is_aside(self.rows[0].start) and self.page.is_aside(self.rows[-1].start):
             single *= 0.5
-        told = 0.25 * many if self.told or self._is_bare else 0.0
+        told = 0.25 * many if self.told or self.is_bare else 0.0
         return (fields * many + 0.5 * group.text_share * fields + told) * single
 
     @cached_property
-    def _is_bare(self) -> bool:
+    def is_bare(self) -> bool:
         """Whether the rows are names of threads and nothing else, and these are most of the page: lists for robots."""
         group, rows = self.group, self.rows
         if len(rows) < 5 or group.share("counts") or group.share("times") or group.text_share < 0.5:

@@ -117,7 +117,8 @@ class Row:
             exact, title_roles = self._attribute(node, top)
             if exact is not None and (exact == value or len(str(exact)) > len(str(value)) or not text.isdigit()):
                 value = exact
-            return [Count(value, column, self._roles(node, top) | title_roles | self._beside(at, line), node)]
+            hints = self._roles(node, top) if not title_roles else title_roles | {"label"}  # words say more than class names
+            return [Count(value, column, hints | self._beside(at, line), node)]
         both = pair(text)
         if both:
             roles = self._roles(node, top)
