@@ -44,7 +44,7 @@ def fields(
             one,
             values.get(one.name, one.default),
             _(one.help),
-            [(choice, _(choice)) for choice in one.choices],
+            [(choice, choice) for choice in one.choices],
             (wrong or {}).get(one.name, ""),
         )
         for one in parameters

@@ -13,6 +13,7 @@ from crawlmgr.management.base import Result, say
 from focused.files import read_named_documents, topic_from_files
 from focused.relevance import Relevance
 from focused.services import topics
+from focused.topics import read_keywords
 
 HELP = "make a topic from a file of seeds, samples and keywords"
 
@@ -26,6 +27,10 @@ def add_arguments(parser: Any) -> None:
 
 def run(options: dict[str, Any]) -> Result:
     database.ready()
+    try:
+        read_keywords(options["keywords"])
+    except ValueError as error:
+        raise CommandError(str(error), returncode=2) from None
     try:
         documents = read_named_documents(options["documents"]) if options["documents"] else []
         value, bad = topic_from_files(options["name"], options["seeds"], (), options["keywords"])

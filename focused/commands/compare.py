@@ -8,14 +8,17 @@ from typing import Any
 from django.conf import settings
 from django.core.management.base import CommandError
 
+from crawlmgr.management import database
 from crawlmgr.management.base import Result, say, table
 from crawlmgr.text.tokens import Tokenizer
 from crawlmgr.web.warc import WarcError
 from focused.archive import Archive
 from focused.comparison import Entry, Outcome, compare, read_labels
 from focused.files import read_text, topic_from_files
+from focused.models import Topic as StoredTopic
 from focused.parameters import read_settings
 from focused.parse import CONTEXTS, Parser
+from focused.services import topics
 from focused.strategies import strategy_class
 from focused.topics import Topic
 
@@ -34,16 +37,21 @@ def add_arguments(parser: Any) -> None:
     parser.add_argument("--checkpoints", type=int, default=20, help="points of each curve (default 20)")
     parser.add_argument("--context", choices=sorted(CONTEXTS), default="plain", help="how words around a link are weighed")
     parser.add_argument("--main-text", action="store_true", help="judge pages by their main text, menus left out")
-    files = parser.add_argument_group("the topic from files")
+    files = parser.add_argument_group("the topic from files, in place of the one that was added")
     files.add_argument("--seeds", type=Path, metavar="FILE", help="one URL a line")
     files.add_argument("--documents", type=Path, metavar="FILE_OR_FOLDER", help="samples of the topic")
     files.add_argument("--keywords", default="", metavar='"a,b=0.5"', help="words of the topic, with weights")
 
 
 def run(options: dict[str, Any]) -> Result:
-    further = getattr(settings, "TOPIC_STRATEGIES", {})
+    further = settings.TOPIC_STRATEGIES
     try:
         entries = [_entry(text, further) for text in options["strategies"].split(",") if text.strip()]
+        if not entries or options["pages"] < 1 or options["checkpoints"] < 1:
+            raise ValueError("give a strategy at least, one page or more, and one checkpoint or more")
+    except ValueError as error:
+        raise CommandError(str(error), returncode=2) from None
+    try:
         topic = _topic(options)
         parser = Parser(Tokenizer(topic.user_words), CONTEXTS[options["context"]], main=options["main_text"])
         archive = Archive(options["archive"], parser)
@@ -78,7 +86,11 @@ def _entry(text: str, further: dict[str, str]) -> Entry:
 
 def _topic(options: dict[str, Any]) -> Topic:
     if options["seeds"] is None:
-        raise ValueError("give the topic's seeds by --seeds FILE")
+        database.ready()
+        stored = StoredTopic.objects.filter(name=options["name"]).first()
+        if stored is None:
+            raise ValueError(f"there is no topic {options['name']}; `topic add` makes one, or give --seeds FILE")
+        return topics.definition(stored)
     documents = [options["documents"]] if options["documents"] else []
     topic, bad = topic_from_files(options["name"], options["seeds"], documents, options["keywords"])
     for line in bad:

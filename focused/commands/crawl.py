@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from typing import Any
 
+from django.conf import settings
 from django.core.management.base import CommandError
 
 from crawlmgr.clock import SYSTEM
@@ -13,9 +14,11 @@ from crawlmgr.management.base import Result, say
 from crawlmgr.models import Run
 from crawlmgr.services import runs
 from focused.models import Topic, TopicRun
-from focused.options import GRAPHS, SOURCES
+from focused.options import GRAPHS, SOURCES, RunOptions
+from focused.parameters import read_settings
+from focused.scope import Scope
 from focused.services import topics
-from focused.strategies import BUILT_IN
+from focused.strategies import BUILT_IN, strategy_class
 
 HELP = "crawl a topic now"
 
@@ -66,16 +69,18 @@ def _begin(options: dict[str, Any]) -> Run:
     scope = {"hosts": options["hosts"], "paths": options["paths"], "depth": options["max_depth"]}
     names = ("pages", "source", "graph", "minutes", "relevant", "ahead", "history", "random_seed")
     wishes: dict[str, Any] = {name: options[name] for name in names}
+    pairs = [text.partition("=") for text in options["param"]]
+    parameters = {key.strip(): value.strip() for key, _, value in pairs}
     try:
         topic = Topic.objects.get(name=options["name"])
         chosen = {key: value for key, value in scope.items() if value is not None}
+        _check(options["strategy"] or topic.strategy, parameters, wishes, chosen)
         if chosen:
             wishes["scope"] = {**topic.options.get("scope", {}), **chosen}
-        pairs = [text.partition("=") for text in options["param"]]
         return topics.crawl(
             topic,
             strategy=options["strategy"] or "",
-            parameters={key.strip(): value.strip() for key, _, value in pairs},
+            parameters=parameters,
             options=wishes,
             settings=foreground.web_settings(options),
             now=SYSTEM.now(),
@@ -91,3 +96,13 @@ def _begin(options: dict[str, Any]) -> Run:
             return runs.resume(busy.run.pk, SYSTEM.now(), start=False)
         say(f"Run {busy.run.pk} of this topic is under way; this command joins it if nobody works it.")
         return busy.run
+
+
+def _check(strategy: str, parameters: dict[str, Any], wishes: dict[str, Any], scope: dict[str, Any]) -> None:
+    """Wrong arguments end with status 2, before anything is begun."""
+    try:
+        read_settings(strategy_class(strategy, settings.TOPIC_STRATEGIES).Settings, parameters)
+        read_settings(RunOptions, {name: value for name, value in wishes.items() if value is not None})
+        Scope.from_mapping(scope)
+    except ValueError as error:
+        raise CommandError(str(error), returncode=2) from None

@@ -18,7 +18,7 @@ def add_arguments(parser: Any) -> None:
 
 
 def run(options: dict[str, Any]) -> Result:
-    further = getattr(settings, "TOPIC_STRATEGIES", {})
+    further = settings.TOPIC_STRATEGIES
     rows = [_row(name, further) for name in {**BUILT_IN, **further}]
     return Result({"strategies": rows}, "\n\n".join(_text(row) for row in rows))
 

@@ -1,0 +1,123 @@
+"""`topic add`, `crawl` and `compare` from the command line: forms, exit statuses, what is stored."""
+
+from __future__ import annotations
+
+import csv
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.core.management import CommandError, call_command
+
+from crawlmgr.models import Page, Run
+from crawlmgr.services import archive, hosts
+from focused.management.commands import topic as command
+from focused.models import Topic
+from focused.services import sessions
+from tests.focused.topical import DOCUMENTS, TopicalWeb
+
+pytestmark = pytest.mark.django_db(transaction=True)
+WEB = ("--allow-private", "--delay", "0")
+
+
+def run(capsys: pytest.CaptureFixture[str], *words: str) -> Any:
+    """The JSON document of a subcommand; raises CommandError as the command line would end."""
+    made = command.Command()
+    made._words = words
+    parser = made.create_parser("manage.py", "topic")
+    options = vars(parser.parse_args([*words, "--json"]))
+    options.pop("args", None)
+    made.handle(**options)
+    return json.loads(capsys.readouterr().out)
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> Any:
+    hosts.forget()
+    sessions._live.clear()
+    sessions._parsed.clear()
+    with TopicalWeb() as web:
+        samples = tmp_path / "samples"
+        samples.mkdir()
+        for name, text in DOCUMENTS:
+            (samples / name).write_text(text)
+        seeds = tmp_path / "seeds.txt"
+        seeds.write_text(f"{web.url(0)}\n# a comment\nno address\n{web.url(1)} # begins here\n")
+        yield web, seeds, samples
+
+
+def test_add_crawl_and_compare(capsys: pytest.CaptureFixture[str], files: Any, tmp_path: Path) -> None:
+    web, seeds, samples = files
+    added = run(capsys, "add", "crawlers", "--seeds", str(seeds), "--documents", str(samples), "--keywords", "crawler=0.5")
+    assert added["seeds"] == 2 and added["documents"] == 2 and added["bad_lines"] == [{"line": 3, "text": "no address"}]
+    assert Topic.objects.get().keywords == {"crawler": 0.5}
+    crawled = run(capsys, "crawl", "crawlers", "--strategy", "shark", "--pages", "20", "--param", "gamma=0.3", *WEB)
+    assert {"run", "fetched", "relevant", "harvest_rate", "stopped_by", "seconds", "requests", "duplicates"} <= set(crawled)
+    assert (crawled["fetched"], crawled["stopped_by"]) == (20, "pages") and crawled["harvest_rate"] == crawled["relevant"] / 20
+    assert Run.objects.get(pk=crawled["run"]).parameters["parameters"] == {"gamma": "0.3"}
+    target = tmp_path / "run.warc.gz"
+    archive.export_run(crawled["run"], target, Page.objects.first().fetched_at)  # type: ignore[union-attr]
+    compared = run(capsys, "compare", "crawlers", "--strategies", "breadth_first,shark", "--pages", "10", "--archive", str(target))
+    assert [one["strategy"] for one in compared["results"]] == ["breadth_first", "shark"]
+    again = run(capsys, "compare", "crawlers", "--strategies", "breadth_first,shark", "--pages", "10", "--archive", str(target))
+    for one, other in zip(compared["results"], again["results"], strict=True):
+        assert {**one, "seconds": 0} == {**other, "seconds": 0}
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("--strategy", "fastest"), ("--param", "gama=0.3"), ("--param", "gamma=7"), ("--max-depth", "-1"), ("--random-seed", "-3"),
+        ("--ahead", "900"), ("--minutes", "-2"),
+    ],
+)
+def test_wrong_arguments_end_with_status_two(capsys: pytest.CaptureFixture[str], files: Any, words: tuple[str, str]) -> None:
+    _, seeds, samples = files
+    run(capsys, "add", "t", "--seeds", str(seeds), "--documents", str(samples))
+    with pytest.raises(CommandError) as refused:
+        run(capsys, "crawl", "t", "--strategy", "shark", "--pages", "5", *words)
+    assert refused.value.returncode == 2 and "\n" not in str(refused.value)
+    assert not Run.objects.exists()
+
+
+def test_what_cannot_be_done_ends_with_status_one(capsys: pytest.CaptureFixture[str], files: Any, tmp_path: Path) -> None:
+    _, seeds, samples = files
+    run(capsys, "add", "t", "--seeds", str(seeds), "--documents", str(samples))
+    bad = tmp_path / "bad.txt"
+    bad.write_text("nothing here\n")
+    for words in (
+        ("crawl", "other", "--pages", "5"),
+        ("add", "t", "--seeds", str(seeds)),
+        ("add", "u", "--seeds", str(bad)),
+        ("add", "u", "--seeds", str(tmp_path / "none.txt")),
+        ("compare", "other", "--strategies", "shark", "--pages", "5", "--archive", str(bad)),
+        ("compare", "t", "--strategies", "shark", "--pages", "5", "--archive", str(tmp_path / "none.warc")),
+        ("crawl", "t", "--pages", "5", "--hosts", "elsewhere.example"),
+    ):
+        with pytest.raises(CommandError) as refused:
+            run(capsys, *words)
+        assert refused.value.returncode == 1 and "\n" not in str(refused.value), words
+
+
+def test_a_strategy_of_the_settings_is_listed_and_crawls(capsys: pytest.CaptureFixture[str], files: Any, settings: Any) -> None:
+    settings.TOPIC_STRATEGIES = {"own": "focused.strategies.breadth_first.BreadthFirst"}
+    listed = run(capsys, "strategies")
+    assert "own" in {one["strategy"] for one in listed["strategies"]}
+    _, seeds, samples = files
+    run(capsys, "add", "t", "--seeds", str(seeds), "--documents", str(samples))
+    assert run(capsys, "crawl", "t", "--strategy", "own", "--pages", "5", *WEB)["fetched"] == 5
+
+
+def test_pages_and_links_are_exported_with_relevance_and_depth(capsys: pytest.CaptureFixture[str], files: Any, tmp_path: Path) -> None:
+    _, seeds, samples = files
+    run(capsys, "add", "t", "--seeds", str(seeds), "--documents", str(samples))
+    run(capsys, "crawl", "t", "--pages", "10", *WEB)
+    for table, columns in (("pages", {"url", "relevance", "depth", "run"}), ("links", {"from_url", "to_url", "relevance", "depth"})):
+        target = tmp_path / f"{table}.csv"
+        call_command("export", table, "--format", "csv", "--out", str(target), stdout=sys.stderr)
+        with target.open(encoding="utf-8") as file:
+            rows = list(csv.DictReader(file))
+        assert rows and columns <= set(rows[0])
+        assert {row["depth"] for row in rows} > {"0"}
