@@ -56,6 +56,7 @@ BENCHES = {
     "schedules": "forums.benches.schedules",
     "forms": "deepweb.benches.forms",
     "selection": "deepweb.benches.selection",
+    "harvest": "deepweb.benches.harvest",
     "strategies": "focused.benches.strategies",
     "frontier": "focused.benches.frontier",
     "focused": "focused.benches.focused",

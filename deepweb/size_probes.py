@@ -100,12 +100,15 @@ def plan_probes(
     return best
 
 
-def estimate_size(plan: ProbePlan, answers: Sequence[ProbeAnswer], records_seen: int) -> Estimate:
+def estimate_size(
+    plan: ProbePlan, answers: Sequence[ProbeAnswer], records_seen: int, counts: Mapping[Term, int] | None = None
+) -> Estimate:
     """N^ = mean over probes of (W / w_q) * sum over the records of 1 / degree, with a 95 % interval.
 
     degree = how many words of the pool find the record: counted among its terms where the site matches whole words, in its
     text where it matches parts of words; which of the two, the probes' own answers tell. A word whose answer is cut finds
-    nothing for certain: it brings 0, and counts in a degree with the chance that a word seen as often is not cut. Where
+    nothing for certain: it brings 0, and counts in a degree with the chance that a word seen as often is not cut; `counts`
+    are the records with each word of the pool among some that are known whole (default: the weights). Where
     neither way explains 90 % of the answers (other fields are searched), half of them were cut, or the pool reaches less
     than half of the records, section 5.5's interval is given if it is narrow enough.
     """
@@ -113,7 +116,7 @@ def estimate_size(plan: ProbePlan, answers: Sequence[ProbeAnswer], records_seen:
     rough = estimate([Probe(frozenset(r.key for r in a.records), a.overflowed) for a in answers], records_seen)
     if len(whole) < _FEW:
         return _narrow(rough, "too_few_probes")
-    degree = _degree(plan, [answer for answer in answers if answer.records], _chances(plan, answers))
+    degree = _degree(plan, [answer for answer in answers if answer.records], _chances(plan, answers, counts or plan.pool))
     if degree is None:
         return _narrow(rough, "answers_not_understood")
     if len(whole) < (1 - _MAX_CUT) * len(answers):
@@ -141,38 +144,43 @@ def _value(plan: ProbePlan, answer: ProbeAnswer, degree: Callable[[ProbedRecord]
     return plan.weight / plan.pool[answer.term] * shares
 
 
-def _chances(plan: ProbePlan, answers: Sequence[ProbeAnswer]) -> dict[int, float]:
-    """The chance of each weight that a word of it which stands in a record is not cut: words stand in records as often as
-    their answers are long, so the lengths of whole answers count against those of all (cut ones taken as 1.6 cuts)."""
-    cut_size = _BEYOND_CUT * max((len(a.records) if not a.whole else a.whole for a in answers if a.overflowed), default=0)
+def _chances(plan: ProbePlan, answers: Sequence[ProbeAnswer], counts: Mapping[Term, int]) -> dict[Term, float]:
+    """The chance of each word of the pool, as it stands in a record, that its answer is not cut.
+
+    Words of one class (seen equally often) stand in records as often as their answers are long, so the lengths of whole
+    answers count against those of all; how long a cut one would be, its count foretells by the ratio of the whole ones.
+    """
+    whole = [(a.whole or len(a.records), counts[a.term]) for a in answers if not a.overflowed]
+    ratio = sum(size for size, _ in whole) / max(1, sum(count for _, count in whole))
     sums: dict[int, list[float]] = {}
     for answer in answers:
-        pair = sums.setdefault(_weight_class(plan.pool[answer.term]), [0.0, 0.0])
-        size = cut_size if answer.overflowed else float(answer.whole or len(answer.records))
+        size = float(answer.whole or len(answer.records))
+        if answer.overflowed:
+            size = max(_BEYOND_CUT * size, ratio * counts[answer.term])
+        pair = sums.setdefault(_count_class(counts[answer.term]), [0.0, 0.0])
         pair[0] += 0.0 if answer.overflowed else size
         pair[1] += size
     kept, everything = (sum(pair[place] for pair in sums.values()) for place in (0, 1))
     overall = kept / everything if everything else 1.0
     prior = _PRIOR_PROBES * everything / max(1, len(answers))
     shares = {name: (pair[0] + prior * overall) / (pair[1] + prior) if prior else 1.0 for name, pair in sums.items()}
-    return {weight: shares.get(_weight_class(weight), overall) for weight in set(plan.pool.values())}
+    return {term: shares.get(_count_class(counts[term]), overall) for term in plan.pool}
 
 
-def _weight_class(weight: int) -> int:
-    return weight if weight <= 4 else 4 + int(math.log2(weight / 4) * 2)
+def _count_class(count: int) -> int:
+    return count if count <= 4 else 4 + int(math.log2(count / 4) * 2)
 
 
 def _degree(
-    plan: ProbePlan, answers: Sequence[ProbeAnswer], chances: Mapping[int, float]
+    plan: ProbePlan, answers: Sequence[ProbeAnswer], chances: Mapping[Term, float]
 ) -> Callable[[ProbedRecord], float] | None:
     records = [(answer.term, record) for answer in answers for record in answer.records]
     if not records:
         return None
-    counted = {term: chances[weight] for term, weight in plan.pool.items()}
     if sum(term in record.terms for term, record in records) >= _UNDERSTOOD * len(records):
-        return lambda record: sum(counted.get(term, 0.0) for term in record.terms)
+        return lambda record: sum(chances.get(term, 0.0) for term in record.terms)
     if sum(term.value.casefold() in record.text for term, record in records) >= _UNDERSTOOD * len(records):
-        values = [(term.value.casefold(), chance) for term, chance in counted.items()]
+        values = [(term.value.casefold(), chance) for term, chance in chances.items()]
         known: dict[Hashable, float] = {}
 
         def in_text(record: ProbedRecord) -> float:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from typing import Any
@@ -242,9 +242,15 @@ def size_up(bench: Workbench) -> None:
     sampled = any("sample" in probe for probe in drawn)
     fields = _fields({pk for probe in drawn for pk in (probe.get("sample", []) if sampled else probe["found"])})
     answers = _answers(bench, drawn, sampled, _known_records(bench, fields))
-    size = estimate_size(
-        _reach(bench, plan_from_json(plan), fields) if sampled else plan_from_json(plan), answers, harvest.records
-    )
+    drawn_from = plan_from_json(plan)
+    others = _whole_others(bench, fields) if sampled else {}
+    if len(others) >= ENOUGH_WHOLE:
+        counts = _counts(drawn_from, others.values())
+        missed = sum(not _finds(drawn_from, record) for record in others.values())
+        drawn_from = replace(drawn_from, outside=missed / len(others))
+        size = estimate_size(drawn_from, answers, harvest.records, counts)
+    else:
+        size = estimate_size(drawn_from, answers, harvest.records)
     harvest.low, harvest.high, harvest.unknown = size.low, size.high, size.reason[:40]
     save(bench)
 
@@ -259,19 +265,21 @@ def _answers(bench: Workbench, drawn: Sequence[Any], sampled: bool, known: Mappi
     return answers
 
 
-def _reach(bench: Workbench, plan: ProbePlan, sampled: Mapping[int, Any]) -> ProbePlan:
-    """The plan with the share of records that no word of its pool finds, measured on whole records that the probes did not
-    choose: what a list shows of a record says too little for that."""
+def _whole_others(bench: Workbench, sampled: Mapping[int, Any]) -> dict[int, ProbedRecord]:
+    """Records known with their detail pages that the probes did not choose: what a list shows of a record says too little
+    to tell how often a word stands in the database, and which records no word of the pool finds."""
     ids = bench.harvest.form.found_records.filter(detail_at__isnull=False).values_list("pk", flat=True)
-    others = _known_records(bench, _fields({pk for pk in ids if pk not in sampled and pk in bench.known}))
-    if len(others) < ENOUGH_WHOLE:
-        return plan
-    values = [term.value.casefold() for term in plan.pool]
-    missed = sum(
-        not any(value in record.text for value in values) and not any(term in plan.pool for term in record.terms)
-        for record in others.values()
-    )
-    return replace(plan, outside=missed / len(others))
+    return _known_records(bench, _fields({pk for pk in ids if pk not in sampled and pk in bench.known}))
+
+
+def _counts(plan: ProbePlan, records: Iterable[ProbedRecord]) -> dict[Term, int]:
+    texts = [(record.text, record.terms) for record in records]
+    low = {term: term.value.casefold() for term in plan.pool}
+    return {term: sum(value in text or term in terms for text, terms in texts) for term, value in low.items()}
+
+
+def _finds(plan: ProbePlan, record: ProbedRecord) -> bool:
+    return any(term.value.casefold() in record.text or term in record.terms for term in plan.pool)
 
 
 def _fields(ids: set[int]) -> dict[int, dict[str, Any]]:

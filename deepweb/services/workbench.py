@@ -50,7 +50,7 @@ class Wishes:
     seed_terms: tuple[str, ...] = ()
     stop_rules: bool = True
     min_gain: float = 0.01
-    probes: int = 120
+    probes: int = 160
     details: int | None = 1000
     max_pages: int = 200
     pairs: bool = True
