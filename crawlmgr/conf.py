@@ -24,6 +24,10 @@ class CrawlSettings:
     delay_seconds: float = _setting(1.0, "Pause between two requests to one host", "s", 0, 3600)
     connections: int = _setting(1, "Requests to one host at the same time", "", 1, 16)
     respect_robots: bool = _setting(True, "Obey robots.txt")
+    obey_robots_meta: bool = _setting(
+        False, "Obey robots meta tags and X-Robots-Tag: noindex is not stored, nofollow leads nowhere, noarchive is not archived"
+    )
+    obey_nofollow: bool = _setting(False, "Do not follow links marked rel=nofollow")
     connect_timeout_seconds: float = _setting(10.0, "Longest wait for a connection", "s", 0.1, 120)
     read_timeout_seconds: float = _setting(20.0, "Longest silence while a page arrives", "s", 0.1, 300)
     total_timeout_seconds: float = _setting(60.0, "Longest time for one page in all", "s", 0.2, 600)

@@ -18,8 +18,10 @@ from crawlmgr.clock import SYSTEM, Clock
 from crawlmgr.conf import CrawlSettings
 from crawlmgr.models import Run, RunState, Url, UrlState
 from crawlmgr.services import archive, fetching, frontier, runs, sql
+from crawlmgr.services.fetching import PRODUCT
 from crawlmgr.services.frontier import NewUrl
 from crawlmgr.web.exchange import Failure, FetchRequest, FetchResponse
+from crawlmgr.web.robots_meta import wishes
 from crawlmgr.web.url import url_hash
 
 shutdown = threading.Event()  # set by a process that wants its slice to end after the page in hand
@@ -189,7 +191,8 @@ class _Slice:
         if self._again(item, response):
             return ""
         reading = self.crawler.read(self.run, item, response)
-        self._commit(item, response, reading, keep=not request.confidential)
+        keep = not request.confidential and not (self.settings.obey_robots_meta and wishes(response, PRODUCT).noarchive)
+        self._commit(item, response, reading, keep=keep)
         if self.on_page is not None:
             self.on_page(self.run, item, response)
         return ""

@@ -13,10 +13,12 @@ from crawlmgr.models import Page, Run, RunState, Url, UrlState
 from crawlmgr.services import archive, fetching, hosts
 from crawlmgr.services.frontier import NewUrl
 from crawlmgr.web.exchange import FetchRequest, FetchResponse
-from crawlmgr.web.html import page_title
+from crawlmgr.web.html import links, page_title
+from crawlmgr.web.robots_meta import PageWishes, wishes
 from crawlmgr.web.url import host_key, url_hash
 from forums.discovery import Explorer, FetchedPage, LayoutChange, SiteModel, recheck
 from forums.discovery.pages import PageFacts, facts
+from forums.discovery.shapes import page_key
 from forums.login import leaves
 from forums.models import Board, Site, Thread, Visit
 from forums.reading import PageKind, PageReading, read_page
@@ -31,8 +33,8 @@ PUT_BACK = 3  # times that a page waits for the site to be learned again
 @dataclass(frozen=True, slots=True)
 class Read:
     """What one page gave: its reading, how it differs from the site's model (None: as expected, or not looked at), whether it
-    was made for a guest although the site has a login, whether the forum's JSON interface gave nothing; and for the last page
-    of a sample the model learned and its verdict."""
+    was made for a guest although the site has a login, whether the forum's JSON interface gave nothing, why the page itself asks
+    not to be read (a code); and for the last page of a sample the model learned and its verdict."""
 
     reading: PageReading | None
     change: LayoutChange | None = None
@@ -40,6 +42,7 @@ class Read:
     verdict: tuple[str, ...] = ()
     outside: bool = False
     no_api: bool = False
+    refused: str = ""
 
 
 class ForumCrawler:
@@ -125,6 +128,10 @@ class ForumCrawler:
             return Read(answer) if fits else Read(None, no_api=True)
         if response.status != 200:
             return Read(None)
+        settings = CrawlSettings.from_mapping(run.parameters.get("settings", {}))
+        asked = wishes(response, fetching.PRODUCT) if settings.obey_robots_meta else PageWishes()
+        if asked.noindex or (asked.nofollow and item.kind == "list"):
+            return Read(None, refused="robots_meta")
         site = self._load(run)
         expect = PageKind.threadlist if item.kind == "list" else PageKind.thread
         assert response.fetched_at is not None  # noqa: S101 - a response with a status has a time
@@ -137,6 +144,10 @@ class ForumCrawler:
             expect=expect,
             rules=self._rules,
         )
+        if asked.nofollow:
+            reading = replace(reading, next=None)
+        if settings.obey_nofollow:
+            reading = _followed(reading, response)
         return Read(reading, self._check(run, item, response, reading, expect))
 
     def _check(self, run: Run, item: Url, response: FetchResponse, reading: PageReading, expect: PageKind) -> LayoutChange | None:
@@ -175,6 +186,8 @@ class ForumCrawler:
             run.result = {**run.result, "api": "off"}
             Run.objects.filter(pk=run.pk).update(result=run.result)
             return self._put_back(item, (), "no_api") or self.failed(run, item, "no_api", now)
+        if read.refused:
+            return self.failed(run, item, read.refused, now)
         if member.wanted:
             member.refresh(response)
             member.seen_inside(response, now)
@@ -268,6 +281,18 @@ class ForumCrawler:
             layouts.forget(run)
         if state in (RunState.STOPPED, RunState.FAILED):
             visits.cut_short(run, "stopped" if state == RunState.STOPPED else "failed", now)
+
+
+def _followed(reading: PageReading, response: FetchResponse) -> PageReading:
+    """A reading without what only links marked rel=nofollow lead to."""
+    found = links(response.text, response.url)
+    free = {page_key(link.url) for link in found if not link.nofollow}
+    marked = {page_key(link.url) for link in found if link.nofollow} - free
+    if reading.next is not None and page_key(reading.next) in marked:
+        reading = replace(reading, next=None)
+    if reading.kind is PageKind.thread:
+        return reading
+    return replace(reading, records=tuple(one for one in reading.records if page_key(one.url) not in marked))  # type: ignore[union-attr,arg-type]
 
 
 def _staying(links: Sequence[NewUrl]) -> list[NewUrl]:

@@ -62,6 +62,8 @@ SAID: dict[str, str] = {
     "bad_redirect": gettext_noop("redirects to no address of the web"),
     "refused_hop": gettext_noop("a redirect to where the crawl may not go"),
     "robots": gettext_noop("refused by robots.txt"),
+    "robots_meta": gettext_noop("the page itself asks robots not to read it"),
+    "no_api": gettext_noop("the forum's JSON interface gave nothing"),
     "robots_unreachable": gettext_noop("robots.txt cannot be read, so nothing may be fetched for now"),
     "host_waits": gettext_noop("the redirect's host asks to wait too long"),
     "not_in_archive": gettext_noop("not in the archive"),

@@ -22,7 +22,7 @@ from forums.admin.sites import find
 from forums.models import Board, Site
 from forums.services import sites
 
-SWITCHES = ("respect_robots", "use_apis")
+SWITCHES = ("respect_robots", "obey_robots_meta", "obey_nofollow", "use_apis")
 KEEP = ("", gettext_lazy("as each board has it"))
 
 
@@ -42,6 +42,8 @@ class EditForm(forms.Form):
     headers = forms.CharField(label=gettext_lazy("Request headers"), max_length=8000, required=False, strip=True)
     private = forms.BooleanField(label=gettext_lazy("Allow private addresses for this forum"), required=False)
     respect_robots = forms.BooleanField(label=gettext_lazy("Obey robots.txt"), required=False)
+    obey_robots_meta = forms.BooleanField(label=gettext_lazy("Obey robots meta tags and X-Robots-Tag"), required=False)
+    obey_nofollow = forms.BooleanField(label=gettext_lazy("Do not follow links marked rel=nofollow"), required=False)
     use_apis = forms.BooleanField(label=gettext_lazy("Read the forum's own JSON interface where it has one"), required=False)
 
     def clean_timezone(self) -> str:

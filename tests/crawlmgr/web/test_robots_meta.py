@@ -1,0 +1,37 @@
+"""What a page asks of robots by meta tag and header."""
+
+from __future__ import annotations
+
+import pytest
+
+from crawlmgr.web.exchange import FetchResponse
+from crawlmgr.web.robots_meta import PageWishes, header_words, wishes
+
+
+def answer(html: str = "", *headers: str, kind: str = "text/html") -> FetchResponse:
+    lines = tuple(("X-Robots-Tag", line) for line in headers)
+    return FetchResponse("http://a.example/", "http://a.example/", status=200, headers=lines, body=html.encode(), content_type=kind)
+
+
+@pytest.mark.parametrize(
+    ("html", "headers", "told"),
+    [
+        ("", (), PageWishes()),
+        ('<meta name=robots content="noindex, follow">', (), PageWishes(noindex=True)),
+        ('<meta name="ROBOTS" content="none">', (), PageWishes(noindex=True, nofollow=True)),
+        ('<meta name=robots content="index">', ("noarchive",), PageWishes(noarchive=True)),
+        ("", ("googlebot: noindex", "crawlmgr: nofollow"), PageWishes(nofollow=True)),
+        ("", ("unavailable_after: 25 Jun 2030 15:00:00 PST, noindex",), PageWishes(noindex=True)),
+        ('<meta name=description content="noindex">', (), PageWishes()),
+    ],
+)  # fmt: skip
+def test_wishes_of_a_page(html: str, headers: tuple[str, ...], told: PageWishes) -> None:
+    assert wishes(answer(f"<html><head>{html}</head><body></body></html>", *headers), "crawlmgr") == told
+
+
+def test_a_meta_tag_in_what_is_no_html_says_nothing() -> None:
+    assert wishes(answer('<meta name=robots content="none">', kind="text/plain"), "crawlmgr") == PageWishes()
+
+
+def test_words_for_another_robot_are_passed_over() -> None:
+    assert header_words(["otherbot: none"], "crawlmgr") == frozenset()
