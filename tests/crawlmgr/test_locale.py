@@ -55,7 +55,8 @@ def texts_of_the_product() -> set[str]:
     """What templates and Python files mark for translation, found by their marks."""
     found: set[str] = set()
     for path in [*ROOT.glob("templates/**/*.html")]:
-        found |= set(re.findall(r"""{%\s*translate\s+"([^"]+)"\s*%}""", path.read_text(encoding="utf-8")))
+        marked = re.findall(r"""{%\s*translate\s+"([^"]+)"\s*%}""", path.read_text(encoding="utf-8"))
+        found |= {text.replace("%", "%%") for text in marked}  # the template language doubles it for the catalogue
     for app in ("crawlmgr", "forums", "focused", "deepweb"):
         for path in (ROOT / app).rglob("*.py"):
             source = path.read_text(encoding="utf-8")
