@@ -287,12 +287,13 @@ class AdaptiveLoop:
         if day != budget.day or not self._plan[-1]:
             start = now - (local - day * DAY_HOURS) * HOUR_SECONDS
             self._plan = self._planned(start)
+        paused = budget.last_tick is not None and now - budget.last_tick > PAUSE_TICKS * self.options.tick_seconds
         if day != budget.day:
             budget.day, budget.used, budget.from_used, budget.from_plan = day, 0, 0, 0.0
-            if budget.last_tick is None:  # the first day counts from now, as if its plan had been kept so far
-                budget.used = budget.from_used = int(budget.visits_per_day * self._done(now))
+            if budget.last_tick is None or paused:  # the day counts from now, as if its plan had been kept so far
                 budget.from_plan = self._done(now)
-        elif budget.last_tick is not None and now - budget.last_tick > PAUSE_TICKS * self.options.tick_seconds:
+                budget.used = budget.from_used = int(budget.visits_per_day * budget.from_plan)
+        elif paused:  # the rest of the day's visits are spread over the rest of the day
             budget.from_used, budget.from_plan = budget.used, self._done(now)
         budget.last_tick = now
 

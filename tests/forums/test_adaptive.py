@@ -118,6 +118,14 @@ def test_after_a_pause_the_rest_of_the_day_is_spread_not_burst():
     assert not ((hour >= 8) & (hour < 14)).any()
 
 
+def test_after_a_pause_over_midnight_the_day_counts_from_its_end():
+    loop = loop_of(np.full(5, 30.0), 100)
+    run_day(loop, hours=20.0)
+    made = len(run_day(loop, START + DAY + 18 * HOUR, hours=6.0)[0])
+    assert 20 <= made <= 40
+    assert len(run_day(loop, START + 2 * DAY)[0]) == 100
+
+
 def test_a_start_in_the_middle_of_the_day_uses_its_share():
     loop = loop_of(np.full(5, 30.0), 100, start=START + 18 * HOUR)
     made = len(run_day(loop, START + 18 * HOUR, hours=6.0)[0])
