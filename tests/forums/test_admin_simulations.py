@@ -164,3 +164,10 @@ def test_lists_ask_no_more_for_many_rows_than_for_few() -> None:
 
 def test_visits_are_read_from_lists_and_ranges() -> None:
     assert visits_of(" 4, 6-8;11,") == [4, 6, 7, 8, 11] and visits_of("3,3") == [3]
+
+
+def test_the_file_field_keeps_its_name_out_of_other_fields() -> None:
+    """unfold's script writes a chosen file's name into the first text field three levels above the file field."""
+    page = client_of("operator").get("/admin/forums/simulations/new/").content.decode()
+    around = page[page.index('name="upload"') :]
+    assert around.index('<input type="text" hidden disabled>') < around.index('name="timezone"')
