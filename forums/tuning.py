@@ -21,6 +21,7 @@ CURVES = (*PAPER, "optimal")
 QUICK_SWEEPS = 2
 STEPS = 9
 SPAN = 4.0
+SMOOTH_FROM = 4  # visits a board, from where on the optimal curve follows its law without the floor of one visit
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,10 +78,11 @@ def expected(table: Timetable, basis: Basis) -> Floats:
 def curve(policy: str, basis: Basis, numbers: Sequence[int]) -> list[float]:
     """Expected delay of all boards, weighted event-hours a day, at each number of visits a day.
 
-    The optimal curve is computed at every second number and at the ends; between them visits times delay, which hardly
-    changes, is interpolated over the logarithm of the visits.
+    The optimal curve is computed at every second number beyond four visits a board, and at the ends; between them visits
+    times delay, which hardly changes there, is interpolated over the logarithm of the visits.
     """
-    places = list(range(len(numbers))) if policy in PAPER else sorted({*range(0, len(numbers), 2), len(numbers) - 1})
+    last, smooth = len(numbers) - 1, SMOOTH_FROM * len(basis.rates)
+    places = [at for at, number in enumerate(numbers) if policy in PAPER or number <= smooth or at % 2 == 0 or at == last]
     known = [numbers[place] for place in places]
     costs = [float(expected(day(policy, basis, number), basis).sum()) for number in known]
     if len(known) == len(numbers):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
 
@@ -48,4 +50,4 @@ def name(policy: str) -> str:
 
 def short(policy: str) -> str:
     """A policy's name as papers and legends write it."""
-    return name(policy).partition(":")[0]
+    return re.split("[:：]", name(policy), maxsplit=1)[0]

@@ -49,12 +49,14 @@ def test_the_curve_falls_and_the_optimum_lies_lowest() -> None:
     assert all(best <= other for name in tuning.PAPER for best, other in zip(curves["optimal"], curves[name], strict=True))
 
 
-def test_between_its_points_the_optimal_curve_is_near_what_it_would_be() -> None:
-    known = basis()
-    numbers = tuning.numbers_around(40)
+@pytest.mark.parametrize(("boards", "visits"), [(6, 40), (19, 76), (19, 300)])
+def test_between_its_points_the_optimal_curve_is_near_what_it_would_be(boards: int, visits: int) -> None:
+    known = basis(boards, seed=9)
+    numbers = tuning.numbers_around(visits)
     drawn = tuning.curve("optimal", known, numbers)
     true = [tuning.expected(tuning.day("optimal", known, number), known).sum() for number in numbers]
     assert drawn == pytest.approx(true, rel=0.02)
+    assert all(best <= other * 1.005 for best, other in zip(drawn, tuning.curve("wra", known, numbers), strict=True))
 
 
 def test_a_fixed_interval_waits_half_of_it() -> None:
