@@ -52,6 +52,9 @@ class TuningForm(forms.Form):
     half_life_days = forms.FloatField(min_value=0.5, max_value=400, required=False, label=gettext_lazy("Half-life (days)"))
     bins = forms.TypedChoiceField(choices=BINS, coerce=int, label=gettext_lazy("Parts of the day"))
     active = forms.BooleanField(required=False, label=gettext_lazy("Followed"))
+    requests_per_day = forms.IntegerField(
+        min_value=1, max_value=100_000_000, required=False, label=gettext_lazy("Requests a day at the most")
+    )
 
     def importance(self) -> tuple[float | None, dict[int, float]]:
         """Importance of the site and of boards by key, of those fields that hold one. Raises ValueError with one line."""
@@ -160,7 +163,7 @@ def _save(request: HttpRequest, site: Site | None, form: TuningForm, now: dateti
         weight, importance = form.importance()
         plans.save(key, {name: form.cleaned_data[name] for name in FIELDS}, now=now, user=request.user)
         if site is not None:
-            own = _changed_importance(site, weight, importance)
+            own = _changed(site, weight, importance, form)
             if own:
                 plans.set_importance(site.pk, **own, now=now)
     except ValueError as error:
@@ -170,14 +173,23 @@ def _save(request: HttpRequest, site: Site | None, form: TuningForm, now: dateti
     return True
 
 
-def _changed_importance(site: Site, weight: float | None, importance: Mapping[int, float]) -> dict[str, Any]:
-    """What differs from the saved importances."""
+def _changed(site: Site, weight: float | None, importance: Mapping[int, float], form: TuningForm) -> dict[str, Any]:
+    """What differs from the saved importances and the saved limit of requests; a form without the limit's field leaves it."""
     before = dict(site.boards.values_list("pk", "importance"))
     boards = {pk: value for pk, value in importance.items() if pk in before and before[pk] != value}
     return {
         **({"site": weight} if weight is not None and weight != site.importance else {}),
         **({"boards": boards} if boards else {}),
+        **(_limit(form.cleaned_data["requests_per_day"]) if _limited_anew(site, form) else {}),
     }
+
+
+def _limited_anew(site: Site, form: TuningForm) -> bool:
+    return "requests_per_day" in form.data and form.cleaned_data["requests_per_day"] != site.requests_per_day
+
+
+def _limit(requests: int | None) -> dict[str, Any]:
+    return {"unlimited": True} if requests is None else {"requests_per_day": requests}
 
 
 def _board_rows(known: reads.Known) -> list[dict[str, Any]]:

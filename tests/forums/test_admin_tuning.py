@@ -98,7 +98,7 @@ def test_the_preview_follows_the_fields_and_saves_nothing() -> None:
 
 
 @pytest.mark.parametrize(
-    "change", [{"visits_per_day": "0"}, {"theta": "2"}, {"policy": "x"}, {"history_days": "-1"}, {"importance": "0"}, {"importance-1": "much"}]
+    "change", [{"visits_per_day": "0"}, {"theta": "2"}, {"policy": "x"}, {"history_days": "-1"}, {"importance": "0"}, {"importance-1": "much"}, {"requests_per_day": "0"}]
 )
 def test_a_wrong_field_is_told(change: dict[str, str]) -> None:
     forum, client = filled(1), client_of("operator")
@@ -119,6 +119,10 @@ def test_saving_makes_a_plan_that_is_made_anew_and_changes_importance() -> None:
     board.refresh_from_db()
     forum.refresh_from_db()
     assert (board.importance, forum.importance) == (3, 2)
+    for text, limit in (("500", 500), ("", None)):
+        client.post(f"/admin/forums/site/{forum.pk}/tuning/", {**data, "requests_per_day": text})
+        forum.refresh_from_db()
+        assert forum.requests_per_day == limit
     assert client_of("viewer").post(f"/admin/forums/site/{forum.pk}/tuning/", data).status_code == 403
     client.post("/admin/forums/site/0/tuning/", FORM)
     assert Plan.objects.filter(site=None).count() == 1
