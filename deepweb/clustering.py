@@ -1,4 +1,7 @@
-"""Clusters of form pages in two spaces: eq. (1) weights, eq. (3) as one dot product, k-means and the literal algorithm."""
+"""Clusters of form pages in two spaces: eq. (1) weights, eq. (3) as one dot product, k-means and the literal algorithm.
+
+scikit-learn is imported where it is used: every worker and every page of the desk knows this module, few cluster anything.
+"""
 
 from __future__ import annotations
 
@@ -9,10 +12,6 @@ from typing import NamedTuple
 
 import numpy as np
 from scipy import sparse
-from sklearn.cluster import KMeans
-from sklearn.decomposition import PCA
-from sklearn.metrics import silhouette_score
-from sklearn.preprocessing import normalize
 
 from deepweb.page_words import FormPageWords
 
@@ -93,6 +92,8 @@ def joined(spaces: TwoSpaces, c1: float = C1, c2: float = C2) -> sparse.csr_matr
 
     |x| = 1 where both spaces have words; a page whose form says nothing keeps only its share of similarity.
     """
+    from sklearn.preprocessing import normalize
+
     whole = c1 + c2
     blocks = [normalize(spaces.page) * math.sqrt(c1 / whole), normalize(spaces.form) * math.sqrt(c2 / whole)]
     return sparse.hstack(blocks).tocsr()
@@ -118,6 +119,8 @@ def kmeans(rows: sparse.csr_matrix, k: int, random_seed: int, starts: int = 10) 
 
     `k` is cut to the number of different pages. ValueError for k < 1 or no rows.
     """
+    from sklearn.cluster import KMeans
+
     k = _possible(rows, k)
     fitted = KMeans(n_clusters=k, n_init=starts, random_state=random_seed).fit(rows)
     return Clustering(
@@ -133,6 +136,8 @@ def _possible(rows: sparse.csr_matrix, k: int) -> int:
 
 
 def _cohesion(rows: sparse.csr_matrix, labels: np.ndarray, centres: np.ndarray) -> float:
+    from sklearn.preprocessing import normalize
+
     unit = normalize(centres)
     return float(np.mean(np.asarray(rows.multiply(unit[labels]).sum(axis=1)).ravel()))
 
@@ -189,6 +194,8 @@ def _means(rows: sparse.csr_matrix, labels: np.ndarray, k: int) -> np.ndarray:
 
 def silhouette(rows: sparse.csr_matrix, labels: np.ndarray, random_seed: int) -> float | None:
     """Mean silhouette by cosine distance, in [-1, 1]; None for one cluster or one page a cluster. Over 2,000 pages: a sample."""
+    from sklearn.metrics import silhouette_score
+
     different = len(set(labels.tolist()))
     if not 1 < different < len(labels):
         return None
@@ -225,6 +232,8 @@ def choose_k(rows: sparse.csr_matrix, random_seed: int, k_max: int | None = None
 
 def assign(rows: sparse.csr_matrix, centres: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """The nearest existing cluster of each new page and its similarity to that centre, in [0, 1]; nothing is moved."""
+    from sklearn.preprocessing import normalize
+
     alike = rows @ normalize(centres).T
     return alike.argmax(axis=1), alike.max(axis=1)
 
@@ -241,6 +250,8 @@ def top_terms(weights: sparse.csr_matrix, words: Sequence[str], labels: np.ndarr
 
 def flat_map(rows: sparse.csr_matrix) -> np.ndarray:
     """Places (n, 2) for a map of the pages: the two directions in which they differ most; all 0 below three pages."""
+    from sklearn.decomposition import PCA
+
     n = rows.shape[0]
     if n < 3 or rows.shape[1] < 3:
         return np.zeros((n, 2))

@@ -1,0 +1,74 @@
+"""A harvest whose process is killed at random moments: it goes on, no record twice, no POST twice.
+
+CRAWLMGR_KILLS sets how many kills (two by default; ten is the long form).
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from tests.site.search import SearchServer, SearchSite
+
+KILLS = int(os.environ.get("CRAWLMGR_KILLS", "2"))
+MANAGE = Path(__file__).resolve().parents[2] / "manage.py"
+
+
+def harvest(environment: dict[str, str], address: str) -> subprocess.Popen[str]:
+    words = ["deepweb", "harvest", f"{address}search", "--queries", "45", "--probes", "0", "--details", "30", "--no-stop-rule"]
+    words += ["--seed-terms", "river,stone", "--allow-private", "--delay", "0", "--release", "--json"]
+    return subprocess.Popen(  # noqa: S603 - our own program
+        [sys.executable, str(MANAGE), *words], env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+
+
+@pytest.mark.parametrize("method", ["get", "post"])
+def test_a_killed_harvest_goes_on(method: str, installation: dict[str, str]) -> None:
+    environment = {**installation, "CRAWLMGR_LEASE_SECONDS": "1"}
+    draw = random.Random(11)
+    site = SearchSite(books=60, method=method, paging="button", delay_seconds=0.03)
+    with SearchServer(site) as server:
+        kills = 0
+        while True:
+            process = harvest(environment, server.url)
+            before = len(site.log)
+            if kills < KILLS:
+                wanted = before + draw.randint(2, 25)
+                while len(site.log) < wanted and process.poll() is None:
+                    time.sleep(0.005)
+                time.sleep(draw.uniform(0, 0.05))
+                if process.poll() is None:
+                    process.send_signal(signal.SIGKILL)
+                    process.communicate()
+                    kills += 1
+                    time.sleep(1.1)  # until the lease of the dead has run out
+                    continue
+            out, told = process.communicate(timeout=120)
+            assert process.returncode == 0, told[-2000:]
+            break
+        assert kills == KILLS
+        exported = subprocess.run(  # noqa: S603 - our own program
+            [sys.executable, str(MANAGE), "export", "records", "--format", "csv", "--out", "-"],
+            env=environment,
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout.splitlines()
+    addresses = [line.split(",")[1] for line in exported[1:]]
+    assert len(addresses) == len(set(addresses)) >= 0.9 * len(site.all)
+    if method == "get":
+        assert len(addresses) == len(site.all)
+        asked = Counter(line for line in site.log if "/search?" in line)
+        assert sum(asked.values()) - len(asked) <= kills
+    else:
+        sent = Counter("&".join(part for part in post.split("&") if "csrf" not in part) for post in site.posts)
+        assert max(sent.values()) == 1, sent.most_common(2)
+    assert '"state": "finished"' in out
