@@ -14,6 +14,7 @@ from lxml.html import HtmlElement
 
 from crawlmgr.text.dates import DateContext, Moment, decide_day_first, find_time, parse_time
 from crawlmgr.text.dates_zones import Pair, page_clock, stated_offset
+from crawlmgr.web.bounds import bounded_markup
 from forums.discovery.shapes import page_key
 from forums.reading import PageKind, PageReading
 
@@ -77,7 +78,8 @@ def parse(html: str) -> HtmlElement | None:
     if not html.strip():
         return None
     try:
-        return lxml.html.document_fromstring(html.encode("utf-8", "replace"), parser=lxml.html.HTMLParser(encoding="utf-8"))
+        markup = bounded_markup(html)[0].encode("utf-8", "replace")
+        return lxml.html.document_fromstring(markup, parser=lxml.html.HTMLParser(encoding="utf-8"))
     except (ParserError, ValueError, AssertionError):
         return None
 

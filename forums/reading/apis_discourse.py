@@ -127,12 +127,12 @@ def _posts(answer: Mapping[str, Any], base: str, url: str) -> PageReading:
             text(row.get("username")) or None,
             moment(row.get("created_at")),
             markup_text(row.get("cooked")),
-            post_id=str(row["id"]),
+            post_id=str(number(row.get("post_number"))),  # as the pages have it
             url=f"{about}/{number(row.get('post_number'))}",
             number=number(row.get("post_number")),
         )
         for row in rows(stream.get("posts"))
-        if row.get("post_type", 1) in _SPOKEN and row.get("user_deleted") is not True and number(row.get("id")) is not None
+        if row.get("post_type", 1) in _SPOKEN and row.get("user_deleted") is not True and number(row.get("post_number"))
     )
     ids = stream.get("stream")
     count = len(ids) if isinstance(ids, list) else number(answer.get("posts_count")) or len(posts)

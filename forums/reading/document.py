@@ -14,6 +14,7 @@ from lxml import etree
 from lxml.html import HtmlElement, HTMLParser, document_fromstring
 
 from crawlmgr.text.dates import DateContext, Moment, decide_day_first, find_time, parse_time
+from crawlmgr.web.bounds import bounded_markup
 from crawlmgr.web.encoding import decode
 from crawlmgr.web.records import Outline, outline
 from forums.reading.addresses import board_key, names_user, thread_key
@@ -66,7 +67,7 @@ class Page:
         self, html: str | bytes, url: str, fetched_at: datetime, timezone: str = "UTC", day_first: bool | None = None
     ) -> None:
         self.url = url
-        self.source = decode(html)[0] if isinstance(html, bytes) else html
+        self.source = bounded_markup(decode(html)[0] if isinstance(html, bytes) else html)[0]
         self.root = parse(self.source)
         self.base = self._base()
         self.outline: Outline = outline(self.root)

@@ -111,7 +111,7 @@ CLASS_ROLES: tuple[tuple[str, re.Pattern[str]], ...] = (
     ("comments", re.compile(r"comment", re.I)),
     ("posts", re.compile(r"posts?(?![a-z])|messages?", re.I)),
     ("topics", re.compile(r"topics?|threads?|discussions?", re.I)),
-    ("views", re.compile(r"(?<!re)(?<!pre)views?(?!er)|hits?(?![a-z])|visits?|reads?(?![a-z])", re.I)),
+    ("views", re.compile(r"(?<!re)(?<!pre)views?(?!er)|hits?(?![a-z])|visits?|(?<![a-z])reads?(?![a-z])", re.I)),
     ("last", re.compile(r"last|latest|recent|activity|fresh", re.I)),
     ("author", re.compile(r"author|poster(?![a-z])|starter|user|nick|member|byline|creator|owner|\bby\b|op(?![a-z])|submitter", re.I)),
     ("created", re.compile(r"start|creat|publish|opened", re.I)),

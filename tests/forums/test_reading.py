@@ -126,6 +126,10 @@ def test_a_bar_in_gbk() -> None:
 
 HOSTILE = {
     "nested": "<div>" * 2_000_000,
+    "nested links": "<a href=x>" * 1_000_000,
+    "nested tables": "<table><tr><td>" * 600_000,
+    "nested and closed": "<div>" * 1_000_000 + "</div>" * 900_000,
+    "one endless tag": "<p " + "a=1 " * 2_500_000 + ">",
     "links": "<body>" + "".join(f"<a href='/t/{n}'>word {n}</a> " for n in range(100_000)),
     "broken": "<table><tr><td><a href='/x<b><tr></div></table><<<>>" * 20_000,
     "script": "<html><body><div id=app></div><script>" + "x=1;" * 500_000 + "</script></body></html>",
@@ -138,7 +142,7 @@ HOSTILE = {
 def test_hostile_pages_end_soon(name: str) -> None:
     start = time.process_time()
     reading = read_page(HOSTILE[name], "http://forum.example/", NOW)
-    assert time.process_time() - start < 10
+    assert time.process_time() - start < 4
     assert reading.kind in (PageKind.other, PageKind.threadlist, PageKind.index) and len(reading.records) < 10_000
 
 
