@@ -56,19 +56,24 @@ class Scope:
         """Why a canonical URL is refused: "depth", "host", "dropped_host", "path", "excluded_path", a trap's name; or None."""
         if depth > self.depth:
             return "depth"
+        if self.hosts or self.without_hosts or self.paths or self.without_paths:
+            reason = self._place_refusal(url)
+            if reason is not None:
+                return reason
+        return trap_reason(url, TrapLimits(current_year=self.year)) if self.traps else None
+
+    def _place_refusal(self, url: str) -> str | None:
+        """Why the rules for hosts and paths refuse a URL."""
         parts = urlsplit(url)
         host = parts.hostname or ""
         if self.without_hosts and _is_among(host, parts.netloc, self.without_hosts):
             return "dropped_host"
         if self.hosts and not _is_among(host, parts.netloc, self.hosts):
             return "host"
-        if self.paths or self.without_paths:
-            path = f"{parts.path or '/'}?{parts.query}" if parts.query else parts.path or "/"
-            if any(_fits(path, pattern) for pattern in self.without_paths):
-                return "excluded_path"
-            if self.paths and not any(_fits(path, pattern) for pattern in self.paths):
-                return "path"
-        return trap_reason(url, TrapLimits(current_year=self.year)) if self.traps else None
+        path = f"{parts.path or '/'}?{parts.query}" if parts.query else parts.path or "/"
+        if any(_fits(path, pattern) for pattern in self.without_paths):
+            return "excluded_path"
+        return "path" if self.paths and not any(_fits(path, pattern) for pattern in self.paths) else None
 
     def apply(self, content: Content, depth: int) -> tuple[Content, Counter[str]]:
         """The page with the links that may be taken, and how many were refused by which rule; `depth` is the page's own."""
