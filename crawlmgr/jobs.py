@@ -19,7 +19,7 @@ Pulse = Callable[[], None]
 
 
 class Interrupted(Exception):
-    """Raised by the pulse: a person wants the run paused or stopped, the process ends, or the step takes too long."""
+    """Raised by the pulse: a person wants the run paused or stopped, or the process ends."""
 
     def __init__(self, why: str) -> None:
         super().__init__(why)

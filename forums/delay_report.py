@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date
 from zoneinfo import ZoneInfo
@@ -35,10 +34,6 @@ class Items:
 
     def __len__(self) -> int:
         return len(self.times)
-
-    def delays(self) -> Delays:
-        """As eq. (1) to (4) are computed from."""
-        return Delays(self.hours, np.ones(len(self), dtype=bool))
 
 
 def with_equal_visits(items: Items, boards: int, visits_per_day: int, first: date, days: int, zone: ZoneInfo) -> Floats:
@@ -105,8 +100,3 @@ def by_board(items: Items, era_hours: Floats, boards: int, days: float, target_h
             era_mean = float(np.dot(weights, era_hours[rows])) / total if total > 0 else None
             found.append(BoardDelay(board, summarise(part, weights, days, target_hours), era_mean))
     return found
-
-
-def joined(parts: Sequence[Items]) -> Items:
-    """Items of several sites as one."""
-    return Items(*(np.concatenate([getattr(part, name) for part in parts]) for name in Items.__slots__))

@@ -94,7 +94,6 @@ def found(site: Site | None, now: datetime, days: int, theta: float, own: ZoneIn
         fetched=Sum("fetched"),
         changed=Sum("changed"),
         failed=Sum("failed"),
-        boards=Count("board", distinct=True),
     )
     return Found(known, _items(known, rows, theta), first, days, own, {key: int(value or 0) for key, value in sums.items()}, cut)
 
