@@ -33,9 +33,11 @@ def desk(installation: dict[str, str], tmp_path: Path) -> Iterator[str]:
     """The address of a desk of its own with workers."""
     serve = Serve({**installation, "CRAWLMGR_ADMIN_PASSWORD": PASSWORD}, tmp_path / "log")
     serve.start()
-    assert serve.healthy(60), serve.told()
-    yield serve.address().rstrip("/")
-    serve.end(signal.SIGTERM)
+    try:
+        assert serve.healthy(60), serve.told()
+        yield serve.address().rstrip("/")
+    finally:
+        serve.end(signal.SIGTERM)
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 from django.contrib.auth.models import Group, User
 
 from crawlmgr.models import Event, Host, HostHour, Node, Page, Run, RunHost, Url, WarcFile
-from forums.models import Board, BoardHour, Post, Site, Thread, Visit
+from forums.models import Board, BoardHour, Post, Site, SiteLogin, StructureVersion, Thread, Visit
 
 NOW = datetime.now(UTC).replace(microsecond=0)
 EVIL = "<script>alert(1)</script>\"'><img src=x onerror=alert(1)> 煮酒"
@@ -81,6 +81,14 @@ def _forums(forum: Site, count: int) -> None:
     Board.objects.bulk_create(Board(site=one, name="x", url="x", key="x", next_visit=NOW) for one in Site.objects.exclude(pk=forum.pk))
 
 
+    StructureVersion.objects.bulk_create(
+        StructureVersion(site=forum, number=number, at=NOW, origin="edited", changes=[["timezone", EVIL, EVIL]]) for number in range(1, count + 1)
+    )
+    told = {"at": NOW.isoformat(), "kind": EVIL, "reasons": [EVIL], "roles": [EVIL], "state": "disagrees", "verdict": [EVIL], "version": 1}
+    Site.objects.filter(pk=forum.pk).update(layout=told, rules={"kinds": {}, "addresses": [["x<y", "thread"]]})
+    SiteLogin.objects.create(site=forum, method="form", address=EVIL_URL, state="failed", reason=EVIL[:60], changed_at=NOW)
+
+
 def _runs(forum: Site, count: int) -> Run:
     Run.objects.bulk_create(
         Run(kind="forum", label=EVIL[:200], target=forum.pk, state="finished", stopped_by=EVIL[:60], created=NOW, finished=NOW, new=number + 1)
@@ -136,6 +144,7 @@ def rooms(keys: dict[str, int]) -> list[str]:
         f"/admin/runs/{keys['run']}/?part=live", "/admin/hosts/", "/admin/hosts/?q=exa&show=failing", f"/admin/hosts/{keys['host']}/?url=/x",
         "/admin/archive/", "/admin/archive/?url=https://forum.example/", f"/admin/archive/files/{keys['file']}/", f"/admin/archive/pages/{keys['page']}/",
         "/admin/workers/", "/admin/workers/?part=live", "/admin/events/", "/admin/events/?show=errors", "/admin/forums/",
-        f"/admin/forums/site/{site_}/", f"/admin/forums/site/{site_}/?part=live", f"/admin/forums/board/{board}/", f"/admin/forums/board/{board}/?visits=1",
+        f"/admin/forums/site/{site_}/", f"/admin/forums/site/{site_}/model/", f"/admin/forums/site/{site_}/login/",
+        f"/admin/forums/site/{site_}/correct/?kind=thread", f"/admin/forums/site/{site_}/?part=live", f"/admin/forums/board/{board}/", f"/admin/forums/board/{board}/?visits=1",
         f"/admin/forums/board/{board}/?last=1", f"/admin/forums/thread/{thread}/", f"/admin/forums/tree/{site_}/", f"/admin/forums/add/{keys['discovery']}/",
     ]

@@ -1,0 +1,79 @@
+"""A correction in a real browser: a field is clicked, said to be something else, its effect looked at, saved, taken back."""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.browser.test_journey import CHROMIUM, PASSWORD, login, page, sync_api
+from tests.serving import Serve, manage, wait_for
+from tests.site.forum import ForumServer, LocalForum
+
+__all__ = ["page", "sync_api"]
+pytestmark = [pytest.mark.browser, pytest.mark.skipif(CHROMIUM is None, reason="Chromium is not installed")]
+
+
+@pytest.fixture
+def desk(installation: dict[str, str], tmp_path: Path) -> Iterator[str]:
+    """A desk whose one forum has been visited."""
+    environment = {**installation, "CRAWLMGR_ADMIN_PASSWORD": PASSWORD}
+    with ForumServer(LocalForum(boards=2, threads=8)) as forum:
+        serve = Serve(environment, tmp_path / "log")
+        serve.start()
+        try:
+            assert wait_for(lambda: serve.health()[0], 120), serve.told()  # no worker is needed, only pages
+            own = ("--allow-private", "--delay", "0")
+            assert manage(environment, "forum", "add", forum.url, "--name", "The local forum", *own).returncode == 0
+            assert manage(environment, "forum", "crawl", "1", "--history-days", "400", *own).returncode == 0
+            yield serve.address().rstrip("/")
+        finally:
+            serve.end(signal.SIGTERM)
+
+
+def test_a_field_is_corrected_by_a_click_and_put_back(page: Any, desk: str) -> None:  # noqa: F811 - the fixture
+    page.set_default_timeout(60_000)
+    login(page, desk)
+    page.goto(f"{desk}/admin/forums/site/1/")
+    page.click("a:has-text('Model')")
+    page.click("a:has-text('Correct a page') >> nth=0")
+    page.wait_for_selector("article.anatomy")
+    views = page.locator("article.anatomy a.piece[title=views]").first
+    shown = views.inner_text()
+    views.click()
+    page.wait_for_selector(".chips")
+    page.click(".chips a:text-is('replies')")
+    page.wait_for_selector("#effects")
+    assert page.locator("#effects tbody tr").count() == 2 and f"→ {shown}" in page.inner_text("#effects")
+    page.click("button:has-text('Save the correction') >> nth=0")
+    page.wait_for_selector("text=The correction is version 2 of the model.")
+    assert page.is_visible("text=list of threads: replies")
+
+    page.click("button:has-text('Take back')")
+    page.wait_for_selector("text=The correction is taken back.")
+    page.click("tr:has-text('a correction') button:has-text('Go back to it') >> nth=-1")
+    page.wait_for_selector("text=The model is that of version 2 again.")
+    assert page.is_visible("text=list of threads: replies")
+
+    page.set_viewport_size({"width": 390, "height": 844})
+    for room in ("model/", "correct/", "correct/?kind=thread", "edit/", "login/"):
+        page.goto(f"{desk}/admin/forums/site/1/{room}")
+        assert page.evaluate("Math.max(document.documentElement.scrollWidth, document.querySelector('#content').scrollWidth)") <= 390, room
+    assert page.wrong == []
+
+
+def test_what_is_wrong_in_the_settings_is_told_beside_its_field(page: Any, desk: str) -> None:  # noqa: F811 - the fixture
+    page.set_default_timeout(60_000)
+    login(page, desk)
+    page.goto(f"{desk}/admin/forums/site/1/")
+    page.click("a:has-text('Edit')")
+    page.fill("#id_proxy", "nonsense")
+    page.click("#content button:has-text('Save')")
+    page.wait_for_selector(".wrong:has-text('no proxy address')")
+    page.fill("#id_proxy", "")
+    page.fill("#id_name", "Another name")
+    page.click("#content button:has-text('Save')")
+    page.wait_for_selector("h1:has-text('Another name')")
