@@ -51,8 +51,8 @@ def test_a_new_plan_is_made_and_followed_at_its_times():
     dispatch.start_due(NOW)
     times = list(PlannedVisit.objects.filter(at__date=NOW.date()).order_by("at").values_list("at", "board_id"))
     assert times and PlannedVisit.objects.filter(state=State.PLANNED).count() > 30
-    made = follow_day(NOW + timedelta(minutes=1), 6)
-    due = [(at, board) for at, board in times if at < NOW + timedelta(hours=6)]
+    made = follow_day(NOW + timedelta(minutes=1), 3)
+    due = [(at, board) for at, board in times if at < NOW + timedelta(hours=3)]
     assert [board for _, board in made] == [board for _, board in due]
     assert all(timedelta(0) <= now - at < timedelta(seconds=61) for (now, _), (at, _) in zip(made, due, strict=True))
     first = PlannedVisit.objects.filter(state=State.STARTED).first()
@@ -170,7 +170,7 @@ def test_requests_used_up_keep_the_loop_from_a_site():
     site, plan = planned("adaptive", 400)
     plans.set_importance(site.pk, requests_per_day=6, now=NOW)
     start = NOW.replace(hour=0, minute=0) + timedelta(days=1)
-    made = [pk for now, pk in follow_day(start, 12, step_seconds=300) if now >= start]
+    made = [pk for now, pk in follow_day(start, 8, step_seconds=600) if now >= start]
     assert 3 <= len(made) <= 5  # two requests a visit; the boards of one run are begun together
 
 
