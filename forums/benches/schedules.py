@@ -179,7 +179,7 @@ class _Variants:
         simulation, bins = self.simulation, QUARTERS
         hours = simulation.clock.local_hours(simulation.test_times) % 24.0
         slot = np.minimum((hours * bins / 24.0).astype(np.int64), bins - 1)
-        flat = np.bincount(simulation.test_board * bins + slot, simulation.test_weights, simulation.boards * bins)
+        flat = np.bincount(simulation.test_board * bins + slot, simulation.test_weights, simulation.boards * bins).astype(float)
         return Demand(flat.reshape(simulation.boards, bins) * (bins / 24.0 / simulation.setup.test_days))
 
     def _of(self, table: Timetable) -> tuple[float, Floats]:
