@@ -45,13 +45,16 @@ def run_slice(run_id: int, *, clock: Clock = SYSTEM, seconds: float | None = Non
     if lease is None:
         return "leased"
     run = Run.objects.get(pk=run_id)
+    job: Job | None = None
     try:
-        job: Job = import_string(settings.JOBS[run.kind])(run)
+        job = import_string(settings.JOBS[run.kind])(run)
         return _Slice(run, job, lease, clock, seconds).work(on_step)
     except runs.LeaseLost:
         return "leased"
     except Exception as error:
-        runs.broke(lease, f"{type(error).__name__}: {error}", clock.now())
+        with transaction.atomic():
+            if runs.broke(lease, f"{type(error).__name__}: {error}", clock.now()) and job is not None:
+                job.ended(RunState.FAILED, clock.now())
         raise
 
 
