@@ -231,6 +231,8 @@ def _replay(session: Session, row: TopicRun) -> None:
                 session.walk.failed(node)
             session.asked += counts(session.options, step.recalled, step.detail)
         session.steps, session.mark = step.step, step.mark
+    if Url.objects.filter(run_id=row.pk, state__in=(UrlState.WAITING, UrlState.CLAIMED)).exists():
+        session.choose()  # what waits in the frontier had been chosen already
 
 
 def _again(session: Session, node: Node, step: TopicPage) -> None:

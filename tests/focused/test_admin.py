@@ -190,6 +190,18 @@ def test_seeds_samples_and_schedule(client: Client, web: TopicalWeb) -> None:
     assert topic.interval_seconds == 86_400
 
 
+def test_a_run_is_changed_while_it_works(client: Client, web: TopicalWeb) -> None:
+    topic = topics.add("t", [web.url(0)], documents=DOCUMENTS, now=now(), settings=OPEN)
+    run = topics.crawl(topic, strategy="shark", options={"pages": 9}, now=now(), start=False)
+    for form in ({"do": "seeds", "seeds": web.url(40)}, {"do": "host", "host": "other.example"}, {"do": "parameters", "p_gamma": "0.9"}):
+        assert client.post(f"/admin/topics/run/{run.pk}/edit/", form).status_code == 302
+    assert len(TopicRun.objects.get(pk=run.pk).edits) == 3
+    assert 'value="0.9"' in client.get(f"/admin/topics/run/{run.pk}/").content.decode()
+    assert engine.run_slice(run.pk) == RunState.FINISHED
+    assert TopicPage.objects.filter(run=run, kind=TopicPage.Kind.EDIT).count() == 3
+    assert TopicPage.objects.filter(run=run, url=web.url(40), kind=TopicPage.Kind.PAGE).exists()
+
+
 def test_wrong_parameters_are_told_at_their_field(client: Client, crawled: Run) -> None:
     topic = Topic.objects.get()
     answer = client.post(f"/admin/topics/{topic.pk}/crawl/", {"strategy": "shark", "o_pages": "-4", "p_gamma": "7"})

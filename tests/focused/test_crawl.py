@@ -132,6 +132,21 @@ def stretch(run: Run, draw: random.Random) -> str:
         engine.shutdown.clear()
 
 
+@pytest.mark.parametrize(("strategy", "graph"), [("ant_colony", "memory"), ("ant_colony", "database"), ("dolphin", "database")])
+def test_a_live_run_taken_over_by_other_processes_goes_on_as_if_nothing_had_been(
+    web: TopicalWeb, strategy: str, graph: str
+) -> None:
+    topic = topic_of(web)
+    whole_run = crawled(topic, strategy, graph=graph)
+    run = begun(topic, strategy, graph=graph)
+    draw = random.Random(2)
+    while stretch(run, draw) == RunState.RUNNING:
+        sessions._live.clear()
+    assert log(run) == log(whole_run)
+    reasons = TopicPage.objects.filter(run=run, kind=TopicPage.Kind.PAGE).values_list("why", flat=True)
+    assert all("parts" in why for why in reasons), "why a page's turn came is known of each"
+
+
 def test_the_network_and_the_archive_give_the_same_order(web: TopicalWeb) -> None:
     topic = topic_of(web)
     live = crawled(topic, "shark")
