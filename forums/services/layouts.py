@@ -37,7 +37,7 @@ def _set(run: Run, site: Site, told: Mapping[str, Any]) -> None:
 
 def noticed(run: Run, site: Site, change: LayoutChange, now: datetime) -> bool:
     """Tells of the change, once a run. True where the site is to be learned again in this run; False where that has been done,
-    or was tried in vain for the same reasons within a day."""
+    or within a day for the same reasons: in vain, or well without the reasons going away (looks apart: those were learned)."""
     if state_of(run):
         return False
     before = site.layout
@@ -49,7 +49,8 @@ def noticed(run: Run, site: Site, change: LayoutChange, now: datetime) -> bool:
         "roles": list(change.roles),
         "state": "learning",
     }
-    tried = before.get("state") == "disagrees" and before.get("reasons") == told["reasons"]
+    known = before.get("state") == "disagrees" or (before.get("state") == "agreed" and "marks" not in change.reasons)
+    tried = known and before.get("reasons") == told["reasons"]
     if tried and now - datetime.fromisoformat(before["at"]) < AGAIN_AFTER:
         run.result = {**run.result, "layout": before}
         Run.objects.filter(pk=run.pk).update(result=run.result)

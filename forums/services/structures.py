@@ -17,7 +17,7 @@ from forums.models import Origin, Site, StructureVersion
 from forums.reading.rules import KindRules, SiteRules
 
 Change = Sequence[str]  # what, before, after
-_NOTED = ("engine", "timezone", "day_first", "posts_per_page")
+_NOTED = ("engine", "timezone", "day_first", "posts_per_page", "counts_posts")
 
 
 def model_of(site: Site) -> SiteModel | None:

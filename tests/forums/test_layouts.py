@@ -10,8 +10,9 @@ import pytest
 from crawlmgr import engine
 from crawlmgr.models import Event, Run, RunState
 from crawlmgr.services import hosts, runs
+from forums.discovery import LayoutChange
 from forums.models import Board, Origin, Post, Site, StructureVersion, Thread, Visit
-from forums.services import sites
+from forums.services import layouts, sites
 from tests.forums.test_crawl import added, crawl, now, stored, sums
 from tests.site.forum import ForumServer, LocalForum
 
@@ -135,3 +136,20 @@ def test_a_run_stopped_while_it_learns_leaves_no_banner_behind(server: ForumServ
     forum.delay_seconds = 0.0
     crawl(site)
     assert texts() == true_texts(forum)
+
+
+@pytest.mark.parametrize(
+    ("state", "reasons", "again"),
+    [
+        ("agreed", ["rows"], False), ("agreed", ["marks"], True), ("agreed", ["addresses"], True), ("disagrees", ["rows"], False),
+        ("disagrees", ["kind"], True), ("learning", ["rows"], True), ("", ["rows"], True),
+    ],
+)  # fmt: skip
+def test_what_was_learned_a_moment_ago_is_not_learned_again_at_every_visit(server: ForumServer, state: str, reasons: list[str], again: bool) -> None:
+    site = added(server)
+    told = {"state": state, "reasons": ["marks"] if reasons == ["marks"] else ["rows"], "at": now().isoformat()} if state else {}
+    Site.objects.filter(pk=site.pk).update(layout=told)
+    site.refresh_from_db()
+    run = sites.crawl_now(site.pk, now=now(), start=False)
+    assert layouts.noticed(run, site, LayoutChange("threadlist", tuple(reasons)), now()) is again
+    assert Event.objects.filter(code="layout_noticed").exists() is again
