@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 from typing import Any
+from urllib.parse import unquote, urlsplit
 
 from django import forms as django_forms
 from django.contrib import messages
@@ -90,8 +91,8 @@ def form_page(request: HttpRequest, pk: int) -> HttpResponse:
 
 
 def _title(form: Form) -> str:
-    said = form.described.get("headings") or form.described.get("title") or form.action
-    return str(said)[:80]
+    parts = urlsplit(form.action)
+    return unquote(parts.path if len(parts.path) > 1 else parts.netloc)[:80]
 
 
 @act("deepweb/form/<int:pk>/type/", "form-type", "deepweb.change_form")

@@ -46,7 +46,7 @@ def harvest_curve(harvest: Harvest) -> Chart:
             ),
         ]
         note = _("%(low)s to %(high)s records in all (95 %%)") % {"low": f"{harvest.low:,.0f}", "high": f"{harvest.high:,.0f}"}
-    return chart(
+    drawn = chart(
         "chart-harvest",
         _("Records by request"),
         series,
@@ -57,6 +57,9 @@ def harvest_curve(harvest: Harvest) -> Chart:
         note=note,
         empty=_("No query has been answered yet."),
     )
+    if "yaxis2" in drawn.figure.get("layout", {}):
+        drawn.figure["layout"]["yaxis2"]["range"] = [0, 1]
+    return drawn
 
 
 def new_by_query(harvest: Harvest) -> Chart:

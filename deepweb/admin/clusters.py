@@ -22,7 +22,7 @@ def cluster_page(request: HttpRequest) -> HttpResponse:
     rows = reads.clusters()
     context = {"rows": rows, "charts": [charts.cluster_map(rows), charts.efficiency(rows)]}
     trail = [(_("Search sites"), reverse("admin:sources"))]
-    return page(request, "deepweb/clusters.html", context, title=_("Clusters"), item="form-clusters", trail=trail)
+    return page(request, "deepweb/clusters.html", context, title=_("Form clusters"), item="form-clusters", trail=trail)
 
 
 @act("deepweb/clusters/make/", "clusters-make", "deepweb.change_cluster")

@@ -15,7 +15,7 @@ from crawlmgr.services import runs
 from deepweb.commands import find
 from deepweb.models import Cluster, Form
 from deepweb.services import forms, harvests
-from deepweb.services.workbench import POLICIES
+from deepweb.services.workbench import POLICIES, Wishes
 
 HELP = "ask a search form and store the records that come back"
 
@@ -40,13 +40,13 @@ def add_arguments(parser: Any) -> None:
 
 def run(options: dict[str, Any]) -> Result:
     database.ready()
-    settings = foreground.web_settings(options)
+    settings, wishes = foreground.web_settings(options), _wishes(options)
     chosen = _chosen(options, settings)
     if options["release"]:
         for form in chosen:
             forms.release(form, True)
             form.released = True
-    run = foreground.work(_begin(chosen, _wishes(options), settings), f"harvest of {chosen[0].source.name}")
+    run = foreground.work(_begin(chosen, wishes, settings), f"harvest of {chosen[0].source.name}")
     if not run.fetched and run.failed + run.refused:
         raise CommandError(f"No query was answered: {run.stopped_by}")
     document = {"run": run.pk, "state": run.state, **(run.result or harvests.result_of(run)), "requests": run.requests}
@@ -57,7 +57,7 @@ def _wishes(options: dict[str, Any]) -> dict[str, Any]:
     details = options["details"]
     if details != "all" and not details.isdecimal():
         raise CommandError(f"--details: {details} is neither a number nor all", returncode=2)
-    return {
+    wishes = {
         "policy": options["policy"],
         "queries": options["queries"],
         "requests": options["requests"],
@@ -68,6 +68,11 @@ def _wishes(options: dict[str, Any]) -> dict[str, Any]:
         "max_pages": options["max_pages"],
         "random_seed": options["random_seed"],
     }
+    try:
+        Wishes.from_mapping(wishes)
+    except ValueError as error:
+        raise CommandError(str(error), returncode=2) from None
+    return wishes
 
 
 def _chosen(options: dict[str, Any], settings: dict[str, Any]) -> list[Form]:

@@ -79,3 +79,31 @@ def test_train_writes_a_model_that_classify_takes(tmp_path, capsys):
     assert all(json.loads(line)["type"] == json.loads(line)["id"].split("-")[0] for line in out.splitlines())
     with pytest.raises(CommandError, match="line 1: a line lacks 'type'"):
         call_command("deepweb", "train", str(write(tmp_path / "u.jsonl", LINES)), "--dry-run")
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["harvest", "1", "--policy", "guess"],
+        ["harvest", "1", "--details", "some"],
+        ["harvest"],
+        ["cluster", "--k", "many"],
+        ["cluster", "--c1", "0", "--c2", "0"],
+        ["find", "http://a.example/", "--depth", "-1"],
+        ["find", "http://:x/"],
+    ],
+)
+def test_wrong_arguments_end_with_status_two(words: list[str]) -> None:
+    with pytest.raises((CommandError, SystemExit)) as ended:
+        call_command("deepweb", *words)
+    error = ended.value
+    assert (error.returncode if isinstance(error, CommandError) else error.code) == 2
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("words", [["harvest", "99"], ["harvest", "--cluster", "9"], ["cluster"]])
+def test_what_cannot_be_done_ends_with_status_one(words: list[str]) -> None:
+    with pytest.raises(CommandError) as ended:
+        call_command("deepweb", *words)
+    assert ended.value.returncode == 1
