@@ -143,6 +143,7 @@ class ForumCrawler:
             day_first=site.structure.get("day_first"),
             expect=expect,
             rules=self._rules,
+            counts_posts=site.structure.get("counts_posts"),
         )
         if asked.nofollow:
             reading = replace(reading, next=None)

@@ -50,6 +50,7 @@ def site_model(candidates: Candidates, guess: ZoneGuess, start_url: str, read_ag
         posts_per_page=max((len(page.reading.records) for page in threads if page.reading.next), default=None),
         layouts=layout.learn(pages),
         pages_read=len(pages),
+        counts_posts=evidence.counts_posts(pages),
     )
 
 

@@ -12,7 +12,7 @@ from crawlmgr.text.dates_zones import ZoneGuess, guess_timezone_offset
 from crawlmgr.web.pagination_urls import address, relation, similarity, slots
 from forums.discovery.model import Flip
 from forums.discovery.pages import PageFacts
-from forums.reading import PostRecord, ThreadRecord
+from forums.reading import PostRecord, ThreadRecord, thread_key
 
 _TITLE_PARTS = re.compile(r"\s+[-–—|·•:»]+\s+|\s*[|»·•]\s*|\s+::\s+|_")
 _NOT_A_NAME = re.compile(
@@ -41,6 +41,29 @@ def site_name(pages: Sequence[PageFacts], root: PageFacts | None, host: str) -> 
             if part.strip() and not _NOT_A_NAME.fullmatch(part.strip()):
                 return part.strip()[:200]
     return host
+
+
+def counts_posts(pages: Sequence[PageFacts]) -> bool | None:
+    """Whether the lists of a site count posts (True) or replies (False): what they show for threads against the posts of
+    those that the sample holds whole, on a single page. None without two such threads that agree, or against a fifth of them.
+    """
+    shown = {
+        thread_key(record.url): record.replies + bool(record.counts_posts)
+        for page in pages
+        for record in page.reading.records
+        if isinstance(record, ThreadRecord) and record.replies is not None
+    }
+    votes: Counter[bool] = Counter()
+    for page in pages:
+        posts = sum(isinstance(record, PostRecord) for record in page.reading.records)
+        count = shown.get(thread_key(page.url))
+        whole = not page.reading.next and (page.reading.current or 1) == 1 and len(page.reading.pages) <= 1
+        if posts and whole and count is not None and posts - 1 <= count <= posts:
+            votes[count == posts] += 1
+    if not votes:
+        return None
+    answer, number = votes.most_common(1)[0]
+    return answer if number >= 2 and number >= 0.8 * votes.total() else None
 
 
 def zone_guess(pages: Sequence[PageFacts]) -> ZoneGuess:

@@ -55,7 +55,9 @@ class Layout:
 @dataclass(frozen=True, slots=True)
 class SiteModel:
     """What was learned of a site. `patterns` are address shapes per kind (index, list, thread, profile, alias): digits
-    are #, changing words *. `timezone_evidence` and `confidence` tell how the zone was found (see `ZoneGuess`)."""
+    are #, changing words *. `timezone_evidence` and `confidence` tell how the zone was found (see `ZoneGuess`).
+    `counts_posts` tells whether the counts of lists are of posts (True), of replies (False), or that the sample did not
+    show it (None)."""
 
     name: str
     root: str
@@ -71,6 +73,7 @@ class SiteModel:
     posts_per_page: int | None = None
     layouts: tuple[Layout, ...] = ()
     pages_read: int = 0
+    counts_posts: bool | None = None
     version: int = VERSION
 
     def to_json(self) -> dict[str, Any]:

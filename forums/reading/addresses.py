@@ -37,6 +37,7 @@ _USER_QUERY = re.compile(
 )
 
 
+@lru_cache(maxsize=16_384)
 def names_user(url: str) -> bool:
     """Whether an address has the form of somebody's profile: a word for people in its path or its parameters.
 

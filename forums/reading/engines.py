@@ -29,6 +29,7 @@ _MARKS: tuple[tuple[str, re.Pattern[str]], ...] = (
     ("spirit", re.compile(r"js-clickable-area|comments_list__comment", re.I)),
     ("machina", re.compile(r"topic-name-link|forum-name-link", re.I)),
 )  # fmt: skip
+_HEAD, _TAIL = 60_000, 30_000  # characters searched for marks: engines name themselves at either end
 _THREAD_ADDRESS = (
     r"viewtopic|showthread|viewthread|/thread-\d|/threads?/|/topic/|/discussion/\d|[?&]topic=\d|/t/[^/]+/\d|/d/\d|/p/\d"
 )
@@ -48,7 +49,8 @@ def engine_of(page: Page, source: str) -> str:
     if found:
         name = found.group().lower()
         return _NAMES.get(name, name)
-    return next((name for name, mark in _MARKS if mark.search(source)), "unknown")
+    ends = source if len(source) <= _HEAD + _TAIL else f"{source[:_HEAD]}\n{source[-_TAIL:]}"
+    return next((name for name, mark in _MARKS if mark.search(ends)), "unknown")
 
 
 def expected_kind(engine: str, url: str) -> PageKind | None:

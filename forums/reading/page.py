@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 from datetime import datetime
 from typing import NamedTuple
@@ -14,7 +15,7 @@ from forums.reading.boardrows import BoardRows
 from forums.reading.document import Page
 from forums.reading.engines import engine_of, expected_kind
 from forums.reading.kinds import ENOUGH, Choice, decide, inside, weigh
-from forums.reading.model import BoardRecord, PageKind, PageReading, PostRecord, ThreadRecord
+from forums.reading.model import BoardRecord, PageKind, PageReading, PostRecord, Records, ThreadRecord
 from forums.reading.postrows import PostRows, opening_post
 from forums.reading.posts import PostSet
 from forums.reading.rows import Row
@@ -39,16 +40,26 @@ def read_page(
     day_first: bool | None = None,
     expect: PageKind | None = None,
     rules: SiteRules | None = None,
+    counts_posts: bool | None = None,
 ) -> PageReading:
     """What the page at `url`, fetched at `fetched_at` (aware), shows. Never raises for what the page holds.
 
     Read by content: rows of links alike are weighed as boards or threads by what they hold, records around times as
     posts; the strongest reading gives the kind. `timezone` (IANA name) and `day_first` are the site's for times that do
     not say; `hints` lets known engines add certainty; `expect` is the kind that the site's model expects at this
-    address and tips the scales where they are even; `rules` are the operator's corrections.
+    address and tips the scales where they are even; `rules` are the operator's corrections; `counts_posts` tells what the
+    site's lists count, where that is known.
     """
     return read_regions(
-        html, url, fetched_at, hints=hints, timezone=timezone, day_first=day_first, expect=expect, rules=rules
+        html,
+        url,
+        fetched_at,
+        hints=hints,
+        timezone=timezone,
+        day_first=day_first,
+        expect=expect,
+        rules=rules,
+        counts_posts=counts_posts,
     )[0]
 
 
@@ -62,6 +73,7 @@ def read_regions(
     day_first: bool | None = None,
     expect: PageKind | None = None,
     rules: SiteRules | None = None,
+    counts_posts: bool | None = None,
 ) -> tuple[PageReading, tuple[HtmlElement, ...]]:
     """`read_page`, and the element of each record in the order of the records, all of one tree: the row that names a
     thread or board (the first of several that make one record), the block of a post."""
@@ -73,6 +85,8 @@ def read_regions(
     if stated:
         kind, confidence, evidence = stated, 1.0, ("stated",)
     read = _read(page, found, kind, rules.for_kind(kind) if rules else None)
+    if counts_posts is not None and kind is PageKind.threadlist:
+        read = read._replace(reading=replace(read.reading, records=tuple(_counted(read.reading.records, counts_posts))))
     links = find_pages(page.root, url)
     reading = replace(
         read.reading,
@@ -111,6 +125,17 @@ def _index(page: Page, found: Choice, base: PageReading, rules: KindRules | None
         pairs = corrected(page, rules, BoardRecord("", ""), pairs)
     reading = replace(base, records=tuple(board for _, board in pairs), boards=tuple(rows.sub_boards()) if rows else ())
     return _Read(reading, tuple(element for element, _ in pairs))
+
+
+def _counted(records: Records, counts_posts: bool) -> Iterator[ThreadRecord]:
+    """The records of a list with replies that leave out the opening post, where the site's lists are known to count posts
+    (True) or replies (False): what was seen of the whole site outranks what one page looked like."""
+    for record in records:
+        if isinstance(record, ThreadRecord) and record.replies is not None:
+            shown = record.replies + bool(record.counts_posts)
+            record = replace(record, replies=max(0, shown - 1) if counts_posts else shown, counts_posts=counts_posts)
+        if isinstance(record, ThreadRecord):
+            yield record
 
 
 def _elements(page: Page, rows: list[Row]) -> list[HtmlElement]:

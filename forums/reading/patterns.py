@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Iterable
+from functools import lru_cache
 
 from forums.reading.addresses import (
     BOARD_WORDS,
@@ -123,6 +124,7 @@ def _crowded(company: dict[str, set[str]]) -> bool:
 _TELLING = STRONG_THREAD - {"story", "p"}
 
 
+@lru_cache(maxsize=16_384)
 def leads_to(pattern: str) -> str:
     """What the words of a link pattern say it leads to: "thread", "board", "post" or "" for neither.
 

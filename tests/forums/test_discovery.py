@@ -15,6 +15,7 @@ from lxml.html import document_fromstring
 
 from crawlmgr.text.dates import DateContext, parse_time
 from forums.discovery import Explorer, ExplorerSettings, FetchedPage, SiteModel, recheck
+from forums.discovery.evidence import counts_posts
 from forums.discovery.model import Flip
 from forums.discovery.pages import PageFacts, facts
 from forums.discovery.shapes import page_key, shape, telling, uninviting
@@ -584,3 +585,32 @@ def test_hostile_pages_end_soon(html: str) -> None:
     found = facts(FetchedPage(SITE, SITE, html, NOW), PageReading(PageKind.other))
     assert time.process_time() - started < 8
     assert len(found.links) <= 3000 and len(found.pairs) <= 100 and len(found.marks) <= 80
+
+
+@pytest.mark.parametrize(("shown_beside", "told"), [(0, False), (1, True)])
+def test_what_the_lists_count_is_learned_from_whole_threads(shown_beside: int, told: bool) -> None:
+    def page(url: str, kind: PageKind, records: tuple, **more: object) -> PageFacts:
+        return PageFacts(url, url, url, 200, NOW, PageReading(kind, records, **more))  # type: ignore[arg-type]
+
+    posts = {7: 3, 8: 5, 9: 30}
+    listed = tuple(ThreadRecord(f"{SITE}/topic/{key}-x", "x", replies=number - 1 + shown_beside) for key, number in posts.items())
+    threads = [
+        page(f"{SITE}/topic/{key}-x", PageKind.thread, tuple(PostRecord("anna", None, "text") for _ in range(min(number, 10))))
+        for key, number in posts.items()
+    ]
+    lists = page(f"{SITE}/forum/2", PageKind.threadlist, listed)
+    assert counts_posts([lists, *threads]) is told
+    assert counts_posts([lists, threads[0], threads[2]]) is None  # one thread is too little, one is not whole
+    assert counts_posts([lists]) is None
+
+
+@pytest.mark.parametrize(("known", "replies"), [(None, 5), (True, 4), (False, 5)])
+def test_what_the_lists_count_is_kept_to(known: bool | None, replies: int) -> None:
+    rows = "".join(
+        f'<tr><td><a href="/topic/{key}-thread">Thread number {key}</a></td><td><a href="/user/anna">anna</a></td><td>{key}</td><td>12 Mar 2026 10:{key}0</td></tr>'
+        for key in (5, 4, 3, 2)
+    )
+    html = f"<h1>Pumps</h1><table><tr><th>Topic</th><th>By</th><th>Answers or so</th><th>Last</th></tr>{rows}</table>"
+    reading = read_page(html, f"{SITE}/forum/2-pumps", NOW, counts_posts=known)
+    first = reading.records[0]
+    assert isinstance(first, ThreadRecord) and first.replies == replies and (known is None or first.counts_posts is known)
