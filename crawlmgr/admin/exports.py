@@ -10,22 +10,22 @@ from django.http import Http404, HttpRequest, HttpResponse, StreamingHttpRespons
 from django.urls import reverse
 from django.utils.dateparse import parse_date
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_noop as n
+from django.utils.translation import gettext_noop
 
 from crawlmgr.admin.rooms import room
 from crawlmgr.services import exports
 
 NAMES = {
-    "boards": n("boards"),
-    "threads": n("threads"),
-    "posts": n("posts"),
-    "visits": n("visits"),
-    "pages": n("pages"),
-    "links": n("links"),
-    "forms": n("forms"),
-    "queries": n("queries"),
-    "records": n("records"),
-    "runs": n("runs"),
+    "boards": gettext_noop("boards"),
+    "threads": gettext_noop("threads"),
+    "posts": gettext_noop("posts"),
+    "visits": gettext_noop("visits"),
+    "pages": gettext_noop("pages"),
+    "links": gettext_noop("links"),
+    "forms": gettext_noop("forms"),
+    "queries": gettext_noop("queries"),
+    "records": gettext_noop("records"),
+    "runs": gettext_noop("runs"),
 }
 
 

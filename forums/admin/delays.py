@@ -13,8 +13,7 @@ from django import forms
 from django.http import Http404, HttpRequest, HttpResponse, StreamingHttpResponse
 from django.urls import reverse
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy
-from django.utils.translation import gettext_noop as n
+from django.utils.translation import gettext_lazy, gettext_noop
 
 from crawlmgr.admin.charts import NEW, UNCHANGED, UPDATED, Chart, Series, chart, heatmap
 from crawlmgr.admin.rooms import page, room
@@ -28,7 +27,10 @@ from forums.reads import delays as reads
 from forums.services import plans
 
 DAYS = ((7, gettext_lazy("7 days")), (14, gettext_lazy("14 days")), (30, gettext_lazy("30 days")), (90, gettext_lazy("90 days")))
-WEEKDAYS = (n("Mon"), n("Tue"), n("Wed"), n("Thu"), n("Fri"), n("Sat"), n("Sun"))
+WEEKDAYS = (
+    gettext_noop("Mon"), gettext_noop("Tue"), gettext_noop("Wed"), gettext_noop("Thu"),
+    gettext_noop("Fri"), gettext_noop("Sat"), gettext_noop("Sun"),
+)
 BOARDS_SHOWN = 300
 
 
