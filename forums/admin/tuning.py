@@ -53,7 +53,7 @@ class TuningForm(forms.Form):
     bins = forms.TypedChoiceField(choices=BINS, coerce=int, label=gettext_lazy("Parts of the day"))
     active = forms.BooleanField(required=False, label=gettext_lazy("Followed"))
     requests_per_day = forms.IntegerField(
-        min_value=1, max_value=100_000_000, required=False, label=gettext_lazy("Requests a day at the most")
+        min_value=1, max_value=100_000_000, required=False, label=gettext_lazy("requests a day at the most")
     )
 
     def importance(self) -> tuple[float | None, dict[int, float]]:
