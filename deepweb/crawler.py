@@ -82,7 +82,6 @@ class FormFinder:
             depth=item.depth,
             language=reading.page.language,
             charset=response.encoding,
-            html=response.text,
             now=now,
         )
         fresh = [row for row in kept if row.signature not in before]

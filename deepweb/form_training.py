@@ -69,6 +69,11 @@ def example_of(row: dict[str, Any]) -> Example:
     return Example(form, kind, domain, counts(form), word_features(form))
 
 
+def example_of_form(form: Form, kind: FormType) -> Example:
+    """An example from a form that is there as values, such as one whose type a person corrected."""
+    return Example(form, kind, registered_domain(urlsplit(form.page_url).hostname or ""), counts(form), word_features(form))
+
+
 def read_examples(path: Path) -> list[Example]:
     """The labelled forms of a file of JSON lines; a line that is none raises TrainingError with its number."""
     examples = []

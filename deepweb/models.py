@@ -95,7 +95,6 @@ class Form(models.Model):
     corrected_at = models.DateTimeField(null=True, blank=True)
     released = models.BooleanField(_("released"), default=False)
     described = models.JSONField(default=dict)
-    html = models.TextField(blank=True)
     language = models.CharField(max_length=20, blank=True)
     charset = models.CharField(max_length=40, default="utf-8")
     words = models.JSONField(default=dict)

@@ -72,13 +72,13 @@ def working(kind: str, targets: Sequence[int]) -> dict[int | None, Run]:
 
 def forms_of(source: Source) -> list[Form]:
     """The forms of a site, search forms first."""
-    rows = source.forms.select_related("cluster").defer("html", "words").order_by("depth", "id")
+    rows = source.forms.select_related("cluster").defer("words").order_by("depth", "id")
     return sorted(rows, key=lambda form: (form.kind != FormType.SEARCH, form.kind))
 
 
 def harvests(form: Form | None = None, size: int = 20) -> list[Harvest]:
     """Harvests, newest first."""
-    rows = Harvest.objects.select_related("run", "form__source").defer("state", "form__html", "form__words", "form__described")
+    rows = Harvest.objects.select_related("run", "form__source").defer("state", "form__words", "form__described")
     return list((rows.filter(form=form) if form is not None else rows).order_by("-id")[:size])
 
 
@@ -129,7 +129,7 @@ def clusters() -> list[ClusterRow]:
     """All clusters with their forms and sums, by three queries."""
     found = list(Cluster.objects.order_by("-forms_count", "id"))
     members: dict[int | None, list[Form]] = {}
-    for form in Form.objects.filter(cluster__isnull=False).select_related("source").defer("html", "words", "described"):
+    for form in Form.objects.filter(cluster__isnull=False).select_related("source").defer("words", "described"):
         members.setdefault(form.cluster_id, []).append(form)
     sums = {
         entry["form__cluster_id"]: entry

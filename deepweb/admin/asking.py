@@ -53,7 +53,7 @@ class BudgetForm(django_forms.Form):
 
 
 def find(pk: int) -> Form:
-    form = Form.objects.select_related("source", "cluster", "corrected_by").defer("html", "words").filter(pk=pk).first()
+    form = Form.objects.select_related("source", "cluster", "corrected_by").defer("words").filter(pk=pk).first()
     if form is None:
         raise Http404(_("There is no such form."))
     return form
@@ -164,7 +164,7 @@ def try_query(request: HttpRequest, pk: int) -> HttpResponse:
 @room("deepweb/harvest/<int:pk>/", "harvest", "deepweb.view_harvest")
 def harvest_page(request: HttpRequest, pk: int) -> HttpResponse:
     """One harvest: its figures, its curve with the coverage band, its queries."""
-    row = Harvest.objects.select_related("run", "form__source").defer("state", "form__html", "form__words").filter(pk=pk).first()
+    row = Harvest.objects.select_related("run", "form__source").defer("state", "form__words").filter(pk=pk).first()
     if row is None:
         raise Http404(_("There is no such harvest."))
     slice_ = reads.log(row, request.GET.dict())

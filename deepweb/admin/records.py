@@ -42,7 +42,7 @@ def record_list(request: HttpRequest) -> HttpResponse:
 @room("deepweb/record/<int:pk>/", "record", "deepweb.view_record")
 def record_page(request: HttpRequest, pk: int) -> HttpResponse:
     """One record with all its fields."""
-    row = Record.objects.select_related("source", "form").defer("form__html", "form__words").filter(pk=pk).first()
+    row = Record.objects.select_related("source", "form").defer("form__words").filter(pk=pk).first()
     if row is None:
         raise Http404(_("There is no such record."))
     trail = [

@@ -17,11 +17,7 @@ from deepweb.models import Harvest, Source
 
 def harvest_detail(request: HttpRequest, run: Run, now: datetime) -> dict[str, Any]:
     """The harvests of a run, form by form."""
-    rows = (
-        Harvest.objects.filter(run=run)
-        .select_related("form__source")
-        .defer("state", "form__html", "form__words", "form__described")
-    )
+    rows = Harvest.objects.filter(run=run).select_related("form__source").defer("state", "form__words", "form__described")
     return {"template": "deepweb/run_harvests.html", "harvests": list(rows.order_by("position"))}
 
 

@@ -9,9 +9,11 @@ from typing import Any
 from django.core.management.base import CommandError
 
 import deepweb
+from crawlmgr.management import database
 from crawlmgr.management.base import Result, say, table
-from deepweb.form_training import Scores, TrainingError, measure, read_examples, train
+from deepweb.form_training import Example, Scores, TrainingError, measure, read_examples, train
 from deepweb.jsonl import LinesError
+from deepweb.services import training
 
 HELP = "rebuild the form classifier from labelled forms; figures by 5-fold cross-validation that never splits a domain"
 
@@ -21,6 +23,7 @@ def add_arguments(parser: Any) -> None:
     parser.add_argument("--out", type=Path, metavar="FILE.json", help="where the model goes (default: the program's own)")
     parser.add_argument("--folds", type=int, default=5, help="folds of the cross-validation (default 5)")
     parser.add_argument("--random-seed", type=int, default=1, help="how domains fall into folds (default 1)")
+    parser.add_argument("--corrected", action="store_true", help="add the forms whose type was corrected on the desk")
     parser.add_argument("--dry-run", action="store_true", help="only measure, write no model")
 
 
@@ -29,6 +32,8 @@ def run(options: dict[str, Any]) -> Result:
         raise CommandError("At least two folds are needed.")
     try:
         examples = read_examples(options["file"])
+        if options["corrected"]:
+            examples += _corrected()
         learned, rules = measure(
             examples, options["folds"], options["random_seed"], told=lambda fold: say(f"fold {fold + 1} of {options['folds']}")
         )
@@ -52,6 +57,12 @@ def run(options: dict[str, Any]) -> Result:
         "model": None if options["dry_run"] else str(out),
     }
     return Result(answer, report(learned, rules))
+
+
+def _corrected() -> list[Example]:
+    """The desk's corrections; the database is asked only for them."""
+    database.ready()
+    return training.corrected_examples()
 
 
 def report(learned: Scores, rules: Scores) -> str:

@@ -36,7 +36,7 @@ MOST_COLUMNS = 200
 
 
 def _forms(chosen: Filter) -> Iterator[Sequence[Any]]:
-    rows = Form.objects.select_related("source", "cluster").defer("html", "words").order_by("pk")
+    rows = Form.objects.select_related("source", "cluster").defer("words").order_by("pk")
     if chosen.site is not None:
         rows = rows.filter(source_id=chosen.site)
     if chosen.run is not None:

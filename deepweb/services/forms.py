@@ -22,7 +22,6 @@ from deepweb.terms import language_of
 
 MAX_FORMS_A_PAGE = 20
 MAX_WORDS = 400
-MAX_HTML = 60_000
 
 
 class Typed(NamedTuple):
@@ -50,9 +49,7 @@ def _heaviest(words: Any) -> dict[str, float]:
     return dict(sorted(words.items(), key=lambda pair: -pair[1])[:MAX_WORDS])
 
 
-def keep(
-    source: Source, found: Sequence[Typed], *, depth: int, language: str, charset: str, html: str, now: datetime
-) -> list[Form]:
+def keep(source: Source, found: Sequence[Typed], *, depth: int, language: str, charset: str, now: datetime) -> list[Form]:
     """Stores the forms of a page; one that the site has shown before keeps its row, its type and what people said of it."""
     kept = []
     for form, verdict, words in found:
@@ -67,7 +64,6 @@ def keep(
                 "confidence": verdict.confidence,
                 "searchable": verdict.searchable,
                 "described": form_to_json(form),
-                "html": html[:MAX_HTML] if verdict.type is FormType.SEARCH else "",
                 "language": language_of(f"{form.title} {form.headings} {form.text} {' '.join(words.get('page', ()))}", language),
                 "charset": charset[:40],
                 "words": words,

@@ -53,7 +53,6 @@ class Wishes:
     probes: int = 160
     details: int | None = 1000
     max_pages: int = 200
-    pairs: bool = True
     random_seed: int = 1
     fixed: tuple[tuple[tuple[str, str], ...], ...] = ()
 

@@ -16,6 +16,7 @@ from crawlmgr.models import Run
 from deepweb.form_json import form_to_json
 from deepweb.models import Cluster, Form, Harvest, Query, Record, Source
 from deepweb.search_forms import read_forms
+from deepweb.services.training import corrected_examples
 
 pytestmark = pytest.mark.django_db
 NOW = datetime(2026, 5, 1, tzinfo=UTC)
@@ -202,3 +203,12 @@ def test_no_room_asks_more_for_many_rows() -> None:
         with CaptureQueriesContext(connection) as asked:
             browser.get(address)
         assert len(asked) <= before + 1, f"{address}: {before} queries for few, {len(asked)} for many"
+
+
+def test_corrections_become_examples_to_train_on() -> None:
+    form = filled().form
+    assert corrected_examples() == []
+    client("operator").post(reverse("admin:form-type", args=[form.pk]), {"type": "other"})
+    examples = corrected_examples()
+    assert [(example.type, example.form.action) for example in examples] == [("other", "http://books.example/find")]
+    assert examples[0].numbers and examples[0].words

@@ -1,0 +1,14 @@
+"""What people said of forms, as examples for the classifier. Apart from the other verbs: it loads the learning library."""
+
+from __future__ import annotations
+
+from deepweb.form_training import Example, example_of_form
+from deepweb.models import Form
+from deepweb.search_forms import FormType
+from deepweb.services.forms import page_form
+
+
+def corrected_examples() -> list[Example]:
+    """The forms whose type a person gave."""
+    rows = Form.objects.exclude(corrected="").defer("words").order_by("pk")
+    return [example_of_form(page_form(row), FormType(row.corrected)) for row in rows]
