@@ -175,7 +175,9 @@ def _next_by_word(links: list[PageLink], pages: list[Address], group: PageGroup 
     for link in links:
         if link.number is not None or link.word in ("previous", "first", "last"):
             continue
-        if not (link.word == "next" or link.rel_next or link.named) or not _leads_on(link.target, pages, group):
+        if not (link.word == "next" or link.rel_next or link.named):
+            continue
+        if not _leads_on(link.target, pages, group) and not (link.rel_next and _adds_a_page(link.target, pages, links)):
             continue
         score = 2.0 * (link.word == "next") + 1.5 * link.rel_next + 1.0 * link.named + 1.0 * in_pager(link.element)
         if best is None or score > best[0]:
@@ -192,6 +194,29 @@ def _leads_on(target: Address, pages: list[Address], group: PageGroup | None) ->
         return True
     front = any(page.path in ("", "/") and not page.query and page.host == target.host for page in pages)
     return front and any(slot.named and slot.number == 2 for slot in slots(target))  # the front page is a list's first
+
+
+def _adds_a_page(target: Address, pages: list[Address], links: list[PageLink]) -> bool:
+    """Whether a link that calls itself the next one only adds a bare page number to the path: /t/title/19/ to /t/title/19/2/.
+
+    From there on the page without the number must be linked and have an id of its own: /entry/19/ is no page of /entry/.
+    """
+    base, number = _bare_number(target.path)
+    for page in pages:
+        if number is None or page.host != target.host or page.query != target.query:
+            continue
+        if page.path.rstrip("/") == base:
+            return number == 2
+        own_base, own = _bare_number(page.path)
+        if own_base == base and own is not None and number == own + 1 and any(char.isdigit() for char in base):
+            return any(link.target.path.rstrip("/") == base for link in links)
+    return False
+
+
+def _bare_number(path: str) -> tuple[str, int | None]:
+    """A path without a last part that is nothing but a short number, and that number."""
+    base, _slash, last = path.rstrip("/").rpartition("/")
+    return (base, int(last)) if last.isascii() and last.isdigit() and len(last) <= 4 else (path.rstrip("/"), None)
 
 
 def _counts_up(page: Address, target: Address) -> bool:

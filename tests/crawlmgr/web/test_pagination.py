@@ -338,3 +338,22 @@ def test_next_pages_of_real_forum_pages() -> None:
         right += (found.next and address(found.next)) == (wanted and address(wanted))
         total += 1
     assert right / total >= 0.95
+
+
+_BARE = '<nav><a rel="prev" title="Previous page" href="{prev}">&lsaquo;</a><a rel="next" title="Next page" href="{next}">&rsaquo;</a></nav>'
+
+
+@pytest.mark.parametrize(
+    ("url", "prev", "following", "follow"),
+    [
+        ("/t/some-title/19/", "/", "/t/some-title/19/2/", "/t/some-title/19/2/"),
+        ("/t/some-title/19/2/", "/t/some-title/19/", "/t/some-title/19/3/", "/t/some-title/19/3/"),
+        ("/t/some-title/19/", "/", "/t/other-title/20/", None),
+        ("/t/some-title/19/", "/", "/t/some-title/19/7/", None),
+        ("/entry/19/", "/entry/", "/entry/20/", None),  # the next entry of a journal
+    ],
+)
+def test_a_next_link_may_add_a_bare_number_to_the_path(url: str, prev: str, following: str, follow: str | None) -> None:
+    site = "http://forum.test"
+    root = fromstring(f"<html><body>{_BARE.format(prev=prev, next=following)}</body></html>", parser=HTMLParser(encoding="utf-8"))
+    assert find_pages(root, site + url).next == (follow and site + follow)
