@@ -164,8 +164,10 @@ class ForumCrawler:
         self._seen = [*self._seen[-2 * THREADS_CHECKED :], (str(expect), facts(page, reading))]
         alike = [pair for pair in self._seen if pair[0] == str(expect)][-THREADS_CHECKED:]
         change = recheck(self._model, alike)
-        if change is not None and item.kind == "thread" and len(alike) < 2 and "marks" not in change.reasons:
+        if change is None or (item.kind == "thread" and len(alike) < 2 and "marks" not in change.reasons):
             return None  # one thread that cannot be read may just be one that was taken away
+        if change.reasons == ("rows",) and not any(page.reading.next for _kind, page in alike):
+            return None  # short threads and small boards: only a page that goes on is full
         return change
 
     @staticmethod

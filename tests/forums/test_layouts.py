@@ -49,6 +49,22 @@ def test_visits_of_an_unchanged_forum_tell_of_no_change(server: ForumServer) -> 
     assert site.layout == {} and site.version == 1 and not Event.objects.filter(code__startswith="layout").exists()
 
 
+def test_short_threads_and_small_boards_are_no_change_of_layout() -> None:
+    hosts.forget()
+    with ForumServer(LocalForum(boards=4, threads=12, longest=30, threads_a_page=40, posts_a_page=20)) as server:
+        for thread in list(server.forum.all.values()):
+            if thread.board > 1 and thread.number % 12 > 2:
+                del server.forum.all[thread.number]
+            elif len(thread.posts) > 10 and thread.number > 4:
+                del thread.posts[1:]
+        site = visited(server)
+        for number in sorted(server.forum.all)[:6]:
+            server.forum.reply(number, now())
+        crawl(site)
+        site.refresh_from_db()
+        assert site.layout == {} and site.version == 1
+
+
 @pytest.mark.parametrize("skin", ["cards", "plain"])
 def test_a_new_template_is_noticed_learned_and_read_without_loss_or_doubles(server: ForumServer, skin: str) -> None:
     site, forum = visited(server), server.forum
