@@ -36,6 +36,8 @@ def run(options: dict[str, Any]) -> Result:
     names = ("policy", "visits_per_day", "theta", "history_days")
     values = {name: options[name] for name in names if options[name] is not None}
     try:
+        if not plans.boards_under(plans.draft(options["site"], now)).exists():
+            raise CommandError("There is no board to plan for; `forum add ADDRESS` finds some.")  # and no plan is kept for none
         plan = plans.save(options["site"], {**values, "active": True}, now=now)
     except Site.DoesNotExist:
         raise CommandError(f"There is no site {options['site']}; `forum add ADDRESS` makes one.") from None
@@ -43,9 +45,7 @@ def run(options: dict[str, Any]) -> Result:
         raise CommandError(str(error), returncode=2) from None
     made = plan_days.replan(plan, now, "asked")
     if made is None:
-        raise CommandError(
-            "The boards follow their own intervals." if plan.policy == Policy.INTERVAL else "There is no board to plan for."
-        )
+        raise CommandError("The boards follow their own intervals.")
     return _result(plan, made, now)
 
 

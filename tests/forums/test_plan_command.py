@@ -66,3 +66,9 @@ def test_refusals_are_one_line(now: datetime, plan: Command) -> None:
     assert wrong.value.returncode == 2
     with pytest.raises(CommandError, match="own intervals"):
         plan(str(site.pk), "--policy", "interval")
+
+
+def test_without_a_board_no_plan_is_kept(plan: Command) -> None:
+    with pytest.raises(CommandError, match="no board"):
+        plan()
+    assert not Plan.objects.exists()
