@@ -8,6 +8,7 @@ arrows in many languages, `rel=next` and class names come after that and must le
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import cached_property
 from typing import NamedTuple
 from urllib.parse import urldefrag, urljoin
 
@@ -46,7 +47,7 @@ def find_pages(root: HtmlElement, url: str) -> PageLinks:
     group = best_group(links, pages)
     follow = _next_by_group(group, links) if group is not None else None
     if follow is None and (group is None or not _is_last(group, links)):
-        follow = _next_by_word(links, pages, group) or _next_in_head(root, base, pages, group)
+        follow = _next_by_word(links, pages, group, _Paths(root, base)) or _next_in_head(root, base, pages, group)
     if group is None:
         return _without_group(links, pages, follow)
     numbered: dict[int, str] = {}
@@ -92,12 +93,14 @@ def _other_names(root: HtmlElement, base: str) -> Iterator[str]:
                 yield joined
 
 
+def _anchors(root: HtmlElement) -> list[HtmlElement]:
+    anchors: list[HtmlElement] = list(root.iter("a"))
+    return anchors if len(anchors) <= MOST_LINKS else anchors[: MOST_LINKS // 2] + anchors[-MOST_LINKS // 2 :]
+
+
 def _candidates(root: HtmlElement, base: str) -> Iterator[PageLink]:
     """Links that could flip pages: a number, a word, an arrow, or a name that says so."""
-    anchors: list[HtmlElement] = list(root.iter("a"))
-    if len(anchors) > MOST_LINKS:
-        anchors = anchors[: MOST_LINKS // 2] + anchors[-MOST_LINKS // 2 :]
-    for element in anchors:
+    for element in _anchors(root):
         href = element.get("href")
         if not href:
             continue
@@ -169,7 +172,23 @@ def _is_last(group: PageGroup, links: list[PageLink]) -> bool:
     return max(numbers) <= group.current
 
 
-def _next_by_word(links: list[PageLink], pages: list[Address], group: PageGroup | None) -> str | None:
+class _Paths:
+    """Hosts and paths of all anchors of a page, those that show only an icon included; gathered when first asked for."""
+
+    def __init__(self, root: HtmlElement, base: str) -> None:
+        self._root, self._base = root, base
+
+    @cached_property
+    def _all(self) -> frozenset[tuple[str, str]]:
+        joined = (_join(self._base, element.get("href") or "") for element in _anchors(self._root))
+        targets = [address(url) for url in dict.fromkeys(joined) if url is not None]
+        return frozenset((target.host, target.path.rstrip("/")) for target in targets)
+
+    def link_to(self, host: str, path: str) -> bool:
+        return (host, path) in self._all
+
+
+def _next_by_word(links: list[PageLink], pages: list[Address], group: PageGroup | None, paths: _Paths) -> str | None:
     """The best link that says "next" and leads on in the same list."""
     best: tuple[float, str] | None = None
     for link in links:
@@ -177,7 +196,7 @@ def _next_by_word(links: list[PageLink], pages: list[Address], group: PageGroup 
             continue
         if not (link.word == "next" or link.rel_next or link.named):
             continue
-        if not _leads_on(link.target, pages, group) and not (link.rel_next and _adds_a_page(link.target, pages, links)):
+        if not _leads_on(link.target, pages, group) and not (link.rel_next and _adds_a_page(link.target, pages, paths)):
             continue
         score = 2.0 * (link.word == "next") + 1.5 * link.rel_next + 1.0 * link.named + 1.0 * in_pager(link.element)
         if best is None or score > best[0]:
@@ -196,7 +215,7 @@ def _leads_on(target: Address, pages: list[Address], group: PageGroup | None) ->
     return front and any(slot.named and slot.number == 2 for slot in slots(target))  # the front page is a list's first
 
 
-def _adds_a_page(target: Address, pages: list[Address], links: list[PageLink]) -> bool:
+def _adds_a_page(target: Address, pages: list[Address], paths: _Paths) -> bool:
     """Whether a link that calls itself the next one only adds a bare page number to the path: /t/title/19/ to /t/title/19/2/.
 
     From there on the page without the number must be linked and have an id of its own: /entry/19/ is no page of /entry/.
@@ -209,7 +228,7 @@ def _adds_a_page(target: Address, pages: list[Address], links: list[PageLink]) -
             return number == 2
         own_base, own = _bare_number(page.path)
         if own_base == base and own is not None and number == own + 1 and any(char.isdigit() for char in base):
-            return any(link.target.path.rstrip("/") == base for link in links)
+            return paths.link_to(target.host, base)
     return False
 
 
@@ -264,8 +283,6 @@ def _first_of(page: Address, target: Address) -> bool:
 
 def _last_by_word(links: list[PageLink], pages: list[Address]) -> str | None:
     for link in links:
-        if link.word == "last" and any(
-            same_list(page, link.target) and _counts_up(page, link.target) for page in pages
-        ):
+        if link.word == "last" and any(same_list(page, link.target) and _counts_up(page, link.target) for page in pages):
             return link.url
     return None

@@ -357,3 +357,20 @@ def test_a_next_link_may_add_a_bare_number_to_the_path(url: str, prev: str, foll
     site = "http://forum.test"
     root = fromstring(f"<html><body>{_BARE.format(prev=prev, next=following)}</body></html>", parser=HTMLParser(encoding="utf-8"))
     assert find_pages(root, site + url).next == (follow and site + follow)
+
+
+_ICONS = (
+    '<nav><a title="Go to first page" href="{base}"><span class="icon">first_page</span></a>'
+    '<a rel="prev" title="Go to previous page" href="{prev}"><span class="icon">chevron_left</span></a>'
+    '<a rel="next" title="Go to next page" href="{base}{n}/"><span class="icon">chevron_right</span></a></nav>'
+)
+
+
+@pytest.mark.parametrize("own", [2, 3, 10])
+def test_the_first_page_may_be_linked_by_an_icon_only(own: int) -> None:
+    base = "/t/some-title/19/"
+    html = _ICONS.format(base=base, prev=base if own == 2 else f"{base}{own - 1}/", n=own + 1)
+    root = fromstring(f"<html><body>{html}</body></html>", parser=HTMLParser(encoding="utf-8"))
+    assert find_pages(root, f"http://forum.test{base}{own}/").next == f"http://forum.test{base}{own + 1}/"
+    other = fromstring(f'<a rel="next" href="{base}{own + 1}/">&gt;</a>', parser=HTMLParser(encoding="utf-8"))
+    assert find_pages(other, f"http://forum.test{base}{own}/").next is None  # nothing tells that the address without it is a page
