@@ -31,6 +31,8 @@ _NUMBER = re.compile(
 
 _SIGNATURE = re.compile(r"^(?:_{8,}|-{12,}|-- )$", re.M)
 _QUOTE = "\x00"
+
+
 def text_of(element: HtmlElement, left_out: set[HtmlElement], quotes: set[HtmlElement] | None = None) -> str:
     """The text of an element as a reader sees it: one line a block, without the elements left out; a quote goes
     together with a line like "anna wrote:" before it."""
@@ -306,6 +308,19 @@ def _repeats(page: Page, other: PostSet, posts: PostSet) -> bool:
     return same and abs((first - announced).total_seconds()) < 60
 
 
+_LEAST_LETTERS = 10  # of an opening post that is built otherwise than the replies
+_PICTURE_NAME = re.compile(r"[a-z]+(?:_[a-z]+)*")
+
+
+def _written(page: Page, body: int | None) -> int:
+    """Letters of a text without its icons: those of a font are written as the names of their pictures, "chat_bubble_outline"."""
+    outline, letters = page.outline, 0
+    for text, node, _ in outline.pieces[outline.piece_from[body] : outline.piece_to[body]] if body is not None else ():
+        if not (_PICTURE_NAME.fullmatch(text) and ("_" in text or "icon" in outline.classes[node].lower())):
+            letters += sum(map(str.isalpha, text))
+    return letters
+
+
 def opening_post(page: Page, posts: PostSet) -> PostSet | None:
     """The opening post, where it is built otherwise than the replies: around a time before the first of them, the
     element with the longest text that holds no reply."""
@@ -326,6 +341,7 @@ def opening_post(page: Page, posts: PostSet) -> PostSet | None:
                 and other.body_lengths[0] >= 20
                 and other.people[0]
                 and other.own_words >= 0.5
+                and _written(page, other.bodies[0]) >= _LEAST_LETTERS
                 and not _repeats(page, other, posts)
             ):
                 best = other
