@@ -106,7 +106,7 @@ def inside(inner: RowSet, outer: RowSet) -> bool:
 def decide(page: Page, found: Choice, expect: PageKind | None) -> tuple[PageKind, float, tuple[str, ...]]:
     """The kind of the page, how sure it is in [0, 1], and codes of what decided."""
     evidence: list[str] = []
-    threads, boards = _lists(page, found, evidence)
+    threads, boards = _lists(page, found, evidence, expect)
     posts = _posts(page, found, evidence)
     if "names-of-posts" in evidence:
         threads *= 0.3
@@ -123,7 +123,7 @@ def decide(page: Page, found: Choice, expect: PageKind | None) -> tuple[PageKind
     return kind, round(min(1.0, best) * min(1.0, 0.5 + (best - second)), 3), tuple(evidence)
 
 
-def _lists(page: Page, found: Choice, evidence: list[str]) -> tuple[float, float]:
+def _lists(page: Page, found: Choice, evidence: list[str], expect: PageKind | None) -> tuple[float, float]:
     """How much a page looks like a list of threads and like an index of boards."""
     threads = found.threads.quality if found.threads else 0.0
     boards = found.boards.quality if found.boards else 0.0
@@ -133,7 +133,8 @@ def _lists(page: Page, found: Choice, evidence: list[str]) -> tuple[float, float
     elif found.threads and _are_announcements(found.threads):
         threads *= 0.28
         evidence.append("announcements")
-    if found.threads and found.boards and inside(found.threads, found.boards):
+    lone = expect is PageKind.threadlist and found.boards is not None and len(found.boards.rows) == 1
+    if found.threads and found.boards and not lone and inside(found.threads, found.boards):
         threads *= 0.3
         evidence.append("threads-in-boards")
     if found.threads and threads >= ENOUGH and len(found.threads.rows) >= 3 and boards and names_board(page.board_key):

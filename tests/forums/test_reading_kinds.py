@@ -107,3 +107,18 @@ def test_a_column_beside_a_thin_thread_is_not_taken_for_its_posts() -> None:
     body = '<article class=post id=post71><div class=author><a href="/user/3-anna/">anna</a></div><time datetime="2026-03-10T10:15:00Z">10 March</time><div class=text><p>Does anybody know this noise?</p></div></article>'
     reading = read_page(page(f"<main><h1>A noise</h1>{body}</main>{side}", "A noise"), f"{SITE}/thread/88-a-noise/", NOW)
     assert [(found.author, found.text) for found in reading.records if isinstance(found, PostRecord)] == [("anna", "Does anybody know this noise?")]
+
+
+LONE_ROW = """<html><head><title>Uncategorized</title></head><body>
+<div class="menu"><a href="/">Home</a><ul class="menu_list"><li><a href="/topic/active/">All categories</a></li></ul>
+<a class="button" href="/topic/publish/2/">New topic</a></div>
+<div class="rows"><div class="row"><div class="title"><a href="/topic/204/which-tyres-for-winter/">Which tyres for winter?</a></div>
+<div class="category"><a href="/category/2/uncategorized/">Uncategorized</a></div><div class="comments">1</div>
+<div class="date" title="2026-11-21 17:23">3 s</div></div></div></body></html>"""
+
+
+def test_the_only_thread_of_a_list_is_read_where_a_list_is_expected() -> None:
+    url = "http://f.example/category/2/uncategorized/"
+    reading = read_page(LONE_ROW, url, NOW, expect=PageKind.threadlist)
+    assert reading.kind is PageKind.threadlist
+    assert [record.url for record in reading.records] == ["http://f.example/topic/204/which-tyres-for-winter/"]
