@@ -52,7 +52,8 @@ class BoardFacts:
 
 @dataclass(slots=True)
 class VisitState:
-    """The state between two pages; `to_json` and `from_json` are inverse."""
+    """The state between two pages; `to_json` and `from_json` are inverse. `stopped_by` and `complete` are about the list;
+    `owing` counts, by reason, the threads whose pages gave nothing: they stay pending, and the visit tells of them."""
 
     phase: str = "fresh"
     page: int = 1
@@ -67,6 +68,7 @@ class VisitState:
     stale: int = 0
     resumed: int = 0
     rechecked: bool = False
+    owing: dict[str, int] = field(default_factory=dict)
 
     def to_json(self) -> dict[str, Any]:
         """As a JSON-ready table."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -20,6 +21,9 @@ from forums.models import Board, Thread, Visit
 from forums.reading import PageKind, PageReading
 from forums.services import delays, plans, predictions, threads
 
+NO_FAULT = frozenset(
+    {"http_404", "http_410", "robots", "robots_meta"}
+)  # the thread is gone, or asks to be left out
 STEP = 10.0  # priorities of two boards' addresses lie this far apart, so that boards are visited one after another
 
 
@@ -86,7 +90,8 @@ def store_list(
     visit = _load(item, now)
     _add(visit, item, response, list_pages=1)
     if response.not_modified:
-        return _list_done(run, visit, item, now, incremental.VisitState(stopped_by="not_modified", complete=True), [])
+        same = replace(incremental.VisitState.from_json(visit.state), stopped_by="not_modified", complete=True)
+        return _list_done(run, visit, item, now, same, [])
     if reading is None or response.failure is not None:
         reason = f"{response.failure.value}: {response.detail}" if response.failure else f"http_{response.status}"
         return list_failed(run, item, reason, now, counted=True)
@@ -214,6 +219,12 @@ def thread_failed(run: Run, item: Url, reason: str, now: datetime, *, response: 
         outcome.links = [_page_link(back or thread.url, visit.pk, payload, item.priority)]
         return outcome
     threads.missed(thread, now, gone=vanished)
+    if reason not in NO_FAULT:
+        state = incremental.VisitState.from_json(visit.state)
+        code = reason.partition(":")[0]
+        state.owing[code] = state.owing.get(code, 0) + 1
+        visit.state = state.to_json()
+        Visit.objects.filter(pk=visit.pk).update(state=visit.state)
     finish_if_done(run, visit, item, now)
     return outcome
 
@@ -231,8 +242,15 @@ def finish_if_done(run: Run, visit: Visit, item: Url | None, now: datetime) -> N
 
 
 def finish(visit: Visit, now: datetime) -> None:
-    """Writes the visit's end and what the board's next visit builds on."""
+    """Writes the visit's end and what the board's next visit builds on.
+
+    The list decides about the board's watermark; threads that gave nothing stay pending whatever it is. But a visit that owes
+    threads is not complete, and says why instead of how its list ended.
+    """
     state = incremental.VisitState.from_json(visit.state)
+    stopped_by, complete = visit.stopped_by, state.complete
+    if complete and state.owing:
+        stopped_by, complete = max(state.owing, key=lambda code: state.owing[code]), False
     board = Board.objects.get(pk=visit.board_id)
     board.last_visit = now
     board.next_visit = plans.next_visit(board, now)
@@ -248,12 +266,12 @@ def finish(visit: Visit, now: datetime) -> None:
     Visit.objects.filter(pk=visit.pk).update(
         finished=now,
         started=visit.started or now,
-        complete=state.complete,
-        stopped_by=visit.stopped_by[:60],
+        complete=complete,
+        stopped_by=stopped_by[:60],
         state=state.to_json(),
     )
-    if not state.complete and state.stopped_by not in ("max_pages", "stopped"):
-        events.warn("visit_incomplete", f"{board.name}: {visit.stopped_by}", now=now, run_id=visit.run_id)
+    if not complete and stopped_by not in ("max_pages", "stopped"):
+        events.warn("visit_incomplete", f"{board.name}: {stopped_by}", now=now, run_id=visit.run_id)
 
 
 def cut_short(run: Run, reason: str, now: datetime) -> None:

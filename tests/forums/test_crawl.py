@@ -230,6 +230,32 @@ def test_a_board_that_fails_does_not_stop_the_next(server: ForumServer) -> None:
     assert stored() == server.forum.truth()
 
 
+@pytest.mark.parametrize(
+    ("answer", "reason"),
+    [
+        ((200, {"content-type": "text/html"}, b"<html><title>Soon</title><p>Loading.</p></html>"), "no_posts"),
+        ((500, {"content-type": "text/html"}, b"<h1>Oops</h1>"), "http_500"),
+    ],
+)
+def test_a_thread_that_gave_no_post_stays_owed_and_its_visit_says_so(
+    server: ForumServer, answer: tuple[int, dict[str, str], bytes], reason: str
+) -> None:
+    site, forum = added(server), server.forum
+    crawl(site, history_days=400)
+    opened = forum.open(2, now())
+    forum.on_request = lambda path: answer if path == f"/topic/{opened.number}" else None
+    for _ in range(2):
+        run = crawl(site)
+        said = {v.board.url.rsplit("/", 1)[1]: (v.stopped_by, v.complete) for v in Visit.objects.filter(run=run)}
+        assert said["2"] == (reason, False) and all(said[board][1] for board in "13")
+        assert run.stopped_by == f"incomplete: {reason}"
+        thread = Thread.objects.get(url__endswith=f"/topic/{opened.number}")
+        assert thread.pending and thread.fetched_at is None and not Visit.objects.filter(run=run, new__gt=0).exists()
+    forum.on_request = None
+    run = crawl(site)
+    assert run.stopped_by == "complete" and stored() == forum.truth()
+
+
 def test_pages_are_archived_and_read_back(server: ForumServer) -> None:
     from crawlmgr.services import archive
 
