@@ -6,15 +6,18 @@ import hashlib
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 from django.db.models import F, Max, Min
+from django.db.models.functions import Greatest
 
-from forums.incremental import Row, signature
+from crawlmgr.text.dates import Moment
+from forums.incremental import FINE_SECONDS, Row, signature
 from forums.models import Board, BoardHour, Post, Site, Thread
 from forums.reading import PostRecord, ThreadRecord, board_key, first_page, thread_key
 
 MISSES_ALLOWED = 5
+HOUR_SECONDS = 3600  # times known that well count for the hours of a board
 
 
 def to_row(record: ThreadRecord) -> Row:
@@ -64,12 +67,17 @@ def _copy(thread: Thread, row: Row, record: ThreadRecord, board_id: int) -> None
     thread.author = thread.author or (record.author or "")[:200]
     if thread.created is None and record.created is not None:
         thread.created = record.created.value
-    if record.last_reply is not None and not (record.last_reply.relative and thread.last_reply):
+    if record.last_reply is not None and not (thread.last_reply and _tells_no_more(record.last_reply, thread.last_reply)):
         thread.last_reply = record.last_reply.value
     if record.replies is not None:
         thread.replies = max(0, record.replies)
     thread.pinned = record.pinned
     thread.signature = signature(row)
+
+
+def _tells_no_more(moment: Moment, known: datetime) -> bool:
+    """Whether what a list shows is only a rounding of the time known: relative to now, or the day or minute that it lies in."""
+    return moment.relative or moment.value <= known < moment.value + timedelta(seconds=moment.precision_seconds)
 
 
 def _boards_of(site_id: int) -> dict[str, int]:
@@ -106,43 +114,83 @@ def post_keys(records: Sequence[PostRecord]) -> list[str]:
 def store_page(thread: Thread, page: int, records: Sequence[PostRecord], now: datetime) -> PageStored:
     """Upserts the posts of one page of a thread; posts that stood between two of them and are no longer there are marked gone."""
     keys = post_keys(records)
-    _rekey(thread, keys, records)
+    _rekey(thread, page, keys, records)
     first_kept = Post.objects.filter(thread=thread, page=page, key__in=keys, gone_at__isnull=True).aggregate(at=Min("position"))[
         "at"
     ]
     have = {post.key: post for post in Post.objects.filter(thread=thread, key__in=keys)}
     new: list[Post] = []
     altered: list[Post] = []
+    refined: list[tuple[Post, datetime | None, int]] = []
     for position, (key, record) in enumerate(zip(keys, records, strict=True)):
         post = have.get(key)
         if post is None:
             new.append(_post(thread, page, position, key, record, now))
-        elif (post.text, post.page, post.position) != (record.text, page, position) or post.gone_at:
+            continue
+        if record.posted is not None and _is_finer(record.posted, post):
+            refined.append((post, post.posted, post.precision_seconds))
+            post.posted, post.precision_seconds = record.posted.value, record.posted.precision_seconds
+        if (post.text, post.page, post.position) != (record.text, page, position) or post.gone_at:
             if post.text != record.text or post.gone_at:
                 post.edited_at = now
                 altered.append(post)
             post.text, post.page, post.position, post.gone_at = record.text, page, position, None
             post.save(update_fields=["text", "page", "position", "gone_at", "edited_at"])
     Post.objects.bulk_create(new, batch_size=200)
+    _refine(thread, refined)
     gone = 0 if first_kept is None else _mark_gone(thread, page, keys, first_kept, now)
     _count(thread, page, new)
-    arrivals = tuple((one.posted, page == 1 and one.position == 0) for one in new if one.posted and one.precision_seconds <= 3600)
+    arrivals = tuple(
+        (one.posted, page == 1 and one.position == 0) for one in new if one.posted and one.precision_seconds <= HOUR_SECONDS
+    )
     return PageStored(len(new), len(altered) + gone, len(have), arrivals)
 
 
-def _rekey(thread: Thread, keys: Sequence[str], records: Sequence[PostRecord]) -> None:
+def _is_finer(told: Moment, post: Post) -> bool:
+    """Whether a page now tells the time of a post more exactly than when it was first seen, "3 minutes ago" as "08:55".
+
+    A smaller unit beats a larger one; of one unit an absolute time beats a relative one, which shows by its odd seconds. A
+    time that does not agree with the stored one as far as both are known is another one, of an edit perhaps, and no finer.
+    """
+    if post.posted is None:
+        return True
+    if abs((told.value - post.posted).total_seconds()) > told.precision_seconds + post.precision_seconds + FINE_SECONDS:
+        return False
+    counted_back = bool(post.posted.microsecond or (post.posted.second and post.precision_seconds >= FINE_SECONDS))
+    return (told.precision_seconds, told.relative) < (post.precision_seconds, counted_back)
+
+
+def _refine(thread: Thread, refined: Sequence[tuple[Post, datetime | None, int]]) -> None:
+    """Stores finer times of known posts (post, its time and precision before) and moves them to their hour: nothing is new."""
+    Post.objects.bulk_update([post for post, _time, _precision in refined], ["posted", "precision_seconds"], batch_size=200)
+    moved: list[tuple[datetime, bool, int]] = []
+    for post, time, precision in refined:
+        opening = post.page == 1 and post.position == 0
+        moved += [(time, opening, -1)] if time is not None and precision <= HOUR_SECONDS else []
+        moved += [(post.posted, opening, 1)] if post.posted is not None and post.precision_seconds <= HOUR_SECONDS else []
+        if time is not None:
+            Thread.objects.filter(pk=thread.pk, created=time).update(created=post.posted)
+            Thread.objects.filter(pk=thread.pk, last_reply=time).update(last_reply=post.posted)
+    _by_hour(thread.board_id, moved)
+
+
+def _rekey(thread: Thread, page: int, keys: Sequence[str], records: Sequence[PostRecord]) -> None:
     """Where the keys of a page are not those of the stored posts although the thread's are stored: a new layout may show ids
     where there were none, or write them otherwise, or count what had ids of its own. A stored post of the same author, text and
-    time then gets the new key instead of a double."""
+    time then gets the new key instead of a double. Where most keys fit, only digests of the page do: one holds an absolute
+    time, which a page may show later where it counted back before."""
     if thread.fetched_at is None:
         return
     named = dict(zip(keys, records, strict=True))
     known = Post.objects.filter(thread=thread, key__in=keys).only("key", "author")
     agree = [post.author == (named[post.key].author or "")[:200] for post in known]
+    theirs = Post.objects.filter(thread=thread, author__in={(record.author or "")[:200] for record in records}).order_by("id")
     if agree and sum(agree) * 2 >= len(agree):
-        return
+        for post in known:
+            del named[post.key]
+        theirs, known = theirs.filter(page=page, key__startswith="d").exclude(key__in=keys), known.none()
     stored: dict[tuple[str, str], list[Post]] = {}
-    for post in Post.objects.filter(thread=thread, author__in={(record.author or "")[:200] for record in records}).order_by("id"):
+    for post in theirs if named else ():
         stored.setdefault((post.author, _spaced(post.text)), []).append(post)
     pairs: list[tuple[Post, str, PostRecord]] = []
     for key, record in named.items():
@@ -167,7 +215,7 @@ def _same_time(post: Post, record: PostRecord) -> bool:
     if post.posted is None or record.posted is None:
         return True
     apart = abs((record.posted.value - post.posted).total_seconds())
-    return apart <= max(60, post.precision_seconds, record.posted.precision_seconds)
+    return apart <= FINE_SECONDS + post.precision_seconds + record.posted.precision_seconds
 
 
 def _post(thread: Thread, page: int, position: int, key: str, record: PostRecord, now: datetime) -> Post:
@@ -196,32 +244,40 @@ def _mark_gone(thread: Thread, page: int, keys: Sequence[str], after: int, now: 
 def _count(thread: Thread, page: int, new: Sequence[Post]) -> None:
     if not new:
         return
-    hours: dict[datetime, list[int]] = {}
-    for post in new:
-        if post.posted is not None and post.precision_seconds <= 3600:
-            hour = post.posted.astimezone(UTC).replace(minute=0, second=0, microsecond=0)
-            opening = page == 1 and post.position == 0
-            hours.setdefault(hour, [0, 0])[0 if opening else 1] += 1
-    BoardHour.objects.bulk_create([BoardHour(board_id=thread.board_id, hour=hour) for hour in hours], ignore_conflicts=True)
-    for hour, (threads, replies) in hours.items():
-        BoardHour.objects.filter(board_id=thread.board_id, hour=hour).update(
-            threads=F("threads") + threads, replies=F("replies") + replies
-        )
+    timed = [post for post in new if post.posted is not None and post.precision_seconds <= HOUR_SECONDS]
+    _by_hour(thread.board_id, [(post.posted, page == 1 and post.position == 0, 1) for post in timed if post.posted])
     Thread.objects.filter(pk=thread.pk).update(posts=F("posts") + len(new))
     Board.objects.filter(pk=thread.board_id).update(posts=F("posts") + len(new))
     Site.objects.filter(pk=thread.site_id).update(posts=F("posts") + len(new))
 
 
+def _by_hour(board_id: int, posts: Sequence[tuple[datetime, bool, int]]) -> None:
+    """Adds posts to the hours of a board: (time, opening post or reply, 1 to add and -1 to take off)."""
+    hours: dict[datetime, list[int]] = {}
+    for time, opening, delta in posts:
+        hour = time.astimezone(UTC).replace(minute=0, second=0, microsecond=0)
+        hours.setdefault(hour, [0, 0])[0 if opening else 1] += delta
+    hours = {hour: deltas for hour, deltas in hours.items() if any(deltas)}
+    BoardHour.objects.bulk_create([BoardHour(board_id=board_id, hour=hour) for hour in hours], ignore_conflicts=True)
+    for hour, (threads, replies) in hours.items():
+        BoardHour.objects.filter(board_id=board_id, hour=hour).update(
+            threads=Greatest(F("threads") + threads, 0), replies=Greatest(F("replies") + replies, 0)
+        )
+
+
 def opened(thread: Thread, records: Sequence[PostRecord]) -> None:
-    """Takes author and opening time from the first page of a thread."""
+    """Takes author and opening time from the first page of a thread, as its posts are stored."""
     if not records:
         return
     first = records[0]
     values: dict[str, object] = {}
     if first.author and not thread.author:
         values["author"] = first.author[:200]
-    if first.posted is not None and not first.posted.relative:
-        values["created"] = first.posted.value
+    if first.posted is not None:
+        stored = Post.objects.filter(thread=thread, page=1, position=0, gone_at__isnull=True).first()
+        hourly = first.posted.precision_seconds <= HOUR_SECONDS and thread.created is None
+        if stored is not None and stored.posted is not None and (hourly or not first.posted.relative):
+            values["created"] = stored.posted
     if values:
         Thread.objects.filter(pk=thread.pk).update(**values)
 

@@ -21,9 +21,7 @@ from forums.models import Board, Thread, Visit
 from forums.reading import PageKind, PageReading
 from forums.services import delays, plans, predictions, threads
 
-NO_FAULT = frozenset(
-    {"http_404", "http_410", "robots", "robots_meta"}
-)  # the thread is gone, or asks to be left out
+NO_FAULT = frozenset({"http_404", "http_410", "robots", "robots_meta"})  # the thread is gone, or asks to be left out
 STEP = 10.0  # priorities of two boards' addresses lie this far apart, so that boards are visited one after another
 
 
