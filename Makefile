@@ -5,6 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 BIND ?= 127.0.0.1:8000
+PARALLEL ?= -n auto --dist loadfile
 
 .PHONY: env run test test-sqlite test-postgresql lint clean
 .NOTPARALLEL:
@@ -24,12 +25,12 @@ run: env
 test: test-sqlite test-postgresql
 
 test-sqlite: env
-	$(BIN)/python -m pytest $(PYTEST)
+	$(BIN)/python -m pytest $(PARALLEL) $(PYTEST)
 
 test-postgresql: env
 	@if $(BIN)/python -c 'import sys; from tests.postgresql import find_binaries; sys.exit(find_binaries() is None)'; then \
 		echo "The suite again, on PostgreSQL:"; \
-		CRAWLMGR_TEST_DATABASE=postgresql $(BIN)/python -m pytest -m "not browser" $(PYTEST); \
+		CRAWLMGR_TEST_DATABASE=postgresql $(BIN)/python -m pytest -m "not browser" $(PARALLEL) $(PYTEST); \
 	else echo "No PostgreSQL programs found (initdb, postgres): the suite ran on SQLite only."; fi
 
 lint: env

@@ -48,6 +48,13 @@ def pytest_configure() -> None:
     assert Path(settings.DATA_DIR).samefile(_folder)
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_sessionstart(session: pytest.Session) -> None:
+    """Each worker process of a parallel run makes a folder of its own before it loads the settings."""
+    if session.config.getoption("numprocesses", None):
+        os.environ.pop("DJANGO_SETTINGS_MODULE")
+
+
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """On PostgreSQL only what uses the database runs."""
     if _server is None:
