@@ -62,6 +62,7 @@ BENCHES = {
     "focused": "focused.benches.focused",
 }
 EXPORTS = ["crawlmgr.services.exports.TABLES", "forums.services.exports.TABLES", "deepweb.services.exports.TABLES"]
+DERIVED = ["focused.services.search.rebuild"]  # follows from the rows: not in a backup, made anew after a restore
 TOPIC_STRATEGIES: dict[str, str] = {}  # further strategies: name and dotted class name
 TOPIC_READ_STAGES = ["focused.stages.clean", "focused.stages.convert"]  # before a page is judged, outside any transaction
 TOPIC_STORE_STAGES = ["focused.services.pages.judge", "focused.services.pages.keep", "focused.services.search.index"]

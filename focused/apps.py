@@ -1,9 +1,24 @@
 """Django application."""
 
+from importlib import import_module
+from typing import Any
+
 from django.apps import AppConfig
+from django.db import connections
+from django.db.models.signals import post_migrate
 from django.utils.translation import gettext_lazy as _
 
 
 class FocusedConfig(AppConfig):
     name = "focused"
     verbose_name = _("Topics")
+
+    def ready(self) -> None:
+        post_migrate.connect(_empty_search, sender=self)
+
+
+def _empty_search(using: str, **_of_signal: Any) -> None:
+    """The index of words is no model's table, so what flushes the database leaves it; it goes with the last page."""
+    tables = connections[using].introspection.table_names()
+    if "focused_pagetext" in tables and not import_module("focused.models").TopicPage.objects.exists():
+        import_module("focused.services.search").clear()

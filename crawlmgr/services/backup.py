@@ -20,6 +20,7 @@ from django.conf import settings
 from django.core.management.color import no_style
 from django.core.serializers.json import DjangoJSONEncoder
 from django.db import connection, models, transaction
+from django.utils.module_loading import import_string
 
 from crawlmgr import __version__
 from crawlmgr.models import WarcFile
@@ -138,6 +139,8 @@ def restore(source: Path, told: Told) -> dict[str, Any]:
                     if done != count:
                         raise BackupRefused(f"{source} is damaged: {label} has {done} rows instead of {count}.")
                 _set_sequences()
+                for name in settings.DERIVED:
+                    import_string(name)()
             for name in manifest["files"]:
                 told(name)
                 archive.put_file(name, _member(tar, f"archive/{name}"))

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 import zlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from django.db import connection
+from django.db.models import QuerySet
 
 from crawlmgr.services import sql
 from crawlmgr.text.tokens import Tokenizer
@@ -59,7 +60,38 @@ def index(arrival: Arrival) -> None:
     if connection.vendor == "sqlite":
         sql.execute("INSERT INTO focused_pagetext (rowid, words) VALUES (%s, %s)", (arrival.stored.pk, " ".join(tokens)))
     else:
-        sql.execute("INSERT INTO focused_pagetext (rowid, words) VALUES (%s, %s::tsvector)", (arrival.stored.pk, _vector(tokens)))
+        _put_vector(arrival.stored.pk, tokens)
+
+
+def _put_vector(pk: int, tokens: Sequence[str]) -> None:
+    sql.execute(
+        "INSERT INTO focused_pagetext (rowid, words) VALUES (%s, %s::tsvector)"
+        " ON CONFLICT (rowid) DO UPDATE SET words = EXCLUDED.words",
+        (pk, _vector(tokens)),
+    )
+
+
+def clear() -> None:
+    """Empties the index."""
+    emptied = "INSERT INTO focused_pagetext (focused_pagetext) VALUES ('delete-all')"
+    sql.execute(emptied if connection.vendor == "sqlite" else "DELETE FROM focused_pagetext", ())
+
+
+def rebuild() -> None:
+    """Makes the index anew from the pages that are stored, as after a restore: a backup holds the pages and not the index."""
+    clear()
+    for pk, tokens in _stored(TopicPage.objects.filter(kind=TopicPage.Kind.PAGE)):
+        if connection.vendor == "sqlite":
+            sql.execute("INSERT INTO focused_pagetext (rowid, words) VALUES (%s, %s)", (pk, " ".join(tokens)))
+        else:
+            _put_vector(pk, tokens)
+
+
+def _stored(pages: QuerySet[TopicPage]) -> Iterator[tuple[int, list[str]]]:
+    """Key and indexed words of each page."""
+    for pk, words, packed in pages.values_list("pk", "words", "packed").iterator(chunk_size=500):
+        text = (zlib.decompress(words) if packed else bytes(words)).decode("utf-8")
+        yield pk, text.split(" ")[:MOST_WORDS]
 
 
 def remove(run_ids: Sequence[int]) -> None:
@@ -69,10 +101,8 @@ def remove(run_ids: Sequence[int]) -> None:
             pages = "SELECT id FROM focused_topicpage WHERE run_id = %s"
             sql.execute(f"DELETE FROM focused_pagetext WHERE rowid IN ({pages})", (run_id,))  # noqa: S608 - fixed words
         return
-    rows = TopicPage.objects.filter(run_id__in=run_ids, kind=TopicPage.Kind.PAGE).values_list("pk", "words", "packed")
-    for pk, words, packed in rows.iterator(chunk_size=500):
-        text = (zlib.decompress(words) if packed else bytes(words)).decode("utf-8")
-        kept = " ".join(text.split(" ")[:MOST_WORDS])
+    for pk, tokens in _stored(TopicPage.objects.filter(run_id__in=run_ids, kind=TopicPage.Kind.PAGE)):
+        kept = " ".join(tokens)
         sql.execute("INSERT INTO focused_pagetext (focused_pagetext, rowid, words) VALUES ('delete', %s, %s)", (pk, kept))
 
 

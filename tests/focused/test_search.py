@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
 
 import pytest
+from django.core.management import call_command
+from django.db import connection
 
 from crawlmgr import engine
 from crawlmgr.models import Run
-from crawlmgr.services import hosts
+from crawlmgr.services import backup, hosts
 from focused.models import Topic, TopicPage
 from focused.services import search, topics
 from tests.site.server import LocalSite
@@ -78,3 +82,17 @@ def test_deleted_with_their_topic(run: Run) -> None:
     topics.delete(Topic.objects.get(), datetime.now(UTC))
     assert search.find(search.read_query("crawler"), [run.pk]).total == 0
     assert not TopicPage.objects.exists() and not Run.objects.filter(pk=run.pk).exists()
+
+
+def test_a_flushed_database_leaves_no_words_and_a_restored_one_finds_them_again(run: Run, tmp_path: Path, settings: Any) -> None:
+    settings.DATA_DIR = tmp_path
+    (tmp_path / "secret.key").write_text("s" * 60)
+    backup.write(tmp_path / "all.tar", datetime.now(UTC), lambda _: None)
+    call_command("flush", interactive=False, verbosity=0)
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT COUNT(*) FROM focused_pagetext")
+        assert cursor.fetchone() == (0,)
+    backup.restore(tmp_path / "all.tar", lambda _: None)
+    assert titles("抓取網頁", run) == {"网页", "網頁"} and titles("crawler -soup", run) == {"Frontier"}
+    topics.delete(Topic.objects.get(), datetime.now(UTC))
+    assert search.find(search.read_query("crawler"), [run.pk]).total == 0
