@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 import numpy as np
-from scipy.special import gammainc
 
 from deepweb.seen import Choice, Query, Seen, Term
 
@@ -262,6 +261,8 @@ def _censored_scale(known: np.ndarray, returned_before: float, seen_before: floa
 
 def _cut_mean(shape: np.ndarray, mean: np.ndarray, cut: float) -> np.ndarray:
     """E[min(X, cut)] of gamma variables: mean * P(shape + 1, x) + cut * (1 - P(shape, x)), x = cut * shape / mean."""
+    from scipy.special import gammainc  # takes longer to load than many a command to run
+
     at = cut * shape / mean
     return np.asarray(mean * gammainc(shape + 1, at) + cut * (1 - gammainc(shape, at)))
 

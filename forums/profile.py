@@ -6,8 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.optimize import minimize_scalar
-from scipy.special import gammaln
 
 from forums.events import Bools, Floats, Ints
 from forums.intensity import DAY_HOURS
@@ -90,6 +88,9 @@ def dirichlet_kappa(counts: Floats, pool: Floats) -> float:
     counts: (n, bins) of events; pool: (bins,), sums to 1. Returns a value in (0, 1e5]; large where boards share one
     rhythm. Maximised over log kappa.
     """
+    from scipy.optimize import minimize_scalar  # scipy takes longer to load than many a command to run
+    from scipy.special import gammaln
+
     used = pool > 0
     rows = counts[counts.sum(axis=1) > 0][:, used]
     if len(rows) < 2:

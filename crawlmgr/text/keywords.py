@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable
 from functools import cache
-
-import jieba.analyse
-import jieba.posseg
+from typing import TYPE_CHECKING
 
 from crawlmgr.text.stopwords import STOP_WORDS
 from crawlmgr.text.tokens import jieba_with, normalise, tokenize
+
+if TYPE_CHECKING:
+    import jieba.analyse
 
 PARTS_OF_SPEECH = ("ns", "n", "vn", "v", "eng")
 """jieba's default (places, nouns, verbal nouns, verbs), and words in Latin letters."""
@@ -18,6 +19,10 @@ PARTS_OF_SPEECH = ("ns", "n", "vn", "v", "eng")
 
 @cache
 def _ranker() -> jieba.analyse.TextRank:
+    # Both read their dictionaries when they are imported, a second of every command's start: not before they are needed.
+    import jieba.analyse
+    import jieba.posseg
+
     ranker = jieba.analyse.TextRank()
     ranker.tokenizer = ranker.postokenizer = jieba.posseg.POSTokenizer(jieba_with(()))
     ranker.stop_words = ranker.stop_words | STOP_WORDS

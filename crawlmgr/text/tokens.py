@@ -10,13 +10,16 @@ import re
 import unicodedata
 from collections.abc import Callable, Collection, Iterable, Iterator
 from functools import cache, lru_cache
+from typing import TYPE_CHECKING
 
-import jieba
 import opencc
 import rjieba
 import snowballstemmer
 
 from crawlmgr.text.stopwords import STOP_WORDS
+
+if TYPE_CHECKING:
+    import jieba
 
 HAN = "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
 """Ranges of Chinese characters, for use inside a regular expression's brackets."""
@@ -64,6 +67,8 @@ def normalise(text: str) -> str:
 
 def jieba_with(words: Iterable[str]) -> jieba.Tokenizer:
     """A jieba tokenizer of its own that knows `words` too; built from the dictionary in the package, no cache file."""
+    import jieba  # with its tables a good part of a command's start, and wanted only where words of one's own are
+
     tokenizer = jieba.Tokenizer()
     # jieba would write its prefix table into the folder for temporary files that all processes share; reading
     # the dictionary anew takes about as long as loading that file.
