@@ -63,6 +63,7 @@ BENCHES = {
 }
 EXPORTS = ["crawlmgr.services.exports.TABLES", "forums.services.exports.TABLES", "deepweb.services.exports.TABLES"]
 DERIVED = ["focused.services.search.rebuild"]  # follows from the rows: not in a backup, made anew after a restore
+KEPT_FOLDERS = ["events"]  # of the data folder: files that rows name; a backup holds them beside the archive
 TOPIC_STRATEGIES: dict[str, str] = {}  # further strategies: name and dotted class name
 TOPIC_READ_STAGES = ["focused.stages.clean", "focused.stages.convert"]  # before a page is judged, outside any transaction
 TOPIC_STORE_STAGES = ["focused.services.pages.judge", "focused.services.pages.keep", "focused.services.search.index"]

@@ -1,4 +1,4 @@
-"""Backup and restore: one tar file with every row, the WARC files and the secret; the same for SQLite and PostgreSQL."""
+"""Backup and restore: one tar file with rows, WARC files, kept folders and secret; the same for SQLite and PostgreSQL."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ import gzip
 import io
 import json
 import os
+import re
+import shutil
 import tarfile
 import tempfile
 from collections.abc import Callable, Iterator
@@ -31,6 +33,7 @@ MANIFEST, SECRET = "manifest.json", "secret.key"
 LEFT_OUT = frozenset({"sessions.Session", "django_q.OrmQ", "django_q.Task"})  # log in again; the dispatcher queues anew
 BATCH = 500
 GROUND = frozenset({"contenttypes.ContentType", "auth.Permission", "auth.Group", "auth.Group_permissions", "django_q.Schedule"})
+PLAIN_NAME = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9._-]{0,199}")
 Told = Callable[[str], None]
 
 
@@ -68,8 +71,10 @@ def write(target: Path, now: datetime, told: Told) -> dict[str, Any]:
                 if source is not None:
                     with source:
                         files[file.name] = _add(tar, f"archive/{file.name}", source, now)
-            _add(tar, SECRET, io.BytesIO((settings.DATA_DIR / "secret.key").read_bytes()), now)
-            manifest = {"format": FORMAT, "version": __version__, "made": now.isoformat(), "rows": rows, "files": files}
+            kept = _add_kept(tar, now, told)
+            _add(tar, SECRET, io.BytesIO((settings.DATA_DIR / SECRET).read_bytes()), now)
+            manifest = {"format": FORMAT, "version": __version__, "made": now.isoformat()}
+            manifest |= {"rows": rows, "files": files, "kept": kept}
             _add(tar, MANIFEST, io.BytesIO(json.dumps(manifest).encode()), now)
             output.flush()
             os.fsync(output.fileno())
@@ -123,6 +128,24 @@ def _add(tar: tarfile.TarFile, name: str, source: IO[bytes], now: datetime) -> i
     return info.size
 
 
+def _add_kept(tar: tarfile.TarFile, now: datetime, told: Told) -> dict[str, int]:
+    """Adds the files of the kept folders; one that is still being written or goes meanwhile is left out. Bytes by name."""
+    sizes: dict[str, int] = {}
+    for folder in settings.KEPT_FOLDERS:
+        for path in sorted((settings.DATA_DIR / folder).glob("*")):
+            name = f"{folder}/{path.name}"
+            if path.suffix == ".part" or not PLAIN_NAME.fullmatch(path.name) or not path.is_file():
+                continue
+            told(name)
+            try:
+                source = path.open("rb")
+            except FileNotFoundError:
+                continue
+            with source:
+                sizes[name] = _add(tar, f"kept/{name}", source, now)
+    return sizes
+
+
 def restore(source: Path, told: Told) -> dict[str, Any]:
     """Fills an empty installation from a backup: all rows in one transaction, then the files. Raises BackupRefused."""
     if _filled():
@@ -130,6 +153,7 @@ def restore(source: Path, told: Told) -> dict[str, Any]:
     try:
         with tarfile.open(source, "r:") as tar:
             manifest = _manifest(tar, source)
+            places = {name: _kept_place(name) for name in manifest.get("kept", {})}  # backups of before have none
             with transaction.atomic():
                 for model in tables():
                     model._base_manager.all().delete()
@@ -144,7 +168,10 @@ def restore(source: Path, told: Told) -> dict[str, Any]:
             for name in manifest["files"]:
                 told(name)
                 archive.put_file(name, _member(tar, f"archive/{name}"))
-            _put_secret(_member(tar, SECRET).read())
+            for name, place in places.items():
+                told(name)
+                _put(place, _member(tar, f"kept/{name}"))
+            _put(settings.DATA_DIR / SECRET, _member(tar, SECRET))
     except (OSError, EOFError, tarfile.TarError, ValueError, KeyError) as error:
         raise BackupRefused(f"{source} cannot be restored: {error}") from error
     return dict(manifest)
@@ -226,9 +253,19 @@ def _set_sequences() -> None:
             cursor.execute(statement)
 
 
-def _put_secret(key: bytes) -> None:
-    beside = settings.DATA_DIR / "secret.key.part"
+def _kept_place(name: str) -> Path:
+    """Where a file of a kept folder belongs. Raises ValueError for a name that is none of such a file."""
+    folder, _slash, plain = name.partition("/")
+    if folder not in settings.KEPT_FOLDERS or not PLAIN_NAME.fullmatch(plain):
+        raise ValueError(f"{name[:80]!r} is no name of a kept file")
+    return Path(settings.DATA_DIR) / folder / plain
+
+
+def _put(place: Path, content: IO[bytes]) -> None:
+    """Writes a file whole or not at all, for its owner only."""
+    place.parent.mkdir(parents=True, exist_ok=True)
+    beside = place.with_name(f"{place.name}.part")
     descriptor = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
     with os.fdopen(descriptor, "wb") as file:
-        file.write(key)
-    os.replace(beside, settings.DATA_DIR / "secret.key")
+        shutil.copyfileobj(content, file, 1 << 20)
+    os.replace(beside, place)

@@ -14,7 +14,7 @@ from crawlmgr.services import backup
 
 
 class Command(BaseCommand):
-    help = "Writes database, WARC files and secret into one file; web and workers may go on meanwhile."
+    help = "Writes database, WARC files, event logs and secret into one file; web and workers may go on meanwhile."
     requires_system_checks = ()
 
     def add_arguments(self, parser: CommandParser) -> None:

@@ -46,6 +46,9 @@ def _fill(settings: Any) -> None:
         run=run, host=host, key_hash=-5, url="http://a.example/\n", url_hash=2**62, fetched_at=NOW, warc=file, warc_offset=0, title="=1+1"
     )
     Event.objects.bulk_create(Event(at=NOW, level=20, code=f"c{n}", run=run) for n in range(1203))
+    (settings.DATA_DIR / "events").mkdir()
+    (settings.DATA_DIR / "events" / "0a.csv.gz").write_bytes(WARC[:777])
+    (settings.DATA_DIR / "events" / "half.part").write_bytes(b"half")
     queue.make_schedules()
 
 
@@ -59,6 +62,7 @@ def _everything() -> dict[str, list[tuple[Any, ...]]]:
 def _empty(settings: Any) -> None:
     call_command("flush", interactive=False, verbosity=0)
     shutil.rmtree(settings.ARCHIVE_DIR)
+    shutil.rmtree(settings.DATA_DIR / "events", ignore_errors=True)
     settings.ARCHIVE_DIR.mkdir()
     (settings.DATA_DIR / "secret.key").write_text("other" * 12)
 
@@ -68,12 +72,14 @@ def test_what_was_backed_up_comes_back(folders: Path, settings: Any) -> None:
     before = _everything()
     made = backup.write(folders / "all.tar", NOW, lambda _: None)
     assert made["rows"]["crawlmgr.Event"] == 1203 and made["files"] == {"one.warc.gz": len(WARC)}
+    assert made["kept"] == {"events/0a.csv.gz": 777}
     assert stat.S_IMODE((folders / "all.tar").stat().st_mode) == 0o600
     _empty(settings)
     assert not Run.objects.exists()
     backup.restore(folders / "all.tar", lambda _: None)
     assert _everything() == before
     assert (settings.ARCHIVE_DIR / "one.warc.gz").read_bytes() == WARC
+    assert [(path.name, path.read_bytes()) for path in (settings.DATA_DIR / "events").iterdir()] == [("0a.csv.gz", WARC[:777])]
     assert (settings.DATA_DIR / "secret.key").read_text() == "s" * 60
     assert get_user_model().objects.get().check_password("word")
     Node.objects.create(name="n", started=NOW)
@@ -110,9 +116,21 @@ def _escape(name: str, content: bytes) -> tuple[str, bytes]:
     return name.replace("archive/one.warc.gz", "archive/../../evil"), content
 
 
+def _astray(place: str) -> Any:
+    def change(name: str, content: bytes) -> tuple[str, bytes]:
+        if name == "manifest.json":
+            content = json.dumps({**json.loads(content), "kept": {place: 777}}).encode()
+        return name.replace("kept/events/0a.csv.gz", f"kept/{place}"), content
+
+    return change
+
+
 @pytest.mark.parametrize(
     ("change", "says"),
     [
+        (_astray("events/../../evil"), "no name of a kept file"),
+        (_astray("archive/evil"), "no name of a kept file"),
+        (_astray("events/.evil"), "no name of a kept file"),
         (lambda name, content: None if name == "manifest.json" else (name, content), "no whole backup"),
         (lambda name, content: (name, content.replace(b'"format": 1', b'"format": 9')), "another format"),
         (lambda name, content: (name, content[:-40] if "Event" in name else content), "cannot be restored"),
@@ -131,6 +149,19 @@ def test_a_damaged_backup_changes_nothing_in_the_database(folders: Path, setting
     assert not (folders / "evil").exists() and not list(settings.ARCHIVE_DIR.iterdir())
     if change is not _escape:
         assert not Run.objects.exists()
+
+
+def test_a_backup_of_before_without_kept_files_is_read(folders: Path, settings: Any) -> None:
+    def change(name: str, content: bytes) -> tuple[str, bytes] | None:
+        if name == "manifest.json":
+            content = json.dumps({key: value for key, value in json.loads(content).items() if key != "kept"}).encode()
+        return None if name.startswith("kept/") else (name, content)
+
+    _fill(settings)
+    backup.write(folders / "all.tar", NOW, lambda _: None)
+    _empty(settings)
+    backup.restore(_rewritten(folders / "all.tar", folders / "old.tar", change), lambda _: None)
+    assert Run.objects.exists() and not (settings.DATA_DIR / "events").exists()
 
 
 def test_something_else_than_a_backup_is_told(folders: Path, settings: Any) -> None:
