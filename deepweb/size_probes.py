@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -30,6 +30,8 @@ _PRIOR_PROBES = 2.0
 _LEAST_DEGREE = 0.25
 _FEW = 10
 _Z = 1.96
+_MODEL_ERROR = 0.04
+"""What the records seen tell wrongly of those not seen, as a share of the size; the unreached are the less sure part."""
 
 
 class ProbedRecord(NamedTuple):
@@ -54,7 +56,7 @@ class ProbeAnswer(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class ProbePlan:
-    """Words to ask: `drawn` (with repetition) from `pool`, each with a chance in proportion to its weight.
+    """Words to ask: `drawn` from `pool` without repetition, each with a chance in proportion to its weight.
 
     `outside` is the share of the records seen that have no word of the pool and so cannot be reached by it.
     """
@@ -63,16 +65,19 @@ class ProbePlan:
     pool: Mapping[Term, int]
     outside: float
 
-    @property
-    def weight(self) -> int:
-        """Sum of the weights of the pool."""
-        return sum(self.pool.values())
+    def inclusion(self) -> Mapping[Term, float]:
+        """The chance that a word of the pool was drawn: in proportion to its weight, and 1 for those too heavy for that."""
+        terms = list(self.pool)
+        chances = _inclusion(np.array([self.pool[term] for term in terms], dtype=float), len(self.drawn))
+        return dict(zip(terms, chances.tolist(), strict=True))
 
 
 def plan_probes(
     seen: Seen, scale: float | np.ndarray, limit: int | None, rng: np.random.Generator, count: int
 ) -> ProbePlan | None:
     """`count` random words, weighed by how many of the records seen have them; None while the pool is too small.
+
+    Drawn systematically over the words in the order of their weights: no word twice, and each class of weights in its share.
 
     `scale` is how many records a word has for each that was seen, of all words or of each.
     The pool: words of at least four records whose `scale` times that number stays below 0.7 of `limit`, so that their
@@ -89,9 +94,9 @@ def plan_probes(
         if len(places) < count:
             continue
         reached = sum(bool(inside[seen.terms_at(record)].any()) for record in range(seen.records))
-        drawn = rng.choice(places, size=count, p=frequency[places] / frequency[places].sum())
+        drawn = places[_systematic(frequency[places].astype(float), count, rng)]
         best = ProbePlan(
-            drawn=tuple(seen.term(int(place)) for place in drawn),
+            drawn=tuple(seen.term(int(place)) for place in rng.permutation(drawn)),
             pool={seen.term(int(place)): int(frequency[place]) for place in places},
             outside=1 - reached / max(1, seen.records),
         )
@@ -100,10 +105,32 @@ def plan_probes(
     return best
 
 
+def _inclusion(weights: np.ndarray, count: int) -> np.ndarray:
+    """Chances in proportion to the weights that sum to `count`, none above 1."""
+    chances = np.zeros(len(weights))
+    certain = np.zeros(len(weights), dtype=bool)
+    while True:
+        rest = weights[~certain].sum()
+        chances[~certain] = (count - certain.sum()) * weights[~certain] / rest if rest else 0.0
+        chances[certain] = 1.0
+        over = (chances >= 1.0) & ~certain
+        if not over.any():
+            return chances
+        certain |= over
+
+
+def _systematic(weights: np.ndarray, count: int, rng: np.random.Generator) -> np.ndarray:
+    """`count` different places, each with its chance: equal steps along the sum of the chances, from a random start."""
+    order = np.lexsort((rng.random(len(weights)), weights))
+    reached = np.cumsum(_inclusion(weights, count)[order])
+    steps = np.minimum(np.arange(count) + rng.random(), reached[-1] * (1 - 1e-12))
+    return order[np.unique(np.searchsorted(reached, steps, side="right").clip(0, len(order) - 1))]
+
+
 def estimate_size(
     plan: ProbePlan, answers: Sequence[ProbeAnswer], records_seen: int, counts: Mapping[Term, int] | None = None
 ) -> Estimate:
-    """N^ = mean over probes of (W / w_q) * sum over the records of 1 / degree, with a 95 % interval.
+    """N^ = sum over probes of (1 / pi_q) * sum over the records of 1 / degree, with a 95 % interval (pi_q: `inclusion`).
 
     degree = how many words of the pool find the record: counted among its terms where the site matches whole words, in its
     text where it matches parts of words; which of the two, the probes' own answers tell. A word whose answer is cut finds
@@ -113,7 +140,7 @@ def estimate_size(
     than half of the records, section 5.5's interval is given if it is narrow enough.
     """
     whole = [answer for answer in answers if not answer.overflowed]
-    rough = estimate([Probe(frozenset(r.key for r in a.records), a.overflowed) for a in answers], records_seen)
+    rough = _rough(answers, records_seen)
     if len(whole) < _FEW:
         return _narrow(rough, "too_few_probes")
     degree = _degree(plan, [answer for answer in answers if answer.records], _chances(plan, answers, counts or plan.pool))
@@ -123,9 +150,8 @@ def estimate_size(
         return _narrow(rough, "too_many_cut")
     if plan.outside > _MAX_OUTSIDE:
         return _narrow(rough, "too_few_words")
-    values = np.array([_value(plan, answer, degree) for answer in answers])
-    reached = 1 - plan.outside
-    middle, error = values.mean() / reached, values.std(ddof=1) / math.sqrt(len(values)) / reached
+    middle, spread = (part / (1 - plan.outside) for part in _total(plan, answers, degree))
+    error = math.hypot(spread, middle * (_MODEL_ERROR + plan.outside / 2))
     # On the scale of logarithms the interval cannot fall below nothing, and it leans to the side that heavy tails need.
     factor = math.exp(_Z * math.sqrt(math.log1p((error / middle) ** 2))) if middle > 0 else math.inf
     if middle * factor < records_seen:
@@ -135,13 +161,38 @@ def estimate_size(
     return _narrow(sized, "too_wide")
 
 
-def _value(plan: ProbePlan, answer: ProbeAnswer, degree: Callable[[ProbedRecord], float]) -> float:
+def _rough(answers: Sequence[ProbeAnswer], records_seen: int) -> Estimate:
+    """Section 5.5's interval; none where it lies below the records seen, or where cut answers shut records out of it."""
+    sized = estimate([Probe(frozenset(r.key for r in a.records), a.overflowed) for a in answers], records_seen)
+    reason = ""
+    if sized.known and max(sized.chao1 or 0.0, sized.lu_li or 0.0) < records_seen:
+        reason = "below_records_seen"
+    elif sized.known and any(answer.overflowed or answer.whole > len(answer.records) for answer in answers):
+        reason = "too_many_cut"
+    return replace(sized, low=None, high=None, reason=reason) if reason else sized
+
+
+def _total(
+    plan: ProbePlan, answers: Sequence[ProbeAnswer], degree: Callable[[ProbedRecord], float]
+) -> tuple[float, float]:
+    """The sum over the pool, and its standard error. Words that had to be drawn add no error where all were asked; the
+    others' is that of draws with repetition, a little more than it is."""
+    chances = plan.inclusion()
+    asked = len(answers) / len(plan.drawn)
+    values = np.array([_value(answer, degree) / (chances[answer.term] * asked) for answer in answers])
+    chance = np.array([chances[answer.term] < 1 or asked < 1 for answer in answers])
+    drawn = values[chance]
+    spread = drawn.std(ddof=1) * math.sqrt(len(drawn)) if len(drawn) > 1 else 0.0
+    return float(values.sum()), float(spread)
+
+
+def _value(answer: ProbeAnswer, degree: Callable[[ProbedRecord], float]) -> float:
     if answer.overflowed:
         return 0.0
     shares = sum(1 / max(_LEAST_DEGREE, degree(record)) for record in answer.records)
     if answer.whole and answer.records:
         shares *= answer.whole / len(answer.records)
-    return plan.weight / plan.pool[answer.term] * shares
+    return shares
 
 
 def _chances(plan: ProbePlan, answers: Sequence[ProbeAnswer], counts: Mapping[Term, int]) -> dict[Term, float]:
@@ -193,6 +244,7 @@ def _degree(
 
 
 def _narrow(sized: Estimate, reason: str) -> Estimate:
+    """The estimate if its ends are near enough, else none, for `reason` where it has no reason of its own."""
     if sized.low is not None and sized.high is not None and sized.high <= MAX_RATIO * max(sized.low, 1.0):
         return sized
     return Estimate(None, None, sized.reason or reason, sized.probes, sized.chapman, sized.chao1, sized.lu_li)

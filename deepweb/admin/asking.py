@@ -38,7 +38,7 @@ class BudgetForm(django_forms.Form):
     )
     queries = django_forms.IntegerField(label=gettext_lazy("Queries"), min_value=1, max_value=100_000, initial=100)
     requests = django_forms.IntegerField(label=gettext_lazy("Requests"), min_value=1, max_value=10_000_000, required=False)
-    probes = django_forms.IntegerField(label=gettext_lazy("Random probes"), min_value=0, max_value=1_000, initial=160)
+    probes = django_forms.IntegerField(label=gettext_lazy("Random probes"), min_value=0, max_value=1_000, initial=240)
     details = django_forms.IntegerField(label=gettext_lazy("Detail pages"), min_value=0, max_value=1_000_000, initial=1_000)
     min_gain = django_forms.FloatField(label=gettext_lazy("Least gain"), min_value=0, max_value=1, initial=0.01)
     seed_terms = django_forms.CharField(label=gettext_lazy("First words"), max_length=2_000, required=False)

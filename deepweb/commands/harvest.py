@@ -30,7 +30,7 @@ def add_arguments(parser: Any) -> None:
     parser.add_argument(
         "--max-pages", type=int, default=200, metavar="N", help="result pages of one query at the most (default 200)"
     )
-    parser.add_argument("--probes", type=int, default=160, metavar="N", help="random queries for the size estimate (default 160)")
+    parser.add_argument("--probes", type=int, default=240, metavar="N", help="random queries for the size estimate (default 240)")
     parser.add_argument("--details", default="1000", metavar="N|all", help="detail pages fetched at the most (default 1000)")
     parser.add_argument("--no-stop-rule", action="store_true", help="spend the whole budget, whatever the queries bring")
     parser.add_argument("--release", action="store_true", help="let this form be sent by POST")

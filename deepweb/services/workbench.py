@@ -26,12 +26,14 @@ SEEDS_WITHOUT_RECORDS = 30
 ENOUGH_RECORDS = 10
 PAPER_SEEDS = 5
 PROBES_FROM_QUERIES = 20
+PROBES_A_QUERY = 2.5
 PROBE_PAGES = 6
 INPUT_TRIES = 3
 SAMPLE_A_PROBE = 5
 PAGE_WORDS = 10
-FIRST_PROBES = 20
-CUT_PROBES = 0.5
+FIRST_PROBES = 40
+CUT_PROBES = 0.6
+REACH_LOST = 0.2
 MAX_PLANS = 3
 SCALE_UP = 2.0
 MISSES = 5
@@ -50,7 +52,7 @@ class Wishes:
     seed_terms: tuple[str, ...] = ()
     stop_rules: bool = True
     min_gain: float = 0.01
-    probes: int = 160
+    probes: int = 240
     details: int | None = 1000
     max_pages: int = 200
     random_seed: int = 1
@@ -354,7 +356,7 @@ class Workbench:
         if self.wishes.probes == 0 or counted < PROBES_FROM_QUERIES or not self.seen.records:
             return None
         if "plan" not in self.state or self._is_cut_too_often():
-            self._plan_probes(min(self.wishes.probes, max(PROBES_FROM_QUERIES, 2 * counted)))
+            self._plan_probes(min(self.wishes.probes, max(PROBES_FROM_QUERIES, int(PROBES_A_QUERY * counted))))
         known = self.state["plan"]
         if known is None:
             return None
@@ -376,14 +378,15 @@ class Workbench:
         )
 
     def _plan_probes(self, count: int) -> None:
-        """Draws the words to ask; where rarer ones are wanted and there are too few, the plan so far stays."""
+        """Draws the words to ask; where rarer ones are wanted and too few, or reach too little, the plan so far stays."""
         number = int(self.state.get("plans", 0)) + 1
         rng = np.random.default_rng([self.wishes.random_seed, self.harvest.form_id, number])
         scale = FreshPolicy((), self.limit).scales(self.seen)[self.seen.kinds] * SCALE_UP ** (number - 1)
         most = PROBE_PAGES * max(1, int(self.state.get("page_size", 0)))
         limit = most if self.limit is None else min(self.limit, most)
         plan = plan_probes(self.seen, scale, limit, rng, count) or plan_probes(self.seen, scale, limit, rng, max(1, count // 2))
-        if plan is None and self.state.get("plan") is not None:
+        earlier = self.state.get("plan")
+        if earlier is not None and (plan is None or plan.outside > earlier["outside"] + REACH_LOST):
             self.state["plans"] = MAX_PLANS
             return
         self.state["plans"] = number
