@@ -5,7 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 BIND ?= 127.0.0.1:8000
-PARALLEL ?= -n auto --dist loadfile
+PARALLEL ?= -n auto --dist loadfile --no-loadscope-reorder
 
 .PHONY: env run test test-sqlite test-postgresql lint clean
 .NOTPARALLEL:

@@ -56,7 +56,12 @@ def pytest_sessionstart(session: pytest.Session) -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """On PostgreSQL only what uses the database runs."""
+    """Files with slow tests come first, so that no worker is left with them when the others have nothing to do any more.
+
+    On PostgreSQL only what uses the database runs.
+    """
+    slow = {item.path for item in items if item.get_closest_marker("slow") or item.get_closest_marker("browser")}
+    items.sort(key=lambda item: item.path not in slow)
     if _server is None:
         return
     without = [item for item in items if not item.get_closest_marker("django_db") and not USE_DATABASE & set(_fixtures(item))]

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import pytest
+
 from tests.serving import manage
 
 ADD = (
@@ -14,6 +16,7 @@ ADD = (
 COUNT = "from crawlmgr.models import Event; print(Event.objects.get().code)"
 
 
+@pytest.mark.slow
 def test_from_one_installation_into_another(installation: dict[str, str], tmp_path: Path) -> None:
     file = str(tmp_path / "all.tar")
     assert manage(installation, "migrate", "-v0").returncode == 0

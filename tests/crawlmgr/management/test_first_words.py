@@ -11,6 +11,7 @@ import pytest
 from tests.serving import ROOT, manage
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("words", "answer"),
     [(["node", "list", "--json"], {"nodes": []}), (["archive", "check", "--json"], {"ok": True, "files": []})],
