@@ -133,11 +133,15 @@ def _settle(coded: str) -> str:
 
 _YEAR4 = r"(?P<year>(?:19|20)\d\d)"
 _YEAR2 = r"(?P<year>(?:19|20)\d\d(?!\d)|['’]\d\d)"
+# 19 Sep 26, but neither 19 Sep 26:10 nor 19 Sep 26 replies: the end, a sign or a clock comes after it
+_SHORT_YEAR = r"(?P<year>[0-3]\d|9[5-9])(?= *(?:$|[,;|()\[\]·•@-]|[EX] ?\d|\d{1,2}(?: ?[:.H]| ?[AP](?!\w))))(?! ?[:.]\d)"
 _DATES = tuple(  # each with a sign that the text must hold before the expression is worth a try
     (sign, re.compile(pattern))
     for sign, pattern in (
         ("", rf"(?<![\d.]){_YEAR4}(?P<mark>[-/.]) ?(?P<month>\d{{1,2}})(?P=mark) ?(?P<day>\d{{1,2}})(?!\d|\.\d)\.?"),
         ("M", rf"(?<![\d.]){_YEAR4}Y? ?[-,./]?[ ]?M(?P<month>\d\d)[ ./-]*(?P<day>\d{{1,2}})(?![\d:])D?"),
+        ("M", rf"(?<![\w.:])(?P<day>\d{{1,2}})[ ./-]*M(?P<month>\d\d)[ .,/-]*{_SHORT_YEAR}"),
+        ("M", rf"M(?P<month>\d\d)[. ]*(?P<day>\d{{1,2}})(?![\d:])D?\.? ?[, ] ?{_SHORT_YEAR}"),
         (
             "M",
             r"(?<![\d.:])(?P<day>\d{1,2})(?!\d)[ .]*(?:E )?[ ./-]*M(?P<month>\d\d)[ .,/-]*"
@@ -170,7 +174,7 @@ _CLOCK = re.compile(
 _NEEDS_CLOCK = "/ "  # 3/4 9:31PM is a date, 3/4 alone is a share
 _CTIME = re.compile(r"(M\d\d \d{1,2}) (\d{1,2}:\d\d(?::\d\d)?(?: Z-?\d+;)?) ((?:19|20)\d\d)\b")
 _COMPACT = re.compile(r"\b((?:19|20)\d\d)(\d\d)(\d\d)[ T](\d\d)(\d\d)(\d\d)?")
-_BETWEEN = re.compile(r"[\s,.;|()\[\]·•@-]*(?:(?:W\d|E|X)[\s,.;|()·•-]*)*")
+_BETWEEN = re.compile(r"(?:[\s,.;|()\[\]·•@-]|(?<=\s):(?=\s))*(?:(?:W\d|E|X)[\s,.;|()·•-]*)*")
 _REST = re.compile(r"(?:[\s,.;:()\[\]|·•»«~<>*'\"@-]|W\d|E|L|X|V|Y)*")
 _NUMBER = r"(?:(?P<n{0}>\d{{1,4}}(?:[.,]5)?)|(?P<w{0}>[EBF](?: ?E)?)) ?"
 _UNIT = r"(?:U(?P<u{0}>\d+);|(?P<c{0}>[HIDYS]|O))\.?"

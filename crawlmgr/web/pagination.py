@@ -7,6 +7,7 @@ arrows in many languages, `rel=next` and class names come after that and must le
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from functools import cached_property
 from typing import NamedTuple
@@ -20,6 +21,7 @@ from crawlmgr.web.pagination_words import NEXT_NAME, NEXT_NAME_JOINED, flip_word
 
 MOST_LINKS = 20_000  # looked at, half from either end of the page
 _LONGEST_TEXT = 60
+_NEXT_CURSOR = re.compile(r"_?next_?id|(?:next|page)?_?cursor|page_?token|next_?(?:page_?)?token", re.I)
 
 
 class PageLinks(NamedTuple):
@@ -210,6 +212,9 @@ def _leads_on(target: Address, pages: list[Address], group: PageGroup | None) ->
         if number is not None:
             return group.current is None or number == group.current + 1
     if any(target != page and same_list(page, target) and _counts_up(page, target) for page in pages):
+        return True
+    here = any(page.host == target.host for page in pages)
+    if here and any(_NEXT_CURSOR.fullmatch(key) and value for key, value in target.query):
         return True
     front = any(page.path in ("", "/") and not page.query and page.host == target.host for page in pages)
     return front and any(slot.named and slot.number == 2 for slot in slots(target))  # the front page is a list's first

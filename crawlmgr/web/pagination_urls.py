@@ -10,11 +10,11 @@ from urllib.parse import parse_qsl, unquote, urlsplit
 COUNTERS = re.compile(
     r"page|pages|pg|p|pn|pageno|pagenum|pagenumber|page_number|paged|pagen_\d+|start|st|offset|skip|from|begin|first|o|index|idx"
     r"|seite|pagina|strona|sida|sivu|página|list|currentpage|cur_page|curpage|pageindex|pageid|thpage|fpage|catlistingoffset"
-    r"|startindex|fh_start_index|topic_page|comments?-?page|cpage|tpage|startat|pos",
+    r"|startindex|fh_start_index|(?!per_?page)[a-z]{1,12}[-_]?page|startat|pos",
     re.I,
 )
 CURSORS = re.compile(
-    r"after|before|cursor|continue|continuation|token|page_?token|next|_next|next_?id|last_?id|max_?id|since_?id|lastpost"
+    r"after|before|(?:[a-z]{1,8}[-_]?)?cursor|continue|continuation|token|page_?token|next|_next|next_?id|last_?id|max_?id|since_?id|lastpost"
     r"|updated-max|until|ts|t|last|marker|key|from_?id",
     re.I,
 )
@@ -22,7 +22,7 @@ _PATH_COUNTER = re.compile(
     r"(?:page|paged|pages|seite|pagina|strona|sida|index|start|offset|pg|st|list|p|s|o)(?:[-_=.,/]|__)?$", re.I
 )
 _NOISE = re.compile(
-    r"sid|phpsessid|s|session_?id|utm_\w+|sort|sort_?by|order|orderby|dir|direction|sk|sd|highlight|hl|extra|filter"
+    r"sid|phpsessid|s|session_?id|utm_\w+|sort\w*|order\w*|dir|direction|sk|sd|highlight|hl|extra|filter"
     r"|versionfrom|ref|lang|language|pp|perpage|per_page|limit|pagesize|\w*range|ie|mobile|mode|view|ajax",
     re.I,
 )

@@ -74,7 +74,7 @@ _STATE = re.compile(
     re.I,
 )
 _DIGITS = re.compile(r"\d+")
-_ALTERNATING = re.compile(r"(?<=[a-z])[-_]?(?:odd|even)$", re.I)
+_ALTERNATING = re.compile(r"(?<=[a-zA-Z])[-_]?(?:[oO]dd|[eE]ven|ODD|EVEN)(?=[A-Z]|$)")  # rowOdd, msgevenTable; not "event"
 
 
 class Piece(NamedTuple):

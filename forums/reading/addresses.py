@@ -16,11 +16,11 @@ PAGE_PARAMETERS = frozenset(
     ["page", "pg", "p", "start", "st", "offset", "pagenumber", "pagenum", "pagenr", "pn", "o", "from", "cursor", "after", "before", "view", "goto", "show", "do", "highlight", "hl", "sort", "order", "sortby", "orderby", "dir", "desc", "asc", "prefixid", "daysprune", "sk", "sd", "action", "post", "pid", "extra", "mode", "print", "printer", "archive", "lastpage", "last", "unread", "new", "newpost", "lastpost", "ref", "ref_src", "source", "from", "share", "utm_source", "utm_medium", "utm_campaign"]
 )
 THREAD_WORDS = frozenset(
-    ["topic", "topics", "thread", "threads", "discussion", "discussions", "t", "d", "tid", "showthread", "viewtopic", "topicshow", "viewthread", "read", "question", "questions", "comments", "conversation", "conversations", "sujet", "tema", "temas", "thema", "post", "posts", "p", "m", "msg", "item", "s", "story", "story_show", "messages", "message", "tiezi", "tie", "article"]
+    ["topic", "topics", "thread", "threads", "discussion", "discussions", "t", "d", "tid", "showthread", "viewtopic", "topicshow", "viewthread", "read", "question", "questions", "comments", "conversation", "conversations", "sujet", "tema", "temas", "thema", "post", "posts", "p", "m", "msg", "item", "s", "story", "story_show", "messages", "message", "tiezi", "tie", "article", "showtopic", "showflat", "showthreaded", "topicview", "threadview", "readtopic"]
 )
 STRONG_THREAD = THREAD_WORDS - {"m", "s", "post", "posts", "msg", "message", "messages", "read", "article", "item"}
 BOARD_WORDS = frozenset(
-    ["forum", "forums", "board", "boards", "category", "categories", "c", "f", "fid", "forumdisplay", "viewforum", "node", "nodes", "go", "bbs", "tag", "section", "sections", "room", "rooms", "subforum", "forumid", "groups", "group", "b", "kategorie", "foro", "foren", "thread-htm-fid"]
+    ["forum", "forums", "board", "boards", "category", "categories", "c", "f", "fid", "forumdisplay", "viewforum", "node", "nodes", "go", "bbs", "tag", "section", "sections", "room", "rooms", "subforum", "forumid", "groups", "group", "b", "kategorie", "foro", "foren", "thread-htm-fid", "showforum", "showboard", "viewboard", "boardid", "postlist", "threadlist", "topiclist"]
 )
 _USER_NAMES = (
     r"u|uid|user|users|member|members|memberlist|profile|profiles|profil|people|person|author|authors|space|home|userinfo|useruid|membre|membres|"
@@ -29,7 +29,7 @@ _USER_NAMES = (
 )
 _USER_SEGMENT = re.compile(
     rf"^(?:(?:{_USER_NAMES})(?:\.(?:php|html?|aspx?|jsp|cgi|pl))?|(?:user|member|profile?|membre|mitglied|space|uid|u|suid)[-_,.]?"
-    r"(?:uid|username|id|name)?[-_,.]?\d[\w.-]*|(?:space|user)-(?:uid|username)-.*|User-.+|[~@].+)$",
+    r"(?:uid|username|id|name)?[-_,.]?\d[\w.-]*|[a-z]{2,12}[-_]?profile\.(?:php|html?|aspx?|jsp|cgi|pl|do)|(?:space|user)-(?:uid|username)-.*|User-.+|[~@].+)$",
     re.I,
 )
 _USER_QUERY = re.compile(

@@ -24,6 +24,9 @@ from forums.reading.words import class_roles
 MAX_LINKS = 8_000
 LONGEST_TIME_LINE = 220
 _TIME_ATTRIBUTE = re.compile(r"time|date|stamp|created|posted|updated|activity|epoch|publish", re.I)
+_CLOCK = re.compile(r"^(?:at |um |à |@ ?)?\d{1,2}[:.h]\d\d(?:[:.]\d\d)?(?: ?[ap]\.?m\.?)?$", re.I)
+_PLURAL_SLUG = re.compile(r"/(?:questions|topics|threads|discussions|conversations)/[^/\d]+/?$", re.I)
+_TOOLTIP_ATTRIBUTE = re.compile(r"title|tool-?tip|tippy|tip$", re.I)
 _OFFSET = re.compile(r"\d[Tt ]\d\d:\d\d(?::\d\d(?:\.\d+)?)? ?([+-])(\d\d):?(\d\d)$")
 _ID_DIGITS = re.compile(r"[\d]+")
 _NUMERIC_DATE = re.compile(r"\b\d{1,2}[-/.]\d{1,2}[-/.](?:\d{4}|\d{2})\b")
@@ -77,6 +80,8 @@ class Page:
         self.key = thread_key(url)
         self.pattern = patterns([url])[url]
         self.board_key = board_key(url)
+        asked = "#" in self.pattern.partition("?")[2] and leads_to(self.pattern) == "thread"  # a script given a number
+        self.is_thread_address = (" t:" in self.key and not _PLURAL_SLUG.search(urlsplit(url).path)) or asked
         self.offsets: dict[datetime, int] = {}
         self._found: dict[str, Moment | None] = {}
         self._asides: dict[int, bool] = {}
@@ -239,7 +244,7 @@ class Page:
                 or name == "content"
                 or name == "aria-label"
                 or name.startswith("data-")
-                and _TIME_ATTRIBUTE.search(name)
+                and (_TIME_ATTRIBUTE.search(name) or _TOOLTIP_ATTRIBUTE.search(name))
             ):
                 value = element.get(name) or ""
             else:
@@ -303,6 +308,7 @@ class Page:
                 if moment is not None:
                     label = " ".join(pieces[before].text for before in range(start, at))[-80:]
                     found.append(Time(pieces[at].node, at, pieces[at].line, moment, False, label))
+                    covered.update(range(end, at + used))
                 at += used
         return found
 
@@ -312,6 +318,7 @@ class Page:
         text = pieces[at].text
         if not any(char.isdigit() for char in text) and (len(text) > 30 or not any(char.isalpha() for char in text)):
             return None, 1
+        end = self._with_clock_below(at, end)
         moment = self.moment(text) if len(text) <= LONGEST_TIME_LINE else None
         used = 1
         if moment is None or moment.precision_seconds >= 86_400:
@@ -330,10 +337,23 @@ class Page:
                     moment, used = whole, after - at + 1
         return moment, used
 
+    def _with_clock_below(self, at: int, end: int) -> int:
+        """The end of a line, or of the next one where a line break inside one element parts a date from its time of day."""
+        pieces = self.outline.pieces
+        if end == at + 1 < len(pieces) and pieces[end].node == pieces[at].node and _CLOCK.match(pieces[end].text):
+            return end + 1
+        return end
+
     @cached_property
     def text_total(self) -> int:
         """Characters of text on the page."""
         return sum(len(piece.text) for piece in self.outline.pieces)
+
+    @cached_property
+    def is_dense(self) -> bool:
+        """Whether the page is written in a script that says much in few letters, as Chinese, Japanese and Korean do."""
+        dense = sum(char >= "\u2e80" for piece in self.outline.pieces for char in piece.text[:200])
+        return dense > 0.25 * min(self.text_total, 200 * len(self.outline.pieces))
 
     @cached_property
     def pattern_counts(self) -> Counter[str]:

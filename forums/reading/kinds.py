@@ -52,7 +52,7 @@ def _best(sets: list[RowSet]) -> RowSet | None:
 
 def _in_texts(rows: RowSet, posts: PostSet) -> bool:
     """Whether the links that name the rows stand in, or after, the texts of posts: links of what people wrote."""
-    if rows.told or posts.quality < 0.7 or posts.own_words < 0.6 or (len(posts.spans) < 2 and " t:" not in rows.page.key):
+    if rows.told or posts.quality < 0.7 or posts.own_words < 0.6 or (len(posts.spans) < 2 and not rows.page.is_thread_address):
         return False
     within, page = 0, rows.page.outline
     for row in rows.rows:
@@ -66,7 +66,7 @@ def _in_texts(rows: RowSet, posts: PostSet) -> bool:
             and (page.piece_from[node] > page.piece_from[body] or _is_quoted(page, node, body))
             or not inside
             and node > body
-            and " t:" in rows.page.key
+            and rows.page.is_thread_address
         ):
             within += 1
     return within >= 0.6 * len(rows.rows)
@@ -116,7 +116,7 @@ def decide(page: Page, found: Choice, expect: PageKind | None) -> tuple[PageKind
     kind = max(values, key=lambda name: values[name])
     best = values[kind]
     if best < ENOUGH:
-        if " t:" in page.key and leads_to(page.pattern) == "thread":
+        if page.is_thread_address and leads_to(page.pattern) == "thread":
             return PageKind.thread, 0.3, ("address-only",)
         return PageKind.other, min(1.0, 1 - best), tuple(evidence)
     second = sorted(values.values())[-2]
@@ -140,7 +140,7 @@ def _lists(page: Page, found: Choice, evidence: list[str], expect: PageKind | No
     if found.threads and threads >= ENOUGH and len(found.threads.rows) >= 3 and boards and names_board(page.board_key):
         boards *= 0.7
         evidence.append("board-address")
-    if " t:" in page.key:
+    if page.is_thread_address:
         threads, boards = 0.6 * threads, 0.6 * boards
     if found.boards and len(found.boards.rows) < 2:
         boards *= 0.6
@@ -152,7 +152,7 @@ def _posts(page: Page, found: Choice, evidence: list[str]) -> float:
     if not found.posts:
         return 0.0
     posts, value = found.posts, 1.3 * found.posts.quality
-    if " t:" in page.key:
+    if page.is_thread_address:
         value *= 1.4
         evidence.append("thread-address")
     elif names_board(page.board_key) and leads_to(page.pattern) == "board":
@@ -167,7 +167,8 @@ def _posts(page: Page, found: Choice, evidence: list[str]) -> float:
         value *= 0.35
         evidence.append("nobody-writes")
     for rows in (found.threads, found.boards):
-        if rows and _posts_are_rows(posts, rows):
+        written = "announcements" in evidence or page.is_thread_address
+        if rows and _posts_are_rows(posts, rows) and not (written and _describe_authors(posts)):
             value *= 0.3
             if rows is found.threads:
                 evidence.append("rows-not-posts")
@@ -214,6 +215,11 @@ def _is_sure(posts: PostSet, at: int = 0) -> bool:
 def _has_people(posts: PostSet) -> bool:
     """Whether at least a third of the supposed posts are surely somebody's."""
     return sum(_is_sure(posts, at) for at in range(len(posts.spans))) * 3 >= len(posts.spans)
+
+
+def _describe_authors(posts: PostSet) -> bool:
+    """Whether most of the supposed posts tell about the member who wrote them, as those of a thread do and rows do not."""
+    return sum(posts.describes_author(at) for at in range(len(posts.spans))) * 2 > len(posts.spans)
 
 
 def _are_announcements(rows: RowSet) -> bool:

@@ -79,8 +79,8 @@ class RowSet:
         named = self.heads.all_roles | _count_roles(rows)
         if "topics" in named and named & {"posts", "comments"} and not named & {"replies", "views"}:
             found["topics_posts"] = 1.5
-        if named & {"replies", "views"}:
-            found["replies_views"] = -1.5
+        elif named & {"replies", "views"}:
+            found["replies_views"] = 1.5 if self._counts_topics() else -1.5
         inner = sum(1 for row in rows if self._leads_further(row)) / n
         found["last_thread"] = 1.5 * inner
         if _starts_with_board(self.heads.first_text):
@@ -96,10 +96,19 @@ class RowSet:
         found["people"] = -0.7 * people
         return {name: weight for name, weight in found.items() if weight}
 
+    def _counts_topics(self) -> bool:
+        """Whether one column of counts is called topics and another replies or posts, and none views."""
+        votes: Counter[str] = Counter()
+        for row in self.rows:
+            told = [found.roles if "label" in found.roles else self.heads.of(row, found.node) for found in row.counts]
+            votes.update({next(iter(roles)) for each in told if len(roles := each & _COUNTED) == 1})
+        named = {role for role, number in votes.items() if number * 2 >= len(self.rows)}
+        return "topics" in named and bool(named & {"replies", "posts", "comments"}) and "views" not in named
+
     def _leads_further(self, row: Row) -> bool:
         """Whether a row, besides its name, links to something with a thread's or post's address, as last posts do."""
         for link in row.links:
-            if link.key == row.title.key or link.is_user or not link.is_local:
+            if link.key == row.title.key or link.is_user or not link.is_local or link.url.startswith(f"{row.title.url}?"):
                 continue
             if leads_to(link.pattern) in ("thread", "post") or ("p=#" in link.pattern and link.fragment):
                 return True
@@ -317,4 +326,4 @@ def _may_list(group: Group) -> bool:
     title, lead = group.rows[0].title, leads_to(group.pattern)
     if title.key == group.page.key or (lead == "board" and board_key(title.url) == group.page.board_key):
         return False  # the page itself, sorted or filtered otherwise
-    return lead in ("thread", "board")
+    return lead in ("thread", "board") or (lead == "" and RowSet(group.page, group, []).told)

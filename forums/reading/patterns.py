@@ -149,8 +149,10 @@ def leads_to(pattern: str) -> str:
     script = [word for word in re.findall(r"[a-z]+", segments[-1]) if word not in ("php", "html", "htm", "asp", "aspx")]
     if any(word in _TELLING and word not in ("d",) for word in script):
         return "thread"
-    if any(word in BOARD_WORDS for word in words) or ("php" in segments[-1] and any(word in BOARD_WORDS for word in script)):
+    if any(word in BOARD_WORDS for word in words):
         return "board"
+    if "php" in segments[-1] and any(word in BOARD_WORDS for word in script):
+        return "" if re.search(r"=[a-z]+(?:&|$)", query) and re.search(r"=#", query) else "board"  # board.php?name=free&entry=#
     after, was_slug = 0, False
     for segment in reversed(segments):
         words = [word for word in re.findall(r"[a-z]+", segment) if len(word) > 1 or word == segment]

@@ -30,6 +30,7 @@ _NUMBER = re.compile(
 
 
 _SIGNATURE = re.compile(r"^(?:_{8,}|-{12,}|-- )$", re.M)
+_SIGNED = re.compile(r"(?:^|[\s_-])sig(?:nature)?(?:$|\s)", re.I)
 _QUOTE = "\x00"
 
 
@@ -98,7 +99,12 @@ class PostRows:
             element = outline.elements[node]
             if outline.tags[node] == "blockquote" or "quote" in roles or self._is_quote(node, body):
                 quotes.add(element)
-            elif roles & {"signature", "edit"} and not roles & {"body"} or _is_edit_line(outline.text(node)):
+            elif (
+                roles & {"signature", "edit"}
+                and not roles & {"body"}
+                or _SIGNED.search(outline.classes[node])
+                or _is_edit_line(outline.text(node))
+            ):
                 others.add(element)
         return quotes, others
 
@@ -308,7 +314,6 @@ def _repeats(page: Page, other: PostSet, posts: PostSet) -> bool:
     return same and abs((first - announced).total_seconds()) < 60
 
 
-_LEAST_LETTERS = 10  # of an opening post that is built otherwise than the replies
 _PICTURE_NAME = re.compile(r"[a-z]+(?:_[a-z]+)*")
 
 
@@ -326,22 +331,23 @@ def opening_post(page: Page, posts: PostSet) -> PostSet | None:
     element with the longest text that holds no reply."""
     first, outline = posts.spans[0], page.outline
     best: PostSet | None = None
+    least = 8 if page.is_dense else 20
     for time in page.times_in(0, first.start):
         if not is_post_time(page, time):
             continue
         node = time.node
         while (above := outline.parents[node]) >= 0 and not outline.contains(above, first.anchor.node):
             node = above
-            if outline.text_length(node) < 20 or node > time.node:
+            if outline.text_length(node) < least or node > time.node:
                 continue
             other = PostSet(page, [Span(node, outline.ends[node], time)])
             longer = best is None or other.body_lengths[0] > 1.1 * best.body_lengths[0]
             if (
                 longer
-                and other.body_lengths[0] >= 20
+                and other.body_lengths[0] >= least
                 and other.people[0]
                 and other.own_words >= 0.5
-                and _written(page, other.bodies[0]) >= _LEAST_LETTERS
+                and _written(page, other.bodies[0]) >= least // 2
                 and not _repeats(page, other, posts)
             ):
                 best = other

@@ -242,13 +242,16 @@ def _lone(page: Page, time: Time) -> PostSet | None:
     else:
         return None
     best = _with_text_below(page, posts)
-    for _ in range(3):
+    for step in range(6):
         body = best.bodies[0]
         marked = body is not None and ("body" in page.roles_of(body) or best.body_lengths[0] >= 120)
         if body is not None and marked and not _is_heading(outline, body):
             break
         node = outline.parents[node]
-        if node < 0 or outline.tags[node] in ("body", "html") or len(page.times_in(node, outline.ends[node])) > 2:
+        if node < 0 or outline.tags[node] in ("body", "html"):
+            break
+        times = page.times_in(node, outline.ends[node])
+        if len(times) > 2 or step >= 3 and (best.body_lengths[0] >= 12 or sum(is_post_time(page, one) for one in times) > 1):
             break
         wider = PostSet(page, [Span(node, outline.ends[node], time)])
         if wider.people[0] and wider.body_lengths[0] > 1.3 * best.body_lengths[0]:

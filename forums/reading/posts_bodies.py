@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 
-from forums.reading.posts_people import LOOSE, ORDINAL
+from forums.reading.posts_people import LOOSE, ORDINAL, is_profile_line
 from forums.reading.posts_spans import PostSpans
 from forums.reading.values import count
 from forums.reading.words import FOOTER, class_roles, text_roles
@@ -64,6 +64,16 @@ def _is_label(posts: PostSpans, node: int) -> bool:
     return posts.page.moment(text) is not None or len(text_roles(text)) >= 3
 
 
+def _describes(posts: PostSpans, node: int) -> bool:
+    """Whether lines about a member stand in a node."""
+    outline = posts.page.outline
+    pieces = outline.pieces
+    return any(
+        is_profile_line(pieces[at].text) and pieces[at - 1].line != pieces[at].line
+        for at in range(outline.piece_from[node], outline.piece_to[node])
+    )
+
+
 def _body_value(posts: PostSpans, found: dict[int, int]) -> float:
     outline, n = posts.page.outline, len(posts.spans)
     total = sum(min(600, outline.text_length(node)) for node in found.values()) / n
@@ -83,6 +93,8 @@ def _body_value(posts: PostSpans, found: dict[int, int]) -> float:
         factor *= 1.8
     if any(outline.tags[inner] in ("input", "select", "textarea") for inner in range(node, min(outline.ends[node], node + 400))):
         factor *= 0.2  # a form to fill in
+    if sum(_describes(posts, inner) for inner in found.values()) >= 0.6 * len(found):
+        factor *= 0.3  # lines about a member, with or without the text beside them
     if ("author" in roles or "title" in roles or outline.tags[node][:1] == "h") and "body" not in roles:
         factor *= 0.3
     return total * share * (0.2 + varied) * factor

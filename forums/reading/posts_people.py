@@ -66,6 +66,7 @@ def _add_loose(columns: dict[str, dict[int, tuple[str, int]]], points: dict[str,
         points[loose].extend(points[column])
 
 
+_BUTTON = re.compile(r"\bprofile\b|\bposts by\b|^(?:find|view|show|see) ", re.I)
 _NUMBERED = re.compile(r"^[#№]\s*\d+$|^\d+\s*[#楼樓]$")
 _LABELLED = re.compile(r"[:：]\s*[\d,.]+\s*$|^\d+\s+\w+$|^(?:re|aw|antw)\s*:", re.I)
 
@@ -85,6 +86,7 @@ def _names_in(posts: PostSpans, span: Span) -> Iterator[tuple[str, int, float]]:
             or (RANK.search(name) and not (link and link.is_user and name in unquote(link.url)))
             or count(name) is not None
             or text.endswith((":", "："))
+            or _BUTTON.search(name)
         ):
             continue
         if page.moment(text) is not None or name in page.own_titles:
@@ -105,6 +107,11 @@ def _names_in(posts: PostSpans, span: Span) -> Iterator[tuple[str, int, float]]:
             yield name, link.node if link and link.text == text else node, worth
 
 
+def is_profile_line(text: str) -> bool:
+    """Whether a short text tells something about a member: when joined, how many posts, where from."""
+    return len(text) <= 60 and bool(JOINED.match(text) or _PROFILE.match(text))
+
+
 def heads_profile(posts: PostSpans, at: int, span: Span) -> bool:
     """Whether lines about a member (joined, posts, location) follow a text soon, as they do below a name."""
     pieces = posts.page.outline.pieces
@@ -112,7 +119,7 @@ def heads_profile(posts: PostSpans, at: int, span: Span) -> bool:
         text = pieces[after].text
         if len(text) > 60:
             return False
-        if JOINED.match(text) or _PROFILE.match(text):
+        if is_profile_line(text):
             return True
     return False
 

@@ -109,7 +109,7 @@ class Row:
             return self._told_inside(at)
         column, top = self.column(node), self._top(node)
         if page.tags[node][:1] == "h" or page.tags[page.parents[node]] in ("h1", "h2", "h3", "h4"):
-            return []  # a badge beside a name
+            return [found for found in self._labelled(text, node, column) if found.roles]  # else a badge beside a name
         value = count(text)
         if value is not None:
             if "pager" in class_roles(self.page.roles_above(node, top)) or self._is_pager(at):
@@ -248,7 +248,7 @@ def _names(link: Link, page: Page) -> bool:
     text = link.text
     if not text or count(text) is not None or len(text) > 300:
         return False
-    if not any(char.isalpha() for char in text) and len(text) < 6:
+    if not any(char.isalpha() for char in text) and (len(text) < 6 or text[0] in "#№"):
         return False
     return len(text) > 60 or page.moment(text) is None or len(text) > 40
 
@@ -311,7 +311,7 @@ def groups(page: Page) -> list[Group]:
     made = []
     for links in (links for _, links in ranked):
         pattern = Counter(link.pattern for link in links).most_common(1)[0][0]
-        if not _varied(links) or (len({link.key for link in links}) == 1 and not _has_id(links[0])):
+        if not _varied(links) or (len({link.key for link in links}) == 1 and not _can_be_alone(page, links[0])):
             continue
         rows = _joined(page, pattern, _rows(page, links), named)
         if rows and not (len(rows) == 1 and _holds_others(rows[0])):
@@ -322,12 +322,32 @@ def groups(page: Page) -> list[Group]:
 def _holds_others(row: Row) -> bool:
     """Whether a supposed lone row holds further links of its kind: then it is no row but their list."""
     family = _family(row.title.pattern)
-    return any(link.key != row.title.key and not link.is_user and _family(link.pattern) == family for link in row.links)
+    return any(
+        link.key != row.title.key and not link.is_user and not link.fragment and _family(link.pattern) == family
+        for link in row.links
+    )
+
+
+def _sorts(page: Page, link: Link) -> bool:
+    """Whether a link leads to the page itself, sorted or filtered otherwise."""
+    return link.url.startswith(f"{page.url}&") and not any(char.isdigit() for char in link.url[len(page.url) :])
 
 
 def _has_id(link: Link) -> bool:
     """Whether an address has an id that tells a thread or board: what a list of one row has to name."""
     return " t:" in link.key or names_board(board_key(link.url)) or leads_to(link.pattern) == "thread"
+
+
+def _can_be_alone(page: Page, link: Link) -> bool:
+    return (_has_id(link) or _in_wide_row(page, link)) and not _sorts(page, link)
+
+
+def _in_wide_row(page: Page, link: Link) -> bool:
+    """Whether a link stands in a row of a table with at least four cells: heads above it may tell what it is."""
+    node, outline = link.node, page.outline
+    while node >= 0 and outline.tags[node] != "tr":
+        node = outline.parents[node]
+    return node >= 0 and len(outline.children(node)) >= 4
 
 
 def _varied(links: list[Link]) -> bool:

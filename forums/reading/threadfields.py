@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter, defaultdict
 from functools import cached_property
 
@@ -12,6 +13,7 @@ from forums.reading.rows import Count, Row
 from forums.reading.values import count
 from forums.reading.words import class_roles, text_roles
 
+_POSTED = re.compile(r"posted\W*$|发表于\W*$|發表於\W*$", re.I)  # of an opening post or of the last one
 
 class ThreadFields:
     """The fields of a list of threads, worked out over all rows together."""
@@ -132,14 +134,18 @@ class ThreadFields:
             told = text_roles(title[:30]) & {"last", "created"}
         if not told:
             told = self.heads.of(row, time.node) & {"last", "created"}
-        if not told:
-            node, steps = time.node, 0
-            while node > row.start and steps < 5 and not told:
-                told = class_roles(self.page.outline.classes[node]) & {"last", "created"}
-                node = self.page.outline.parents[node]
-                steps += 1
+        if not told or told == {"created"} and _POSTED.search(time.label):
+            told = self._roles_by_class(row, time.node) or told
         if not told and "author" in self.heads.of(row, time.node) and "last" not in self.heads.of(row, time.node):
             told = frozenset({"created"})
+        return told
+
+    def _roles_by_class(self, row: Row, node: int) -> frozenset[str]:
+        told, steps = frozenset[str](), 0
+        while node > row.start and steps < 5 and not told:
+            told = class_roles(self.page.outline.classes[node]) & {"last", "created"}
+            node = self.page.outline.parents[node]
+            steps += 1
         return told
 
     def _role(self, row: Row, time: Time) -> str:

@@ -122,7 +122,7 @@ CLASS_ROLES: tuple[tuple[str, re.Pattern[str]], ...] = (
     ("tag", re.compile(r"(?:^|[-_ ])tags?(?![a-z])|label|prefix|badge|flair", re.I)),
     ("likes", re.compile(r"like|vote|score|point|rating|karma|reputation|thank|stars?(?![a-z])|upvot|reaction", re.I)),
     ("signature", re.compile(r"sig(?:nature)?(?![a-z])|signed", re.I)),
-    ("quote", re.compile(r"quote|cite|blockcode|spoiler", re.I)),
+    ("quote", re.compile(r"quote(?!able)|cite|blockcode|spoiler", re.I)),
     ("body", re.compile(r"body|content|text|message|entry|markdown|cooked|t_f(?![a-z])|postmsg|prose", re.I)),
     ("edit", re.compile(r"edit|modified|pstatus", re.I)),
     ("date", re.compile(r"date|time|when|ago|posted|age(?![a-z])", re.I)),
