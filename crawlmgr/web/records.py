@@ -20,53 +20,9 @@ MAX_TEXT = 4_000_000  # characters; a page beyond it is read as far as that
 
 SKIPPED = frozenset({"script", "style", "template", "textarea", "select", "iframe", "object", "head", "datalist"})
 BLOCKS = frozenset(
-    [
-        "address",
-        "article",
-        "aside",
-        "blockquote",
-        "body",
-        "br",
-        "caption",
-        "center",
-        "dd",
-        "details",
-        "dialog",
-        "div",
-        "dl",
-        "dt",
-        "fieldset",
-        "figcaption",
-        "figure",
-        "footer",
-        "form",
-        "h1",
-        "h2",
-        "h3",
-        "h4",
-        "h5",
-        "h6",
-        "header",
-        "hr",
-        "html",
-        "legend",
-        "li",
-        "main",
-        "nav",
-        "ol",
-        "p",
-        "pre",
-        "section",
-        "summary",
-        "table",
-        "tbody",
-        "td",
-        "tfoot",
-        "th",
-        "thead",
-        "tr",
-        "ul",
-    ]
+    """address article aside blockquote body br caption center dd details dialog div dl dt fieldset figcaption figure footer
+    form h1 h2 h3 h4 h5 h6 header hr html legend li main nav ol p pre section summary table tbody td tfoot th thead
+    tr ul""".split()
 )
 _STATE = re.compile(
     r"^(?:odd|even|alt|new|old|unread|read|hot|first|last|active|current|clearfix|cf|js|is|has|no|bg|row|trow|alternate|"
