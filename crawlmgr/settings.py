@@ -47,6 +47,7 @@ JOBS = {  # runs that ask no address
     "topic-compare": "focused.services.comparisons.ComparisonJob",
 }
 DISPATCHERS = ["forums.services.dispatch.start_due", "focused.services.dispatch.start_due"]
+WATCHERS = ["forums.services.silences.watch"]
 BENCHES = {
     "fetch": "crawlmgr.benches.fetch",
     "pages": "forums.benches.pages",

@@ -7,6 +7,7 @@ from typing import Any
 
 from django.conf import settings
 from django.dispatch import receiver
+from django.utils.module_loading import import_string
 from django_q.signals import post_spawn
 
 from crawlmgr import engine, jobs
@@ -67,6 +68,12 @@ def tick(node: str) -> None:
 def dispatch_due() -> None:
     """A round of the dispatcher, for worker clusters that no supervisor ticks."""
     dispatch.dispatch(SYSTEM.now())
+
+
+def watch() -> None:
+    """Looks for what is missing: forums that should have had news and had none."""
+    for name in settings.WATCHERS:
+        import_string(name)(SYSTEM.now())
 
 
 def prune() -> dict[str, int]:

@@ -26,7 +26,11 @@ PAGES = (
 
 def _name_in_words(_admin: object, schedule: Schedule) -> str:
     """The project's own schedules are named in the reader's language; any other by its name."""
-    own = {"dispatch what is due": _("dispatch what is due"), "prune old rows": _("prune old rows")}
+    own = {
+        "dispatch what is due": _("dispatch what is due"),
+        "prune old rows": _("prune old rows"),
+        "look for silence": _("look for silence"),
+    }
     return own.get(schedule.name or "", schedule.name or str(schedule.pk))
 
 

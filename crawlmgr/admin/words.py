@@ -96,6 +96,7 @@ SAID: dict[str, str] = {
     "login_failed": gettext_noop("A login failed"),
     "login_expired": gettext_noop("A login has expired"),
     "login_changed": gettext_noop("The login of a forum was changed"),
+    "silent": gettext_noop("A forum gives nothing new (hours, and the items that such hours bring as a rule)"),
     "topic_refused": gettext_noop("A run of a topic could not be started"),
     "cluster_restarted": gettext_noop("The workers were restarted"),
     "web_restarted": gettext_noop("The web server was restarted"),

@@ -25,6 +25,7 @@ TICK = "crawlmgr.tasks.tick"
 SCHEDULES = (
     ("dispatch what is due", "crawlmgr.tasks.dispatch_due", Schedule.MINUTES),
     ("prune old rows", "crawlmgr.tasks.prune", Schedule.DAILY),
+    ("look for silence", "crawlmgr.tasks.watch", Schedule.HOURLY),
 )
 
 

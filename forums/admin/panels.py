@@ -15,6 +15,7 @@ from crawlmgr.admin.rooms import room
 from crawlmgr.admin.tree import Node
 from forums import reads
 from forums.models import Board, Site
+from forums.reads import silences
 
 SITES_SHOWN = 12
 
@@ -32,6 +33,7 @@ def panel(request: HttpRequest, now: datetime) -> dict[str, Any] | None:
         "rows": rows.rows,
         "more": rows.older,
         "due": reads.due_next(),
+        "silent": silences.silent_sites(),
         "now": now,
     }
 

@@ -19,6 +19,7 @@ from forums.admin.add import INTERVALS
 from forums.admin.logins import login_words
 from forums.admin.structures import layout_words
 from forums.models import Board, Site
+from forums.reads import silences
 from forums.services import sites
 
 SHORTEST_SECONDS, LONGEST_SECONDS = 60, 31 * 86_400
@@ -67,6 +68,7 @@ def site_page(request: HttpRequest, pk: int) -> HttpResponse:
         "number": number,
         "intervals": INTERVALS,
         "layout": layout_words(site),
+        "silence": silences.silence(site, now),
         "login": login_words(site),
         "threads": reads.recent_threads(site),
         "zone": reads.zone(site),

@@ -28,6 +28,7 @@ class Site(models.Model):
     paused = models.BooleanField(_("scheduled visits paused"), default=False)
     importance = models.FloatField(_("importance"), default=1.0, validators=[MinValueValidator(0.01), MaxValueValidator(1000)])
     requests_per_day = models.PositiveIntegerField(_("requests a day at the most"), null=True, blank=True)
+    silent_since = models.DateTimeField(_("silent since"), null=True, blank=True)
     added = models.DateTimeField(_("added"))
     threads = models.PositiveBigIntegerField(_("threads"), default=0)
     posts = models.PositiveBigIntegerField(_("posts"), default=0)

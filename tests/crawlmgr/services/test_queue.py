@@ -111,4 +111,4 @@ def test_schedules_are_made_once_and_an_operators_change_stays() -> None:
     Schedule.objects.filter(func="crawlmgr.tasks.dispatch_due").update(minutes=5)
     queue.make_schedules()
     made = dict(Schedule.objects.values_list("func", "minutes"))
-    assert made == {"crawlmgr.tasks.dispatch_due": 5, "crawlmgr.tasks.prune": 1}
+    assert made == {"crawlmgr.tasks.dispatch_due": 5, "crawlmgr.tasks.prune": 1, "crawlmgr.tasks.watch": 1}

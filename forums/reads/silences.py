@@ -1,0 +1,52 @@
+"""Reads of silence: what a forum's stored hours say up to the visits that have covered them."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+
+import numpy as np
+from django.db.models import Sum
+
+from forums import reads
+from forums.models import Board, BoardHour, Site
+from forums.silence import Silence, find_silence
+
+WINDOW_DAYS = 28
+VISITED_WITHIN = timedelta(days=2)
+SHOWN = 8
+HOUR = timedelta(hours=1)
+
+
+def silence(site: Site, now: datetime) -> Silence | None:
+    """A site's silence, over the boards whose visits still come to their end."""
+    boards = Board.objects.filter(site=site, enabled=True, complete_at__gt=now - VISITED_WITHIN, watched_since__isnull=False)
+    rows = list(boards.values_list("pk", "complete_at", "watched_since"))
+    if not rows:
+        return None
+    covered = min(complete for _, complete, _ in rows if complete is not None)
+    end = covered.replace(minute=0, second=0, microsecond=0)  # the hour of the last visit is not over
+    since = end - timedelta(days=WINDOW_DAYS)
+    sums = (
+        BoardHour.objects.filter(board_id__in=[pk for pk, _, _ in rows], hour__gte=since, hour__lt=end)
+        .values("hour")
+        .annotate(n=Sum("threads") + Sum("replies"))
+        .order_by("hour")
+        .values_list("hour", "n")
+    )
+    found = list(sums)
+    if not found:
+        return None
+    first = found[0][0]
+    size = int((end - first) / HOUR)
+    counts = np.zeros(size, dtype=np.int64)
+    for hour, number in found:
+        counts[int((hour - first) / HOUR)] = number
+    local = reads.zone(site)
+    begun = first.astimezone(local).hour
+    return find_silence(counts, (begun + np.arange(size)) % 24)
+
+
+def silent_sites() -> list[Site]:
+    """The forums that were silent when that was last looked at, the longest silence first; the longest ones of many."""
+    silent = Site.objects.filter(silent_since__isnull=False, paused=False)
+    return list(silent.only("id", "name", "silent_since").order_by("silent_since")[:SHOWN])
