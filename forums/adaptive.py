@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -13,9 +13,7 @@ import numpy as np
 from forums.events import DAY_SECONDS, HOUR_SECONDS, Bools, Floats, Ints, Sites
 from forums.excitation import MOST_FITTED_BOARDS, POOLED, Kernel, Modes, expected, fit, state_after
 from forums.intensity import DAY_HOURS, Intensity
-
-PLAN_STEPS = 96
-PAUSE_TICKS = 10  # a longer silence of the dispatcher is a pause, after which the rest of the day is planned anew
+from forums.pacing import Budget, Pace
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,19 +69,6 @@ class Outlook(NamedTuple):
     delay: Floats
 
 
-@dataclass(slots=True)
-class Budget:
-    """The day's visits: how many were made, the price of one (nan: not known yet), and from where the day's plan is followed."""
-
-    visits_per_day: int
-    price: float = math.nan
-    used: int = 0
-    from_used: int = 0
-    from_plan: float = 0.0
-    last_tick: float | None = None
-    day: float = field(default=-np.inf)
-
-
 class AdaptiveLoop:
     """Decides which boards to visit now, with exactly `visits_per_day` visits between two midnights.
 
@@ -124,10 +109,16 @@ class AdaptiveLoop:
         self._decay = np.array([mode.decay for mode in modes])[sites.site]
         self._state = self._replayed(seen, since)
         self._forecast_anew()
+        self._pace = self._paced()
         if math.isnan(budget.price):
-            roots = np.sqrt(self._rates).mean(axis=1).sum() * DAY_HOURS
-            budget.price = (roots / budget.visits_per_day) ** 2 / 2.0
-        self._plan = np.zeros(PLAN_STEPS + 1)
+            budget.price = self._pace.first_price()
+
+    def _paced(self) -> Pace:
+        given = self.options
+        return Pace(
+            self._rates, self.sites, self.budget,
+            tick_seconds=given.tick_seconds, band=given.band, closing_hours=given.closing_hours,
+        )  # fmt: skip
 
     def _set_rates(self, rates: Floats) -> None:
         self._rates = rates
@@ -143,16 +134,13 @@ class AdaptiveLoop:
     def packed(self) -> tuple[dict[str, Floats | Bools], dict[str, Floats | Bools]]:
         """What a day leaves as it is (rates, kernels) and what every visit moves: arrays from which `unpacked` goes on."""
         fixed: dict[str, Floats | Bools] = {"rates": self._rates, "into": self._into, "decay": self._decay}
-        budget = self.budget
-        tick = math.nan if budget.last_tick is None else budget.last_tick
-        counts = [budget.visits_per_day, budget.price, budget.used, budget.from_used, budget.from_plan, tick, budget.day]
         moving: dict[str, Floats | Bools] = {
             "last_visit": self.last_visit,
             "visiting": self.visiting,
             "operational": self._operational,
             "state": self._state,
-            "plan": self._plan,
-            "budget": np.array(counts, dtype=float),
+            "plan": self._pace.plan,
+            "budget": self.budget.packed(),
         }
         return fixed, moving
 
@@ -169,11 +157,11 @@ class AdaptiveLoop:
         loop.options, loop.sites, loop.count = options or LoopOptions(), sites, len(fixed["rates"])
         loop._set_rates(np.asarray(fixed["rates"], dtype=float))
         loop._into, loop._decay = np.asarray(fixed["into"], dtype=float), np.asarray(fixed["decay"], dtype=float)
-        visits, price, used, from_used, from_plan, tick, day = (float(value) for value in moving["budget"])
-        loop.budget = Budget(int(visits), price, int(used), int(from_used), from_plan, None if math.isnan(tick) else tick, day)
+        loop.budget = Budget.unpacked(np.asarray(moving["budget"], dtype=float))
         loop.last_visit, loop.visiting = np.array(moving["last_visit"], dtype=float), np.array(moving["visiting"], dtype=bool)
         loop._operational, loop._state = np.array(moving["operational"], dtype=float), np.array(moving["state"], dtype=float)
-        loop._plan = np.array(moving["plan"], dtype=float)
+        loop._pace = loop._paced()
+        loop._pace.plan = np.array(moving["plan"], dtype=float)
         loop._forecast_anew()
         return loop
 
@@ -257,12 +245,12 @@ class AdaptiveLoop:
 
     def due(self, now: float, allowed: Bools | None = None) -> Ints:
         """Boards to visit now, most urgent first; they count as used. `allowed` leaves out boards that may not be visited."""
-        self._turn_day(now)
-        target, band = self._target(now)
+        self._pace.turn(now)
+        target, band = self._pace.target(now)
         index = self.index(now)
         open_now = ~self.visiting if allowed is None else allowed & ~self.visiting
         budget = self.budget
-        late = budget.visits_per_day - self.count * self._ticks_left(now)  # what the day's other rankings cannot make up for
+        late = budget.visits_per_day - self.count * self._pace.ticks_left(now)  # what the day's other rankings cannot make up for
         least, most = max(target - band, late), max(target + band, late)
         room = int(np.ceil(max(most - budget.used, 0.0)))
         ranked = _largest(np.where(open_now, index, -1.0), room)
@@ -279,68 +267,15 @@ class AdaptiveLoop:
         self.visiting[chosen] = True
         return np.array(chosen, dtype=np.int64)
 
-    def _turn_day(self, now: float) -> None:
-        """Opens the budget's day at local midnight; plans the day, and what is left of it after a pause or a late start."""
-        budget = self.budget
-        local = float(self.sites.clocks[0].local_hours(np.array([now]))[0])
-        day = np.floor(local / DAY_HOURS)
-        if day != budget.day or not self._plan[-1]:
-            start = now - (local - day * DAY_HOURS) * HOUR_SECONDS
-            self._plan = self._planned(start)
-        paused = budget.last_tick is not None and now - budget.last_tick > PAUSE_TICKS * self.options.tick_seconds
-        if day != budget.day:
-            budget.day, budget.used, budget.from_used, budget.from_plan = day, 0, 0, 0.0
-            if budget.last_tick is None or paused:  # the day counts from now, as if its plan had been kept so far
-                budget.from_plan = self._done(now)
-                budget.used = budget.from_used = int(budget.visits_per_day * budget.from_plan)
-        elif paused:  # the rest of the day's visits are spread over the rest of the day
-            budget.from_used, budget.from_plan = budget.used, self._done(now)
-        budget.last_tick = now
-
-    def _planned(self, start: float) -> Floats:
-        """Cumulated share of the day's visits by quarter of an hour: sum_i sqrt(f_i) at each site's local time."""
-        moments: Floats = start + np.arange(PLAN_STEPS, dtype=float) * (DAY_SECONDS / PLAN_STEPS)
-        density = np.zeros(PLAN_STEPS)
-        bins = self._rates.shape[1]
-        for number, clock in enumerate(self.sites.clocks):
-            roots = np.sqrt(self._rates[self.sites.site == number]).sum(axis=0)
-            hours = clock.local_hours(moments) % DAY_HOURS
-            density += roots[np.minimum((hours * bins / DAY_HOURS).astype(np.int64), bins - 1)]
-        return np.concatenate([[0.0], np.cumsum(density)]) / density.sum()
-
-    def _done(self, now: float) -> float:
-        """Share of the day's visits that the plan has behind it."""
-        hour = float(self.sites.clocks[0].local_hours(np.array([now]))[0]) % DAY_HOURS
-        return float(np.interp(hour * PLAN_STEPS / DAY_HOURS, np.arange(PLAN_STEPS + 1.0), self._plan))
-
-    def _target(self, now: float) -> tuple[float, float]:
-        """How many visits the plan wants made by now, and how far the loop may stray from it."""
-        budget, options = self.budget, self.options
-        left = DAY_HOURS - float(self.sites.clocks[0].local_hours(np.array([now]))[0]) % DAY_HOURS
-        if left * HOUR_SECONDS <= options.tick_seconds + 1e-3:
-            return float(budget.visits_per_day), 0.0
-        share = (self._done(now) - budget.from_plan) / max(1.0 - budget.from_plan, 1e-9)
-        band = options.band * budget.visits_per_day * min(1.0, left / options.closing_hours)
-        return budget.from_used + (budget.visits_per_day - budget.from_used) * share, band
-
-    def _ticks_left(self, now: float) -> int:
-        """Rankings of the day after this one."""
-        left = DAY_HOURS - float(self.sites.clocks[0].local_hours(np.array([now]))[0]) % DAY_HOURS
-        return max(int(np.ceil((left * HOUR_SECONDS - 1e-3) / self.options.tick_seconds)) - 1, 0)
-
     def change_budget(self, visits_per_day: int, now: float) -> None:
         """Another number of visits a day from now on: the rest of today gets its share of the new number."""
-        budget = self.budget
-        budget.price *= (budget.visits_per_day / visits_per_day) ** 2
-        budget.visits_per_day = visits_per_day
-        if self._plan[-1]:
-            budget.from_plan = self._done(now)
-            budget.used = budget.from_used = int(visits_per_day * budget.from_plan)
+        self._pace.change(visits_per_day, now)
 
     def outlook(self, now: float, until: float, step_seconds: float = 900.0) -> Outlook:
         """The visits to come, should every board bring what is forecast."""
         ahead = copy.copy(self)
-        ahead.budget, ahead.options = replace(self.budget), replace(self.options, tick_seconds=step_seconds)
+        ahead._pace = self._pace.ahead(step_seconds)
+        ahead.budget = ahead._pace.budget
         ahead.last_visit, ahead._taken = self.last_visit.copy(), self._taken.copy()
         ahead.visiting = np.zeros(self.count, dtype=bool)
         parts = [Outlook(np.zeros(0, dtype=np.int64), np.zeros(0), np.zeros(0), np.zeros(0))]

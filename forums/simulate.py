@@ -5,14 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import date, datetime, time, timedelta
+from typing import Any
 from zoneinfo import ZoneInfo
 
 import numpy as np
 
-from forums.adaptive import AdaptiveLoop, Budget, LoopOptions, Seen
+from forums.adaptive import AdaptiveLoop, LoopOptions, Seen
 from forums.clairvoyant import bound
 from forums.delay import Delays, DelaySummary, daily_totals, event_delays, summarise
 from forums.events import DAY_SECONDS, Bools, Events, Floats, Ints, LocalClock, Sites
+from forums.pacing import Budget
 from forums.profile import BoardEvents, ProfileOptions, Settling, estimate, settling
 from forums.schedule import Demand, assert_budget, bra, bra_literal, bra_method1, era, lra, with_midnight, wra
 from forums.schedule_optimal import OptimalPlanner
@@ -62,6 +64,22 @@ class Outcome:
     visits_used_per_day: float
     delay: DelaySummary
     daily: Floats | None
+
+    def columns(self) -> dict[str, Any]:
+        """The figures of one row of a table, by the names that documents and stored results give them."""
+        delay = self.delay
+        return {
+            "policy": self.policy,
+            "visits_per_board": self.visits_per_board,
+            "visits_per_day": self.visits_per_day,
+            "visits_used_per_day": self.visits_used_per_day,
+            "total_delay_per_day": delay.total_per_day,
+            "mean_delay_hours": delay.mean_hours,
+            "median_delay_hours": delay.median_hours,
+            "p90_delay_hours": delay.p90_hours,
+            "share_within_target": delay.share_within_target,
+            "not_found": delay.not_found,
+        }
 
 
 class Simulation:

@@ -14,8 +14,9 @@ import numpy as np
 
 from crawlmgr.management.base import say
 from crawlmgr.management.base import table as text_table
-from forums.adaptive import AdaptiveLoop, Budget, LoopOptions, Seen
+from forums.adaptive import AdaptiveLoop, LoopOptions, Seen
 from forums.events import DAY_SECONDS, HOUR_SECONDS, Events, Floats, LocalClock, Sites
+from forums.pacing import Budget
 from forums.schedule import Demand
 from forums.schedule_optimal import OptimalPlanner
 from forums.simulate import BoardLog

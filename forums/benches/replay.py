@@ -34,7 +34,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: dict[str, Any]) -> dict[str, Any]:
-    """One process a policy; the ratio to the first policy with its interval over days, measured and simulated."""
+    """One process a policy; ratios with their 95 % intervals over paired days.
+
+    `ratio`, `simulated_ratio`: to the first policy. `agreement`: measured over simulated. `ratio_agreement`: the measured
+    ratio over the simulated one; 1 within its interval is what agreement means, for days are all that the two share.
+    """
     if not options["data"]:
         raise CommandError("this bench needs --data DIR with event logs", returncode=2)
     logs = {path.name.split(".")[0]: path for path in sorted(Path(options["data"]).glob("*.csv*"))}
@@ -46,9 +50,27 @@ def run(options: dict[str, Any]) -> dict[str, Any]:
     found = [_side(logs[name], options, policy) for policy in options["policies"].split(",")]
     base = found[0]
     for row in found:
-        ratio, low, high = bootstrap_ratio(np.array(row["daily"]), np.array(base["daily"]), np.random.default_rng(1))
-        row |= {"ratio": ratio, "ratio_low": low, "ratio_high": high, "simulated_ratio": row["simulated"] / base["simulated"]}
+        row |= _compared(row, base)
     return {"log": name, "days": options["days"], "visits_per_board": options["visits"], "policies": found}
+
+
+def _compared(row: dict[str, Any], base: dict[str, Any]) -> dict[str, float]:
+    """Quotients of one policy and the first, measured and simulated, with their intervals."""
+    daily, simulated = np.array(row["daily"]), np.array(row["simulated_daily"])
+    base_daily, base_simulated = np.array(base["daily"]), np.array(base["simulated_daily"])
+    found: dict[str, float] = {}
+    for name, over, under in (
+        ("ratio", daily, base_daily),
+        ("simulated_ratio", simulated, base_simulated),
+        ("agreement", daily, simulated),
+    ):
+        found[name], found[f"{name}_low"], found[f"{name}_high"] = bootstrap_ratio(over, under, np.random.default_rng(1))
+    rows = np.random.default_rng(1).integers(0, len(daily), size=(2000, len(daily)))
+    sums = [values[rows].sum(axis=1) for values in (daily, base_daily, simulated, base_simulated)]
+    quotient = (sums[0] / sums[1]) / (sums[2] / sums[3])
+    found["ratio_agreement"] = found["ratio"] / found["simulated_ratio"]
+    found["ratio_agreement_low"], found["ratio_agreement_high"] = map(float, np.quantile(quotient, [0.025, 0.975]))
+    return found
 
 
 def _side(log: Path, options: dict[str, Any], policy: str) -> dict[str, Any]:
@@ -77,29 +99,17 @@ def _side(log: Path, options: dict[str, Any], policy: str) -> dict[str, Any]:
 
 
 def table(result: dict[str, Any]) -> str:
-    """A row a policy."""
-    header = [
-        "policy",
-        "visits a day",
-        "items",
-        "found",
-        "measured",
-        "recomputed",
-        "simulated",
-        "ratio",
-        "95 %",
-        "simulated ratio",
-    ]
+    """A row a policy; intervals are of 95 % over days."""
+    header = ["policy", "visits a day", "items", "found", "requests", "measured", "recomputed", "simulated"]
+    header += ["measured / simulated", "ratio", "simulated ratio", "ratio / simulated ratio"]
     rows = [
         [
-            row["policy"],
-            row["visits_per_day"],
-            row["items"],
-            row["found"],
+            *(row[key] for key in ("policy", "visits_per_day", "items", "found", "requests")),
             *(f"{row[key]:.2f}" for key in ("measured", "recomputed", "simulated")),
-            f"{row['ratio']:.3f}",
-            f"[{row['ratio_low']:.3f}, {row['ratio_high']:.3f}]",
-            f"{row['simulated_ratio']:.3f}",
+            *(
+                f"{row[key]:.3f} [{row[f'{key}_low']:.3f}, {row[f'{key}_high']:.3f}]"
+                for key in ("agreement", "ratio", "simulated_ratio", "ratio_agreement")
+            ),
         ]
         for row in result["policies"]
     ]

@@ -16,9 +16,10 @@ from crawlmgr.web.url import canonical, host_key, url_hash
 from forums.benches.replay_forum import ReplayForum, ReplayServer
 from forums.delay import event_delays
 from forums.events import HOUR_SECONDS, Events, Floats, Ints
-from forums.models import Board, PlannedVisit, Site, Visit
+from forums.models import Board, Plan, PlannedVisit, Site, Visit
+from forums.pacing import PAUSE_TICKS
 from forums.reading import board_key
-from forums.services import dispatch, plans, sites
+from forums.services import dispatch, loops, plans, sites
 from forums.simulate import Setup, Simulation
 
 OPEN = {"allow_private": "127.0.0.1", "delay_seconds": 0.0, "respect_robots": False}
@@ -30,7 +31,8 @@ class Replayed:
     """What a replay measured. Delays in weighted event-hours a day over the items posted within the days.
 
     measured: from the visits' own records. recomputed: eq. (4) from the moments at which the visits took place. daily:
-    measured, by day of arrival. simulated: the simulator's figure for the same policy, log and budget.
+    measured, by day of arrival. simulated: the simulator's figure for the same policy, log and budget; simulated_daily: by
+    day of arrival.
     """
 
     policy: str
@@ -41,6 +43,7 @@ class Replayed:
     recomputed: float
     simulated: float
     daily: Floats
+    simulated_daily: Floats
     requests: int
 
 
@@ -114,14 +117,32 @@ def _work(run: Run, clock: ManualClock) -> None:
 
 
 def _next(now: datetime, step_seconds: float, policy: str) -> datetime:
-    """The next look of the dispatcher: at a timetable's next visit, or a step on; never past the end of a day."""
+    """The next look of the dispatcher at which there is anything to do; never past the end of a day.
+
+    That is a timetable's next visit; for the loop the first step at which it would name a board, within the silence that
+    it takes for no pause. Looks in between would find nothing, change nothing and cost their time.
+    """
     midnight = (now + timedelta(days=1)).replace(hour=0, minute=0, second=0, microsecond=0)
     before = midnight - timedelta(seconds=60)
     step = now + timedelta(seconds=step_seconds)
-    if policy != "adaptive":
+    if policy == "adaptive":
+        step += timedelta(seconds=_idle_steps(now, step_seconds) * step_seconds)
+    else:
         planned = PlannedVisit.objects.filter(state=PlannedVisit.State.PLANNED, at__gt=now).order_by("at")
         step = planned.values_list("at", flat=True).first() or step
     return min(step, before if now < before else midnight)
+
+
+def _idle_steps(now: datetime, step_seconds: float) -> int:
+    """Steps after the next one that may be left out: the loop has been told all, and names nothing until then."""
+    plan = Plan.objects.get()
+    live = loops.load(plan, now)
+    if live is None or live.loop.visiting.any():
+        return 0
+    longest = PAUSE_TICKS * loops.OPTIONS.tick_seconds - step_seconds
+    soon = live.loop.outlook(now.timestamp(), now.timestamp() + longest, step_seconds).moments[:1]
+    until = soon[0] - now.timestamp() if len(soon) else longest
+    return max(0, int(round(until / step_seconds)) - 1)
 
 
 def _figures(simulation: Simulation, policy: str, visits_per_board: int, requests: int) -> Replayed:
@@ -139,6 +160,9 @@ def _figures(simulation: Simulation, policy: str, visits_per_board: int, request
                 daily[day] += (1.0 if opener else setup.theta) * delay / HOUR_SECONDS
     delays = event_delays(simulation.test_board, simulation.test_times, board, moments, simulation.stop)
     inside = (moments >= simulation.start) & (moments < simulation.stop)
+    outcome = simulation.run(policy, visits_per_board)
+    if outcome.daily is None:
+        raise ValueError(f"{policy} is a bound, not a policy that visits could follow")
     return Replayed(
         policy=policy,
         visits_per_day=float(inside.sum()) / days,
@@ -146,7 +170,8 @@ def _figures(simulation: Simulation, policy: str, visits_per_board: int, request
         found=found,
         measured=float(daily.sum()) / days,
         recomputed=float((delays.hours * simulation.test_weights).sum()) / days,
-        simulated=simulation.run(policy, visits_per_board).delay.total_per_day,
+        simulated=outcome.delay.total_per_day,
         daily=daily,
+        simulated_daily=outcome.daily,
         requests=requests,
     )

@@ -41,7 +41,8 @@ def main(log: str, start: str, policy: str, visits: str, days: str, step_seconds
     found = replay(
         events, first, policy, int(visits), days=int(days), history_days=20, step_seconds=float(step_seconds), pulse=pulse
     )
-    sys.stdout.write(json.dumps({"start": first.isoformat(), **asdict(found), "daily": found.daily.tolist()}) + "\n")
+    daily = {"daily": found.daily.tolist(), "simulated_daily": found.simulated_daily.tolist()}
+    sys.stdout.write(json.dumps({"start": first.isoformat(), **asdict(found), **daily}) + "\n")
 
 
 if __name__ == "__main__":

@@ -6,7 +6,6 @@ import argparse
 import csv
 import time
 from collections.abc import Sequence
-from datetime import date
 from pathlib import Path
 from typing import Any
 from zoneinfo import ZoneInfo
@@ -14,21 +13,12 @@ from zoneinfo import ZoneInfo
 from django.core.management.base import CommandError
 
 from crawlmgr.management.base import Result, say, table
-from forums.events import BadRows, Events, EventsError, read_events
-from forums.simulate import POLICIES, READINGS, Outcome, Setup, SetupError, Simulation, latest_start, run_all
+from forums.commands.log_arguments import day_of, load, names_of, whole_days, zone_of
+from forums.simulate import POLICIES, READINGS, Setup, SetupError, Simulation, latest_start, run_all
 
 HELP = "Try schedules on an event log (CSV board,thread,kind,ts) and tell the delay each would have had."
 DEFAULT_POLICIES = "era,wra,lra,bra,bra_literal,optimal,adaptive,clairvoyant"
 GRANULARITIES = {"15m": 96, "30m": 48, "1h": 24, "2h": 12, "3h": 8, "4h": 6, "6h": 4}
-
-
-def policies_of(text: str) -> list[str]:
-    """A comma list of known policies."""
-    names = [name.strip() for name in text.split(",") if name.strip()]
-    unknown = [name for name in names if name not in POLICIES]
-    if unknown or not names:
-        raise argparse.ArgumentTypeError(f"unknown policy {', '.join(unknown) or '(none)'}; known: {', '.join(POLICIES)}")
-    return names
 
 
 def visits_of(text: str) -> list[int]:
@@ -42,22 +32,6 @@ def visits_of(text: str) -> list[int]:
     return numbers
 
 
-def day_of(text: str) -> date:
-    """A day as YYYY-MM-DD."""
-    try:
-        return date.fromisoformat(text)
-    except ValueError as error:
-        raise argparse.ArgumentTypeError(f"{text!r} is no day (YYYY-MM-DD)") from error
-
-
-def zone_of(text: str) -> ZoneInfo:
-    """A time zone by its IANA name."""
-    try:
-        return ZoneInfo(text)
-    except (KeyError, ValueError, OSError) as error:
-        raise argparse.ArgumentTypeError(f"unknown time zone {text!r}") from error
-
-
 def theta_of(text: str) -> float:
     """Weight of a reply against a new thread."""
     try:
@@ -69,21 +43,10 @@ def theta_of(text: str) -> float:
     return value
 
 
-def whole_days(text: str) -> int:
-    """A number of days, at least 1."""
-    try:
-        value = int(text)
-    except ValueError as error:
-        raise argparse.ArgumentTypeError(f"{text!r} is no whole number") from error
-    if value < 1:
-        raise argparse.ArgumentTypeError("at least one day")
-    return value
-
-
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The arguments of `forum simulate`."""
     parser.add_argument("events", type=Path, metavar="EVENTS", help="CSV file board,thread,kind,ts (gzip if it ends in .gz)")
-    parser.add_argument("--policies", type=policies_of, default=DEFAULT_POLICIES, help=f"of {','.join(POLICIES)}")
+    parser.add_argument("--policies", type=names_of(POLICIES), default=DEFAULT_POLICIES, help=f"of {','.join(POLICIES)}")
     parser.add_argument("--visits-per-board", type=visits_of, default="4,5,6,7,8,9,10,11", help="visits a board and day")
     parser.add_argument("--history-days", type=whole_days, default=20, help="days before the test that plans are made from")
     parser.add_argument("--test-days", type=whole_days, default=10, help="days whose delays are counted")
@@ -95,19 +58,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--granularity", choices=sorted(GRANULARITIES), default="1h", help="bins of the daily profile")
     parser.add_argument("--weights", type=Path, metavar="FILE", help="CSV board,weight: importance of boards")
     parser.add_argument("--target-hours", type=float, default=1.0, help="a delay that counts as in time")
-
-
-def load(path: Path) -> tuple[Events, BadRows]:
-    """An event log, its bad rows told on standard error."""
-    try:
-        events, bad = read_events(path)
-    except EventsError as error:
-        raise CommandError(str(error)) from error
-    if bad.count:
-        for row in bad.first:
-            say(f"{path}: line {row.line}: {row.reason}")
-        say(f"{path}: {bad.count} rows left out")
-    return events, bad
 
 
 def read_weights(path: Path, boards: Sequence[str]) -> dict[str, float]:
@@ -133,24 +83,6 @@ def read_weights(path: Path, boards: Sequence[str]) -> dict[str, float]:
     return weights
 
 
-def row_of(outcome: Outcome, ratio: float | None) -> dict[str, Any]:
-    """One result row of the JSON document."""
-    delay = outcome.delay
-    return {
-        "policy": outcome.policy,
-        "visits_per_board": outcome.visits_per_board,
-        "visits_per_day": outcome.visits_per_day,
-        "visits_used_per_day": outcome.visits_used_per_day,
-        "total_delay_per_day": delay.total_per_day,
-        "mean_delay_hours": delay.mean_hours,
-        "median_delay_hours": delay.median_hours,
-        "p90_delay_hours": delay.p90_hours,
-        "share_within_target": delay.share_within_target,
-        "not_found": delay.not_found,
-        "ratio_to_era": ratio,
-    }
-
-
 def run(options: dict[str, Any]) -> Result:
     """Runs every policy at every budget on the log's test window."""
     began = time.monotonic()
@@ -174,7 +106,7 @@ def run(options: dict[str, Any]) -> Result:
         raise CommandError(str(error)) from error
     rows = []
     for outcome, ratio in run_all(simulation, options["policies"], options["visits_per_board"]):
-        rows.append(row_of(outcome, ratio))
+        rows.append({**outcome.columns(), "ratio_to_era": ratio})
         say(f"{outcome.policy} at {outcome.visits_per_board} visits a board and day: done")
     seconds = time.monotonic() - began
     document = {

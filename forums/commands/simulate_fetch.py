@@ -12,7 +12,7 @@ from typing import Any
 from django.core.management.base import CommandError
 
 from crawlmgr.management.base import Result, say, table
-from forums.commands.simulate import day_of, load, whole_days, zone_of
+from forums.commands.log_arguments import day_of, load, names_of, whole_days, zone_of
 from forums.fetch_simulation import (
     POLICIES,
     DayFigures,
@@ -28,15 +28,6 @@ from forums.simulated_lists import ListStyle
 
 HELP = "Try ways of finding changed threads on an event log (CSV board,thread,kind,ts), cycle by cycle."
 COLUMNS = ("precision", "recall", "mean_delay_hours", "fetched", "changed", "list_pages")
-
-
-def policies_of(text: str) -> list[str]:
-    """A comma list of known policies."""
-    names = [name.strip() for name in text.split(",") if name.strip()]
-    unknown = [name for name in names if name not in POLICIES]
-    if unknown or not names:
-        raise argparse.ArgumentTypeError(f"unknown policy {', '.join(unknown) or '(none)'}; known: {', '.join(POLICIES)}")
-    return names
 
 
 def cycle_of(text: str) -> float:
@@ -65,7 +56,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The arguments of `forum simulate-fetch`."""
     style = ListStyle()
     parser.add_argument("events", type=Path, metavar="EVENTS", help="CSV file board,thread,kind,ts (gzip if it ends in .gz)")
-    parser.add_argument("--policies", type=policies_of, default="bic,eic,hazard", help=f"of {','.join(POLICIES)}")
+    parser.add_argument("--policies", type=names_of(POLICIES), default="bic,eic,hazard", help=f"of {','.join(POLICIES)}")
     parser.add_argument("--cycle-hours", type=cycle_of, default=6.0, help="time between two cycles")
     parser.add_argument("--days", type=whole_days, default=31, help="length of the experiment")
     parser.add_argument("--fetches-per-cycle", type=whole_days, metavar="B", help="threads that predictions may fetch a cycle")

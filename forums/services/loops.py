@@ -14,9 +14,10 @@ from django.db.models import Q, Sum
 
 from crawlmgr.models import ACTIVE, Run
 from forums import reads
-from forums.adaptive import AdaptiveLoop, Budget, LoopOptions, Outlook, Seen
+from forums.adaptive import AdaptiveLoop, LoopOptions, Outlook, Seen
 from forums.events import Bools, Floats, Ints, LocalClock, Sites
 from forums.models import Board, LoopState, Plan, Site, Visit
+from forums.pacing import Budget
 from forums.services.rhythms import Rhythm, stored_events
 
 RANK_SECONDS = 60.0
@@ -97,8 +98,7 @@ def _budget(plan: Plan) -> Budget:
     state = LoopState.objects.filter(plan=plan).first()
     if state is None:
         return Budget(plan.visits_per_day)
-    visits, price, used, from_used, from_plan, tick, day = (float(value) for value in _arrays(bytes(state.data))["budget"])
-    return Budget(int(visits), price, int(used), int(from_used), from_plan, None if np.isnan(tick) else tick, day)
+    return Budget.unpacked(_arrays(bytes(state.data))["budget"])
 
 
 def _bytes(arrays: Mapping[str, Any]) -> bytes:

@@ -162,20 +162,8 @@ class SimulationJob:
 
 def _outcome(outcome: simulate.Outcome) -> dict[str, Any]:
     """A policy at a budget as it is kept: the columns of `forum simulate`, and the delay of each day."""
-    delay = outcome.delay
-    return {
-        "policy": outcome.policy,
-        "visits_per_board": outcome.visits_per_board,
-        "visits_per_day": outcome.visits_per_day,
-        "visits_used_per_day": outcome.visits_used_per_day,
-        "total_delay_per_day": delay.total_per_day,
-        "mean_delay_hours": delay.mean_hours,
-        "median_delay_hours": delay.median_hours,
-        "p90_delay_hours": delay.p90_hours,
-        "share_within_target": delay.share_within_target,
-        "not_found": delay.not_found,
-        "daily": None if outcome.daily is None else [round(float(value), 3) for value in outcome.daily],
-    }
+    daily = None if outcome.daily is None else [round(float(value), 3) for value in outcome.daily]
+    return {**outcome.columns(), "daily": daily}
 
 
 def _window(experiment: simulate.Simulation) -> dict[str, Any]:

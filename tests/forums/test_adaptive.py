@@ -8,8 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from forums.adaptive import AdaptiveLoop, Budget, LoopOptions, Seen
+from forums.adaptive import AdaptiveLoop, LoopOptions, Seen
 from forums.events import Events, LocalClock, Sites
+from forums.pacing import Budget
 from forums.simulate import BoardLog
 
 HOUR, DAY = 3600.0, 86400.0

@@ -1,0 +1,67 @@
+"""Arguments that commands over event logs share, and the log they name."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable, Sequence
+from datetime import date
+from pathlib import Path
+from zoneinfo import ZoneInfo
+
+from django.core.management.base import CommandError
+
+from crawlmgr.management.base import say
+from forums.events import BadRows, Events, EventsError, read_events
+
+
+def names_of(known: Sequence[str]) -> Callable[[str], list[str]]:
+    """A reader of comma lists of known policies."""
+
+    def read(text: str) -> list[str]:
+        names = [name.strip() for name in text.split(",") if name.strip()]
+        unknown = [name for name in names if name not in known]
+        if unknown or not names:
+            raise argparse.ArgumentTypeError(f"unknown policy {', '.join(unknown) or '(none)'}; known: {', '.join(known)}")
+        return names
+
+    return read
+
+
+def day_of(text: str) -> date:
+    """A day as YYYY-MM-DD."""
+    try:
+        return date.fromisoformat(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(f"{text!r} is no day (YYYY-MM-DD)") from error
+
+
+def zone_of(text: str) -> ZoneInfo:
+    """A time zone by its IANA name."""
+    try:
+        return ZoneInfo(text)
+    except (KeyError, ValueError, OSError) as error:
+        raise argparse.ArgumentTypeError(f"unknown time zone {text!r}") from error
+
+
+def whole_days(text: str) -> int:
+    """A number of days, at least 1."""
+    try:
+        value = int(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(f"{text!r} is no whole number") from error
+    if value < 1:
+        raise argparse.ArgumentTypeError("at least 1")
+    return value
+
+
+def load(path: Path) -> tuple[Events, BadRows]:
+    """An event log, its bad rows told on standard error."""
+    try:
+        events, bad = read_events(path)
+    except EventsError as error:
+        raise CommandError(str(error)) from error
+    if bad.count:
+        for row in bad.first:
+            say(f"{path}: line {row.line}: {row.reason}")
+        say(f"{path}: {bad.count} rows left out")
+    return events, bad

@@ -1,0 +1,131 @@
+"""How the closed loop spreads a day's visits: the budget and where it stands, the day's plan, and how far it may be left."""
+
+from __future__ import annotations
+
+import copy
+import math
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from forums.events import DAY_SECONDS, HOUR_SECONDS, Floats, Sites
+from forums.intensity import DAY_HOURS
+
+PLAN_STEPS = 96
+PAUSE_TICKS = 10  # a longer silence of the dispatcher is a pause, after which the rest of the day is planned anew
+
+
+@dataclass(slots=True)
+class Budget:
+    """The day's visits: how many were made, the price of one (nan: not known yet), and from where the day's plan is followed."""
+
+    visits_per_day: int
+    price: float = math.nan
+    used: int = 0
+    from_used: int = 0
+    from_plan: float = 0.0
+    last_tick: float | None = None
+    day: float = field(default=-np.inf)
+
+    def packed(self) -> Floats:
+        """The fields as numbers, from which `unpacked` makes the budget again."""
+        tick = math.nan if self.last_tick is None else self.last_tick
+        counts = [self.visits_per_day, self.price, self.used, self.from_used, self.from_plan, tick, self.day]
+        return np.array(counts, dtype=float)
+
+    @classmethod
+    def unpacked(cls, values: Floats) -> Budget:
+        """The budget that `packed` gave."""
+        visits, price, used, from_used, from_plan, tick, day = (float(value) for value in values)
+        return cls(int(visits), price, int(used), int(from_used), from_plan, None if math.isnan(tick) else tick, day)
+
+
+class Pace:
+    """Follows a budget through its days, which begin at the midnights of the first site's clock.
+
+    The plan of a day is the cumulated sum of sqrt f over the boards: the closed form's density (square-root law). The loop
+    may stray from it by `band` of the day's visits, which shrinks over the last `closing_hours`.
+    """
+
+    def __init__(
+        self, rates: Floats, sites: Sites, budget: Budget, *, tick_seconds: float, band: float, closing_hours: float
+    ) -> None:
+        """rates: (n, bins), weighted events per hour by local time of each board's site."""
+        self._roots = np.sqrt(rates)
+        self._sites = sites
+        self.budget = budget
+        self.tick_seconds, self._band, self._closing_hours = tick_seconds, band, closing_hours
+        self.plan = np.zeros(PLAN_STEPS + 1)
+
+    def ahead(self, tick_seconds: float) -> Pace:
+        """The same pace for looking ahead: what it counts leaves this one as it is."""
+        other = copy.copy(self)
+        other.budget, other.tick_seconds = replace(self.budget), tick_seconds
+        return other
+
+    def first_price(self) -> float:
+        """The price of a visit where none was made: (sum of sqrt f over a day / visits)^2 / 2, weighted event-hours."""
+        roots = self._roots.mean(axis=1).sum() * DAY_HOURS
+        return float((roots / self.budget.visits_per_day) ** 2 / 2.0)
+
+    def turn(self, now: float) -> None:
+        """Opens the budget's day at local midnight; plans the day, and what is left of it after a pause or a late start."""
+        budget = self.budget
+        local = self._local(now)
+        day = np.floor(local / DAY_HOURS)
+        if day != budget.day or not self.plan[-1]:
+            self.plan = self._planned(now - (local - day * DAY_HOURS) * HOUR_SECONDS)
+        paused = budget.last_tick is not None and now - budget.last_tick > PAUSE_TICKS * self.tick_seconds
+        if day != budget.day:
+            budget.day, budget.used, budget.from_used, budget.from_plan = day, 0, 0, 0.0
+            if budget.last_tick is None or paused:  # the day counts from now, as if its plan had been kept so far
+                budget.from_plan = self._done(now)
+                budget.used = budget.from_used = int(budget.visits_per_day * budget.from_plan)
+        elif paused:  # the rest of the day's visits are spread over the rest of the day
+            budget.from_used, budget.from_plan = budget.used, self._done(now)
+        budget.last_tick = now
+
+    def target(self, now: float) -> tuple[float, float]:
+        """How many visits the plan wants made by now, and how far the loop may stray from it."""
+        budget = self.budget
+        left = self._hours_left(now)
+        if left * HOUR_SECONDS <= self.tick_seconds + 1e-3:
+            return float(budget.visits_per_day), 0.0
+        share = (self._done(now) - budget.from_plan) / max(1.0 - budget.from_plan, 1e-9)
+        band = self._band * budget.visits_per_day * min(1.0, left / self._closing_hours)
+        return budget.from_used + (budget.visits_per_day - budget.from_used) * share, band
+
+    def ticks_left(self, now: float) -> int:
+        """Rankings of the day after this one."""
+        return max(int(np.ceil((self._hours_left(now) * HOUR_SECONDS - 1e-3) / self.tick_seconds)) - 1, 0)
+
+    def change(self, visits_per_day: int, now: float) -> None:
+        """Another number of visits a day from now on: the rest of today gets its share of the new number."""
+        budget = self.budget
+        budget.price *= (budget.visits_per_day / visits_per_day) ** 2
+        budget.visits_per_day = visits_per_day
+        if self.plan[-1]:
+            budget.from_plan = self._done(now)
+            budget.used = budget.from_used = int(visits_per_day * budget.from_plan)
+
+    def _local(self, now: float) -> float:
+        return float(self._sites.clocks[0].local_hours(np.array([now]))[0])
+
+    def _hours_left(self, now: float) -> float:
+        return DAY_HOURS - self._local(now) % DAY_HOURS
+
+    def _planned(self, start: float) -> Floats:
+        """Cumulated share of the day's visits by quarter of an hour: sum_i sqrt(f_i) at each site's local time."""
+        moments: Floats = start + np.arange(PLAN_STEPS, dtype=float) * (DAY_SECONDS / PLAN_STEPS)
+        density = np.zeros(PLAN_STEPS)
+        bins = self._roots.shape[1]
+        for number, clock in enumerate(self._sites.clocks):
+            roots = self._roots[self._sites.site == number].sum(axis=0)
+            hours = clock.local_hours(moments) % DAY_HOURS
+            density += roots[np.minimum((hours * bins / DAY_HOURS).astype(np.int64), bins - 1)]
+        return np.concatenate([[0.0], np.cumsum(density)]) / density.sum()
+
+    def _done(self, now: float) -> float:
+        """Share of the day's visits that the plan has behind it."""
+        hour = self._local(now) % DAY_HOURS
+        return float(np.interp(hour * PLAN_STEPS / DAY_HOURS, np.arange(PLAN_STEPS + 1.0), self.plan))
