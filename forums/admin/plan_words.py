@@ -22,6 +22,7 @@ REASONS = {
     "active": gettext_noop("switched on or off"),
     "importance": gettext_noop("other importances"),
     "boards": gettext_noop("other boards"),
+    "history": gettext_noop("the first posts have come"),
     "visits": gettext_noop("a person changed visits"),
 }
 

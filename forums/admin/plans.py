@@ -14,7 +14,7 @@ from crawlmgr.admin.charts import NEW, UNCHANGED, Chart, Series, chart
 from crawlmgr.admin.rooms import act, attempt, back, page, room
 from forums.admin import plan_words, policies
 from forums.admin.tuning import find_scope, tabs, trail
-from forums.models import Plan, PlanDay, PlannedVisit, Site
+from forums.models import Plan, PlanDay, PlannedVisit, Policy, Site
 from forums.reads import plans as reads
 from forums.services import plan_days, plans
 
@@ -106,6 +106,24 @@ def _plan(pk: int) -> tuple[Site | None, Plan]:
     if plan is None:
         raise Http404(_("There is no such plan."))
     return site, plan
+
+
+@act("forums/site/<int:pk>/plan/policy/", "forum-plan-policy", "forums.change_plan")
+def choose(request: HttpRequest, pk: int) -> HttpResponse:
+    """One click from the closed loop to fixed intervals, and back."""
+    site, wish, now = find_scope(pk), request.POST.get("policy", ""), datetime.now(UTC)
+    said = {
+        Policy.INTERVAL.value: _("Boards are visited at their fixed intervals."),
+        Policy.ADAPTIVE.value: _("The closed loop chooses the visits."),
+    }
+    if site is None or wish not in said:
+        messages.warning(request, _("Nothing was chosen."))
+    else:
+        values: dict[str, Any] = {"policy": wish, "active": True}
+        if plans.current(site.pk) is None:
+            values["visits_per_day"] = plans.of_intervals(site.pk)
+        attempt(request, said[wish], lambda: plans.save(site.pk, values, now=now, user=request.user))
+    return back(request, "forum", pk) if request.POST.get("from") == "forum" else back(request, "forum-plan", pk)
 
 
 @act("forums/site/<int:pk>/plan/anew/", "forum-plan-anew", "forums.change_plan")

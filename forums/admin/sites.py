@@ -17,10 +17,11 @@ from forums import reads
 from forums.admin import charts
 from forums.admin.add import INTERVALS
 from forums.admin.logins import login_words
+from forums.admin.plan_note import plan_note
 from forums.admin.structures import layout_words
 from forums.models import Board, Site
 from forums.reads import silences
-from forums.services import sites
+from forums.services import plans, sites
 
 SHORTEST_SECONDS, LONGEST_SECONDS = 60, 31 * 86_400
 TABLES = ("boards", "threads", "posts", "visits", "pages", "links", "runs")
@@ -68,6 +69,7 @@ def site_page(request: HttpRequest, pk: int) -> HttpResponse:
         "number": number,
         "intervals": INTERVALS,
         "layout": layout_words(site),
+        "plan": plan_note(request, site.pk),
         "silence": silences.silence(site, now),
         "login": login_words(site),
         "threads": reads.recent_threads(site),
@@ -114,13 +116,15 @@ def set_boards(request: HttpRequest, pk: int) -> HttpResponse:
     if not chosen:
         messages.warning(request, _("No board is ticked."))
     elif wish in ("on", "off"):
-        sites.set_enabled(chosen, wish == "on")
+        with plans.kept_to_intervals(pk, datetime.now(UTC)):
+            sites.set_enabled(chosen, wish == "on")
         messages.success(
             request,
             _("The boards are visited by schedule.") if wish == "on" else _("The boards are left out of scheduled visits."),
         )
     else:
-        _set_interval(request, chosen)
+        with plans.kept_to_intervals(pk, datetime.now(UTC)):
+            _set_interval(request, chosen)
     return (
         back(request, "board", chosen[0])
         if request.POST.get("from") == "board" and len(chosen) == 1

@@ -11,7 +11,7 @@ from django.db.models import Min, Q
 
 from crawlmgr.models import Run
 from crawlmgr.services import events, runs
-from forums.models import Board, Plan, PlanDay, PlannedVisit, Policy, Site, Visit
+from forums.models import Basis, Board, Plan, PlanDay, PlannedVisit, Policy, Site, Visit
 from forums.services import loops, plan_days, plans, sites
 
 GATHER_SECONDS = 30  # boards due within this time go into the same run
@@ -78,7 +78,7 @@ def follow(plan: Plan, now: datetime) -> int:
     if not Plan.objects.filter(pk=plan.pk, ranked_at=last).update(ranked_at=now):
         return 0
     plan.ranked_at = now
-    reason = plan.stale or ("" if _same_day(plan, last, now) or _made_today(plan, now) else "day")
+    reason = plan.stale or ("" if _same_day(plan, last, now) or _made_today(plan, now) else "day") or _history(plan)
     if reason:
         if plan.policy == Policy.ADAPTIVE:
             _tell(plan, now)
@@ -99,6 +99,18 @@ def _made_today(plan: Plan, now: datetime) -> bool:
     zone = plans.zone_of(plan)
     midnight = datetime.combine(now.astimezone(zone).date(), time(), zone).astimezone(UTC)
     return PlanDay.objects.filter(plan=plan, made_at__gte=midnight).exists()
+
+
+def _history(plan: Plan) -> str:
+    """"history" once more boards were read to their end than the last planning knew, and no visit is under way."""
+    latest = PlanDay.objects.filter(plan=plan).order_by("-made_at").first()
+    if latest is None or latest.basis == Basis.HISTORY:
+        return ""
+    boards = plans.boards_under(plan)
+    read = boards.filter(complete_at__isnull=False).count()
+    if read <= latest.boards_known or not boards.filter(complete_at__gt=latest.made_at).exists():
+        return ""
+    return "" if loops.working(list(boards.values_list("site_id", flat=True).distinct())) else "history"
 
 
 def _due(plan: Plan, now: datetime) -> dict[int, list[PlannedVisit]]:

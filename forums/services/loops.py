@@ -54,9 +54,12 @@ def _clocks(site_ids: list[int], now: datetime, days: float) -> list[LocalClock]
 
 
 def rebuilt(plan: Plan, found: Rhythm, now: datetime) -> AdaptiveLoop:
-    """The loop for a plan's boards from what visits have stored, with the budget where it stands; it is put away at once."""
+    """The loop for a plan's boards from what visits have stored, with the budget where it stands; it is put away at once.
+
+    A board that was never visited waits from when its site was added: a new site is not crawled at once by the loop.
+    """
     since = now - timedelta(days=plan.history_days)
-    last = np.array([(board.last_visit or since).timestamp() for board in found.boards])
+    last = np.array([(board.last_visit or max(since, board.site.added)).timestamp() for board in found.boards])
     log = stored_events([board.pk for board in found.boards], since, now)
     place = {board.pk: index for index, board in enumerate(found.boards)}
     numbers = np.array([place[int(name)] for name in log.boards], dtype=np.int64)

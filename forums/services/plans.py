@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from datetime import datetime, timedelta
 from typing import Any
 from zoneinfo import ZoneInfo
@@ -66,6 +67,34 @@ def save(site_id: int | None, values: Mapping[str, Any], *, now: datetime, user:
             Plan.objects.filter(scope=ALL_SITES).update(stale="boards")
         free_interval(plan, now)
     return plan
+
+
+def of_intervals(site_id: int) -> int:
+    """Visits a day that the intervals of a site's boards make, at least 1."""
+    seconds = Board.objects.filter(site_id=site_id, enabled=True).values_list("interval_seconds", flat=True)
+    return max(1, round(sum(86400 / one for one in seconds)))
+
+
+def begin(site_id: int, *, now: datetime, user: Any = None) -> Plan | None:
+    """The plan of a new site: the closed loop with as many visits a day as its boards' intervals make.
+
+    None where the site has a plan, or where that of all sites takes it in.
+    """
+    if current(site_id) is not None:
+        return None
+    if Plan.objects.filter(scope=ALL_SITES, active=True).update(stale="boards"):
+        return None
+    return save(site_id, {"visits_per_day": of_intervals(site_id)}, now=now, user=user)
+
+
+@contextmanager
+def kept_to_intervals(site_id: int, now: datetime) -> Iterator[None]:
+    """While intervals or boards of a site change: a budget that was what the intervals made is so afterwards too."""
+    before = of_intervals(site_id)
+    yield
+    plan, after = current(site_id), of_intervals(site_id)
+    if plan is not None and plan.visits_per_day == before != after:
+        save(site_id, {"visits_per_day": after}, now=now, user=plan.changed_by)
 
 
 def free_interval(plan: Plan, now: datetime) -> None:

@@ -19,7 +19,7 @@ from crawlmgr.web.url import UrlError, canonical, host_key, url_hash
 from forums.discovery import Explorer
 from forums.models import DEFAULT_INTERVAL_SECONDS, Board, Site
 from forums.reading import board_key
-from forums.services import structures
+from forums.services import plans, structures
 
 RESERVED_HEADERS = frozenset(  # what the fetcher itself decides, the contact rule, and what belongs to a login
     ("host", "content-length", "content-type", "transfer-encoding", "connection", "user-agent", "cookie", "authorization")
@@ -152,6 +152,7 @@ def save(
         if parent is not None and parent.pk != board.pk:
             Board.objects.filter(pk=board.pk).update(parent=parent)
     structures.begun(site, now, user, run.pk)
+    plans.begin(site.pk, now=now, user=user)
     site.refresh_from_db()
     return site
 
@@ -209,10 +210,11 @@ def update(site_id: int, wishes: Mapping[str, Any], *, now: datetime, user: Any 
     settings, differ = _settings(site.settings, wishes.get("settings", {}))
     told += differ
     Site.objects.filter(pk=site.pk).update(**values, settings=settings)
-    if wishes.get("interval_seconds") is not None:
-        told += _set_site_interval(site, int(wishes["interval_seconds"]), now)
-    if wishes.get("boards") is not None:
-        told += _set_site_boards(site, set(wishes["boards"]))
+    with plans.kept_to_intervals(site.pk, now):
+        if wishes.get("interval_seconds") is not None:
+            told += _set_site_interval(site, int(wishes["interval_seconds"]), now)
+        if wishes.get("boards") is not None:
+            told += _set_site_boards(site, set(wishes["boards"]))
     if told:
         text = "; ".join(f"{what}: {before or '–'} → {after or '–'}" for what, before, after in told)
         structures.tell(site, "site_edited", text, now=now, user=user)

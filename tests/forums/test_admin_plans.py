@@ -160,3 +160,24 @@ def test_reasons_in_words() -> None:
     assert "about 3.2 posts waited" in plan_words.why("waiting", {**figures, "waiting": 3.21}, TOKYO, at)
     assert plan_words.why("person", {}, TOKYO, at, "50 % ann") == "put here by 50 % ann"
     assert plan_words.why("unknown %s", {}, TOKYO, at) == "unknown %s"
+
+
+def test_a_site_says_how_its_visits_are_chosen_and_one_click_changes_it() -> None:
+    site = make_site()
+    plans.begin(site.pk, now=datetime.now(UTC))
+    viewer, operator = client_of("viewer"), client_of("operator")
+    address, post = f"/admin/forums/site/{site.pk}/", f"/admin/forums/site/{site.pk}/plan/policy/"
+    page = viewer.get(address).content.decode()
+    assert "The closed loop chooses the visits, 12 a day" in page and "as many as the intervals" in page and "pooled rhythm" in page
+    assert "Back to fixed intervals" not in page
+    assert viewer.post(post, {"policy": "interval"}).status_code == 403
+    assert "Back to fixed intervals" in operator.get(address).content.decode()
+    assert operator.post(post, {"policy": "interval", "from": "forum"}).headers["Location"] == address
+    page = operator.get(address).content.decode()
+    assert plans.of_site(site.pk) is None and "at their fixed intervals" in page and "Let the closed loop choose" in page
+    operator.post(post, {"policy": "adaptive"})
+    assert Plan.objects.get().policy == "adaptive"
+    operator.post(post, {"policy": "luck"})
+    Plan.objects.all().delete()
+    operator.post(post, {"policy": "adaptive"})
+    assert (Plan.objects.get().visits_per_day, Plan.objects.get().policy) == (12, "adaptive")

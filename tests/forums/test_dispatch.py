@@ -7,8 +7,8 @@ from datetime import datetime, timedelta
 import pytest
 
 from crawlmgr.models import Event, Run, RunState
-from forums.models import Board, Plan, PlannedVisit, Site, Visit
-from forums.services import dispatch, loops, plan_days, plans, visits
+from forums.models import Board, Plan, PlanDay, PlannedVisit, Site, Visit
+from forums.services import dispatch, loops, plan_days, plans, sites, visits
 from tests.forums.planned import NOW, fill, make_site
 
 pytestmark = pytest.mark.django_db
@@ -221,3 +221,23 @@ def test_a_refusal_is_told_and_does_not_stop_the_rest():
     Site.objects.update(settings={"delay_seconds": -5})
     assert dispatch.start_due(NOW + timedelta(hours=1)) == 0
     assert Event.objects.filter(code="visit_refused").exists()
+
+
+def test_a_plan_is_made_anew_once_its_boards_have_been_read():
+    site = make_site()
+    Board.objects.update(last_visit=None, complete_at=None, watched_since=None)
+    plan = plans.begin(site.pk, now=NOW)
+    dispatch.start_due(NOW)
+    assert [(day.basis, day.reason) for day in PlanDay.objects.all()][0] == ("prior", "new")
+    later = NOW + timedelta(minutes=5)
+    fill(site, now=later)
+    run = sites.crawl_now(site.pk, now=later, start=False)
+    Board.objects.update(last_visit=later, complete_at=later, watched_since=later)
+    dispatch.start_due(later + timedelta(minutes=1))
+    assert PlanDay.objects.order_by("-day")[0].reason == "new", "a visit is still under way"
+    Run.objects.filter(pk=run.pk).update(state=RunState.FINISHED)
+    dispatch.start_due(later + timedelta(minutes=3))
+    made = PlanDay.objects.order_by("-day")[0]
+    assert (made.basis, made.reason, made.times_made) == ("history", "history", 2)
+    dispatch.start_due(later + timedelta(minutes=5))
+    assert PlanDay.objects.order_by("-day")[0].times_made == 2 and plan.pk == made.plan_id

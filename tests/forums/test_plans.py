@@ -7,8 +7,8 @@ from datetime import date, timedelta
 import numpy as np
 import pytest
 
-from forums.models import BoardDay, LoopState, Plan, PlanDay, PlannedVisit, Policy
-from forums.services import plan_days, plans, rhythms
+from forums.models import Board, BoardDay, LoopState, Plan, PlanDay, PlannedVisit, Policy
+from forums.services import loops, plan_days, plans, rhythms, sites
 from tests.forums.planned import NOW, fill, make_site
 
 pytestmark = pytest.mark.django_db
@@ -206,3 +206,40 @@ def test_a_distant_past_is_dropped():
     plan_days.replan(plan, NOW, "new")
     kept = PlannedVisit.objects.filter(at__lt=NOW, state="started")
     assert sorted(((NOW - visit.at).days, visit.daily) for visit in kept) == [(80, False), (100, True)]
+
+
+def test_a_new_site_gets_the_loop_with_the_visits_that_its_intervals_make() -> None:
+    site = make_site()
+    Board.objects.filter(position=0).update(interval_seconds=3600)
+    Board.objects.filter(position=2).update(enabled=False)
+    plan = plans.begin(site.pk, now=NOW)
+    assert plan is not None and (plan.policy, plan.visits_per_day, plan.active) == ("adaptive", 24 + 4, True)
+    assert plans.begin(site.pk, now=NOW) is None
+    with plans.kept_to_intervals(site.pk, NOW):
+        sites.set_interval([Board.objects.get(position=0).pk], 900, NOW)
+    assert plans.current(site.pk).visits_per_day == 96 + 4
+    plans.save(site.pk, {"visits_per_day": 50}, now=NOW)
+    with plans.kept_to_intervals(site.pk, NOW):
+        sites.set_enabled([Board.objects.get(position=2).pk], True)
+    assert plans.current(site.pk).visits_per_day == 50, "what a person chose stays"
+
+
+def test_a_new_site_joins_the_plan_of_all_sites() -> None:
+    make_site("a")
+    plans.save(None, {"visits_per_day": 10}, now=NOW)
+    Plan.objects.update(stale="")
+    assert plans.begin(make_site("b").pk, now=NOW) is None
+    assert Plan.objects.get().stale == "boards"
+
+
+def test_a_board_never_visited_waits_from_when_its_site_was_added() -> None:
+    site = make_site()
+    Board.objects.update(last_visit=None, complete_at=None, watched_since=None)
+    plan = plans.begin(site.pk, now=NOW)
+    assert plan is not None
+    made = plan_days.replan(plan, NOW)
+    assert made is not None and made.basis == "prior"
+    live = loops.load(plan, NOW)
+    assert live is not None and not len(live.loop.due(NOW.timestamp() + 60)) and (live.loop.last_visit == NOW.timestamp()).all()
+    expected = [at for _board, at in loops.expected(plan, NOW, NOW + timedelta(days=1))]
+    assert NOW + timedelta(minutes=30) < min(expected) and 8 <= len(expected) <= 13

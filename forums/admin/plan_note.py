@@ -1,0 +1,29 @@
+"""How a forum's visits are chosen, for its own page."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.http import HttpRequest
+
+from forums.admin import policies
+from forums.models import Basis, PlanDay
+from forums.services import plans
+
+
+def plan_note(request: HttpRequest, pk: int) -> dict[str, Any] | None:
+    """How a site's visits are chosen, for its own page: by which plan, with how many visits, and on what that rests."""
+    if not request.user.has_perm("forums.view_plan"):
+        return None
+    plan, own = plans.of_site(pk), plans.current(pk)
+    if plan is None:
+        return {"own": own, "policy": "interval"}
+    latest = PlanDay.objects.filter(plan=plan).order_by("-day").first()
+    return {
+        "own": own if own is not None and own.active else None,
+        "policy": plan.policy,
+        "name": policies.name(plan.policy),
+        "visits": plan.visits_per_day,
+        "like_intervals": plan.site_id is not None and plan.visits_per_day == plans.of_intervals(pk),
+        "prior": latest is None or latest.basis == Basis.PRIOR,
+    }
