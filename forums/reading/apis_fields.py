@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from html import unescape
@@ -14,6 +15,9 @@ from crawlmgr.text.dates import Moment
 from forums.reading.postrows import text_of
 
 _LONGEST_POST_CHARS = 1_000_000
+_LARGEST = 2**31 - 1  # what the tables hold
+_YEARS = range(1970, 9000)  # software writes "never" as the first or the last second that it knows
+_UNSTORABLE = re.compile("[\x00\ud800-\udfff]")  # JSON can name them, but they are no text: no database takes them
 _QUOTES = "descendant::blockquote | descendant::aside[contains(@class, 'quote')]"
 
 
@@ -28,28 +32,34 @@ def rows(value: object) -> Iterator[Mapping[str, Any]]:
 
 
 def number(value: object) -> int | None:
-    """A count or an id: an integer of 0 or more, also one written as text."""
+    """A count or an id: an integer from 0 to 2,147,483,647, also one written as text."""
     if isinstance(value, str) and value.isdecimal() and len(value) < 19:
-        return int(value)
-    return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None
+        value = int(value)
+    return value if isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= _LARGEST else None
 
 
 def text(value: object) -> str:
     """A line of text: markup escapes undone, white space collapsed; "" for anything but text."""
-    return " ".join(unescape(value).split()) if isinstance(value, str) else ""
+    return " ".join(unescape(_storable(value)).split()) if isinstance(value, str) else ""
+
+
+def _storable(value: str) -> str:
+    return _UNSTORABLE.sub("\ufffd", value)
 
 
 def moment(value: object) -> Moment | None:
-    """A time in ISO 8601 (UTC where it names no zone) or in epoch milliseconds."""
+    """A time in ISO 8601 (UTC where it names no zone) or in epoch milliseconds; None also for years no post is of."""
     try:
         if isinstance(value, str):
             told = datetime.fromisoformat(value)
-            return Moment((told if told.tzinfo else told.replace(tzinfo=UTC)).astimezone(UTC).replace(microsecond=0), 1)
-        if isinstance(value, int | float) and value > 0:
-            return Moment(datetime.fromtimestamp(value // 1000, UTC), 1)
+            told = (told if told.tzinfo else told.replace(tzinfo=UTC)).astimezone(UTC).replace(microsecond=0)
+        elif isinstance(value, int | float) and value > 0:
+            told = datetime.fromtimestamp(value // 1000, UTC)
+        else:
+            return None
     except (ValueError, OverflowError, OSError):
         return None
-    return None
+    return Moment(told, 1) if told.year in _YEARS else None
 
 
 def markup_text(value: object) -> str:
@@ -57,7 +67,7 @@ def markup_text(value: object) -> str:
     if not isinstance(value, str) or not value.strip():
         return ""
     try:
-        root = document_fromstring(value[:_LONGEST_POST_CHARS])
+        root = document_fromstring(_storable(value[:_LONGEST_POST_CHARS]))
     except (etree.ParserError, ValueError):
         return ""
     return text_of(root, set(), set(root.xpath(_QUOTES))) or text_of(root, set())

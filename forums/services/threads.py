@@ -17,6 +17,7 @@ from forums.models import Board, BoardHour, Post, Site, Thread
 from forums.reading import PostRecord, ThreadRecord, board_key, first_page, thread_key
 
 MISSES_ALLOWED = 5
+MOST_REPLIES = 2**31 - 1  # that the column holds, whatever a page claims
 HOUR_SECONDS = 3600  # times known that well count for the hours of a board
 
 
@@ -70,7 +71,7 @@ def _copy(thread: Thread, row: Row, record: ThreadRecord, board_id: int) -> None
     if record.last_reply is not None and not (thread.last_reply and _tells_no_more(record.last_reply, thread.last_reply)):
         thread.last_reply = record.last_reply.value
     if record.replies is not None:
-        thread.replies = max(0, record.replies)
+        thread.replies = min(max(0, record.replies), MOST_REPLIES)
     thread.pinned = record.pinned
     thread.signature = signature(row)
 

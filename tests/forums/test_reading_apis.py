@@ -213,3 +213,27 @@ WILD = st.recursive(
 @given(answer=st.dictionaries(KEYS, WILD, max_size=5), at=st.sampled_from(["t/4.json", "c/a/7.json?page=-1", "api/posts?page[offset]=x", "api/tags"]))
 def test_answers_of_the_wrong_types_never_raise(answer: dict[str, object], at: str) -> None:
     assert read_api(json.dumps(answer), ROOT + at).kind in PageKind
+
+
+@pytest.mark.parametrize(
+    ("claim", "field", "read"),
+    [
+        ({"title": "cut \ud83d"}, "title", "cut \ufffd"),
+        ({"title": "a\x00b"}, "title", "a\ufffdb"),
+        ({"slug": "\udc00"}, "url", "https://forum.example/talk/t/\ufffd/3"),
+        ({"posts_count": 10**25}, "replies", None),
+        ({"last_posted_at": "9999-12-31T23:59:59Z", "bumped_at": None}, "last_reply", None),
+        ({"created_at": "0001-01-01T00:00:00Z"}, "created", None),
+    ],
+)
+def test_what_no_database_takes_is_no_text_no_count_and_no_time(claim: dict[str, object], field: str, read: object) -> None:
+    answer = {"topic_list": {"topics": [topic(3, 2, **claim)]}}
+    reading = read_api(json.dumps(answer), f"{ROOT}c/garden/7.json")
+    assert getattr(reading.records[0], field) == read
+
+
+def test_half_a_character_does_not_cost_the_post_its_text() -> None:
+    post = {"post_number": 1, "post_type": 1, "username": "a\ud83d", "cooked": "<p>Cut them low \ud83d now</p>"}
+    answer = {"id": 3, "slug": "roses", "post_stream": {"posts": [post], "stream": [1]}}
+    [read] = read_api(json.dumps(answer), f"{ROOT}t/3.json").records
+    assert (read.author, read.text) == ("a\ufffd", "Cut them low \ufffd now")
