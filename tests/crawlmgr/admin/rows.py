@@ -7,7 +7,21 @@ from datetime import UTC, datetime, timedelta
 from django.contrib.auth.models import Group, User
 
 from crawlmgr.models import Event, Host, HostHour, Node, Page, Run, RunHost, Url, WarcFile
-from forums.models import Board, BoardHour, Post, Site, SiteLogin, StructureVersion, Thread, Visit
+from forums.models import (
+    Board,
+    BoardHour,
+    EventLog,
+    Plan,
+    PlanDay,
+    PlannedVisit,
+    Post,
+    Simulation,
+    Site,
+    SiteLogin,
+    StructureVersion,
+    Thread,
+    Visit,
+)
 
 NOW = datetime.now(UTC).replace(microsecond=0)
 EVIL = "<script>alert(1)</script>\"'><img src=x onerror=alert(1)> 煮酒"
@@ -62,10 +76,12 @@ def world(count: int) -> dict[str, int]:
     HostHour.objects.bulk_create(HostHour(host=host, hour=NOW.replace(minute=0, second=0), requests=9, bytes=9) for host in hosts)
     Event.objects.bulk_create(Event(at=NOW, level=40, code="run_failed", text=EVIL, run=run, host=hosts[-1]) for _ in range(count))
     Node.objects.bulk_create(Node(name=f"node {number} {EVIL}", started=NOW, heartbeat=NOW, workers=2) for number in range(count))
+    _plans(forum, list(boards), count)
+    simulation = _simulations(count)
     thread = Thread.objects.filter(board=board).order_by("id")[0]
     page = Page.objects.order_by("id")[0]
     return {
-        "site": forum.pk, "board": board.pk, "thread": thread.pk, "run": run.pk, "host": forum.host_id, "file": file.pk, "page": page.pk,
+        "site": forum.pk, "board": board.pk, "thread": thread.pk, "run": run.pk, "host": forum.host_id, "file": file.pk, "page": page.pk, "simulation": simulation.pk,
         "discovery": Run.objects.get(kind="forum-discovery", target=1).pk,
     }
 
@@ -136,6 +152,42 @@ def _threads(forum: Site, board: Board, count: int) -> None:
     )
 
 
+def _plans(forum: Site, boards: list[Board], count: int) -> None:
+    """A timetable with visits to come and made, and the days that it was planned on; one of all forums beside it."""
+    plan = Plan.objects.create(scope=f"site {forum.pk}", site=forum, policy="optimal", visits_per_day=4 * count, changed_at=NOW, stale="")
+    Plan.objects.get_or_create(scope="all", defaults={"policy": "era", "visits_per_day": 9, "changed_at": NOW, "stale": EVIL[:20]})
+    figures = {"from_hour": 1, "to_hour": 2, "per_hour": 3.0, "previous": NOW.isoformat(), "hours_since": 4}
+    PlannedVisit.objects.bulk_create(
+        PlannedVisit(
+            plan=plan, board=board, at=NOW + timedelta(minutes=sign * (number + 60)), state="planned" if sign > 0 else "started", figures=figures,
+            code=EVIL[:20] if number % 2 else "rhythm", pinned=number % 3 == 0, expected_events=1.0, expected_delay=2.0,
+        )
+        for number, board in enumerate(boards) for sign in (1, -1)
+    )
+    PlanDay.objects.bulk_create(
+        PlanDay(
+            plan=plan, day=(NOW - timedelta(days=number)).date(), made_at=NOW, reason=EVIL[:20], policy="optimal", visits_per_day=9, theta=0.5,
+            basis="history", known_days=9.0, boards=count, boards_known=count, expected_delay=1.0, era_delay=2.0,
+        )
+        for number in range(count)
+    )
+
+
+def _simulations(count: int) -> Simulation:
+    """Event files and experiments on them that could not be made."""
+    EventLog.objects.bulk_create(
+        EventLog(name=EVIL, file=f"{number}.csv", boards=1, events=9, first=NOW, last=NOW, bad_rows=1, bad_first=[[2, EVIL]], added=NOW)
+        for number in range(count)
+    )
+    log = EventLog.objects.order_by("-id")[0]
+    setup = {"policies": ["era"], "visits_per_board": [4], "start": "2026-01-01", "timezone": "UTC", "theta": 0.5, "history_days": 20, "test_days": 5}
+    setup |= {"reading": "cyclic", "bins": 24, "min_events": 0, "target_hours": 1}
+    Simulation.objects.bulk_create(
+        Simulation(kind="schedules", log=log, setup=setup, total=2, created=NOW, problem=EVIL, result={"rows": []}) for _ in range(count)
+    )
+    return Simulation.objects.order_by("-id")[0]
+
+
 def rooms(keys: dict[str, int]) -> list[str]:
     """The address of every room, with the live parts."""
     site_, board, thread = keys["site"], keys["board"], keys["thread"]
@@ -146,5 +198,7 @@ def rooms(keys: dict[str, int]) -> list[str]:
         "/admin/workers/", "/admin/workers/?part=live", "/admin/events/", "/admin/events/?show=errors", "/admin/forums/",
         f"/admin/forums/site/{site_}/", f"/admin/forums/site/{site_}/model/", f"/admin/forums/site/{site_}/login/",
         f"/admin/forums/site/{site_}/correct/?kind=thread", f"/admin/forums/site/{site_}/?part=live", f"/admin/forums/board/{board}/", f"/admin/forums/board/{board}/?visits=1",
+        f"/admin/forums/site/{site_}/plan/", f"/admin/forums/site/{site_}/tuning/", f"/admin/forums/site/{site_}/delays/", "/admin/forums/site/0/plan/",
+        "/admin/forums/site/0/tuning/", "/admin/forums/simulations/", f"/admin/forums/simulations/{keys['simulation']}/",
         f"/admin/forums/board/{board}/?last=1", f"/admin/forums/thread/{thread}/", f"/admin/forums/tree/{site_}/", f"/admin/forums/add/{keys['discovery']}/",
     ]
