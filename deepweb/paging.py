@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import NamedTuple
-from urllib.parse import urlsplit
+from urllib.parse import parse_qsl, urljoin, urlsplit
 
 from lxml.html import HtmlElement
 
@@ -51,6 +51,9 @@ def next_page(
         return NextPage(Submission("GET", found.next, "", ""), "link")
     if found.pages and found.current is not None:  # a pager of links that knows its place and has no next: the last page
         return None
+    further = _by_echo(root, url, bound, number)
+    if further is not None:
+        return NextPage(Submission("GET", further, "", ""), "link")
     forms = forms_of_tree(root, url)
     pressed = _by_button(forms, url, number, may_post, charset) or (
         _by_postback(root, forms, number, charset) if may_post else None
@@ -62,6 +65,28 @@ def next_page(
 
 def _same_site(target: str, url: str) -> bool:
     return urlsplit(target).hostname == urlsplit(url).hostname
+
+
+def _by_echo(root: HtmlElement, url: str, bound: Mapping[str, str], number: int) -> str | None:
+    """A link of the same path that repeats the query and says "next", or the number of the next page: however else its
+    address may differ from the one that was asked."""
+    path, wanted = urlsplit(url).path, {(name, value.casefold()) for name, value in bound.items() if value}
+    numbered = None
+    for element in root.iter("a"):
+        try:
+            target = urljoin(url, (element.get("href") or "").strip())
+            parts = urlsplit(target)
+        except ValueError:
+            continue
+        said = {(name, value.casefold()) for name, value in parse_qsl(parts.query)}
+        if parts.path != path or not wanted or not wanted <= said or not _same_site(target, url):
+            continue
+        text = " ".join((element.text_content() or "").split())
+        if flip_word(text) == "next":
+            return target
+        if page_number(text) == number + 1:
+            numbered = numbered or target
+    return numbered
 
 
 def _by_button(forms: Sequence[Form], url: str, number: int, may_post: bool, charset: str) -> NextPage | None:

@@ -7,10 +7,12 @@ from typing import NamedTuple
 
 from crawlmgr.web.records import outline
 from deepweb.field_roles import FieldRole
+from deepweb.page_data import DataList, PageData, address_of, page_data
 from deepweb.paging import NextPage, next_page
-from deepweb.record_fields import fields_of_page
-from deepweb.result_list import Echo, FoundRecord, Furniture, ListShape, page_furniture, page_lines, read_results
+from deepweb.record_fields import fields_of_page, merged
+from deepweb.result_list import Echo, FoundRecord, Furniture, ListShape, ResultList, page_furniture, page_lines, read_results
 from deepweb.search_forms import Form, forms_of_tree, parse_page
+from deepweb.submission import Submission
 from deepweb.totals import stated_total
 
 PAGE_FULL_FROM = 5
@@ -51,11 +53,14 @@ def read_answer(html: str, url: str, known: Context) -> Answer:
         return Answer(url)
     page = outline(root)
     echo: Echo = tuple(known.bound.items())
-    found = read_results(page, url, echo, known.furniture, known.shape)
+    data = page_data(html, url)
+    found = _in_data(data, known) or read_results(page, url, echo, known.furniture, known.shape)
     size = len(found.records)
     full = size if size >= max(known.page_size, PAGE_FULL_FROM) or known.page_size == 0 and size >= PAGE_FULL_FROM else 0
     follow = None
-    if size:
+    if size and found.shape is not None and found.shape.is_data and data.next:
+        follow = NextPage(Submission("GET", data.next, "", ""), "link")
+    elif size:
         follow = next_page(
             root,
             url,
@@ -68,24 +73,51 @@ def read_answer(html: str, url: str, known: Context) -> Answer:
         )
     forms = tuple(forms_of_tree(root, url))
     again = any(form.signature == known.form.signature for form in forms)
-    lines = tuple(page_lines(page))
+    lines = (*page_lines(page), *_lines_of(data))
+    furniture = page_furniture(page, url, echo)
+    total = stated_total(line for line in lines if line not in known.furniture.lines)
     return Answer(
         url,
         found.records,
         found.shape,
         follow,
-        stated_total(line for line in lines if line not in known.furniture.lines),
+        data.total if found.shape is not None and found.shape.is_data else total,
         lines,
-        page_furniture(page, url, echo),
+        furniture._replace(lines=furniture.lines | frozenset(_lines_of(data))),
         forms,
         login=not size and not again and any(form.of_kind("password") for form in forms),
     )
 
 
+def _in_data(data: PageData, known: Context) -> ResultList | None:
+    """The records that a script is to show: the list that has most items besides those of pages without records."""
+    lists = [each for each in data.lists if known.shape is None or not known.shape.is_data or each.path == known.shape.top]
+    best: list[FoundRecord] = []
+    where = ""
+    for each in lists:
+        new = [FoundRecord(address_of(item), item) for item in each.items if _line_of(each, item) not in known.furniture.lines]
+        if sum(len(r.text) for r in new) > sum(len(r.text) for r in best):
+            best, where = new, each.path
+    kept = {record.key: record for record in best}
+    return ResultList(tuple(kept.values()), ListShape(where, is_data=True)) if kept else None
+
+
+def _line_of(where: DataList, item: Mapping[str, str]) -> str:
+    return f"{where.path}: " + " ".join(item.values())
+
+
+def _lines_of(data: PageData) -> list[str]:
+    """What data says, as lines of the page."""
+    return [_line_of(each, item) for each in data.lists for item in each.items]
+
+
 def read_detail(html: str, furniture: Furniture) -> dict[str, str]:
     """The fields of a record's own page."""
     root = parse_page(html)
-    return {} if root is None else fields_of_page(root, furniture.lines)
+    shown = {} if root is None else fields_of_page(root, furniture.lines)
+    told = page_data(html, "").largest
+    said = " ".join(shown.values())
+    return merged(shown, told) if sum(value in said for value in told.values()) * 2 < len(told) else shown
 
 
 def needs_session(form: Form) -> bool:

@@ -156,7 +156,7 @@ def _named(rows: Sequence[Sequence[tuple[str, str, HtmlElement]]]) -> list[dict[
         waiting = ""
         for path, text, element in row:
             label = _LABEL.match(text)
-            if label and not label.group(2) and element.tag in _LABELS or element.tag in ("dt", "th"):
+            if label and not label.group(2) and element.tag in _LABELS or element.tag in ("dt", "th") and not _has_link(element):
                 waiting = _name(text)
                 continue
             if label and label.group(2) and ((path, label.group(1)) in labels or _is_marked(element, label.group(1))):
@@ -167,6 +167,11 @@ def _named(rows: Sequence[Sequence[tuple[str, str, HtmlElement]]]) -> list[dict[
             found[name] = f"{found[name]}; {text}"[:MAX_VALUE] if name in found and found[name] != text else text
         done.append(found)
     return done
+
+
+def _has_link(element: HtmlElement) -> bool:
+    """Whether a term or a heading cell is a record's own title rather than the label of what follows."""
+    return element.find(".//a[@href]") is not None
 
 
 def _is_marked(element: HtmlElement, label: str) -> bool:

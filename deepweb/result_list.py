@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any, NamedTuple
 from urllib.parse import parse_qsl, urlencode, urljoin, urlsplit, urlunsplit
 
+from crawlmgr.web.pagination_words import flip_word, page_number
 from crawlmgr.web.records import Outline, Record, records_around
 from crawlmgr.web.url import UrlError, canonical
 from deepweb.record_fields import fields_of_rows
@@ -17,6 +19,13 @@ _BESIDE = frozenset(("nav", "footer", "aside", "header"))
 _MOST_GROUPS = 8
 _MIN_LEARNED = 2
 _LONGEST = 200
+_SESSION = re.compile(
+    r"^(?:s|sid|sess|session|sessid|session_?id|php_?sess_?id|jsessionid|aspsessionid\w*|cfid|cftoken|oscsid|zenid)$", re.I
+)
+_SESSION_LENGTH = 8
+_COUNTED = 4
+_RANK = re.compile(r"^(?:pos|position|rank|idx|index|i|n|nr|num|order|result|row)$", re.I)
+_ECHOED = 3
 _HEADINGS = frozenset(("h1", "h2", "h3", "h4", "h5", "h6"))
 
 
@@ -48,15 +57,18 @@ class FoundRecord(NamedTuple):
 class ListShape:
     """How a site lays its results out: tag path of a record's top and, where records have one, of its link.
 
-    `flat`: a record is several siblings, so that only its link tells where it begins.
+    `flat`: a record is several siblings, so that only its link tells where it begins. `is_data`: the list is JSON, `top`
+    the names that lead to it. `ranks` are parameters of its links that count the records of a list through.
     """
 
     top: str
     link: str = ""
     flat: bool = False
+    is_data: bool = False
+    ranks: tuple[str, ...] = ()
 
     def to_json(self) -> dict[str, Any]:
-        return {"top": self.top, "link": self.link, "flat": self.flat}
+        return asdict(self)
 
 
 class Furniture(NamedTuple):
@@ -115,13 +127,41 @@ def read_results(page: Outline, url: str, echo: Echo, furniture: Furniture, shap
 def _read(page: Outline, tops: Sequence[Record], anchors: Sequence[_Anchor], shape: ListShape) -> ResultList:
     found: dict[str, FoundRecord] = {}
     by_node = [anchor for anchor in anchors if anchor.path == shape.link] if shape.link else []
+    ranks = _ranks([anchor.url for anchor in by_node])
+    shape = replace(shape, ranks=tuple(sorted({*shape.ranks, *ranks}))) if ranks else shape
     for record, fields in zip(tops, fields_of_rows(page, tops), strict=True):
         if not fields:
             continue
         own = next((a.url for a in by_node if any(page.contains(node, a.node) for node in record)), "")
-        made = FoundRecord(own, fields)
+        made = FoundRecord(_without(own, shape.ranks), fields)
         found.setdefault(made.key, made)
     return ResultList(tuple(found.values()), shape)
+
+
+def _ranks(urls: Sequence[str]) -> set[str]:
+    """Parameters that count the links of a list through (1, 2, 3 …) while they are told apart without them."""
+    different = list(dict.fromkeys(urls))
+    if len(different) < _COUNTED:
+        return set()
+    pairs = [dict(parse_qsl(urlsplit(url).query)) for url in different]
+    found = []
+    for name in pairs[0]:
+        values = [own.get(name, "") for own in pairs]
+        if not all(value.isdecimal() and len(value) < 9 for value in values):
+            continue
+        if all(int(after) - int(before) == 1 for before, after in zip(values, values[1:], strict=False)):
+            found.append(name)
+    for names in (found, [name for name in found if _RANK.match(name)]):
+        if len({_without(url, names) for url in different}) == len(different):
+            return set(names)
+    return set()
+
+
+def _without(url: str, names: Sequence[str]) -> str:
+    """An address without some of its parameters."""
+    parts = urlsplit(url)
+    kept = [(name, value) for name, value in parse_qsl(parts.query, keep_blank_values=True) if name not in names]
+    return urlunsplit((parts.scheme, parts.netloc, parts.path, urlencode(kept), "")) if names and parts.query else url
 
 
 def _path(page: Outline, node: int, columns: bool = True) -> str:
@@ -153,9 +193,19 @@ def _address(page: Outline, node: int, url: str, echo: Echo) -> str:
         return ""
     parts = urlsplit(address)
     said = {(name, value.casefold()) for name, value in echo}
+    words = {value.casefold() for _, value in echo if len(value) >= _ECHOED and not value.isdecimal() or not value.isascii()}
     pairs = parse_qsl(parts.query, keep_blank_values=True)
-    kept = [(name, value) for name, value in pairs if (name, value.casefold()) not in said]
+    kept = [
+        (name, value)
+        for name, value in pairs
+        if (name, value.casefold()) not in said and value.casefold() not in words and not _is_session(name, value)
+    ]
     return urlunsplit((parts.scheme, parts.netloc, parts.path, urlencode(kept), "")) if len(kept) < len(pairs) else address
+
+
+def _is_session(name: str, value: str) -> bool:
+    """Whether a parameter is the mark of a visit: another one in each answer, the record the same."""
+    return bool(_SESSION.match(name)) and len(value) >= _SESSION_LENGTH and any(letter.isdigit() for letter in value)
 
 
 def _anchors(page: Outline, url: str, echo: Echo, furniture: Furniture) -> list[_Anchor]:
@@ -170,9 +220,12 @@ def _anchors(page: Outline, url: str, echo: Echo, furniture: Furniture) -> list[
         if not address or address in furniture.links:
             continue
         parts = urlsplit(address)
+        text = page.text(node)[:_LONGEST]
         if parts.path == own.path and parts.netloc == own.netloc and _is_same_list(parts.query, own.query):
             continue
-        found.append(_Anchor(node, address, _path(page, node), page.text(node)[:_LONGEST]))
+        if flip_word(text) or parts.path == own.path and page_number(text) is not None:
+            continue
+        found.append(_Anchor(node, address, _path(page, node), text))
     return found
 
 

@@ -70,7 +70,10 @@ class Option:
 
 @dataclass(frozen=True, slots=True)
 class FormField:
-    """One control that a person sees, or a hidden value; radios and checkboxes of one name are one field."""
+    """One control that a person sees, or a hidden value; radios and checkboxes of one name are one field.
+
+    `low` and `high` are the least and the most that it says it takes.
+    """
 
     name: str
     kind: str
@@ -82,6 +85,8 @@ class FormField:
     required: bool = False
     multiple: bool = False
     options: tuple[Option, ...] = ()
+    low: str = ""
+    high: str = ""
 
     @property
     def words(self) -> str:
@@ -278,6 +283,8 @@ class _Reader:
             required=element.get("required") is not None or element.get("aria-required") == "true",
             multiple=element.get("multiple") is not None,
             options=tuple(_options(element)) if tag == "select" else (),
+            low=(element.get("min") or "").strip()[:40],
+            high=(element.get("max") or "").strip()[:40],
         )
         if kind in ("radio", "checkbox"):
             self._choice(field, element)

@@ -194,6 +194,7 @@ def cut_at(outcomes: Sequence[Outcome], stated: Sequence[int | None] = ()) -> in
     if told:
         return max(told)
     sizes = [outcome.returned for outcome in outcomes if outcome.returned > 0 and len(outcome.query) == 1]
+    sizes = sizes or [outcome.returned for outcome in outcomes if outcome.returned > 0]  # a form of ranges alone
     first = sizes[:CUT_FROM_QUERIES]
     if not first or max(sizes) != max(first):
         return None

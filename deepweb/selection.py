@@ -152,9 +152,13 @@ class FreshPolicy:
 
     def next(self, seen: Seen) -> Choice | None:
         """Seeds first, then the word of the best score, or the refinement of a cut answer where that is foretold more."""
+        return self.best(seen)[0]
+
+    def best(self, seen: Seen) -> tuple[Choice | None, float]:
+        """`next`, with its score: the new records foretold, by what such words have brought."""
         seed = _next_seed(self.seeds, seen)
         if seed is not None or not len(seen.frequency):
-            return seed
+            return seed, 0.0
         expected, bucket = self._expect(seen)
         learned = self._learned(seen)
         score = expected * learned[bucket] * self._learned_of_kinds(seen, learned)[seen.kinds]
@@ -164,8 +168,8 @@ class FreshPolicy:
             place = _best(seen.frequency.astype(float), free)
         pair = self._pair(seen, 0.0 if place is None else float(score[place]), float(learned[_PAIRS])) if self.pairs else None
         if pair is not None or place is None:
-            return pair
-        return Choice((seen.term(place),), float(expected[place]), int(bucket[place]))
+            return pair, pair.foretold if pair is not None else 0.0
+        return Choice((seen.term(place),), float(expected[place]), int(bucket[place])), float(score[place])
 
     def _pair(self, seen: Seen, worth: float, learned: float) -> Choice | None:
         """The refinement of a cut answer that should bring more than `worth` new records, and what is foretold of it."""

@@ -172,9 +172,7 @@ def _rough(answers: Sequence[ProbeAnswer], records_seen: int) -> Estimate:
     return replace(sized, low=None, high=None, reason=reason) if reason else sized
 
 
-def _total(
-    plan: ProbePlan, answers: Sequence[ProbeAnswer], degree: Callable[[ProbedRecord], float]
-) -> tuple[float, float]:
+def _total(plan: ProbePlan, answers: Sequence[ProbeAnswer], degree: Callable[[ProbedRecord], float]) -> tuple[float, float]:
     """The sum over the pool, and its standard error. Words that had to be drawn add no error where all were asked; the
     others' is that of draws with repetition, a little more than it is."""
     chances = plan.inclusion()

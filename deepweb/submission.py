@@ -10,7 +10,7 @@ from deepweb.classifier import Verdict
 from deepweb.field_roles import FieldRole
 from deepweb.search_forms import Form, FormType
 
-POST_CONFIDENCE = 0.9
+POST_CONFIDENCE = 0.8
 _NEVER_SENT = frozenset(("button", "reset", "file"))
 _PERSONAL = frozenset((FieldRole.EMAIL, FieldRole.PASSWORD, FieldRole.FILE, FieldRole.CAPTCHA))
 
@@ -71,7 +71,7 @@ def _selected(form: Form, name: str) -> list[tuple[str, str]]:
 def refusal(form: Form, verdict: Verdict, released: bool) -> str | None:
     """Why a form must not be submitted, None where it may: section 5.1.
 
-    Only forms typed search, without password, file, e-mail or captcha; by POST only with confidence of at least 0.9,
+    Only forms typed search, without password, file, e-mail or captcha; by POST only with confidence of at least 0.8,
     without a text area, urlencoded, and released by the operator.
     """
     if verdict.type is not FormType.SEARCH:

@@ -45,8 +45,9 @@ class Input:
 
 
 def inputs_of(form: Form) -> list[Input]:
-    """The inputs of a search form that choose records: text boxes, ranges, dates, selects and radios with two real
-    choices or more. Left out: orders, pages and page sizes, consent, hidden fields, choices that mean "any".
+    """The inputs of a search form that choose records: text boxes, ranges, dates; selects, radios and groups of
+    checkboxes with two real choices or more. Left out: orders, pages and page sizes, consent, hidden fields, and choices
+    that mean "any".
     """
     found: dict[str, Input] = {}
     for field in form.fields:
@@ -54,7 +55,7 @@ def inputs_of(form: Form) -> list[Input]:
             continue
         if field.kind in ("text", "search", "number", "date", "month", "range"):
             found[field.name] = Input(field.name, field.kind, field.role)
-        elif field.kind in ("select", "radio"):
+        elif field.kind in ("select", "radio", "checkbox"):
             values = choices_of(field)
             if len(values) >= 2:
                 found[field.name] = Input(field.name, field.kind, field.role, values)

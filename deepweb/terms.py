@@ -36,6 +36,9 @@ _COMMON = {
 }
 
 
+_LAST_RESORT = ("the", "a", "1", "2020", "*")
+
+
 class WordMode(StrEnum):
     """What a site finds records by: whole words, any part of a text, or whole runs of text between punctuation."""
 
@@ -105,22 +108,26 @@ def asking_of(
     mode: WordMode = WordMode.WORDS,
     barred: frozenset[str] = frozenset(),
     unsearched: frozenset[str] = frozenset(),
+    box: str = "",
 ) -> Asking:
-    """How to ask a form of a site whose records have these columns; inputs in `barred` have been seen to find nothing."""
+    """How to ask a form of a site whose records have these columns; inputs in `barred` have been seen to find nothing.
+
+    `box` names the text box for words where that is not the one that looks most like it.
+    """
     inputs = [each for each in inputs_of(form) if each.name not in barred]
-    box = query_input(inputs)
+    words = next((each for each in inputs if each.name == box), None) or query_input(inputs)
     labels = {each.name: each for each in form.fields}
     free = {
         each.name: tuple(column for column in columns if _bare(column) in {_bare(each.name), _bare(labels[each.name].label)})
         for each in inputs
-        if each.free and (box is None or each.name != box.name)
+        if each.free and (words is None or each.name != words.name)
     }
     chosen = {
         each.name: {option.value: option.label for option in labels[each.name].options if option.value in each.values}
         for each in inputs
         if not each.free
     }
-    return Asking(box.name if box else "", mode, {name: fits for name, fits in free.items() if fits}, chosen, unsearched)
+    return Asking(words.name if words else "", mode, {name: fits for name, fits in free.items() if fits}, chosen, unsearched)
 
 
 def _bare(text: str) -> str:
@@ -184,10 +191,4 @@ def first_words(language: str, given: Sequence[str], of_cluster: Sequence[str], 
     if language in _SCRIPTS:
         own = [word for word in own if not word.isascii()]
     mixed = [word for pair in zip(common, own, strict=False) for word in pair]
-    return list(dict.fromkeys([*mixed, *common, *own[:20], *_COMMON["en"].split()]))
-
-
-def choice_seeds(asking: Asking, count: int = 40) -> list[Term]:
-    """Choices to begin with where a form has no box for words: the values of its selects, in turn."""
-    found = [Term(name, value) for name, values in asking.choices.items() for value in values]
-    return found[:count]
+    return list(dict.fromkeys([*mixed, *common, *own[:20], *_COMMON["en"].split()[:12], *_LAST_RESORT]))

@@ -7,7 +7,9 @@ from collections.abc import Iterable
 
 _NUMBER = r"(\d{1,3}(?:[,.   ']\d{3})+|\d+)"
 _WHAT = (
-    r"(?:results?|records?|matches|hits|items?|entries|documents?|articles?|books?|titles?|products?|packages?|rows?|found|"
+    r"(?:results?|records?|match(?:es)?|hits|items?|entries|documents?|articles?|books?|titles?|products?|packages?|rows?|found|"
+    r"events?|jobs?|offers?|ads?|listings?|properties|homes?|cars?|courses?|people|persons?|members?|films?|movies?|songs?|"
+    r"recipes?|publications?|papers?|posts?|threads?|photos?|images?|files?|objects?|datasets?|works?|names?|stellen|angebote|"
     r"ergebnisse?|treffer|datensätze|résultats?|notices?|resultados?|registros?|risultati|resultaten|wyników|"
     r"результат\w*|запис\w*|найден\w*|件|건|条|條|項|项|个结果|個結果|首|篇|本|册|部|笔|筆)"
 )

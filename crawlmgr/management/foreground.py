@@ -64,3 +64,12 @@ def work(run: Run, label: str) -> Run:
     if run.state == RunState.FAILED:
         raise CommandError(f"{label} failed: {run.stopped_by} {run.detail}".rstrip())
     return run
+
+
+def joined(busy: runs.Busy, of: str) -> Run:
+    """The run that is there already: resumed where it was interrupted, else joined; says which, naming what it is `of`."""
+    if busy.run.state == RunState.PAUSED:
+        say(f"Run {busy.run.pk} was interrupted; it goes on where it stood.")
+        return runs.resume(busy.run.pk, SYSTEM.now(), start=False)
+    say(f"Run {busy.run.pk} of this {of} is under way; this command joins it if nobody works it.")
+    return busy.run

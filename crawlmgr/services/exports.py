@@ -51,6 +51,12 @@ class Table:
         return self.columns if self.found is None else self.found(chosen)
 
 
+def narrowed(rows: Any, chosen: Filter, *, site: str, run: str, since: str = "") -> Any:
+    """The rows of a query that a filter leaves: `site`, `run` and `since` are the look-ups that it goes by ("" for none)."""
+    wanted = ((site, chosen.site), (run, chosen.run), (f"{since}__gte" if since else "", chosen.since))
+    return rows.filter(**{name: value for name, value in wanted if name and value is not None})
+
+
 def _pages(chosen: Filter) -> Iterator[Sequence[Any]]:
     rows = Page.objects.order_by("pk")
     if chosen.run is not None:

@@ -9,7 +9,7 @@ from django.db.models import Q
 
 from crawlmgr.clock import SYSTEM
 from crawlmgr.management import database, foreground
-from crawlmgr.management.base import Result, say, table
+from crawlmgr.management.base import Result, table
 from crawlmgr.models import Run
 from crawlmgr.services import runs
 from deepweb.commands import find
@@ -127,11 +127,7 @@ def _begin(chosen: list[Form], wishes: dict[str, Any], settings: dict[str, Any])
     except ValueError as error:
         raise CommandError(str(error), returncode=2) from None
     except runs.Busy as busy:
-        if busy.run.state == "paused":
-            say(f"Run {busy.run.pk} was interrupted; it goes on where it stood.")
-            return runs.resume(busy.run.pk, SYSTEM.now(), start=False)
-        say(f"Run {busy.run.pk} is under way for this form; this command joins it if nobody works it.")
-        return busy.run
+        return foreground.joined(busy, "form")
 
 
 def _text(found: dict[str, Any]) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 
 from crawlmgr.engine import Stored
@@ -14,7 +14,8 @@ from deepweb.results import NoResultPages, ResultKind, judge
 from deepweb.seen import Query as Terms
 from deepweb.seen import Term
 from deepweb.services import forms, harvests, records
-from deepweb.services.workbench import COUNTED, NONSENSE, PROBE_PAGES, Workbench
+from deepweb.services.probing import PAGES
+from deepweb.services.workbench import COUNTED, NONSENSE, Workbench
 from deepweb.terms import bindings
 
 ERRORS_IN_A_ROW = 3
@@ -24,6 +25,7 @@ STALE_PAGES = 3
 STALE_SHARE = 0.1
 SESSION_STATUS = frozenset((400, 401, 403, 419, 422, 440))
 GAINS_KEPT = 10
+SAME_PAGE = 0.95
 
 
 def terms_of(row: Query) -> Terms:
@@ -90,11 +92,21 @@ def _nonsense(
     words = list(words_bound(bindings(terms_of(row))))
     state.setdefault("nonsense", []).append(["\n".join(answer.lines)[:NONSENSE_TEXT], words])
     known = state.get("furniture", {"links": [], "lines": []})
-    state["furniture"] = {
-        "links": sorted({*known["links"], *answer.furniture.links}),
-        "lines": sorted({*known["lines"], *answer.furniture.lines}),
-    }
+    shown = {"links": set(answer.furniture.links), "lines": set(answer.furniture.lines)}
+    if bench.finds_nothing:
+        state["furniture"] = {name: sorted({*known[name], *lines}) for name, lines in shown.items()}
+    elif len(state["nonsense"]) == 1:
+        state["furniture"] = {name: sorted(lines) for name, lines in shown.items()}
+    else:
+        state["furniture"] = _shared(known, shown)
     return _end(run, benches, bench, row, QueryState.NOTHING, "", now)
+
+
+def _shared(known: Mapping[str, Sequence[str]], shown: Mapping[str, set[str]]) -> dict[str, list[str]]:
+    """What answers to two choices of one input have in common; nothing where they are the same page twice."""
+    both = {name: sorted(lines.intersection(known[name])) for name, lines in shown.items()}
+    same = all(len(both[name]) >= SAME_PAGE * len(lines) for name, lines in shown.items())
+    return {name: [] for name in both} if same else both
 
 
 def _without_records(
@@ -148,7 +160,7 @@ def _goes_on(bench: Workbench, row: Query, number: int) -> bool:
     if bench.state.get("came_round") or number >= bench.wishes.max_pages:
         return False
     if row.kind == QueryKind.PROBE:
-        return number <= PROBE_PAGES
+        return number <= PAGES
     if bench.wishes.fixed:
         return number < 2
     if bench.wishes.requests is not None and bench.harvest.requests >= bench.wishes.requests:

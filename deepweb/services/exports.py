@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from crawlmgr.services.exports import CHUNK, Filter, Table
+from crawlmgr.services.exports import CHUNK, Filter, Table, narrowed
 from deepweb.models import Form, Query, Record
 
 FORMS = (
@@ -37,12 +37,7 @@ MOST_COLUMNS = 200
 
 def _forms(chosen: Filter) -> Iterator[Sequence[Any]]:
     rows = Form.objects.select_related("source", "cluster").defer("words").order_by("pk")
-    if chosen.site is not None:
-        rows = rows.filter(source_id=chosen.site)
-    if chosen.run is not None:
-        rows = rows.filter(harvests__run_id=chosen.run)
-    if chosen.since is not None:
-        rows = rows.filter(found__gte=chosen.since)
+    rows = narrowed(rows, chosen, site="source_id", run="harvests__run_id", since="found")
     for form in rows.iterator(chunk_size=CHUNK):
         fields = [
             {"name": field["name"], "kind": field["kind"], "label": field["label"], "role": field["role"]}
@@ -57,12 +52,7 @@ def _forms(chosen: Filter) -> Iterator[Sequence[Any]]:
 
 def _queries(chosen: Filter) -> Iterator[Sequence[Any]]:
     rows = Query.objects.select_related("harvest__form").order_by("pk")
-    if chosen.site is not None:
-        rows = rows.filter(harvest__form__source_id=chosen.site)
-    if chosen.run is not None:
-        rows = rows.filter(harvest__run_id=chosen.run)
-    if chosen.since is not None:
-        rows = rows.filter(sent_at__gte=chosen.since)
+    rows = narrowed(rows, chosen, site="harvest__form__source_id", run="harvest__run_id", since="sent_at")
     columns = (
         *("harvest__form__action", "terms", "returned", "new", "state", "sent_at", "kind", "number", "pages", "requests"),
         *("overflowed", "total", "reason", "harvest__form_id", "harvest__run_id", "records_after"),
@@ -74,14 +64,7 @@ def _queries(chosen: Filter) -> Iterator[Sequence[Any]]:
 
 
 def _records_of(chosen: Filter) -> Any:
-    rows = Record.objects.order_by("pk")
-    if chosen.site is not None:
-        rows = rows.filter(source_id=chosen.site)
-    if chosen.run is not None:
-        rows = rows.filter(form__harvests__run_id=chosen.run)
-    if chosen.since is not None:
-        rows = rows.filter(first_seen__gte=chosen.since)
-    return rows
+    return narrowed(Record.objects.order_by("pk"), chosen, site="source_id", run="form__harvests__run_id", since="first_seen")
 
 
 def _found(chosen: Filter) -> list[str]:

@@ -19,7 +19,8 @@ from deepweb.models import Cluster, Form, Harvest, Query, Record
 from deepweb.reading import needs_session
 from deepweb.seen import Term
 from deepweb.services import forms
-from deepweb.services.workbench import COUNTED, SAMPLE_A_PROBE, Ask, Wishes, Workbench, plan_from_json
+from deepweb.services.probing import SAMPLE, next_probe, plan_from_json
+from deepweb.services.workbench import COUNTED, Ask, Wishes, Workbench
 from deepweb.size_probes import ProbeAnswer, ProbedRecord, ProbePlan, estimate_size
 from deepweb.submission import Submission, fill
 from deepweb.terms import bindings
@@ -104,7 +105,7 @@ def next_links(run: Run, benches: Sequence[Workbench], wishes: Wishes, now: date
             return links
         if _spent(benches, wishes) and "ending" not in bench.state:
             bench.state["ending"] = "requests" if _requests_spent(benches, wishes) else "queries"
-        ask = bench.choose()
+        ask = bench.choose() or next_probe(bench)
         if ask is not None:
             links.append(_begin_query(run, bench, ask, now))
             return links
@@ -189,7 +190,7 @@ def _details(bench: Workbench) -> list[NewUrl]:
     if bench.state.get("probes") and not _understood(bench):
         rng = np.random.default_rng([bench.wishes.random_seed, bench.harvest.form_id, 11])
         for probe in bench.state["probes"]:
-            size = min(SAMPLE_A_PROBE, len(probe["found"]))
+            size = min(SAMPLE, len(probe["found"]))
             probe["sample"] = sorted(int(pk) for pk in rng.choice(probe["found"], size=size, replace=False)) if size else []
             first += probe["sample"]
     sample = set(first)

@@ -10,14 +10,16 @@ import numpy as np
 
 from deepweb.coverage import StopRules, stopped_by
 from deepweb.models import Harvest, Query, QueryKind, QueryState, Record
-from deepweb.query_words import query_words
 from deepweb.result_list import Furniture, ListShape
 from deepweb.results import NoResultPages, learn_no_result_pages, nonsense_word
+from deepweb.searched import hits_of, telling_word
 from deepweb.seen import Choice, Seen, Term, cut_at
+from deepweb.seen import Query as Terms
 from deepweb.selection import FrequencyPolicy, FreshPolicy, PaperPolicy, Policy
 from deepweb.services import forms
-from deepweb.size_probes import ProbePlan, plan_probes
-from deepweb.terms import Asking, WordMode, asking_of, choice_seeds, first_words, has_han, says, words_of
+from deepweb.template_search import Slot, TemplateSearch, slots_of
+from deepweb.templates_informative import inputs_of
+from deepweb.terms import Asking, WordMode, asking_of, first_words, has_han
 
 POLICIES = ("fresh", "frequency", "paper")
 COUNTED = (QueryKind.SEED, QueryKind.TRIAL, QueryKind.POLICY)
@@ -25,19 +27,11 @@ NONSENSE = 2
 SEEDS_WITHOUT_RECORDS = 30
 ENOUGH_RECORDS = 10
 PAPER_SEEDS = 5
-PROBES_FROM_QUERIES = 20
-PROBES_A_QUERY = 2.5
-PROBE_PAGES = 6
 INPUT_TRIES = 3
-SAMPLE_A_PROBE = 5
 PAGE_WORDS = 10
-FIRST_PROBES = 40
-CUT_PROBES = 0.6
-REACH_LOST = 0.2
-MAX_PLANS = 3
-SCALE_UP = 2.0
 MISSES = 5
 MISSED = 0.1
+VOICES = 3
 CUT_UNKNOWN_BEFORE = 4
 _CHUNK = 900
 
@@ -102,6 +96,7 @@ class Workbench:
         self.log: list[_Logged] = []
         self.columns: dict[str, None] = {}
         self.seen, self.asking = Seen(), Asking("")
+        self.slots: list[Slot] = []
         self.where: dict[Term, str] = {}
         self._load()
 
@@ -130,7 +125,9 @@ class Workbench:
         unsearched = frozenset(
             name for name, (hits, misses) in self.state.get("searched", {}).items() if misses >= MISSES and misses > 3 * hits
         )
-        return asking_of(self.form, tuple(self.columns), mode, barred, unsearched)
+        if unsearched.issuperset(self.columns):  # something must be searched: its one column says more than is searched
+            unsearched = frozenset()
+        return asking_of(self.form, tuple(self.columns), mode, barred, unsearched, self.state.get("box", ""))
 
     def _note_searched(self, entry: _Logged) -> None:
         """Which columns the box searches: a whole answer to a word lacks no record that says it in a searched column."""
@@ -140,24 +137,21 @@ class Workbench:
         limit, word = self.limit, query[0].value.casefold()
         if limit is not None and len(entry.found) >= limit:
             return
-        if entry.found and not limit and len(self.log) < CUT_UNKNOWN_BEFORE:
-            return
-        found, counts = set(entry.found), self.state.setdefault("searched", {})
-        for pk, listed in self.listed.items():
-            if pk not in self.known:
-                continue
-            for name, value in listed.items():
-                if says(str(value), word, self.asking.mode):
-                    pair = counts.setdefault(name, [0, 0])
-                    pair[0 if pk in found else 1] += 1
+        whole = not entry.found or limit is not None or len(self.log) >= CUT_UNKNOWN_BEFORE
+        told = {pk: self.listed[pk] for pk in self.known if pk in self.listed}
+        counts = self.state.setdefault("searched", {})
+        for name, (hits, misses) in hits_of(told, set(entry.found), word, self.asking.mode).items():
+            pair = counts.setdefault(name, [0, 0])
+            pair[0] += min(hits, VOICES)
+            pair[1] += min(misses, VOICES) if whole else 0
 
     def _by_input(self) -> dict[str, tuple[int, int]]:
         """Queries asked of each input alone, and how many of them brought records; the box for words is never barred."""
-        box = asking_of(self.form).box
+        box = asking_of(self.form, box=self.state.get("box", "")).box
         counts: dict[str, tuple[int, int]] = {}
         for entry in self.log:
             name = entry.choice.query[0].input
-            if len(entry.choice.query) == 1 and name != box:
+            if len(entry.choice.query) == 1 and name != box and name not in self.state.get("boxes", ()):
                 asked, valid = counts.get(name, (0, 0))
                 counts[name] = asked + 1, valid + bool(entry.found)
         return counts
@@ -167,11 +161,10 @@ class Workbench:
         that did not find the record. Told by all whole answers to a single word."""
         counts: dict[str, list[int]] = {}
         for term, found in self._whole_answers():
-            for pk, own in fields.items():
-                for name, value in own.items():
-                    if says(str(value), term.value.casefold(), self.asking.mode):
-                        pair = counts.setdefault(name, [0, 0])
-                        pair[0 if pk in found else 1] += 1
+            for name, (hits, misses) in hits_of(fields, found, term.value.casefold(), self.asking.mode).items():
+                pair = counts.setdefault(name, [0, 0])
+                pair[0] += min(hits, VOICES)
+                pair[1] += min(misses, VOICES)
         return {name for name, (hits, misses) in counts.items() if hits and misses <= MISSED * (hits + misses)}
 
     def columns_of_inputs(self) -> set[str]:
@@ -191,6 +184,7 @@ class Workbench:
     def _rebuild(self) -> None:
         """The seen anew, where what records are asked by has changed."""
         self.asking, self.where = self._asking(), {}
+        self.slots = slots_of(self.form, self.asking.box)
         self.seen = Seen(self._column)
         terms = {pk: self._terms(pk) for entry in self.log for pk in entry.found if pk in self.listed}
         for entry in self.log:
@@ -245,17 +239,23 @@ class Workbench:
     @property
     def shape(self) -> ListShape | None:
         """How the site's lists are laid out, once learned."""
-        return ListShape(**self.state["shape"]) if self.state.get("shape") else None
+        known = self.state.get("shape")
+        return ListShape(**{**known, "ranks": tuple(known.get("ranks", ()))}) if known else None
+
+    @property
+    def finds_nothing(self) -> bool:
+        """Whether what is asked first finds no record: nonsense, or the two ends of a range; choices of an input do."""
+        return bool(self.asking.box) or not any(slot.values for slot in self.slots)
 
     @property
     def nothing(self) -> NoResultPages | None:
-        """The answers to nonsense, once there are two."""
-        said = self.state.get("nonsense", [])
+        """The answers to nonsense, once there are two; a form without a box for words gets none."""
+        said = self.state.get("nonsense", []) if self.finds_nothing else []
         return learn_no_result_pages([(text, words) for text, words in said]) if len(said) >= NONSENSE else None
 
     # --- what comes next
     def choose(self) -> Ask | None:
-        """The next query; None when the harvest is over, for the reason in `state["ending"]`."""
+        """The next query that counts; None when the asking is over, for the reason in `state["ending"]`."""
         if self.wishes.fixed:
             return self._fixed()
         if "ending" not in self.state:
@@ -263,7 +263,7 @@ class Workbench:
             if isinstance(asked, Ask):
                 return asked
             self.state["ending"] = asked
-        return self._next_probe()
+        return None
 
     def _fixed(self) -> Ask | None:
         done = len(self.log)
@@ -276,22 +276,45 @@ class Workbench:
         """Nonsense, first words, and trials of how the site matches Chinese."""
         box = self.asking.box
         said = self.state.get("nonsense", [])
-        if box and len(said) + self.state.get("nonsense_failed", 0) < NONSENSE:
-            rng = np.random.default_rng([self.wishes.random_seed, self.harvest.form_id, len(said)])
-            return Ask(QueryKind.NONSENSE, Choice((Term(box, nonsense_word(rng)),)))
+        if len(said) + self.state.get("nonsense_failed", 0) < NONSENSE and (query := self._calibration(box, len(said))):
+            return Ask(QueryKind.NONSENSE, Choice(query))
+        if not box:
+            nothing = len(self.log) >= SEEDS_WITHOUT_RECORDS and not any(entry.found for entry in self.log)
+            return "no_results" if nothing else None
         valid = sum(bool(entry.found) for entry in self.log)
         enough = PAPER_SEEDS if self.wishes.policy == "paper" else 2
         if valid < enough or self.seen.records < ENOUGH_RECORDS and len(self.log) < SEEDS_WITHOUT_RECORDS:
             seed = next((term for term in self._seeds() if not self.seen.was_asked((term,))), None)
-            if seed is not None and len(self.log) < SEEDS_WITHOUT_RECORDS + valid:
+            asked = sum(entry.choice.query[0].input == box for entry in self.log)
+            if seed is not None and asked < SEEDS_WITHOUT_RECORDS + valid:
                 return Ask(QueryKind.SEED, Choice((seed,)))
             if not valid:
-                return "no_results"
+                return self._first() if self._take_other_box() else "no_results"
         return self._trial()
 
+    def _calibration(self, box: str, number: int) -> Terms:
+        """What tells a page's furniture: nonsense; where there is no box for words, two choices of one input."""
+        if box:
+            rng = np.random.default_rng([self.wishes.random_seed, self.harvest.form_id, number])
+            return (Term(box, nonsense_word(rng)),)
+        slot = next((slot for slot in self.slots if len(slot.values) > number), None)
+        if slot is not None:
+            return slot.binding(slot.values[-number])
+        span = next((slot for slot in self.slots if slot.whole is not None), None)
+        return span.binding(span.whole.ends()[number]) if span is not None and span.whole is not None else ()
+
+    def _take_other_box(self) -> bool:
+        """Turns to the form's next text box where no word brought anything in this one; False where there is none."""
+        tried = self.state.setdefault("boxes", [])
+        tried.append(self.asking.box)
+        left = [each.name for each in inputs_of(self.form) if each.kind in ("text", "search") and each.name not in tried]
+        if not left:
+            return False
+        self.state["box"] = left[0]
+        self._rebuild()
+        return True
+
     def _seeds(self) -> list[Term]:
-        if not self.asking.box:
-            return choice_seeds(self.asking)
         row = self.harvest.form
         page = sorted(row.words.get("page", {}), key=lambda word: -row.words["page"][word])[:PAGE_WORDS]
         words = first_words(row.language, self.wishes.seed_terms, self.cluster_terms, page)
@@ -308,7 +331,7 @@ class Workbench:
             if not order:
                 self.state["mode"] = WordMode.WORDS
             return None
-        word = _telling_word(texts, order[0])
+        word = telling_word(texts, order[0])
         if word is None:
             return None
         tried.append(order[0])
@@ -328,6 +351,9 @@ class Workbench:
 
     def _by_policy(self) -> Ask | str:
         policy = self._policy()
+        if isinstance(policy, FreshPolicy) or not self.asking.box:
+            choice = self._best_of_all(policy)
+            return Ask(QueryKind.POLICY, choice) if choice is not None else "no_more_words"
         choice = policy.next(self.seen)
         if isinstance(policy, PaperPolicy):
             queue = [list(term) for term in policy.queue]
@@ -335,6 +361,16 @@ class Workbench:
             if choice is None and self.wishes.stop_rules:
                 return "rounds"
         return Ask(QueryKind.POLICY, choice) if choice is not None else "no_more_words"
+
+    def _best_of_all(self, policy: Policy) -> Choice | None:
+        """The best word or, where answers are cut or there is no box for words, the best binding of other inputs."""
+        choice, worth = policy.best(self.seen) if isinstance(policy, FreshPolicy) else (policy.next(self.seen), 0.0)
+        cut = any(outcome.overflowed for outcome in self.seen.outcomes)
+        if not self.slots or self.asking.box and not cut:
+            return choice
+        search = TemplateSearch(self.slots, self.limit, [entry.total for entry in self.log])
+        bound, brings = search.best(self.seen)
+        return bound if bound is not None and (choice is None or brings > worth) else choice
 
     def _policy(self) -> Policy:
         barred = {name for name, (asked, valid) in self._by_input().items() if asked >= INPUT_TRIES and not valid}
@@ -348,74 +384,3 @@ class Workbench:
                 (), stop_rule=self.wishes.stop_rules, refused=refused, queue=queue, round=known["round"], started=known["started"]
             )
         return FreshPolicy((), self.limit, refused)
-
-    # --- the size
-    def _next_probe(self) -> Ask | None:
-        """A random word of the pool, until all that were drawn have been asked; none where it could tell nothing."""
-        counted = len(self.log)
-        if self.wishes.probes == 0 or counted < PROBES_FROM_QUERIES or not self.seen.records:
-            return None
-        if "plan" not in self.state or self._is_cut_too_often():
-            self._plan_probes(min(self.wishes.probes, max(PROBES_FROM_QUERIES, int(PROBES_A_QUERY * counted))))
-        known = self.state["plan"]
-        if known is None:
-            return None
-        asked = {tuple(probe["term"]) for probe in self.state.get("probes", [])}
-        for term in known["drawn"]:
-            if tuple(term) not in asked:
-                return Ask(QueryKind.PROBE, Choice((Term(*term),)))
-        return None
-
-    def _is_cut_too_often(self) -> bool:
-        """Whether the words of the pool bring more than was thought: then it has to be drawn up anew, of rarer ones."""
-        probes = self.state.get("probes", [])
-        cut = sum(bool(probe["overflowed"]) for probe in probes)
-        return (
-            self.state.get("plan") is not None
-            and len(probes) >= FIRST_PROBES
-            and cut > CUT_PROBES * len(probes)
-            and self.state.get("plans", 1) < MAX_PLANS
-        )
-
-    def _plan_probes(self, count: int) -> None:
-        """Draws the words to ask; where rarer ones are wanted and too few, or reach too little, the plan so far stays."""
-        number = int(self.state.get("plans", 0)) + 1
-        rng = np.random.default_rng([self.wishes.random_seed, self.harvest.form_id, number])
-        scale = FreshPolicy((), self.limit).scales(self.seen)[self.seen.kinds] * SCALE_UP ** (number - 1)
-        most = PROBE_PAGES * max(1, int(self.state.get("page_size", 0)))
-        limit = most if self.limit is None else min(self.limit, most)
-        plan = plan_probes(self.seen, scale, limit, rng, count) or plan_probes(self.seen, scale, limit, rng, max(1, count // 2))
-        earlier = self.state.get("plan")
-        if earlier is not None and (plan is None or plan.outside > earlier["outside"] + REACH_LOST):
-            self.state["plans"] = MAX_PLANS
-            return
-        self.state["plans"] = number
-        self.state["probes"] = []
-        self.state["plan"] = None if plan is None else _plan_to_json(plan)
-
-
-def _plan_to_json(plan: ProbePlan) -> dict[str, Any]:
-    pool = [[term.input, term.value, weight] for term, weight in plan.pool.items()]
-    return {"drawn": [list(term) for term in plan.drawn], "pool": pool, "outside": plan.outside}
-
-
-def plan_from_json(known: Mapping[str, Any]) -> ProbePlan:
-    """The plan of the random probes as a harvest's state keeps it."""
-    pool = {Term(name, value): weight for name, value, weight in known["pool"]}
-    return ProbePlan(tuple(Term(*term) for term in known["drawn"]), pool, known["outside"])
-
-
-def _telling_word(texts: Sequence[str], mode: WordMode) -> str | None:
-    """A word that only a site of this mode finds: a pair of characters that is no word, a word inside a run, a whole run."""
-    for text in texts[:200]:
-        words = query_words(text)
-        if mode is WordMode.PARTS:
-            pairs = [pair for pair in words_of(text, WordMode.PARTS) if len(pair) == 2 and has_han(pair[0]) and has_han(pair[1])]
-            inner = [pair for pair in pairs[1:-1] if not any(pair in word for word in words)]
-            if inner:
-                return inner[0]
-        else:
-            found = [word for word in words_of(text, mode) if len(word) >= 2 and has_han(word)]
-            if found:
-                return found[0]
-    return None

@@ -10,7 +10,7 @@ from django.core.management.base import CommandError
 
 from crawlmgr.clock import SYSTEM
 from crawlmgr.management import database, foreground
-from crawlmgr.management.base import Result, say
+from crawlmgr.management.base import Result
 from crawlmgr.models import Run
 from crawlmgr.services import runs
 from focused.models import Topic, TopicRun
@@ -91,11 +91,7 @@ def _begin(options: dict[str, Any]) -> Run:
     except ValueError as error:
         raise CommandError(str(error)) from None
     except runs.Busy as busy:
-        if busy.run.state == "paused":
-            say(f"Run {busy.run.pk} was interrupted; it goes on where it stood.")
-            return runs.resume(busy.run.pk, SYSTEM.now(), start=False)
-        say(f"Run {busy.run.pk} of this topic is under way; this command joins it if nobody works it.")
-        return busy.run
+        return foreground.joined(busy, "topic")
 
 
 def _check(strategy: str, parameters: dict[str, Any], wishes: dict[str, Any], scope: dict[str, Any]) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from crawlmgr.services.exports import CHUNK, Filter, Table
+from crawlmgr.services.exports import CHUNK, Filter, Table, narrowed
 from forums.models import Board, Post, Thread, Visit
 
 BOARDS = {
@@ -68,44 +68,23 @@ VISITS = {
 
 
 def _boards(chosen: Filter) -> Iterator[Sequence[Any]]:
-    rows = Board.objects.order_by("pk")
-    if chosen.site is not None:
-        rows = rows.filter(site_id=chosen.site)
-    if chosen.run is not None:
-        rows = rows.filter(visits__run_id=chosen.run)
+    rows = narrowed(Board.objects.order_by("pk"), chosen, site="site_id", run="visits__run_id")
     yield from rows.values_list(*BOARDS.values()).iterator(chunk_size=CHUNK)
 
 
 def _threads(chosen: Filter) -> Iterator[Sequence[Any]]:
-    rows = Thread.objects.order_by("pk")
-    if chosen.site is not None:
-        rows = rows.filter(site_id=chosen.site)
-    if chosen.run is not None:
-        rows = rows.filter(board__visits__run_id=chosen.run)
-    if chosen.since is not None:
-        rows = rows.filter(fetched_at__gte=chosen.since)
+    rows = narrowed(Thread.objects.order_by("pk"), chosen, site="site_id", run="board__visits__run_id", since="fetched_at")
     yield from rows.values_list(*THREADS.values()).iterator(chunk_size=CHUNK)
 
 
 def _posts(chosen: Filter) -> Iterator[Sequence[Any]]:
     rows = Post.objects.order_by("pk")
-    if chosen.site is not None:
-        rows = rows.filter(thread__site_id=chosen.site)
-    if chosen.run is not None:
-        rows = rows.filter(thread__board__visits__run_id=chosen.run)
-    if chosen.since is not None:
-        rows = rows.filter(first_seen__gte=chosen.since)
+    rows = narrowed(rows, chosen, site="thread__site_id", run="thread__board__visits__run_id", since="first_seen")
     yield from rows.values_list(*POSTS.values()).iterator(chunk_size=CHUNK)
 
 
 def _visits(chosen: Filter) -> Iterator[Sequence[Any]]:
-    rows = Visit.objects.order_by("pk")
-    if chosen.site is not None:
-        rows = rows.filter(board__site_id=chosen.site)
-    if chosen.run is not None:
-        rows = rows.filter(run_id=chosen.run)
-    if chosen.since is not None:
-        rows = rows.filter(started__gte=chosen.since)
+    rows = narrowed(Visit.objects.order_by("pk"), chosen, site="board__site_id", run="run_id", since="started")
     yield from rows.values_list(*VISITS.values()).iterator(chunk_size=CHUNK)
 
 

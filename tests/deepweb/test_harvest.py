@@ -100,6 +100,36 @@ def test_records_without_pages_of_their_own_are_told_apart_by_what_they_say() ->
         assert Record.objects.count() == len(server.site.all)
 
 
+@pytest.mark.parametrize(("asks", "cut"), [("choices", 12), ("years", 12), ("choices", 0)])
+def test_a_form_without_a_box_for_words_is_asked_by_its_choices_and_ranges(asks: str, cut: int) -> None:
+    with SearchServer(SearchSite(books=150, asks=asks, cut=cut, layout="list", paging="link", states_total=False)) as server:
+        found(server)
+        run = harvest(the_form(), queries=60, seed_terms=[])
+        bound = [{name for name, _ in query.terms} for query in Query.objects.filter(kind="policy")]
+        assert all(len(names) <= 3 for names in bound) and max(map(len, bound)) == (2 if cut else 1)
+        assert len(numbers()) >= (0.85 if cut else 1.0) * len(server.site.all), run.result
+        assert numbers() <= set(server.site.all) and Record.objects.count() == len(numbers())
+
+
+def test_a_cut_answer_is_refined_by_a_choice_beside_the_word() -> None:
+    with SearchServer(SearchSite(books=300, cut=8, paging="none")) as server:
+        found(server)
+        harvest(the_form(), queries=50)
+        refined = Query.objects.filter(kind="policy", terms__1__isnull=False)
+        assert refined.exists() and all(query.state == QueryState.VALID for query in refined)
+
+
+@pytest.mark.parametrize("layout", ["data", "ranked"])
+def test_records_are_found_in_data_for_a_script_and_behind_addresses_that_repeat_the_query(layout: str) -> None:
+    with SearchServer(SearchSite(books=80, layout=layout)) as server:
+        found(server)
+        harvest(the_form())
+        assert numbers() == set(server.site.all) and Record.objects.count() == len(server.site.all)
+        for record in Record.objects.all():
+            book = server.site.all[int(record.url.rpartition("=")[2])]
+            assert book.title in record.fields.values() and (layout == "ranked" or record.fields["author.name"] == book.author)
+
+
 def test_detail_pages_add_their_fields() -> None:
     with SearchServer(SearchSite(books=40)) as server:
         found(server)

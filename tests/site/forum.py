@@ -8,10 +8,11 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from html import escape
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from urllib.parse import parse_qs, urlsplit
 
 from tests.site import skins
+from tests.site.loopback import LoopbackServer
 
 WORDS = "river stone lantern garden winter engine market silver paper harbour copper orchard signal window bridge summer".split()
 PEOPLE = ["anna", "bertold", "chen", "dmitri", "elif", "farid", "greta", "hanako"]
@@ -19,7 +20,7 @@ PEOPLE = ["anna", "bertold", "chen", "dmitri", "elif", "farid", "greta", "hanako
 
 LOGIN_FORM = (
     '<form method=post action="/login"><input type=hidden name=token value=t0k><input name=user><input type=password name=secret>'
-    '<input type=checkbox name=remember value=1><button name=go value=1>Log in</button></form>'
+    "<input type=checkbox name=remember value=1><button name=go value=1>Log in</button></form>"
 )
 
 
@@ -111,7 +112,11 @@ class LocalForum:
         if method == "POST":
             self.posted.append(place)
             sent = parse_qs(body)
-            if place == "/login" and sent.get("token") == ["t0k"] and (sent.get("user"), sent.get("secret")) == (["anna"], ["pass word&1"]):
+            if (
+                place == "/login"
+                and sent.get("token") == ["t0k"]
+                and (sent.get("user"), sent.get("secret")) == (["anna"], ["pass word&1"])
+            ):
                 made = f"s{len(self.posted)}"
                 self.sessions.add(made)
                 return 302, {"location": "/", "set-cookie": f"sid={made}; Path=/; HttpOnly"}, b""
@@ -210,7 +215,9 @@ class LocalForum:
         head = "<tr><th>Topic</th><th>Replies</th><th>Views</th><th>Last post</th></tr>"
         name = self.names[board]
         body = f'<h1>{escape(name)}</h1><div class=crumbs><a href="/">Local forum</a> &raquo; {escape(name)}</div>'
-        return self._frame(name, f"{body}<table class=topics>{head}{''.join(rows)}</table>{self._pager(f'/board/{board}', number, pages)}")
+        return self._frame(
+            name, f"{body}<table class=topics>{head}{''.join(rows)}</table>{self._pager(f'/board/{board}', number, pages)}"
+        )
 
     def _topic(self, thread: ForumThread, number: int) -> str | None:
         pages = -(-len(thread.posts) // self.posts_a_page)
@@ -232,7 +239,7 @@ class LocalForum:
         return self._frame(thread.title, body)
 
 
-class ForumServer:
+class ForumServer(LoopbackServer):
     """Serves a LocalForum on a free loopback port; `log` holds the paths asked for, in order."""
 
     def __init__(self, forum: LocalForum) -> None:
@@ -277,21 +284,4 @@ class ForumServer:
             def log_message(self, *args: object) -> None:
                 return
 
-        self.pause = threading.Event()
-        self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self.server.daemon_threads = True
-        self.thread = threading.Thread(target=self.server.serve_forever, args=(0.05,), daemon=True)
-
-    @property
-    def url(self) -> str:
-        return f"http://127.0.0.1:{self.server.server_port}/"
-
-    def __enter__(self) -> ForumServer:
-        self.thread.start()
-        return self
-
-    def __exit__(self, *exc: object) -> None:
-        self.pause.set()
-        self.server.shutdown()
-        self.server.server_close()
-        self.thread.join()
+        super().__init__(Handler)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import random
 import secrets
 import threading
@@ -9,8 +10,10 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from html import escape
 from http.cookies import SimpleCookie
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from urllib.parse import parse_qs, quote, urlsplit
+
+from tests.site.loopback import LoopbackServer
 
 WORDS = (
     "river stone lantern garden winter engine market silver paper harbour copper orchard signal window bridge summer thunder violin"
@@ -37,7 +40,9 @@ class Book:
 
 @dataclass
 class SearchSite:
-    """Books behind a form at /search. `layout` table, list, flat or bare (no detail pages); `paging` link, button, number, none.
+    """Books behind a form at /search. `layout` table, list, flat, bare (no detail pages), ranked (links with the query and the
+    place in the list) or data (JSON for a script); `paging` link, button, number, none; `asks` words (a box and a select),
+    choices (two selects, no box) or years (a range, no box).
 
     `method` get or post (post needs the token of the page and its session); `cut` shows that many results at most.
     `failing` maps a path to what it answers instead. `submitted` counts what the forms that are no search forms received.
@@ -48,6 +53,7 @@ class SearchSite:
     a_page: int = 10
     layout: str = "table"
     paging: str = "link"
+    asks: str = "words"
     method: str = "get"
     cut: int = 0
     states_total: bool = True
@@ -107,6 +113,18 @@ class SearchSite:
         kinds = "".join(f"<option value={kind}>{kind.title()}</option>" for kind in KINDS)
         hidden = f'<input type=hidden name=csrf_token value="{token}">' if token else ""
         number = "<label for=page>Page</label> <input id=page name=page size=2>" if self.paging == "number" else ""
+        if self.asks == "choices":
+            people = "".join(f"<option>{name}</option>" for name in PEOPLE)
+            return (
+                "<form action=/search>Kind: <select name=kind><option value=''>All kinds</option>"
+                f"{kinds}</select> Author: <select name=author><option value=''>-- any --</option>{people}</select>"
+                "<input type=submit value='Find books'></form>"
+            )
+        if self.asks == "years":
+            return (
+                "<form action=/search><fieldset><legend>Search books</legend>Year from <input type=number name=year_from min=1900>"
+                " to <input type=number name=year_to max=2030></fieldset><button>Search</button></form>"
+            )
         return (
             f"<form class=search action=/search method={self.method}>{hidden}<label for=q>Search for</label>"
             f'<input id=q name=q value="{escape(word)}"> <label for=kind>Kind</label>'
@@ -125,11 +143,16 @@ class SearchSite:
                 return 403, HTML, self._frame("Forbidden", "<p>The session has ended. Load the page again.</p>")
             token = self.sessions[key] = secrets.token_hex(16)
             headers["set-cookie"] = f"session={key}; Path=/"
-        if not word and not kind:
+        author, years = given.get("author", [""])[0], [given.get(name, [""])[0] for name in ("year_from", "year_to")]
+        if not (word or kind or author or any(years)):
             return 200, headers, self._frame("Search", self._form("", token))
+        low, high = int(years[0] or 0), int(years[1] or 9_999)
         found = [book for book in self.all.values() if (not word or book.says(word)) and (not kind or book.kind == kind)]
+        found = [book for book in found if (not author or book.author == author) and low <= book.year <= high]
         shown = found[: self.cut] if self.cut else found
         page = shown[(number - 1) * self.a_page : number * self.a_page] if not self.cut else shown
+        if self.layout == "data":
+            return 200, headers, self._frame(f"Search: {word}", self._form(word, token) + self._data(word, page, number, shown))
         if not page:
             body = f"<p class=none>Nothing was found for <b>{escape(word)}</b>.</p>"
         else:
@@ -150,6 +173,13 @@ class SearchSite:
             )
         return ""
 
+    def _data(self, word: str, page: list[Book], number: int, shown: list[Book]) -> str:
+        more = f"/search?q={quote(word)}&kind=&page={number + 1}" if number * self.a_page < len(shown) else None
+        results = [{"title": b.title, "author": {"name": b.author}, "year": b.year, "url": f"/book?id={b.number}"} for b in page]
+        menu = [{"label": "Home", "href": "/"}, {"label": "Order", "href": "/order"}]
+        shell = {"menu": menu, "total": len(shown), "results": results, "next": more}
+        return f"<div id=app></div><script type=application/json>{json.dumps(shell)}</script>"
+
     def _list(self, page: list[Book]) -> str:
         link = '<a href="/book?id={0.number}">{0.title}</a>'
         if self.layout == "table":
@@ -157,9 +187,15 @@ class SearchSite:
             return f"<table><tr><th>Title</th><th>Author</th><th>Year</th></tr>{rows}</table>"
         if self.layout == "list":
             rows = "".join(
-                f"<li class=hit><h3>{link.format(b)}</h3><p class=author>{b.author}</p><p class=year>{b.year}</p></li>" for b in page
+                f"<li class=hit><h3>{link.format(b)}</h3><p class=author>{b.author}</p><p class=year>{b.year}</p></li>"
+                for b in page
             )
             return f"<ul class=hits>{rows}</ul>"
+        if self.layout == "ranked":
+            said = f"hl={quote(self.log[-1].rpartition('q=')[2].partition('&')[0])}"
+            return "".join(
+                f'<p><a href="/book?id={b.number}&amp;{said}&amp;pos={at}">{b.title}</a></p>' for at, b in enumerate(page, 1)
+            )
         if self.layout == "flat":
             return "".join(f"<h3>{link.format(b)}</h3><p>by <span class=author>{b.author}</span></p><hr>" for b in page)
         rows = "".join(f"<div class=row><b>{b.title}</b> <i>{b.author}</i> <span class=note>{b.note}</span></div>" for b in page)
@@ -186,7 +222,7 @@ _OTHER_FORMS = {
 }
 
 
-class SearchServer:
+class SearchServer(LoopbackServer):
     """Serves a SearchSite on a free loopback port."""
 
     def __init__(self, site: SearchSite) -> None:
@@ -216,21 +252,4 @@ class SearchServer:
             def log_message(self, *args: object) -> None:
                 return
 
-        self.pause = threading.Event()
-        self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self.server.daemon_threads = True
-        self.thread = threading.Thread(target=self.server.serve_forever, args=(0.05,), daemon=True)
-
-    @property
-    def url(self) -> str:
-        return f"http://127.0.0.1:{self.server.server_port}/"
-
-    def __enter__(self) -> SearchServer:
-        self.thread.start()
-        return self
-
-    def __exit__(self, *exc: object) -> None:
-        self.pause.set()
-        self.server.shutdown()
-        self.server.server_close()
-        self.thread.join()
+        super().__init__(Handler)

@@ -1,0 +1,125 @@
+"""Pages whose content is data for a script: lists of objects in JSON, in the page or as the whole answer, become records."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any, NamedTuple
+from urllib.parse import urljoin, urlsplit
+
+MAX_DATA = 5_000_000
+_MOST_FIELDS = 60
+_MOST_DEEP = 12
+_SCRIPT = re.compile(r"<script\b([^>]*)>(.*?)</script\s*>", re.I | re.S)
+_ASSIGNED = re.compile(r"^\s*(?:(?:var|let|const)\s+)?[\w.$\[\]\"']{1,80}\s*=\s*(?=[\[{])")
+_ADDRESS_NAME = re.compile(r"^(?:url|href|link|permalink|uri|path|@id|detail_?url|html_url|canonical_?url)$", re.I)
+_TOTAL_NAME = re.compile(
+    r"^(?:total|total_?(?:count|results|items|hits|records)|numfound|num_?results|count|hits|found|size|filtered_table_rows_count)$",
+    re.I,
+)
+_NEXT_NAME = re.compile(r"^(?:next|next_?(?:page|url|href|link|page_?url))$", re.I)
+
+
+class DataList(NamedTuple):
+    """A list of objects: where it stands (names on the way to it), and its items as flat fields."""
+
+    path: str
+    items: tuple[Mapping[str, str], ...]
+
+
+class PageData(NamedTuple):
+    """The JSON of one page: its lists, the total and the next page that stand beside them."""
+
+    lists: tuple[DataList, ...] = ()
+    total: int | None = None
+    next: str = ""
+    largest: Mapping[str, str] = {}
+
+
+def page_data(text: str, url: str) -> PageData:
+    """Reads all JSON of a page, or the text as JSON if it is that; empty where there is none. Never raises for bad JSON."""
+    lists: dict[str, DataList] = {}
+    total, following, largest = None, "", {}
+    for document in _documents(text):
+        for path, node in _nodes(document):
+            if isinstance(node, list):
+                items = tuple(flat(each, url) for each in node if isinstance(each, dict))
+                if items and len(items) == len(node) and any(len(item) >= 2 for item in items):
+                    lists.setdefault(path, DataList(path, items))
+                continue
+            for name, value in node.items():
+                if total is None and _TOTAL_NAME.match(name) and isinstance(value, int) and not isinstance(value, bool):
+                    total = value
+                if not following and _NEXT_NAME.match(name) and isinstance(value, str) and _is_address(value):
+                    following = urljoin(url, value)
+            fields = flat(node, url)
+            if len(fields) >= 2 and sum(map(len, fields.values())) > sum(map(len, largest.values())):
+                largest = fields
+    return PageData(tuple(lists.values()), total, following, largest)
+
+
+def _documents(text: str) -> Iterator[Any]:
+    if len(text) > MAX_DATA:
+        return
+    if text.lstrip()[:1] in ("{", "["):
+        yield from _parsed(text)
+        return
+    for match in _SCRIPT.finditer(text):
+        attributes, body = match.groups()
+        if "json" in attributes.lower():
+            yield from _parsed(body)
+        elif (assigned := _ASSIGNED.match(body)) is not None:
+            yield from _parsed(body[assigned.end() :])
+
+
+def _parsed(text: str) -> Iterator[Any]:
+    """The first JSON value of a text; what follows it (the rest of a script) is left alone."""
+    try:
+        yield json.JSONDecoder().raw_decode(text.strip())[0]
+    except (ValueError, RecursionError):
+        return
+
+
+def _nodes(document: Any) -> Iterator[tuple[str, Any]]:
+    """Every object and list with the names that lead to it, outermost first; items of lists share one path."""
+    stack: list[tuple[str, Any, int]] = [("", document, 0)]
+    while stack:
+        path, node, depth = stack.pop()
+        if depth > _MOST_DEEP or not isinstance(node, (dict, list)):
+            continue
+        yield path, node
+        inside = [(f"{path}.{name}", value) for name, value in node.items()] if isinstance(node, dict) else []
+        inside += [(f"{path}[]", value) for value in node] if isinstance(node, list) else []
+        stack.extend((name, value, depth + 1) for name, value in reversed(inside))
+
+
+def flat(item: Mapping[str, Any], url: str) -> dict[str, str]:
+    """The plain values of an object and of objects inside it ("author.name"), lists of plain values joined; addresses whole."""
+    found: dict[str, str] = {}
+    waiting: list[tuple[str, Any]] = list(item.items())
+    while waiting and len(found) < _MOST_FIELDS:
+        name, value = waiting.pop(0)
+        if isinstance(value, dict):
+            if name.count(".") < 3:
+                waiting += [(f"{name}.{inner}", each) for inner, each in value.items()]
+        elif isinstance(value, list):
+            plain = [str(each) for each in value if isinstance(each, (str, int, float)) and not isinstance(each, bool)]
+            if plain and len(plain) == len(value):
+                found[name] = ", ".join(plain)
+        elif isinstance(value, str) and value.strip():
+            found[name] = urljoin(url, value) if _ADDRESS_NAME.match(name) and _is_address(value) else value.strip()
+        elif isinstance(value, (int, float)) and not isinstance(value, bool):
+            found[name] = str(value)
+    return found
+
+
+def address_of(fields: Mapping[str, str]) -> str:
+    """The page of its own that a record names, "" where it names none."""
+    return next((value for name, value in fields.items() if _ADDRESS_NAME.match(name) and urlsplit(value).scheme), "")
+
+
+def _is_address(value: str) -> bool:
+    return (
+        value.startswith(("http://", "https://", "/", "?", "./")) and len(value) < 2_000 and not any(c.isspace() for c in value)
+    )

@@ -1,0 +1,35 @@
+"""Which columns a search box searches, and by which words that can be told."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from deepweb.query_words import query_words
+from deepweb.terms import WordMode, has_han, says, words_of
+
+
+def hits_of(records: Mapping[int, Mapping[str, Any]], found: set[int], word: str, mode: WordMode) -> dict[str, list[int]]:
+    """Of the records that say a word in a column: how many were found by it, and how many not."""
+    counts: dict[str, list[int]] = {}
+    for pk, own in records.items():
+        for name, value in own.items():
+            if says(str(value), word, mode):
+                counts.setdefault(name, [0, 0])[0 if pk in found else 1] += 1
+    return counts
+
+
+def telling_word(texts: Sequence[str], mode: WordMode) -> str | None:
+    """A word that only a site of this mode finds: a pair of characters that is no word, a word inside a run, a whole run."""
+    for text in texts[:200]:
+        words = query_words(text)
+        if mode is WordMode.PARTS:
+            pairs = [pair for pair in words_of(text, WordMode.PARTS) if len(pair) == 2 and has_han(pair[0]) and has_han(pair[1])]
+            inner = [pair for pair in pairs[1:-1] if not any(pair in word for word in words)]
+            if inner:
+                return inner[0]
+        else:
+            found = [word for word in words_of(text, mode) if len(word) >= 2 and has_han(word)]
+            if found:
+                return found[0]
+    return None

@@ -1,0 +1,81 @@
+"""Random probes after a harvest's queries: planned from what it saw, asked one by one, to tell the size of the database."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from deepweb.models import QueryKind
+from deepweb.seen import Choice, Term
+from deepweb.selection import FreshPolicy
+from deepweb.services.workbench import Ask, Workbench
+from deepweb.size_probes import ProbePlan, plan_probes
+
+FROM_QUERIES = 20
+A_QUERY = 2.5
+PAGES = 6
+SAMPLE = 5
+FIRST_PROBES = 40
+CUT_PROBES = 0.6
+REACH_LOST = 0.2
+MAX_PLANS = 3
+SCALE_UP = 2.0
+
+
+def next_probe(bench: Workbench) -> Ask | None:
+    """A random word of the pool, until all that were drawn have been asked; none where it could tell nothing."""
+    counted = len(bench.log)
+    if bench.wishes.probes == 0 or counted < FROM_QUERIES or not bench.seen.records:
+        return None
+    if "plan" not in bench.state or _is_cut_too_often(bench):
+        _plan_probes(bench, min(bench.wishes.probes, max(FROM_QUERIES, int(A_QUERY * counted))))
+    known = bench.state["plan"]
+    if known is None:
+        return None
+    asked = {tuple(probe["term"]) for probe in bench.state.get("probes", [])}
+    for term in known["drawn"]:
+        if tuple(term) not in asked:
+            return Ask(QueryKind.PROBE, Choice((Term(*term),)))
+    return None
+
+
+def _is_cut_too_often(bench: Workbench) -> bool:
+    """Whether the words of the pool bring more than was thought: then it has to be drawn up anew, of rarer ones."""
+    probes = bench.state.get("probes", [])
+    cut = sum(bool(probe["overflowed"]) for probe in probes)
+    return (
+        bench.state.get("plan") is not None
+        and len(probes) >= FIRST_PROBES
+        and cut > CUT_PROBES * len(probes)
+        and bench.state.get("plans", 1) < MAX_PLANS
+    )
+
+
+def _plan_probes(bench: Workbench, count: int) -> None:
+    """Draws the words to ask; where rarer ones are wanted and too few, or reach too little, the plan so far stays."""
+    number = int(bench.state.get("plans", 0)) + 1
+    rng = np.random.default_rng([bench.wishes.random_seed, bench.harvest.form_id, number])
+    scale = FreshPolicy((), bench.limit).scales(bench.seen)[bench.seen.kinds] * SCALE_UP ** (number - 1)
+    most = PAGES * max(1, int(bench.state.get("page_size", 0)))
+    limit = most if bench.limit is None else min(bench.limit, most)
+    plan = plan_probes(bench.seen, scale, limit, rng, count) or plan_probes(bench.seen, scale, limit, rng, max(1, count // 2))
+    earlier = bench.state.get("plan")
+    if earlier is not None and (plan is None or plan.outside > earlier["outside"] + REACH_LOST):
+        bench.state["plans"] = MAX_PLANS
+        return
+    bench.state["plans"] = number
+    bench.state["probes"] = []
+    bench.state["plan"] = None if plan is None else _plan_to_json(plan)
+
+
+def _plan_to_json(plan: ProbePlan) -> dict[str, Any]:
+    pool = [[term.input, term.value, weight] for term, weight in plan.pool.items()]
+    return {"drawn": [list(term) for term in plan.drawn], "pool": pool, "outside": plan.outside}
+
+
+def plan_from_json(known: Mapping[str, Any]) -> ProbePlan:
+    """The plan of the random probes as a harvest's state keeps it."""
+    pool = {Term(name, value): weight for name, value, weight in known["pool"]}
+    return ProbePlan(tuple(Term(*term) for term in known["drawn"]), pool, known["outside"])

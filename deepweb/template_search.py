@@ -1,0 +1,193 @@
+"""Forms of several inputs while they are asked: which templates proved informative, and which binding of one comes next.
+
+After Madhavan et al. (2008): bottom-up, at most three inputs bound, a template judged by how many different answers a
+sample of its submissions brought. Cut answers are what is worth refining: by a choice more, or by half of their range.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import numpy as np
+
+from deepweb.search_forms import Form
+from deepweb.seen import Choice, Outcome, Query, Seen, Term
+from deepweb.templates_informative import MAX_BOUND, Template, inputs_of, is_informative, ranges
+from deepweb.value_ranges import Range, whole_range
+
+SAMPLES = 5
+_DIFFERENT = 2
+_UNKNOWN = 20.0
+_LATEST = 6
+_REFINED = 40
+_TIMES = 2.0
+_TRUST = 10.0
+
+
+@dataclass(frozen=True, slots=True)
+class Slot:
+    """Inputs that are bound together beside words: one with its choices, or the two ends of a range."""
+
+    names: tuple[str, ...]
+    values: tuple[str, ...] = ()
+    whole: Range | None = None
+
+    def binding(self, value: str | Range) -> Query:
+        """The terms that bind it to a choice or to a range."""
+        said = value.typed() if isinstance(value, Range) else (value,)
+        return tuple(Term(name, text) for name, text in zip(self.names, said, strict=True))
+
+
+class _Offer(NamedTuple):
+    """A query that might be asked: new records foretold by plain reckoning, and its template."""
+
+    query: Query
+    foretold: float
+    template: Template
+
+
+def slots_of(form: Form, box: str) -> list[Slot]:
+    """What a form can be narrowed by, besides its box for words: selects, radios, groups of checkboxes, ranges."""
+    inputs = inputs_of(form)
+    fields = {field.name: field for field in form.fields}
+    found = [Slot((each.name,), each.values) for each in inputs if not each.free]
+    for low, high in ranges([each for each in inputs if each.name != box]):
+        whole = whole_range(fields[low], fields[high])
+        if whole is not None:
+            found.append(Slot((low, high), whole=whole))
+    return found
+
+
+@dataclass(slots=True)
+class TemplateSearch:
+    """Chooses bindings of templates from what was seen; its state is the query log alone, so that it resumes with it.
+
+    `stated` are the totals that the site told, beside the outcomes; `limit` where it cuts its answers.
+    """
+
+    slots: Sequence[Slot]
+    limit: int | None = None
+    stated: Sequence[int | None] = ()
+    _answers: dict[Query, frozenset[int]] = field(default_factory=dict)
+    _by_template: dict[Template, list[int]] = field(default_factory=dict)
+
+    def best(self, seen: Seen) -> tuple[Choice | None, float]:
+        """The binding that should bring most new records, and how many; (None, 0) where nothing is left to try."""
+        self._note(seen)
+        found: tuple[Choice | None, float] = (None, 0.0)
+        for offer in self._offers(seen):
+            worth = offer.foretold * self._learned(seen, offer.template)
+            if worth > found[1] and not seen.was_asked(offer.query):
+                found = Choice(offer.query, offer.foretold), worth
+        return found
+
+    def verdict(self, template: Template, seen: Seen) -> bool | None:
+        """Whether a template is informative: None while too few of its submissions were sampled.
+
+        An answer that a binding more leaves as it was counts as no answer: the site does not heed that input.
+        """
+        places = self._by_template.get(template, [])
+        signatures = []
+        for place in places:
+            query = seen.outcomes[place].query
+            own = frozenset(seen.answers[place].tolist())
+            bases = (self._answers.get(base) for base in self._bases(query))
+            signatures.append(frozenset() if any(own == base for base in bases) else own)
+        different = len(set(signatures) - {frozenset()})
+        if different >= _DIFFERENT and is_informative(signatures):
+            return True
+        return False if len(places) >= SAMPLES else None
+
+    def _note(self, seen: Seen) -> None:
+        self._answers, self._by_template = {}, {}
+        for place, outcome in enumerate(seen.outcomes):
+            self._answers[tuple(sorted(outcome.query))] = frozenset(seen.answers[place].tolist())
+            self._by_template.setdefault(_template(outcome.query), []).append(place)
+
+    def _bases(self, query: Query) -> Iterator[Query]:
+        """The queries that this one refines: it without one of its slots."""
+        for slot in self.slots:
+            rest = tuple(sorted(term for term in query if term.input not in slot.names))
+            if rest and len(rest) < len(query):
+                yield rest
+
+    def _offers(self, seen: Seen) -> Iterator[_Offer]:
+        for slot in self.slots:
+            yield from self._alone(seen, slot)
+        cut = [place for place, outcome in enumerate(seen.outcomes) if outcome.overflowed]
+        for place in cut[-_REFINED:]:
+            outcome = seen.outcomes[place]
+            for slot in self.slots:
+                if slot.whole is not None and slot.names[0] in _template(outcome.query):
+                    yield from self._halves(seen, outcome, slot, self._matching(place, outcome))
+                elif not _template(outcome.query).intersection(slot.names):
+                    yield from self._refined(seen, outcome, slot, self._matching(place, outcome))
+
+    def _alone(self, seen: Seen, slot: Slot) -> Iterator[_Offer]:
+        """A slot bound by itself: samples from all over its choices, then the rest of them where they tell."""
+        template = frozenset(slot.names)
+        known = self.verdict(template, seen)
+        if known is False:
+            return
+        if slot.whole is not None:
+            waiting = [slot.whole]
+            for range_ in waiting:  # as long as nothing is known: the whole, its halves, theirs; later by what was cut
+                if len(waiting) < 2 * SAMPLES and self._answers.get(tuple(sorted(slot.binding(range_)))) != frozenset():
+                    waiting += range_.halves()
+                yield _Offer(slot.binding(range_), self._usual(seen, template) / len(waiting), template)
+            return
+        values = slot.values if known else [slot.values[place] for place in _spread(len(slot.values), SAMPLES)]
+        for value in values:
+            query = slot.binding(value)
+            if not seen.was_asked(query):
+                yield _Offer(query, self._usual(seen, template), template)
+                return
+
+    def _usual(self, seen: Seen, template: Template) -> float:
+        """New records that queries of a template bring of late; before any, a whole answer."""
+        new = [seen.outcomes[place].new for place in self._by_template.get(template, [])][-_LATEST:]
+        return (sum(new) + float(self.limit or _UNKNOWN)) / (len(new) + 1)
+
+    def _matching(self, place: int, outcome: Outcome) -> float:
+        """How many records a cut answer stands for: as the site says, else twice what it shows."""
+        told = self.stated[place] if place < len(self.stated) else None
+        return float(told) if told is not None and told > outcome.returned else _TIMES * max(1, outcome.returned)
+
+    def _refined(self, seen: Seen, outcome: Outcome, slot: Slot, matching: float) -> Iterator[_Offer]:
+        template = _template(outcome.query) | frozenset(slot.names)
+        if len(template) > MAX_BOUND or self.verdict(template, seen) is False:
+            return
+        if slot.whole is not None:
+            for half in slot.whole.halves():
+                yield self._offer((*outcome.query, *slot.binding(half)), outcome, matching / 2)
+            return
+        for value in slot.values:
+            yield self._offer((*outcome.query, *slot.binding(value)), outcome, matching / len(slot.values))
+
+    def _halves(self, seen: Seen, outcome: Outcome, slot: Slot, matching: float) -> Iterator[_Offer]:
+        rest = tuple(term for term in outcome.query if term.input not in slot.names)
+        ends = tuple(term.value for term in outcome.query if term.input in slot.names)
+        asked = slot.whole.read(ends) if slot.whole is not None else None
+        for half in asked.halves() if asked is not None else ():
+            yield self._offer((*rest, *slot.binding(half)), outcome, matching / 2)
+
+    def _offer(self, query: Query, outcome: Outcome, matching: float) -> _Offer:
+        hidden = 1 - outcome.returned / max(matching, 1.0) if matching > outcome.returned else 0.5
+        return _Offer(query, min(matching, float(self.limit or matching)) * max(hidden, 0.1), _template(query))
+
+    def _learned(self, seen: Seen, template: Template) -> float:
+        """New records brought to new records foretold by the queries of a template so far."""
+        outcomes = [seen.outcomes[place] for place in self._by_template.get(template, [])][-_REFINED:]
+        told = [(outcome.new, outcome.foretold) for outcome in outcomes if outcome.foretold > 0]
+        return (sum(new for new, _ in told) + _TRUST) / (sum(foretold for _, foretold in told) + _TRUST)
+
+
+def _template(query: Query) -> Template:
+    return frozenset(term.input for term in query)
+
+
+def _spread(size: int, count: int) -> list[int]:
+    """At most `count` places out of `size`, first and last in it, evenly spread."""
+    return sorted({round(place) for place in np.linspace(0, size - 1, min(size, count))})
