@@ -12,8 +12,8 @@ DOCUMENT_SUFFIXES = frozenset((".txt", ".md", ""))
 
 
 def read_text(path: Path) -> str:
-    """A text file in any of the encodings that pages come in."""
-    return decode(path.read_bytes())[0]
+    """A text file in any of the encodings that pages come in, without the NULs of one that is no text."""
+    return decode(path.read_bytes())[0].replace("\0", "")
 
 
 def read_named_documents(path: Path) -> list[tuple[str, str]]:

@@ -38,7 +38,7 @@ class Parameter:
         except ValueError:
             raise ValueError(f"{self.name} is {'a whole number' if self.kind == 'int' else 'a number'}, not {value}") from None
         if not (self.low is None or number >= self.low) or not (self.high is None or number <= self.high):
-            raise ValueError(f"{self.name} lies between {self.low:g} and {self.high:g}, not {number:g}")
+            raise ValueError(f"{self.name} lies between {self.low:g} and {self.high:g}, not {str(value)[:20]}")
         return number
 
     def _read_bool(self, value: Value) -> bool:

@@ -23,8 +23,8 @@ HOUR_SECONDS = 3600.0
 DAY_SECONDS = 86400.0
 HEADER = ["board", "thread", "kind", "ts"]
 KEPT_BAD_ROWS = 20
-LATEST_TS = 253402300799  # the last second of the year 9999, where datetime ends
-EARLIEST_TS = -62135596800  # and the first of the year 1
+EARLIEST_TS = -2208988800  # 1900; datetime ends at the years 1 and 9999, and windows and zones reach beyond an event
+LATEST_TS = 221845391999  # the last second of the year 8999
 
 
 class EventsError(ValueError):

@@ -12,7 +12,7 @@ from django.utils.dateparse import parse_date
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_noop
 
-from crawlmgr.admin.rooms import room
+from crawlmgr.admin.rooms import number, room
 from crawlmgr.services import exports
 
 NAMES = {
@@ -41,11 +41,20 @@ def choices(tables: Sequence[str], *, site: int | None = None, run: int | None =
     ]
 
 
+def _key(request: HttpRequest, name: str) -> int | None:
+    """The key of a site or run in the address, None where it names none. Raises ValueError for what is no key."""
+    text = request.GET.get(name, "")
+    found = number(text)
+    if text and found is None:
+        raise ValueError(name)
+    return found
+
+
 @room("export/<slug:table>.<slug:fmt>", "export")
 def download(request: HttpRequest, table: str, fmt: str) -> HttpResponse | StreamingHttpResponse:
     """Streams one table; `site`, `run` and `since` narrow it."""
     try:
-        site, run = (int(request.GET[name]) if request.GET.get(name) else None for name in ("site", "run"))
+        site, run = (_key(request, name) for name in ("site", "run"))
         day = parse_date(request.GET["since"]) if request.GET.get("since") else None
         since = datetime(day.year, day.month, day.day, tzinfo=UTC) if day else None
         pieces = exports.stream(table, fmt=fmt, site=site, run=run, since=since)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import wraps
 from typing import Any
 
@@ -76,6 +76,22 @@ def page(
     request.desk_item = item
     frame = admin.site.each_context(request)
     return TemplateResponse(request, template, {**frame, "title": title, "trail": trail, **context}, status=status)
+
+
+def number(text: str, most: int = 2**31 - 1) -> int | None:
+    """The whole number from 0 to `most` that a field or an address holds; None for anything else that was sent.
+
+    >>> number("12"), number("²"), number("9" * 5000)
+    (12, None, None)
+    """
+    digits = text.strip()
+    found = int(digits) if digits.isascii() and digits.isdigit() and len(digits) < 20 else -1
+    return found if 0 <= found <= most else None
+
+
+def numbers(texts: Iterable[str]) -> list[int]:
+    """Those of the texts that are numbers: the keys of ticked rows."""
+    return [found for text in texts if (found := number(text)) is not None]
 
 
 def attempt(request: HttpRequest, done: str, action: Callable[[], object]) -> bool:

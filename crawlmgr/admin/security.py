@@ -1,10 +1,10 @@
-"""Response headers that keep pages from loading or running anything foreign."""
+"""What the desk refuses to take in, and response headers that keep pages from loading or running anything foreign."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse, HttpResponseBadRequest, QueryDict
 
 _BASE = (
     "default-src 'none'; img-src 'self' data:; font-src 'self'; connect-src 'self'; form-action 'self'; "
@@ -23,3 +23,22 @@ class ContentSecurityPolicyMiddleware:
         scripts = "'self' 'unsafe-eval'" if request.path.startswith("/admin/") else "'self'"
         response.headers.setdefault("Content-Security-Policy", f"{_BASE}; script-src {scripts}; style-src 'self' 'unsafe-inline'")
         return response
+
+
+class NoNulMiddleware:
+    """Refuses addresses and fields that hold a NUL: no browser sends one, and PostgreSQL stores no text with one."""
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponse:
+        return self.get_response(request)
+
+    def process_view(self, request: HttpRequest, *_: object) -> HttpResponse | None:
+        """Asked after the CSRF check, so that nobody else's form is read here."""
+        sent = (request.GET, request.POST) if request.method == "POST" else (request.GET,)
+        return HttpResponseBadRequest("NUL") if any(map(_holds_nul, sent)) else None
+
+
+def _holds_nul(fields: QueryDict) -> bool:
+    return any("\0" in text for _name, texts in fields.lists() for text in texts)

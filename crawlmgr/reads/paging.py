@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
+from django.core.exceptions import ValidationError
 from django.db.models import Q, QuerySet
 
 
@@ -39,7 +40,11 @@ def cut(queryset: QuerySet[Any], order: Order = BY_ID, *, size: int = 50, query:
     query = query or {}
     backwards = "last" in query or bool(query.get("before"))
     token = _parse(query.get("before") or query.get("after") or "", order)
-    rows = _take(queryset, order, token, size + 1, backwards)
+    try:
+        rows = _take(queryset, order, token, size + 1, backwards)
+    except (TypeError, ValueError, ValidationError):  # a token of another list
+        token = None
+        rows = _take(queryset, order, None, size + 1, backwards)
     more = len(rows) > size
     rows = rows[:size]
     if backwards:
@@ -110,7 +115,7 @@ def _parse(token: str, order: Order) -> list[Any] | None:
             elif part.startswith("t"):
                 values.append(datetime.fromisoformat(part[1:]).astimezone(UTC))
             elif part.startswith("s"):
-                values.append(bytes.fromhex(part[1:]).decode())
+                values.append(bytes.fromhex(part[1:]).decode().replace("\0", ""))
             elif len(part) < 20:
                 values.append(int(part))
             else:

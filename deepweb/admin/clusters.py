@@ -9,7 +9,7 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.urls import reverse
 from django.utils.translation import gettext as _
 
-from crawlmgr.admin.rooms import act, attempt, back, page, room
+from crawlmgr.admin.rooms import act, attempt, back, number, page, room
 from deepweb import reads
 from deepweb.admin import charts
 from deepweb.models import Cluster
@@ -29,7 +29,7 @@ def cluster_page(request: HttpRequest) -> HttpResponse:
 def make(request: HttpRequest) -> HttpResponse:
     """Clusters all search forms anew."""
     wish = request.POST.get("k", "").strip()
-    k = int(wish) if wish.isascii() and wish.isdecimal() and 0 < int(wish) <= 1000 else None
+    k = number(wish, 1000) or None
     if wish and k is None:
         messages.error(request, _("The number of clusters is a whole number from 1, or empty."))
         return back(request, "form-clusters")
@@ -50,8 +50,7 @@ def rename(request: HttpRequest, pk: int) -> HttpResponse:
 def harvest(request: HttpRequest, pk: int) -> HttpResponse:
     """Harvests all forms of a cluster out of one budget."""
     row = _find(pk)
-    wish = request.POST.get("queries", "")
-    queries = int(wish) if wish.isascii() and wish.isdecimal() and 0 < int(wish) <= 100_000 else 0
+    queries = number(request.POST.get("queries", ""), 100_000)
     if not queries:
         messages.error(request, _("The number of queries is a whole number from 1."))
         return back(request, "form-clusters")

@@ -9,7 +9,7 @@ from django.urls import reverse
 from django.utils.translation import gettext as _
 
 from crawlmgr.admin import exports
-from crawlmgr.admin.rooms import page, room
+from crawlmgr.admin.rooms import number, page, room
 from deepweb import reads
 from deepweb.models import Record, Source
 
@@ -19,8 +19,8 @@ LONGEST_CELL = 160
 @room("deepweb/records/", "records", "deepweb.view_record")
 def record_list(request: HttpRequest) -> HttpResponse:
     """Records of all sites or of one, by words."""
-    site = request.GET.get("site", "")
-    source = Source.objects.only("id", "name").filter(pk=int(site)).first() if site.isdecimal() and len(site) < 10 else None
+    site = number(request.GET.get("site", ""))
+    source = Source.objects.only("id", "name").filter(pk=site).first() if site else None
     chosen = {"source": source} if source is not None else {}
     found, columns = reads.records(chosen, request.GET.dict())
     kept = {name: request.GET[name] for name in ("q", "site") if request.GET.get(name)}

@@ -64,7 +64,7 @@ def texts_of(pasted: str, files: Iterable[UploadedFile]) -> list[tuple[str, str]
         if text:
             found.append((text.split("\n", 1)[0][:60], text))
     for file in list(files)[:MOST_FILES]:
-        text = decode(file.read(MOST_FILE_BYTES))[0].strip()
+        text = decode(file.read(MOST_FILE_BYTES))[0].replace("\0", "").strip()  # a file that is no text may hold any byte
         if text:
             found.append((file.name or _("file"), text))
     return found

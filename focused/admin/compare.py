@@ -13,7 +13,7 @@ from django.urls import reverse
 from django.utils.translation import gettext as _
 
 from crawlmgr.admin import runs as run_rooms
-from crawlmgr.admin.rooms import attempt, back, page, room
+from crawlmgr.admin.rooms import attempt, back, number, page, room
 from crawlmgr.models import Run
 from crawlmgr.services.exports import safe_cell
 from focused import reads
@@ -33,14 +33,13 @@ def compare(request: HttpRequest, pk: int) -> HttpResponse:
     choices = reads.archive_choices(topic)
     chosen = request.POST.getlist("strategy") if request.method == "POST" else list(FIRST)
     if request.method == "POST":
-        index, pages = request.POST.get("archive", ""), request.POST.get("pages", "")
-        files = choices[int(index)]["files"] if index.isdigit() and int(index) < len(choices) else []
+        index, pages = number(request.POST.get("archive", "")), number(request.POST.get("pages", ""))
+        files = choices[index]["files"] if index is not None and index < len(choices) else []
         made: list[Comparison] = []
 
         def begin() -> None:
-            number = int(pages) if pages.isascii() and pages.isdigit() and len(pages) < 9 else 0
             wanted: dict[str, dict[str, Any]] = {name: {} for name in chosen}
-            made.append(comparisons.start(topic, wanted, number, files, now=datetime.now(UTC), user=request.user))
+            made.append(comparisons.start(topic, wanted, pages or 0, files, now=datetime.now(UTC), user=request.user))
 
         if attempt(request, _("The comparison has started."), begin):
             return back(request, "comparison", made[0].pk)
@@ -103,9 +102,9 @@ def points(request: HttpRequest, pk: int) -> HttpResponse:
     writer.writerow(("strategy", "fetched", "url", "parent", "depth", "similarity", "on_topic", "duplicate", "relevant_so_far"))
     for name, trail_ in found.trails.items():
         so_far = 0
-        for number, (url, parent, depth, similarity, relevant, duplicate) in enumerate(trail_["steps"], start=1):
+        for place, (url, parent, depth, similarity, relevant, duplicate) in enumerate(trail_["steps"], start=1):
             so_far += relevant
-            row = (name, number, url, parent, depth, round(similarity, 6), relevant, duplicate, so_far)
+            row = (name, place, url, parent, depth, round(similarity, 6), relevant, duplicate, so_far)
             writer.writerow([safe_cell(cell) for cell in row])
     if not found.trails:
         messages.warning(request, _("No strategy is through yet."))

@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from django.conf import settings
+from django.contrib import messages
 from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse
 from django.utils.translation import gettext as _
@@ -17,6 +18,7 @@ from focused.admin.topics import find, trail
 from focused.models import Topic
 from focused.options import RunOptions
 from focused.parameters import parameters_of
+from focused.scope import Scope
 from focused.services import topics
 from focused.strategies import BUILT_IN, strategy_class
 
@@ -86,6 +88,11 @@ def _start(
     request: HttpRequest, topic: Topic, name: str, values: dict[str, Any], options: dict[str, Any], scope: dict[str, Any]
 ) -> HttpResponse | None:
     now = datetime.now(UTC)
+    try:
+        Scope.from_mapping(scope)
+    except ValueError as error:  # before anything is kept: a schedule would stumble over it
+        messages.error(request, str(error))
+        return None
     if request.POST.get("keep"):
         Topic.objects.filter(pk=topic.pk).update(strategy=name, parameters=values, options={**options, "scope": scope})
         topic.refresh_from_db()

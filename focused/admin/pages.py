@@ -12,7 +12,7 @@ from django.urls import reverse
 from django.utils.translation import gettext as _
 
 from crawlmgr.admin import words
-from crawlmgr.admin.rooms import page, room
+from crawlmgr.admin.rooms import number, page, room
 from crawlmgr.reads.paging import Slice
 from focused import reads
 from focused.admin import charts
@@ -28,8 +28,7 @@ SIZE = 25
 
 
 def _number(request: HttpRequest) -> int:
-    text = request.GET.get("page", "")
-    return max(1, int(text)) if text.isascii() and text.isdigit() and len(text) < 6 else 1
+    return number(request.GET.get("page", ""), 99_999) or 1
 
 
 @room("topics/run/<int:pk>/pages/", "topic-pages", "focused.view_topic")

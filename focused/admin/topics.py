@@ -11,7 +11,7 @@ from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
-from crawlmgr.admin.rooms import act, attempt, back, page, room
+from crawlmgr.admin.rooms import act, attempt, back, number, numbers, page, room
 from crawlmgr.web.encoding import decode
 from focused import reads
 from focused.admin import charts
@@ -79,7 +79,7 @@ def seeds(request: HttpRequest, pk: int) -> HttpResponse:
     """Adds seeds, pasted or from a file, or takes ticked ones away."""
     topic = find(pk)
     if request.POST.get("do") == "remove":
-        chosen = [int(value) for value in request.POST.getlist("seed") if value.isdigit()]
+        chosen = numbers(request.POST.getlist("seed"))
         if len(chosen) >= topic.seeds.count():
             messages.error(request, _("A topic needs an address to start from."))
         else:
@@ -100,7 +100,7 @@ def change_samples(request: HttpRequest, pk: int) -> HttpResponse:
     """Adds samples (addresses, text, files) or takes ticked ones away."""
     topic, now = find(pk), datetime.now(UTC)
     if request.POST.get("do") == "remove":
-        chosen = [int(value) for value in request.POST.getlist("sample") if value.isdigit()]
+        chosen = numbers(request.POST.getlist("sample"))
         SampleDocument.objects.filter(topic=topic, pk__in=chosen).delete()
         messages.success(request, _("The samples are taken away; runs that have begun keep them."))
         return back(request, "topic", pk)
@@ -130,7 +130,7 @@ def change_samples(request: HttpRequest, pk: int) -> HttpResponse:
 def schedule(request: HttpRequest, pk: int) -> HttpResponse:
     """Sets how often the topic is crawled again."""
     topic, wish = find(pk), request.POST.get("interval", "")
-    seconds = int(wish) if wish.isascii() and wish.isdigit() and len(wish) < 9 else -1
+    seconds = number(wish)
     if seconds not in {value for value, _name in INTERVALS}:
         messages.error(request, _("Choose an interval."))
         return back(request, "topic", pk)

@@ -12,7 +12,7 @@ from django.http import HttpRequest, HttpResponse
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
-from crawlmgr.admin.rooms import act, back, page, room
+from crawlmgr.admin.rooms import act, back, number, page, room
 from focused import reads
 from focused.admin import charts
 from focused.admin.topics import find, trail
@@ -85,7 +85,7 @@ def draw(request: HttpRequest, pk: int) -> HttpResponse:
     """Draws keywords from the samples, or near-topic words from an earlier run."""
     topic, run = find(pk), request.POST.get("run", "")
     if run:
-        row = reads.topic_run(int(run)) if run.isdigit() else None
+        row = reads.topic_run(number(run) or 0)
         found = samples.draw_near(topic, row.pk) if row is not None and row.topic_id == topic.pk else {}
     else:
         found = samples.draw(topic)

@@ -13,7 +13,7 @@ from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from crawlmgr.admin.rooms import back, page, room
+from crawlmgr.admin.rooms import back, numbers, page, room
 from crawlmgr.conf import CrawlSettings
 from crawlmgr.web.url import canonical, host_key
 from forums import reads
@@ -77,7 +77,7 @@ def edit(request: HttpRequest, pk: int) -> HttpResponse:
     form = EditForm(request.POST or None, initial=_initial(site))
     chosen = {board.pk for board, _depth in boards if board.enabled}
     if request.method == "POST":
-        chosen = {int(value) for value in request.POST.getlist("board") if value.isdigit()}
+        chosen = set(numbers(request.POST.getlist("board")))
         if form.is_valid() and _save(request, site, form, chosen):
             return back(request, "forum", pk)
     trail = [(_("Forums"), reverse("admin:forums")), (site.name, reverse("admin:forum", args=[pk]))]

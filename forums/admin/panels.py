@@ -11,7 +11,7 @@ from django.shortcuts import render
 from django.urls import reverse
 from django.utils.translation import gettext as _
 
-from crawlmgr.admin.rooms import room
+from crawlmgr.admin.rooms import numbers, room
 from crawlmgr.admin.tree import Node
 from forums import reads
 from forums.models import Board, Site
@@ -62,7 +62,7 @@ def branch(request: HttpRequest, item: str) -> Node | None:
 
 def _open_site(item: str) -> int:
     kind, _colon, rest = item.partition(":")
-    parts = [int(part) for part in rest.split(".") if part.isdigit()]
+    parts = numbers(rest.split("."))
     return parts[0] if kind in ("site", "board") and parts else 0
 
 

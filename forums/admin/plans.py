@@ -11,7 +11,7 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.utils.translation import gettext as _
 
 from crawlmgr.admin.charts import NEW, UNCHANGED, Chart, Series, chart
-from crawlmgr.admin.rooms import act, attempt, back, page, room
+from crawlmgr.admin.rooms import act, attempt, back, number, page, room
 from forums.admin import plan_words, policies
 from forums.admin.tuning import find_scope, tabs, trail
 from forums.models import Plan, PlanDay, PlannedVisit, Policy, Site
@@ -39,9 +39,8 @@ def plan_page(request: HttpRequest, pk: int) -> HttpResponse:
 
 def _shown(request: HttpRequest, plan: Plan, now: datetime) -> dict[str, Any]:
     zone, query = plans.zone_of(plan), request.GET
-    board = int(query["board"]) if query.get("board", "").isdecimal() else None
-    wanted = int(query["show"]) if query.get("show", "").isdecimal() else SHOWN
-    limit = min(max(wanted, 1), MOST_SHOWN)
+    board = number(query.get("board", ""))
+    limit = min(number(query.get("show", "")) or SHOWN, MOST_SHOWN)
     coming, more = reads.coming(plan, now, limit, board)
     history = reads.days(plan)
     latest = history[0] if history else None
@@ -138,11 +137,11 @@ def anew(request: HttpRequest, pk: int) -> HttpResponse:
 def add(request: HttpRequest, pk: int) -> HttpResponse:
     """A visit that a person wants."""
     plan, now = _plan(pk)[1], datetime.now(UTC)
-    at, board = _time(request, plan), request.POST.get("board", "")
-    if at is not None and board.isdecimal():
+    at, board = _time(request, plan), number(request.POST.get("board", ""))
+    if at is not None and board is not None:
         daily = bool(request.POST.get("daily"))
         user = request.user
-        attempt(request, _("The visit is added."), lambda: plans.add(plan, int(board), at, daily=daily, now=now, user=user))
+        attempt(request, _("The visit is added."), lambda: plans.add(plan, board, at, daily=daily, now=now, user=user))
     return back(request, "forum-plan", pk)
 
 

@@ -12,7 +12,7 @@ from django.urls import reverse
 from django.utils.translation import gettext as _
 
 from crawlmgr.admin import exports
-from crawlmgr.admin.rooms import act, attempt, back, page, room
+from crawlmgr.admin.rooms import act, attempt, back, number, numbers, page, room
 from forums import reads
 from forums.admin import charts
 from forums.admin.add import INTERVALS
@@ -60,13 +60,13 @@ def site_page(request: HttpRequest, pk: int) -> HttpResponse:
         ):  # the visit that the page showed is over: boards and charts have changed
             answer["X-Desk-Reload"] = "1"
         return answer
-    number = int(request.GET["page"]) if request.GET.get("page", "").isdigit() else 1
-    rows, pages = reads.boards(site, number)
+    page_number = number(request.GET.get("page", "")) or 1
+    rows, pages = reads.boards(site, page_number)
     context = {
         **_head(site, now),
         "rows": rows,
         "pages": range(1, pages + 1) if pages > 1 else (),
-        "number": number,
+        "number": page_number,
         "intervals": INTERVALS,
         "layout": layout_words(site),
         "plan": plan_note(request, site.pk),
@@ -90,7 +90,7 @@ def _head(site: Site, now: datetime) -> dict[str, Any]:
 def crawl(request: HttpRequest, pk: int) -> HttpResponse:
     """Visits a forum now, or only the boards named."""
     site = find(pk)
-    boards = [int(value) for value in request.POST.getlist("board") if value.isdigit()] or None
+    boards = numbers(request.POST.getlist("board")) or None
     now = datetime.now(UTC)
     attempt(request, _("A visit has started."), lambda: sites.crawl_now(site.pk, board_ids=boards, now=now, user=request.user))
     if boards and len(boards) == 1:
@@ -111,7 +111,7 @@ def pause(request: HttpRequest, pk: int) -> HttpResponse:
 def set_boards(request: HttpRequest, pk: int) -> HttpResponse:
     """Sets the interval of boards, or takes them into the scheduled visits or out of them."""
     site, wish = find(pk), request.POST.get("do", "")
-    wanted = [int(value) for value in request.POST.getlist("board") if value.isdigit()]
+    wanted = numbers(request.POST.getlist("board"))
     chosen = list(Board.objects.filter(site=site, pk__in=wanted).values_list("pk", flat=True))
     if not chosen:
         messages.warning(request, _("No board is ticked."))
