@@ -96,13 +96,13 @@ def polish(intensity: Intensity, board: Ints, hours: Floats, sweeps: int = SWEEP
             rows = np.flatnonzero(active & (colour == shade))
             if not len(rows):
                 continue
+            only = count[rows] == 1
+            alone, rows = rows[only], rows[~only]
             low = hours[before[rows]] - np.where(index[rows] == 0, DAY_HOURS, 0.0)
             high = hours[after[rows]] + np.where(index[rows] == count[rows] - 1, DAY_HOURS, 0.0)
-            best = np.where(
-                count[rows] == 1,
-                _best_single(intensity, board[rows], hours[rows]),
-                _best_between(intensity, board[rows], low, hours[rows], high),
-            )
+            single = _best_single(intensity, board[alone], hours[alone])
+            best = np.concatenate([single, _best_between(intensity, board[rows], low, hours[rows], high)])
+            rows = np.concatenate([alone, rows])
             np.maximum.at(moved, board[rows], np.abs(best - hours[rows]))
             hours[rows] = best
         active = (moved > STILL)[board]
@@ -115,6 +115,8 @@ def _best_single(intensity: Intensity, board: Ints, hours: Floats) -> Floats:
     """A board's only visit: its cost is linear inside a bin, so the best hour is a border of bins (or where it is)."""
     borders = np.arange(intensity.bins) * intensity.width
     best, least = hours.copy(), intensity.interval_cost(board, hours, hours + DAY_HOURS)
+    if not len(board):
+        return best
     for border in borders:
         cost = intensity.interval_cost(board, np.full(len(board), border), np.full(len(board), border + DAY_HOURS))
         better = cost < least - 1e-12
@@ -124,6 +126,8 @@ def _best_single(intensity: Intensity, board: Ints, hours: Floats) -> Floats:
 
 def _best_between(intensity: Intensity, board: Ints, low: Floats, now: Floats, high: Floats) -> Floats:
     """The hour in [low, high] with the least C(low, c) + C(c, high); stays where it is unless another is better."""
+    if not len(board):
+        return now.copy()
     least = intensity.interval_cost(board, low, now) + intensity.interval_cost(board, now, high)
     first = np.floor(low / intensity.width)
     spans = (np.floor(high / intensity.width) - first).astype(np.int64) + 1
