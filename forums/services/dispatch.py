@@ -16,6 +16,7 @@ from forums.services import loops, plan_days, plans, sites
 
 GATHER_SECONDS = 30  # boards due within this time go into the same run
 FOLLOW_SECONDS = 10.0  # a plan is looked at so often at the most
+OWN_REASONS = ("", "day", "history")  # why the dispatcher itself makes a plan anew; where it stands, one is at it, or was killed
 
 
 def start_due(now: datetime, limit: int = 50) -> int:
@@ -73,12 +74,13 @@ def follow(plan: Plan, now: datetime) -> int:
     last = plan.ranked_at
     pause = loops.RANK_SECONDS - 1.0 if plan.policy == Policy.ADAPTIVE else FOLLOW_SECONDS - 1.0
     soon = last is not None and timedelta(0) <= now - last < timedelta(seconds=pause)
-    if soon and not plan.stale:
+    if soon and plan.stale in OWN_REASONS:
         return 0
-    if not Plan.objects.filter(pk=plan.pk, ranked_at=last).update(ranked_at=now):
-        return 0
-    plan.ranked_at = now
     reason = plan.stale or ("" if _same_day(plan, last, now) or _made_today(plan, now) else "day") or _history(plan)
+    # The reason stands until the plan is made: where this process is killed before, the next look makes it.
+    if not Plan.objects.filter(pk=plan.pk, ranked_at=last, stale=plan.stale).update(ranked_at=now, stale=reason):
+        return 0
+    plan.ranked_at, plan.stale = now, reason
     if reason:
         if plan.policy == Policy.ADAPTIVE:
             _tell(plan, now)

@@ -42,16 +42,17 @@ def replan(plan: Plan, now: datetime, reason: str = "asked") -> PlanDay | None:
     """
     found = rhythm(plan, now)
     _prune(plan, now)
-    Plan.objects.filter(pk=plan.pk).update(stale="")
-    plan.stale = ""
     if not found.boards or plan.policy == Policy.INTERVAL:
-        PlannedVisit.objects.filter(plan=plan, state=PlannedVisit.State.PLANNED, pinned=False).delete()
+        with transaction.atomic():
+            _claim(plan)
+            PlannedVisit.objects.filter(plan=plan, state=PlannedVisit.State.PLANNED, pinned=False).delete()
         return None
     zone = plans.zone_of(plan)
     today = now.astimezone(zone).date()
     days = [today, today + timedelta(days=1)] if plan.visits_per_day <= TWO_DAYS_UP_TO else [today]
     made: PlanDay | None = None
     with transaction.atomic():
+        _claim(plan)
         PlannedVisit.objects.filter(plan=plan, state=PlannedVisit.State.PLANNED, pinned=False, at__gte=now).delete()
         if plan.policy == Policy.ADAPTIVE:
             loop = loops.rebuilt(plan, found, now)
@@ -60,6 +61,14 @@ def replan(plan: Plan, now: datetime, reason: str = "asked") -> PlanDay | None:
             made = _timetable_days(plan, found, days, now, reason)
         plans.note_next([board.pk for board in found.boards], now)
     return made
+
+
+def _claim(plan: Plan) -> None:
+    """In the transaction that writes the visits: nobody else writes those of this plan meanwhile, and it is stale no longer,
+    unless it was changed since it was read. A process killed before the end leaves the plan stale."""
+    list(Plan.objects.select_for_update().filter(pk=plan.pk).values_list("pk"))
+    Plan.objects.filter(pk=plan.pk, stale=plan.stale, changed_at=plan.changed_at).update(stale="")
+    plan.stale = ""
 
 
 def _prune(plan: Plan, now: datetime) -> None:

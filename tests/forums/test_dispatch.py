@@ -241,3 +241,41 @@ def test_a_plan_is_made_anew_once_its_boards_have_been_read():
     assert (made.basis, made.reason, made.times_made) == ("history", "history", 2)
     dispatch.start_due(later + timedelta(minutes=5))
     assert PlanDay.objects.order_by("-day")[0].times_made == 2 and plan.pk == made.plan_id
+
+
+@pytest.mark.parametrize("policy", ["era", "adaptive"])
+@pytest.mark.parametrize("broken", ["forums.services.plan_days.rhythm", "forums.services.plans.note_next"])
+def test_a_kill_while_a_plan_is_made_costs_no_plan(policy: str, broken: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Killed(BaseException):
+        """As the signal that ends a worker."""
+
+    def kill(*_: object) -> None:
+        raise Killed
+
+    _site, plan = planned(policy)
+    for moment in (NOW, NOW + timedelta(days=3)):  # a new plan, and the first look of a later day
+        with monkeypatch.context() as patch, pytest.raises(Killed):
+            patch.setattr(broken, kill)
+            dispatch.start_due(moment)
+        assert not PlanDay.objects.filter(plan=plan, made_at__gte=moment).exists()
+        dispatch.start_due(moment + timedelta(seconds=90))
+        plan.refresh_from_db()
+        assert PlanDay.objects.filter(plan=plan, made_at__gte=moment).exists() and plan.stale == ""
+        end_runs(moment + timedelta(seconds=91))
+
+
+def test_what_a_person_changes_while_a_plan_is_made_is_planned_next(monkeypatch: pytest.MonkeyPatch) -> None:
+    site, plan = planned("era", 10)
+    rhythm = plan_days.rhythm
+
+    def slow(*given: object) -> object:
+        monkeypatch.setattr(plan_days, "rhythm", rhythm)
+        plans.save(site.pk, {"visits_per_day": 40}, now=NOW + timedelta(seconds=1))
+        return rhythm(*given)
+
+    monkeypatch.setattr(plan_days, "rhythm", slow)
+    dispatch.start_due(NOW)
+    plan.refresh_from_db()
+    assert plan.stale
+    dispatch.start_due(NOW + timedelta(seconds=20))
+    assert PlanDay.objects.filter(plan=plan).latest("day").visits_per_day == 40
