@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import json
 import sys
-import time
 from collections.abc import Iterator
 from typing import Any
 
 import scrapy
-from scrapy.crawler import CrawlerProcess
 from scrapy.linkextractors import LinkExtractor
+
+from crawlmgr.benches.beside_scrapy import scrapy_side
 
 
 class FollowAll(scrapy.Spider):
@@ -37,25 +36,5 @@ class FollowAll(scrapy.Spider):
             yield scrapy.Request(link.url, callback=self.parse)
 
 
-def main(address: str, items: str) -> None:
-    """Crawls and prints pages and CPU seconds."""
-    process = CrawlerProcess(
-        settings={
-            "LOG_LEVEL": "ERROR",
-            "ROBOTSTXT_OBEY": True,
-            "TELNETCONSOLE_ENABLED": False,
-            "FEEDS": {items: {"format": "jsonlines"}},
-            "CONCURRENT_REQUESTS_PER_DOMAIN": 8,
-            "DOWNLOAD_DELAY": 0,
-        }
-    )
-    crawler = process.create_crawler(FollowAll)
-    process.crawl(crawler, address=address)
-    began = time.process_time()
-    process.start()
-    cpu = time.process_time() - began
-    sys.stdout.write(json.dumps({"pages": crawler.stats.get_value("item_scraped_count"), "cpu_seconds": cpu}) + "\n")
-
-
 if __name__ == "__main__":
-    main(sys.argv[1], sys.argv[3])
+    scrapy_side(FollowAll, sys.argv[1], sys.argv[3])

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import json
 import sys
-import time
 from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
 import scrapy
-from scrapy.crawler import CrawlerProcess
 from scrapy.linkextractors import LinkExtractor
 
+from crawlmgr.benches.beside_scrapy import scrapy_side
 from crawlmgr.benches.local_server import WORDS
 from focused.relevance import Relevance
 from focused.topics import Topic
@@ -47,25 +45,5 @@ class Shark(scrapy.Spider):
             yield scrapy.Request(link.url, self.parse, priority=int(potential * 1e6), meta={"inherited": inherited})
 
 
-def main(address: str, items: str) -> None:
-    """Crawls and prints pages and CPU seconds."""
-    process = CrawlerProcess(
-        settings={
-            "LOG_LEVEL": "ERROR",
-            "ROBOTSTXT_OBEY": True,
-            "TELNETCONSOLE_ENABLED": False,
-            "FEEDS": {items: {"format": "jsonlines"}},
-            "CONCURRENT_REQUESTS_PER_DOMAIN": 8,
-            "DOWNLOAD_DELAY": 0,
-        }
-    )
-    crawler = process.create_crawler(Shark)
-    process.crawl(crawler, address=address)
-    began = time.process_time()
-    process.start()
-    cpu = time.process_time() - began
-    sys.stdout.write(json.dumps({"pages": crawler.stats.get_value("item_scraped_count"), "cpu_seconds": cpu}) + "\n")
-
-
 if __name__ == "__main__":
-    main(sys.argv[1], sys.argv[3])
+    scrapy_side(Shark, sys.argv[1], sys.argv[3])
