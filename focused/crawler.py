@@ -85,6 +85,7 @@ class TopicCrawler:
             self._follow(run, session, now)
             return Stored(state=UrlState.FAILED, reason=problem)
         outcome = pages.arrived(session, item.url, reading, now)
+        session.addresses[item.url] = item.pk
         self._follow(run, session, now)
         if outcome.kind == TopicPage.Kind.SAME:
             return Stored(reason=outcome.problem)
@@ -167,13 +168,24 @@ class TopicCrawler:
                 hosts.configure(key, CrawlSettings.from_mapping(run.parameters.get("settings", {})))
         for url in urls:
             why = session.outstanding[url]
-            parent = sql.fetch(_FOUND_ON, (run.pk, url_hash(why["parent"]))) if why.get("parent") else []
+            parent = self._found_on(session, why.get("parent"))
             node = session.graph.node(url)
             depth = node.depth if node is not None else 0
             new = NewUrl(url, "page", payload={"why": why}, depth=depth, priority=-float(session.steps))
-            frontier.add(run.pk, [new], now, parent_id=parent[0][0] if parent else None)
+            frontier.add(run.pk, [new], now, parent_id=parent)
         if not isinstance(session.graph, sessions.MemoryGraph):
             session.graph.settle()
+
+    def _found_on(self, session: Session, parent: str | None) -> int | None:
+        """The frontier's row of the page that an address was found on."""
+        if not parent:
+            return None
+        if parent not in session.addresses:
+            rows = sql.fetch(_FOUND_ON, (session.run_id, url_hash(parent)))
+            if not rows:
+                return None
+            session.addresses[parent] = rows[0][0]
+        return session.addresses[parent]
 
     def _recall(self, run: Run, session: Session, url: str, now: datetime) -> bool:
         """Takes a page from the archive where the run may; False where it has to be asked for."""

@@ -38,33 +38,33 @@ class Wait:
     until: datetime
 
 
-def add(run_id: int, links: Iterable[NewUrl], now: datetime, *, parent_id: int | None = None, limit: int = 500) -> int:
+_ADDED = (
+    *("run_id", "host_id", "parent_id", "key_hash", "url", "kind", "group", "payload", "anchor", "depth", "priority"),
+    *("state", "attempts", "reason", "added_at"),
+)
+_ADD = (
+    'INSERT INTO crawlmgr_url ("' + '", "'.join(_ADDED) + '")'  # noqa: S608 - fixed names
+    f" VALUES ({', '.join(['%s'] * len(_ADDED))}) ON CONFLICT (run_id, key_hash) DO NOTHING"
+)
+_ENTER = (
+    "INSERT INTO crawlmgr_runhost (run_id, host_id, active) VALUES (%s, %s, %s) ON CONFLICT (run_id, host_id)"
+    " DO UPDATE SET active = excluded.active WHERE NOT crawlmgr_runhost.active"
+)
+
+
+def add(run_id: int, links: Iterable[NewUrl], now: datetime, *, parent_id: int | None = None) -> int:
     """Adds addresses that the run has not seen; returns how many were offered (seen ones are passed over)."""
     rows = []
     for link in links:
-        rows.append(
-            Url(
-                run_id=run_id,
-                host_id=hosts.host_id(host_key(link.url)),
-                parent_id=parent_id,
-                key_hash=url_hash(link.key or link.url),
-                url=link.url,
-                kind=link.kind,
-                group=link.group,
-                payload=dict(link.payload),
-                anchor=link.anchor[:300],
-                depth=link.depth,
-                priority=link.priority,
-                added_at=now,
-            )
-        )
+        host = hosts.host_id(host_key(link.url))
+        place = (run_id, host, parent_id, url_hash(link.key or link.url), link.url, link.kind, link.group)
+        rank = (link.anchor[:300], link.depth, link.priority)
+        rows.append((*place, json.dumps(dict(link.payload)), *rank, int(UrlState.WAITING), 0, "", now))
     if not rows:
         return 0
-    for start in range(0, len(rows), limit):
-        Url.objects.bulk_create(rows[start : start + limit], ignore_conflicts=True)
-    named = {row.host_id for row in rows}
-    RunHost.objects.bulk_create([RunHost(run_id=run_id, host_id=pk) for pk in named], ignore_conflicts=True)
-    RunHost.objects.filter(run_id=run_id, host_id__in=named, active=False).update(active=True)
+    with transaction.atomic(savepoint=False):
+        sql.execute_many(_ADD, rows)
+        sql.execute_many(_ENTER, [(run_id, pk, True) for pk in sorted({row[1] for row in rows})])
     return len(rows)
 
 

@@ -19,6 +19,12 @@ def execute(statement: str, values: Sequence[Any]) -> int:
         return int(cursor.rowcount)
 
 
+def execute_many(statement: str, rows: Sequence[Sequence[Any]]) -> None:
+    """Runs a statement once for each row of values; an insertion of many rows is one call of the driver."""
+    with connection.cursor() as cursor:
+        cursor.executemany(statement, [[stamp(v) if isinstance(v, datetime) else v for v in row] for row in rows])
+
+
 def fetch(statement: str, values: Sequence[Any]) -> list[tuple[Any, ...]]:
     """Runs a query; returns all rows."""
     with connection.cursor() as cursor:

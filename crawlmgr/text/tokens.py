@@ -28,7 +28,9 @@ HAN = "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
 _PINYIN = re.compile(f"(?<=[{HAN}])\\([a-zāáǎàēéěèīíǐìōóǒòūúǔùǖǘǚǜü]{{1,7}}\\)")
 _TONES = frozenset("āáǎàēéěèīíǐìōóǒòūúǔùǖǘǚǜ")
 _INVISIBLE = re.compile("[\u00ad\u200b-\u200f\u2028-\u202e\u2060-\u2064\ufeff\x00-\x08\x0b\x0c\x0e-\x1f]")
+_CONTROLS = dict.fromkeys((*range(0x09), 0x0B, 0x0C, *range(0x0E, 0x20)))  # those of them that ASCII has
 _WORD = re.compile(rf"[{HAN}]+|[a-z]\+\+|[a-z]#|[^\W_{HAN}]+(?:'[^\W\d_]+)*")
+_ASCII_WORD = re.compile(r"[a-z]\+\+|[a-z]#|[a-z0-9]+(?:'[a-z]+)*")  # the same for ASCII text, in half the time
 _HAS_HAN = re.compile(f"[{HAN}]")
 _DIGITS = re.compile(r"\d+")
 MEMO_WORDS = 200_000  # pieces of text whose words a tokenizer remembers
@@ -59,6 +61,8 @@ def normalise(text: str) -> str:
     >>> normalise("資訊檢索 ＡＢＣ")
     '资讯检索 abc'
     """
+    if text.isascii():
+        return text.translate(_CONTROLS).lower()
     text = _INVISIBLE.sub("", unicodedata.normalize("NFKC", text)).lower()
     if not _HAS_HAN.search(text):
         return text
@@ -85,7 +89,7 @@ class Tokenizer:
     `user_words` are kept whole (and make jieba the segmenter), `stop_words` are left out, `stem` reduces Latin words to
     English stems, `numbers` keeps words of digits only. Single Latin letters are left out (except user words), single
     Chinese characters stay unless they are stop words.
-    Instances are immutable and may be shared between threads.
+    Instances do not change and may be shared between threads.
     """
 
     __slots__ = ("_cut", "_memo", "_numbers", "_stem", "_stop", "_user")
@@ -118,16 +122,11 @@ class Tokenizer:
         """As `__call__`, for text that went through `normalise` already."""
         memo = self._memo
         if len(memo) > MEMO_WORDS:
-            memo.clear()
-        found: list[str] = []
-        for piece in self._pieces(normalised):
-            try:
-                word = memo[piece]
-            except KeyError:
-                word = memo[piece] = self._word(piece)
-            if word is not None:
-                found.append(word)
-        return found
+            memo = self._memo = {}  # another thread may be reading the old one
+        pieces = list(self._pieces(normalised))
+        for piece in set(pieces).difference(memo):
+            memo[piece] = self._word(piece)
+        return [word for piece in pieces if (word := memo[piece]) is not None]
 
     def _word(self, piece: str) -> str | None:
         """The word as it is compared; None where it is left out."""
@@ -150,7 +149,7 @@ class Tokenizer:
     def _pieces(self, normalised: str) -> Iterable[str]:
         # The segmenters differ only in what they take for one Latin word or number, so those are split here, alike.
         if not self._user and not _HAS_HAN.search(normalised):
-            return _WORD.findall(normalised)
+            return (_ASCII_WORD if normalised.isascii() else _WORD).findall(normalised)
         return self._split(normalised)
 
     def _split(self, normalised: str) -> Iterator[str]:

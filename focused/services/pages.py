@@ -115,8 +115,7 @@ def keep(arrival: Arrival) -> None:
     if page is None:
         return
     run = arrival.session.row
-    rows = sql.fetch(_PARENT, (run.pk, url_hash(arrival.node.parent))) if arrival.node.parent is not None else []
-    parent, before = rows[0] if rows else (None, 0)
+    parent, before = _reached_from(arrival.session, arrival.node.parent)
     text = " ".join(arrival.draft.tokens).encode("utf-8")
     packed = arrival.session.options.packed
     run.pages += 1
@@ -145,6 +144,18 @@ def keep(arrival: Arrival) -> None:
         packed=packed,
     )
     _insert(arrival.stored)
+    arrival.session.place(arrival.node.url, arrival.stored.pk, arrival.stored.off_topic_run)
+
+
+def _reached_from(session: Session, parent: str | None) -> tuple[int | None, int]:
+    """The row of the page that a link stands on, and the pages off topic in a row up to it."""
+    if parent is None:
+        return None, 0
+    known = session.places.get(parent)
+    if known is not None:
+        return known
+    rows = sql.fetch(_PARENT, (session.run_id, url_hash(parent)))
+    return rows[0] if rows else (None, 0)
 
 
 def _row(session: Session, kind: int, url: str, now: datetime, **values: Any) -> TopicPage:

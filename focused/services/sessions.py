@@ -34,6 +34,8 @@ from focused.strategies import strategy_class
 from focused.topics import Topic
 
 KEPT = 4
+REMEMBERED = 50_000
+"""Pages whose rows a session keeps the numbers of; others are looked up."""
 HISTORY_PAGES = 5000
 NO_FETCH = ("robots", "dropped", "not_in_archive")
 """Beginnings of reasons for which nothing was asked of anybody."""
@@ -69,6 +71,10 @@ class Session:
         self.outstanding: dict[str, dict[str, Any]] = {}
         self.exhausted = False
         self.frequencies: Idf | None = None
+        self.places: dict[str, tuple[int, int]] = {}
+        """Pages that arrived lately: number of the row, and pages off topic in a row up to there."""
+        self.addresses: dict[str, int] = {}
+        """Their rows in the frontier."""
 
     @property
     def resumable(self) -> bool:
@@ -137,6 +143,13 @@ class Session:
                 refused["not_in_archive"] += len(content.links) - len(kept)
                 content = replace(content, links=kept)
         return content, refused
+
+    def place(self, url: str, row: int, off_topic_run: int) -> None:
+        """Remembers a page that arrived, for the pages that are reached from it."""
+        if len(self.places) >= REMEMBERED:
+            self.places.clear()
+            self.addresses.clear()
+        self.places[url] = (row, off_topic_run)
 
     def learn(self, node: Node, content: Content) -> tuple[Page, int | None] | None:
         """`Walk.judge`, watching for a renewal of the document frequencies."""
