@@ -108,6 +108,27 @@ def visits_per_board(table: Timetable) -> Floats:
 
 
 @dataclass(frozen=True, slots=True)
+class Asked:
+    """Requests a day that visits come to. asked, allowed (inf for no limit): of all sites. over: sites that may not ask so
+    many. visits: what is left of the visits once those sites are held to their limits."""
+
+    asked: float
+    allowed: float
+    over: int
+    visits: float
+
+
+def requests(per_board: Floats, requests_per_visit: Floats, site: Ints, allowed: Floats) -> Asked:
+    """What visits ask of their sites. per_board: (n,) visits a day; requests_per_visit: (n,); site: (n,) numbers into
+    `allowed`, (sites,), requests a day, inf for no limit."""
+    asked = np.bincount(site, per_board * requests_per_visit, len(allowed))
+    visits = np.bincount(site, per_board, len(allowed))
+    over = asked > allowed * (1.0 + 1e-9)
+    kept = np.where(over, visits * np.divide(allowed, asked, out=np.ones(len(asked)), where=over), visits)
+    return Asked(float(asked.sum()), float(allowed.sum()), int(over.sum()), float(kept.sum()))
+
+
+@dataclass(frozen=True, slots=True)
 class Replayed:
     """A policy over the stored posts of the last days: what it used and what its delays were."""
 

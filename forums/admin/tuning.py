@@ -10,6 +10,7 @@ from dataclasses import asdict
 from datetime import UTC, datetime
 from typing import Any
 
+import numpy as np
 from django import forms
 from django.contrib import messages
 from django.core.cache import cache
@@ -243,8 +244,21 @@ def _quick(known: reads.Known, plan: Plan, form: TuningForm, *, exact: bool) -> 
         "basis": known.rhythm.basis,
         "days": known.rhythm.known_days,
         "unknown": int(known.rhythm.prior.sum()),
+        "requests": _requests(known, form, per_board),
     }
     return {"charts": charts, "facts": facts}
+
+
+def _requests(known: reads.Known, form: TuningForm, per_board: Floats) -> dict[str, Any]:
+    """What the visits ask for, against what the sites may be asked; for one site its field counts, saved or not."""
+    first = {board.site_id: board.site for board in known.boards}
+    limits = [first[pk].requests_per_day for pk in known.rhythm.sites]
+    if len(limits) == 1 and "requests_per_day" in form.data:
+        limits = [form.cleaned_data.get("requests_per_day")]
+    allowed = np.array([np.inf if limit is None else float(limit) for limit in limits])
+    found = tuning.requests(per_board, known.rhythm.requests, known.rhythm.site, allowed)
+    limit = found.allowed if math.isfinite(found.allowed) else None
+    return {"asked": found.asked, "limit": limit, "over": found.over, "visits": found.visits, "one": len(limits) == 1}
 
 
 def _comparison(era: float, bra: float, best: float) -> dict[str, Any]:

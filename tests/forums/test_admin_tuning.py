@@ -174,3 +174,18 @@ def test_a_slider_does_not_read_the_history_again() -> None:
     assert count(history_days="7") == first
     Board.objects.filter(position=0).update(last_visit=NOW - timedelta(hours=1))
     assert count() == first, "a visit may have brought posts"
+
+
+def test_the_limit_of_requests_is_held_against_the_visits() -> None:
+    forum, client = filled(), client_of("operator")
+
+    def facts(**change: Any) -> str:
+        return json.loads(ask(client, forum, "quick", **change).content)["html"]["tuning-facts"]
+
+    assert "~ 48" in facts() and "would ask" not in facts(requests_per_day="48")
+    held = facts(requests_per_day="24")
+    assert "about 48 requests a day, and the forum may be asked 24: they pay for about 12 visits" in held
+    Site.objects.update(requests_per_day=9)
+    assert "would ask" in client.get(f"/admin/forums/site/{forum.pk}/tuning/").content.decode()
+    assert "would ask" not in facts(requests_per_day="")
+    assert "may be asked 9" in json.loads(ask(client, None, "quick").content)["html"]["tuning-facts"]

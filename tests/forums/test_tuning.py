@@ -85,3 +85,11 @@ def test_a_replay_uses_any_budget_exactly() -> None:
     assert all(one.delay.mean_hours is not None and 0 < one.delay.mean_hours < 24 for one in found)
     with pytest.raises(ValueError, match="no timetable"):
         tuning.day("nonsense", basis(), 4)
+
+
+def test_requests_are_held_to_the_limits_of_their_sites() -> None:
+    visits, cost, site = np.array([10.0, 5.0, 20.0]), np.array([2.0, 4.0, 1.0]), np.array([0, 0, 1])
+    free = tuning.requests(visits, cost, site, np.array([np.inf, 20.0]))
+    assert (free.asked, free.allowed, free.over, free.visits) == (60.0, np.inf, 0, 35.0)
+    held = tuning.requests(visits, cost, site, np.array([20.0, 19.0]))
+    assert (held.over, held.allowed) == (2, 39.0) and held.visits == pytest.approx(7.5 + 19.0)
