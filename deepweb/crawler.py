@@ -44,11 +44,10 @@ class FormFinder:
         self.shapes: dict[int, Counter[str]] = {}
 
     def settings(self, run: Run) -> CrawlSettings:
-        settings = CrawlSettings.from_mapping(run.parameters.get("settings", {}))
-        for source in Source.objects.filter(pk__in=run.parameters["sources"]):
-            settings = sources.settings_of(source, run)
-            hosts.configure(host_key(source.url), settings)
-        return settings
+        chosen = list(Source.objects.filter(pk__in=run.parameters["sources"]).order_by("pk"))
+        for source in chosen:
+            hosts.configure(host_key(source.url), sources.settings_of(source, run))
+        return sources.settings_of_all(chosen, run)
 
     def _source(self, run: Run, pk: int) -> Source:
         if pk not in self.sources:
@@ -140,11 +139,10 @@ class HarvestCrawler:
         self.opening: set[int] = set()
 
     def settings(self, run: Run) -> CrawlSettings:
-        settings = CrawlSettings.from_mapping(run.parameters.get("settings", {}))
-        for form in Form.objects.filter(pk__in=run.parameters["forms"]).select_related("source"):
-            settings = sources.settings_of(form.source, run)
-            hosts.configure(host_key(form.action), settings)
-        return settings
+        chosen = list(Form.objects.filter(pk__in=run.parameters["forms"]).select_related("source").defer("words").order_by("pk"))
+        for form in chosen:
+            hosts.configure(host_key(form.action), sources.settings_of(form.source, run))
+        return sources.settings_of_all([form.source for form in chosen], run)
 
     def _all(self, run: Run) -> list[Workbench]:
         if not self.benches:

@@ -163,7 +163,7 @@ def delete(request: HttpRequest, pk: int) -> HttpResponse:
     source = find(pk)
     wrong = request.method == "POST" and request.POST.get("name", "").strip() != source.name.strip()
     if request.method == "POST" and not wrong:
-        sources.delete(source)
+        sources.delete(source, datetime.now(UTC))
         messages.success(request, _("%(name)s is deleted.") % {"name": source.name})
         return back(request, "sources")
     trail = [(_("Search sites"), reverse("admin:sources")), (source.name, reverse("admin:source", args=[pk]))]

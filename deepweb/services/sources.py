@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import replace
 from datetime import datetime
 from typing import Any
 from urllib.parse import urlsplit
 
 from django.db import transaction
+from django.db.models import Q
 
 from crawlmgr.conf import CrawlSettings
-from crawlmgr.models import Run
+from crawlmgr.models import ACTIVE, Run
 from crawlmgr.services import runs
-from crawlmgr.web.url import UrlError, canonical, url_hash
+from crawlmgr.web.url import UrlError, canonical, host_key, url_hash
 from deepweb.models import Source
 
 KIND = "deepweb-find"
@@ -87,6 +90,25 @@ def settings_of(source: Source, run: Run) -> CrawlSettings:
     return CrawlSettings.from_mapping(source.parameters, run.parameters.get("settings", {}))
 
 
-def delete(source: Source) -> None:
-    """Removes a site with its forms, harvests and records; pages in the archive stay."""
+def settings_of_all(chosen: Sequence[Source], run: Run) -> CrawlSettings:
+    """What holds for a run over several sites: the exceptions of the address guard of all of them (of one that allows every
+    address its own host only, for the others' sake), robots.txt obeyed where one wants it, the rest as the first has it.
+    Each host's pace is set apart from this."""
+    if not chosen:
+        return CrawlSettings.from_mapping(run.parameters.get("settings", {}))
+    each = [(source, settings_of(source, run)) for source in dict.fromkeys(chosen)]
+    shared = replace(each[0][1], respect_robots=any(settings.respect_robots for _source, settings in each))
+    if len(each) == 1 or run.parameters.get("settings", {}).get("allow_private"):
+        return shared
+    allowed = {host_key(source.url) if one == "*" else one for source, settings in each for one in settings.allowed_private}
+    return replace(shared, allow_private=",".join(sorted(allowed)))
+
+
+def delete(source: Source, now: datetime) -> None:
+    """Removes a site with its forms, harvests and records, and ends the runs at it; pages in the archive stay."""
+    asking = Q(kind="deepweb-harvest", harvests__form__source=source)
+    for run in Run.objects.filter(asking | Q(kind=KIND), state__in=ACTIVE).distinct():
+        if run.kind != KIND or source.pk in run.parameters["sources"]:
+            with suppress(runs.WrongState):  # it has just ended by itself
+                runs.stop(run.pk, now)
     source.delete()

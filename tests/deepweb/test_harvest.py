@@ -9,6 +9,7 @@ from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
+from django.db import IntegrityError
 
 from crawlmgr import engine
 from crawlmgr.models import Run, RunState, Url, UrlState
@@ -300,3 +301,34 @@ def test_wishes_that_make_no_sense_are_refused() -> None:
             with pytest.raises(ValueError):
                 harvests.start([the_form()], wrong, now=now(), settings=OPEN, begin=False)
         assert not Run.objects.filter(kind=harvests.KIND).exists()
+
+
+def test_a_run_over_several_sites_has_the_exceptions_of_each_and_no_more() -> None:
+    rows = sources.add(["http://10.0.0.1/"], now(), {"allow_private": "10.0.0.1", "respect_robots": False})
+    rows += sources.add(["http://10.0.0.2:8080/"], now(), {"allow_private": "*"})
+    rows += sources.add(["http://public.example/"], now())
+    run = Run.objects.create(kind="deepweb-find", label="x", created=now(), parameters={"sources": [row.pk for row in rows]})
+    settings = sources.settings_of_all(rows, run)
+    assert settings.allowed_private == {"10.0.0.1", "10.0.0.2:8080"} and settings.respect_robots
+    assert sources.settings_of_all(rows[1:2], run).allowed_private == {"*"}
+    run.parameters["settings"] = {"allow_private": "*"}
+    assert sources.settings_of_all(rows, run).allowed_private == {"*"}
+
+
+def test_deleting_a_site_ends_the_runs_at_it_also_one_in_work() -> None:
+    with SearchServer(SearchSite()) as server:
+        found(server)
+        form = the_form()
+        look = sources.find([server.url], now=now(), settings=OPEN, start=False)
+        asking = harvests.start([form], {"queries": 40}, now=now(), settings=OPEN, begin=False)
+        other = sources.find(["http://other.example/"], now=now(), start=False)
+
+        def delete(*_: object) -> None:
+            if Source.objects.filter(pk=form.source_id).exists():
+                sources.delete(form.source, now())
+
+        with pytest.raises(IntegrityError):
+            engine.run_slice(look.pk, on_page=delete)
+        engine.run_slice(look.pk)
+    states = dict(Run.objects.filter(pk__in=[look.pk, asking.pk, other.pk]).values_list("pk", "state"))
+    assert states == {look.pk: RunState.STOPPED, asking.pk: RunState.STOPPED, other.pk: RunState.QUEUED}
