@@ -6,7 +6,8 @@ After the pool-based estimators of Broder et al. (2006) and Bar-Yossef and Gurev
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Hashable, Mapping, Sequence
+import re
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
@@ -29,6 +30,7 @@ _BEYOND_CUT = 1.6
 _PRIOR_PROBES = 2.0
 _LEAST_DEGREE = 0.25
 _FEW = 10
+_TOKENS = re.compile(r"[^\W_]+")
 _Z = 1.96
 _MODEL_ERROR = 0.04
 """What the records seen tell wrongly of those not seen, as a share of the size; the unreached are the less sure part."""
@@ -132,12 +134,12 @@ def estimate_size(
 ) -> Estimate:
     """N^ = sum over probes of (1 / pi_q) * sum over the records of 1 / degree, with a 95 % interval (pi_q: `inclusion`).
 
-    degree = how many words of the pool find the record: counted among its terms where the site matches whole words, in its
-    text where it matches parts of words; which of the two, the probes' own answers tell. A word whose answer is cut finds
-    nothing for certain: it brings 0, and counts in a degree with the chance that a word seen as often is not cut; `counts`
-    are the records with each word of the pool among some that are known whole (default: the weights). Where
-    neither way explains 90 % of the answers (other fields are searched), half of them were cut, or the pool reaches less
-    than half of the records, section 5.5's interval is given if it is narrow enough.
+    degree = how many words of the pool find the record: counted among its terms, among words and phrases standing alone in
+    its text, or anywhere in it where the site matches parts of words; the narrowest that explains the probes' own answers.
+    A word whose answer is cut finds nothing for certain: it brings 0, and counts in a degree with the chance that a word
+    seen as often is not cut; `counts` are the records with each word of the pool among some that are known whole (default:
+    the weights). Where no way explains 90 % of the answers (other fields are searched), half of them were cut, or the pool
+    reaches less than half of the records, section 5.5's interval is given if it is narrow enough.
     """
     whole = [answer for answer in answers if not answer.overflowed]
     rough = _rough(answers, records_seen)
@@ -226,19 +228,45 @@ def _degree(
     records = [(answer.term, record) for answer in answers for record in answer.records]
     if not records:
         return None
-    if sum(term in record.terms for term, record in records) >= _UNDERSTOOD * len(records):
-        return lambda record: sum(chances.get(term, 0.0) for term in record.terms)
-    if sum(term.value.casefold() in record.text for term, record in records) >= _UNDERSTOOD * len(records):
-        values = [(term.value.casefold(), chance) for term, chance in chances.items()]
-        known: dict[Hashable, float] = {}
-
-        def in_text(record: ProbedRecord) -> float:
-            if record.key not in known:
-                known[record.key] = sum(chance for value, chance in values if value in record.text)
-            return known[record.key]
-
-        return in_text
+    finders = _Finders(plan.pool)
+    for found in (finders.by_terms, finders.alone, finders.within):
+        if sum(term in found(record) for term, record in records) >= _UNDERSTOOD * len(records):
+            return lambda record: sum(chances.get(term, 0.0) for term in found(record))
     return None
+
+
+class _Finders:
+    """The words of a pool that find a record, by each way of matching; each finds all that the one before it does, and more."""
+
+    def __init__(self, pool: Iterable[Term]) -> None:
+        self._pool = frozenset(pool)
+        self._low = [(term.value.casefold(), term) for term in self._pool]
+        self._by_first: dict[str, list[tuple[str, Term]]] = {}
+        for value, term in self._low:
+            if words := _TOKENS.findall(value):
+                self._by_first.setdefault(words[0], []).append((f" {' '.join(words)} ", term))
+        self._known: dict[tuple[str, Hashable], frozenset[Term]] = {}
+
+    def by_terms(self, record: ProbedRecord) -> frozenset[Term]:
+        """Those among the terms read from it."""
+        return self._pool & record.terms
+
+    def alone(self, record: ProbedRecord) -> frozenset[Term]:
+        """Those and the words and phrases that stand alone in its text."""
+        key = ("alone", record.key)
+        if key not in self._known:
+            words = _TOKENS.findall(record.text)
+            said = f" {' '.join(words)} "
+            near = (pair for word in set(words) for pair in self._by_first.get(word, ()))
+            self._known[key] = self.by_terms(record) | {term for value, term in near if value in said}
+        return self._known[key]
+
+    def within(self, record: ProbedRecord) -> frozenset[Term]:
+        """Those that stand anywhere in its text."""
+        key = ("within", record.key)
+        if key not in self._known:
+            self._known[key] = self.by_terms(record) | {term for value, term in self._low if value in record.text}
+        return self._known[key]
 
 
 def _narrow(sized: Estimate, reason: str) -> Estimate:
