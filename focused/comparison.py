@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import random
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from crawlmgr.web.url import UrlError, canonical
@@ -106,6 +106,30 @@ def read_labels(lines: Iterable[str], archive: Archive) -> dict[str, Label]:
         scored = not row.get("role") and ("depth" not in rows.fieldnames or bool(row["depth"]))
         labels[url] = Label(row["label"] == "1", scored)
     return labels
+
+
+TRAIL = ("strategy", "number", "url", "parent", "depth", "similarity", "on_topic", "label", "target", "before", "found")
+"""Columns of a trail. `on_topic` is the crawler's own word on the page, `label` the judge's, `target` whether its finding
+counts, `before` the pages off topic in a row on the way to it, `found` the targets up to and with it."""
+
+
+def trail_rows(outcomes: Iterable[Outcome], labels: Mapping[str, Label] | None) -> Iterator[tuple[object, ...]]:
+    """Every fetched page of every strategy in the order of the fetches, one row each under `TRAIL`.
+
+    Without labels `label` and `target` are the crawler's own word.
+    """
+    for outcome in outcomes:
+        off_topic: dict[str, int] = {}
+        found = 0
+        for number, step in enumerate(outcome.trail.steps, start=1):
+            own = int(step.relevant)
+            label = own if labels is None else labels[step.url].relevant if step.url in labels else ""
+            target = own if labels is None else int(step.url in labels and labels[step.url].relevant and labels[step.url].scored)
+            found += target
+            before = off_topic.get(step.parent, 0) if step.parent is not None else 0
+            off_topic[step.url] = 0 if (own if label == "" else label) else before + 1
+            where = (step.url, step.parent or "", step.depth, round(step.similarity, 5))
+            yield (outcome.entry.name, number, *where, own, "" if label == "" else int(label), target, before, found)
 
 
 def with_seed_pages(topic: Topic, archive: Archive) -> Topic:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,7 @@ from crawlmgr.management.base import Result, say, table
 from crawlmgr.text.tokens import Tokenizer
 from crawlmgr.web.warc import WarcError
 from focused.archive import Archive
-from focused.comparison import Entry, Outcome, compare, read_labels
+from focused.comparison import TRAIL, Entry, Outcome, compare, read_labels, trail_rows
 from focused.files import read_text, topic_from_files
 from focused.models import Topic as StoredTopic
 from focused.parameters import read_settings
@@ -22,7 +23,10 @@ from focused.services import topics
 from focused.strategies import strategy_class
 from focused.topics import Topic
 
-HELP = "run strategies over the same archive with the same seeds and number of fetches, no network"
+HELP = (
+    "run strategies over the same archive with the same seeds and number of fetches, no network; "
+    "--trail FILE.csv writes every fetch of every strategy: what was fetched from where, how similar, whether a target"
+)
 
 
 def add_arguments(parser: Any) -> None:
@@ -35,6 +39,9 @@ def add_arguments(parser: Any) -> None:
     parser.add_argument("--random-ties", action="store_true", help="take URLs of equal priority in random order")
     parser.add_argument("--growing", action="store_true", help="similarity curve weighed by what each run had fetched so far")
     parser.add_argument("--checkpoints", type=int, default=20, help="points of each curve (default 20)")
+    parser.add_argument(
+        "--trail", type=Path, metavar="FILE.csv", help=f"write a row a fetch, to read why one is ahead: {', '.join(TRAIL)}"
+    )
     parser.add_argument("--context", choices=sorted(CONTEXTS), default="plain", help="how words around a link are weighed")
     parser.add_argument("--main-text", action="store_true", help="judge pages by their main text, menus left out")
     files = parser.add_argument_group("the topic from files, in place of the one that was added")
@@ -69,6 +76,9 @@ def run(options: dict[str, Any]) -> Result:
             further=further,
             progress=say,
         )
+        if options["trail"]:
+            with options["trail"].open("w", encoding="utf-8", newline="") as file:
+                csv.writer(file).writerows([TRAIL, *trail_rows(outcomes, labels)])
     except (ValueError, WarcError) as error:
         raise CommandError(str(error)) from error
     except OSError as error:

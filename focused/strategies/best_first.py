@@ -1,4 +1,4 @@
-"""Best first: links in the order of the similarity of the page that they stand on."""
+"""Best first: links in the order of the similarity of the page that they stand on, and of their anchor."""
 
 from __future__ import annotations
 
@@ -13,7 +13,11 @@ RESERVE = "reserve"
 
 
 class BestFirst(Strategy):
-    """pv = (1 - a) Sim(page) + a Sim(anchor); of several pages the greatest counts."""
+    """pv = (1 - a) Sim(page) + a Sim(anchor); of several pages the greatest counts.
+
+    With a = 0 all links of a page are alike, as the tunnelling paper has it. Of shares up to 0.4 the greatest found most
+    of the targets of recorded university sites, and then of those of a Chinese manual, whose pages have many links.
+    """
 
     name = "best_first"
     summary = "Links of the most similar pages first."
@@ -21,7 +25,7 @@ class BestFirst(Strategy):
 
     @dataclass(frozen=True, slots=True)
     class Settings:
-        anchor: float = parameter(0.0, "Share of the anchor's own similarity in a link's score", 0, 1)
+        anchor: float = parameter(0.4, "Share of the anchor's own similarity in a link's score", 0, 1)
         off_topic: str = parameter(
             "follow",
             "Links of pages off topic: followed by their score, kept until nothing else waits, or dropped (pure best first)",

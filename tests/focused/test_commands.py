@@ -61,9 +61,16 @@ def test_add_crawl_and_compare(capsys: pytest.CaptureFixture[str], files: Any, t
     archive.export_run(crawled["run"], target, Page.objects.first().fetched_at)  # type: ignore[union-attr]
     compared = run(capsys, "compare", "crawlers", "--strategies", "breadth_first,shark", "--pages", "10", "--archive", str(target))
     assert [one["strategy"] for one in compared["results"]] == ["breadth_first", "shark"]
-    again = run(capsys, "compare", "crawlers", "--strategies", "breadth_first,shark", "--pages", "10", "--archive", str(target))
+    names = ("--strategies", "breadth_first,shark", "--pages", "10", "--archive", str(target))
+    again = run(capsys, "compare", "crawlers", *names, "--trail", str(tmp_path / "trail.csv"))
     for one, other in zip(compared["results"], again["results"], strict=True):
         assert {**one, "seconds": 0} == {**other, "seconds": 0}
+    with (tmp_path / "trail.csv").open(encoding="utf-8", newline="") as file:
+        trail = list(csv.DictReader(file))
+    for one in compared["results"]:
+        rows = [row for row in trail if row["strategy"] == one["strategy"]]
+        assert [int(row["number"]) for row in rows] == list(range(1, one["fetched"] - one["failed"] + 1))
+        assert sum(int(row["on_topic"]) for row in rows) == int(rows[-1]["found"]) and rows[0]["parent"] == ""
 
 
 @pytest.mark.parametrize(

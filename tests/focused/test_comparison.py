@@ -13,7 +13,7 @@ from warcio.warcwriter import WARCWriter
 from crawlmgr.text.tokens import Tokenizer
 from focused.archive import Archive
 from focused.benches import strategies as bench
-from focused.comparison import Entry, compare, read_labels
+from focused.comparison import TRAIL, Entry, compare, read_labels, trail_rows
 from focused.evaluate import Label
 from focused.files import read_documents, topic_from_files
 from focused.loop import Outside
@@ -99,6 +99,23 @@ def test_compare_by_hand(archive):
     row = json.loads(json.dumps(outcome.as_json()))
     assert row["tunnel_lengths"] == {"1": 2}
     assert {"strategy", "fetched", "relevant", "harvest_rate", "recall", "mean_similarity", "important_found", "curve", "seconds"} <= set(row)
+
+
+def test_a_trail_by_hand(archive):
+    labels = {f"http://h.example/{name}": Label(True, scored) for name, scored in (("b", False), ("b1", True), ("a1", True))}
+    labels["http://h.example/"] = labels["http://h.example/a"] = labels["http://h.example/b2"] = Label(False, True)
+    about = Topic("t", ("http://h.example/",), (ON,))
+    rows = list(trail_rows(compare(about, archive, [Entry("breadth_first")], 6, labels=labels), labels))
+    short = [(row[1], row[2].rpartition("/")[2], row[3].rpartition("/")[2], *row[7:]) for row in rows]
+    assert short == [
+        (1, "", "", 0, 0, 0, 0),
+        (2, "a", "", 0, 0, 1, 0),
+        (3, "b", "", 1, 0, 1, 0),
+        (4, "new", "", "", 0, 1, 0),
+        (5, "a1", "a", 1, 1, 2, 1),
+        (6, "b1", "b", 1, 1, 0, 2),
+    ]
+    assert all(0 <= row[5] <= 1 and row[0] == "breadth_first" for row in rows) and len(rows[0]) == len(TRAIL)
 
 
 def test_redirects_and_repeated_pages_cost_nothing(archive):

@@ -8,11 +8,12 @@ from collections.abc import Mapping, Sequence
 
 from crawlmgr.text.duplicates import simhash
 from crawlmgr.text.tokens import tokenize
-from focused.graph import MemoryGraph
+from focused.graph import MemoryGraph, Node, State
 from focused.loop import Outside, Trail, crawl
-from focused.pages import Content, Link
+from focused.pages import Content, Link, Page
 from focused.relevance import Relevance
 from focused.strategies import strategy_class
+from focused.strategies.base import Strategy
 from focused.topics import Topic
 
 WebLink = str | tuple[str, str] | tuple[str, str, str]
@@ -101,3 +102,33 @@ def random_web(seed: int, pages: int = 60, links: int = 4, on_topic: float = 0.3
         ]
         found[name] = (text, out)
     return Web(found)
+
+
+def build(name: str, about: Topic | None = None, history: Sequence[object] = (), **values: object) -> Strategy:
+    """A strategy with a graph of its own, not started."""
+    return strategy_class(name)(Relevance(about or topic(["s"])), MemoryGraph(), random.Random(1), values, history)
+
+
+def start(
+    name: str, links: Sequence[WebLink], relevant: bool = False, similarity: float = 0.0, about: Topic | None = None, **values: object
+) -> Strategy:
+    """A strategy whose only seed "s" was just expanded with the links."""
+    strategy = build(name, about, **values)
+    strategy.start([url("s")])
+    fetch(strategy, "s", links, relevant, similarity)
+    return strategy
+
+
+def fetch(strategy: Strategy, name: str, links: Sequence[WebLink], relevant: bool = False, similarity: float = 0.0) -> Node:
+    """A page with links arrives."""
+    node = strategy.graph.add(url(name), 1, None)
+    strategy.graph.drop(node)
+    node.state = State.FETCHED
+    content = Web({name: ("", links)}).pages[url(name)]
+    strategy.expand(node, Page(node.url, node.depth, content, similarity, relevant))
+    return node
+
+
+def node(strategy: Strategy, name: str) -> Node | None:
+    """The node of a page by its name."""
+    return strategy.graph.node(url(name))
