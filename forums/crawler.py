@@ -336,7 +336,7 @@ class DiscoveryCrawler:
     def _next(self, run: Run) -> list[NewUrl]:
         """The page that would tell most now; one at a time, because each page changes what is worth asking."""
         for wanted in self._explorer(run).wanted():
-            if not Url.objects.filter(run=run, key_hash=url_hash(wanted.url)).exists():
+            if not leaves(wanted.url) and not Url.objects.filter(run=run, key_hash=url_hash(wanted.url)).exists():
                 return [NewUrl(wanted.url, "sample", anchor=wanted.why)]
         return []
 

@@ -5,13 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
-from urllib.parse import unquote, urljoin, urlsplit
+from urllib.parse import unquote, urlsplit
 
 import lxml.html
 from lxml.etree import ParserError
 from lxml.html import HtmlElement
 
 from crawlmgr.web.html import links
+from crawlmgr.web.url import UrlError, absolute, host_key
 
 _OUT = re.compile(r"(?:user|users|auth|account|member)?[-_]?(?:log|sign)[-_]?(?:out|off)", re.I)
 _OUT_WORDS = re.compile(
@@ -56,7 +57,7 @@ def login_form(html: str, url: str) -> LoginForm | None:
         )
     except (ParserError, ValueError, AssertionError):
         return None
-    base = next((urljoin(url, b.get("href")) for b in root.iter("base") if b.get("href")), url)
+    base = next((where for b in root.iter("base") if b.get("href") and (where := absolute(b.get("href"), url))), url)
     found = [form for element in root.iter("form") if (form := _form(element, base)) is not None]
     return max(found, key=lambda form: _says(_IN, form.action), default=None)
 
@@ -91,7 +92,8 @@ def _form(element: HtmlElement, base: str) -> LoginForm | None:
             hidden.append((name, field.get("value") or ""))
     if not user or not password:
         return None
-    return LoginForm(urljoin(base, element.get("action") or base), user, password, tuple(hidden))
+    action = absolute(element.get("action") or "", base)
+    return LoginForm(action, user, password, tuple(hidden)) if action is not None else None
 
 
 def leaves(url: str) -> bool:
@@ -101,6 +103,20 @@ def leaves(url: str) -> bool:
     (True, False)
     """
     return _says(_OUT, url)
+
+
+def may_see(url: str, site_url: str) -> bool:
+    """Whether what is secret of a site may be sent to an address: to its own host only, and where the site is read over TLS never
+    without it.
+
+    >>> may_see("https://a.org/t/1", "http://a.org/"), may_see("http://a.org/t/1", "https://a.org/")
+    (True, False)
+    """
+    try:
+        same = host_key(url) == host_key(site_url)
+    except UrlError:
+        return False
+    return same and (url.startswith("https:") or not site_url.startswith("https:"))
 
 
 def _says(pattern: re.Pattern[str], url: str) -> bool:
@@ -136,6 +152,8 @@ def cookies_of(text: str) -> dict[str, str]:
         if not equals or not re.fullmatch(r"[^\s;,\"=]{1,200}", name) or not value.isprintable() or len(value) > 4096:
             raise ValueError(f"{part.strip()[:40]!r} is no cookie; they look like name=value; other=value")
         found[name] = value
+    if not "".join((*found, *found.values())).isascii():
+        raise ValueError("a cookie holds no characters beyond ASCII; copy it as the browser sends it")
     if not found:
         raise ValueError("there is no cookie; they look like name=value; other=value")
     return found

@@ -12,6 +12,7 @@ from crawlmgr.services.frontier import NewUrl
 from crawlmgr.web.url import url_hash
 from forums import agreement
 from forums.discovery import Explorer, ExplorerSettings, FetchedPage, LayoutChange, SiteModel
+from forums.login import leaves
 from forums.models import Board, Origin, Post, Site, Thread
 from forums.reading import PageKind, PostRecord, read_page, thread_key
 from forums.services import structures, threads
@@ -89,7 +90,7 @@ def sample_links(run: Run, look: Explorer) -> list[NewUrl]:
     """The page that tells most now, as an address of the run; none when the sample is complete."""
     for wanted in look.wanted():
         key = f"sample {wanted.url}"
-        if not Url.objects.filter(run=run, key_hash=url_hash(key)).exists():
+        if not leaves(wanted.url) and not Url.objects.filter(run=run, key_hash=url_hash(key)).exists():
             return [NewUrl(wanted.url, "sample", key=key, anchor=wanted.why, priority=SAMPLE_PRIORITY)]
     return []
 

@@ -36,8 +36,9 @@ def save(
             address = canonical(address.strip())
         except UrlError as error:
             raise ValueError(f"{address[:80]!r} is no web address: {error}") from None
-        if host_key(address) != host_key(site.url):
-            raise ValueError(f"the login form must be on {host_key(site.url)}: credentials go to no other host")
+        if not login.may_see(address, site.url):
+            where = f"{site.url.partition(':')[0]}://{host_key(site.url)}"
+            raise ValueError(f"the login form must be on {where}: credentials go to no other host, nor without TLS where it is")
         if login.leaves(address):
             raise ValueError(f"{address[:80]!r} looks like an address that logs out")
     else:
@@ -91,8 +92,8 @@ def forget(site_id: int, *, now: datetime, user: Any = None) -> bool:
 
 def cookies_for(url: str) -> dict[str, str]:
     """The cookies of a valid or untried login on the host of an address; {} where there is none or it cannot be read."""
-    found = SiteLogin.objects.filter(site__host__key=host_key(url)).exclude(session="").first()
-    if found is None or found.state in (LoginState.EXPIRED, LoginState.FAILED):
+    found = SiteLogin.objects.filter(site__host__key=host_key(url)).exclude(session="").select_related("site").first()
+    if found is None or not login.may_see(url, found.site.url) or found.state in (LoginState.EXPIRED, LoginState.FAILED):
         return {}
     try:
         return vault.unseal(found.session)
@@ -111,7 +112,6 @@ class Membership:
     def __init__(self, site: Site) -> None:
         self.site = site
         self.row = SiteLogin.objects.filter(site=site).first()
-        self.host = host_key(site.url)
         self.cookies: dict[str, str] = {}
         if self.row is not None and self.row.session:
             try:
@@ -126,7 +126,7 @@ class Membership:
 
     def own(self, url: str) -> dict[str, str]:
         """The cookies for an address: those of the login on the site's own host, none elsewhere."""
-        return self.cookies if self.cookies and host_key(url) == self.host else {}
+        return self.cookies if self.cookies and login.may_see(url, self.site.url) else {}
 
     def begin(self, run: Run) -> list[NewUrl]:
         """The first address of a run that has to log in first; none where there are cookies to try."""
@@ -171,7 +171,7 @@ class Membership:
         form = login.login_form(response.text, response.url) if response.status == 200 else None
         if form is None:
             self.failed(run, "no_login_form", now)
-        elif host_key(form.action) != self.host:
+        elif not login.may_see(form.action, self.site.url):
             self.failed(run, "login_elsewhere", now)
         else:
             fields = {"fields": form.hidden, "user": form.user_field, "password": form.password_field, "once": True}
@@ -184,7 +184,7 @@ class Membership:
             return
         changed: dict[str, str | None] = {}
         for exchange in (*response.redirects, response):
-            if host_key(exchange.url) == self.host:
+            if login.may_see(exchange.url, self.site.url):
                 changed.update(login.cookies_set(exchange.headers))
         after = {name: value for name, value in {**self.cookies, **changed}.items() if value is not None}
         if after != self.cookies:

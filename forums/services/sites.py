@@ -168,8 +168,8 @@ def parse_headers(text: str) -> dict[str, str]:
             raise ValueError(f"headers, line {number}: {line.strip()[:60]!r} is no “Name: value”")
         if name.lower() in RESERVED_HEADERS:
             raise ValueError(f"headers, line {number}: {name} is not set here")
-        if not value.isprintable():
-            raise ValueError(f"headers, line {number}: control characters in the value of {name}")
+        if not value.isprintable() or not value.isascii():
+            raise ValueError(f"headers, line {number}: the value of {name} has control characters or some beyond ASCII")
         headers[name] = value
     return headers
 

@@ -84,7 +84,7 @@ def test_the_exception_for_private_addresses_goes_with_its_tick(client: Client, 
         ({"timezone": "Mars/Olympus"}, "no such time zone"), ({"name": " "}, "wrong"), ({"delay_seconds": "-1"}, "wrong"), ({"connections": "99"}, "wrong"),
         ({"proxy": "socks5://x:1"}, "no proxy address"), ({"proxy": "http://"}, "no proxy address"), ({"proxy": "http://x:99999"}, "no proxy address"),
         ({"headers": "ok: 1\nnot a header"}, "line 2"), ({"headers": "Cookie: a=b"}, "Cookie is not set here"), ({"headers": "User-Agent: me"}, "not set here"),
-        ({"headers": "X: a\x07b"}, "control characters"), ({"history_days": "x"}, "wrong"), ({"interval": "7"}, "name=\"interval\""),
+        ({"headers": "X: a\x07b"}, "control characters"), ({"headers": "X: \u4e2d"}, "beyond ASCII"), ({"history_days": "x"}, "wrong"), ({"interval": "7"}, "name=\"interval\""),
     ],
 )  # fmt: skip
 def test_what_is_wrong_is_told_in_a_line_and_nothing_changes(client: Client, forum: Site, wrong: dict[str, str], word: str) -> None:

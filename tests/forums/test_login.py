@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from forums.login import cookies_of, cookies_set, leaves, logged_in, login_form
+from forums.login import cookies_of, cookies_set, leaves, logged_in, login_form, may_see
 
 URL = "http://forum.example/ucp.php?mode=login"
 FORM = '<form action="./ucp.php?mode=login" method="post"><input type=text name=username><input type=password name=password><input type=checkbox name=autologin>{}</form>'
@@ -24,6 +24,8 @@ def test_a_login_form_is_found_with_all_that_it_sends() -> None:
         "", "<p>nothing</p>", "<form method=post><input name=q></form>",
         "<form method=post><input name=user><input type=password name=a><input type=password name=b></form>",  # a registration
         "<form method=get action=/login><input name=user><input type=password name=a></form>",  # the password would stand in the address
+        "<form method=post action='javascript:go()'><input name=user><input type=password name=a></form>",
+        "<form method=post action='http://[x'><input name=user><input type=password name=a></form>",
     ],
 )  # fmt: skip
 def test_what_is_no_login_form_is_none(html: str) -> None:
@@ -69,3 +71,21 @@ def test_cookies_are_read_as_a_browser_shows_them() -> None:
 def test_what_a_server_sets_and_takes_away() -> None:
     lines = [("Set-Cookie", "a=1; Path=/"), ("set-cookie", "b=; Max-Age=0"), ("Set-Cookie", "c=2; max-age=-1"), ("X", "d=1"), ("Set-Cookie", "broken")]
     assert cookies_set(lines) == {"a": "1", "b": None, "c": None}
+
+
+@pytest.mark.parametrize(
+    ("url", "site", "told"),
+    [
+        ("https://a.org/x", "https://a.org/", True), ("http://a.org/x", "http://a.org/", True), ("https://a.org/x", "http://a.org/", True),
+        ("http://a.org/x", "https://a.org/", False), ("https://b.org/", "https://a.org/", False), ("https://a.org:8443/", "https://a.org/", False),
+        ("javascript:x", "http://a.org/", False),
+    ],
+)  # fmt: skip
+def test_secrets_go_to_the_own_host_and_never_from_tls_to_plain_text(url: str, site: str, told: bool) -> None:
+    assert may_see(url, site) is told
+
+
+@pytest.mark.parametrize("text", ["a=\u4e2d", "\u4e2d=a"])
+def test_a_cookie_that_cannot_be_sent_is_refused(text: str) -> None:
+    with pytest.raises(ValueError, match="beyond ASCII"):
+        cookies_of(text)

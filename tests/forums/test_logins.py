@@ -148,3 +148,15 @@ def test_the_desk_sets_shows_and_removes_a_login_without_ever_showing_a_secret(s
     assert vault.unseal(SiteLogin.objects.get().secret) == {"user": "berta", "password": "pass word&1"}  # left empty: as it was
     client.post(f"{base}remove/")
     assert not SiteLogin.objects.exists() and Event.objects.filter(code="login_changed").count() == 3
+
+
+def test_a_login_of_a_site_read_over_tls_is_sent_nowhere_without_it(site: Site) -> None:
+    Site.objects.filter(pk=site.pk).update(url=site.url.replace("http:", "https:"))
+    site.refresh_from_db()
+    logins.save(site.pk, "cookie", {"cookie": "sid=given"}, now=now())
+    member = logins.Membership(site)
+    assert member.own(f"{site.url}t/1") == logins.cookies_for(f"{site.url}t/1") == {"sid": "given"}
+    plain = site.url.replace("https:", "http:")
+    assert member.own(plain) == logins.cookies_for(plain) == {}
+    with pytest.raises(ValueError, match="without TLS"):
+        logins.save(site.pk, "form", SECRET, address=f"{plain}login", now=now())
