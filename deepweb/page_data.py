@@ -40,7 +40,8 @@ class PageData(NamedTuple):
 def page_data(text: str, url: str) -> PageData:
     """Reads all JSON of a page, or the text as JSON if it is that; empty where there is none. Never raises for bad JSON."""
     lists: dict[str, DataList] = {}
-    total, following, largest = None, "", {}
+    total, following = None, ""
+    largest: dict[str, str] = {}
     for document in _documents(text):
         for path, node in _nodes(document):
             if isinstance(node, list):
@@ -54,9 +55,13 @@ def page_data(text: str, url: str) -> PageData:
                 if not following and _NEXT_NAME.match(name) and isinstance(value, str) and _is_address(value):
                     following = urljoin(url, value)
             fields = flat(node, url)
-            if len(fields) >= 2 and sum(map(len, fields.values())) > sum(map(len, largest.values())):
+            if len(fields) >= 2 and _length(fields) > _length(largest):
                 largest = fields
     return PageData(tuple(lists.values()), total, following, largest)
+
+
+def _length(fields: Mapping[str, str]) -> int:
+    return sum(len(value) for value in fields.values())
 
 
 def _documents(text: str) -> Iterator[Any]:

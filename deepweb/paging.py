@@ -51,7 +51,7 @@ def next_page(
         return NextPage(Submission("GET", found.next, "", ""), "link")
     if found.pages and found.current is not None:  # a pager of links that knows its place and has no next: the last page
         return None
-    further = _by_echo(root, url, bound, number)
+    further = _by_echo(root, url, bound, number, charset)
     if further is not None:
         return NextPage(Submission("GET", further, "", ""), "link")
     forms = forms_of_tree(root, url)
@@ -67,7 +67,7 @@ def _same_site(target: str, url: str) -> bool:
     return urlsplit(target).hostname == urlsplit(url).hostname
 
 
-def _by_echo(root: HtmlElement, url: str, bound: Mapping[str, str], number: int) -> str | None:
+def _by_echo(root: HtmlElement, url: str, bound: Mapping[str, str], number: int, charset: str) -> str | None:
     """A link of the same path that repeats the query and says "next", or the number of the next page: however else its
     address may differ from the one that was asked."""
     path, wanted = urlsplit(url).path, {(name, value.casefold()) for name, value in bound.items() if value}
@@ -78,7 +78,7 @@ def _by_echo(root: HtmlElement, url: str, bound: Mapping[str, str], number: int)
             parts = urlsplit(target)
         except ValueError:
             continue
-        said = {(name, value.casefold()) for name, value in parse_qsl(parts.query)}
+        said = {(name, value.casefold()) for name, value in _pairs(parts.query, charset)}
         if parts.path != path or not wanted or not wanted <= said or not _same_site(target, url):
             continue
         text = " ".join((element.text_content() or "").split())
@@ -87,6 +87,14 @@ def _by_echo(root: HtmlElement, url: str, bound: Mapping[str, str], number: int)
         if page_number(text) == number + 1:
             numbered = numbered or target
     return numbered
+
+
+def _pairs(query: str, charset: str) -> list[tuple[str, str]]:
+    """Parameters as the site itself encodes them; in UTF-8 where its name for its encoding is none."""
+    try:
+        return parse_qsl(query, encoding=charset, errors="replace")
+    except LookupError:
+        return parse_qsl(query)
 
 
 def _by_button(forms: Sequence[Form], url: str, number: int, may_post: bool, charset: str) -> NextPage | None:

@@ -52,7 +52,7 @@ def read_answer(html: str, url: str, known: Context) -> Answer:
     if root is None:
         return Answer(url)
     page = outline(root)
-    echo: Echo = tuple(known.bound.items())
+    echo = _echo(known)
     data = page_data(html, url)
     found = _in_data(data, known) or read_results(page, url, echo, known.furniture, known.shape)
     size = len(found.records)
@@ -87,6 +87,18 @@ def read_answer(html: str, url: str, known: Context) -> Answer:
         forms,
         login=not size and not again and any(form.of_kind("password") for form in forms),
     )
+
+
+def _echo(known: Context) -> Echo:
+    """What was bound, also as its bytes look to one who takes them for UTF-8."""
+    pairs = list(known.bound.items())
+    for name, value in known.bound.items():
+        try:
+            seen = value.encode(known.charset).decode("utf-8", "replace")
+        except (LookupError, UnicodeEncodeError):
+            continue
+        pairs += [(name, seen)] if seen != value else []
+    return tuple(pairs)
 
 
 def _in_data(data: PageData, known: Context) -> ResultList | None:

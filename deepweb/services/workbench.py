@@ -30,6 +30,7 @@ PAPER_SEEDS = 5
 INPUT_TRIES = 3
 PAGE_WORDS = 10
 MISSES = 5
+MISSING_QUERIES = 2
 MISSED = 0.1
 VOICES = 3
 CUT_UNKNOWN_BEFORE = 4
@@ -123,7 +124,9 @@ class Workbench:
         barred = frozenset(name for name, (asked, valid) in self._by_input().items() if asked >= INPUT_TRIES and not valid)
         mode = WordMode(self.state.get("mode") or WordMode.WORDS)
         unsearched = frozenset(
-            name for name, (hits, misses) in self.state.get("searched", {}).items() if misses >= MISSES and misses > 3 * hits
+            name
+            for name, (hits, misses, queries) in self.state.get("searched", {}).items()
+            if queries >= MISSING_QUERIES and misses >= MISSES and misses > 3 * hits
         )
         if unsearched.issuperset(self.columns):  # something must be searched: its one column says more than is searched
             unsearched = frozenset()
@@ -138,12 +141,14 @@ class Workbench:
         if limit is not None and len(entry.found) >= limit:
             return
         whole = not entry.found or limit is not None or len(self.log) >= CUT_UNKNOWN_BEFORE
-        told = {pk: self.listed[pk] for pk in self.known if pk in self.listed}
+        listed = {pk: self.listed[pk] for pk in self.known if pk in self.listed}
         counts = self.state.setdefault("searched", {})
-        for name, (hits, misses) in hits_of(told, set(entry.found), word, self.asking.mode).items():
-            pair = counts.setdefault(name, [0, 0])
-            pair[0] += min(hits, VOICES)
-            pair[1] += min(misses, VOICES) if whole else 0
+        for name, (hits, misses) in hits_of(listed, set(entry.found), word, self.asking.mode).items():
+            told = counts.setdefault(name, [0, 0, 0])
+            told[0] += hits
+            if whole and misses:
+                told[1] += misses
+                told[2] += 1
 
     def _by_input(self) -> dict[str, tuple[int, int]]:
         """Queries asked of each input alone, and how many of them brought records; the box for words is never barred."""
