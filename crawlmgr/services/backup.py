@@ -147,7 +147,8 @@ def _add_kept(tar: tarfile.TarFile, now: datetime, told: Told) -> dict[str, int]
 
 
 def restore(source: Path, told: Told) -> dict[str, Any]:
-    """Fills an empty installation from a backup: all rows in one transaction, then the files. Raises BackupRefused."""
+    """Fills an empty installation from a backup: all rows in one transaction that ends when the files are there as well, so that
+    a restore that was killed is begun again. Raises BackupRefused."""
     if _filled():
         raise BackupRefused("This installation holds data already; restore into an empty one (another CRAWLMGR_DATA).")
     try:
@@ -165,13 +166,13 @@ def restore(source: Path, told: Told) -> dict[str, Any]:
                 _set_sequences()
                 for name in settings.DERIVED:
                     import_string(name)()
-            for name in manifest["files"]:
-                told(name)
-                archive.put_file(name, _member(tar, f"archive/{name}"))
-            for name, place in places.items():
-                told(name)
-                _put(place, _member(tar, f"kept/{name}"))
-            _put(settings.DATA_DIR / SECRET, _member(tar, SECRET))
+                for name in manifest["files"]:
+                    told(name)
+                    archive.put_file(name, _member(tar, f"archive/{name}"))
+                for name, place in places.items():
+                    told(name)
+                    _put(place, _member(tar, f"kept/{name}"))
+                _put(settings.DATA_DIR / SECRET, _member(tar, SECRET))
     except (OSError, EOFError, tarfile.TarError, ValueError, KeyError) as error:
         raise BackupRefused(f"{source} cannot be restored: {error}") from error
     return dict(manifest)

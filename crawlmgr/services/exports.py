@@ -39,16 +39,21 @@ class Filter:
 class Table:
     """One kind of export: its columns, and a function that yields rows of that width.
 
-    `found`: gives the columns where they depend on what is exported; `columns` are then those that are always there.
+    `found`: gives the columns where they depend on what is exported; `columns` are then those that are always there, and `rows`
+    is given those found as well: a crawl may find more while the rows are read.
     """
 
     columns: Sequence[str]
-    rows: Callable[[Filter], Iterator[Sequence[Any]]]
+    rows: Callable[..., Iterator[Sequence[Any]]]
     found: Callable[[Filter], Sequence[str]] | None = None
 
     def header(self, chosen: Filter) -> Sequence[str]:
         """The columns of this export."""
         return self.columns if self.found is None else self.found(chosen)
+
+    def under(self, header: Sequence[str], chosen: Filter) -> Iterator[Sequence[Any]]:
+        """The rows of an export that has this header."""
+        return self.rows(chosen) if self.found is None else self.rows(chosen, header)
 
 
 def narrowed(rows: Any, chosen: Filter, *, site: str, run: str, since: str = "") -> Any:
@@ -186,7 +191,7 @@ def _json_default(value: Any) -> Any:
 def _csv(columns: Sequence[str], rows: Iterator[Sequence[Any]]) -> Iterator[str]:
     buffer = io.StringIO()
     writer = csv.writer(buffer, lineterminator="\r\n")
-    writer.writerow(columns)
+    writer.writerow([safe_cell(name) for name in columns])  # some are what a web page calls them
     for row in rows:
         writer.writerow([safe_cell(cell) for cell in row])
         if buffer.tell() > 65536:
@@ -235,14 +240,17 @@ def stream(
     run: int | None = None,
     since: datetime | None = None,
     counter: list[int] | None = None,
+    header: Sequence[str] | None = None,
 ) -> Iterator[bytes]:
-    """The export as pieces of UTF-8. Raises KeyError for an unknown table or format before the first piece."""
+    """The export as pieces of UTF-8, with the table's header unless one is given. Raises KeyError for an unknown table or format
+    before the first piece."""
     chosen, writer = tables()[table], _WRITERS[fmt]
     wanted = Filter(site, run, since)
-    rows = _Counter(chosen.rows(wanted))
 
     def pieces() -> Iterator[bytes]:
-        for piece in writer(chosen.header(wanted), iter(rows)):
+        columns = chosen.header(wanted) if header is None else header
+        rows = _Counter(chosen.under(columns, wanted))
+        for piece in writer(columns, iter(rows)):
             yield piece.encode("utf-8")
         if counter is not None:
             counter.append(rows.number)
@@ -257,10 +265,12 @@ def write_file(table: str, path: Path, *, fmt: str, chosen: Filter, now: datetim
     """
     counter: list[int] = []
     digest, size = hashlib.sha256(), 0
+    header = tables()[table].header(chosen)
     part = path.with_name(path.name + ".part")
     try:
         with part.open("wb") as file:
-            for piece in stream(table, fmt=fmt, site=chosen.site, run=chosen.run, since=chosen.since, counter=counter):
+            narrow = {"site": chosen.site, "run": chosen.run}
+            for piece in stream(table, fmt=fmt, **narrow, since=chosen.since, counter=counter, header=header):
                 file.write(piece)
                 digest.update(piece)
                 size += len(piece)
@@ -278,7 +288,7 @@ def write_file(table: str, path: Path, *, fmt: str, chosen: Filter, now: datetim
         "rows": counter[0],
         "bytes": size,
         "sha256": digest.hexdigest(),
-        "columns": list(tables()[table].header(chosen)),
+        "columns": list(header),
     }
     beside = path.with_name(path.name + ".manifest.json")
     temporary = beside.with_name(beside.name + ".part")

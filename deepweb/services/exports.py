@@ -82,8 +82,9 @@ def _record_columns(chosen: Filter) -> list[str]:
     return [*RECORDS, *(f"field_{name}" if name in taken else name for name in _found(chosen)), *OF_RECORD]
 
 
-def _records(chosen: Filter) -> Iterator[Sequence[Any]]:
-    names = _found(chosen)
+def _records(chosen: Filter, header: Sequence[str]) -> Iterator[Sequence[Any]]:
+    taken = {f"field_{name}": name for name in (*RECORDS, *OF_RECORD)}
+    names = [taken.get(name, name) for name in header[len(RECORDS) : len(header) - len(OF_RECORD)]]
     columns = ("form__action", "url", "fields", *OF_RECORD.values())
     for action, url, fields, *rest in _records_of(chosen).values_list(*columns).iterator(chunk_size=CHUNK):
         yield (action, url, *(fields.get(name) for name in names), *rest)

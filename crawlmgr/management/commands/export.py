@@ -21,13 +21,21 @@ def moment(text: str) -> datetime:
     return value if value.tzinfo else value.replace(tzinfo=UTC)
 
 
+def key(text: str) -> int:
+    """The number of a site or a run, as the database counts them."""
+    value = int(text)
+    if not 0 <= value < 2**63:
+        raise ValueError(text)
+    return value
+
+
 class Command(BaseCommand):
     help = "Write a table as CSV, JSON or JSON lines, in constant memory."
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("table", choices=sorted(exports.tables()))
-        parser.add_argument("--site", type=int, help="only of this site")
-        parser.add_argument("--run", type=int, help="only of this run")
+        parser.add_argument("--site", type=key, help="only of this site")
+        parser.add_argument("--run", type=key, help="only of this run")
         parser.add_argument("--since", type=moment, metavar="TIME", help="only what came since then (ISO 8601)")
         parser.add_argument("--format", choices=exports.FORMATS, default="csv")
         parser.add_argument("--out", required=True, metavar="FILE", help="file to write, - for standard output")

@@ -180,3 +180,23 @@ def test_a_backup_that_cannot_be_written_leaves_nothing(folders: Path, settings:
     with pytest.raises(backup.BackupRefused):
         backup.write(folders / "all.tar", NOW, lambda _: None)
     assert sorted(path.name for path in folders.iterdir()) == ["data"]
+
+
+@pytest.mark.parametrize("place", ["_set_sequences", "_put"])
+def test_a_restore_that_was_killed_is_begun_again(folders: Path, settings: Any, monkeypatch: pytest.MonkeyPatch, place: str) -> None:
+    class Killed(BaseException):
+        """As the signal that ends a process."""
+
+    def kill(*_: object) -> None:
+        raise Killed
+
+    _fill(settings)
+    before = _everything()
+    backup.write(folders / "all.tar", NOW, lambda _: None)
+    _empty(settings)
+    with monkeypatch.context() as patch, pytest.raises(Killed):
+        patch.setattr(backup, place, kill)
+        backup.restore(folders / "all.tar", lambda _: None)
+    backup.restore(folders / "all.tar", lambda _: None)
+    assert _everything() == before
+    assert (settings.ARCHIVE_DIR / "one.warc.gz").read_bytes() == WARC and (settings.DATA_DIR / "secret.key").read_text() == "s" * 60
