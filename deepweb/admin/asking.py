@@ -41,6 +41,7 @@ class BudgetForm(django_forms.Form):
     probes = django_forms.IntegerField(label=gettext_lazy("Random probes"), min_value=0, max_value=1_000, initial=240)
     details = django_forms.IntegerField(label=gettext_lazy("Detail pages"), min_value=0, max_value=1_000_000, initial=1_000)
     min_gain = django_forms.FloatField(label=gettext_lazy("Least gain"), min_value=0, max_value=1, initial=0.01)
+    coverage = django_forms.FloatField(label=gettext_lazy("Coverage to reach"), min_value=0.01, max_value=1, required=False)
     seed_terms = django_forms.CharField(label=gettext_lazy("First words"), max_length=2_000, required=False)
     stop_rules = django_forms.BooleanField(label=gettext_lazy("Stop rules"), required=False)
 

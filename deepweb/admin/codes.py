@@ -11,6 +11,7 @@ CODES = {
     "requests": gettext_noop("the number of requests is used up"),
     "gain": gettext_noop("the last ten queries brought hardly anything new"),
     "good_turing": gettext_noop("nearly everything that comes back is known already"),
+    "coverage": gettext_noop("the wished share of the database was reached"),
     "rounds": gettext_noop("the paper's own rule: five rounds, or too few words left"),
     "no_more_words": gettext_noop("there is no word left to ask"),
     "no_results": gettext_noop("no query brought a record"),

@@ -32,6 +32,7 @@ def add_arguments(parser: Any) -> None:
     )
     parser.add_argument("--probes", type=int, default=240, metavar="N", help="random queries for the size estimate (default 240)")
     parser.add_argument("--details", default="1000", metavar="N|all", help="detail pages fetched at the most (default 1000)")
+    parser.add_argument("--coverage", type=float, metavar="SHARE", help="end when this share of the database is surely reached")
     parser.add_argument("--no-stop-rule", action="store_true", help="spend the whole budget, whatever the queries bring")
     parser.add_argument("--release", action="store_true", help="let this form be sent by POST")
     parser.add_argument("--random-seed", type=int, default=1)
@@ -64,6 +65,7 @@ def _wishes(options: dict[str, Any]) -> dict[str, Any]:
         "seed_terms": [word.strip() for word in options["seed_terms"].replace("，", ",").split(",") if word.strip()],
         "stop_rules": not options["no_stop_rule"],
         "probes": options["probes"],
+        "coverage": options["coverage"],
         "details": None if details == "all" else int(details),
         "max_pages": options["max_pages"],
         "random_seed": options["random_seed"],

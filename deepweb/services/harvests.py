@@ -14,6 +14,7 @@ from crawlmgr.conf import CrawlSettings
 from crawlmgr.models import Run
 from crawlmgr.services import runs
 from crawlmgr.services.frontier import NewUrl
+from deepweb.coverage import Estimate
 from deepweb.finder import same_site
 from deepweb.models import Cluster, Form, Harvest, Query, Record
 from deepweb.reading import needs_session
@@ -32,6 +33,7 @@ UNDERSTOOD = 0.9
 MAX_QUEUED = 50_000
 MANY = 100_000
 ENOUGH_WHOLE = 50
+COVERAGE_FROM = 30
 CHUNK = 900
 
 
@@ -105,11 +107,36 @@ def next_links(run: Run, benches: Sequence[Workbench], wishes: Wishes, now: date
             return links
         if _spent(benches, wishes) and "ending" not in bench.state:
             bench.state["ending"] = "requests" if _requests_spent(benches, wishes) else "queries"
-        ask = bench.choose() or next_probe(bench)
+        ask = _for_coverage(bench) or bench.choose() or next_probe(bench)
         if ask is not None:
             links.append(_begin_query(run, bench, ask, now))
             return links
         links += finish(bench, now)
+
+
+def _for_coverage(bench: Workbench) -> Ask | None:
+    """Where a share of the database is to be reached: the probes that tell its size, asked in the middle of the harvest.
+
+    Ends the asking when the share is reached by the upper end of the size; where the size cannot be told, it is tried
+    again after twice as many queries.
+    """
+    wanted, state = bench.wishes.coverage, bench.state
+    if wanted is None or "ending" in state or len(bench.log) < int(state.get("size_from", COVERAGE_FROM)):
+        return None
+    if "sized" not in state:
+        probe = next_probe(bench)
+        if probe is not None:
+            return probe
+        size = _size(bench)
+        if size is None or size.high is None:
+            state["size_from"] = 2 * len(bench.log)
+            for name in ("plan", "plans", "probes"):
+                state.pop(name, None)
+            return None
+        state["sized"] = size.high
+    if bench.harvest.records >= wanted * float(state["sized"]):
+        state["ending"] = "coverage"
+    return None
 
 
 def _requests_spent(benches: Sequence[Workbench], wishes: Wishes) -> bool:
@@ -233,27 +260,32 @@ def _understood(bench: Workbench) -> bool:
 
 def size_up(bench: Workbench) -> None:
     """Estimates the size of the database from the harvest's probes, or notes why that cannot be done."""
-    harvest, plan = bench.harvest, bench.state.get("plan")
+    harvest, size = bench.harvest, _size(bench)
+    if size is None:
+        harvest.unknown = "too_few_words" if "plan" in bench.state else "no_probes"
+    else:
+        harvest.low, harvest.high, harvest.unknown = size.low, size.high, size.reason[:40]
+    save(bench)
+
+
+def _size(bench: Workbench) -> Estimate | None:
+    """What the probes asked so far tell; None where none was asked."""
+    plan = bench.state.get("plan")
     probes = {tuple(probe["term"]): probe for probe in bench.state.get("probes", [])}
     if not plan or not probes:
-        harvest.unknown = "too_few_words" if "plan" in bench.state else "no_probes"
-        save(bench)
-        return
+        return None
     drawn = [probes[tuple(term)] for term in plan["drawn"] if tuple(term) in probes]
     sampled = any("sample" in probe for probe in drawn)
     fields = _fields({pk for probe in drawn for pk in (probe.get("sample", []) if sampled else probe["found"])})
     answers = _answers(bench, drawn, sampled, _known_records(bench, fields))
     drawn_from = plan_from_json(plan)
     others = _whole_others(bench, fields) if sampled else {}
-    if len(others) >= ENOUGH_WHOLE:
-        counts = _counts(drawn_from, others.values())
-        missed = sum(not _finds(drawn_from, record) for record in others.values())
-        drawn_from = replace(drawn_from, outside=missed / len(others))
-        size = estimate_size(drawn_from, answers, harvest.records, counts)
-    else:
-        size = estimate_size(drawn_from, answers, harvest.records)
-    harvest.low, harvest.high, harvest.unknown = size.low, size.high, size.reason[:40]
-    save(bench)
+    if len(others) < ENOUGH_WHOLE:
+        return estimate_size(drawn_from, answers, bench.harvest.records)
+    counts = _counts(drawn_from, others.values())
+    missed = sum(not _finds(drawn_from, record) for record in others.values())
+    drawn_from = replace(drawn_from, outside=missed / len(others))
+    return estimate_size(drawn_from, answers, bench.harvest.records, counts)
 
 
 def _answers(bench: Workbench, drawn: Sequence[Any], sampled: bool, known: Mapping[int, ProbedRecord]) -> list[ProbeAnswer]:

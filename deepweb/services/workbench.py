@@ -47,6 +47,7 @@ class Wishes:
     seed_terms: tuple[str, ...] = ()
     stop_rules: bool = True
     min_gain: float = 0.01
+    coverage: float | None = None
     probes: int = 240
     details: int | None = 1000
     max_pages: int = 200
@@ -64,6 +65,9 @@ class Wishes:
             value = values.get(name)
             if value is not None and (not isinstance(value, int) or value < low):
                 raise ValueError(f"{name}: {value!r} is no whole number of at least {low}")
+        share = values.get("coverage")
+        if share is not None and not (isinstance(share, (int, float)) and 0 < share <= 1):
+            raise ValueError(f"coverage: {share!r} is no share above 0 and of at most 1")
         values["seed_terms"] = tuple(values.get("seed_terms", ()))
         values["fixed"] = tuple(tuple((str(n), str(v)) for n, v in query) for query in values.get("fixed", ()))
         return cls(**values)

@@ -15,7 +15,7 @@ from crawlmgr import engine
 from crawlmgr.models import Run, RunState, Url, UrlState
 from crawlmgr.services import hosts, runs
 from deepweb.models import Cluster, Form, Harvest, Query, QueryState, Record, Source
-from deepweb.services import clusters, forms, harvests, sources
+from deepweb.services import clusters, forms, harvests, probing, sources
 from tests.site.search import SearchServer, SearchSite
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -294,10 +294,22 @@ def test_two_runs_do_not_ask_one_form_at_once() -> None:
             harvests.start([the_form()], {}, now=now(), settings=OPEN, begin=False)
 
 
+def test_a_harvest_ends_when_the_wished_share_of_the_database_is_reached(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(harvests, "COVERAGE_FROM", 4)
+    monkeypatch.setattr(probing, "FROM_QUERIES", 4)
+    monkeypatch.setattr(probing, "A_QUERY", 6)
+    with SearchServer(SearchSite(books=250, layout="bare", a_page=40)) as server:
+        found(server)
+        run = harvest(the_form(), queries=200, probes=24, coverage=0.7)
+        assert run.result["stopped_by"] == "coverage" and run.result["queries"] < 200
+        low, high = run.result["estimated_total"]
+        assert low <= 250 <= high and run.result["records"] >= 0.7 * 250
+
+
 def test_wishes_that_make_no_sense_are_refused() -> None:
     with SearchServer(SearchSite()) as server:
         found(server)
-        for wrong in ({"policy": "guess"}, {"queries": 0}, {"details": -1}):
+        for wrong in ({"policy": "guess"}, {"queries": 0}, {"details": -1}, {"coverage": 1.5}):
             with pytest.raises(ValueError):
                 harvests.start([the_form()], wrong, now=now(), settings=OPEN, begin=False)
         assert not Run.objects.filter(kind=harvests.KIND).exists()
