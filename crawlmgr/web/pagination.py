@@ -198,7 +198,8 @@ def _next_by_word(links: list[PageLink], pages: list[Address], group: PageGroup 
             continue
         if not (link.word == "next" or link.rel_next or link.named):
             continue
-        if not _leads_on(link.target, pages, group) and not (link.rel_next and _adds_a_page(link.target, pages, paths)):
+        sure = link.rel_next or any(other.number is not None and other.url == link.url for other in links)
+        if not _leads_on(link.target, pages, group) and not (sure and _adds_a_page(link.target, pages, paths)):
             continue
         score = 2.0 * (link.word == "next") + 1.5 * link.rel_next + 1.0 * link.named + 1.0 * in_pager(link.element)
         if best is None or score > best[0]:

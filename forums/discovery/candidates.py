@@ -179,9 +179,11 @@ class Candidates:
             return "board" if own_list(page) or candidate.sure else "no"
         if page.kind is PageKind.index:
             return "group"
+        if self._empty(candidate) or (shape(candidate.url) in shapes and candidate.counted and len(page.reading.records) <= 1):
+            return "board"  # a list of a single thread is easily taken for that thread: its row and address say what it is
         if page.kind is PageKind.thread or shape(candidate.url) not in shapes:
-            return "board" if self._empty(candidate) else "no"
-        return "board" if self._empty(candidate) or self._like_a_board(page) else "no"
+            return "no"
+        return "board" if self._like_a_board(page) or (candidate.sure and page.says_empty) else "no"
 
     @staticmethod
     def _empty(candidate: Candidate) -> bool:

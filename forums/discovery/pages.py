@@ -23,6 +23,13 @@ MOST_MARKS = 80
 _MOST_TEXTS = 20_000
 _MOST_BLOCKS = 40
 _CRUMBS = re.compile(r"crumb|navtree|nav_?path|linktree|pathway|location|position|(?:^|[\s_-])path(?:$|[\s_-])|\bpt\b", re.I)
+_EMPTY = re.compile(
+    r"\bno (?:threads?|topics?|posts?|discussions?|messages?|questions?)\b|nothing (?:has been )?posted|keine (?:themen|beiträge)"
+    r"|aucun (?:sujet|message)|no hay (?:temas|mensajes)|nessun (?:argomento|messaggio)|нет (?:тем|сообщений)"
+    r"|暂无|尚无|还没有|没有(?:主题|帖子)"
+    r"|まだ(?:投稿|スレッド)|게시물이 없",
+    re.I,
+)
 _STEP = re.compile(r"[»›>→/:|·\\-]|::|&gt;")
 _EXPLICIT = re.compile(r"[+-]\d\d:?\d\d$|Z$|GMT|UTC|^\d{10}(?:\d{3})?$")
 _TIME_ATTRIBUTES = ("datetime", "title", "data-time", "data-timestamp", "data-original-title", "data-title")
@@ -67,6 +74,7 @@ class PageFacts:
     pairs: tuple[Pair, ...] = ()
     day_first: bool | None = None
     marks: frozenset[str] = frozenset()
+    says_empty: bool = False
 
     @property
     def kind(self) -> PageKind:
@@ -108,6 +116,7 @@ def facts(page: FetchedPage, reading: PageReading) -> PageFacts:
         pairs=tuple(_pairs(root, texts, page.fetched_at)),
         day_first=decide_day_first(text for text in texts if len(text) < 60),
         marks=marks(root),
+        says_empty=any(len(text) < 120 and _EMPTY.search(text) for text in texts),
     )
 
 

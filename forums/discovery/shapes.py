@@ -20,7 +20,7 @@ _WORDS = frozenset(
         "viewthread.php", "read.php", "thread.php", "index.php", "forum.php", "community", "talk", "user", "users",
         "member", "members", "profile", "tag", "tags", "u", "search", "login", "register", "feed", "feeds", "rss",
         "page", "latest", "active", "new", "unread", "question", "questions", "post", "posts", "message", "messages",
-        "comments", "item", "story",
+        "comments", "item", "story", "list", "read", "show", "view", "display", "lists", "articles", "article",
     }
 )  # fmt: skip
 _COUNTERS = re.compile(r"page|start|st|offset|p|pn|pagenumber|from|skip", re.I)
@@ -145,7 +145,7 @@ def board_identity(url: str) -> str:
 
 def telling(form: str) -> bool:
     """Whether a shape is particular enough to tell a kind by: it has a word of forums, or a parameter with a number."""
-    _, _, rest = form.partition("/")
+    rest = re.sub(r"^[^/?]*/?", "", form)
     return bool(rest) and rest != "*" and ("#" in rest or any(part in _WORDS for part in re.split(r"[/?&=-]", rest)))
 
 

@@ -20,7 +20,7 @@ THREAD_WORDS = frozenset(
 )
 STRONG_THREAD = THREAD_WORDS - {"m", "s", "post", "posts", "msg", "message", "messages", "read", "article", "item"}
 BOARD_WORDS = frozenset(
-    ["forum", "forums", "board", "boards", "category", "categories", "c", "f", "fid", "forumdisplay", "viewforum", "node", "nodes", "go", "bbs", "tag", "section", "sections", "room", "rooms", "subforum", "forumid", "groups", "group", "b", "kategorie", "foro", "foren", "thread-htm-fid", "showforum", "showboard", "viewboard", "boardid", "postlist", "threadlist", "topiclist"]
+    ["forum", "forums", "board", "boards", "category", "categories", "c", "f", "fid", "forumdisplay", "viewforum", "node", "nodes", "go", "bbs", "tag", "section", "sections", "room", "rooms", "subforum", "forumid", "groups", "group", "b", "kategorie", "foro", "foren", "thread-htm-fid", "showforum", "showboard", "viewboard", "boardid", "list", "postlist", "threadlist", "topiclist"]
 )
 _USER_NAMES = (
     r"u|uid|user|users|member|members|memberlist|profile|profiles|profil|people|person|author|authors|space|home|userinfo|useruid|membre|membres|"

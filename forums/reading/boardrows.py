@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter, defaultdict
 from functools import cached_property
 
@@ -13,6 +14,9 @@ from forums.reading.patterns import leads_to
 from forums.reading.rows import Count, Row
 from forums.reading.values import count, starts_by
 from forums.reading.words import class_roles, text_roles
+
+_COUNTED_NAME = re.compile(r"\s*[(\[（]\s*\d[\d.,]*k?\s*[)\]）]$")
+_MARK = re.compile(r"[(\[]?(?:new|hot|neu|nouveau|nuevo|новое|新|new!)[)\]]?", re.I)
 
 
 class BoardRows:
@@ -90,6 +94,20 @@ class BoardRows:
         best = max((" ".join(parts) for parts in lines.values()), key=len, default="")
         return best if len(best) > 1 else ""
 
+    @cached_property
+    def _names(self) -> list[str]:
+        """The names of the boards without counts and marks in elements of their own inside the link, and without counts at
+        the end of the text where most names have one: "Boats (7)"."""
+        names = [self._name(row) for row in self.rows]
+        ended = [_COUNTED_NAME.sub("", name) for name in names]
+        return ended if sum(a != b for a, b in zip(names, ended, strict=True)) >= 0.6 * max(3, len(names)) else names
+
+    def _name(self, row: Row) -> str:
+        outline = self.page.outline
+        pieces = outline.pieces[outline.piece_from[row.title.node] : outline.piece_to[row.title.node]]
+        kept = [p for p in pieces if p.node == row.title.node or not (count(p.text) is not None or _MARK.fullmatch(p.text))]
+        return " ".join(piece.text for piece in kept) or row.title.text
+
     def _sub_boards(self, row: Row) -> list[Link]:
         own = {other.title.key for other in self.rows}
         pattern = self.set.group.pattern
@@ -110,7 +128,7 @@ class BoardRows:
         return [
             BoardRecord(
                 url=row.title.url,
-                name=row.title.text,
+                name=self._names[at],
                 threads=self._value(threads, at),
                 posts=self._value(posts, at),
                 last_reply=max((time.moment for time in row.times), key=lambda moment: moment.value, default=None),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_left
 from collections import Counter
 from dataclasses import dataclass
@@ -12,6 +13,10 @@ from forums.reading.document import Link, Page
 from forums.reading.patterns import leads_to
 from forums.reading.rows import Group, Row, groups
 from forums.reading.words import class_roles, text_roles
+
+_FORUM_ADDRESS = re.compile(
+    r"(?<![a-z])(?:forums?|boards?|viewforum|showforum|forumdisplay|subforums?|bbs|fid|boardid|forumid|foren|foros?)(?![a-z])"
+)
 
 
 @dataclass
@@ -55,7 +60,7 @@ class RowSet:
             single *= 0.5  # rows that are lists themselves
         if self.page.is_aside(self.rows[0].start) and self.page.is_aside(self.rows[-1].start):
             single *= 0.5
-        told = 0.25 * many if self.told or self.is_bare else 0.0
+        told = 0.25 * many if self.told or self.is_bare or self.names_boards else 0.0
         return (fields * many + 0.5 * group.text_share * fields + told) * single
 
     @cached_property
@@ -65,6 +70,17 @@ class RowSet:
         if len(rows) < 5 or group.share("counts") or group.share("times") or group.text_share < 0.5:
             return False
         return leads_to(group.pattern) == "thread" and all(" t:" in row.title.key for row in rows)
+
+    @cached_property
+    def names_boards(self) -> bool:
+        """Whether the rows are names of boards and at most counts, by addresses that only forums have, on a page that is
+        itself neither a board nor a thread: an index in its plainest form."""
+        page, rows = self.page, self.rows
+        if len(rows) < 3 or self.group.share("times") or not _FORUM_ADDRESS.search(self.group.pattern.partition("/")[2]):
+            return False
+        if page.is_thread_address or leads_to(page.pattern) == "board" or leads_to(self.group.pattern) != "board":
+            return False
+        return self.group.text_share >= 0.15 and not any(page.is_aside(row.start) for row in (rows[0], rows[-1]))
 
     @cached_property
     def board_weight(self) -> float:
@@ -112,7 +128,18 @@ class RowSet:
                 continue
             if leads_to(link.pattern) in ("thread", "post") or ("p=#" in link.pattern and link.fragment):
                 return True
+            if _is_below(link.url, row.title.url):
+                return True
         return False
+
+
+def _is_below(url: str, above: str) -> bool:
+    """Whether an address only adds a slug to another one, as a thread's does to its board's: /cars/ and /cars/my-old-car/."""
+    rest = url.removeprefix(above.rstrip("/") + "/").rstrip("/") if "?" not in above else url
+    return rest != url and bool(_SLUG.fullmatch(rest))
+
+
+_SLUG = re.compile(r"[^/?#]*[^\W\d][^/?#]*[-_][^/?#]+")
 
 
 def _starts_with_board(text: str) -> bool:
@@ -142,7 +169,7 @@ class Heads:
         self.page = rows.page
         self.roles: dict[int, frozenset[str]] = {}
         self.texts: dict[int, str] = {}
-        first = rows.rows[0]
+        first = next((row for row in rows.rows if row.counts or row.times), rows.rows[0])  # not the heading of a category
         self._rows_start = first.start
         width = Counter(len(self.cells(row.record[0])) for row in rows.rows).most_common(1)[0][0]
         if width >= 2:
@@ -321,7 +348,7 @@ def _may_list(group: Group) -> bool:
         return False
     if len(group.rows) >= 2:
         return True
-    if " t:" in group.page.key:
+    if group.page.is_thread_address:
         return False
     title, lead = group.rows[0].title, leads_to(group.pattern)
     if title.key == group.page.key or (lead == "board" and board_key(title.url) == group.page.board_key):

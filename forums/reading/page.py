@@ -78,6 +78,7 @@ def read_regions(
     """`read_page`, and the element of each record in the order of the records, all of one tree: the row that names a
     thread or board (the first of several that make one record), the block of a post."""
     page = Page(html, url, fetched_at, timezone, day_first)
+    page.is_thread_address &= expect is not PageKind.threadlist
     engine = engine_of(page, page.source) if hints else "unknown"
     stated = rules.kind_of(url) if rules else None
     found = weigh(page)

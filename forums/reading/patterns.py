@@ -76,10 +76,15 @@ def patterns(urls: Iterable[str]) -> dict[str, str]:
     """
     forms: dict[str, tuple[str, list[str], str]] = {}
     company: dict[tuple[str, int, int], dict[str, set[str]]] = defaultdict(lambda: defaultdict(set))
+    kinds: dict[str, list[str]] = {}
+    named: dict[tuple[str, int, str], set[str]] = defaultdict(set)
     for url in urls:
         if url in forms:
             continue
         host, segments, query = split_address(url)
+        kinds[url] = [found.group(1).lower() if (found := _KIND_NAME.match(segment)) else "" for segment in segments]
+        for at, segment in enumerate(segments):
+            named[host, at, kinds[url][at]].add(segment)
         masks = [_mask(segment) for segment in segments]
         forms[url] = host, masks, _query_mask(query)
         while len(segments) > 1 and TAIL.match(segments[-1]) and not segments[-1].isdigit():
@@ -100,11 +105,14 @@ def patterns(urls: Iterable[str]) -> dict[str, str]:
             before, after = masks[at - 1] if at else "", masks[at + 1] if at + 1 < len(masks) else ""
             if ("*" in mask and any("#" in other and "*" not in other for other in (before, after))) or (before == "#" and mask.isalpha() and mask not in _ACTIONS):
                 mask = "*"  # a slug beside an id is decoration
+            elif mask[0] == "*" and kinds[url][at] and len(named[host, at, kinds[url][at]]) > 1:
+                mask = f"{kinds[url][at]}-{mask}"  # forum-my-cars and forum-their-boats, not one slug that begins so
             kept.append(mask)
         result[url] = f"{host}/{'/'.join(kept)}" + (f"?{query_mask}" if query_mask else "")
     return result
 
 
+_KIND_NAME = re.compile(r"(forum|board|thread|topic)[-_](?=[^\W\d])", re.I)
 _ACTIONS = frozenset(
     ["reply", "edit", "delete", "quote", "report", "like", "vote", "flag", "share", "print", "unread", "latest", "last", "new", "newpost", "lastpost", "history", "watch", "follow", "bookmark", "preview", "replies", "comment", "comments", "permalink", "find", "move"]
 )
@@ -153,16 +161,19 @@ def leads_to(pattern: str) -> str:
         return "board"
     if "php" in segments[-1] and any(word in BOARD_WORDS for word in script):
         return "" if re.search(r"=[a-z]+(?:&|$)", query) and re.search(r"=#", query) else "board"  # board.php?name=free&entry=#
-    after, was_slug = 0, False
+    after, was_slug, literal = 0, False, False
     for segment in reversed(segments):
         words = [word for word in re.findall(r"[a-z]+", segment) if len(word) > 1 or word == segment]
         if any(word in _TELLING for word in words):
             return "thread"
         if any(word in ("post", "posts", "comment", "message", "msg") for word in words):
             return "post"
+        if words == ["bbs"] and literal:
+            continue  # a folder that holds all of a forum
         if any(word in BOARD_WORDS for word in words):
             return "board" if after <= 1 or (after == 2 and segments[-2:] == ["*", "#"] and len(words[0]) <= 8) else ""
-        if "#" in segment or "*" in segment:
+        literal = "#" not in segment and "*" not in segment
+        if not literal:
             after += 0 if was_slug and segment == "#" else 1
         was_slug = segment == "*"
     return ""

@@ -141,7 +141,8 @@ def _merged(page: Outline, groups: list[list[Time]]) -> list[list[Time]]:
 def _tells_joining(page: Page, time: Time) -> bool:
     own = page.outline.pieces[time.piece].text if time.piece < len(page.outline.pieces) else ""
     before = page.outline.pieces[time.piece - 1].text if not time.label and time.piece else ""
-    return bool(JOINED.search(time.label[-24:]) or JOINED.match(own) or (len(before) <= 24 and JOINED.match(before)))
+    named = len(before) <= 24 and JOINED.match(before) and not any(map(str.isdigit, before))  # with digits it has its own time
+    return bool(JOINED.search(time.label[-24:]) or JOINED.match(own) or named)
 
 
 def _with_lonely(page: Page, accepted: list[Time]) -> list[Time]:

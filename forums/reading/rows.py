@@ -361,7 +361,7 @@ def _varied(links: list[Link]) -> bool:
 
 def _family(pattern: str) -> str:
     """A pattern with its slugs alike: words with and without a number in them are one family."""
-    return re.sub(r"\*[-_]#|#[-_]\*", "*", pattern)
+    return re.sub(r"\*\.html?(?=$|\?)", "*", re.sub(r"\*[-_]#|#[-_]\*", "*", pattern))
 
 
 def _joined(page: Page, pattern: str, rows: list[Row], named: list[Link]) -> list[Row]:
@@ -384,5 +384,7 @@ def _joined(page: Page, pattern: str, rows: list[Row], named: list[Link]) -> lis
             continue
         taken.add(node)
         keys.add(link.key)
-        added.append(Row(page, (node,), link))
+        row = Row(page, (node,), link)
+        if not _holds_others(row):
+            added.append(row)
     return sorted(rows + added, key=lambda row: row.start) if added else rows

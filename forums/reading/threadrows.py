@@ -168,6 +168,12 @@ class ThreadRows(ThreadPeople):
             return None
         return next((link for link in row.links if link.pattern == pattern and self._may_be_board(row, link)), None)
 
+    def _boards(self, people: list[tuple[str | None, str | None]]) -> list[Link | None]:
+        """The board that each row names; none where these are the people of the rows by an unusual address."""
+        boards = [self._board(row) for row in self.rows]
+        named = sum(board is not None and board.text in names for board, names in zip(boards, people, strict=True))
+        return boards if named * 2 < sum(board is not None for board in boards) + 1 else [None] * len(boards)
+
     def records(self) -> list[ThreadRecord]:
         """The thread records, one a row, in order."""
         replies, views, _ = self._count_columns
@@ -176,16 +182,18 @@ class ThreadRows(ThreadPeople):
         sections = self._sections
         flags = [a or b for a, b in zip(marked, sections, strict=True)]
         ordered = self._by_order([last or created for created, last, _ in times], flags)
+        people = [self._names(row, where) for row, (_, _, where) in zip(self.rows, times, strict=True)]
+        boards = self._boards(people)
         made = []
         for at, row in enumerate(self.rows):
-            created, last, where = times[at]
-            author, last_author = self._names(row, where)
+            created, last, _ = times[at]
+            author, last_author = people[at]
             number = self._value(replies, at)
             if number is not None and self.counts_posts:
                 number = max(0, number - 1)
             if last is None and created is not None and number == 0:
                 last = created
-            board = self._board(row)
+            board = boards[at]
             made.append(
                 ThreadRecord(
                     url=row.title.url,
@@ -197,7 +205,7 @@ class ThreadRows(ThreadPeople):
                     last_reply=last,
                     pinned=flags[at] or ordered[at],
                     last_author=last_author,
-                    last_post_url=self._last_post(row, where),
+                    last_post_url=self._last_post(row, times[at][2]),
                     board_url=board.url if board else None,
                     board_name=board.text if board else None,
                     views=self._value(views, at),
