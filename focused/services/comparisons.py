@@ -11,7 +11,7 @@ from typing import Any
 from django.conf import settings
 from django.db import transaction
 
-from crawlmgr.jobs import Pulse
+from crawlmgr.jobs import Pulse, StepTooLong
 from crawlmgr.models import Run, WarcFile
 from crawlmgr.services import archive as stored
 from crawlmgr.services import runs
@@ -85,6 +85,10 @@ class ComparisonJob:
                 return self._storing_trail(left[0].name, self._run(topic, archive, left[0], pulse))
             trails = [(entry, *_trail(comparison.trails[entry.name])) for entry in entries]
             outcomes = judge(topic, archive, trails, checkpoints=CHECKPOINTS)
+        except StepTooLong as error:
+            said = f"a strategy took longer than {error}; use fewer pages, or the command line"
+            Comparison.objects.filter(pk=comparison.pk).update(problem=said)
+            return "not_comparable"
         except (OSError, ValueError, WarcError) as error:
             Comparison.objects.filter(pk=comparison.pk).update(problem=str(error)[:300])
             return "not_comparable"

@@ -250,3 +250,14 @@ def test_lists_ask_no_more_with_more_rows(client: Client, crawled: Run, web: Top
         engine.run_slice(more.pk)
     topics.add_seeds(topic, [web.url(n) for n in range(40)])
     assert [queries(room) for room in rooms] == before
+
+
+def test_a_comparison_that_no_worker_can_make_says_so(client: Client, crawled: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    def endless(*_: object, **__: object) -> None:
+        raise jobs.StepTooLong("72 s")
+
+    monkeypatch.setattr("focused.services.comparisons.run_entry", endless)
+    found = comparison(client, Topic.objects.get())
+    assert "longer than 72 s" in found.problem and found.run is not None
+    found.run.refresh_from_db()
+    assert found.run.stopped_by == "not_comparable"

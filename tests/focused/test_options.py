@@ -140,3 +140,24 @@ def test_scope(rules: dict[str, object], url: str, depth: int, refusal: str | No
 def test_wrong_scope_rules_are_refused(rules: dict[str, object]) -> None:
     with pytest.raises(ValueError):
         Scope.from_mapping(rules)
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_kill_while_a_repeated_run_is_started_starts_it_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Killed(BaseException):
+        """As the signal that ends a worker."""
+
+    def killed(*given: object, **values: object) -> None:
+        crawl(*given, **values)
+        raise Killed
+
+    due = now()
+    topic = topics.add("t", ["http://a.example/"], keywords={"w": 1.0}, now=due, interval_seconds=3600, next_run=due)
+    crawl = topics.crawl
+    with monkeypatch.context() as patch, pytest.raises(Killed):
+        patch.setattr(topics, "crawl", killed)
+        dispatch.start_due(due)
+    assert not Run.objects.exists()
+    assert (dispatch.start_due(due), dispatch.start_due(due)) == (1, 0)
+    topic.refresh_from_db()
+    assert Run.objects.count() == 1 and topic.next_run == due + timedelta(hours=1)
