@@ -76,7 +76,7 @@ class Parser:
         text = main_text(html, page.text) if self._main else page.text
         tokens = self._tokenizer(f"{page.title}\n{text}")
         words = Counter(tokens)
-        return Content(url, page.title, words, self._links(page, url), simhash(words.elements())), tokens
+        return Content(url, page.title, words, self._links(page, url), simhash(words)), tokens
 
     def _links(self, page: PageScan, own: str) -> tuple[Link, ...]:
         anchors: dict[str, list[str]] = {}

@@ -32,7 +32,7 @@ def _signs(token: str) -> np.ndarray:
 
 
 def simhash(tokens: Iterable[str]) -> int:
-    """64-bit SimHash of a bag of words, weighted by how often each occurs, signed (fits a database's bigint).
+    """64-bit SimHash of a bag of words (or of a Counter of them), weighted by how often each occurs, signed (fits a bigint).
 
     Bit b is 1 where the sum over words of count * (+1 if bit b of the word's hash is set, else -1) is positive.
     No words: 0; callers leave such texts out of comparisons.

@@ -30,7 +30,8 @@ _TONES = frozenset("āáǎàēéěèīíǐìōóǒòūúǔùǖǘǚǜ")
 _INVISIBLE = re.compile("[\u00ad\u200b-\u200f\u2028-\u202e\u2060-\u2064\ufeff\x00-\x08\x0b\x0c\x0e-\x1f]")
 _CONTROLS = dict.fromkeys((*range(0x09), 0x0B, 0x0C, *range(0x0E, 0x20)))  # those of them that ASCII has
 _WORD = re.compile(rf"[{HAN}]+|[a-z]\+\+|[a-z]#|[^\W_{HAN}]+(?:'[^\W\d_]+)*")
-_ASCII_WORD = re.compile(r"[a-z]\+\+|[a-z]#|[a-z0-9]+(?:'[a-z]+)*")  # the same for ASCII text, in half the time
+_MARKS = "'+#"  # what a word may hold beside letters and digits
+_BETWEEN = {n: " " for n in range(128) if chr(n) not in "abcdefghijklmnopqrstuvwxyz0123456789" + _MARKS}
 _HAS_HAN = re.compile(f"[{HAN}]")
 _DIGITS = re.compile(r"\d+")
 MEMO_WORDS = 200_000  # pieces of text whose words a tokenizer remembers
@@ -148,9 +149,11 @@ class Tokenizer:
 
     def _pieces(self, normalised: str) -> Iterable[str]:
         # The segmenters differ only in what they take for one Latin word or number, so those are split here, alike.
-        if not self._user and not _HAS_HAN.search(normalised):
-            return (_ASCII_WORD if normalised.isascii() else _WORD).findall(normalised)
-        return self._split(normalised)
+        if self._user:
+            return self._split(normalised)
+        if normalised.isascii():
+            return _ascii_words(normalised)
+        return self._split(normalised) if _HAS_HAN.search(normalised) else _WORD.findall(normalised)
 
     def _split(self, normalised: str) -> Iterator[str]:
         for piece in self._cut(normalised) if _HAS_HAN.search(normalised) else (normalised,):
@@ -158,6 +161,20 @@ class Tokenizer:
                 yield piece
             else:
                 yield from _WORD.findall(piece)
+
+
+def _ascii_words(normalised: str) -> list[str]:
+    """What `_WORD` finds in lower-case ASCII text, in a third of its time."""
+    pieces = normalised.translate(_BETWEEN).split()
+    if not any(mark in normalised for mark in _MARKS):
+        return pieces
+    words: list[str] = []
+    for piece in pieces:
+        if piece.isalnum():
+            words.append(piece)
+        else:
+            words.extend(_WORD.findall(piece))
+    return words
 
 
 @lru_cache(maxsize=4)  # a jieba dictionary takes some 60 MB

@@ -22,6 +22,7 @@ from focused.services.graph import DatabaseGraph
 from focused.services.sessions import Session, counts
 from focused.stages import Draft
 
+PACKING = 1  # zlib's fastest: a page's words take a tenth more room than at its default and a third of the time
 _PARENT = "SELECT id, off_topic_run FROM focused_topicpage WHERE run_id = %s AND url_hash = %s AND kind = 0 LIMIT 1"
 _COLUMNS = tuple(field.column for field in TopicPage._meta.concrete_fields if field.column != "id")
 _INSERT = (
@@ -140,7 +141,7 @@ def keep(arrival: Arrival) -> None:
         title=page.content.title[:500],
         fingerprint=page.content.fingerprint,
         why=arrival.why,
-        words=zlib.compress(text) if packed else text,
+        words=zlib.compress(text, PACKING) if packed else text,
         packed=packed,
     )
     _insert(arrival.stored)

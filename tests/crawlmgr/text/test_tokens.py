@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from crawlmgr.text.tokens import Tokenizer, jieba_with, normalise, tokenize
+from crawlmgr.text.tokens import _WORD, Tokenizer, _ascii_words, jieba_with, normalise, tokenize
 
 
 @pytest.mark.parametrize(
@@ -92,3 +92,8 @@ def test_any_text_gives_clean_words_and_normalising_is_stable(text):
 def test_normalising_twice_changes_nothing(text):
     once = normalise(text)
     assert normalise(once) == once
+
+
+@given(st.text(st.sampled_from("abz09 _'+#-.\n\t!"), max_size=30))
+def test_plain_ascii_is_split_as_everything_else(text):
+    assert _ascii_words(text) == _WORD.findall(text)

@@ -1,0 +1,105 @@
+"""A Chinese topic from the desk alone: texts pasted, a crawl started and watched, a page found again and explained, an export."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import opencc
+import pytest
+
+from tests.browser.test_journey import CHROMIUM, charts_fit, desk, login, page, sync_api
+from tests.site.server import LocalSite, Reply
+
+__all__ = ["desk", "page", "sync_api"]
+pytestmark = [pytest.mark.browser, pytest.mark.skipif(CHROMIUM is None, reason="Chromium is not installed")]
+
+SAMPLES = """网络爬虫从种子网址出发，抓取网页，再沿着网页里的链接抓取更多网页。搜索引擎用它建立索引。
+---
+主题爬虫先抓取与主题相关的网页，用链接的锚文本估计相关度，把网址放进优先队列。"""
+ON = (
+    "网络爬虫按照优先队列抓取网页，根据锚文本估计链接的相关度。",
+    "搜索引擎的爬虫遵守网站的抓取规则，把网页存进档案库。",
+    "主题爬虫从种子网址开始，只沿着相关的链接抓取网页。",
+    "爬虫把网页分词，计算它与主题的相关度，再建立索引。",
+)
+OFF = ("番茄炒蛋先把鸡蛋打散，热锅下油。", "红烧排骨要先焯水，再用小火慢炖。", "豆腐切块，加葱花和酱油凉拌。")
+
+
+@pytest.fixture
+def site() -> Iterator[LocalSite]:
+    """Every text on topic twice, in simplified (/jian/) and in traditional characters (/fan/), and some recipes."""
+    traditional = opencc.OpenCC("s2t").convert
+    links = [f"/{kind}/{n}.html" for n in range(len(ON)) for kind in ("jian", "fan")] + [f"/cai/{n}.html" for n in range(len(OFF))]
+    with LocalSite() as served:
+        served.add("/", _page("目录", "这里是目录。", links))
+        for n, text in enumerate(ON):
+            served.add(f"/jian/{n}.html", _page(f"文章{n}", text, []))
+            served.add(f"/fan/{n}.html", _page(traditional(f"文章{n}"), traditional(text), []))
+        for n, text in enumerate(OFF):
+            served.add(f"/cai/{n}.html", _page(f"菜谱{n}", text, []))
+        yield served
+
+
+def _page(title: str, text: str, links: list[str]) -> Reply:
+    anchors = "".join(f'<p><a href="{link}">第{n}条</a></p>' for n, link in enumerate(links))
+    return Reply(f"<html><head><title>{title}</title></head><body><p>{text}</p>{anchors}</body></html>".encode())
+
+
+def test_a_chinese_topic_from_pasted_texts_to_the_export(page: Any, desk: str, site: LocalSite) -> None:  # noqa: F811 - fixtures
+    login(page, desk)
+    page.goto(f"{desk}/admin/topics/")
+    page.click("#content a:has-text('Add topic') >> nth=0")
+    page.fill("#id_name", "网络爬虫")
+    page.fill("#id_seeds", site.url("/"))
+    page.fill("#id_texts", SAMPLES)
+    page.fill("#id_delay", "0")
+    page.check("#id_private")
+    page.click("button:has-text('Save topic')")
+    page.wait_for_selector("h1:has-text('网络爬虫')")
+    assert page.locator("dl.facts div", has_text="Samples").locator("dd").inner_text() == "2"
+
+    assert score(page, ON[0]) == score(page, opencc.OpenCC("s2t").convert(ON[0])) > 0.1
+    assert score(page, OFF[0]) == 0
+    page.click("a:has-text('网络爬虫') >> nth=0")
+
+    page.click("a.btn:has-text('Crawl')")
+    page.fill("#o_pages", "40")
+    page.click("button:has-text('Start')")
+    page.wait_for_selector(".note:has-text('Ended')", timeout=90_000)
+    facts = dict(re.findall(r"(.+)\n(.+)", page.inner_text("dl.facts")))
+    total = 1 + 2 * len(ON) + len(OFF)
+    assert (facts["Pages"], facts["On topic"]) == (str(total), str(2 * len(ON))), facts
+    charts_fit(page)
+
+    page.click("summary:has-text('Export')")
+    with page.expect_download() as found:
+        page.locator(".exports", has_text="pages").locator("a:has-text('JSONL')").click()
+    lines = [json.loads(line) for line in Path(found.value.path()).read_text(encoding="utf-8").splitlines()]
+    scores = {line["url"].removeprefix(site.url("")): line["relevance"] for line in lines}
+    assert len(scores) == total
+    for n in range(len(ON)):
+        assert scores[f"/jian/{n}.html"] == pytest.approx(scores[f"/fan/{n}.html"]) > 0.1
+    assert max(scores[f"/cai/{n}.html"] for n in range(len(OFF))) < min(scores[f"/fan/{n}.html"] for n in range(len(ON)))
+
+    page.click("a.btn:has-text('Pages')")
+    page.fill("input[type=search], input[name=q]", "档案库")
+    page.keyboard.press("Enter")
+    page.wait_for_url("**q=*")
+    assert page.locator("#content table.list tbody tr").count() == 2, "the simplified page and the traditional one"
+    page.locator("#content table.list tbody a").first.click()
+    page.wait_for_selector("text=Why")
+    assert page.wrong == []
+
+
+def score(page: Any, text: str) -> float:  # noqa: F811 - the fixture's name
+    """What the desk makes of a pasted text."""
+    if not page.locator("#id_text").count():
+        page.click("a.btn:has-text('Try it')")
+    page.fill("#id_text", text)
+    page.click("button:has-text('Try it')")
+    page.wait_for_selector(".note:has-text('threshold')")
+    return float(re.search(r"topic: ([\d.]+)", page.inner_text(".note:has-text('threshold')")).group(1))  # type: ignore[union-attr]
