@@ -129,7 +129,7 @@ class Workbench:
         mode = WordMode(self.state.get("mode") or WordMode.WORDS)
         unsearched = frozenset(
             name
-            for name, (hits, misses, queries) in self.state.get("searched", {}).items()
+            for name, (hits, misses, queries) in self.state.get("said_in", {}).items()
             if queries >= MISSING_QUERIES and misses >= MISSES and misses > 3 * hits
         )
         if unsearched.issuperset(self.columns):  # something must be searched: its one column says more than is searched
@@ -146,7 +146,7 @@ class Workbench:
             return
         whole = not entry.found or limit is not None or len(self.log) >= CUT_UNKNOWN_BEFORE
         listed = {pk: self.listed[pk] for pk in self.known if pk in self.listed}
-        counts = self.state.setdefault("searched", {})
+        counts = self.state.setdefault("said_in", {})
         for name, (hits, misses) in hits_of(listed, set(entry.found), word, self.asking.mode).items():
             told = counts.setdefault(name, [0, 0, 0])
             told[0] += hits
