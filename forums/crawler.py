@@ -96,8 +96,8 @@ class ForumCrawler:
         if item.kind in logins.KINDS:
             return member.request(item)
         if (address := self._api(run, item)) is not None:
-            return FetchRequest(address, cookies=member.own(address))
-        plain = FetchRequest(item.url, cookies=member.own(item.url))
+            return FetchRequest(address, cookies=member.own(address), shuns=leaves)
+        plain = FetchRequest(item.url, cookies=member.own(item.url), shuns=leaves)
         if item.kind != "list" or not item.payload.get("conditional"):
             return plain
         page = Page.objects.filter(url_hash=url_hash(item.url), status=200).order_by("-fetched_at").first()
@@ -341,7 +341,7 @@ class DiscoveryCrawler:
         return []
 
     def request(self, run: Run, item: Url) -> FetchRequest:
-        return FetchRequest(item.url, cookies=logins.cookies_for(item.url))
+        return FetchRequest(item.url, cookies=logins.cookies_for(item.url), shuns=leaves)
 
     def read(self, run: Run, item: Url, response: FetchResponse) -> Any:
         explorer = self._explorer(run)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
@@ -82,6 +82,7 @@ class FetchRequest:
     """One request; `etag` and `last_modified` are the stored values of an earlier answer and make it conditional.
 
     `cookies` belong to the origin asked, like the settings' own. An answer to a `confidential` request is not archived.
+    A redirect to an address that `shuns` holds for is not followed.
     """
 
     url: str
@@ -92,6 +93,7 @@ class FetchRequest:
     last_modified: str | None = None
     cookies: Mapping[str, str] = field(default_factory=lambda: EMPTY)
     confidential: bool = False
+    shuns: Callable[[str], bool] | None = None
 
 
 @dataclass(frozen=True)

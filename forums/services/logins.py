@@ -143,7 +143,7 @@ class Membership:
     def request(self, item: Url) -> FetchRequest:
         """What a step of the login asks for; the password is put in here and nowhere stored."""
         if item.kind != SEND:
-            return FetchRequest(item.url, confidential=True, cookies=self.own(item.url))
+            return FetchRequest(item.url, confidential=True, cookies=self.own(item.url), shuns=login.leaves)
         fields = [tuple(pair) for pair in item.payload["fields"]]
         try:
             secret = vault.unseal(self.row.secret) if self.row is not None else {}
@@ -151,7 +151,7 @@ class Membership:
             secret = {}
         named = {item.payload["user"]: secret.get("user", ""), item.payload["password"]: secret.get("password", "")}
         body = urlencode([*fields, *named.items()]).encode()
-        return FetchRequest(item.url, method="POST", body=body, confidential=True, cookies=self.own(item.url))
+        return FetchRequest(item.url, method="POST", body=body, confidential=True, cookies=self.own(item.url), shuns=login.leaves)
 
     def step(self, run: Run, item: Url, response: FetchResponse, now: datetime) -> list[NewUrl]:
         """Takes the answer of a step and gives the next one; the check decides."""

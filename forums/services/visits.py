@@ -21,7 +21,9 @@ from forums.models import Board, Thread, Visit
 from forums.reading import PageKind, PageReading
 from forums.services import delays, plans, predictions, threads
 
-NO_FAULT = frozenset({"http_404", "http_410", "robots", "robots_meta"})  # the thread is gone, or asks to be left out
+NO_FAULT = frozenset(  # the thread is gone, is kept from us, or asks to be left out
+    {"http_401", "http_403", "http_404", "http_410", "http_451", "robots", "robots_meta"}
+)
 STEP = 10.0  # priorities of two boards' addresses lie this far apart, so that boards are visited one after another
 
 

@@ -266,3 +266,12 @@ def test_pages_are_archived_and_read_back(server: ForumServer) -> None:
     record = archive.read_page(page)
     assert record is not None and record.url.endswith("/" + page.url.split("/", 3)[3]) and b"<article" in record.payload
     assert archive.check()["ok"]
+
+
+def test_a_thread_that_is_kept_from_guests_leaves_the_visit_complete(server: ForumServer) -> None:
+    site = added(server)
+    hidden = b"<html><title>Error</title><p>You are not allowed to see this.</p></html>"
+    server.forum.on_request = lambda path: (403, {"content-type": "text/html"}, hidden) if path == "/topic/3" else None
+    run = crawl(site, history_days=400)
+    assert run.stopped_by == "complete"
+    assert stored() == {row for row in server.forum.truth() if row[0] != "/topic/3"}

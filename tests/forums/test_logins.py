@@ -160,3 +160,12 @@ def test_a_login_of_a_site_read_over_tls_is_sent_nowhere_without_it(site: Site) 
     assert member.own(plain) == logins.cookies_for(plain) == {}
     with pytest.raises(ValueError, match="without TLS"):
         logins.save(site.pk, "form", SECRET, address=f"{plain}login", now=now())
+
+
+def test_a_redirect_to_the_way_out_is_not_followed(site: Site, server: ForumServer) -> None:
+    with_form(site)
+    server.forum.on_request = lambda path: (302, {"location": "/logout?all=1"}, b"") if path.startswith("/topic/3") else None
+    run = crawl(site, history_days=400)
+    assert run.stopped_by == "incomplete: bad_redirect" and len(server.forum.sessions) == 1
+    assert stored() == {row for row in server.forum.truth() if row[0] != "/topic/3"}
+    never_left(server)
