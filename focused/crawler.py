@@ -52,6 +52,8 @@ class TopicCrawler:
         definition = TopicRun.objects.values_list("definition", flat=True).get(pk=run.pk)
         for key in {host_key(url) for url in definition["seeds"]}:
             hosts.configure(key, settings)
+        if run.begun:
+            self.session(run)  # here, outside any transaction: a replay takes its time
         return settings
 
     def begin(self, run: Run, now: datetime) -> Sequence[NewUrl]:

@@ -7,6 +7,7 @@ from dataclasses import fields
 from datetime import UTC, datetime, timedelta
 
 import pytest
+from django.db import connection
 
 from crawlmgr import engine
 from crawlmgr.models import Event, Page, Run
@@ -32,7 +33,7 @@ def topic() -> Iterator[Topic]:
     hosts.forget()
     sessions._live.clear()
     sessions._parsed.clear()
-    with TopicalWeb() as web:
+    with TopicalWeb(36) as web:
         made = topics.add("crawlers", [web.url(0), web.url(1)], documents=DOCUMENTS, now=now(), settings=OPEN)
         crawled(made, "breadth_first")
         yield made
@@ -106,7 +107,7 @@ def test_a_due_topic_is_crawled_again_and_asks_only_for_what_is_new(topic: Topic
     before = Page.objects.filter(run__isnull=False).count()
     assert engine.run_slice(run.pk) == "finished"
     row = TopicRun.objects.get(pk=run.pk)
-    assert row.pages > 30 and before
+    assert row.pages > 20 and before
     assert TopicPage.objects.filter(run=run, kind=0, recalled=False).count() == 0, "all known pages are fresh"
     Topic.objects.update(strategy="gone", next_run=at)
     Run.objects.filter(pk=run.pk).update(exclusive="")
@@ -161,3 +162,20 @@ def test_a_kill_while_a_repeated_run_is_started_starts_it_once(monkeypatch: pyte
     assert (dispatch.start_due(due), dispatch.start_due(due)) == (1, 0)
     topic.refresh_from_db()
     assert Run.objects.count() == 1 and topic.next_run == due + timedelta(hours=1)
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_replay_keeps_no_writer_out(topic: Topic, monkeypatch: pytest.MonkeyPatch) -> None:
+    run = topics.crawl(topic, options={"pages": 20, "source": "mixed", "known": "free"}, now=now(), start=False)
+    engine.run_slice(run.pk, seconds=0.0)
+    inside: list[bool] = []
+    replay = sessions._replay
+
+    def watched(*given: object) -> None:
+        inside.append(connection.in_atomic_block)
+        replay(*given)
+
+    monkeypatch.setattr(sessions, "_replay", watched)
+    sessions._live.clear()
+    engine.run_slice(run.pk)
+    assert inside == [False]
