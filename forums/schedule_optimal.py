@@ -18,6 +18,7 @@ MOST_BY_PROGRAMME = 24
 PHASES = 4
 TRIAL_SWEEPS = 3
 SWEEPS = 20
+BLOCK_BOARDS = 1000
 STILL = 1e-3  # hours that no visit of a board has to move for its polish to be over
 
 
@@ -148,7 +149,19 @@ def _best_between(intensity: Intensity, board: Ints, low: Floats, now: Floats, h
 
 
 def polished_closed_form(intensity: Intensity, visits: Ints, phases: int = PHASES) -> tuple[Ints, Floats]:
-    """Closed form from several start phases, a few sweeps each; every board's best is polished. Any number of visits."""
+    """Closed form from several start phases, a few sweeps each; every board's best is polished. Any number of visits.
+
+    Boards do not touch one another: they are worked block by block, in arrays that stay in the processor's cache.
+    """
+    parts = []
+    for first in range(0, max(len(visits), 1), BLOCK_BOARDS):
+        rows = slice(first, first + BLOCK_BOARDS)
+        board, hours = _polished(Intensity.of(intensity.rates[rows]), visits[rows], phases)
+        parts.append((board + first, hours))
+    return np.concatenate([part[0] for part in parts]), np.concatenate([part[1] for part in parts])
+
+
+def _polished(intensity: Intensity, visits: Ints, phases: int) -> tuple[Ints, Floats]:
     board, _ = grid(visits)
     best, least = np.zeros(len(board)), np.full(len(visits), np.inf)
     for number in range(phases):
