@@ -225,10 +225,7 @@ class AntColony(Strategy):
         node = self.graph.node(url)
         if node is None or node.state == State.FAILED:
             return False
-        return node.state < State.FETCHED or self._has_open(node.url)
-
-    def _has_open(self, page: str) -> bool:
-        return page in self._links and bool(self._links.is_open(self._links.rows(page)).any())
+        return node.state < State.FETCHED or self._links.leads_on(node.url)
 
     def _evaporate(self, page: str) -> None:
         """Makes up for the evaporation of a page's links since they were last looked at."""
@@ -255,7 +252,7 @@ class AntColony(Strategy):
 
     def _starts(self) -> list[str]:
         """The next cycle's start pages, spread over the objectives of those that ants came to and that have open links."""
-        self._waiting = {page: vector for page, vector in self._waiting.items() if self._has_open(page)}
+        self._waiting = {page: vector for page, vector in self._waiting.items() if self._links.leads_on(page)}
         if not self._waiting:
             self._waiting = self._open_pages()
         if not self._waiting:

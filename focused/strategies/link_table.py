@@ -48,6 +48,7 @@ class LinkTable:
         self._kin = np.zeros(256, dtype=np.intp)
         self._open = np.zeros(256, dtype=bool)
         self._done: dict[str, float] = {}
+        self._left: dict[str, int] = {}
 
     def __len__(self) -> int:
         return len(self.urls)
@@ -74,7 +75,8 @@ class LinkTable:
         self._columns[2, first:last] = priors
         self._columns[3, first:last] = [self._done.get(url, np.nan) for url in urls]
         self._kin[first:last] = [self._template(url) for url in urls]
-        self._open[first:last] = [url not in self._done for url in urls]
+        self._open[first:last] = still_open = [url not in self._done for url in urls]
+        self._left[page] = sum(still_open)
         for row, url in enumerate(urls, start=first):
             self._rows.setdefault(url, []).append(row)
 
@@ -83,6 +85,9 @@ class LinkTable:
         self._done[url] = relevance
         rows = self._rows.get(url)
         if rows:
+            for row in rows:
+                if self._open[row]:
+                    self._left[self.pages[row]] -= 1
             self._open[rows] = False
             self._columns[3, rows] = relevance
 
@@ -98,6 +103,10 @@ class LinkTable:
     def is_open(self, rows: Rows) -> NDArray[np.bool_]:
         """Which rows are open."""
         return self._open[rows]
+
+    def leads_on(self, page: str) -> bool:
+        """Whether a page has open links."""
+        return self._left.get(page, 0) > 0
 
     def open_rows(self) -> Rows:
         """All open rows."""

@@ -180,6 +180,8 @@ def test_link_table_agrees_with_the_definition(seed):
         assert row == pytest.approx([anchor, fetched[page], expected])
     done = fetched.keys() | failed
     assert table.is_open(rows).tolist() == [target not in done for _, target, _, _ in links]
+    for page in urls:
+        assert table.leads_on(page) == any(source == page and target not in done for source, target, _, _ in links)
 
 
 def test_template_takes_out_what_varies():
