@@ -1,0 +1,72 @@
+"""Schedules in a real browser: an event file simulated by the workers, a slider that redraws, a plan saved and followed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.browser.test_journey import CHROMIUM, add_forum, desk, forum, login, page
+from tests.forums.test_simulations import csv_of
+from tests.serving import wait_for
+from tests.site.forum import ForumServer
+
+__all__ = ["desk", "forum", "page"]  # fixtures
+pytestmark = [pytest.mark.browser, pytest.mark.skipif(CHROMIUM is None, reason="Chromium is not installed")]
+
+
+def test_a_simulation_a_slider_and_a_plan(page: Any, desk: str, forum: ForumServer, tmp_path: Path) -> None:  # noqa: F811
+    page.set_default_timeout(60_000)
+    login(page, desk)
+    simulate(page, desk, tmp_path)
+    add_forum(page, forum)
+    page.fill("#id_history", "400")
+    page.click("main button:has-text('Save'), #content button:has-text('Save')")
+    page.wait_for_selector("a:has-text('Plan') >> nth=0")
+    page.click(".desk-tools a:has-text('Plan')")
+    assert page.is_visible("text=adaptive: closed loop"), "a new forum is visited by the loop"
+    page.click(".tabs a:has-text('Tuning')")
+    tune(page)
+    page.click(".tabs a:has-text('Plan')")
+    address = page.url
+
+    def visits_come() -> bool:
+        page.goto(address)
+        return bool(page.locator("td:has-text('h brings')").count())
+
+    assert wait_for(visits_come, 60, 1.0)
+    page.click("details.edit summary >> nth=0")
+    page.click("button:has-text('Keep it here') >> nth=0")
+    page.wait_for_selector(".badge:has-text('pinned')")
+    assert not page.wrong
+
+
+def simulate(page: Any, desk: str, folder: Path) -> None:  # noqa: F811
+    """Uploads a log, watches the progress and sees the charts come without a reload by hand."""
+    log = folder / "log.csv"
+    log.write_bytes(csv_of())
+    page.goto(f"{desk}/admin/forums/simulations/new/")
+    page.set_input_files("[name=upload]", log)
+    page.uncheck("input[value=adaptive]")
+    page.fill("[name=visits_per_board]", "4-5")
+    page.click("button:has-text('Start')")
+    page.wait_for_function("document.querySelectorAll('[data-ready]').length === 4", timeout=90_000)
+    page.wait_for_selector("td:has-text('optimal timetable')")
+
+
+def tune(page: Any) -> None:
+    """Moves the slider: the curve's upright and the bars follow, the exact figures come, and the plan is saved."""
+    page.wait_for_function("document.querySelectorAll('[data-ready]').length === 3")
+    page.select_option("[name=policy]", "optimal")
+    page.evaluate(
+        "const slider = document.querySelector('input[data-for=visits_per_day]');"
+        "slider.value = Math.log(48); slider.dispatchEvent(new Event('input', { bubbles: true }));"
+    )
+    page.wait_for_function("document.querySelector('[data-chart=chart-curve]').layout.shapes[0].x0 === 48")
+    assert page.input_value("[name=visits_per_day]") == "48"
+    page.wait_for_selector("#tuning-facts:has-text('exactly')")
+    page.wait_for_selector("#tuning-replay .empty, #tuning-replay table")
+    page.click("button:has-text('Save and plan anew')")
+    page.wait_for_selector("text=The plan is saved")
+    assert page.input_value("[name=visits_per_day]") == "48"
