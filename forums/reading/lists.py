@@ -92,6 +92,8 @@ class RowSet:
         """The single pieces of evidence behind `board_weight`, by name."""
         rows, n = self.rows, len(self.rows)
         found = {"address": {"board": 2.0, "thread": -2.0, "post": -1.0}.get(leads_to(self.group.pattern), 0.0)}
+        if found["address"] > 0 and leads_to(self.page.pattern) == "board" and self._stand_below_page():
+            found["address"] = 0.5  # /forum/cars/my-car below /forum/cars: the word may be the page's only
         named = self.heads.all_roles | _count_roles(rows)
         if "topics" in named and named & {"posts", "comments"} and not named & {"replies", "views"}:
             found["topics_posts"] = 1.5
@@ -111,6 +113,11 @@ class RowSet:
         people = sum(len({link.url for link in row.links if link.is_user}) >= 2 for row in rows) / n
         found["people"] = -0.7 * people
         return {name: weight for name, weight in found.items() if weight}
+
+    def _stand_below_page(self) -> bool:
+        """Whether the addresses of most rows add to the page's own path."""
+        above = self.page.url.partition("?")[0].partition("#")[0].rstrip("/") + "/"
+        return 2 * sum(row.title.url.startswith(above) for row in self.rows) > len(self.rows)
 
     def _counts_topics(self) -> bool:
         """Whether one column of counts is called topics and another replies or posts, and none views."""

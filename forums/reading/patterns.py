@@ -63,7 +63,7 @@ def _query_mask(query: list[tuple[str, str]]) -> str:
             continue
         if re.fullmatch(r"\d+(?:\.(?:\d+|msg\d+|new))?", value):
             value = "#"
-        elif not re.fullmatch(r"[A-Za-z_]{1,16}", value):
+        elif name.lower() in BOARD_WORDS or not re.fullmatch(r"[A-Za-z_]{1,16}", value):
             value = "*"
         name = re.sub(r"\d+", "#", name.lower())
         masked.append(f"{name}={value}" if value else name)
