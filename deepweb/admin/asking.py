@@ -182,7 +182,7 @@ def harvest_page(request: HttpRequest, pk: int) -> HttpResponse:
         "tried": tried,
         "sent": _sent(row) if tried else None,
         "seen": reads.sample_of(last) if last is not None else [],
-        "charts": [] if tried else [charts.harvest_curve(row), charts.new_by_query(row)],
+        "charts": [] if tried or request.GET.get("part") == "live" else [charts.harvest_curve(row), charts.new_by_query(row)],
         "downloads": exports.choices(("queries", "records"), run=row.run_id),
     }
     if last is not None:

@@ -151,10 +151,11 @@ def _first_error(form: TuningForm) -> str:
 
 
 def _drafted(plan: Plan, form: TuningForm) -> Plan:
-    """The plan as the form has it, not saved."""
+    """The plan as the form has it, not saved; more visits than its boards can have are the most that they can."""
     for name in FIELDS:
         if name in form.cleaned_data:
             setattr(plan, name, form.cleaned_data[name])
+    plan.visits_per_day = min(plan.visits_per_day, plans.most_visits(plan))
     return plan
 
 

@@ -17,6 +17,7 @@ from forums.models import ALL_SITES, Board, Plan, PlannedVisit, Policy, Site
 
 FIELDS = ("policy", "visits_per_day", "theta", "history_days", "half_life_days", "bins", "active")
 USUAL_VISITS_PER_BOARD = 4
+MOST_A_BOARD = 24 * 60  # visits a day
 FARTHEST_DAYS = 14  # how far ahead a person may put a visit
 
 
@@ -57,6 +58,8 @@ def save(site_id: int | None, values: Mapping[str, Any], *, now: datetime, user:
         except ValidationError as error:
             name, messages = next(iter(error.message_dict.items()))
             raise ValueError(f"{name}: {messages[0]}") from None
+        if plan.visits_per_day > most_visits(plan):
+            raise ValueError(f"visits_per_day: {most_visits(plan)} at the most, that is every board once a minute")
         changed = [name for name in FIELDS if getattr(plan, name) != before[name]]
         if plan.pk is None:
             plan.stale = "new"
@@ -111,6 +114,11 @@ def boards_under(plan: Plan) -> Any:
     """The enabled boards that this plan is for."""
     rows = Board.objects.filter(enabled=True)
     return rows.filter(site_id=plan.site_id) if plan.site_id is not None else rows.exclude(site__plan__active=True)
+
+
+def most_visits(plan: Plan) -> int:
+    """The visits a day that its boards can have, each once a minute as with an interval; one board's for none yet."""
+    return MOST_A_BOARD * max(1, boards_under(plan).count())
 
 
 def planned_sites() -> Q:

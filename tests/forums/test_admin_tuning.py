@@ -189,3 +189,11 @@ def test_the_limit_of_requests_is_held_against_the_visits() -> None:
     assert "would ask" in client.get(f"/admin/forums/site/{forum.pk}/tuning/").content.decode()
     assert "would ask" not in facts(requests_per_day="")
     assert "may be asked 9" in json.loads(ask(client, None, "quick").content)["html"]["tuning-facts"]
+
+
+def test_visits_beyond_one_a_minute_are_not_planned_and_cost_no_preview() -> None:
+    forum, client = filled(boards=1), client_of("operator")
+    answer = ask(client, forum, "quick", visits_per_day="10000000")
+    assert answer.status_code == 200 and "1,440" in answer.content.decode()
+    saved = client.post(f"/admin/forums/site/{forum.pk}/tuning/", {**FORM, "visits_per_day": "10000000"})
+    assert saved.status_code == 422 and "1440 at the most" in saved.content.decode() and not Plan.objects.exists()
