@@ -8,8 +8,13 @@ from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 from urllib.parse import urljoin, urlsplit
 
+from crawlmgr.web.url import UrlError, parse
+
 MAX_DATA = 5_000_000
 _MOST_FIELDS = 60
+_MOST_TOTAL = 10**10
+_UNSTORABLE = re.compile("[\x00\ud800-\udfff]")  # JSON can name them, but they are no text: no database takes them
+_NAMED = re.compile(r"\\u(?:0000|d[89a-f])", re.I)
 _MOST_DEEP = 12
 _SCRIPT = re.compile(r"<script\b([^>]*)>(.*?)</script\s*>", re.I | re.S)
 _ASSIGNED = re.compile(r"^\s*(?:(?:var|let|const)\s+)?[\w.$\[\]\"']{1,80}\s*=\s*(?=[\[{])")
@@ -50,7 +55,7 @@ def page_data(text: str, url: str) -> PageData:
                     lists.setdefault(path, DataList(path, items))
                 continue
             for name, value in node.items():
-                if total is None and _TOTAL_NAME.match(name) and isinstance(value, int) and not isinstance(value, bool):
+                if total is None and _TOTAL_NAME.match(name) and type(value) is int and 0 <= value < _MOST_TOTAL:
                     total = value
                 if not following and _NEXT_NAME.match(name) and isinstance(value, str) and _is_address(value):
                     following = urljoin(url, value)
@@ -81,9 +86,19 @@ def _documents(text: str) -> Iterator[Any]:
 def _parsed(text: str) -> Iterator[Any]:
     """The first JSON value of a text; what follows it (the rest of a script) is left alone."""
     try:
-        yield json.JSONDecoder().raw_decode(text.strip())[0]
+        found = json.JSONDecoder().raw_decode(text.strip())[0]
+        yield _storable(found) if _NAMED.search(text) else found
     except (ValueError, RecursionError):
         return
+
+
+def _storable(value: Any) -> Any:
+    """The same value with U+FFFD for NUL and half characters."""
+    if isinstance(value, dict):
+        return {_storable(name): _storable(each) for name, each in value.items()}
+    if isinstance(value, list):
+        return [_storable(each) for each in value]
+    return _UNSTORABLE.sub("\ufffd", value) if isinstance(value, str) else value
 
 
 def _nodes(document: Any) -> Iterator[tuple[str, Any]]:
@@ -121,10 +136,20 @@ def flat(item: Mapping[str, Any], url: str) -> dict[str, str]:
 
 def address_of(fields: Mapping[str, str]) -> str:
     """The page of its own that a record names, "" where it names none."""
-    return next((value for name, value in fields.items() if _ADDRESS_NAME.match(name) and urlsplit(value).scheme), "")
+    return next((value for name, value in fields.items() if _ADDRESS_NAME.match(name) and _is_whole(value)), "")
+
+
+def _is_whole(value: str) -> bool:
+    try:
+        return bool(parse(value).host)
+    except UrlError:
+        return False
 
 
 def _is_address(value: str) -> bool:
-    return (
-        value.startswith(("http://", "https://", "/", "?", "./")) and len(value) < 2_000 and not any(c.isspace() for c in value)
-    )
+    if not value.startswith(("http://", "https://", "/", "?", "./")) or len(value) >= 2_000 or any(c.isspace() for c in value):
+        return False
+    try:
+        return urlsplit(value) is not None
+    except ValueError:  # a bracket that is no address of the sixth version
+        return False

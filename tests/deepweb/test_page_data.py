@@ -73,3 +73,14 @@ def test_no_data_breaks_the_reading(data: object) -> None:
 def test_broken_and_deep_data_is_left_alone() -> None:
     assert page_data("<script type='application/json'>{'a': [1,</script>", "http://x.org/").lists == ()
     assert page_data("[" * 50_000, "http://x.org/").lists == ()
+
+
+def test_what_no_database_takes_and_no_browser_opens_is_left_out() -> None:
+    data = r"""{"count": -1, "total": 99999999999999999999, "next": "http://[x", "items": [
+        {"url": "http://[x", "title": "cut \ud83d", "b\u0000": "c\u0000"}, {"link": "http://", "title": "two \ud83d\ude00", "b": "x"},
+        {"url": "/three", "title": "three", "b": "x"}]}"""
+    found = page_data(data, "http://x.org/")
+    assert (found.total, found.next) == (None, "")
+    first, second, third = found.lists[0].items
+    assert (first["title"], first["b\ufffd"], second["title"]) == ("cut \ufffd", "c\ufffd", "two \U0001f600")
+    assert [address_of(one) for one in (first, second, third)] == ["", "http://x.org/", "http://x.org/three"]
