@@ -54,9 +54,10 @@ _ENTER = (
 
 def add(run_id: int, links: Iterable[NewUrl], now: datetime, *, parent_id: int | None = None) -> int:
     """Adds addresses that the run has not seen; returns how many were offered (seen ones are passed over)."""
-    rows = []
+    rows, ids = [], dict[str, int]()
     for link in links:
-        host = hosts.host_id(host_key(link.url))
+        key = host_key(link.url)
+        host = ids.get(key) or ids.setdefault(key, hosts.host_id(key))
         place = (run_id, host, parent_id, url_hash(link.key or link.url), link.url, link.kind, link.group)
         rank = (link.anchor[:300], link.depth, link.priority)
         rows.append((*place, json.dumps(dict(link.payload)), *rank, int(UrlState.WAITING), 0, "", now))

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
-from functools import lru_cache
+from functools import partial
 
-from django.db import transaction
+from django.db import connection, transaction
 
 from crawlmgr.conf import CrawlSettings
 from crawlmgr.models import Host
@@ -13,20 +13,37 @@ from crawlmgr.services import sql
 from crawlmgr.web.exchange import FetchResponse
 from crawlmgr.web.politeness import HostState, PacePolicy, after
 
-
-@lru_cache(maxsize=4096)
-def _cached_id(key: str, database: str) -> int:
-    return Host.objects.get_or_create(key=key)[0].pk
+MOST_KNOWN = 4096
+_known: dict[tuple[str, str], int] = {}
+_made: set[tuple[str, str]] = set()  # in transactions that may yet be rolled back: their ids hold after the commit only
 
 
 def host_id(key: str) -> int:
     """The id of a host, made when new."""
-    return _cached_id(key, str(Host.objects.db))
+    place = (str(Host.objects.db), key)
+    known = _known.get(place)
+    if known is not None:
+        return known
+    host, new = Host.objects.get_or_create(key=key)
+    if new and connection.in_atomic_block:
+        _made.add(place)
+        transaction.on_commit(partial(_keep, place, host.pk))
+    elif place not in _made:
+        _keep(place, host.pk)
+    return host.pk
+
+
+def _keep(place: tuple[str, str], pk: int) -> None:
+    if len(_known) >= MOST_KNOWN:
+        _known.clear()
+    _made.discard(place)
+    _known[place] = pk
 
 
 def forget() -> None:
     """Empties the cache of host ids (a test's database was replaced, a host was deleted)."""
-    _cached_id.cache_clear()
+    _known.clear()
+    _made.clear()
 
 
 def effective_delay(host: Host) -> float:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 
 import pytest
+from django.db import connection, transaction
 from django.test.utils import CaptureQueriesContext
 
 from crawlmgr.models import Host, Run, Url, UrlState
@@ -101,3 +102,20 @@ def test_a_claim_costs_the_same_with_many_addresses_waiting(run: Run, django_ass
     few = cost()
     frontier.add(run.pk, [NewUrl(f"http://a.example/{n}") for n in range(10, 2000)], NOW)
     assert cost() == few
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_host_made_in_a_transaction_that_was_rolled_back_is_made_again() -> None:
+    hosts.forget()
+    run = runs.create("forum", "a forum", parameters={}, now=NOW, start=False)
+    with pytest.raises(RuntimeError), transaction.atomic():
+        frontier.add(run.pk, [NewUrl("http://new.example/1"), NewUrl("http://new.example/2")], NOW)
+        hosts.host_id("new.example")
+        raise RuntimeError
+    assert not Host.objects.filter(key="new.example").exists()
+    with transaction.atomic():
+        frontier.add(run.pk, [NewUrl("http://new.example/1")], NOW)
+    assert Url.objects.get().host.key == "new.example"
+    with CaptureQueriesContext(connection) as asked:
+        assert hosts.host_id("new.example") == Host.objects.get(key="new.example").pk
+    assert len(asked) == 1, "known since the commit: only the test itself asks"
