@@ -6,7 +6,7 @@ import re
 from bisect import bisect_left
 from collections import Counter, defaultdict
 from collections.abc import Callable, Hashable, Iterator
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import NamedTuple
 
 from crawlmgr.text.dates import parse_time
@@ -359,6 +359,7 @@ def _varied(links: list[Link]) -> bool:
     return len(texts) >= 0.5 * len(keys) or (len(texts) >= 4 and all(" t:" in link.key for link in links[:5]))
 
 
+@lru_cache(maxsize=8_192)
 def _family(pattern: str) -> str:
     """A pattern with its slugs alike: words with and without a number in them are one family."""
     return re.sub(r"\*\.html?(?=$|\?)", "*", re.sub(r"\*[-_]#|#[-_]\*", "*", pattern))
