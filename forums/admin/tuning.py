@@ -6,6 +6,7 @@ import hashlib
 import json
 import math
 from collections.abc import Mapping
+from contextlib import nullcontext
 from dataclasses import asdict
 from datetime import UTC, datetime
 from typing import Any
@@ -135,7 +136,8 @@ def preview(request: HttpRequest, pk: int) -> HttpResponse:
         return JsonResponse({"html": {"tuning-replay": _replayed(request, plan, known, pk, now)}})
     if stage == "exact" and (len(known.boards) > EXACT_BOARDS or plan.policy not in ("optimal", "adaptive")):
         return JsonResponse({})
-    shown = _quick(known, plan, form, exact=stage == "exact")
+    with reads.hurry() if stage == "quick" else nullcontext():
+        shown = _quick(known, plan, form, exact=stage == "exact")
     return JsonResponse(
         {
             "figures": {one.id: {"figure": one.figure, "legend": one.legend, "note": one.note} for one in shown["charts"]},

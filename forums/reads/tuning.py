@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import threading
+import time
 from collections import OrderedDict
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
@@ -28,6 +30,8 @@ MOST_PLANNERS = 2  # some 75 kB a board
 _remembered: OrderedDict[Hashable, Rhythm] = OrderedDict()
 _planners: OrderedDict[bytes, OptimalPlanner] = OrderedDict()
 _lock = threading.Lock()
+_hurried = 0  # previews being made now that follow a slider
+PAUSE_SECONDS, PAUSES = 0.02, 50
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,13 +84,34 @@ def _rhythm(plan: Plan, now: datetime, boards: tuple[Board, ...]) -> Rhythm:
     return replace(found, boards=boards)
 
 
+@contextmanager
+def hurry() -> Iterator[None]:
+    """While a preview is made that a person waits for with a finger on the slider: the exact planner gives way to it."""
+    global _hurried
+    with _lock:
+        _hurried += 1
+    try:
+        yield
+    finally:
+        with _lock:
+            _hurried -= 1
+
+
+def _give_way() -> None:
+    """Between two boards' programmes: waits up to a second for the previews that are being made."""
+    for _ in range(PAUSES):
+        if not _hurried:
+            break
+        time.sleep(PAUSE_SECONDS)
+
+
 def planner(known: Known) -> OptimalPlanner:
     """The exact planner of these rates; it answers for every number of visits, so the last ones are remembered."""
     key = hashlib.sha256(known.basis.rates.tobytes()).digest()
     with _lock:
         found = _planners.get(key)
     if found is None:
-        found = OptimalPlanner(Demand(known.basis.rates))
+        found = OptimalPlanner(Demand(known.basis.rates), pulse=_give_way)
         with _lock:
             _planners[key] = found
             while len(_planners) > MOST_PLANNERS:

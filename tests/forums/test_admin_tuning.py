@@ -197,3 +197,15 @@ def test_visits_beyond_one_a_minute_are_not_planned_and_cost_no_preview() -> Non
     assert answer.status_code == 200 and "1,440" in answer.content.decode()
     saved = client.post(f"/admin/forums/site/{forum.pk}/tuning/", {**FORM, "visits_per_day": "10000000"})
     assert saved.status_code == 422 and "1440 at the most" in saved.content.decode() and not Plan.objects.exists()
+
+
+def test_the_exact_planner_gives_way_to_a_slider(monkeypatch: pytest.MonkeyPatch) -> None:
+    forum, client, slept = filled(), client_of("viewer"), []
+    monkeypatch.setattr(reads, "PAUSES", 2)
+    monkeypatch.setattr(reads.time, "sleep", slept.append)
+    ask(client, forum, "exact", policy="optimal")
+    assert not slept
+    reads.forget()
+    with reads.hurry():
+        assert "exactly" in ask(client, forum, "exact", policy="optimal").content.decode()
+    assert len(slept) == 2 * 3, "twice before each board, and no longer"
