@@ -124,5 +124,7 @@ def _save(request: HttpRequest, site: Site, form: EditForm, chosen: set[int]) ->
     except ValueError as error:
         form.add_error(None, str(error))
         return False
+    if changed and data["timezone"] != site.timezone:
+        messages.info(request, _("The new time zone holds from the next visit on; times stored before stay as they were read."))
     messages.success(request, _("%(name)s is saved.") % {"name": data["name"]} if changed else _("Nothing was changed."))
     return True
