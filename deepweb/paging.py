@@ -19,6 +19,8 @@ from deepweb.submission import Submission, fill
 _POSTBACK = re.compile(r"__doPostBack\(\s*'([^']*)'\s*,\s*'([^']*)'\s*\)")
 _OFFSET = re.compile(r"^(offset|start|from|skip|first)$", re.I)
 _NUMBER_NAME = re.compile(r"^(page|pageno|page_?num(ber)?|pagenr|offset|start|from|skip|first|seite|pagina|p|pg|pn|paged)$", re.I)
+_DIGITS = re.compile(r"\d{1,9}")
+_SECOND = re.compile(r"/(?:p|page|seite|pagina)?[/-]?2/?", re.I)
 _UNASKED = ("password", "file", "email", "textarea", "tel")
 _MOST_TEXTS = 2
 
@@ -68,8 +70,8 @@ def _same_site(target: str, url: str) -> bool:
 
 
 def _by_echo(root: HtmlElement, url: str, bound: Mapping[str, str], number: int, charset: str) -> str | None:
-    """A link of the same path that repeats the query and says "next", or the number of the next page: however else its
-    address may differ from the one that was asked."""
+    """A link that says "next", or the number of the next page, and repeats the query in the same path, however else its
+    address may differ from the one that was asked; or whose address differs by a larger number alone."""
     path, wanted = urlsplit(url).path, {(name, value.casefold()) for name, value in bound.items() if value}
     numbered = None
     for element in root.iter("a"):
@@ -79,7 +81,8 @@ def _by_echo(root: HtmlElement, url: str, bound: Mapping[str, str], number: int,
         except ValueError:
             continue
         said = {(name, value.casefold()) for name, value in _pairs(parts.query, charset)}
-        if parts.path != path or not wanted or not wanted <= said or not _same_site(target, url):
+        repeats = parts.path == path and bool(wanted) and wanted <= said
+        if not (repeats or _counts_on(url, target)) or not _same_site(target, url):
             continue
         text = " ".join((element.text_content() or "").split())
         if flip_word(text) == "next":
@@ -87,6 +90,18 @@ def _by_echo(root: HtmlElement, url: str, bound: Mapping[str, str], number: int,
         if page_number(text) == number + 1:
             numbered = numbered or target
     return numbered
+
+
+def _counts_on(url: str, target: str) -> bool:
+    """Whether two addresses differ by one number that is larger in the second, or the second adds the number 2 to the path."""
+    own, other = urlsplit(url), urlsplit(target)
+    first, second = (f"{parts.path}?{parts.query}" for parts in (own, other))
+    if _DIGITS.sub("#", first) == _DIGITS.sub("#", second):
+        pairs = zip(_DIGITS.findall(first), _DIGITS.findall(second), strict=True)
+        steps = [int(after) - int(before) for before, after in pairs if before != after]
+        return len(steps) == 1 and steps[0] > 0
+    added = other.path.removeprefix(own.path.rstrip("/"))
+    return other.query == own.query and bool(own.path.strip("/")) and bool(_SECOND.fullmatch(added))
 
 
 def _pairs(query: str, charset: str) -> list[tuple[str, str]]:

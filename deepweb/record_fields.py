@@ -17,6 +17,7 @@ _INLINE = frozenset(
 _HEADINGS = frozenset(("h1", "h2", "h3", "h4", "h5", "h6"))
 _LABELS = frozenset(("b", "strong", "span", "label", "dt", "th", "em", "i", "small", "div"))
 _BESIDE = frozenset(("nav", "footer", "aside", "form", "select", "button", "noscript"))
+_ITEMS = frozenset(("article", "li", "td", "dd"))
 _MAX_LABEL = 40
 _LABEL = re.compile(r"^([^\W\d][^:：]{0,38}?)\s*[:：]\s*(.*)$", re.S)
 _SPACES = re.compile(r"[ \t\r\f\v]+")
@@ -109,7 +110,7 @@ def _leaves(tops: Sequence[HtmlElement]) -> list[tuple[str, str, HtmlElement]]:
     stack.reverse()
     while stack:
         element, path = stack.pop()
-        if not isinstance(element.tag, str) or element.tag in _BESIDE or element.tag in ("script", "style"):
+        if not isinstance(element.tag, str) or element.tag in ("script", "style") or _is_of_the_page(element):
             continue
         here = f"{path}/{element.tag}.{_class(element)}"
         if _is_leaf(element):
@@ -124,6 +125,13 @@ def _leaves(tops: Sequence[HtmlElement]) -> list[tuple[str, str, HtmlElement]]:
             if child.tail and len(child.tail.strip()) > 1:
                 found.append((here + "/#text", " ".join(child.tail.split())[:MAX_VALUE], element))
     return found
+
+
+def _is_of_the_page(element: HtmlElement) -> bool:
+    """Whether an element stands beside all records; the foot of one record is its own."""
+    if element.tag == "footer":
+        return not any(parent.tag in _ITEMS for parent in element.iterancestors())
+    return element.tag in _BESIDE
 
 
 def _is_leaf(element: HtmlElement) -> bool:

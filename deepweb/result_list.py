@@ -16,6 +16,9 @@ from crawlmgr.web.url import UrlError, canonical
 from deepweb.record_fields import fields_of_rows
 
 _BESIDE = frozenset(("nav", "footer", "aside", "header"))
+_ENDS = frozenset(("header", "footer"))
+_ITEMS = frozenset(("article", "li", "td", "dd"))
+"""Head and foot of one record rather than of the page."""
 _MOST_GROUPS = 8
 _MIN_LEARNED = 2
 _LONGEST = 200
@@ -242,7 +245,10 @@ def _nodes_in(page: Outline, tags: frozenset[str]) -> list[bool]:
     inside = [False] * len(page)
     for node in range(len(page)):
         parent = page.parents[node]
-        inside[node] = page.tags[node] in tags or (parent >= 0 and inside[parent])
+        own = page.tags[node] in tags and not (
+            page.tags[node] in _ENDS and any(page.tags[p] in _ITEMS for p in _parents(page, parent))
+        )
+        inside[node] = own or (parent >= 0 and inside[parent])
     return inside
 
 
