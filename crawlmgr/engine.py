@@ -8,7 +8,7 @@ import threading
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 from django.conf import settings as django_settings
 from django.db import transaction
@@ -96,6 +96,13 @@ class Crawler(Protocol):
     def ended(self, run: Run, state: str, now: datetime) -> None: ...
 
 
+@runtime_checkable
+class Prepares(Protocol):
+    """A crawler whose beginning takes time to compute: done here, outside any transaction, for `begin` to store."""
+
+    def prepare(self, run: Run, now: datetime) -> None: ...
+
+
 def holder() -> str:
     """This process's name in leases."""
     return f"{os.environ.get('CRAWLMGR_NODE') or socket.gethostname()}:{os.getpid()}"
@@ -145,6 +152,8 @@ class _Slice:
 
     def _begin(self) -> None:
         now = self.clock.now()
+        if not self.run.begun and isinstance(self.crawler, Prepares):
+            self.crawler.prepare(self.run, now)
         with transaction.atomic():
             runs.count(self.lease, now, {})
             frontier.reclaim(self.run.pk, now, self.lease.fence)

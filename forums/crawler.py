@@ -65,6 +65,7 @@ class ForumCrawler:
         self._seen: list[tuple[str, PageFacts]] = []
         self._groups: set[int | None] = set()
         self._member: logins.Membership | None = None
+        self._foretold: dict[int, list[Thread]] = {}
 
     def settings(self, run: Run) -> CrawlSettings:
         settings = CrawlSettings.from_mapping(run.parameters.get("settings", {}))
@@ -74,9 +75,11 @@ class ForumCrawler:
             hosts.configure(key, settings)
         return settings
 
+    def prepare(self, run: Run, now: datetime) -> None:
+        self._foretold = visits.foretold(_boards(run), now)
+
     def begin(self, run: Run, now: datetime) -> Sequence[NewUrl]:
-        boards = Board.objects.filter(site_id=run.target, pk__in=run.parameters["boards"]).order_by("position", "id")
-        return [*self._membership(run).begin(run), *_staying(visits.begin(run, list(boards), now))]
+        return [*self._membership(run).begin(run), *_staying(visits.begin(run, _boards(run), self._foretold))]
 
     def _load(self, run: Run) -> Site:
         """The site and its model, once a slice."""
@@ -296,6 +299,11 @@ def _followed(reading: PageReading, response: FetchResponse) -> PageReading:
     if reading.kind is PageKind.thread:
         return reading
     return replace(reading, records=tuple(one for one in reading.records if page_key(one.url) not in marked))  # type: ignore[union-attr,arg-type]
+
+
+def _boards(run: Run) -> list[Board]:
+    rows = Board.objects.filter(site_id=run.target, pk__in=run.parameters["boards"])
+    return list(rows.select_related("site").defer("site__structure").order_by("position", "id"))
 
 
 def _staying(links: Sequence[NewUrl]) -> list[NewUrl]:

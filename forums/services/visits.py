@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
@@ -27,8 +27,14 @@ NO_FAULT = frozenset(  # the thread is gone, is kept from us, or asks to be left
 STEP = 10.0  # priorities of two boards' addresses lie this far apart, so that boards are visited one after another
 
 
-def begin(run: Run, boards: Sequence[Board], now: datetime) -> list[NewUrl]:
-    """Makes a visit a board and its first addresses: the top of the list, and threads that earlier visits left owing."""
+def foretold(boards: Sequence[Board], now: datetime) -> dict[int, list[Thread]]:
+    """By board: threads that ought to have new replies, of boards whose lists do not show it. Takes seconds in large forums."""
+    return {board.pk: predictions.choose(board, now) for board in boards if predictions.needed(board)}
+
+
+def begin(run: Run, boards: Sequence[Board], expected: Mapping[int, Sequence[Thread]]) -> list[NewUrl]:
+    """Makes a visit a board and its first addresses: the top of the list, threads that earlier visits left owing, and those
+    that are expected to have new replies."""
     links: list[NewUrl] = []
     for index, board in enumerate(boards):
         visit, _made = Visit.objects.get_or_create(run=run, board=board)
@@ -37,8 +43,7 @@ def begin(run: Run, boards: Sequence[Board], now: datetime) -> list[NewUrl]:
         links.append(NewUrl(board.url, "list", key=f"visit {visit.pk} list 1", group=visit.pk, payload=payload, priority=base))
         for thread in Thread.objects.filter(board=board, pending=True).order_by("-last_reply")[:5000]:
             links.append(_thread_link(visit.pk, thread, base + 2))
-        if predictions.needed(board):
-            links += [_thread_link(visit.pk, thread, base + 3) for thread in predictions.choose(board, now)]
+        links += [_thread_link(visit.pk, thread, base + 3) for thread in expected.get(board.pk, ())]
     return links
 
 

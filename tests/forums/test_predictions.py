@@ -7,6 +7,7 @@ from datetime import UTC, datetime, timedelta
 
 import numpy as np
 import pytest
+from django.db import connection
 
 from crawlmgr import engine
 from crawlmgr.models import RunState
@@ -88,7 +89,12 @@ class SilentForum(LocalForum):
 
 
 @pytest.mark.django_db(transaction=True)
-def test_replies_on_a_silent_board_are_found():
+def test_replies_on_a_silent_board_are_found_and_nobody_waits_for_the_choice(monkeypatch: pytest.MonkeyPatch):
+    locked: list[bool] = []
+    choose = predictions.choose
+    monkeypatch.setattr(
+        predictions, "choose", lambda board, now: (locked.append(connection.in_atomic_block), choose(board, now))[1]
+    )
     hosts.forget()
     with ForumServer(SilentForum(boards=1, threads=8)) as server:
         forum = server.forum
@@ -109,6 +115,7 @@ def test_replies_on_a_silent_board_are_found():
         assert Post.objects.count() == before + 1
         visit = Visit.objects.order_by("-pk")[0]
         assert 1 <= visit.fetched <= predictions.FETCHES_A_VISIT and visit.changed == 1 and visit.complete
+    assert locked and not any(locked)
 
 
 def crawled(site: Site, **settings: object) -> None:
