@@ -8,8 +8,10 @@ from datetime import datetime
 from crawlmgr.engine import Stored
 from crawlmgr.models import Run, Url, UrlState
 from crawlmgr.web.exchange import FetchResponse
+from deepweb.finder import shape
 from deepweb.models import Query, QueryKind, QueryState
-from deepweb.reading import Answer, words_bound
+from deepweb.reading import Answer, read_detail, words_bound
+from deepweb.result_list import FoundRecord
 from deepweb.results import NoResultPages, ResultKind, judge
 from deepweb.seen import Query as Terms
 from deepweb.seen import Term
@@ -26,6 +28,7 @@ STALE_SHARE = 0.1
 SESSION_STATUS = frozenset((400, 401, 403, 419, 422, 440))
 GAINS_KEPT = 10
 SAME_PAGE = 0.95
+KNOWN_ADDRESSES = 5
 
 
 def terms_of(row: Query) -> Terms:
@@ -46,6 +49,8 @@ def store_page(
     bench.form = forms.refreshed(bench.form, answer.forms)
     if row.kind == QueryKind.NONSENSE:
         return _nonsense(run, benches, bench, row, response, answer, now)
+    if number == 1 and response.redirects:
+        answer = _lone_record(bench, response, answer)
     kind = judge(
         _status(bench, response.status),
         "\n".join(answer.lines),
@@ -65,6 +70,15 @@ def store_page(
     stored = _end(run, benches, bench, row, QueryState.VALID, "", now)
     stored.counts = {"new": new, "items": len(answer.records)}
     return stored
+
+
+def _lone_record(bench: Workbench, response: FetchResponse, answer: Answer) -> Answer:
+    """The answer where a site leads straight to the only record found: to an address as its known records have them."""
+    known = bench.harvest.form.found_records.exclude(url="").values_list("url", flat=True)[:KNOWN_ADDRESSES]
+    if answer.login or shape(response.url) not in {shape(url) for url in known} - {shape(bench.form.action)}:
+        return answer
+    fields = read_detail(response.text, bench.furniture)
+    return answer._replace(records=(FoundRecord(response.url, fields),), shape=None, next=None) if fields else answer
 
 
 def _status(bench: Workbench, status: int) -> int:

@@ -35,6 +35,7 @@ MANY = 100_000
 ENOUGH_WHOLE = 50
 COVERAGE_FROM = 30
 CHUNK = 900
+ADDRESSES = ("http://", "https://")
 
 
 class Refused(ValueError):
@@ -329,7 +330,7 @@ def _known_records(bench: Workbench, fields: Mapping[int, Mapping[str, Any]]) ->
     known = {}
     for pk, own in fields.items():
         told = {name: str(value) for name, value in own.items() if name in searched or name in bench.columns_of_inputs()}
-        text = "\n".join(value for name, value in told.items() if name in searched)
+        text = "\n".join(value for name, value in told.items() if name in searched and not value.startswith(ADDRESSES))
         known[pk] = ProbedRecord(pk, frozenset(bench.asking.terms(told, MANY)), text.casefold())
     return known
 

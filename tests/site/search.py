@@ -42,7 +42,7 @@ class Book:
 class SearchSite:
     """Books behind a form at /search. `layout` table, list, flat, bare (no detail pages), ranked (links with the query and the
     place in the list) or data (JSON for a script); `paging` link, button, number, none; `asks` words (a box and a select),
-    choices (two selects, no box) or years (a range, no box).
+    choices (two selects, no box) or years (a range, no box). `leads_on`: a lone result is not listed but led to.
 
     `method` get or post (post needs the token of the page and its session); `cut` shows that many results at most.
     `failing` maps a path to what it answers instead. `submitted` counts what the forms that are no search forms received.
@@ -57,6 +57,7 @@ class SearchSite:
     method: str = "get"
     cut: int = 0
     states_total: bool = True
+    leads_on: bool = False
     delay_seconds: float = 0.0
     failing: dict[str, Callable[[int], Reply | None]] = field(default_factory=dict)
 
@@ -151,6 +152,8 @@ class SearchSite:
         found = [book for book in found if (not author or book.author == author) and low <= book.year <= high]
         shown = found[: self.cut] if self.cut else found
         page = shown[(number - 1) * self.a_page : number * self.a_page] if not self.cut else shown
+        if self.leads_on and len(found) == 1:
+            return 303, {**headers, "location": f"/book?id={found[0].number}"}, ""
         if self.layout == "data":
             return 200, headers, self._frame(f"Search: {word}", self._form(word, token) + self._data(word, page, number, shown))
         if not page:
