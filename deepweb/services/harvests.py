@@ -216,7 +216,7 @@ def _details(bench: Workbench) -> list[NewUrl]:
         return []
     first: list[int] = []
     if bench.state.get("probes") and not _understood(bench):
-        rng = np.random.default_rng([bench.wishes.random_seed, bench.harvest.form_id, 11])
+        rng = np.random.default_rng([bench.wishes.random_seed, 11])
         for probe in bench.state["probes"]:
             size = min(SAMPLE, len(probe["found"]))
             probe["sample"] = sorted(int(pk) for pk in rng.choice(probe["found"], size=size, replace=False)) if size else []

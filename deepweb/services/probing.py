@@ -56,7 +56,7 @@ def _is_cut_too_often(bench: Workbench) -> bool:
 def _plan_probes(bench: Workbench, count: int) -> None:
     """Draws the words to ask; where rarer ones are wanted and too few, or reach too little, the plan so far stays."""
     number = int(bench.state.get("plans", 0)) + 1
-    rng = np.random.default_rng([bench.wishes.random_seed, bench.harvest.form_id, number])
+    rng = np.random.default_rng([bench.wishes.random_seed, number])
     scale = FreshPolicy((), bench.limit).scales(bench.seen)[bench.seen.kinds] * SCALE_UP ** (number - 1)
     most = PAGES * max(1, int(bench.state.get("page_size", 0)))
     limit = most if bench.limit is None else min(bench.limit, most)
