@@ -304,7 +304,7 @@ class Workbench:
     def _calibration(self, box: str, number: int) -> Terms:
         """What tells a page's furniture: nonsense; where there is no box for words, two choices of one input."""
         if box:
-            rng = np.random.default_rng([self.wishes.random_seed, self.harvest.form_id, number])
+            rng = np.random.default_rng([self.wishes.random_seed, 0, number])
             return (Term(box, nonsense_word(rng)),)
         slot = next((slot for slot in self.slots if len(slot.values) > number), None)
         if slot is not None:

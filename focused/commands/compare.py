@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import os
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ from django.core.management.base import CommandError
 
 from crawlmgr.management import database
 from crawlmgr.management.base import Result, say, table
+from crawlmgr.services.exports import safe_cell
 from crawlmgr.text.tokens import Tokenizer
 from crawlmgr.web.warc import WarcError
 from focused.archive import Archive
@@ -77,8 +79,7 @@ def run(options: dict[str, Any]) -> Result:
             progress=say,
         )
         if options["trail"]:
-            with options["trail"].open("w", encoding="utf-8", newline="") as file:
-                csv.writer(file).writerows([TRAIL, *trail_rows(outcomes, labels)])
+            _write_trail(options["trail"], [TRAIL, *trail_rows(outcomes, labels)])
     except (ValueError, WarcError) as error:
         raise CommandError(str(error)) from error
     except OSError as error:
@@ -106,6 +107,17 @@ def _topic(options: dict[str, Any]) -> Topic:
     for line in bad:
         say(f"{options['seeds'].name}, line {line.number}: no URL, left out: {line.text}")
     return topic
+
+
+def _write_trail(path: Path, rows: list[tuple[object, ...]]) -> None:
+    """Writes the trail beside its place and renames it when it is whole; addresses of pages are no formulas."""
+    part = path.with_name(f"{path.name}.part")
+    try:
+        with part.open("w", encoding="utf-8", newline="") as file:
+            csv.writer(file).writerows([safe_cell(value) for value in row] for row in rows)
+        os.replace(part, path)
+    finally:
+        part.unlink(missing_ok=True)
 
 
 def _table(outcomes: list[Outcome]) -> str:

@@ -10,12 +10,10 @@ from crawlmgr.services import events
 from forums.models import Site
 from forums.reads import silences
 
-VISITED_WITHIN = timedelta(days=2)
-
 
 def watch(now: datetime) -> int:
     """Marks the sites that are silent and unmarks the others; returns how many are silent."""
-    visited = Site.objects.annotate(last=Max("boards__complete_at")).filter(last__gt=now - VISITED_WITHIN)
+    visited = Site.objects.annotate(last=Max("boards__complete_at")).filter(last__gt=now - silences.VISITED_WITHIN)
     marked = Site.objects.filter(silent_since__isnull=False)
     silent = 0
     for site in (visited | marked.annotate(last=Max("boards__complete_at"))).defer("structure", "rules").order_by("pk"):
