@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import lru_cache
+from hashlib import sha256
 from typing import Any
 
 from django.db import IntegrityError, transaction
@@ -43,6 +45,12 @@ class Lease:
     run_id: int
     fence: int
     seconds: float
+
+
+def exclusive_key(kind: str, keys: Iterable[int]) -> str:
+    """What two runs of a kind over the same things share, however many things: the keys themselves, or their digest."""
+    joined = ",".join(str(key) for key in sorted(keys))
+    return f"{kind}-{joined if len(joined) <= 40 else sha256(joined.encode()).hexdigest()[:40]}"
 
 
 def create(

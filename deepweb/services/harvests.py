@@ -11,7 +11,7 @@ import numpy as np
 from django.db import transaction
 
 from crawlmgr.conf import CrawlSettings
-from crawlmgr.models import Run
+from crawlmgr.models import ACTIVE, Run
 from crawlmgr.services import runs
 from crawlmgr.services.frontier import NewUrl
 from deepweb.coverage import Estimate
@@ -67,13 +67,16 @@ def start(
             raise ValueError("there is no form to ask")
         raise Refused(chosen[0], forms.why_not(chosen[0]) or "")
     with transaction.atomic():
+        asking = Run.objects.filter(state__in=ACTIVE, harvests__form__in=allowed, harvests__ended=False).first()
+        if asking is not None:
+            raise runs.Busy(asking)
         run = runs.create(
             KIND,
             label or _label(allowed),
             parameters={**wishes, "forms": [form.pk for form in allowed], "settings": dict(settings or {})},
             now=now,
             target=allowed[0].pk if len(allowed) == 1 else None,
-            exclusive="harvest-" + ",".join(str(form.pk) for form in allowed)[:60],
+            exclusive=runs.exclusive_key("harvest", [form.pk for form in allowed]),
             user=user,
             start=begin,
         )

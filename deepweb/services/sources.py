@@ -79,7 +79,7 @@ def find(
         },
         now=now,
         target=sources[0].pk if len(sources) == 1 else None,
-        exclusive="find-" + ",".join(str(source.pk) for source in sources)[:60],
+        exclusive=runs.exclusive_key("find", [source.pk for source in sources]),
         user=user,
         start=start,
     )

@@ -305,6 +305,26 @@ def test_two_runs_do_not_ask_one_form_at_once() -> None:
             harvests.start([the_form()], {}, now=now(), settings=OPEN, begin=False)
 
 
+def test_a_harvest_of_many_forms_waits_for_a_run_that_asks_one_of_them() -> None:
+    with SearchServer(SearchSite(books=20, seed=1)) as one, SearchServer(SearchSite(books=20, seed=2)) as other:
+        for server in (one, other):
+            found(server)
+        forms = list(Form.objects.filter(type="search").order_by("pk"))
+        assert len(forms) == 2
+        alone = harvests.start(forms[1:], {}, now=now(), settings=OPEN, begin=False)
+        with pytest.raises(runs.Busy) as refused:
+            harvests.start(forms, {}, now=now(), settings=OPEN, begin=False)
+        assert refused.value.run == alone
+        harvests.start(forms[:1], {}, now=now(), settings=OPEN, begin=False)
+
+
+def test_the_key_of_a_run_over_many_things_tells_all_of_them() -> None:
+    long = list(range(1_000_000, 1_000_040))
+    assert runs.exclusive_key("find", long) != runs.exclusive_key("find", [*long[:-1], 7])
+    assert runs.exclusive_key("find", long) == runs.exclusive_key("find", reversed(long))
+    assert len(runs.exclusive_key("harvest", long)) <= 80
+
+
 def test_a_harvest_ends_when_the_wished_share_of_the_database_is_reached(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(harvests, "COVERAGE_FROM", 4)
     monkeypatch.setattr(probing, "FROM_QUERIES", 4)
