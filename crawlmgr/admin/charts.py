@@ -14,6 +14,7 @@ from django.utils.translation import gettext as _
 COLOURS = ("#3b82f6", "#10b981", "#f59e0b", "#8b5cf6", "#ec4899", "#14b8a6", "#f97316", "#6366f1", "#94a3b8")
 NEW, UPDATED, UNCHANGED, BAD = "#3b82f6", "#10b981", "#94a3b8", "#ef4444"
 FEWEST_BARS = 12  # fewer are not stretched over the whole width
+FEW_COUNTED = 5
 DAY_TICKS = [{"dtickrange": [None, 86_399_999], "value": "%m-%d %H:%M"}, {"dtickrange": [86_399_999, None], "value": "%m-%d"}]
 
 
@@ -56,18 +57,29 @@ def chart(
     note: str = "",
     dates: bool = True,
     numbers: bool = False,
+    each: bool = False,
     empty: str = "",
 ) -> Chart:
     """A chart of stacked bars and lines. `x`, `y`, `y2` are the axes' titles with their units.
 
-    The values of x are times, with `dates` off categories, with `numbers` numbers.
+    The values of x are times, with `dates` off categories, with `numbers` numbers. With `each` every category is named.
     """
     if not any(value for one in series for value in one.y):
         return Chart(key, title, empty=empty or _("Nothing to draw yet."))
     axis = "numbers" if numbers else "dates" if dates else "names"
-    figure = go.Figure([_trace(one) for one in series], layout=_layout(x, y, y2, axis, length=max(len(one.x) for one in series)))
+    layout = _layout(x, y, y2, axis, length=max(len(one.x) for one in series))
+    if each:
+        layout["xaxis"].update(tickmode="linear", dtick=1, tickangle=-45)
+    if _few_whole([value for one in series if not one.second for value in one.y if value is not None]):
+        layout["yaxis"].update(tickmode="linear", dtick=1)
+    figure = go.Figure([_trace(one) for one in series], layout=layout)
     legend = [(one.name, one.colour) for one in series] if len(series) > 1 else []
     return Chart(key, title, json.loads(figure.to_json()), note, legend=legend)
+
+
+def _few_whole(values: Sequence[float]) -> bool:
+    """Whether these are counts so small that an axis would have ticks between them."""
+    return all(isinstance(value, int) for value in values) and sum(abs(value) for value in values) <= FEW_COUNTED
 
 
 def _trace(one: Series) -> Any:

@@ -28,7 +28,7 @@ def lexicon(vector: Mapping[str, float]) -> Chart:
     note = _("the %(number)s heaviest of %(all)s words") % {"number": len(shown), "all": len(top)}
     title, weight = _("Words of the topic"), _("weight (heaviest = 1)")
     empty = _("The topic has no words yet: add samples or keywords.")
-    return chart("chart-lexicon", title, series, x=_("word"), y=weight, note=note, dates=False, empty=empty)
+    return chart("chart-lexicon", title, series, x=_("word"), y=weight, note=note, dates=False, each=True, empty=empty)
 
 
 def shares(parts: Sequence[tuple[str, float]]) -> Chart:
@@ -40,7 +40,7 @@ def shares(parts: Sequence[tuple[str, float]]) -> Chart:
     ]
     kept = [one for one in series if any(one.y)] or series[:1]
     title, empty = _("Why: what each word brings"), _("No word of the topic stands there.")
-    return chart("chart-why", title, kept, x=_("word"), y=_("share of the score"), dates=False, empty=empty)
+    return chart("chart-why", title, kept, x=_("word"), y=_("share of the score"), dates=False, each=True, empty=empty)
 
 
 def harvest(row: TopicRun) -> Chart:

@@ -42,3 +42,18 @@ def test_a_second_axis_stands_at_the_right() -> None:
     drawn = chart("c", "Title", series, x="", y="requests", y2="MB").figure
     assert drawn["layout"]["yaxis2"]["side"] == "right" and drawn["layout"]["yaxis2"]["title"]["text"] == "MB"
     assert drawn["data"][1]["yaxis"] == "y2"
+
+
+def test_every_category_can_be_named() -> None:
+    words = [f"word {n}" for n in range(30)]
+    plain = chart("c", "Title", [Series("a", words, [1.5] * 30, NEW)], x="word", y="weight", dates=False).figure["layout"]["xaxis"]
+    named = chart("c", "Title", [Series("a", words, [1.5] * 30, NEW)], x="word", y="weight", dates=False, each=True).figure["layout"]["xaxis"]
+    assert "dtick" not in plain and (named["tickmode"], named["dtick"]) == ("linear", 1)
+
+
+def test_small_counts_have_no_ticks_between_them() -> None:
+    def axis(values: list[float | None]) -> dict[str, object]:
+        return chart("c", "Title", [Series("a", DAYS, values, NEW)], x="", y="").figure["layout"]["yaxis"]
+
+    assert axis([1, 2])["dtick"] == 1
+    assert "dtick" not in axis([1, 200]) and "dtick" not in axis([0.5, 1])
