@@ -13,6 +13,7 @@ from forums.reading.lists import RowSet, row_sets
 from forums.reading.model import PageKind
 from forums.reading.patterns import leads_to
 from forums.reading.posts import PostSet, post_sets
+from forums.reading.posts_links import are_short, repeats
 from forums.reading.words import class_roles
 
 ENOUGH = 0.45  # quality below which rows or posts are not believed
@@ -30,7 +31,7 @@ class Choice:
 
 def weigh(page: Page) -> Choice:
     posts = post_sets(page)
-    sets = [rows for rows in row_sets(page) if not (posts and _in_texts(rows, posts[0]))]
+    sets = [rows for rows in row_sets(page) if not (posts and (_in_texts(rows, posts[0]) or _are_writers(rows, posts[0])))]
     threads = [rows for rows in sets if rows.board_weight <= 0 and not rows.rows[0].title.is_user]
     boards = [rows for rows in sets if rows.board_weight > 0 and not any(_labels(rows, other) for other in threads)]
     return Choice(_best(threads), _best(boards), posts[0] if posts else None, tuple(posts[1:]))
@@ -70,6 +71,19 @@ def _in_texts(rows: RowSet, posts: PostSet) -> bool:
         ):
             within += 1
     return within >= 0.6 * len(rows.rows)
+
+
+def _are_writers(rows: RowSet, posts: PostSet) -> bool:
+    """Whether the links that name the rows are those on the names of people who wrote the posts. That they come again, or
+    that lines about a member follow them, tells people from threads; boards and titles are linked by their name but once."""
+    nodes = {link.node for link in posts.writers if link is not None}
+    if rows.told or 2 * sum(row.title.node in nodes for row in rows.rows) <= len(rows.rows):
+        return False
+    if posts.own_words < 0.5 or posts.quality < ENOUGH:
+        return False
+    if repeats(posts.writers) or rows.page.is_thread_address:
+        return True
+    return rows.board_weight <= 0 and are_short(posts.writers) and sum(posts.body_lengths) > sum(len(row.title.text) for row in rows.rows)
 
 
 def _is_quoted(page: Outline, node: int, body: int) -> bool:
@@ -207,6 +221,8 @@ def _is_sure(posts: PostSet, at: int = 0) -> bool:
     if not posts.people[at] or (moment.precision_seconds >= 86_400 and not moment.relative):
         return False
     name, node = posts.people[at][0]
+    if posts.links_people and posts.writers[at] is not None:
+        return True
     if any(link.is_user and link.text == name for link in page.links_in(span.start, span.end)):
         return True
     return bool(_WRITER.search(page.roles_above(node, max(span.start, node - 6)))) or posts.describes_author(at)

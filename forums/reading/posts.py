@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from functools import cached_property
 
 from crawlmgr.web.records import Outline, siblings_of_tops
-from forums.reading.document import Page, Time
+from forums.reading.document import Link, Page, Time
 from forums.reading.posts_bodies import bodies_of
+from forums.reading.posts_links import repeats, spells, writers
 from forums.reading.posts_people import heads_profile, people_of
 from forums.reading.posts_spans import PostSpans, Span
 from forums.reading.words import JOINED, class_roles, text_roles
@@ -58,6 +60,19 @@ class PostSet(PostSpans):
         first = self.page.outline.piece_from[self.spans[at].start]
         pieces = range(first, self.last_piece(self.spans[at]))
         return any(self.page.outline.pieces[p].text == name and heads_profile(self, p, self.spans[at]) for p in pieces)
+
+    @cached_property
+    def writers(self) -> list[Link | None]:
+        """The link on the name of each post's author."""
+        return writers(self.page, self.people)
+
+    @cached_property
+    def links_people(self) -> bool:
+        """Whether the links on the authors' names lead to people: they come again with the same name, or spell it."""
+        links = [link for link in self.writers if link is not None]
+        if 2 * len(links) < len(self.spans):
+            return False
+        return repeats(links) or 2 * sum(spells(link) for link in links) > len(links)
 
     @cached_property
     def own_words(self) -> float:
@@ -138,10 +153,13 @@ def _merged(page: Outline, groups: list[list[Time]]) -> list[list[Time]]:
     return [group for same in kept.values() for group in same]
 
 
+_HAS_VALUE = re.compile(r"\d|[:：]\s*\w")
+
+
 def _tells_joining(page: Page, time: Time) -> bool:
     own = page.outline.pieces[time.piece].text if time.piece < len(page.outline.pieces) else ""
     before = page.outline.pieces[time.piece - 1].text if not time.label and time.piece else ""
-    named = len(before) <= 24 and JOINED.match(before) and not any(map(str.isdigit, before))  # with digits it has its own time
+    named = len(before) <= 24 and JOINED.match(before) and not _HAS_VALUE.search(before)  # "Location: Ulm" is whole in itself
     return bool(JOINED.search(time.label[-24:]) or JOINED.match(own) or named)
 
 

@@ -1,0 +1,59 @@
+"""Links of posts that lead to people, by what they do on the page, where their addresses have no known word for people."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from urllib.parse import unquote
+
+from forums.reading.document import Link, Page
+
+_NAME_LENGTH = 24
+
+
+def link_of(page: Page, node: int) -> Link | None:
+    """The link that a node is or stands in, at most three levels up."""
+    for _ in range(4):
+        if node < 0:
+            return None
+        if node in page.link_at:
+            return page.link_at[node]
+        node = page.outline.parents[node]
+    return None
+
+
+def writers(page: Page, people: Sequence[Sequence[tuple[str, int]]]) -> list[Link | None]:
+    """The link on the name of each post's author, where the name is one."""
+    return [link_of(page, found[0][1]) if found else None for found in people]
+
+
+def repeats(links: Sequence[Link | None]) -> bool:
+    """Whether links to several targets, one name for each, come again in several posts: people write more than once,
+    while each thread, board or answer is linked by its own name but once."""
+    names: dict[str, set[str]] = defaultdict(set)
+    times: dict[str, int] = defaultdict(int)
+    for link in links:
+        if link is not None:
+            names[link.url].add(link.text)
+            times[link.url] += 1
+    if len(names) < 2 or any(len(texts) > 1 for texts in names.values()):
+        return False
+    return max(times.values()) >= 2 and len({next(iter(texts)) for texts in names.values()}) == len(names)
+
+
+def spells(link: Link) -> bool:
+    """Whether the end of an address spells the text of its link, as `/p/anna` does for "anna"."""
+    name = _plain(link.text)
+    return len(name) >= 2 and _plain(unquote(link.url.rstrip("/")).rsplit("/", 1)[-1].rpartition("=")[2]).endswith(name)
+
+
+def _plain(text: str) -> str:
+    return "".join(char for char in text.casefold() if char.isalnum())
+
+
+def are_short(links: Sequence[Link | None]) -> bool:
+    """Whether the texts are as short as names: a word or two in each, hardly ever three."""
+    texts = [link.text for link in links if link is not None]
+    words = sum(len(text.split()) for text in texts)
+    dense = any(len(text) > 8 and max(text) >= "\u2e80" for text in texts)
+    return bool(texts) and not dense and words <= 1.4 * len(texts) and max(map(len, texts)) <= _NAME_LENGTH
