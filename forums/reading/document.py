@@ -35,6 +35,7 @@ _SIDE = re.compile(
     r"(?:side-?bar|side-?col(?:umn)?|(?:left|right)-?(?:bar|column|col|rail)|(?<!\w)side(?!\w)|(?<![a-z])widgets?)(?:[-_]?(?:left|right|box|inner))?(?=$|\s)",
     re.I,
 )
+_FIELDS = re.compile(r"[|·•;(（]|\s[-–—]\s")
 _XML_DECLARATION = re.compile(r"^\s*<\?xml[^>]{0,200}\?>")
 _CHARSET_META = re.compile(r"(<meta[^>]{0,200}?charset\s*=\s*[\"']?)[\w-]+", re.I)
 
@@ -84,6 +85,7 @@ class Page:
         self.is_thread_address = (" t:" in self.key and not _PLURAL_SLUG.search(urlsplit(url).path)) or asked
         self.offsets: dict[datetime, int] = {}
         self._found: dict[str, Moment | None] = {}
+        self._said: dict[str, str] = {}
         self._asides: dict[int, bool] = {}
 
     def _base(self) -> str:
@@ -296,6 +298,15 @@ class Page:
         if text not in self._found:
             self._found[text] = find_time(text, self.dates)
         return self._found[text]
+
+    def before_moment(self, text: str) -> str:
+        """The words of a text right before the time inside it, back to a bar or a dot between fields."""
+        if text not in self._said:
+            words, at, moment = text.split(), 0, self.moment(text)
+            while at + 1 < len(words) and not words[at][0].isdigit() and self.moment(" ".join(words[at + 1 :])) == moment:
+                at += 1
+            self._said[text] = _FIELDS.split(" ".join(words[:at]))[-1].strip()
+        return self._said[text]
 
     def _text_times(self, covered: set[int]) -> list[Time]:
         pieces, found = self.outline.pieces, []

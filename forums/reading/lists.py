@@ -11,7 +11,8 @@ from functools import cached_property
 from forums.reading.addresses import board_key
 from forums.reading.document import Link, Page
 from forums.reading.patterns import leads_to
-from forums.reading.rows import Group, Row, groups
+from forums.reading.rowgroups import Group, groups
+from forums.reading.rows import Row
 from forums.reading.words import class_roles, text_roles
 
 _FORUM_ADDRESS = re.compile(
@@ -98,7 +99,8 @@ class RowSet:
         if "topics" in named and named & {"posts", "comments"} and not named & {"replies", "views"}:
             found["topics_posts"] = 1.5
         elif named & {"replies", "views"}:
-            found["replies_views"] = 1.5 if self._counts_topics() else -1.5
+            both = {"replies", "views"} <= named
+            found["replies_views"] = 1.5 if self._counts_topics() else -2.2 if both else -1.5
         inner = sum(1 for row in rows if self._leads_further(row)) / n
         found["last_thread"] = 1.5 * inner
         if _starts_with_board(self.heads.first_text):

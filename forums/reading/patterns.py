@@ -129,6 +129,8 @@ def _crowded(company: dict[str, set[str]]) -> bool:
     return alone >= 3 or any(mask.startswith("*") for mask in company)
 
 
+_SCRIPT = re.compile(r"\.(?:php|cgi|pl|asp|aspx|jsp|cfm|dll)$")
+_READ = frozenset("read msg message post article entry item no num number".split())
 _TELLING = STRONG_THREAD - {"story", "p"}
 
 
@@ -159,8 +161,11 @@ def leads_to(pattern: str) -> str:
         return "thread"
     if any(word in BOARD_WORDS for word in words):
         return "board"
-    if "php" in segments[-1] and any(word in BOARD_WORDS for word in script):
-        return "" if re.search(r"=[a-z]+(?:&|$)", query) and re.search(r"=#", query) else "board"  # board.php?name=free&entry=#
+    if _SCRIPT.search(segments[-1]) and any(word in BOARD_WORDS for word in script):
+        numbered = re.findall(r"(?:^|&)([a-z]+)=#", query)
+        if numbered and (re.search(r"=[a-z]+(?:&|$)", query) or not set(numbered).isdisjoint(_READ)):
+            return ""  # board.php?name=free&entry=#, board.pl?read=#
+        return "board"
     after, was_slug, literal = 0, False, False
     for segment in reversed(segments):
         words = [word for word in re.findall(r"[a-z]+", segment) if len(word) > 1 or word == segment]

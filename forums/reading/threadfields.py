@@ -102,7 +102,7 @@ class ThreadFields:
             return None
         if 0 in values:
             return False
-        if "replies" in told:
+        if "replies" in told or self._leaves_out_zero:
             return False
         ones = sum(value == 1 for value in values)
         if told & {"posts"} and min(values) >= 1:
@@ -110,6 +110,21 @@ class ThreadFields:
         if len(values) >= 8 and ones >= 0.1 * len(values):
             return True
         return None
+
+    @cached_property
+    def _leaves_out_zero(self) -> bool:
+        """Whether rows without a count are those that nobody replied to: some have none, and none counts 0."""
+        replies, _, told = self._count_columns
+        values = [self._value(replies, at) for at in range(len(self.rows))]
+        missing = sum(value is None for value in values)
+        return 0 < missing < len(values) and 0 not in values and "posts" not in told and missing * 10 >= len(values)
+
+    def _replies(self, at: int) -> int | None:
+        """The replies of a row, without its opening post."""
+        number = self._value(self._count_columns[0], at)
+        if number is None:
+            return 0 if self._leaves_out_zero else None
+        return max(0, number - 1) if self.counts_posts else number
 
     # times
 
@@ -125,7 +140,8 @@ class ThreadFields:
         return f"{self.heads.cell(row, time.node)}:{self.page.outline.shapes[time.node]}:{row.column(time.node)}"
 
     def _roles_of_time(self, row: Row, time: Time) -> frozenset[str]:
-        told = text_roles(time.label[-40:]) & {"last", "created", "edit", "joined"}
+        label = self._label(row, time)
+        told = text_roles(label[-40:]) & {"last", "created", "edit", "joined"}
         if "created" in told and "last" in told:
             told -= {"created"}
         if not told:
@@ -134,11 +150,19 @@ class ThreadFields:
             told = text_roles(title[:30]) & {"last", "created"}
         if not told:
             told = self.heads.of(row, time.node) & {"last", "created"}
-        if not told or told == {"created"} and _POSTED.search(time.label):
+        if not told or told == {"created"} and _POSTED.search(label):
             told = self._roles_by_class(row, time.node) or told
         if not told and "author" in self.heads.of(row, time.node) and "last" not in self.heads.of(row, time.node):
             told = frozenset({"created"})
         return told
+
+    def _label(self, row: Row, time: Time) -> str:
+        """What is said right before a time: at the start of its own text, else before that."""
+        if not time.is_attribute:
+            own = self.page.before_moment(self.page.outline.pieces[time.piece].text)
+            if own:
+                return own
+        return row.said_before(time.piece) if time.piece in row.pieces else time.label
 
     def _roles_by_class(self, row: Row, node: int) -> frozenset[str]:
         told, steps = frozenset[str](), 0

@@ -44,7 +44,7 @@ class ThreadPeople(ThreadFields):
         if len({person.name for person in named}) >= len({person.name for person in found}):
             found = named
         cell = self.heads.cell(row, row.title.node)
-        if any(self.heads.cell(row, person.node) <= cell for person in found):
+        if any(self.heads.cell(row, person.node) <= cell or person.roles & {"author", "created"} for person in found):
             return found
         known = {person.name for person in found}
         others = [person for person in self._unlinked_people(row) if person.name not in known]
@@ -111,7 +111,7 @@ class ThreadPeople(ThreadFields):
                 continue
             text, node, line = outline.pieces[at]
             previous = outline.pieces[at - 1] if at - 1 in row.pieces and at - 1 not in title else None
-            follows = previous is not None and previous.line == line and ends_by(previous.text)
+            follows = previous is not None and ends_by(previous.text) and (previous.line == line or ends_by(row.said_before(at)))
             name = ""
             if follows and at not in timed:
                 name = clean_name(text)
@@ -149,8 +149,8 @@ class ThreadPeople(ThreadFields):
 
     def _person_roles(self, row: Row, node: int) -> frozenset[str]:
         outline = self.page.outline
-        line = self._line_before(node)
-        told = text_roles(line) & {"last", "created"}
+        first = outline.piece_from[node]
+        told = text_roles(row.said_before(first)[-40:]) & {"last", "created"} if first in row.pieces else frozenset()
         if not told:
             told = self.heads.of(row, node) & {"last", "created", "author"}
             if "last" in told:
@@ -162,14 +162,6 @@ class ThreadPeople(ThreadFields):
                 at = outline.parents[at]
                 steps += 1
         return frozenset({"last"}) if "last" in told else told
-
-    def _line_before(self, node: int) -> str:
-        outline = self.page.outline
-        first = outline.piece_from[node]
-        if first >= len(outline.pieces):
-            return ""
-        start, _ = self.page.line_range.get(outline.pieces[first].line, (first, first))
-        return " ".join(piece.text for piece in outline.pieces[start:first])[-40:]
 
     def _names(self, row: Row, last: Time | None) -> tuple[str | None, str | None]:
         """Who opened a thread and who wrote last."""

@@ -176,7 +176,7 @@ class ThreadRows(ThreadPeople):
 
     def records(self) -> list[ThreadRecord]:
         """The thread records, one a row, in order."""
-        replies, views, _ = self._count_columns
+        _, views, _ = self._count_columns
         times = [self._times(row) for row in self.rows]
         marked, locked = self._marks
         sections = self._sections
@@ -188,9 +188,7 @@ class ThreadRows(ThreadPeople):
         for at, row in enumerate(self.rows):
             created, last, _ = times[at]
             author, last_author = people[at]
-            number = self._value(replies, at)
-            if number is not None and self.counts_posts:
-                number = max(0, number - 1)
+            number = self._replies(at)
             if last is None and created is not None and number == 0:
                 last = created
             board = boards[at]

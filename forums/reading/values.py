@@ -80,8 +80,8 @@ def ends_by(text: str) -> bool:
     """Whether a text is, or ends in, a word like "by": the name follows in the next element."""
     tail = text.strip().rstrip(":： ").split()
     return bool(tail) and (
-        bool(BY.match(" ".join(tail[-1:])))
-        or bool(BY.match(" ".join(tail[-2:])))
+        bool(BY.fullmatch(" ".join(tail[-1:])))
+        or bool(BY.fullmatch(" ".join(tail[-2:])))
         or tail[-1].lower() in ("by", "von", "par", "por", "от")
     )
 

@@ -1,0 +1,197 @@
+"""Candidate lists of a page: links of one pattern at one place of the tree, and the row around each."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter, defaultdict
+from collections.abc import Callable, Hashable, Iterator
+from functools import cached_property, lru_cache
+
+from crawlmgr.web.records import records_around
+from forums.reading.addresses import board_key, names_board
+from forums.reading.document import Link, Page
+from forums.reading.patterns import leads_to
+from forums.reading.rows import Row
+from forums.reading.values import count
+from forums.reading.words import NOT_NAMES
+
+MAX_GROUPS = 40
+
+
+class Group:
+    """Rows whose names are links of one pattern."""
+
+    def __init__(self, page: Page, pattern: str, rows: list[Row]) -> None:
+        self.page = page
+        self.pattern = pattern
+        self.rows = rows
+        for row in rows:
+            row.group = self
+
+    @cached_property
+    def labels_first(self) -> bool | None:
+        """Whether the words for values stand before them in the rows (True) or after; None where neither is more usual."""
+        votes = sum(row.label_votes for row in self.rows[:30])
+        return votes > 0 if votes else None
+
+    @cached_property
+    def spans(self) -> list[tuple[int, int]]:
+        """The ranges of nodes of the rows."""
+        return [(row.start, row.end) for row in self.rows]
+
+    @cached_property
+    def text_share(self) -> float:
+        """Share of the page's text that stands in the rows."""
+        return min(1.0, sum(len(row.text) for row in self.rows) / max(1, self.page.text_total))
+
+    def share(self, test: str) -> float:
+        """Share of the rows that have at least one of "times", "counts", "links"."""
+        return sum(1 for row in self.rows if getattr(row, test)) / len(self.rows)
+
+
+def _names(link: Link, page: Page) -> bool:
+    """Whether a link's text can name a thread or a board."""
+    text = link.text
+    if not text or count(text) is not None or len(text) > 300:
+        return False
+    if not any(char.isalpha() for char in text) and (len(text) < 6 or text[0] in "#№"):
+        return False
+    return len(text) > 60 or page.moment(text) is None or len(text) > 40
+
+
+def _cell_path(page: Page, node: int) -> tuple[int, str]:
+    """The tag path of a node with the column of the table or definition list that it stands in."""
+    outline, at, cells = page.outline, node, []
+    while at >= 0:
+        if outline.tags[at] in ("td", "th", "dd"):
+            column = sum(1 for other in outline.children(outline.parents[at]) if other < at)
+            cells.append(str(column))
+        at = outline.parents[at]
+    return outline.paths[node], "/".join(cells)
+
+
+LONGEST_LONE = 500
+
+
+def _lone(page: Page) -> Callable[[int], bool]:
+    """Whether a node can be the row of a list that has only one: it holds a time, and little text."""
+
+    def enough(node: int) -> bool:
+        if page.outline.tags[node] not in ("tr", "li", "article", "dl", "div", "section"):
+            return False
+        times = page.times_in(node, page.outline.ends[node])
+        if page.outline.tags[node] in ("div", "section") and any(enough(above) for above in _row_above(page, node)):
+            return False
+        keys = {link.key for link in page.links_in(node, page.outline.ends[node]) if not link.is_user and link.text}
+        return 1 <= len(times) <= 2 and len(keys) <= 4 and page.outline.text_length(node) <= LONGEST_LONE
+
+    return enough
+
+
+def _row_above(page: Page, node: int) -> Iterator[int]:
+    """The nearest element around a node that markup calls a row or an item, if it is near."""
+    for _ in range(6):
+        node = page.outline.parents[node]
+        if node < 0:
+            return
+        if page.outline.tags[node] in ("tr", "li", "article"):
+            yield node
+            return
+
+
+def _rows(page: Page, links: list[Link]) -> list[Row]:
+    anchors = [(link.node, link.key) for link in links]
+    names: dict[Hashable, Link] = {}
+    for link in links:
+        names.setdefault(link.key, link)
+    return [Row(page, record, names[key]) for key, record in records_around(page.outline, anchors, _lone(page))]
+
+
+def groups(page: Page) -> list[Group]:
+    """Candidate lists of a page: links of one pattern at one place of the tree, with the record around each."""
+    named = [link for link in page.links if _names(link, page)]
+    places: dict[tuple[str, str, tuple[int, str]], list[Link]] = defaultdict(list)
+    for link in named:
+        places[_family(link.pattern), page.outline.shapes[link.node], _cell_path(page, link.node)].append(link)
+    ranked = sorted(places.items(), key=lambda item: -len({link.key for link in item[1]}))[:MAX_GROUPS]
+    made = []
+    for links in (links for _, links in ranked):
+        pattern = Counter(link.pattern for link in links).most_common(1)[0][0]
+        if not _varied(links) or (len({link.key for link in links}) == 1 and not _can_be_alone(page, links[0])):
+            continue
+        rows = _joined(page, pattern, _rows(page, links), named)
+        if rows and not (len(rows) == 1 and _holds_others(rows[0])):
+            made.append(Group(page, pattern, rows))
+    return made
+
+
+def _holds_others(row: Row) -> bool:
+    """Whether a supposed lone row holds further links of its kind: then it is no row but their list."""
+    family = _family(row.title.pattern)
+    return any(
+        link.key != row.title.key and not link.is_user and not link.fragment and _family(link.pattern) == family
+        for link in row.links
+    )
+
+
+def _sorts(page: Page, link: Link) -> bool:
+    """Whether a link leads to the page itself, sorted or filtered otherwise."""
+    return link.url.startswith(f"{page.url}&") and not any(char.isdigit() for char in link.url[len(page.url) :])
+
+
+def _has_id(link: Link) -> bool:
+    """Whether an address has an id that tells a thread or board: what a list of one row has to name."""
+    return " t:" in link.key or names_board(board_key(link.url)) or leads_to(link.pattern) == "thread"
+
+
+def _can_be_alone(page: Page, link: Link) -> bool:
+    return (_has_id(link) or _in_wide_row(page, link)) and not _sorts(page, link)
+
+
+def _in_wide_row(page: Page, link: Link) -> bool:
+    """Whether a link stands in a row of a table with at least four cells: heads above it may tell what it is."""
+    node, outline = link.node, page.outline
+    while node >= 0 and outline.tags[node] != "tr":
+        node = outline.parents[node]
+    return node >= 0 and len(outline.children(node)) >= 4
+
+
+def _varied(links: list[Link]) -> bool:
+    """Whether the links name different things: their texts differ, or they are few."""
+    texts = {link.text for link in links}
+    keys = {link.key for link in links}
+    if len(keys) > 1 and all(text.lower() in NOT_NAMES for text in texts):
+        return False  # buttons
+    return len(texts) >= 0.5 * len(keys) or (len(texts) >= 4 and all(" t:" in link.key for link in links[:5]))
+
+
+@lru_cache(maxsize=8_192)
+def _family(pattern: str) -> str:
+    """A pattern with its slugs alike: words with and without a number in them are one family."""
+    return re.sub(r"\*\.html?(?=$|\?)", "*", re.sub(r"\*[-_]#|#[-_]\*", "*", pattern))
+
+
+def _joined(page: Page, pattern: str, rows: list[Row], named: list[Link]) -> list[Row]:
+    """Adds rows of the same level whose link stands deeper or higher in them (bold, with a prefix, as a heading)."""
+    outline = page.outline
+    levels = {(outline.paths[row.start], outline.depths[row.start]) for row in rows if len(row.record) == 1}
+    if not levels or len(rows) < 2:
+        return rows
+    parents = {outline.parents[row.start] for row in rows}
+    taken = {row.start for row in rows}
+    keys = {row.title.key for row in rows}
+    added = []
+    for link in named:
+        if _family(link.pattern) != _family(pattern) or link.key in keys:
+            continue
+        node = link.node
+        while node >= 0 and (outline.paths[node], outline.depths[node]) not in levels:
+            node = outline.parents[node]
+        if node < 0 or node in taken or outline.parents[node] not in parents:
+            continue
+        taken.add(node)
+        keys.add(link.key)
+        row = Row(page, (node,), link)
+        if not _holds_others(row):
+            added.append(row)
+    return sorted(rows + added, key=lambda row: row.start) if added else rows
