@@ -39,7 +39,7 @@ class ThreadPeople(ThreadFields):
                     name = whole[link.url]  # a letter drawn for an avatar
                 name = clean_name(name)
                 if name and is_name(name) and not self._again(row, found, name, link.node):
-                    found.append(Person(name, link.node, self._person_roles(row, link.node)))
+                    found.append(Person(name, link.node, self._person_roles(row, link.node, self.page.outline.piece_from[link.node])))
         named = [person for person in found if self.page.outline.text_length(person.node)]
         if len({person.name for person in named}) >= len({person.name for person in found}):
             found = named
@@ -122,7 +122,7 @@ class ThreadPeople(ThreadFields):
             elif at not in timed and self._is_person_cell(row, node):
                 name = clean_name(text)
             if name and is_name(name) and count(name) is None:
-                found.append(Person(name, node, self._person_roles(row, node)))
+                found.append(Person(name, node, self._person_roles(row, node, at)))
         return found
 
     def _is_person_cell(self, row: Row, node: int) -> bool:
@@ -147,19 +147,18 @@ class ThreadPeople(ThreadFields):
             return clean_name(parts[0])
         return clean_name(parts[0])
 
-    def _person_roles(self, row: Row, node: int) -> frozenset[str]:
+    def _person_roles(self, row: Row, node: int, at: int) -> frozenset[str]:
         outline = self.page.outline
-        first = outline.piece_from[node]
-        told = text_roles(row.said_before(first)[-40:]) & {"last", "created"} if first in row.pieces else frozenset()
+        told = text_roles(row.said_before(at)[-40:]) & {"last", "created"} if at in row.pieces else frozenset()
         if not told:
             told = self.heads.of(row, node) & {"last", "created", "author"}
             if "last" in told:
                 told = frozenset({"last"})
         if not told:
-            at, steps = node, 0
-            while at > row.start and steps < 6 and not told:
-                told = class_roles(outline.classes[at]) & {"last", "created"}
-                at = outline.parents[at]
+            above, steps = node, 0
+            while above > row.start and steps < 6 and not told:
+                told = class_roles(outline.classes[above]) & {"last", "created"}
+                above = outline.parents[above]
                 steps += 1
         return frozenset({"last"}) if "last" in told else told
 
@@ -178,6 +177,7 @@ class ThreadPeople(ThreadFields):
             person = firsts[0]
             title_cell = self.heads.cell(row, row.title.node)
             cell = self.heads.cell(row, person.node)
-            if cell == self.heads.cell(row, last.node) != title_cell and self._role(row, last) == "last":
+            apart = not self.page.outline.contains(person.node, row.title.node)  # in a cell, not in the text around the title
+            if apart and cell == self.heads.cell(row, last.node) != title_cell and self._role(row, last) == "last":
                 firsts, lasts = [], [person]
         return (firsts[0].name if firsts else None), (lasts[0].name if lasts else None)
