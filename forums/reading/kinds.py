@@ -83,7 +83,8 @@ def _are_writers(rows: RowSet, posts: PostSet) -> bool:
         return False
     if repeats(posts.writers) or rows.page.is_thread_address:
         return True
-    return rows.board_weight <= 0 and are_short(posts.writers) and sum(posts.body_lengths) > sum(len(row.title.text) for row in rows.rows)
+    longer = sum(posts.body_lengths) > sum(len(row.title.text) for row in rows.rows)
+    return rows.board_weight <= 0 and longer and are_short(posts.writers)
 
 
 def _is_quoted(page: Outline, node: int, body: int) -> bool:

@@ -15,14 +15,16 @@ from forums.reading.document import Page
 from forums.reading.model import PostRecord
 from forums.reading.patterns import leads_to
 from forums.reading.posts import PostSet, is_post_time
+from forums.reading.posts_quotes import is_edit_line, is_head, left_out
 from forums.reading.posts_spans import Span
-from forums.reading.words import ADVERTISERS, EDIT_LINE, QUOTED, SAID, class_roles
+from forums.reading.words import ADVERTISERS, SAID
 
 _SILENT = frozenset({"script", "style", "noscript", "template", "textarea", "select", "button", "svg", "object", "iframe"})
 _POST_PREFIX = re.compile(
     r"^(?:p|pid|post|msg|message|comment|c|reply|entry|m|item|node|postid|post_message|pcr?|r|floor|tid|id|t)$", re.I
 )
 _ID = re.compile(r"^(.*?)[-_]?(\d{1,19})$")
+_UUID = re.compile(r"^(.*?)[-_]?([0-9a-f]{8}(?:-?[0-9a-f]{4}){3}-?[0-9a-f]{12})$", re.I)
 _OPAQUE = re.compile(r"^(?:[a-z]+[-_])?(?=[A-Za-z0-9]*\d)[A-Za-z0-9]{6,40}$")
 _NUMBER = re.compile(
     r"^(?:#|№|nr\.?|no\.?|post\s*#?|reply\s*#?|message\s*#?|第)\s*(\d{1,7})\s*(?:楼|樓|#)?$|^(\d{1,7})\s*(?:楼|樓|#|F)$", re.I
@@ -30,7 +32,6 @@ _NUMBER = re.compile(
 
 
 _SIGNATURE = re.compile(r"^(?:_{8,}|-{12,}|-- )$", re.M)
-_SIGNED = re.compile(r"(?:^|[\s_-])sig(?:nature)?(?:$|\s)", re.I)
 _QUOTE = "\x00"
 
 
@@ -43,7 +44,7 @@ def text_of(element: HtmlElement, left_out: set[HtmlElement], quotes: set[HtmlEl
     for line in "".join(parts).split("\n"):
         line = " ".join(line.split())
         if line == _QUOTE:
-            if kept and len(kept[-1]) <= 120 and SAID.search(kept[-1]):
+            if kept and len(kept[-1]) <= 120 and (SAID.search(kept[-1]) or is_head(kept[-1])):
                 kept.pop()
         elif line:
             kept.append(line)
@@ -88,39 +89,12 @@ class PostRows:
 
     # text
 
-    def _left_out(self, body: int) -> tuple[set[HtmlElement], set[HtmlElement]]:
-        """Elements inside a body that are not its author's words: quotes first, then signatures and edit lines."""
-        outline, quotes, others = self.page.outline, set(), set()
-        whole = outline.piece_from[body], outline.piece_to[body]
-        for node in range(body + 1, outline.ends[body]):
-            if (outline.piece_from[node], outline.piece_to[node]) == whole:
-                continue  # what holds all of the text is no part of it
-            roles = class_roles(outline.classes[node])
-            element = outline.elements[node]
-            if outline.tags[node] == "blockquote" or "quote" in roles or self._is_quote(node, body):
-                quotes.add(element)
-            elif (
-                roles & {"signature", "edit"}
-                and not roles & {"body"}
-                or _SIGNED.search(outline.classes[node])
-                or _is_edit_line(outline.text(node))
-            ):
-                others.add(element)
-        return quotes, others
-
-    def _is_quote(self, node: int, body: int) -> bool:
-        """Whether a box without a telling class begins as quotes do: a block that names who said it, with more after it."""
-        outline = self.page.outline
-        if outline.tags[node] not in ("div", "table", "fieldset") or outline.text_length(node) >= outline.text_length(body):
-            return False
-        return bool(QUOTED.match(outline.text(node)[:80]))
-
     def text(self, at: int) -> str:
         """The text of a post: without quotes where something else is left."""
         body = self.posts.bodies[at]
         if body is None:
             return ""
-        quotes, others = self._left_out(body)
+        quotes, others = left_out(self.page, body)
         element = self.page.outline.elements[body]
         own = _without_edit_line(text_of(element, others, quotes))
         if not own.strip() and quotes:
@@ -144,8 +118,8 @@ class PostRows:
         n = len(self.spans)
         best, points = "", 0.0
         for prefix, values in found.items():
-            if len(set(values.values())) < len(values):
-                continue
+            if len(set(values.values())) < len(values) or len(values) * 2 < n:
+                continue  # what few posts have is no id of posts
             name = prefix.partition(":")[2]
             digits = sum(value.isdigit() for value in values.values())
             worth = 2.0 * len(values) / n + (0.5 if _POST_PREFIX.match(name.strip("-_")) else 0.0) + 0.3 * digits / len(values)
@@ -187,7 +161,7 @@ class PostRows:
                 value = element.get(attribute)
                 if not value or (attribute == "name" and element.tag != "a"):
                     continue
-                match = _ID.match(value)
+                match = _UUID.match(value) or _ID.match(value)
                 kind = "id" if attribute in ("id", "name") else attribute
                 if match:
                     yield f"{kind}:{match.group(1)}", match.group(2)
@@ -195,7 +169,7 @@ class PostRows:
                     yield "id:", value
         for link in self.page.links_in(span.start, span.end):
             if span.holds(link.node):
-                match = _ID.match(link.fragment)
+                match = _UUID.match(link.fragment) or _ID.match(link.fragment)
                 if match:
                     yield f"link:{match.group(1)}", match.group(2)
                 match = re.search(r"(?:[?&](?:p|pid|post|postid)=|/(?:posts?|comments?|findpost|message)/)(\d+)", link.url)
@@ -291,15 +265,11 @@ def sequential(values: list[str], is_place: bool) -> bool:
     )
 
 
-def _is_edit_line(text: str) -> bool:
-    return len(text) < 200 and bool(EDIT_LINE.match(text))
-
-
 def _without_edit_line(text: str) -> str:
     lines = _SIGNATURE.split(text, maxsplit=1)[0].rstrip().split("\n") if not _SIGNATURE.match(text) else text.split("\n")
-    while lines and _is_edit_line(lines[-1]):
+    while lines and is_edit_line(lines[-1]):
         lines.pop()
-    while len(lines) > 1 and _is_edit_line(lines[0]):
+    while len(lines) > 1 and is_edit_line(lines[0]):
         lines.pop(0)
     return "\n".join(lines)
 

@@ -1,0 +1,133 @@
+"""What of a post's text is not its author's own: quotes by their tags, classes or heads, signatures, notes of edits."""
+
+from __future__ import annotations
+
+import re
+
+from lxml.html import HtmlElement
+
+from forums.reading.document import Page
+from forums.reading.words import EDIT_LINE, QUOTED, class_roles
+
+_BOXES = frozenset({"div", "table", "fieldset", "details", "section", "aside", "pre", "dl", "figure", "center", "ul"})
+_SIGNED = re.compile(r"(?:^|[\s_-])sig(?:nature)?(?:$|\s)", re.I)
+_SAID = (
+    r"(?:(?:has |hat |ha |a )?(?:wrote|written|writes|said|says|posted|schrieb|geschrieben|écrit|dit|escribió|dijo|scritto|"
+    r"escreveu|disse|писал\(?а?\)?|написал\(?а?\)?|сказал\(?а?\)?|napisał\(?a?\)?|schreef|skrev|kirjoitti|yazdı)|"
+    r"写道|寫道|说|說|说道|发表[的于]?|發表於?|さんは書きました|님이 작성)"
+)
+_WORDS = r"(?:quot(?:e|ed|ing)|zitat|citation|cita|citação|citazione|citat|citaat|cytat|цитата|alıntı|lainaus|引用|引文|인용)"
+_BY = (
+    r"(?:(?:originally )?(?:posted|written) by|original(?:ly)? (?:von|de|by)|(?:ursprünglich )?geschrieben von|ursprünglich von|"
+    r"zitat von|envoyé par|escrito originalmente por|сообщение от|原帖由|原文由|reply to|replying to|antwort auf|回复第|回覆第)"
+)
+_MARKED = (
+    r"\s*[:：(（@#\[\d第\"“].{0,100}$"  # what follows a word for quotes: a mark, "from anna", or a line that ends in a colon
+)
+_FROM = r"\s*(?:from|by|von|de|от|di|av|van)\b.{1,60}$"
+_WHEN = r"\W{0,3}(?:(?:on|am|le|el|at)\s)?(?:\w{2,9}[., ]+){0,2}\d[^!?]{0,40}$"
+_HEADS = (
+    re.compile(rf"^\W{{0,3}}{_WORDS}(?:\W{{0,4}}$|{_MARKED}|{_FROM}|.{{1,60}}[:：]$)", re.I),
+    re.compile(rf"^\W{{0,3}}{_BY}\s*\S+(?: \S+){{0,9}}$", re.I),
+    re.compile(rf"^(?:[^.!?]|\.(?=\d)){{1,90}}?[\s,]{_SAID}(?:\s?\W{{0,3}}$|[^.!?]{{0,60}}[:：]$|{_WHEN})", re.I),
+    re.compile(rf"^\S{{1,24}}\s*{_SAID}\s*[:：]?$", re.I),
+)
+LONGEST_HEAD = 140
+
+
+def is_head(line: str) -> bool:
+    """Whether a line introduces a quote: "Quote (anna)", "anna wrote:", "引用 3 楼"."""
+    line = line.strip()
+    return 0 < len(line) <= LONGEST_HEAD and any(head.match(line) for head in _HEADS)
+
+
+def _first_line(page: Page, node: int) -> tuple[str, int]:
+    """The first line of an element's text, and the number of the piece after it."""
+    outline = page.outline
+    at, end = outline.piece_from[node], outline.piece_to[node]
+    first = outline.pieces[at].line
+    after = at
+    while after < end and outline.pieces[after].line == first:
+        after += 1
+    return " ".join(outline.pieces[piece].text for piece in range(at, after)), after
+
+
+def _begins_as_quote(page: Page, node: int) -> bool:
+    """Whether an element begins with the head of a quote and has more after it."""
+    outline = page.outline
+    if outline.tags[node] not in _BOXES or outline.piece_from[node] == outline.piece_to[node]:
+        return False
+    line, after = _first_line(page, node)
+    if is_head(line) and after < outline.piece_to[node]:
+        return True
+    text = outline.text(node)
+    found = QUOTED.match(text[:80])
+    return found is not None and found.group()[-1] in ":：" and found.end() < len(text)
+
+
+def _stands_below_head(page: Page, node: int, body: int) -> bool:
+    """Whether a box stands right below the head of a quote, with more of the text after it: the box is the quote then."""
+    outline = page.outline
+    before, after = outline.piece_from[node] - 1, outline.piece_to[node]
+    if outline.tags[node] not in _BOXES or before < outline.piece_from[body] or after >= outline.piece_to[body]:
+        return False
+    start = page.line_range.get(outline.pieces[before].line, (before, before))[0]
+    return is_head(" ".join(piece.text for piece in outline.pieces[max(start, outline.piece_from[body]) : before + 1]))
+
+
+def is_quote(page: Page, node: int, body: int) -> bool:
+    """Whether an element inside a text is a quote: by its tag or class, or a box whose first line names who said it. Of
+    boxes in each other that begin alike the innermost with more than the head is the quote, the others hold the reply too."""
+    outline = page.outline
+    roles = class_roles(outline.classes[node])
+    if outline.tags[node] == "blockquote" or "quote" in roles:
+        return True
+    if outline.tags[node] not in _BOXES or outline.text_length(node) >= outline.text_length(body):
+        return False
+    if _stands_below_head(page, node, body):
+        return True
+    if not _begins_as_quote(page, node):
+        return False
+    inner = outline.pieces[outline.piece_from[node]].node
+    whole = outline.piece_to[node]
+    while inner > node:
+        if outline.piece_to[inner] < whole and _begins_as_quote(page, inner):
+            return False
+        inner = outline.parents[inner]
+    after = _first_line(page, node)[1]
+    below = outline.pieces[after].node if after < whole else node
+    while outline.parents[below] > node:
+        below = outline.parents[below]
+    return not (below > node and _stands_below_head(page, below, node) and not _begins_as_quote(page, below))
+
+
+def is_edit_line(text: str) -> bool:
+    """Whether a short text only notes that the post was edited."""
+    return len(text) < 200 and bool(EDIT_LINE.match(text))
+
+
+def left_out(page: Page, body: int) -> tuple[set[HtmlElement], set[HtmlElement]]:
+    """Elements inside a body that are not its author's words: quotes first, then signatures and notes of edits."""
+    outline, quotes, others = page.outline, set(), set()
+    whole = outline.piece_from[body], outline.piece_to[body]
+    node = body + 1
+    while node < outline.ends[body]:
+        pieces = outline.piece_from[node], outline.piece_to[node]
+        if pieces == whole or pieces[0] == pieces[1]:
+            node += 1  # what holds all of the text is no part of it
+            continue
+        roles = class_roles(outline.classes[node])
+        element = outline.elements[node]
+        if is_quote(page, node, body):
+            quotes.add(element)
+            node = outline.ends[node]
+            continue
+        if (
+            roles & {"signature", "edit"}
+            and not roles & {"body"}
+            or _SIGNED.search(outline.classes[node])
+            or is_edit_line(outline.text(node))
+        ):
+            others.add(element)
+        node += 1
+    return quotes, others
