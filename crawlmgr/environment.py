@@ -54,6 +54,14 @@ def words(name: str, default: tuple[str, ...]) -> list[str]:
     return [word.strip() for word in text.split(",") if word.strip()] or list(default)
 
 
+def token(name: str) -> str:
+    """A secret word of sixteen printable characters or more from the environment, or none."""
+    text = os.environ.get(name, "").strip()
+    if text and (len(text) < 16 or not text.isascii() or not text.isprintable() or " " in text):
+        refuse(name, "the token needs sixteen letters or more without spaces, for example what `openssl rand -hex 16` prints.")
+    return text
+
+
 def data_folder(default: Path) -> Path:
     """The folder of database, archive, exports, logs and secret key; made when missing."""
     folder = Path(os.environ.get("CRAWLMGR_DATA", "").strip() or default).expanduser().resolve()

@@ -21,6 +21,7 @@ SECRET_KEY = environment.secret_key(DATA_DIR)
 DEBUG = False
 ALLOWED_HOSTS = environment.words("CRAWLMGR_ALLOWED_HOSTS", ("127.0.0.1", "localhost", "[::1]"))
 CONTACT = environment.contact()
+METRICS_TOKEN = environment.token("CRAWLMGR_METRICS_TOKEN")
 
 # --- crawling -------------------------------------------------------------------------------------------------------
 # One task works a slice; slice + the longest fetch < timeout < retry, and retry > timeout x (2 + queue_limit / workers),

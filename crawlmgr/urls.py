@@ -1,14 +1,16 @@
-"""Addresses: the desk, the health page, the language switch."""
+"""Addresses: the desk, the health page, the figures for a monitor, the language switch."""
 
 from django.contrib import admin
 from django.urls import include, path
 from django.views.generic import RedirectView
 
 from crawlmgr.admin.health import healthz
+from crawlmgr.admin.metrics import metrics
 
 urlpatterns = [
     path("", RedirectView.as_view(pattern_name="admin:index")),
     path("healthz", healthz),
+    path("metrics", metrics),
     path("i18n/", include("django.conf.urls.i18n")),
     path("admin/", admin.site.urls),
 ]

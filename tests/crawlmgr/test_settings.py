@@ -60,6 +60,17 @@ def test_numbers_words_and_choices(monkeypatch: pytest.MonkeyPatch) -> None:
     assert environment.choice("X", "WARNING", ("INFO", "WARNING")) == "INFO"
 
 
+def test_a_token_is_long_or_absent(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("X", "")
+    assert environment.token("X") == ""
+    monkeypatch.setenv("X", "0123456789abcdef")
+    assert environment.token("X") == "0123456789abcdef"
+    for wrong in ("short", "with spaces in the middle", "éééééééééééééééééé"):
+        monkeypatch.setenv("X", wrong)
+        with pytest.raises(SystemExit, match="sixteen"):
+            environment.token("X")
+
+
 @pytest.mark.parametrize("given", ["me@example.org", "https://example.org/about"])
 def test_a_contact_is_a_mail_or_web_address(monkeypatch: pytest.MonkeyPatch, given: str) -> None:
     monkeypatch.setenv("X", given)

@@ -1,0 +1,48 @@
+"""The figures page for a monitor: Prometheus text, for who knows the token or is logged in and may see runs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from secrets import compare_digest
+
+from django.conf import settings
+from django.http import HttpRequest, HttpResponse
+from django.utils import timezone
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_safe
+from prometheus_client import CollectorRegistry
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
+from prometheus_client.exposition import CONTENT_TYPE_LATEST, generate_latest
+
+from crawlmgr.reads import metrics as metric_reads
+
+REFUSED = "Send the header 'Authorization: Bearer TOKEN' with the token set in CRAWLMGR_METRICS_TOKEN, or log in.\n"
+
+
+class _Figures:
+    def collect(self) -> Iterable[Metric]:
+        for one in metric_reads.metrics(timezone.now()):
+            family = (CounterMetricFamily if one.counter else GaugeMetricFamily)(one.name, one.help, labels=one.labels)
+            for labels, value in one.values.items():
+                family.add_metric(labels, value)
+            yield family
+
+
+@never_cache
+@require_safe
+def metrics(request: HttpRequest) -> HttpResponse:
+    """200 with all figures; 401 without the token or a login."""
+    if not _may_see(request):
+        return HttpResponse(REFUSED, status=401, content_type="text/plain; charset=utf-8", headers={"WWW-Authenticate": "Bearer"})
+    registry = CollectorRegistry(auto_describe=False)
+    registry.register(_Figures())
+    return HttpResponse(generate_latest(registry), content_type=CONTENT_TYPE_LATEST)
+
+
+def _may_see(request: HttpRequest) -> bool:
+    scheme, _space, token = request.headers.get("Authorization", "").partition(" ")
+    wanted = settings.METRICS_TOKEN.encode()
+    if wanted and scheme.lower() == "bearer" and compare_digest(token.strip().encode(), wanted):
+        return True
+    user = request.user
+    return user.is_active and user.is_staff and user.has_perm("crawlmgr.view_run")

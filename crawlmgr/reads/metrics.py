@@ -1,0 +1,61 @@
+"""Figures for a monitor, as Prometheus names them: what is there now, and what was counted since the beginning."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime
+
+from django.conf import settings
+from django.db.models import Count, Min, Q, Sum
+
+from crawlmgr.models import ACTIVE, Host, Run
+from crawlmgr.reads import status as status_reads
+from crawlmgr.services import queue
+
+
+@dataclass(frozen=True, slots=True)
+class Metric:
+    """One figure with its values by labels. A `counter` only rises, unless rows are removed."""
+
+    name: str
+    help: str
+    values: dict[tuple[str, ...], float]
+    labels: tuple[str, ...] = ()
+    counter: bool = False
+
+
+def metrics(now: datetime) -> Iterator[Metric]:
+    """All figures, in a fixed number of queries over nodes, hosts and runs; what pages there are is never summed."""
+    state = status_reads.status(now)
+    yield Metric("crawlmgr_nodes", "Worker nodes with a sign of life.", {(): state.nodes})
+    yield Metric("crawlmgr_nodes_silent", "Nodes alive within a day that give no sign of life now.", {(): state.silent})
+    yield Metric("crawlmgr_workers", "Worker processes of the living nodes.", {(): state.workers})
+    yield Metric("crawlmgr_tasks_queued", "Tasks waiting or being worked.", {(): queue.length()})
+    yield Metric("crawlmgr_pages_last_minute", "Pages fetched in the last minute.", {(): state.pages_a_minute})
+    counted = Run.objects.order_by().values_list("kind", "state").annotate(Count("id"))
+    runs = {(kind, name): count for kind, name, count in counted}
+    yield Metric("crawlmgr_runs", "Runs by kind and state.", runs, ("kind", "state"))
+    oldest = Run.objects.filter(state__in=ACTIVE).aggregate(at=Min("progressed"))["at"]
+    idle = max(0.0, (now - oldest).total_seconds()) if oldest else 0.0
+    yield Metric("crawlmgr_run_idle_seconds", "Since the last progress of the active run that stood still longest.", {(): idle})
+    host = Host.objects.aggregate(
+        requests=Sum("requests", default=0),
+        bytes=Sum("bytes", default=0),
+        errors=Sum("errors", default=0),
+        robots=Sum("refused_by_robots", default=0),
+        hosts=Count("id"),
+        waiting=Count("id", filter=Q(next_at__gt=now) & (Q(failures__gt=0) | Q(retry_after_until__gt=now))),
+    )
+    yield Metric("crawlmgr_hosts", "Hosts ever asked.", {(): host["hosts"]})
+    yield Metric("crawlmgr_hosts_held", "Hosts left alone for now: they failed, or asked for it.", {(): host["waiting"]})
+    yield Metric("crawlmgr_requests", "Requests sent.", {(): host["requests"]}, counter=True)
+    yield Metric("crawlmgr_received_bytes", "Bytes received.", {(): host["bytes"]}, counter=True)
+    yield Metric("crawlmgr_request_errors", "Requests that failed.", {(): host["errors"]}, counter=True)
+    yield Metric("crawlmgr_refused_by_robots", "Addresses that robots.txt forbids.", {(): host["robots"]}, counter=True)
+    alarms: dict[tuple[str, ...], float] = {}
+    for alarm in status_reads.alarms(now):
+        alarms[(alarm.code,)] = alarms.get((alarm.code,), 0) + 1
+    yield Metric("crawlmgr_alarms", "What a person should look at.", alarms, ("code",))
+    yield Metric("crawlmgr_disk_free_bytes", "Room left for data.", {(): shutil.disk_usage(settings.DATA_DIR).free})
