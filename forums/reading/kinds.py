@@ -172,7 +172,7 @@ def _posts(page: Page, found: Choice, evidence: list[str]) -> float:
         evidence.append("thread-address")
     elif names_board(page.board_key) and leads_to(page.pattern) == "board":
         value *= 0.4 if len(posts.spans) == 1 else 0.7
-    elif len(posts.spans) == 1 and leads_to(page.pattern) != "thread" and not _is_sure(posts):
+    elif len(posts.spans) == 1 and leads_to(page.pattern) != "thread" and not is_sure(posts):
         value *= 0.3
         evidence.append("lone-text")
     elif len(posts.spans) > 1 and _are_articles(page, posts):
@@ -215,7 +215,7 @@ def _is_of_a_forum(page: Page, rows: RowSet) -> bool:
 _WRITER = re.compile(r"author|user-?name|poster(?![a-z])|nick", re.I)
 
 
-def _is_sure(posts: PostSet, at: int = 0) -> bool:
+def is_sure(posts: PostSet, at: int = 0) -> bool:
     """Whether a text is surely somebody's post: its author is linked or described, its time told to the hour."""
     span, page = posts.spans[at], posts.page
     moment = span.anchor.moment
@@ -231,7 +231,7 @@ def _is_sure(posts: PostSet, at: int = 0) -> bool:
 
 def _has_people(posts: PostSet) -> bool:
     """Whether at least a third of the supposed posts are surely somebody's."""
-    return sum(_is_sure(posts, at) for at in range(len(posts.spans))) * 3 >= len(posts.spans)
+    return sum(is_sure(posts, at) for at in range(len(posts.spans))) * 3 >= len(posts.spans)
 
 
 def _describe_authors(posts: PostSet) -> bool:

@@ -14,7 +14,7 @@ from forums.reading.addresses import thread_key
 from forums.reading.boardrows import BoardRows
 from forums.reading.document import Page
 from forums.reading.engines import engine_of, expected_kind
-from forums.reading.kinds import ENOUGH, Choice, decide, inside, weigh
+from forums.reading.kinds import ENOUGH, Choice, decide, inside, is_sure, weigh
 from forums.reading.model import BoardRecord, PageKind, PageReading, PostRecord, Records, ThreadRecord
 from forums.reading.postrows import PostRows, opening_post
 from forums.reading.posts import PostSet
@@ -178,9 +178,19 @@ def _only_reply(page: Page, found: Choice) -> PostSet | None:
     later = [
         posts
         for posts in found.others
-        if len(posts.spans) == 1 and posts.spans[0].start >= end and posts.quality >= best and posts.own_words >= 0.5
+        if len(posts.spans) == 1
+        and posts.spans[0].start >= end
+        and posts.quality >= best
+        and posts.own_words >= 0.5
+        and (is_sure(posts) or _is_marked_post(page, posts))
     ]
     return min(later, key=lambda posts: posts.spans[0].start, default=None)
+
+
+def _is_marked_post(page: Page, posts: PostSet) -> bool:
+    """Whether the element that holds the only post of a set, or the one above it, is called a comment, reply or post."""
+    node = posts.spans[0].start
+    return any(page.roles_of(at) & {"comments", "replies", "posts"} for at in (node, page.outline.parents[node]) if at >= 0)
 
 
 def _title(page: Page) -> str:

@@ -160,7 +160,10 @@ def _tells_joining(page: Page, time: Time) -> bool:
     own = page.outline.pieces[time.piece].text if time.piece < len(page.outline.pieces) else ""
     before = page.outline.pieces[time.piece - 1].text if not time.label and time.piece else ""
     named = len(before) <= 24 and JOINED.match(before) and not _HAS_VALUE.search(before)  # "Location: Ulm" is whole in itself
-    return bool(JOINED.search(time.label[-24:]) or JOINED.match(own) or named)
+    ends = not time.label and any(
+        found.end() == len(before.rstrip(" :：")) for found in JOINED.finditer(before[-40:].rstrip(" :："))
+    )
+    return bool(JOINED.search(time.label[-24:]) or JOINED.match(own) or named or ends)
 
 
 def _with_lonely(page: Page, accepted: list[Time]) -> list[Time]:
@@ -205,14 +208,19 @@ def _sets(page: Page, times: list[Time]) -> Iterator[PostSet]:
         before = nodes[at - 1] if at else -1
         after = nodes[at + 1] if at + 1 < len(nodes) else len(outline)
         steps.append(_steps(outline, node, before, after))
+    spare: PostSet | None = None
     for tried, level in enumerate(sorted(set(steps))):
         if sum(1 for found in steps if found >= level) < 0.5 * len(steps) or tried >= 4:
             break
         posts = _at_level(page, times, level)
         good = sum(1 for people, length in zip(posts.people, posts.body_lengths, strict=True) if people and length)
         if good >= 0.7 * len(posts.spans):
-            yield posts
-            return
+            spare = spare or posts
+            if posts.own_words >= 0.2:
+                yield posts
+                return
+    if spare is not None:
+        yield spare
 
 
 def _steps(page: Outline, node: int, before: int, after: int) -> int:
@@ -270,7 +278,8 @@ def _lone(page: Page, time: Time) -> PostSet | None:
         if node < 0 or outline.tags[node] in ("body", "html"):
             break
         times = page.times_in(node, outline.ends[node])
-        if len(times) > 2 or step >= 3 and (best.body_lengths[0] >= 12 or sum(is_post_time(page, one) for one in times) > 1):
+        others = sum(is_post_time(page, one) for one in times) > 1
+        if len(times) > 2 or others and best.body_lengths[0] >= 12 or step >= 3 and (best.body_lengths[0] >= 12 or others):
             break
         wider = PostSet(page, [Span(node, outline.ends[node], time)])
         if wider.people[0] and wider.body_lengths[0] > 1.3 * best.body_lengths[0]:

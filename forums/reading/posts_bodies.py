@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 
-from forums.reading.posts_people import LOOSE, ORDINAL, is_profile_line
+from forums.reading.posts_people import LOOSE, NUMBERED, ORDINAL, is_profile_line
 from forums.reading.posts_spans import PostSpans
 from forums.reading.values import count
 from forums.reading.words import FOOTER, class_roles, text_roles
@@ -20,7 +20,7 @@ def bodies_of(posts: PostSpans, names: list[list[tuple[str, int]]]) -> list[int 
         for node in posts.nodes(span):
             if node < quoted:
                 continue
-            if outline.tags[node] == "blockquote" or "quote" in class_roles(outline.classes[node]):
+            if _is_cited(outline.tags[node], outline.classes[node]):
                 quoted = outline.ends[node]
                 continue
             if outline.piece_from[node] == outline.piece_to[node] or outline.tags[node] in (
@@ -56,10 +56,17 @@ def bodies_of(posts: PostSpans, names: list[list[tuple[str, int]]]) -> list[int 
     return [_body_at(posts, columns, chosen, at) for at in range(len(posts.spans))]
 
 
+def _is_cited(tag: str, classes: str) -> bool:
+    """Whether an element is a quote by its tag or class. Some boards put what is written itself into a blockquote, then its
+    class says so: `<blockquote class="postMessage">`."""
+    roles = class_roles(classes)
+    return "quote" in roles or tag == "blockquote" and "body" not in roles
+
+
 def _is_label(posts: PostSpans, node: int) -> bool:
     """Whether a short text is a time, a count, or words for fields: no text of anybody."""
     text = posts.page.outline.text(node)
-    if FOOTER.match(text) or count(text) is not None:
+    if FOOTER.match(text) or count(text) is not None or NUMBERED.match(text) or not any(map(str.isalnum, text)):
         return True
     return posts.page.moment(text) is not None or len(text_roles(text)) >= 3
 
@@ -86,6 +93,7 @@ def _body_value(posts: PostSpans, found: dict[int, int]) -> float:
     if (
         roles & {"signature", "edit", "likes", "pager", "avatar"}
         or outline.tags[node] in ("form", "footer", "nav", "blockquote", "button", "ul")
+        and not (outline.tags[node] == "blockquote" and "body" in roles)
         and len(found) > 1
     ):
         factor *= 0.2

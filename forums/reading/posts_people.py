@@ -67,7 +67,12 @@ def _add_loose(columns: dict[str, dict[int, tuple[str, int]]], points: dict[str,
 
 
 _BUTTON = re.compile(r"\bprofile\b|\bposts by\b|^(?:find|view|show|see) ", re.I)
-_NUMBERED = re.compile(r"^[#№]\s*\d+$|^\d+\s*[#楼樓]$")
+NUMBERED = re.compile(
+    r"^(?:(?:post|reply|message|msg|comment|nr|no|floor|beitrag|antwort|сообщение|ответ|第)?[\s.:]*[#№]?\s*\d+\s*(?:[#楼樓F])?|no\.?|nr\.?|№|[#¶])$",
+    re.I,
+)
+_RANKED = re.compile(r"^(?:lv|lvl|level|等级|等級|rank|ур|уровень|stufe)\s?[.:：]?\s?\d+$", re.I)
+_LABEL = re.compile(r"^([^:：]{1,24})[:：]\s*(\S.*)$")
 _LABELLED = re.compile(r"[:：]\s*[\d,.]+\s*$|^\d+\s+\w+$|^(?:re|aw|antw)\s*:", re.I)
 
 
@@ -78,8 +83,13 @@ def _names_in(posts: PostSpans, span: Span) -> Iterator[tuple[str, int, float]]:
         text, node, line = outline.pieces[at]
         if not span.holds(node) or len(text) > 60:
             continue
-        name = text.strip(" :：,，»«·•|")
         link = page.piece_link.get(at)
+        label = _LABEL.match(text) if not (link and link.is_user) else None
+        if label and "author" not in text_roles(label[1]):
+            continue  # "From: Leeds"
+        if not (link and link.is_user) and _PROFILE.match(text):
+            continue
+        name = (label[2] if label else text).strip(" :：,，»«·•|")
         if (
             not (is_name(name) or (link and link.is_user))
             or (name.lower() in NOT_NAMES and not (link and link.is_user))
@@ -91,7 +101,7 @@ def _names_in(posts: PostSpans, span: Span) -> Iterator[tuple[str, int, float]]:
             continue
         if page.moment(text) is not None or name in page.own_titles:
             continue
-        if _NUMBERED.match(text) or (not (link and link.is_user) and _LABELLED.search(text)):
+        if NUMBERED.match(text) or _RANKED.match(text) or (not (link and link.is_user) and _LABELLED.search(text)):
             continue
         if (
             not link
@@ -125,8 +135,8 @@ def heads_profile(posts: PostSpans, at: int, span: Span) -> bool:
 
 
 _PROFILE = re.compile(
-    r"^(?:location|from|posts?|messages?|beitr[aä]ge|wohnort|ort|сообщений|откуда|mensajes|msgs?|帖子|发帖|积分|级别|威望)"
-    r"\s*[:：]",
+    r"^(?:(?:location|from|posts?|messages?|beitr[aä]ge|wohnort|ort|herkunft|сообщений|откуда|mensajes|msgs?|帖子|发帖|积分|级别|威望)"
+    r"\s*[:：]|from [A-Z])",
     re.I,
 )
 
