@@ -169,8 +169,6 @@ class ForumCrawler:
         change = recheck(self._model, alike)
         if change is None or (item.kind == "thread" and len(alike) < 2 and "marks" not in change.reasons):
             return None  # one thread that cannot be read may just be one that was taken away
-        if change.reasons == ("rows",) and not all(page.reading.next for _kind, page in alike):
-            return None  # short threads and small boards: only a page that goes on is full
         return change
 
     @staticmethod

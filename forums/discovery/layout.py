@@ -15,13 +15,15 @@ from forums.reading import PageKind, PageReading
 _IN_MOST = 0.7
 _LOOKS_ALIKE = 0.5
 _FEWEST_MARKS = 4
+_VITAL = frozenset(("title", "name", "author", "posted", "text"))  # what threads, boards and posts are told apart by
 
 
 @dataclass(frozen=True, slots=True)
 class LayoutChange:
     """What no longer holds. Reasons are codes: `marks` (other class names: a new theme), `kind` (lists or threads are no
     longer read as such), `rows` (far fewer rows a page), `roles` (fields that were there are gone; `roles` names them),
-    `addresses` (threads or boards are written otherwise). `broken` when reading itself suffers, not just the looks."""
+    `addresses` (threads or boards are written otherwise). `broken` when what is read cannot be relied on: nothing is found, much
+    is passed over, or what tells threads and posts apart is gone; not when only the looks or a further field have changed."""
 
     kind: str
     reasons: tuple[str, ...]
@@ -29,7 +31,7 @@ class LayoutChange:
 
     @property
     def broken(self) -> bool:
-        return any(reason != "marks" for reason in self.reasons)
+        return any(reason not in ("marks", "roles") for reason in self.reasons) or bool(_VITAL & set(self.roles))
 
 
 def roles(reading: PageReading) -> frozenset[str]:
@@ -93,10 +95,11 @@ def _compare(layout: Layout, pages: list[PageFacts], model: SiteModel) -> Layout
     if len(readable) * 2 < len(pages):
         reasons.append("kind")
     elif len(readable) > 1:
-        if median(len(page.reading.records) for page in readable) * 4 < layout.rows:
+        full = [page for page in readable if page.reading.next]  # short threads and small boards have few rows anyway
+        if len(full) > 1 and median(len(page.reading.records) for page in full) * 4 < layout.rows:
             reasons.append("rows")
         lost = frozenset(layout.roles) - frozenset().union(*(roles(page.reading) for page in readable))
-        lost &= frozenset(("title", "name", "replies", "last_reply", "author", "posted", "text", "url"))
+        lost &= _VITAL | {"replies", "last_reply"}
         if lost:
             reasons.append("roles")
     if readable and _written_otherwise(layout, readable, model):

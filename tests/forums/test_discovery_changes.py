@@ -59,10 +59,27 @@ def test_fields_that_vanish_and_addresses_written_otherwise_are_noticed() -> Non
     rows = page.reading.records
     blind = replace(page, reading=replace(page.reading, records=tuple(replace(r, last_reply=None) for r in rows)))  # type: ignore[type-var]
     change = recheck(site, [("threadlist", blind), ("threadlist", blind)])
-    assert change is not None and change.reasons == ("roles",) and change.roles == ("last_reply",)
+    assert change is not None and change.reasons == ("roles",) and change.roles == ("last_reply",) and not change.broken
+    nameless = replace(page, reading=replace(page.reading, records=tuple(replace(r, title="") for r in rows)))  # type: ignore[type-var, call-arg]
+    change = recheck(site, [("threadlist", nameless), ("threadlist", nameless)])
+    assert change is not None and "title" in change.roles and change.broken
     moved = tuple(replace(r, url=f"{SITE}/t.php?id={n}") for n, r in enumerate(rows))  # type: ignore[type-var, call-arg]
     change = recheck(site, [("threadlist", replace(page, reading=replace(page.reading, records=moved)))])  # type: ignore[arg-type]
     assert change is not None and change.reasons == ("addresses",)
+
+
+def test_threads_of_an_opening_post_alone_without_an_address_of_its_own_are_no_other_layout() -> None:
+    forum = Forum()
+    site, _ = explore(forum)
+    layouts = tuple(replace(one, roles=(*one.roles, "url")) if one.kind == "thread" else one for one in site.layouts)
+    site = replace(site, layouts=layouts)
+    page = looked(forum, "/topic/2030-about-no-2030-of-2")
+    opening = replace(page.reading.records[0], url=None)  # type: ignore[type-var, call-arg]
+    short = replace(page, reading=replace(page.reading, records=(opening,), next=None))  # type: ignore[arg-type]
+    assert recheck(site, [("thread", short), ("thread", short)]) is None
+    cut = replace(page, reading=replace(page.reading, records=(opening,), next=f"{SITE}/topic/2030?page=2"))  # type: ignore[arg-type]
+    change = recheck(site, [("thread", cut), ("thread", cut)])
+    assert change is not None and change.reasons == ("rows",)  # a page that goes on ought to be full
 
 
 @pytest.mark.parametrize(
