@@ -19,6 +19,7 @@ from crawlmgr.web.encoding import decode
 from crawlmgr.web.records import Outline, outline
 from forums.reading.addresses import board_key, names_user, thread_key
 from forums.reading.patterns import leads_to, patterns
+from forums.reading.textlines import part_lines
 from forums.reading.words import class_roles
 
 MAX_LINKS = 8_000
@@ -74,6 +75,7 @@ class Page:
         self.source = bounded_markup(decode(html)[0] if isinstance(html, bytes) else html)[0]
         self.root = parse(self.source)
         self.base = self._base()
+        part_lines(self.root, self.base)
         self.outline: Outline = outline(self.root)
         if day_first is None:
             day_first = decide_day_first(p.text for p in self.outline.pieces if len(p.text) < 90 and _NUMERIC_DATE.search(p.text))

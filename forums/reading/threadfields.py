@@ -142,8 +142,8 @@ class ThreadFields:
     def _roles_of_time(self, row: Row, time: Time) -> frozenset[str]:
         label = self._label(row, time)
         told = text_roles(label[-40:]) & {"last", "created", "edit", "joined"}
-        if "created" in told and "last" in told:
-            told -= {"created"}
+        if "last" in told:
+            told -= {"created", "edit"}
         if not told:
             element = self.page.outline.elements[time.node]
             title = (element.get("title") or "") if not time.is_attribute or count(element.get("title") or "") is None else ""

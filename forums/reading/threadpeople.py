@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections import defaultdict
+from collections import Counter, defaultdict
+from collections.abc import Iterator
 from functools import cached_property
 from typing import NamedTuple
 
@@ -12,7 +13,7 @@ from forums.reading.patterns import leads_to
 from forums.reading.rows import Row
 from forums.reading.threadfields import ThreadFields
 from forums.reading.values import clean_name, count, ends_by, is_name, starts_by
-from forums.reading.words import PINNED, class_roles, text_roles
+from forums.reading.words import NOT_NAMES, PINNED, class_roles, text_roles
 
 
 class Person(NamedTuple):
@@ -39,7 +40,8 @@ class ThreadPeople(ThreadFields):
                     name = whole[link.url]  # a letter drawn for an avatar
                 name = clean_name(name)
                 if name and is_name(name) and not self._again(row, found, name, link.node):
-                    found.append(Person(name, link.node, self._person_roles(row, link.node, self.page.outline.piece_from[link.node])))
+                    roles = self._person_roles(row, link.node, self.page.outline.piece_from[link.node])
+                    found.append(Person(name, link.node, roles))
         named = [person for person in found if self.page.outline.text_length(person.node)]
         if len({person.name for person in named}) >= len({person.name for person in found}):
             found = named
@@ -68,39 +70,66 @@ class ThreadPeople(ThreadFields):
     def _unlinked_people(self, row: Row) -> list[Person]:
         found = self._said_people(row)
         cell = self.heads.cell(row, row.title.node)
-        if self._name_column and not any(self.heads.cell(row, person.node) <= cell for person in found):
-            for at in row.pieces:
-                text, node, _ = self.page.outline.pieces[at]
-                if row.column(node) == self._name_column and self._may_be_name(row, at):
-                    return [Person(clean_name(text), node, frozenset()), *found]
+        told = any(self.heads.cell(row, person.node) <= cell or person.roles & {"author", "created"} for person in found)
+        if self._name_column and not told:
+            pieces = self.page.outline.pieces
+            named = {row.column(pieces[at].node): at for at in reversed(row.pieces) if self._may_be_name(row, at)}
+            at = named.get(self._name_column)
+            if at is None:  # a mark before it, as of pinned threads, moves a column
+                alike = [column for column in named if _bare(column) == _bare(self._name_column or "")]
+                at = named[alike[0]] if len(alike) == 1 else None
+            if at is not None:
+                text, node, _ = pieces[at]
+                return [Person(clean_name(text), node, frozenset()), *(other for other in found if other.node != node)]
         return found
 
     def _may_be_name(self, row: Row, at: int) -> bool:
         text, node, _ = self.page.outline.pieces[at]
-        title = self.page.outline.piece_to[row.title.node]
-        if at < title or at in self.page.piece_link or not is_name(text) or len(text) > 30 or count(text) is not None:
+        title = range(self.page.outline.piece_from[row.title.node], self.page.outline.piece_to[row.title.node])
+        if at in title or at in self.page.piece_link or not is_name(text) or len(text) > 30 or count(text) is not None:
             return False
-        if any(char in "()[]:" for char in text) or self.page.moment(text) is not None or PINNED.search(text):
+        if any(char in "()[]:" for char in clean_name(text)) or not any(char.isalpha() for char in text):
             return False
-        return not text_roles(text) & {"replies", "views", "posts", "topics", "last"}
+        if self.page.moment(text) is not None or PINNED.search(text):
+            return False
+        return not text_roles(text) & {"replies", "views", "posts", "topics", "last"} and text.lower() not in NOT_NAMES
 
     @cached_property
     def _name_column(self) -> str | None:
-        """The column of names that nothing calls so: in nearly every row, in the title's cell, different and repeated."""
+        """The column of names that nothing calls so: in nearly every row, different and repeated. The first one after
+        the title in its cell, else after it in a cell without the last reply, else before it."""
         names: dict[str, list[str]] = defaultdict(list)
+        places: dict[str, Counter[int]] = defaultdict(Counter)
         for row in self.rows:
-            seen = set()
-            cell = self.heads.cell(row, row.title.node)
-            for at in row.pieces:
-                node = self.page.outline.pieces[at].node
-                column = row.column(node)
-                if column not in seen and self._may_be_name(row, at) and self.heads.cell(row, node) == cell:
-                    seen.add(column)
-                    names[column].append(self.page.outline.pieces[at].text)
-        for column, found in names.items():
-            if len(found) >= 0.8 * len(self.rows) and len(set(found)) >= min(3, len(self.rows)):
-                return column
-        return None
+            for at, place in self._name_places(row):
+                column = row.column(self.page.outline.pieces[at].node)
+                names[column].append(self.page.outline.pieces[at].text)
+                places[column][place] += 1
+        found = [
+            (places[column].most_common(1)[0][0], order, column)
+            for order, (column, texts) in enumerate(names.items())
+            if len(texts) >= 0.8 * len(self.rows) and len(set(texts)) >= min(3, len(self.rows))
+        ]
+        return min(found)[2] if found else None
+
+    def _name_places(self, row: Row) -> Iterator[tuple[int, int]]:
+        """The texts of a row that can be names, the first of each column, and how near to the title each stands."""
+        cell, seen = self.heads.cell(row, row.title.node), set()
+        end = self.page.outline.piece_to[row.title.node]
+        lasts = {self.heads.cell(row, time.node) for time in row.times if self._role(row, time) == "last"} - {cell}
+        for at in row.pieces:
+            node = self.page.outline.pieces[at].node
+            column = row.column(node)
+            if column in seen or not self._may_be_name(row, at):
+                continue
+            seen.add(column)
+            own = self.heads.cell(row, node)
+            if own == cell and at >= end:
+                yield at, 0
+            elif at >= end and own not in lasts:
+                yield at, 1
+            elif at < end and own != cell:
+                yield at, 2
 
     def _said_people(self, row: Row) -> list[Person]:
         outline, found = self.page.outline, []
@@ -181,3 +210,8 @@ class ThreadPeople(ThreadFields):
             if apart and cell == self.heads.cell(row, last.node) != title_cell and self._role(row, last) == "last":
                 firsts, lasts = [], [person]
         return (firsts[0].name if firsts else None), (lasts[0].name if lasts else None)
+
+
+def _bare(column: str) -> str:
+    """A column without the places among siblings."""
+    return re.sub(r"#\d+", "", column)

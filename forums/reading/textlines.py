@@ -1,0 +1,180 @@
+"""Records that only line breaks part: a line or a few of text around a link, in one block or in preformatted text. They get
+elements of their own, so that all further reading finds rows."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from typing import TypeAlias
+from urllib.parse import urljoin
+
+from lxml.html import Element as new_element
+from lxml.html import HtmlElement
+
+from forums.reading.patterns import patterns
+
+FEWEST = 3  # records, and breaks in a block
+LONGEST = 400  # characters of a record beside its link, in the mean
+MOST_LINES = 5  # of one record
+
+Part: TypeAlias = str | HtmlElement
+Line: TypeAlias = list[Part]
+
+_FIELDS = re.compile(r"\s*(?:\t|\s{2,}|\s[|·•–—-]\s|[|·•])\s*|\s+(?=[(\[（【])|(?<=[)\]）】])\s+")
+_BREAKS = frozenset({"br", "hr"})
+
+
+def part_lines(root: HtmlElement, base: str) -> None:
+    """Puts each record of a block of lines into an element, the fields of its text into others. Changes the tree. A
+    block is one where lines of FEWEST or more begin with, or hold, links of one pattern, and numbers beside most of
+    them; anything else stays as it is."""
+    for block in _blocks(root):
+        lines = _lines(block)
+        heads = _heads(lines, base)
+        if heads and _are_records(lines, heads):
+            _wrap(block, lines, heads)
+
+
+def _blocks(root: HtmlElement) -> list[HtmlElement]:
+    """The elements that hold breaks or preformatted lines, and links."""
+    breaks: Counter[HtmlElement] = Counter(element.getparent() for element in root.iter("br", "hr"))
+    found = [element for element, number in breaks.items() if element is not None and number >= FEWEST]
+    for element in root.iter("pre"):
+        while len(element) == 1 and element[0].tag != "a" and not (element.text or "").strip():
+            element = element[0]
+        if element not in found:
+            found.append(element)
+    return [element for element in found if sum(1 for _ in element.iter("a")) >= FEWEST]
+
+
+def _lines(block: HtmlElement) -> list[Line]:
+    """The lines of a block: its texts and children between breaks."""
+    kept = any(above.tag == "pre" for above in (block, *block.iterancestors()))
+    lines: list[Line] = [[]]
+
+    def add(text: str | None) -> None:
+        parts = (text or "").split("\n") if kept else [text or ""]
+        for at, part in enumerate(parts):
+            if at:
+                lines.append([])
+            if part.strip():
+                lines[-1].append(part)
+
+    add(block.text)
+    for child in block:
+        if child.tag in _BREAKS:
+            lines.append([])
+        elif isinstance(child.tag, str):
+            lines[-1].append(child)
+        add(child.tail)
+    return lines
+
+
+def _link(line: Line) -> HtmlElement | None:
+    """The first link of a line that has a text that can name something."""
+    for part in line:
+        if isinstance(part, str):
+            continue
+        for link in part.iter("a"):
+            if link.get("href") and any(char.isalpha() for char in _text(link)):
+                return link
+    return None
+
+
+def _text(element: HtmlElement) -> str:
+    return " ".join(" ".join(element.itertext()).split())
+
+
+def _heads(lines: list[Line], base: str) -> list[int]:
+    """The numbers of the lines whose first link follows the pattern that most of them follow."""
+    found: dict[int, str] = {}
+    for at, line in enumerate(lines):
+        link = _link(line)
+        if link is not None:
+            try:
+                found[at] = urljoin(base, (link.get("href") or "").strip())
+            except ValueError:
+                continue
+    if len(found) < FEWEST:
+        return []
+    named = patterns(found.values())
+    best, number = Counter(named[url] for url in found.values()).most_common(1)[0]
+    heads = [at for at, url in found.items() if named[url] == best]
+    return heads if number >= FEWEST and len({found[at] for at in heads}) >= 0.8 * number else []
+
+
+def _are_records(lines: list[Line], heads: list[int]) -> bool:
+    """Whether most records have a number beside their link, none of them is long, and no line is a block of its own."""
+    numbered = total = 0
+    for at, end in _spans(lines, heads):
+        link = _link(lines[at])
+        whole = " ".join(part if isinstance(part, str) else _text(part) for line in lines[at:end] for part in line)
+        rest = whole.replace(_text(link), " ", 1) if link is not None else whole
+        numbered += any(char.isdigit() for char in rest)
+        total += len(rest)
+    within = sum(isinstance(part, str) or part.tag not in _BLOCKS for at in heads for part in lines[at])
+    parts = sum(len(lines[at]) for at in heads)
+    return numbered >= 0.6 * len(heads) and total <= LONGEST * len(heads) and within >= 0.9 * parts
+
+
+_BLOCKS = frozenset({"table", "div", "ul", "ol", "dl", "form", "section", "article", "p", "td", "tr"})
+
+
+def _spans(lines: list[Line], heads: list[int]) -> list[tuple[int, int]]:
+    """The ranges of lines of the records: from one head to the next, the last as long as the others."""
+    gaps = sorted(b - a for a, b in zip(heads, heads[1:], strict=False))
+    usual = min(gaps[len(gaps) // 2], MOST_LINES)
+    ends = [*(min(b, a + MOST_LINES) for a, b in zip(heads, heads[1:], strict=False)), heads[-1] + usual]
+    return [(at, min(end, len(lines))) for at, end in zip(heads, ends, strict=True)]
+
+
+def _wrap(block: HtmlElement, lines: list[Line], heads: list[int]) -> None:
+    ends = dict(_spans(lines, heads))
+    for child in list(block):
+        child.tail = None
+        block.remove(child)
+    block.text = None
+    at = 0
+    while at < len(lines):
+        end = ends.get(at)
+        if end is None:
+            row = new_element("div")
+            _fill(row, lines[at], fields=False)
+            at += 1
+        else:
+            row = new_element("div")
+            filled = [line for line in lines[at:end] if line]
+            for line in filled:
+                inner = row if len(filled) == 1 else new_element("div")
+                _fill(inner, line, fields=True)
+                if inner is not row:
+                    row.append(inner)
+            at = end
+        if len(row) or row.text:
+            block.append(row)
+
+
+def _fill(element: HtmlElement, line: Line, fields: bool) -> None:
+    """Puts the parts of a line into an element, texts of several fields in elements of their own."""
+    for part in line:
+        if not isinstance(part, str):
+            element.append(part)
+            continue
+        texts = [text for text in _FIELDS.split(part) if text.strip()] if fields else [part]
+        if len(texts) == 1 and not fields:
+            _append(element, part)
+            continue
+        for text in texts:
+            if not any(char.isalnum() for char in text):
+                _append(element, text)  # a mark, no field
+                continue
+            span = new_element("span")
+            span.text = text.strip()
+            element.append(span)
+
+
+def _append(element: HtmlElement, text: str) -> None:
+    if len(element):
+        element[-1].tail = (element[-1].tail or "") + text
+    else:
+        element.text = (element.text or "") + text
