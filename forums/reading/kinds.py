@@ -172,13 +172,13 @@ def _posts(page: Page, found: Choice, evidence: list[str]) -> float:
         evidence.append("thread-address")
     elif names_board(page.board_key) and leads_to(page.pattern) == "board":
         value *= 0.4 if len(posts.spans) == 1 else 0.7
-    elif len(posts.spans) == 1 and leads_to(page.pattern) != "thread" and not is_sure(posts):
+    elif len(posts.spans) == 1 and leads_to(page.pattern) != "thread" and not (posts.is_sure(0) or _is_answered(page, posts)):
         value *= 0.3
         evidence.append("lone-text")
     elif len(posts.spans) > 1 and _are_articles(page, posts):
         value *= 0.35
         evidence.append("articles")
-    elif len(posts.spans) > 1 and leads_to(page.pattern) != "thread" and not _has_people(posts):
+    elif len(posts.spans) > 1 and leads_to(page.pattern) != "thread" and not (_has_people(posts) or _is_answered(page, posts)):
         value *= 0.35
         evidence.append("nobody-writes")
     for rows in (found.threads, found.boards):
@@ -212,26 +212,16 @@ def _is_of_a_forum(page: Page, rows: RowSet) -> bool:
     return names_board(page.board_key) and leads_to(page.pattern) == "board"
 
 
-_WRITER = re.compile(r"author|user-?name|poster(?![a-z])|nick", re.I)
-
-
-def is_sure(posts: PostSet, at: int = 0) -> bool:
-    """Whether a text is surely somebody's post: its author is linked or described, its time told to the hour."""
-    span, page = posts.spans[at], posts.page
-    moment = span.anchor.moment
-    if not posts.people[at] or (moment.precision_seconds >= 86_400 and not moment.relative):
-        return False
-    name, node = posts.people[at][0]
-    if posts.links_people and posts.writers[at] is not None:
-        return True
-    if any(link.is_user and link.text == name for link in page.links_in(span.start, span.end)):
-        return True
-    return bool(_WRITER.search(page.roles_above(node, max(span.start, node - 6)))) or posts.describes_author(at)
-
-
 def _has_people(posts: PostSet) -> bool:
     """Whether at least a third of the supposed posts are surely somebody's."""
-    return sum(is_sure(posts, at) for at in range(len(posts.spans))) * 3 >= len(posts.spans)
+    return sum(posts.is_sure(at) for at in range(len(posts.spans))) * 3 >= len(posts.spans)
+
+
+def _is_answered(page: Page, posts: PostSet) -> bool:
+    """Whether texts below lines of a name and a time, and nothing else, stand beside a field to write another in."""
+    if page.root.find(".//textarea") is None:
+        return False
+    return 3 * sum(posts.has_byline(at) for at in range(len(posts.spans))) >= 2 * len(posts.spans)
 
 
 def _describe_authors(posts: PostSet) -> bool:

@@ -14,7 +14,7 @@ from forums.reading.addresses import thread_key
 from forums.reading.boardrows import BoardRows
 from forums.reading.document import Page
 from forums.reading.engines import engine_of, expected_kind
-from forums.reading.kinds import ENOUGH, Choice, decide, inside, is_sure, weigh
+from forums.reading.kinds import ENOUGH, Choice, decide, inside, weigh
 from forums.reading.model import BoardRecord, PageKind, PageReading, PostRecord, Records, ThreadRecord
 from forums.reading.postrows import PostRows, opening_post
 from forums.reading.posts import PostSet
@@ -182,7 +182,7 @@ def _only_reply(page: Page, found: Choice) -> PostSet | None:
         and posts.spans[0].start >= end
         and posts.quality >= best
         and posts.own_words >= 0.5
-        and (is_sure(posts) or _is_marked_post(page, posts))
+        and (posts.is_sure(0) or _is_marked_post(page, posts))
     ]
     return min(later, key=lambda posts: posts.spans[0].start, default=None)
 

@@ -99,7 +99,8 @@ class PostRows:
         own = _without_edit_line(text_of(element, others, quotes))
         if not own.strip() and quotes:
             own = _without_edit_line(text_of(element, others))
-        return own
+        first, _, rest = own.partition("\n")
+        return rest if rest and self.posts.is_title(first) else own
 
     # times
 

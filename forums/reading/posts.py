@@ -16,6 +16,7 @@ from forums.reading.posts_people import heads_profile, people_of
 from forums.reading.posts_spans import PostSpans, Span
 from forums.reading.words import JOINED, class_roles, text_roles
 
+_WRITER = re.compile(r"author|user-?name|poster(?![a-z])|nick|(?:^|[\s_-])name(?:$|\s)", re.I)
 _MAX_SETS = 6
 _OWN_LEVELS = 4
 
@@ -60,6 +61,33 @@ class PostSet(PostSpans):
         first = self.page.outline.piece_from[self.spans[at].start]
         pieces = range(first, self.last_piece(self.spans[at]))
         return any(self.page.outline.pieces[p].text == name and heads_profile(self, p, self.spans[at]) for p in pieces)
+
+    def names_writer(self, at: int) -> bool:
+        """Whether the name of a post's author is a link to a person, or stands in an element called author, nick or name."""
+        span, (name, node) = self.spans[at], self.people[at][0]
+        if any(link.is_user and link.text == name for link in self.page.links_in(span.start, span.end)):
+            return True
+        return bool(_WRITER.search(self.page.roles_above(node, max(span.start, node - 6))))
+
+    def is_sure(self, at: int) -> bool:
+        """Whether a text is surely somebody's post: its author is linked or described, its time told to the hour."""
+        moment = self.spans[at].anchor.moment
+        if not self.people[at] or (moment.precision_seconds >= 86_400 and not moment.relative):
+            return False
+        linked = self.links_people and self.writers[at] is not None
+        return linked or self.names_writer(at) or self.describes_author(at)
+
+    def has_byline(self, at: int) -> bool:
+        """Whether a post's name and time, to the minute, stand on a line with hardly anything else: "anna (12.3.2026 10:15)"."""
+        anchor, outline = self.spans[at].anchor, self.page.outline
+        if not self.people[at] or anchor.moment.precision_seconds > 60:
+            return False
+        name, node = self.people[at][0]
+        start, end = self.page.line_range.get(anchor.line, (0, 0))
+        line = " ".join(outline.pieces[piece].text for piece in range(start, end))
+        return len(line) < len(name) + 48 and any(
+            outline.contains(node, outline.pieces[piece].node) for piece in range(start, end)
+        )
 
     @cached_property
     def writers(self) -> list[Link | None]:
@@ -284,7 +312,26 @@ def _lone(page: Page, time: Time) -> PostSet | None:
         wider = PostSet(page, [Span(node, outline.ends[node], time)])
         if wider.people[0] and wider.body_lengths[0] > 1.3 * best.body_lengths[0]:
             best = wider
-    return best
+    return _with_writer(page, best)
+
+
+def _with_writer(page: Page, posts: PostSet) -> PostSet:
+    """A lone post whose supposed author nothing tells from other short texts: widened up to a name that is linked or
+    called so, where nobody else's post stands between."""
+    outline, span = page.outline, posts.spans[0]
+    node = span.start
+    if span.end != outline.ends[node] or posts.names_writer(0) or posts.describes_author(0):
+        return posts
+    for _ in range(5):
+        node = outline.parents[node]
+        if node < 0 or outline.tags[node] in ("body", "html"):
+            break
+        if sum(is_post_time(page, one) for one in page.times_in(node, outline.ends[node])) > 1:
+            break
+        wider = PostSet(page, [Span(node, outline.ends[node], span.anchor)])
+        if wider.people[0] and wider.names_writer(0):
+            return wider if wider.body_lengths[0] >= 0.8 * posts.body_lengths[0] else posts
+    return posts
 
 
 def _with_text_below(page: Page, posts: PostSet) -> PostSet:

@@ -33,7 +33,8 @@ def bodies_of(posts: PostSpans, names: list[list[tuple[str, int]]]) -> list[int 
                 "em",
             ):
                 continue
-            if outline.text_length(node) <= 40 and _is_label(posts, node):
+            length = outline.text_length(node)
+            if length <= 40 and _is_label(posts, node) or length <= 150 and posts.is_title(outline.text(node)):
                 continue
             if outline.contains(node, span.anchor.node) or any(outline.contains(node, other) for other in people[at]):
                 continue

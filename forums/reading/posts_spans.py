@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
 from forums.reading.document import Page, Time
+
+REPLY = re.compile(r"^(?:re|aw|antw|sv|odp|回复|回覆|ответ)(?:\[\d+\])?\s*[:：]\s*", re.I)
 
 
 @dataclass(frozen=True)
@@ -39,6 +42,13 @@ class PostSpans:
             between = sum(1 for child in outline.children(outline.parents[span.start]) if span.start <= child < top)
             return f"{between}:{outline.relative(node, top)}"
         return f"0:{outline.relative(node, top)}"
+
+    def is_title(self, text: str) -> bool:
+        """Whether a text is what the page calls itself, or "Re:" and that: the subject above a text, not the text."""
+        bare = REPLY.sub("", text).strip()
+        if bare in self.page.own_titles:
+            return True
+        return len(bare) >= (4 if self.page.is_dense else 8) and self.page.title.startswith(bare)
 
     def nodes(self, span: Span) -> Iterator[int]:
         """The nodes of a post itself."""
