@@ -28,9 +28,7 @@ _NOISE = re.compile(
 )
 _SIZE = re.compile(r"limit|page_?size|pp|per_?page|show|count|num|rows|\w*range|max-results", re.I)
 # Threads or posts a page, as far as a single address may be believed about it.
-_STEPS = frozenset(
-    (5, 8, 10, 12, 15, 16, 18, 20, 24, 25, 30, 32, 35, 36, 40, 45, 48, 50, 60, 64, 75, 80, 90, 96, 100, 150, 200)
-)
+_STEPS = frozenset((5, 8, 10, 12, 15, 16, 18, 20, 24, 25, 30, 32, 35, 36, 40, 45, 48, 50, 60, 64, 75, 80, 90, 96, 100, 150, 200))
 _TAIL = re.compile(r"\d+$")
 _ROUTED = re.compile(r"[^=&]*[/\d][^=&]*(?:&|$)")
 _DIGITS = re.compile(r"\d{1,7}")
@@ -67,9 +65,7 @@ def address(url: str) -> Address:
     if _ROUTED.match(query):  # index.php?forums/name.3/page-2: a path in the query's place
         routed, _, query = query.partition("&")
         path = f"{path}?{unquote(routed)}"
-    pairs = tuple(
-        (key, value) for key, value in parse_qsl(query, keep_blank_values=True) if not session_like(key, value)
-    )
+    pairs = tuple((key, value) for key, value in parse_qsl(query, keep_blank_values=True) if not session_like(key, value))
     return Address(host, path, pairs)
 
 
@@ -232,13 +228,22 @@ def same_list(page: Address, target: Address) -> bool:
     if page.path.rstrip("/") == target.path.rstrip("/") or (
         _INDEX.sub("/", page.path).rstrip("/") == _INDEX.sub("/", target.path).rstrip("/")
     ):
-        return _query_counts(dict(page.query), dict(target.query))
+        return _query_counts(dict(page.query), dict(target.query), flags=any(char.isdigit() for char in page.path))
     if any(dict(page.query).get(key, value) != value for key, value in target.query if not _NOISE.fullmatch(key)):
         return False
     return any(slot.named and similarity(slot.template, page) >= 0.99 for slot in slots(target))
 
 
-def _query_counts(own: dict[str, str], other: dict[str, str]) -> bool:
+_FLAG = re.compile(r"[01]?|true|false|yes|no|on|off", re.I)
+
+
+def _query_counts(own: dict[str, str], other: dict[str, str], flags: bool) -> bool:
+    """Whether the other query only counts on. `flags`: the path names one thing, so that a yes or no beside the count may be
+    added: ?page=2&v=0 of /topic/10/ (of index.php it might be another topic)."""
+    if flags and any(COUNTERS.fullmatch(key) and key not in own for key in other):
+        other = {
+            key: value for key, value in other.items() if key in own or COUNTERS.fullmatch(key) or not _FLAG.fullmatch(value)
+        }
     changed = {
         key
         for key in own.keys() | other.keys()

@@ -374,3 +374,17 @@ def test_the_first_page_may_be_linked_by_an_icon_only(own: int) -> None:
     assert find_pages(root, f"http://forum.test{base}{own}/").next == f"http://forum.test{base}{own + 1}/"
     other = fromstring(f'<a rel="next" href="{base}{own + 1}/">&gt;</a>', parser=HTMLParser(encoding="utf-8"))
     assert find_pages(other, f"http://forum.test{base}{own}/").next is None  # nothing tells that the address without it is a page
+
+
+@pytest.mark.parametrize(
+    ("url", "following", "leads"),
+    [
+        ("topic/10/", "/topic/10/?page=2&v=0", True),
+        ("topic/10/?page=2&v=0", "/topic/10/?page=3&v=0", True),
+        ("topic/10/", "/topic/10/?page=2&reply=17", False),  # a view of one answer
+        ("show.php", "/show.php?page=2&topic=1", False),  # another topic of one script
+    ],
+)
+def test_a_flag_beside_the_count_is_no_other_list(url: str, following: str, leads: bool) -> None:
+    arrow = f'<ul class="pagination"><li><a href="#">Page 1 of 9</a></li><li><a href="{following}">Next</a></li></ul>'
+    assert (read(url, arrow).next is not None) == leads
