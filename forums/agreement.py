@@ -22,20 +22,23 @@ _CORE = {
 class Stored:
     """What is stored of a site, as far as a sample touches it.
 
-    `boards` maps the keys of the boards that are followed to their names, `threads` are the keys of all stored threads among
-    those that the sample lists, `any_threads` tells whether there are stored threads at all. `posts_known` is the share of the
-    sample's posts, in threads whose posts are stored, that are stored: None where the sample has none such.
+    `boards` maps the keys of the boards that are followed to their names, `visited` are the keys of those that were read to
+    their stop test at least once, `threads` are the keys of all stored threads among those that the sample lists of them.
+    `posts_known` is the share of the sample's posts, in threads whose posts are stored, that are stored: None where the sample
+    has none such.
     """
 
     boards: Mapping[str, str]
+    visited: Collection[str]
     threads: Collection[str]
-    any_threads: bool
     posts_known: float | None
 
 
-def listed(model: SiteModel) -> set[str]:
-    """The keys of the threads that a model's boards show in their first rows."""
-    return {thread_key(str(row["url"])) for board in model.boards for row in board.rows if row.get("url")}
+def listed(model: SiteModel, visited: Collection[str]) -> set[str]:
+    """The keys of the threads that a model's boards show in their first rows, of the boards with these keys: of one that was
+    never read to the end of a visit no thread need be stored."""
+    boards = [board for board in model.boards if board_key(board.url) in visited]
+    return {thread_key(str(row["url"])) for board in boards for row in board.rows if row.get("url")}
 
 
 def disagreements(old: SiteModel, new: SiteModel, stored: Stored) -> tuple[str, ...]:
@@ -53,8 +56,8 @@ def disagreements(old: SiteModel, new: SiteModel, stored: Stored) -> tuple[str, 
     codes = []
     if kept < BOARDS_FOUND * len(stored.boards):
         codes.append("boards_lost")
-    rows = listed(new)
-    if stored.any_threads and rows and len(rows & set(stored.threads)) < THREADS_KNOWN * len(rows):
+    rows = listed(new, stored.visited)
+    if rows and len(rows & set(stored.threads)) < THREADS_KNOWN * len(rows):
         codes.append("threads_unknown")
     if stored.posts_known is not None and stored.posts_known < POSTS_KNOWN:
         codes.append("posts_differ")

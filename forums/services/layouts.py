@@ -97,11 +97,12 @@ def sample_links(run: Run, look: Explorer) -> list[NewUrl]:
 
 def judge(site: Site, old: SiteModel, new: SiteModel, samples: Sequence[FetchedPage]) -> tuple[str, ...]:
     """What speaks against the new model (see `agreement.disagreements`), from what is stored of the site."""
-    keys = agreement.listed(new)
+    visited = set(Board.objects.filter(site=site, complete_at__isnull=False).values_list("key", flat=True))
+    keys = agreement.listed(new, visited)
     stored = agreement.Stored(
         boards=dict(Board.objects.filter(site=site, enabled=True).values_list("key", "name")),
+        visited=visited,
         threads=set(Thread.objects.filter(site=site, key__in=list(keys)).values_list("key", flat=True)),
-        any_threads=Thread.objects.filter(site=site).exists(),
         posts_known=_posts_known(site, samples),
     )
     return agreement.disagreements(old, new, stored)
