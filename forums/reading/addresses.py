@@ -28,12 +28,12 @@ _USER_NAMES = (
     r"perfil|profilo|kullanici|poster|viewprofilepage|user-?profile|profilepage"
 )
 _USER_SEGMENT = re.compile(
-    rf"^(?:(?:{_USER_NAMES})(?:\.(?:php|html?|aspx?|jsp|cgi|pl))?|(?:user|member|profile?|membre|mitglied|space|uid|u|suid)[-_,.]?"
+    rf"^(?:(?:{_USER_NAMES})(?:\.(?:php|html?|aspx?|jsp|cgi|pl))?|(?:user|userinfo|member|profile?|membre|mitglied|space|uid|u|suid)[-_,.]?"
     r"(?:uid|username|id|name)?[-_,.]?\d[\w.-]*|[a-z]{2,12}[-_]?profile\.(?:php|html?|aspx?|jsp|cgi|pl|do)|(?:space|user)-(?:uid|username)-.*|User-.+|[~@].+)$",
     re.I,
 )
 _USER_QUERY = re.compile(
-    rf"(?:^|[&;])(?:(?:{_USER_NAMES})(?:_?id|_?name)?=|(?:mode|action|act|mod|do|a|page|p|view)=(?:{_USER_NAMES}|space|getinfo)\b)|^/?(?:user|profile|member)s?/", re.I
+    rf"(?:^|[&;])(?:(?:{_USER_NAMES})(?:_?id|_?name)?=|(?:mode|action|act|mod|do|a|page|p|view)=(?:{_USER_NAMES}|space|getinfo)\b|t=usrinfo\b)|^/?(?:user|profile|member)s?/", re.I
 )
 
 
@@ -60,7 +60,7 @@ TAIL = re.compile(
     re.I,
 )
 _NAMED_ID = re.compile(
-    r"(?:^|[-_/,.])(?:t|tid|topic|thread|sujet|tema|thema|showthread|viewthread|viewtopic|read|htm-tid|topicid)[-_,/=]?(\d+)", re.I
+    r"(?:^|[-_/,.])(?:t|tid|topic|thread|sujet|tema|thema|showthread|showtopic|viewthread|viewtopic|read|htm-tid|topicid)[-_,/=]?(\d+)", re.I
 )
 _DISCUZ = re.compile(r"(?:^|/)(thread|topic|forum|viewthread)-(\d+)-(\d+)(-\d+)?(?=\.|$)", re.I)
 LEADING_ID = re.compile(r"^(\d+)(?=[-_.,]|$)")

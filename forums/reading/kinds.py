@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 from bisect import bisect_left
 from dataclasses import dataclass
+from urllib.parse import urlsplit
 
 from crawlmgr.web.records import Outline
-from forums.reading.addresses import names_board
+from forums.reading.addresses import names_board, names_user
 from forums.reading.document import Page
 from forums.reading.lists import RowSet, row_sets
 from forums.reading.model import PageKind
@@ -77,12 +78,12 @@ def _are_writers(rows: RowSet, posts: PostSet) -> bool:
     """Whether the links that name the rows are those on the names of people who wrote the posts. That they come again, or
     that lines about a member follow them, tells people from threads; boards and titles are linked by their name but once."""
     nodes = {link.node for link in posts.writers if link is not None}
-    if rows.told or 2 * sum(row.title.node in nodes for row in rows.rows) <= len(rows.rows):
+    if 2 * sum(row.title.node in nodes for row in rows.rows) <= len(rows.rows) or posts.own_words < 0.5 or posts.quality < ENOUGH:
         return False
-    if posts.own_words < 0.5 or posts.quality < ENOUGH:
-        return False
-    if repeats(posts.writers) or rows.page.is_thread_address:
+    if repeats(posts.writers) or 2 * sum(posts.tells_joining(at) for at in range(len(posts.spans))) > len(posts.spans):
         return True
+    if rows.told or rows.page.is_thread_address:
+        return not rows.told
     longer = sum(posts.body_lengths) > sum(len(row.title.text) for row in rows.rows)
     return rows.board_weight <= 0 and longer and are_short(posts.writers)
 
@@ -181,6 +182,9 @@ def _posts(page: Page, found: Choice, evidence: list[str]) -> float:
     elif len(posts.spans) > 1 and leads_to(page.pattern) != "thread" and not (_has_people(posts) or _is_answered(page, posts)):
         value *= 0.35
         evidence.append("nobody-writes")
+    if not page.is_thread_address and (reason := _is_no_thread(page, posts)):
+        value *= 0.25
+        evidence.append(reason)
     for rows in (found.threads, found.boards):
         written = "announcements" in evidence or page.is_thread_address
         if rows and _posts_are_rows(posts, rows) and not (written and _describe_authors(posts)):
@@ -190,6 +194,27 @@ def _posts(page: Page, found: Choice, evidence: list[str]) -> float:
     if found.threads and len(posts.spans) > 1 and not found.threads.told and _names_posts(posts, found.threads):
         evidence.append("names-of-posts")
     return value
+
+
+_FRONT = re.compile(r"/?(?:index\.\w+)?")
+
+
+def _is_no_thread(page: Page, posts: PostSet) -> str:
+    """What kind of page, if any, tells that texts are not those of a thread: a site's front page, somebody's profile, a
+    form to register with (two passwords), or texts of nobody with days for times."""
+    parts = urlsplit(page.url)
+    if _FRONT.fullmatch(parts.path) and not parts.query:
+        return "front-page"
+    if leads_to(page.pattern) != "thread":
+        if names_user(page.url):
+            return "profile"
+        people = {link.text for link in page.links if link.is_user}
+        if page.headings and page.headings[0] in people:
+            return "profile"
+    if len(posts.spans) == 1:
+        return "registration" if len(page.root.findall(".//input[@type='password']")) > 1 else ""
+    days = all(span.anchor.moment.precision_seconds >= 86_400 and not span.anchor.moment.relative for span in posts.spans)
+    return "days-of-nobody" if days and not _has_people(posts) else ""
 
 
 _DATED = re.compile(r"/(?:19|20)\d\d/(?:0?[1-9]|1[0-2])/")
@@ -271,7 +296,21 @@ def _posts_are_rows(posts: PostSet, rows: RowSet) -> bool:
 
 def _names_posts(posts: PostSet, rows: RowSet) -> bool:
     """Whether the links that name rows are addresses or titles of posts that have a longer text of their own."""
-    if posts.own_words < 0.5 or leads_to(rows.group.pattern) != "post" and rows.group.share("counts") >= 0.5:
+    if posts.own_words < 0.5:
         return False
     longer = sum(posts.body_lengths) / len(posts.spans) > 1.5 * sum(len(row.title.text) for row in rows.rows) / len(rows.rows)
+    if longer and rows.page.is_thread_address and _carry_ids(posts, rows):
+        return True
+    if leads_to(rows.group.pattern) != "post" and rows.group.share("counts") >= 0.5:
+        return False
     return longer and leads_to(rows.group.pattern) != "thread"
+
+
+def _carry_ids(posts: PostSet, rows: RowSet) -> bool:
+    """Whether the links that name rows end in the number that the element of a post has for its id."""
+    elements = posts.page.outline.elements
+    ids = " ".join(
+        elements[node].get("id") or "" for span in posts.spans for node in range(span.start, min(span.end, span.start + 4))
+    )
+    known = set(re.findall(r"\d+", ids))
+    return sum((re.findall(r"\d+", row.title.url) or [""])[-1] in known for row in rows.rows) >= 0.6 * len(rows.rows)

@@ -10,13 +10,18 @@ from functools import cached_property
 
 from crawlmgr.web.records import Outline, siblings_of_tops
 from forums.reading.document import Link, Page, Time
-from forums.reading.posts_bodies import bodies_of
+from forums.reading.posts_bodies import bodies_of, is_called_text
 from forums.reading.posts_links import repeats, spells, writers
 from forums.reading.posts_people import heads_profile, people_of
 from forums.reading.posts_spans import PostSpans, Span
 from forums.reading.words import JOINED, class_roles, text_roles
 
 _WRITER = re.compile(r"author|user-?name|poster(?![a-z])|nick|(?:^|[\s_-])name(?:$|\s)", re.I)
+_MEMBER = re.compile(
+    r"(?:joined?|join(?:ed)? date|registered|member since|registriert|dabei seit|mitglied seit|inscrit|membre depuis|registrado|"
+    r"registro|iscritto|регистрация|зарегистрирован|dołączył|注册|註冊|登録日|가입)(?![^\W\d_])",
+    re.I,
+)
 _MAX_SETS = 6
 _OWN_LEVELS = 4
 
@@ -87,6 +92,14 @@ class PostSet(PostSpans):
         line = " ".join(outline.pieces[piece].text for piece in range(start, end))
         return len(line) < len(name) + 48 and any(
             outline.contains(node, outline.pieces[piece].node) for piece in range(start, end)
+        )
+
+    def tells_joining(self, at: int) -> bool:
+        """Whether a post tells when its author joined, as it does of members and of nothing else."""
+        pieces = self.page.outline.pieces
+        return any(
+            len(pieces[piece].text) <= 40 and _MEMBER.match(pieces[piece].text)
+            for piece in range(self.page.outline.piece_from[self.spans[at].start], self.last_piece(self.spans[at]))
         )
 
     @cached_property
@@ -247,8 +260,32 @@ def _sets(page: Page, times: list[Time]) -> Iterator[PostSet]:
             if posts.own_words >= 0.2:
                 yield posts
                 return
+    if spare is None and len(times) == 2:
+        spare = _pair(page, times)
     if spare is not None:
         yield spare
+
+
+def _pair(page: Page, times: Sequence[Time]) -> PostSet | None:
+    """Two posts of several siblings each: what stands between the two times' own belongs to the first, as much after the
+    second to that. Of two alone nothing else tells how many siblings make a post."""
+    outline, tops = page.outline, [time.node for time in times]
+    while outline.parents[tops[0]] != outline.parents[tops[1]]:
+        tops = [outline.parents[node] for node in tops]
+        if tops[0] < 0 or tops[1] < 0:
+            return None
+    between = 0
+    node = outline.ends[tops[0]]
+    while node < tops[1] and between <= 8:
+        node, between = outline.ends[node], between + 1
+    if not 1 <= between <= 8 or outline.shapes[tops[0]] != outline.shapes[tops[1]]:
+        return None
+    end, last = outline.ends[tops[1]], outline.ends[outline.parents[tops[1]]]
+    for _ in range(between):
+        end = outline.ends[end] if end < last else end
+    posts = PostSet(page, [Span(tops[0], tops[1], times[0]), Span(tops[1], end, times[1])])
+    whole = all(people and length for people, length in zip(posts.people, posts.body_lengths, strict=True))
+    return posts if whole else None
 
 
 def _steps(page: Outline, node: int, before: int, after: int) -> int:
@@ -299,7 +336,7 @@ def _lone(page: Page, time: Time) -> PostSet | None:
     best = _with_text_below(page, posts)
     for step in range(6):
         body = best.bodies[0]
-        marked = body is not None and ("body" in page.roles_of(body) or best.body_lengths[0] >= 120)
+        marked = body is not None and (is_called_text(page, body) or best.body_lengths[0] >= 120)
         if body is not None and marked and not _is_heading(outline, body):
             break
         node = outline.parents[node]
@@ -320,7 +357,7 @@ def _with_writer(page: Page, posts: PostSet) -> PostSet:
     called so, where nobody else's post stands between."""
     outline, span = page.outline, posts.spans[0]
     node = span.start
-    if span.end != outline.ends[node] or posts.names_writer(0) or posts.describes_author(0):
+    if span.end != outline.ends[node] or posts.names_writer(0):
         return posts
     for _ in range(5):
         node = outline.parents[node]

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 
+from forums.reading.document import Page
 from forums.reading.posts_people import LOOSE, NUMBERED, ORDINAL, is_profile_line
 from forums.reading.posts_spans import PostSpans
 from forums.reading.values import count
@@ -57,6 +59,21 @@ def bodies_of(posts: PostSpans, names: list[list[tuple[str, int]]]) -> list[int 
     return [_body_at(posts, columns, chosen, at) for at in range(len(posts.spans))]
 
 
+_LOOKS = re.compile(
+    r"(?<!\S)text-(?!body|content|block|wrap|post|main)\S+"
+)  # text-right, text-muted: how it looks, not what it is
+
+
+def is_called_text(page: Page, node: int) -> bool:
+    """Whether the class or id of an element says that it holds a text."""
+    return "body" in page.roles_of(node) and ("text-" not in page.outline.classes[node] or _is_text_apart_from_looks(page, node))
+
+
+def _is_text_apart_from_looks(page: Page, node: int) -> bool:
+    identity = page.outline.elements[node].get("id") or ""
+    return "body" in class_roles(_LOOKS.sub("", f"{page.outline.classes[node]} {identity}"))
+
+
 def _is_cited(tag: str, classes: str) -> bool:
     """Whether an element is a quote by its tag or class. Some boards put what is written itself into a blockquote, then its
     class says so: `<blockquote class="postMessage">`."""
@@ -98,7 +115,7 @@ def _body_value(posts: PostSpans, found: dict[int, int]) -> float:
         and len(found) > 1
     ):
         factor *= 0.2
-    if "body" in roles:
+    if is_called_text(posts.page, node):
         factor *= 1.8
     if any(outline.tags[inner] in ("input", "select", "textarea") for inner in range(node, min(outline.ends[node], node + 400))):
         factor *= 0.2  # a form to fill in
@@ -124,7 +141,7 @@ def _narrowed(posts: PostSpans, columns: dict[str, dict[int, int]], column: str)
         marked = [
             (text, name)
             for text, name, found in inner
-            if "body" in posts.page.roles_of(next(iter(found.values()))) and text >= 0.45 * size
+            if is_called_text(posts.page, next(iter(found.values()))) and text >= 0.45 * size
         ]
         nearly = [
             (text, name) for text, name, found in inner if text >= 0.92 * size and outline.tags[next(iter(found.values()))] != "p"
