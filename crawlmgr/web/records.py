@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Hashable, Sequence
+from functools import lru_cache
 from typing import NamedTuple
 
 from lxml import etree
@@ -29,6 +30,7 @@ _STATE = re.compile(
     r"visited|selected|highlight|first-?post|first-?item|sticky|pinned|locked|closed|announce(?:ment)?|normal|online|offline|hidden|visible)$",
     re.I,
 )
+_INLINE = re.compile(r"time|date|ago|icon|badge|mark|emoji|link|name|count|number|label")
 _DIGITS = re.compile(r"\d+")
 _ALTERNATING = re.compile(r"(?<=[a-zA-Z])[-_]?(?:[oO]dd|[eE]ven|ODD|EVEN)(?=[A-Z]|$)")  # rowOdd, msgevenTable; not "event"
 
@@ -108,6 +110,12 @@ def lasting_classes(value: str) -> str:
     return ".".join(kept[:2])
 
 
+@lru_cache(maxsize=1_024)
+def _is_own_block(tag: str) -> bool:
+    """Whether an element of a page's own (with a hyphen in its name) parts lines: all but those for times and marks."""
+    return "-" in tag and _INLINE.search(tag) is None
+
+
 def _is_hidden_noscript(element: HtmlElement) -> bool:
     """A `<noscript>` counts only where it carries the page itself, as sites drawn by scripts have it for robots."""
     return element.tag == "noscript" and sum(1 for _ in element.iter("a", "p", "article", "li")) < 5
@@ -172,14 +180,14 @@ class _Builder:
         made.piece_to.append(len(made.pieces))
         self.open.append(node)
         self.seen.append(Counter())
-        if tag in BLOCKS:
+        if tag in BLOCKS or _is_own_block(tag):
             self.line += 1
         if element.text:
             self._text(element.text)
 
     def _end(self, element: HtmlElement) -> None:
         self._close(self.open[-1])
-        if element.tag in BLOCKS:
+        if element.tag in BLOCKS or _is_own_block(element.tag):
             self.line += 1
         if element.tail and self.open[-1] >= 0:
             self._text(element.tail)

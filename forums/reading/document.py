@@ -20,6 +20,7 @@ from crawlmgr.web.records import Outline, outline
 from forums.reading.addresses import board_key, names_user, thread_key
 from forums.reading.patterns import leads_to, patterns
 from forums.reading.textlines import part_lines
+from forums.reading.texttimes import inner_times
 from forums.reading.words import class_roles
 
 MAX_LINKS = 8_000
@@ -36,7 +37,6 @@ _SIDE = re.compile(
     r"(?:side-?bar|side-?col(?:umn)?|(?:left|right)-?(?:bar|column|col|rail)|(?<!\w)side(?!\w)|(?<![a-z])widgets?)(?:[-_]?(?:left|right|box|inner))?(?=$|\s)",
     re.I,
 )
-_FIELDS = re.compile(r"[|·•;(（]|\s[-–—]\s")
 _XML_DECLARATION = re.compile(r"^\s*<\?xml[^>]{0,200}\?>")
 _CHARSET_META = re.compile(r"(<meta[^>]{0,200}?charset\s*=\s*[\"']?)[\w-]+", re.I)
 
@@ -55,7 +55,8 @@ class Link(NamedTuple):
 
 
 class Time(NamedTuple):
-    """A time that the page shows: where it stands, and whether an attribute (not the text) told it."""
+    """A time that the page shows: where it stands, and whether an attribute (not the text) told it. `label` is what
+    stands before its text on the line, `said` what stands before it in its own text."""
 
     node: int
     piece: int
@@ -63,6 +64,7 @@ class Time(NamedTuple):
     moment: Moment
     is_attribute: bool
     label: str
+    said: str = ""
 
 
 class Page:
@@ -87,7 +89,6 @@ class Page:
         self.is_thread_address = (" t:" in self.key and not _PLURAL_SLUG.search(urlsplit(url).path)) or asked
         self.offsets: dict[datetime, int] = {}
         self._found: dict[str, Moment | None] = {}
-        self._said: dict[str, str] = {}
         self._asides: dict[int, bool] = {}
 
     def _base(self) -> str:
@@ -301,15 +302,6 @@ class Page:
             self._found[text] = find_time(text, self.dates)
         return self._found[text]
 
-    def before_moment(self, text: str) -> str:
-        """The words of a text right before the time inside it, back to a bar or a dot between fields."""
-        if text not in self._said:
-            words, at, moment = text.split(), 0, self.moment(text)
-            while at + 1 < len(words) and not words[at][0].isdigit() and self.moment(" ".join(words[at + 1 :])) == moment:
-                at += 1
-            self._said[text] = _FIELDS.split(" ".join(words[:at]))[-1].strip()
-        return self._said[text]
-
     def _text_times(self, covered: set[int]) -> list[Time]:
         pieces, found = self.outline.pieces, []
         for start, end in self.lines:
@@ -320,7 +312,9 @@ class Page:
                 moment, used = (None, 1) if at in covered else self._time_at(at, end, covered)
                 if moment is not None:
                     label = " ".join(pieces[before].text for before in range(start, at))[-80:]
-                    found.append(Time(pieces[at].node, at, pieces[at].line, moment, False, label))
+                    inner = inner_times(pieces[at].text, self.moment) if used == 1 else []
+                    for told, said in inner or [(moment, "")]:
+                        found.append(Time(pieces[at].node, at, pieces[at].line, told, False, label, said))
                     covered.update(range(end, at + used))
                 at += used
         return found

@@ -42,8 +42,16 @@ class RowSet:
     def told(self) -> bool:
         """Whether words on the page say that the rows are of a list: head cells or labels of counts name at least two of
         replies, views, topics, posts and last, and most rows have a count."""
-        named = self.heads.all_roles | _count_roles(self.rows)
-        return len(named & {"replies", "views", "topics", "posts", "last"}) >= 2 and self.group.share("counts") >= 0.6
+        if self.group.share("counts") < 0.6:
+            return False
+        named = (self.heads.all_roles | _count_roles(self.rows)) & {"replies", "views", "topics", "posts", "last"}
+        return len(named) >= 2 or (len(named) == 1 and "last" not in named and self._says_last)
+
+    @property
+    def _says_last(self) -> bool:
+        """Whether most rows call a time that of the last reply."""
+        said = [(time.said or row.said_before(time.piece))[-40:] for row in self.rows for time in row.times[:2]]
+        return sum("last" in text_roles(text) for text in said if text) * 2 >= len(self.rows)
 
     @cached_property
     def quality(self) -> float:

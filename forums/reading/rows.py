@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from crawlmgr.text.dates import parse_time
 from crawlmgr.web.records import Record
 from forums.reading.document import Link, Page, Time
+from forums.reading.texttimes import time_words
 from forums.reading.values import count, exact_count, inner_counts, pair
 from forums.reading.words import class_roles, text_roles
 
@@ -88,7 +89,10 @@ class Row:
         """Counts in a line with a time, each right beside a word for it: "(3 replies, last 2014-3-1 10:15)"."""
         text, node, _ = self.page.outline.pieces[at]
         found = []
+        taken = time_words(text, self.page.moment) or (0, 0)
         for value, start, end in inner_counts(text):
+            if taken[0] <= start < taken[1]:
+                continue
             after = re.match(r"\s*([^\W\d_]+)", text[end:])
             before = re.search(r"([^\W\d_]+)\s*[:：(（]?\s*$", text[:start])
             for told in (after, before):
@@ -237,12 +241,16 @@ class Row:
         page, title = self.page.outline, self.page.outline.piece_to[self.title.node]
         first, _ = self.page.line_range.get(page.pieces[at].line, (at, at))
         first = max(first, self.pieces.start, title if title <= at else 0)
-        first = max([first, *(time.piece + 1 for time in self.times if time.piece < at and not time.is_attribute)])
+        first = max([first, *(end for time in self.times if (end := self.time_end(time)) <= at)])
         if first < at:
             return " ".join(page.pieces[before].text for before in range(first, at))[-80:]
         if at - 1 in self.pieces and at - 1 >= title and len(page.pieces[at - 1].text) <= 30 and self._is_named_by(at):
             return page.pieces[at - 1].text
         return ""
+
+    def time_end(self, time: Time) -> int:
+        """The number of the first text after a time."""
+        return max(time.piece, self.page.outline.piece_to[time.node]) if time.is_attribute else time.piece + 1
 
     def _is_named_by(self, at: int) -> bool:
         """Whether the text before stands in the element right before that of this one, as a term before its definition."""

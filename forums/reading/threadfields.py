@@ -137,7 +137,8 @@ class ThreadFields:
         return votes
 
     def _time_column(self, row: Row, time: Time) -> str:
-        return f"{self.heads.cell(row, time.node)}:{self.page.outline.shapes[time.node]}:{row.column(time.node)}"
+        nth = sum(other.piece == time.piece and not other.is_attribute for other in row.times[: row.times.index(time)])
+        return f"{self.heads.cell(row, time.node)}:{self.page.outline.shapes[time.node]}:{row.column(time.node)}:{nth}"
 
     def _roles_of_time(self, row: Row, time: Time) -> frozenset[str]:
         label = self._label(row, time)
@@ -158,10 +159,8 @@ class ThreadFields:
 
     def _label(self, row: Row, time: Time) -> str:
         """What is said right before a time: at the start of its own text, else before that."""
-        if not time.is_attribute:
-            own = self.page.before_moment(self.page.outline.pieces[time.piece].text)
-            if own:
-                return own
+        if time.said:
+            return time.said
         return row.said_before(time.piece) if time.piece in row.pieces else time.label
 
     def _roles_by_class(self, row: Row, node: int) -> frozenset[str]:

@@ -15,6 +15,8 @@ from forums.reading.threadfields import ThreadFields
 from forums.reading.values import clean_name, count, ends_by, is_name, starts_by
 from forums.reading.words import NOT_NAMES, PINNED, class_roles, text_roles
 
+_AUTHOR = re.compile(r"(?:author|autor[aei]?|auteur|автор|作者|楼主|樓主|作成者|投稿者|yazar)(?:\s*[:：]\s*|\s+|$)", re.I)
+
 
 class Person(NamedTuple):
     """Somebody named in a row: where, and what the surroundings call them."""
@@ -55,6 +57,10 @@ class ThreadPeople(ThreadFields):
     def _again(self, row: Row, people: list[Person], name: str, node: int) -> bool:
         """Whether a person was already named right before: an avatar beside the name."""
         if not people or people[-1].name != name or node - people[-1].node > 6:
+            return False
+        outline = self.page.outline
+        between = outline.pieces[outline.piece_to[people[-1].node] : outline.piece_from[node]]
+        if any(char.isalnum() for piece in between for char in piece.text):
             return False
         return self.heads.cell(row, node) == self.heads.cell(row, people[-1].node)
 
@@ -150,7 +156,7 @@ class ThreadPeople(ThreadFields):
                 name = self._before_time(text)
             elif at not in timed and self._is_person_cell(row, node):
                 name = clean_name(text)
-            if name and is_name(name) and count(name) is None:
+            if name and is_name(name) and count(name) is None and self.page.moment(name) is None:
                 found.append(Person(name, node, self._person_roles(row, node, at)))
         return found
 
@@ -178,7 +184,11 @@ class ThreadPeople(ThreadFields):
 
     def _person_roles(self, row: Row, node: int, at: int) -> frozenset[str]:
         outline = self.page.outline
-        told = text_roles(row.said_before(at)[-40:]) & {"last", "created"} if at in row.pieces else frozenset()
+        if at in row.pieces and self._is_called_author(row, at):
+            return frozenset({"author"})
+        told = self._role_after_time(row, at)
+        if not told and at in row.pieces:
+            told = text_roles(row.said_before(at)[-40:]) & {"last", "created"}
         if not told:
             told = self.heads.of(row, node) & {"last", "created", "author"}
             if "last" in told:
@@ -190,6 +200,36 @@ class ThreadPeople(ThreadFields):
                 above = outline.parents[above]
                 steps += 1
         return frozenset({"last"}) if "last" in told else told
+
+    def _belongs_to(self, row: Row, person: Person, last: Time) -> bool:
+        """Whether the only name of a row is of the time of the last reply: below one head, or right beside it without a
+        label of its own between them."""
+        if "last" in self.heads.of(row, person.node):
+            return True
+        pieces, at = self.page.outline.pieces, self.page.outline.piece_from[person.node]
+        if at < last.piece:
+            return not last.said and last.piece - at <= 1
+        between = pieces[row.time_end(last) : at]
+        return all(len(piece.text) < 12 and (ends_by(piece.text) or not piece.text.strip("·|•- ")) for piece in between)
+
+    def _is_called_author(self, row: Row, at: int) -> bool:
+        """Whether a name follows a word for the author of the thread itself, not only "by"."""
+        pieces = self.page.outline.pieces
+        if _AUTHOR.match(pieces[at].text):
+            return True
+        return at - 1 in row.pieces and bool(row.said_before(at)) and bool(_AUTHOR.fullmatch(pieces[at - 1].text))
+
+    def _role_after_time(self, row: Row, at: int) -> frozenset[str]:
+        """The role of the time that a name follows on its line, with at most "by" between: "2014-3-1 10:15 by anna"."""
+        pieces = self.page.outline.pieces
+        for back in (at, at - 1):
+            for time in row.times:
+                if row.time_end(time) != back or pieces[time.piece].line != pieces[at].line:
+                    continue
+                if back == at or ends_by(pieces[at - 1].text) and len(pieces[at - 1].text) < 12:
+                    role = self._role(row, time)
+                    return frozenset({role}) if role in ("last", "created") else frozenset()
+        return frozenset()
 
     def _names(self, row: Row, last: Time | None) -> tuple[str | None, str | None]:
         """Who opened a thread and who wrote last."""
@@ -207,7 +247,8 @@ class ThreadPeople(ThreadFields):
             title_cell = self.heads.cell(row, row.title.node)
             cell = self.heads.cell(row, person.node)
             apart = not self.page.outline.contains(person.node, row.title.node)  # in a cell, not in the text around the title
-            if apart and cell == self.heads.cell(row, last.node) != title_cell and self._role(row, last) == "last":
+            same = cell == self.heads.cell(row, last.node) != title_cell
+            if apart and same and self._role(row, last) == "last" and self._belongs_to(row, person, last):
                 firsts, lasts = [], [person]
         return (firsts[0].name if firsts else None), (lasts[0].name if lasts else None)
 

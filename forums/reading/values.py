@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import unicodedata
 
-from forums.reading.words import BY
+from forums.reading.words import AUTHOR, BY, text_roles
 
 _SCALE = {
     "k": 1_000, "m": 1_000_000, "w": 10_000, "万": 10_000, "萬": 10_000, "千": 1_000, "亿": 100_000_000, "億": 100_000_000,
@@ -64,16 +64,34 @@ def exact_count(text: str) -> int | None:
 
 
 _EDGES = ' \t\u00a0:：,，;；·•|｜/»«›‹→←>-–—()[]（）【】"“”*'
+_BY_WORD = r"(?:by|von|par|por|door|przez|da|de|di|av|af|от|od)"
+_BEGUN_BY = re.compile(rf"^(?:[^\W\d_]+\s+){{1,3}}{_BY_WORD}(?=\s|[:：]|$)\s*[:：]?\s*", re.I)
+_AUTHOR_IS = re.compile(r"^([^\W\d_]+(?:\s[^\W\d_]+)?)\s*[:：]\s*")
+
+
+def _after_by(text: str) -> str:
+    """A text without "by", "Author:" or "Started by" at its beginning, in any language; the whole text without one."""
+    shorter = BY.sub("", text, count=1)
+    if shorter != text:
+        return shorter
+    begun = _BEGUN_BY.match(text)
+    if begun and text_roles(begun.group()) & {"created", "last"}:
+        return text[begun.end() :]
+    named = _AUTHOR_IS.match(text)
+    return text[named.end() :] if named and "author" in text_roles(named.group(1)) else text
+
+
 def clean_name(text: str) -> str:
     """A name without "by", colons and brackets around it."""
     text = " ".join(text.split()).strip(_EDGES)
-    shorter = BY.sub("", text, count=1).strip(_EDGES)
+    shorter = _after_by(text).strip(_EDGES)
     return shorter or text
 
 
 def starts_by(text: str) -> bool:
     """Whether a text begins with a word like "by" that a name follows."""
-    return bool(BY.match(text.strip(_EDGES)))
+    text = text.strip(_EDGES)
+    return _after_by(text) != text
 
 
 def ends_by(text: str) -> bool:
@@ -83,7 +101,14 @@ def ends_by(text: str) -> bool:
         bool(BY.fullmatch(" ".join(tail[-1:])))
         or bool(BY.fullmatch(" ".join(tail[-2:])))
         or tail[-1].lower() in ("by", "von", "par", "por", "от")
+        or (len(tail) <= 4 and (AUTHOR.fullmatch(" ".join(tail)) is not None or _begins(" ".join(tail))))
     )
+
+
+def _begins(text: str) -> bool:
+    """Whether a text is only "Started by"."""
+    found = _BEGUN_BY.fullmatch(text)
+    return found is not None and bool(text_roles(text) & {"created", "last"})
 
 
 def is_name(text: str) -> bool:

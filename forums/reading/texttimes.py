@@ -1,0 +1,65 @@
+"""Times inside a text among other words: where each begins and ends, and what is said right before it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+from crawlmgr.text.dates import Moment
+from forums.reading.words import text_roles
+
+MOST_WORDS = 40
+_FIELDS = re.compile(r"[|·•;(（]|\s[-–—]\s")
+Find = Callable[[str], Moment | None]
+
+
+def inner_times(text: str, find: Find) -> list[tuple[Moment, str]]:
+    """The times of a text with what stands before each in it, back to a bar or dot between fields: the first one, and,
+    where a word for the opening or the last reply stands after it, the next. Empty where there is none.
+
+    `find` tells the first time of a text.
+    """
+    found: list[tuple[Moment, str]] = []
+    words = text.split()
+    if len(words) > MOST_WORDS:
+        return found
+    while words and len(found) < 3 and (span := _span(words, find)) is not None:
+        moment, start, end = span
+        before = " ".join([*words[:start], re.split(r"\d", words[start], maxsplit=1)[0]])
+        found.append((moment, _FIELDS.split(before)[-1].strip(" ,")))
+        words = words[end:]
+        if not text_roles(" ".join(words)) & {"last", "created"}:
+            break
+    return found
+
+
+def time_words(text: str, find: Find) -> tuple[int, int] | None:
+    """The range of characters that the first time of a text takes, in the text with single blanks."""
+    words = text.split()
+    span = _span(words, find) if len(words) <= MOST_WORDS else None
+    if span is None:
+        return None
+    start = len(" ".join(words[: span[1]])) + (span[1] > 0)
+    return start, len(" ".join(words[: span[2]]))
+
+
+def _span(words: list[str], find: Find) -> tuple[Moment, int, int] | None:
+    """The first time among words, and the range of words that tell it."""
+    moment = find(" ".join(words))
+    if moment is None:
+        return None
+    low, high = 0, len(words) - 1
+    while low < high:  # the last word that the time can begin with
+        middle = (low + high + 1) // 2
+        if find(" ".join(words[middle:])) == moment:
+            low = middle
+        else:
+            high = middle - 1
+    start, low, high = low, low + 1, len(words)
+    while low < high:  # the first word that it can end with
+        middle = (low + high) // 2
+        if find(" ".join(words[start:middle])) == moment:
+            high = middle
+        else:
+            low = middle + 1
+    return moment, start, low
