@@ -113,6 +113,8 @@ class PostSet(PostSpans):
         links = [link for link in self.writers if link is not None]
         if 2 * len(links) < len(self.spans):
             return False
+        if len(self.spans) == 1:
+            return spells(links[0]) and self.has_byline(0)
         return repeats(links) or 2 * sum(spells(link) for link in links) > len(links)
 
     @cached_property

@@ -9,7 +9,7 @@ from urllib.parse import unquote
 
 from forums.reading.document import Page
 from forums.reading.posts_spans import PostSpans, Span
-from forums.reading.values import count, is_name
+from forums.reading.values import count, ends_by, is_name
 from forums.reading.words import JOINED, NOT_NAMES, RANK, class_roles, text_roles
 
 
@@ -92,7 +92,11 @@ def _names_in(posts: PostSpans, span: Span) -> Iterator[tuple[str, int, float]]:
         name = (label[2] if label else text).strip(" :：,，»«·•|")
         if (
             not (is_name(name) or (link and link.is_user))
-            or (name.lower() in NOT_NAMES and not (link and link.is_user))
+            or (
+                name.lower() in NOT_NAMES
+                and not (link and link.is_user)
+                and not (name.lower() in _TITLES and _follows_by(page, at))
+            )
             or (RANK.search(name) and not (link and link.is_user and name in unquote(link.url)))
             or count(name) is not None
             or text.endswith((":", "："))
@@ -113,8 +117,23 @@ def _names_in(posts: PostSpans, span: Span) -> Iterator[tuple[str, int, float]]:
         worth = _worth(page, span, at, node, line) - 0.02 * min(seen, 20)
         if heads_profile(posts, at, span):
             worth += 0.7
+        if _follows_by(page, at):
+            worth += 0.8
         if worth > 0:
             yield name, link.node if link and link.text == text else node, worth
+
+
+_TITLES = frozenset(
+    {"admin", "administrator", "moderator", "guest", "author", "user", "member"}
+)  # also what people call themselves
+
+
+def _follows_by(page: Page, at: int) -> bool:
+    """Whether "posted by", "von" or the like stands right before a text on its line."""
+    pieces = page.outline.pieces
+    if at == 0 or pieces[at - 1].line != pieces[at].line or len(pieces[at - 1].text) > 40 or not ends_by(pieces[at - 1].text):
+        return False
+    return not text_roles(pieces[at - 1].text) & {"edit", "last"}
 
 
 def is_profile_line(text: str) -> bool:

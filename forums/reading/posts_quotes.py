@@ -130,4 +130,25 @@ def left_out(page: Page, body: int) -> tuple[set[HtmlElement], set[HtmlElement]]
         ):
             others.add(element)
         node += 1
-    return quotes, others
+    return quotes, others | _offers(page, body)
+
+
+_OFFERS = re.compile(
+    r"repl(?:y|ies)|quot|report|edit|delete|post(?:ing)?[/_=]?(?:add|new)|respond|action=|mode=|like|share|vote|flag", re.I
+)
+
+
+def _offers(page: Page, body: int) -> set[HtmlElement]:
+    """Links at the end of a text that offer to answer, quote or report it."""
+    outline, found = page.outline, set()
+    for piece in range(outline.piece_to[body] - 1, outline.piece_from[body] - 1, -1):
+        link = page.piece_link.get(piece)
+        if (
+            link is None
+            or link.node <= body
+            or len(link.text) > 30
+            or not _OFFERS.search(link.url.partition("//")[2].partition("/")[2])
+        ):
+            break
+        found.add(outline.elements[link.node])
+    return found
