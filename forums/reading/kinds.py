@@ -82,8 +82,10 @@ def _are_writers(rows: RowSet, posts: PostSet) -> bool:
         return False
     if repeats(posts.writers) or 2 * sum(posts.tells_joining(at) for at in range(len(posts.spans))) > len(posts.spans):
         return True
-    if rows.told or rows.page.is_thread_address:
-        return not rows.told
+    if rows.told and not _describe_authors(posts):
+        return False
+    if rows.page.is_thread_address:
+        return True
     longer = sum(posts.body_lengths) > sum(len(row.title.text) for row in rows.rows)
     return rows.board_weight <= 0 and longer and are_short(posts.writers)
 
