@@ -23,7 +23,7 @@ _PATH_COUNTER = re.compile(
 )
 _NOISE = re.compile(
     r"sid|phpsessid|s|session_?id|utm_\w+|sort\w*|order\w*|dir|direction|sk|sd|highlight|hl|extra|filter"
-    r"|versionfrom|ref|lang|language|pp|perpage|per_page|limit|pagesize|\w*range|ie|mobile|mode|view|ajax",
+    r"|scope|versionfrom|ref|lang|language|pp|perpage|per_page|limit|pagesize|\w*range|ie|mobile|mode|view|ajax",
     re.I,
 )
 _SIZE = re.compile(r"limit|page_?size|pp|per_?page|show|count|num|rows|\w*range|max-results", re.I)
@@ -31,6 +31,7 @@ _SIZE = re.compile(r"limit|page_?size|pp|per_?page|show|count|num|rows|\w*range|
 _STEPS = frozenset((5, 8, 10, 12, 15, 16, 18, 20, 24, 25, 30, 32, 35, 36, 40, 45, 48, 50, 60, 64, 75, 80, 90, 96, 100, 150, 200))
 _TAIL = re.compile(r"\d+$")
 _ROUTED = re.compile(r"[^=&]*[/\d][^=&]*(?:&|$)")
+_NAMED_SEGMENT = re.compile(r"([A-Za-z_]{2,20}):([^:]*)")
 _DIGITS = re.compile(r"\d{1,7}")
 _INDEX = re.compile(r"/(?:index|default|forum|home)\.(?:php|html?|aspx?|jsp|cgi)$", re.I)
 
@@ -65,8 +66,18 @@ def address(url: str) -> Address:
     if _ROUTED.match(query):  # index.php?forums/name.3/page-2: a path in the query's place
         routed, _, query = query.partition("&")
         path = f"{path}?{unquote(routed)}"
-    pairs = tuple((key, value) for key, value in parse_qsl(query, keep_blank_values=True) if not session_like(key, value))
-    return Address(host, path, pairs)
+    path, named = _named_segments(path)
+    every = (*named, *parse_qsl(query, keep_blank_values=True))
+    return Address(host, path, tuple((key, value) for key, value in every if not session_like(key, value)))
+
+
+def _named_segments(path: str) -> tuple[str, list[tuple[str, str]]]:
+    """A path without the last segments that each name a parameter, and those: /questions/sort:age/page:2/."""
+    segments, named = path.rstrip("/").split("/"), []
+    while len(segments) > 1 and (found := _NAMED_SEGMENT.fullmatch(segments[-1])):
+        named.append((found[1], found[2]))
+        segments.pop()
+    return ("/".join(segments) + "/" if named else path), named[::-1]
 
 
 def session_like(key: str, value: str) -> bool:

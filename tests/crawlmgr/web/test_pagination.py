@@ -388,3 +388,15 @@ def test_the_first_page_may_be_linked_by_an_icon_only(own: int) -> None:
 def test_a_flag_beside_the_count_is_no_other_list(url: str, following: str, leads: bool) -> None:
     arrow = f'<ul class="pagination"><li><a href="#">Page 1 of 9</a></li><li><a href="{following}">Next</a></li></ul>'
     assert (read(url, arrow).next is not None) == leads
+
+
+def test_parameters_named_in_the_path_count_like_a_query() -> None:
+    base = "/questions/scope:all/sort:age-desc/"
+    tags = "".join(f'<a href="/questions/scope:all/tags:t{n}/page:1/">t{n}</a>' for n in range(4))
+    icon = '<a class="next-page" href="{base}page:{n}/" aria-label="next page"></a>'
+    pager = f'<div class="pager"><a class="now">1</a> <a href="{base}page:2/">2</a>{icon.format(base=base, n=2)}</div>'
+    first = read("questions/", tags + pager)
+    assert (first.next, first.current) == (f"{SITE}{base[1:]}page:2/", 1)
+    pager = f'<div class="pager"><a href="{base}page:1/">1</a> <a class="now">2</a> <a href="{base}page:3/">3</a></div>'
+    second = read(f"{base[1:]}page:2/", tags + pager)
+    assert (second.next, second.current) == (f"{SITE}{base[1:]}page:3/", 2)
