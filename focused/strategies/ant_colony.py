@@ -32,7 +32,7 @@ class Ant:
     """One walk of one cycle: where it is, where it was, and the rows of the links that it took."""
 
     page: str
-    tabu: set[str]
+    tabu: set[int]
     path: list[int]
 
 
@@ -52,11 +52,15 @@ def transition(pheromone: Vector, promise: Vector, q0: float, alpha: float, beta
 class AntColony(Strategy):
     """Ants start on chosen pages and take up to `depth` links each; only links worth eta are fetched, and each once for all.
 
-    R(l) = h1 R(anchor) + h2 R(page) + h3 R(target), the target's expected from its URL's kin until it is fetched.
-    After a cycle tau <- (1 - rho) tau + sum over ants of the mean relevance of their path, within [0.01, 5]; the next
-    starts are spread over the best fronts of the pages found worth waiting at. After a cycle that fetches nothing the
-    best of all links is fetched, and links that were too light are weighed again. The sources give no q0 and no quantile
-    for eta; 0.9 and 0.3 found more of the targets of recorded sites than 0.5 and 0.6.
+    R(l) = h1 R(anchor) + h2 R(page) + h3 R(target), the target's expected from its URL's kin and from what the other links
+    of its page have led to, until it is fetched. After a cycle tau <- (1 - rho) tau + sum over ants of the mean relevance
+    of their path, within [0.01, 5]; the next starts are spread over the best fronts of the pages that ants came to and
+    that still have links, each judged by the best of them. After a cycle that fetches nothing the best of all links is
+    fetched.
+
+    Links to fetched pages are taken where a page has no other: that is what pheromone leads through. Weighed like all
+    others (`revisit`) they keep ants on trodden paths. A start page for every ant, as the source has it, spreads a cycle
+    thin; three starts found more of the targets of recorded sites.
     """
 
     name = "ant_colony"
@@ -70,16 +74,19 @@ class AntColony(Strategy):
         alpha: float = parameter(1.0, "Weight of the pheromone (exponent)", 0, 10)
         beta: float = parameter(2.0, "Weight of the link's own promise (exponent)", 0, 10)
         rho: float = parameter(0.1, "Share of the pheromone that evaporates in a cycle", 0, 1)
-        q0: float = parameter(0.9, "Probability of taking the best link instead of drawing one", 0, 1)
+        q0: float = parameter(0.5, "Probability of taking the best link instead of drawing one", 0, 1)
         initial: float = parameter(1.0, "Pheromone of a new link", TAU_MIN, TAU_MAX)
         local: float = parameter(0.0, "Share by which a step draws the pheromone back to its initial value", 0, 1)
         pool: int = parameter(50, "Pages that starts are chosen from", 1, 10_000)
-        starts: int = parameter(10, "Start pages of a cycle", 1, 1000)
-        h1: float = parameter(0.5, "Weight of the anchor in a link's relevance", 0, 1)
+        starts: int = parameter(3, "Start pages of a cycle", 1, 1000)
+        h1: float = parameter(0.2, "Weight of the anchor in a link's relevance", 0, 1)
         h2: float = parameter(0.2, "Weight of the page with the link", 0, 1)
-        h3: float = parameter(0.3, "Weight of the page that the link leads to", 0, 1)
-        quantile: float = parameter(0.3, "Share of the link scores so far that are too light to fetch", 0, 1)
+        h3: float = parameter(0.6, "Weight of the page that the link leads to", 0, 1)
+        quantile: float = parameter(0.6, "Share of the waiting links that are too light to fetch", 0, 1)
         threshold: float = parameter(0.3, "The least score to fetch before there are scores to compare with", 0, 1)
+        prior: float = parameter(2.0, "How many fetched pages a link's own words count as much as", 0.1, 1000)
+        siblings: bool = parameter(True, "Expect of a link what the other links of its page have led to")
+        revisit: bool = parameter(False, "Weigh links to fetched pages like all others, not only where nothing else is left")
         similarity: str = parameter(
             "cosine", "Relevance of text: cosine of word weights, or Sem word by word", choices=("cosine", "words")
         )
@@ -92,15 +99,17 @@ class AntColony(Strategy):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self._draw = np.random.default_rng(self.rng.getrandbits(64))
-        self._links = LinkTable()
+        self._links = LinkTable(self.settings.prior, siblings=self.settings.siblings)
         self._pheromone = np.zeros(256)
+        self._light = np.zeros(256, dtype=bool)
+        """Links that were found too light in this cycle."""
+        self._too_light: Counter[int] = Counter()
+        """How many of them a page has, by its number."""
         self._stamps: dict[str, int] = {}
-        self._light: dict[str, set[str]] = {}
-        self._scores: list[float] = []
         self._eta = self.settings.threshold
         self._cycle = 0
         self._fetched = 0
-        self._waiting: dict[str, Vector] = {}
+        self._waiting: dict[str, None] = {}
         self._walk: Iterator[Node] = iter(())
 
     def start(self, seeds: Sequence[str]) -> None:
@@ -122,9 +131,9 @@ class AntColony(Strategy):
         self._links.add(node.url, relevance, urls, anchors, priors, page.content.url)
         while len(self._pheromone) < len(self._links):
             self._pheromone = np.concatenate([self._pheromone, np.zeros_like(self._pheromone)])
+            self._light = np.concatenate([self._light, np.zeros_like(self._light)])
         self._pheromone[first : len(self._links)] = self.settings.initial
         self._stamps[node.url] = self._cycle
-        self._scores.extend(self.worth(self._links.rows(node.url)).tolist())
 
     def fail(self, node: Node) -> None:
         self._links.close(node.url)
@@ -155,9 +164,11 @@ class AntColony(Strategy):
         still = 0
         while starts := self._starts():
             self._cycle += 1
-            if len(self._scores) >= ENOUGH_SCORES:
-                self._eta = float(np.quantile(self._scores, self.settings.quantile))
-            ants = [Ant(page, {page}, []) for page in (starts[i % len(starts)] for i in range(self.settings.ants))]
+            self._light[:] = False
+            self._too_light.clear()
+            self._weigh()
+            pages = [starts[i % len(starts)] for i in range(self.settings.ants)]
+            ants = [Ant(page, {self._links.number(page)}, []) for page in pages]
             before = self._fetched
             for _ in range(self.settings.depth):
                 for ant in ants:
@@ -170,62 +181,91 @@ class AntColony(Strategy):
             if idle:
                 yield from self._best_open()
 
+    def _weigh(self) -> None:
+        """eta, the score from which on a link is fetched: a quantile of the scores of all links that are open."""
+        rows = self._links.open_rows()
+        if len(self._links) >= ENOUGH_SCORES and len(rows):
+            self._eta = float(np.quantile(self.worth(rows), self.settings.quantile))
+
     def _directionless(self, ants: Sequence[Ant]) -> bool:
         """Whether the pheromone of the links that ants had to choose from says nothing: all but equal."""
-        pages = {self._links.pages[row] for ant in ants for row in ant.path} | {ant.page for ant in ants}
+        pages = {self._links.page_of(row) for ant in ants for row in ant.path} | {ant.page for ant in ants}
         rows = np.concatenate([self._links.rows(page) for page in sorted(pages)])
         return bool(self._pheromone[rows].std() < STILL) if len(rows) else True
 
     def _best_open(self) -> Iterator[Node]:
-        """The most promising of all links, after a cycle that found none worth a fetch; what was too light counts again."""
-        self._light.clear()
+        """The most promising of all links, after a cycle that found none worth a fetch."""
         rows = self._links.open_rows()
         if len(rows):
             row = int(rows[self.worth(rows).argmax()])
-            node = self.graph.node(self._links.urls[row])
-            if node is not None and node.state < State.FETCHED:
-                node.parent = self._links.pages[row]
-                self._waiting[node.parent] = self._links.objectives(np.array([row]))[0]
+            node = self._unfetched(row)
+            if node is not None:
+                page = node.parent = self._links.page_of(row)
+                self._waiting[page] = None
                 yield node
-            else:  # reached under another spelling
-                self._links.close(self._links.urls[row])
+                self._wait(node)
+
+    def _unfetched(self, row: int) -> Node | None:
+        """The node behind an open link; None, and the link is closed, where it was reached under another spelling."""
+        url = self._links.urls[row]
+        node = self.graph.node(url)
+        if node is not None and node.state < State.FETCHED:
+            return node
+        self._links.close(url)
+        return None
+
+    def _wait(self, node: Node) -> bool:
+        """Puts a page that was fetched among those to start from; False where it could not be had."""
+        if node.url not in self._links:
+            return False
+        self._waiting[node.url] = None
+        return True
 
     def _step(self, ant: Ant) -> Iterator[Node]:
         """One link of one ant: chosen, weighed, fetched where it is new and worth it."""
-        links, settings, page = self._links, self.settings, ant.page
-        rows = links.rows(page)
-        barred = ant.tabu | self._light.get(page, set())
-        rows = rows[[links.urls[row] not in barred and self._leads_on(links.urls[row]) for row in rows]]
+        links, settings = self._links, self.settings
+        rows = self._candidates(ant)
         if not len(rows):
             return
-        self._evaporate(page)
+        self._evaporate(ant.page)
         worth = self.worth(rows)
         draw, pick = self._draw.random(2).tolist()
         chosen = transition(self._pheromone[rows], worth + 1e-3, settings.q0, settings.alpha, settings.beta, draw, pick)
         row = int(rows[chosen])
-        url = links.urls[row]
         self._pheromone[row] += settings.local * (settings.initial - self._pheromone[row])
-        ant.tabu.add(url)
-        node = self.graph.node(url)
-        if node is None:
-            return
-        if node.state < State.FETCHED:
+        new = bool(links.is_open(rows[chosen : chosen + 1])[0])
+        if new:
             if worth[chosen] < self._eta:
-                self._light.setdefault(page, set()).add(url)
+                self._light[row] = True
+                self._too_light[links.number(ant.page)] += 1
                 return
-            node.parent = page
+            node = self._unfetched(row)
+            if node is None:
+                return
+            node.parent = ant.page
             yield node
-        if node.url in links:
-            ant.path.append(row)
+            if not self._wait(node):
+                return
             ant.page = node.url
-            self._waiting[node.url] = links.objectives(np.array([row]))[0]
+        else:
+            ant.page = links.name(int(links.targets(rows[chosen : chosen + 1])[0]))
+            self._waiting[ant.page] = None
+        ant.tabu.add(links.number(ant.page))
+        ant.path.append(row)
 
-    def _leads_on(self, url: str) -> bool:
-        """Whether a link is worth an ant's step: not fetched yet, or a page that still has links to fetch."""
-        node = self.graph.node(url)
-        if node is None or node.state == State.FAILED:
-            return False
-        return node.state < State.FETCHED or self._links.leads_on(node.url)
+    def _candidates(self, ant: Ant) -> Rows:
+        """Rows of the links that an ant may take: open ones not found too light, or, where its page has none of them (or
+        among them, `revisit`), those to fetched pages that still lead on."""
+        links = self._links
+        rows = links.rows(ant.page)
+        fresh = rows[links.is_open(rows) & ~self._light[rows]]
+        if len(fresh) and not self.settings.revisit:
+            return fresh
+        rows = rows[links.targets(rows) >= 0]
+        pages = links.targets(rows)
+        reached = zip(rows, pages.tolist(), links.open_of(pages).tolist(), strict=True)
+        on = [row for row, page, left in reached if page not in ant.tabu and left > self._too_light[page]]
+        return np.concatenate([fresh, np.array(on, dtype=np.intp)])
 
     def _evaporate(self, page: str) -> None:
         """Makes up for the evaporation of a page's links since they were last looked at."""
@@ -243,7 +283,7 @@ class AntColony(Strategy):
                 mean = float(self._links.objectives(np.array(ant.path))[:, 2].mean())
                 for row in ant.path:
                     gains[row] = gains.get(row, 0.0) + mean
-        for page in {self._links.pages[row] for row in gains}:
+        for page in {self._links.page_of(row) for row in gains}:
             self._stamps[page] -= 1
             self._evaporate(page)
             self._stamps[page] = self._cycle + 1
@@ -251,21 +291,21 @@ class AntColony(Strategy):
             self._pheromone[row] = min(TAU_MAX, self._pheromone[row] + gain)
 
     def _starts(self) -> list[str]:
-        """The next cycle's start pages, spread over the objectives of those that ants came to and that have open links."""
-        self._waiting = {page: vector for page, vector in self._waiting.items() if self._links.leads_on(page)}
-        if not self._waiting:
-            self._waiting = self._open_pages()
-        if not self._waiting:
+        """The next cycle's start pages, spread over the objectives of the best open link of each page that waits."""
+        waiting = [page for page in self._waiting if self._links.leads_on(page)]
+        rows = np.concatenate([self._links.rows(page) for page in waiting]) if waiting else self._links.open_rows()
+        rows = self._best_of_pages(rows[self._links.is_open(rows)])
+        if not len(rows):
             return []
-        pages = list(self._waiting)
-        rows = np.array([self._waiting[page] for page in pages])
-        pool = best_spread(rows, self.settings.pool)
-        self._waiting = {pages[i]: self._waiting[pages[i]] for i in pool}
-        return [pages[pool[i]] for i in best_spread(rows[pool], self.settings.starts)]
+        objectives = self._links.objectives(rows)
+        pool = best_spread(objectives, self.settings.pool)
+        pages = [self._links.page_of(int(row)) for row in rows]
+        self._waiting = dict.fromkeys(pages[i] for i in pool)
+        return [pages[pool[i]] for i in best_spread(objectives[pool], self.settings.starts)]
 
-    def _open_pages(self) -> dict[str, Vector]:
-        """Pages with links to fetch, each with its best open link's objectives."""
-        rows = self._links.open_rows()
-        order = rows[np.argsort(self.worth(rows), kind="stable")]
-        objectives = self._links.objectives(order)
-        return {self._links.pages[row]: objectives[i] for i, row in enumerate(order)}
+    def _best_of_pages(self, rows: Rows) -> Rows:
+        """Of the rows of each page the one with the greatest worth, pages in the order in which they came."""
+        pages = self._links.page_numbers(rows)
+        order = np.lexsort((self.worth(rows), pages))
+        last = np.append(pages[order][1:] != pages[order][:-1], True)
+        return rows[order[last]] if len(rows) else rows

@@ -32,13 +32,15 @@ class LinkTable:
 
     Columns: R(anchor), R(page), and what the link's words say of the target (the prior). R(target) is the page's own
     relevance once it is fetched; until then the mean over the fetched pages of the same URL template, drawn towards the
-    prior as if `weight` further pages had been just like it: (sum + weight * prior) / (n + weight).
+    prior as if `weight` further pages had been just like it: (sum + weight * prior) / (n + weight). With `siblings` the
+    mean over the closed links of the same page is drawn towards that in turn: what a list of people or of courses has
+    led to tells of its other entries.
     """
 
-    def __init__(self, weight: float = 5.0) -> None:
+    def __init__(self, weight: float = 5.0, *, siblings: bool = False) -> None:
         self._weight = weight
+        self._siblings = siblings
         self.urls: list[str] = []
-        self.pages: list[str] = []
         self._spans: dict[str, tuple[int, int]] = {}
         self._rows: dict[str, list[int]] = {}
         self._templates: dict[str, int] = {}
@@ -47,8 +49,14 @@ class LinkTable:
         self._columns = np.zeros((4, 256))  # anchor, page, prior, the target's own (NaN until fetched)
         self._kin = np.zeros(256, dtype=np.intp)
         self._open = np.zeros(256, dtype=bool)
-        self._done: dict[str, float] = {}
-        self._left: dict[str, int] = {}
+        self._target = np.full(256, -1, dtype=np.intp)
+        """Number of the fetched page that a link leads to, -1 for none."""
+        self._page = np.zeros(256, dtype=np.intp)
+        self._numbers: dict[str, int] = {}
+        self._names: list[str] = []
+        self._own = np.zeros((3, 64))
+        """By page number: how many of its links are open, how many closed, and what those closed were worth."""
+        self._done: dict[str, tuple[float, int]] = {}
 
     def __len__(self) -> int:
         return len(self.urls)
@@ -60,8 +68,9 @@ class LinkTable:
         self, page: str, relevance: float, urls: Sequence[str], anchors: Sequence[float], priors: Sequence[float], alias: str
     ) -> None:
         """A page was fetched: its links get rows, and links to it (or to `alias`, where redirects ended) are closed."""
-        self.close(page, relevance)
-        self.close(alias, relevance)
+        number = self._number(page)
+        self.close(page, relevance, page)
+        self.close(alias, relevance, page)
         kin = self._template(page)
         self._sums[kin] += relevance
         self._counts[kin] += 1
@@ -69,27 +78,32 @@ class LinkTable:
         self._reserve(last)
         self._spans[page] = (first, last)
         self.urls.extend(urls)
-        self.pages.extend([page] * len(urls))
+        self._page[first:last] = number
+        known = [self._done.get(url, (np.nan, -1)) for url in urls]
+        own = np.array([worth for worth, _ in known], dtype=float)
         self._columns[0, first:last] = anchors
         self._columns[1, first:last] = relevance
         self._columns[2, first:last] = priors
-        self._columns[3, first:last] = [self._done.get(url, np.nan) for url in urls]
+        self._columns[3, first:last] = own
+        self._target[first:last] = [target for _, target in known]
         self._kin[first:last] = [self._template(url) for url in urls]
-        self._open[first:last] = still_open = [url not in self._done for url in urls]
-        self._left[page] = sum(still_open)
+        self._open[first:last] = np.isnan(own)
+        self._own[:, number] = (np.isnan(own).sum(), (~np.isnan(own)).sum(), np.nansum(own))
         for row, url in enumerate(urls, start=first):
             self._rows.setdefault(url, []).append(row)
 
-    def close(self, url: str, relevance: float = 0.0) -> None:
-        """A URL was fetched (with what it turned out to be worth) or failed (worth nothing)."""
-        self._done[url] = relevance
+    def close(self, url: str, relevance: float = 0.0, page: str | None = None) -> None:
+        """A URL was fetched (as the page with that name, with what it turned out to be worth) or failed (worth nothing)."""
+        target = -1 if page is None else self._number(page)
+        self._done[url] = (relevance, target)
         rows = self._rows.get(url)
         if rows:
             for row in rows:
                 if self._open[row]:
-                    self._left[self.pages[row]] -= 1
+                    self._own[:, self._page[row]] += (-1.0, 1.0, relevance)
             self._open[rows] = False
             self._columns[3, rows] = relevance
+            self._target[rows] = target
 
     def rows(self, page: str) -> Rows:
         """The rows of a page's links."""
@@ -104,9 +118,34 @@ class LinkTable:
         """Which rows are open."""
         return self._open[rows]
 
+    def page_of(self, row: int) -> str:
+        """The page that a link stands on."""
+        return self._names[self._page[row]]
+
+    def page_numbers(self, rows: Rows) -> Rows:
+        """Numbers of the pages that links stand on; pages have numbers from 0 in the order in which they came."""
+        return self._page[rows]
+
+    def targets(self, rows: Rows) -> Rows:
+        """Numbers of the fetched pages that links lead to, -1 where there is none."""
+        return self._target[rows]
+
+    def number(self, page: str) -> int:
+        """The number of a page that has rows."""
+        return self._numbers[page]
+
+    def name(self, number: int) -> str:
+        """A page by its number."""
+        return self._names[number]
+
+    def open_of(self, numbers: Rows) -> Vector:
+        """How many open links pages have."""
+        return self._own[0, numbers]
+
     def leads_on(self, page: str) -> bool:
         """Whether a page has open links."""
-        return self._left.get(page, 0) > 0
+        number = self._numbers.get(page)
+        return number is not None and bool(self._own[0, number] > 0)
 
     def open_rows(self) -> Rows:
         """All open rows."""
@@ -117,7 +156,18 @@ class LinkTable:
         anchor, page, prior, own = self._columns[:, rows]
         kin = self._kin[rows]
         expected = (self._sums[kin] + self._weight * prior) / (self._counts[kin] + self._weight)
+        if self._siblings:
+            _, closed, worth = self._own[:, self._page[rows]]
+            expected = (worth + self._weight * expected) / (closed + self._weight)
         return np.column_stack([anchor, page, np.where(np.isnan(own), expected, own)])
+
+    def _number(self, page: str) -> int:
+        number = self._numbers.setdefault(page, len(self._names))
+        if number == len(self._names):
+            self._names.append(page)
+            if number >= self._own.shape[1]:
+                self._own = np.concatenate([self._own, np.zeros_like(self._own)], axis=1)
+        return number
 
     def _template(self, url: str) -> int:
         key = template(url)
@@ -132,3 +182,5 @@ class LinkTable:
             self._columns = np.concatenate([self._columns, np.zeros_like(self._columns)], axis=1)
             self._kin = np.concatenate([self._kin, np.zeros_like(self._kin)])
             self._open = np.concatenate([self._open, np.zeros_like(self._open)])
+            self._page = np.concatenate([self._page, np.zeros_like(self._page)])
+            self._target = np.concatenate([self._target, np.full_like(self._target, -1)])

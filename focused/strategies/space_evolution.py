@@ -116,7 +116,7 @@ class SpaceEvolution(Strategy):
             rows = self._links.open_rows()
         objectives = self._links.objectives(rows)
         order = np.argsort(objectives.sum(axis=1), kind="stable")  # the best of a URL is written last
-        return {self._links.urls[rows[i]]: (objectives[i].tolist(), self._links.pages[rows[i]]) for i in order}
+        return {self._links.urls[rows[i]]: (objectives[i].tolist(), self._links.page_of(rows[i])) for i in order}
 
     def _evolve(self, tests: dict[str, tuple[Sequence[float], str]]) -> None:
         urls = list(tests)

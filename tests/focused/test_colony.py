@@ -124,10 +124,54 @@ def test_pheromone_evaporates_when_it_is_met_and_keeps_its_bounds():
 
 
 def test_worth_mixes_anchor_page_and_target():
-    ants = colony()
+    ants = colony(h1=0.5, h2=0.2, h3=0.3)
     ants._links.add(url("s"), 0.5, ["http://h.example/x/1.html"], [0.2], [0.4], url("s"))
     # nothing known of the target's kin: expected is the prior
     assert ants.worth(np.array([0]))[0] == pytest.approx(0.5 * 0.2 + 0.2 * 0.5 + 0.3 * 0.4)
+
+
+def test_ants_walk_over_fetched_pages_where_nothing_else_is_left():
+    ants = colony()
+    s, a, b = url("s"), url("a"), url("b")
+    ants._links.add(s, 0.5, [a, b], [0.1, 0.2], [0.1, 0.2], s)
+    ants._links.add(a, 0.5, [url("c"), s], [0.3, 0.0], [0.3, 0.0], a)
+    ant = Ant(s, {ants._links.number(s)}, [])
+    assert ants._candidates(ant).tolist() == [1]  # b; a was fetched
+    ants._light[1] = True
+    assert ants._candidates(ant).tolist() == [0]  # b was too light in this cycle: over a, which still leads on
+    ants._too_light[ants._links.number(a)] = 1
+    assert ants._candidates(ant).tolist() == []  # all that a leads to was too light as well
+    ants._links.close(url("c"))
+    ants._too_light.clear()
+    assert ants._candidates(ant).tolist() == []
+    always = colony(revisit=True)
+    always._links.add(s, 0.5, [a, b], [0.1, 0.2], [0.1, 0.2], s)
+    always._links.add(a, 0.5, [url("c"), s], [0.3, 0.0], [0.3, 0.0], a)
+    assert sorted(always._candidates(Ant(s, {0}, [])).tolist()) == [0, 1]
+    assert always._candidates(Ant(a, {0, 1}, [])).tolist() == [2]  # s is tabu
+
+
+def test_the_least_score_is_a_quantile_of_the_links_that_wait():
+    ants = colony(h1=1.0, h2=0.0, h3=0.0, quantile=0.5)
+    targets = [url(f"p{i}") for i in range(21)]
+    ants._links.add(url("s"), 0.5, targets, [i / 20 for i in range(21)], [0.0] * 21, url("s"))
+    ants._weigh()
+    assert ants._eta == pytest.approx(0.5)
+    for target in targets[11:]:
+        ants._links.close(target)
+    ants._weigh()
+    assert ants._eta == pytest.approx(0.25)
+
+
+def test_starts_are_pages_by_the_best_of_their_open_links():
+    ants = colony(starts=1, h1=1.0, h2=0.0, h3=0.0)
+    s, a, b = url("s"), url("a"), url("b")
+    ants._links.add(s, 0.5, [a, b], [0.1, 0.9], [0.1, 0.9], s)
+    ants._links.add(a, 0.5, [url("c"), url("d")], [0.2, 0.4], [0.2, 0.4], a)
+    assert [ants._links.urls[row] for row in ants._best_of_pages(ants._links.open_rows())] == [b, url("d")]
+    assert ants._starts() == [s]
+    ants._links.close(b)
+    assert ants._starts() == [a]  # nothing of s is left
 
 
 def test_an_ant_colony_counts_fetches_once_for_all_ants():
@@ -158,11 +202,11 @@ def test_space_evolution_measures_against_the_samples_or_the_seeds():
 
 
 @settings(max_examples=30)
-@given(st.integers(0, 1000))
-def test_link_table_agrees_with_the_definition(seed):
+@given(st.integers(0, 1000), st.booleans())
+def test_link_table_agrees_with_the_definition(seed, siblings):
     rng = random.Random(seed)
     urls = [f"http://h{i % 2}.example/{'ab'[i % 3 == 0]}/{i}.html" for i in range(20)]
-    table = LinkTable(weight=5)
+    table = LinkTable(weight=5, siblings=siblings)
     fetched, failed, links = {}, set(), []
     for page in rng.sample(urls, 8):
         if rng.random() < 0.2:
@@ -176,10 +220,17 @@ def test_link_table_agrees_with_the_definition(seed):
     rows = np.arange(len(links))
     for row, (page, target, anchor, prior) in zip(table.objectives(rows), links, strict=True):
         kin = [value for other, value in fetched.items() if template(other) == template(target)]
-        expected = fetched.get(target, 0.0 if target in failed else (sum(kin) + 5 * prior) / (len(kin) + 5))
+        expected = (sum(kin) + 5 * prior) / (len(kin) + 5)
+        if siblings:
+            closed = [fetched.get(x[1], 0.0) for x in links if x[0] == page and (x[1] in fetched or x[1] in failed)]
+            expected = (sum(closed) + 5 * expected) / (len(closed) + 5)
+        expected = fetched.get(target, 0.0 if target in failed else expected)
         assert row == pytest.approx([anchor, fetched[page], expected])
     done = fetched.keys() | failed
     assert table.is_open(rows).tolist() == [target not in done for _, target, _, _ in links]
+    reached = [number if number < 0 else table.name(number) for number in table.targets(rows).tolist()]
+    assert reached == [target if target in fetched else -1 for _, target, _, _ in links]
+    assert [table.page_of(row) for row in rows] == [page for page, *_ in links]
     for page in urls:
         assert table.leads_on(page) == any(source == page and target not in done for source, target, _, _ in links)
 
