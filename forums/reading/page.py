@@ -182,7 +182,7 @@ def _only_reply(page: Page, found: Choice) -> PostSet | None:
         and posts.spans[0].start >= end
         and posts.quality >= best
         and posts.own_words >= 0.5
-        and (posts.is_sure(0) or _is_marked_post(page, posts))
+        and (posts.is_sure(0) or posts.has_byline(0) and posts.writers[0] is not None or _is_marked_post(page, posts))
     ]
     return min(later, key=lambda posts: posts.spans[0].start, default=None)
 

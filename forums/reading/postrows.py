@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator
 from functools import cached_property
 
@@ -31,7 +31,8 @@ _NUMBER = re.compile(
 )
 
 
-_SIGNATURE = re.compile(r"^(?:_{8,}|-{12,}|-- )$", re.M)
+_SIGNATURE = re.compile(r"^(?:_{8,}|-{12,}|-- ?)$", re.M)
+_REPEATED = re.compile(r"^(?:>|&gt;)+(?!>?>?\d+$)")  # a line of a mail that quotes another; ">>12" only refers
 _QUOTE = "\x00"
 
 
@@ -41,14 +42,19 @@ def text_of(element: HtmlElement, left_out: set[HtmlElement], quotes: set[HtmlEl
     parts: list[str] = []
     _collect(element, left_out, quotes or set(), parts)
     kept: list[str] = []
+    repeated: list[str] = []
     for line in "".join(parts).split("\n"):
         line = " ".join(line.split())
         if line == _QUOTE:
             if kept and len(kept[-1]) <= 120 and (SAID.search(kept[-1]) or is_head(kept[-1])):
                 kept.pop()
+        elif _REPEATED.match(line):
+            if kept and len(kept[-1]) <= 120 and is_head(kept[-1]):
+                kept.pop()
+            repeated.append(line)
         elif line:
             kept.append(line)
-    return "\n".join(kept)
+    return "\n".join(kept or repeated)
 
 
 def _collect(root: HtmlElement, left_out: set[HtmlElement], quotes: set[HtmlElement], parts: list[str]) -> None:
@@ -238,6 +244,7 @@ class PostRows:
     def records(self) -> list[tuple[HtmlElement, PostRecord]]:
         """The posts, in the order of the page, each with the element that it begins at."""
         made = []
+        texts = without_last_of_all([self.text(at) for at in range(len(self.spans))])
         for at in range(len(self.spans)):
             people = self.posts.people[at]
             if people and people[0][0].strip().lower() in ADVERTISERS:
@@ -247,7 +254,7 @@ class PostRows:
             record = PostRecord(
                 author=people[0][0] if people else None,
                 posted=self._time(at),
-                text=self.text(at),
+                text=texts[at],
                 post_id=post_id,
                 url=self._permalink(at, post_id),
                 number=self._numbers[at],
@@ -264,6 +271,15 @@ def sequential(values: list[str], is_place: bool) -> bool:
         and numbers == list(range(numbers[0], numbers[0] + len(numbers)))
         and (numbers[0] == 1 or (is_place and numbers[0] % 10 == 1 and len(numbers) > 2))
     )
+
+
+def without_last_of_all(texts: list[str]) -> list[str]:
+    """Texts without the line that most of them end in: a signature, an offer, a notice; where other lines stand above it."""
+    lasts = Counter(text.rsplit("\n", 1)[1] for text in texts if "\n" in text)
+    line, times = max(lasts.items(), key=lambda item: item[1], default=("", 0))
+    if times < 2 or times * 5 < 3 * len(texts) or len(line) < 4:
+        return texts
+    return [text[: -len(line) - 1] if text.endswith("\n" + line) else text for text in texts]
 
 
 def _without_edit_line(text: str) -> str:

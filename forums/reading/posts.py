@@ -83,16 +83,19 @@ class PostSet(PostSpans):
         return linked or self.names_writer(at) or self.describes_author(at)
 
     def has_byline(self, at: int) -> bool:
-        """Whether a post's name and time, to the minute, stand on a line with hardly anything else: "anna (12.3.2026 10:15)"."""
+        """Whether a post's name stands right by its time, told to the minute, with hardly a word beside them: on one line, "anna
+        (12.3.2026 10:15)", or on the lines around it."""
         anchor, outline = self.spans[at].anchor, self.page.outline
         if not self.people[at] or anchor.moment.precision_seconds > 60:
             return False
         name, node = self.people[at][0]
-        start, end = self.page.line_range.get(anchor.line, (0, 0))
-        line = " ".join(outline.pieces[piece].text for piece in range(start, end))
-        return len(line) < len(name) + 48 and any(
-            outline.contains(node, outline.pieces[piece].node) for piece in range(start, end)
-        )
+        first = outline.piece_from[node]
+        low, high = sorted((first, anchor.piece))
+        if high - low > 4 or first >= len(outline.pieces) or anchor.piece >= len(outline.pieces):
+            return False
+        start = self.page.line_range.get(outline.pieces[low].line, (low, low))[0]
+        end = self.page.line_range.get(outline.pieces[high].line, (high, high))[1]
+        return sum(len(piece.text) for piece in outline.pieces[start:end]) < len(name) + 60
 
     def tells_joining(self, at: int) -> bool:
         """Whether a post tells when its author joined, as it does of members and of nothing else."""
@@ -256,16 +259,33 @@ def _sets(page: Page, times: list[Time]) -> Iterator[PostSet]:
         if sum(1 for found in steps if found >= level) < 0.5 * len(steps) or tried >= 4:
             break
         posts = _at_level(page, times, level)
-        good = sum(1 for people, length in zip(posts.people, posts.body_lengths, strict=True) if people and length)
-        if good >= 0.7 * len(posts.spans):
+        if _is_whole(posts):
             spare = spare or posts
             if posts.own_words >= 0.2:
                 yield posts
                 return
     if spare is None and len(times) == 2:
         spare = _pair(page, times)
+    spare = spare or _nested(page, times, min(steps))
     if spare is not None:
         yield spare
+
+
+def _is_whole(posts: PostSet) -> bool:
+    """Whether most records have somebody and a text."""
+    whole = sum(1 for people, length in zip(posts.people, posts.body_lengths, strict=True) if people and length)
+    return whole >= 0.7 * len(posts.spans)
+
+
+def _nested(page: Page, times: Sequence[Time], level: int) -> PostSet | None:
+    """Posts that hold the answers to them beside their own text: elements around each time that hold other times too."""
+    for higher in (level + 1, level + 2):
+        posts = _at_level(page, times, higher)
+        if len({span.start for span in posts.spans}) < len(posts.spans) or not any(span.nested for span in posts.spans):
+            return None
+        if _is_whole(posts) and posts.own_words >= 0.5:
+            return posts
+    return None
 
 
 def _pair(page: Page, times: Sequence[Time]) -> PostSet | None:
@@ -286,8 +306,7 @@ def _pair(page: Page, times: Sequence[Time]) -> PostSet | None:
     for _ in range(between):
         end = outline.ends[end] if end < last else end
     posts = PostSet(page, [Span(tops[0], tops[1], times[0]), Span(tops[1], end, times[1])])
-    whole = all(people and length for people, length in zip(posts.people, posts.body_lengths, strict=True))
-    return posts if whole else None
+    return posts if _is_whole(posts) else None
 
 
 def _steps(page: Outline, node: int, before: int, after: int) -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
-from urllib.parse import unquote
+from urllib.parse import unquote, urlsplit
 
 from forums.reading.document import Page
 from forums.reading.posts_spans import PostSpans, Span
@@ -31,9 +31,11 @@ def people_of(posts: PostSpans) -> list[list[tuple[str, int]]]:
         names = Counter(name for name, _ in found.values())
         share = len(found) / n
         value = sum(points[column]) / len(points[column]) + 1.5 * share
-        if n >= 3 and len(names) == 1 and share > 0.6:
+        if n >= 2 and len(names) == 1 and share > 0.6:
             linked = {link.url for _, node in found.values() if (link := posts.page.link_at.get(node)) is not None}
-            value -= 2.5 if len(linked) >= 2 else 0.7  # one word that leads to many places is a button
+            value -= (
+                2.5 if len(linked) >= 2 else 0.0 if n < 3 else 0.3 if linked else 0.7
+            )  # one word that leads to many places is a button
         if len(names) >= 2:
             value += 0.3
         if column.endswith(LOOSE):
@@ -72,6 +74,10 @@ NUMBERED = re.compile(
     re.I,
 )
 _RANKED = re.compile(r"^(?:lv|lvl|level|等级|等級|rank|ур|уровень|stufe)\s?[.:：]?\s?\d+$", re.I)
+_PLACE = re.compile(r"^(?:#\s?)?\d{1,5}[.):：]\s+(?=\D)")  # "12. anna"
+_OFFER = re.compile(
+    r"repl(?:y|ies)|quot|report|edit|delete|posting|respond|answer|action=|mode=|like|share|vote|flag|login|regist", re.I
+)
 _LABEL = re.compile(r"^([^:：]{1,24})[:：]\s*(\S.*)$")
 _LABELLED = re.compile(r"[:：]\s*[\d,.]+\s*$|^\d+\s+\w+$|^(?:re|aw|antw)\s*:", re.I)
 
@@ -89,7 +95,7 @@ def _names_in(posts: PostSpans, span: Span) -> Iterator[tuple[str, int, float]]:
             continue  # "From: Leeds"
         if not (link and link.is_user) and _PROFILE.match(text):
             continue
-        name = (label[2] if label else text).strip(" :：,，»«·•|")
+        name = _PLACE.sub("", label[2] if label else text).strip(" :：,，»«·•|") if link is None else text.strip(" :：,，»«·•|")
         if (
             not (is_name(name) or (link and link.is_user))
             or (
@@ -167,7 +173,7 @@ def _worth(page: Page, span: Span, at: int, node: int, line: int) -> float:
     if link is not None:
         if link.is_user:
             worth += 1.6
-        elif not link.is_local or link.fragment:
+        elif not link.is_local or link.fragment or _OFFER.search(urlsplit(link.url).path):
             worth -= 0.5
         else:
             tail = link.url.rstrip("/").rsplit("/", 1)[-1].lower()
@@ -191,11 +197,14 @@ def _worth(page: Page, span: Span, at: int, node: int, line: int) -> float:
         up, steps = outline.parents[up], steps + 1
     if line == span.anchor.line:
         worth += 0.3
+    start, end = page.line_range.get(line, (at, at + 1))
+    if start == at and 0 < span.anchor.piece - at <= 3 and (line == span.anchor.line or end == at + 1):
+        worth += 0.45  # it begins the line of the time, or the one before
     if 0 < span.anchor.piece - at <= 3:
         worth += 0.4
     if _is_pictured(page, span, outline.pieces[at].text):
         worth += 0.5
-    if len(outline.pieces[at].text) > 32:
+    if len(outline.pieces[at].text) > 32 or end == at + 1 and outline.pieces[at].text.endswith((",", "，")):
         worth -= 0.5
     return worth
 
