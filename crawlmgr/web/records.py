@@ -271,7 +271,8 @@ def siblings_of_tops(page: Outline, tops: list[int]) -> list[Record]:
     if not gaps or gaps[0] * 2 > sum(gaps.values()):
         return [(top,) for top in tops]
     usual = max(gaps, key=lambda size: (gaps[size], -size))
-    if usual > 8 or (gaps[usual] < 2 and usual > 3) or gaps[usual] * 3 < len(tops):
+    defined = page.tags[tops[0]] == "dt"
+    if usual > 8 or (gaps[usual] < 2 and usual > 3 and not defined) or gaps[usual] * 3 < len(tops):
         return [(top,) for top in tops]
     lead = _leading(page, tops, between, usual)
     records: list[Record] = []

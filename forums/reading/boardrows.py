@@ -11,7 +11,7 @@ from forums.reading.document import Link
 from forums.reading.lists import RowSet
 from forums.reading.model import BoardRecord
 from forums.reading.patterns import leads_to
-from forums.reading.rows import Count, Row
+from forums.reading.rows import Count, Row, count_columns
 from forums.reading.values import count, starts_by
 from forums.reading.words import class_roles, text_roles
 
@@ -30,11 +30,7 @@ class BoardRows:
 
     @cached_property
     def _columns(self) -> dict[str, dict[int, Count]]:
-        columns: dict[str, dict[int, Count]] = defaultdict(dict)
-        for at, row in enumerate(self.rows):
-            for found in row.counts:
-                columns[found.column].setdefault(at, found)
-        return columns
+        return count_columns(self.rows)
 
     def _roles(self, column: str) -> frozenset[str]:
         cells = self._columns[column]

@@ -50,7 +50,7 @@ class RowSet:
     @property
     def _says_last(self) -> bool:
         """Whether most rows call a time that of the last reply."""
-        said = [(time.said or row.said_before(time.piece))[-40:] for row in self.rows for time in row.times[:2]]
+        said = [f"{row.said_before(time.piece)} {time.said}"[-40:] for row in self.rows for time in row.times[:2]]
         return sum("last" in text_roles(text) for text in said if text) * 2 >= len(self.rows)
 
     @cached_property
@@ -370,4 +370,4 @@ def _may_list(group: Group) -> bool:
     title, lead = group.rows[0].title, leads_to(group.pattern)
     if title.key == group.page.key or (lead == "board" and board_key(title.url) == group.page.board_key):
         return False  # the page itself, sorted or filtered otherwise
-    return lead in ("thread", "board") or (lead == "" and RowSet(group.page, group, []).told)
+    return lead in ("thread", "board") or RowSet(group.page, group, []).told

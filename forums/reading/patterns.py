@@ -38,7 +38,7 @@ def _mask(segment: str) -> str:
     if len(tokens) <= 3 and re.fullmatch(r"[A-Za-z]{0,16}\d+", tokens[0]) and (len(tokens) == 1 or tokens[1] == "."):
         return re.sub(r"\d+", "#", tokens[0].lower()) + "".join(tokens[1:])
     extension = "".join(tokens[-2:]) if len(tokens) > 2 and tokens[-2] == "." and tokens[-1].isalpha() else ""
-    body = tokens[: -2] if extension else tokens
+    body = tokens[:-2] if extension else tokens
     last = re.fullmatch(r"([A-Za-z]{0,8})(\d+)", body[-1])
     marked = last is not None and last.group(1).lower() in _ID_MARKS and len(body) > 2
     named = re.match(r"[A-Za-z]+(?=-)", segment)
@@ -103,7 +103,9 @@ def patterns(urls: Iterable[str]) -> dict[str, str]:
             elif crowded[place] and _WORD_ID.match(mask):
                 mask = _WORD_ID.sub(r"*\1#", mask)
             before, after = masks[at - 1] if at else "", masks[at + 1] if at + 1 < len(masks) else ""
-            if ("*" in mask and any("#" in other and "*" not in other for other in (before, after))) or (before == "#" and mask.isalpha() and mask not in _ACTIONS):
+            if ("*" in mask and any("#" in other and "*" not in other for other in (before, after))) or (
+                before == "#" and mask.isalpha() and mask not in _ACTIONS
+            ):
                 mask = "*"  # a slug beside an id is decoration
             elif mask[0] == "*" and kinds[url][at] and len(named[host, at, kinds[url][at]]) > 1:
                 mask = f"{kinds[url][at]}-{mask}"  # forum-my-cars and forum-their-boats, not one slug that begins so
@@ -114,7 +116,35 @@ def patterns(urls: Iterable[str]) -> dict[str, str]:
 
 _KIND_NAME = re.compile(r"(forum|board|thread|topic)[-_](?=[^\W\d])", re.I)
 _ACTIONS = frozenset(
-    ["reply", "edit", "delete", "quote", "report", "like", "vote", "flag", "share", "print", "unread", "latest", "last", "new", "newpost", "lastpost", "history", "watch", "follow", "bookmark", "preview", "replies", "comment", "comments", "permalink", "find", "move"]
+    [
+        "reply",
+        "edit",
+        "delete",
+        "quote",
+        "report",
+        "like",
+        "vote",
+        "flag",
+        "share",
+        "print",
+        "unread",
+        "latest",
+        "last",
+        "new",
+        "newpost",
+        "lastpost",
+        "history",
+        "watch",
+        "follow",
+        "bookmark",
+        "preview",
+        "replies",
+        "comment",
+        "comments",
+        "permalink",
+        "find",
+        "move",
+    ]
 )
 _WORD_ID = re.compile(r"^[a-z]+([-._])#(?=\.[a-z]|$)")
 
@@ -160,7 +190,7 @@ def leads_to(pattern: str) -> str:
     if any(word in _TELLING and word not in ("d",) for word in script):
         return "thread"
     if any(word in BOARD_WORDS for word in words):
-        return "board"
+        return "" if re.search(r"(?:^|&)(?:msg|message|read|post|article|entry)=#", query) else "board"
     if _SCRIPT.search(segments[-1]) and any(word in BOARD_WORDS for word in script):
         numbered = re.findall(r"(?:^|&)([a-z]+)=#", query)
         if numbered and (re.search(r"=[a-z]+(?:&|$)", query) or not set(numbered).isdisjoint(_READ)):

@@ -77,7 +77,8 @@ def _lone(page: Page) -> Callable[[int], bool]:
     """Whether a node can be the row of a list that has only one: it holds a time, and little text."""
 
     def enough(node: int) -> bool:
-        if page.outline.tags[node] not in ("tr", "li", "article", "dl", "div", "section"):
+        tag = page.outline.tags[node]
+        if tag not in ("tr", "li", "article", "dl", "div", "section", "p") and "-" not in tag:
             return False
         times = page.times_in(node, page.outline.ends[node])
         if page.outline.tags[node] in ("div", "section") and any(enough(above) for above in _row_above(page, node)):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left
+from collections import Counter, defaultdict
 from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -25,6 +26,21 @@ class Count(NamedTuple):
     column: str
     roles: frozenset[str]
     node: int
+
+
+def count_columns(rows: list[Row]) -> dict[str, dict[int, Count]]:
+    """The counts of rows by their columns: where they stand, and what they are called where a label that most rows have
+    says so. A mark before it, as pinned threads have, moves a count among its siblings, not its label."""
+    told = [[(found, found.roles & _COUNT_ROLES - {"last"}) for found in row.counts] for row in rows]
+    labels = [{next(iter(roles)) for found, roles in each if "label" in found.roles and len(roles) == 1} for each in told]
+    votes = Counter(role for roles in labels for role in roles)
+    columns: dict[str, dict[int, Count]] = defaultdict(dict)
+    for at, each in enumerate(told):
+        for found, roles in each:
+            role = next(iter(roles)) if "label" in found.roles and len(roles) == 1 else ""
+            usual = role and votes[role] * 2 >= len(rows)
+            columns[f"{found.column}={role}" if usual else found.column].setdefault(at, found)
+    return columns
 
 
 class Row:

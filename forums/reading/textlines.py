@@ -13,7 +13,7 @@ from lxml.html import HtmlElement
 
 from forums.reading.patterns import patterns
 
-FEWEST = 3  # records, and breaks in a block
+FEWEST = 2  # records in a block, and breaks
 LONGEST = 400  # characters of a record beside its link, in the mean
 MOST_LINES = 5  # of one record
 
@@ -114,7 +114,8 @@ def _are_records(lines: list[Line], heads: list[int]) -> bool:
         total += len(rest)
     within = sum(isinstance(part, str) or part.tag not in _BLOCKS for at in heads for part in lines[at])
     parts = sum(len(lines[at]) for at in heads)
-    return numbered >= 0.6 * len(heads) and total <= LONGEST * len(heads) and within >= 0.9 * parts
+    enough = 0.6 * len(heads) if len(heads) > 3 else len(heads)
+    return numbered >= enough and total <= LONGEST * len(heads) and within >= 0.9 * parts
 
 
 _BLOCKS = frozenset({"table", "div", "ul", "ol", "dl", "form", "section", "article", "p", "td", "tr"})
@@ -160,17 +161,20 @@ def _fill(element: HtmlElement, line: Line, fields: bool) -> None:
         if not isinstance(part, str):
             element.append(part)
             continue
-        texts = [text for text in _FIELDS.split(part) if text.strip()] if fields else [part]
-        if len(texts) == 1 and not fields:
+        if not fields:
             _append(element, part)
             continue
-        for text in texts:
-            if not any(char.isalnum() for char in text):
-                _append(element, text)  # a mark, no field
-                continue
-            span = new_element("span")
-            span.text = text.strip()
-            element.append(span)
+        start = 0
+        for gap in (*_FIELDS.finditer(part), None):
+            text = part[start : gap.start() if gap else len(part)]
+            if any(char.isalnum() for char in text):
+                span = new_element("span")
+                span.text = text.strip()
+                span.tail = f" {gap.group()}" if gap else " "
+                element.append(span)
+            else:  # a mark, no field
+                _append(element, text + (gap.group() if gap else ""))
+            start = gap.end() if gap else start
 
 
 def _append(element: HtmlElement, text: str) -> None:

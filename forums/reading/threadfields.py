@@ -9,7 +9,7 @@ from functools import cached_property
 from crawlmgr.text.dates import Moment
 from forums.reading.document import Time
 from forums.reading.lists import RowSet, falling
-from forums.reading.rows import Count, Row
+from forums.reading.rows import Count, Row, count_columns
 from forums.reading.values import count
 from forums.reading.words import class_roles, text_roles
 
@@ -28,11 +28,7 @@ class ThreadFields:
 
     @cached_property
     def _columns(self) -> dict[str, dict[int, Count]]:
-        columns: dict[str, dict[int, Count]] = defaultdict(dict)
-        for at, row in enumerate(self.rows):
-            for found in row.counts:
-                columns[found.column].setdefault(at, found)
-        return columns
+        return count_columns(self.rows)
 
     def _column_roles(self, column: str) -> frozenset[str]:
         cells = self._columns[column]
@@ -159,9 +155,10 @@ class ThreadFields:
 
     def _label(self, row: Row, time: Time) -> str:
         """What is said right before a time: at the start of its own text, else before that."""
-        if time.said:
+        if time.said and text_roles(time.said) & {"last", "created", "edit", "joined"}:
             return time.said
-        return row.said_before(time.piece) if time.piece in row.pieces else time.label
+        before = row.said_before(time.piece) if time.piece in row.pieces else time.label
+        return f"{before} {time.said}".strip()
 
     def _roles_by_class(self, row: Row, node: int) -> frozenset[str]:
         told, steps = frozenset[str](), 0

@@ -11,6 +11,7 @@ from typing import NamedTuple
 from forums.reading.document import Time
 from forums.reading.patterns import leads_to
 from forums.reading.rows import Row
+from forums.reading.texttimes import time_words
 from forums.reading.threadfields import ThreadFields
 from forums.reading.values import clean_name, count, ends_by, is_name, starts_by
 from forums.reading.words import NOT_NAMES, PINNED, class_roles, text_roles
@@ -98,7 +99,9 @@ class ThreadPeople(ThreadFields):
             return False
         if self.page.moment(text) is not None or PINNED.search(text):
             return False
-        return not text_roles(text) & {"replies", "views", "posts", "topics", "last"} and text.lower() not in NOT_NAMES
+        if text.lower() in NOT_NAMES or starts_by(text):
+            return False
+        return not text_roles(text) & {"replies", "views", "posts", "topics", "last"}
 
     @cached_property
     def _name_column(self) -> str | None:
@@ -148,6 +151,10 @@ class ThreadPeople(ThreadFields):
             previous = outline.pieces[at - 1] if at - 1 in row.pieces and at - 1 not in title else None
             follows = previous is not None and ends_by(previous.text) and (previous.line == line or ends_by(row.said_before(at)))
             name = ""
+            after = self._after_time(row, at) if at in timed else []
+            if after:
+                found.extend(after)
+                continue
             if follows and at not in timed:
                 name = clean_name(text)
             elif ends_by(text):
@@ -159,6 +166,18 @@ class ThreadPeople(ThreadFields):
             if name and is_name(name) and count(name) is None and self.page.moment(name) is None:
                 found.append(Person(name, node, self._person_roles(row, node, at)))
         return found
+
+    def _after_time(self, row: Row, at: int) -> list[Person]:
+        """The name behind "by" after the only time of a text: "Last post: 2014-3-1 10:15 by anna"."""
+        text, node, _ = self.page.outline.pieces[at]
+        times = [time for time in row.times if time.piece == at and not time.is_attribute]
+        span = time_words(text, self.page.moment) if len(times) == 1 and len(text) <= 90 else None
+        rest = " ".join(text.split())[span[1] :].strip() if span else ""
+        name = self._before_time(rest) if starts_by(rest) and not ends_by(rest) else ""
+        if not name or not is_name(name) or count(name) is not None:
+            return []
+        role = self._role(row, times[0])
+        return [Person(name, node, frozenset({role}) if role in ("last", "created") else frozenset())]
 
     def _is_person_cell(self, row: Row, node: int) -> bool:
         outline, at, steps = self.page.outline, node, 0
@@ -175,6 +194,9 @@ class ThreadPeople(ThreadFields):
     def _before_time(self, text: str) -> str:
         """The name in "by anna » Tue Mar 04" or "Started by anna, 3 days ago"."""
         name = clean_name(text)
+        span = time_words(name, self.page.moment) if any(char.isdigit() for char in name) else None
+        if span and span[0]:
+            name = clean_name(" ".join(name.split())[: span[0]])
         parts = re.split(r"\s*[»«,|·•@(（]\s*|\s+[-–—]\s+|\s+(?:on|am|le|el|at|il|em|op|vor|il y a|hace)\s+(?=\S*\d)", name)
         for end in range(len(parts), 0, -1):
             if end == len(parts) and self.page.moment(name) is not None:
@@ -226,6 +248,8 @@ class ThreadPeople(ThreadFields):
             for time in row.times:
                 if row.time_end(time) != back or pieces[time.piece].line != pieces[at].line:
                     continue
+                if not time.is_attribute and self._after_time(row, time.piece):
+                    return frozenset()  # its text names somebody itself
                 if back == at or ends_by(pieces[at - 1].text) and len(pieces[at - 1].text) < 12:
                     role = self._role(row, time)
                     return frozenset({role}) if role in ("last", "created") else frozenset()
@@ -238,6 +262,7 @@ class ThreadPeople(ThreadFields):
             return None, None
         lasts = [person for person in people if "last" in person.roles]
         firsts = [person for person in people if "last" not in person.roles]
+        firsts.sort(key=lambda person: not person.roles & {"author", "created"})
         if last is not None and len(firsts) > 1 and not lasts:
             near = [p for p in firsts if self.heads.cell(row, p.node) == self.heads.cell(row, last.node) and p is not firsts[0]]
             lasts = near or [firsts[-1]]
