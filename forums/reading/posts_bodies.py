@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
+from functools import lru_cache
 
 from forums.reading.document import Page
 from forums.reading.posts_people import LOOSE, NUMBERED, ORDINAL, is_profile_line
@@ -25,15 +26,7 @@ def bodies_of(posts: PostSpans, names: list[list[tuple[str, int]]]) -> list[int 
             if _is_cited(outline.tags[node], outline.classes[node]):
                 quoted = outline.ends[node]
                 continue
-            if outline.piece_from[node] == outline.piece_to[node] or outline.tags[node] in (
-                "a",
-                "b",
-                "strong",
-                "br",
-                "time",
-                "i",
-                "em",
-            ):
+            if outline.piece_from[node] == outline.piece_to[node] or outline.tags[node] in _IN_TEXTS:
                 continue
             length = outline.text_length(node)
             if length <= 40 and _is_label(posts, node) or length <= 150 and posts.is_title(outline.text(node)):
@@ -59,6 +52,7 @@ def bodies_of(posts: PostSpans, names: list[list[tuple[str, int]]]) -> list[int 
     return [_body_at(posts, columns, chosen, at) for at in range(len(posts.spans))]
 
 
+_IN_TEXTS = frozenset("a b strong br time i em".split())
 _LOOKS = re.compile(
     r"(?<!\S)text-(?!body|content|block|wrap|post|main)\S+"
 )  # text-right, text-muted: how it looks, not what it is
@@ -84,9 +78,14 @@ def _is_cited(tag: str, classes: str) -> bool:
 def _is_label(posts: PostSpans, node: int) -> bool:
     """Whether a short text is a time, a count, or words for fields: no text of anybody."""
     text = posts.page.outline.text(node)
+    return _is_field(text) or posts.page.moment(text) is not None
+
+
+@lru_cache(maxsize=16_384)
+def _is_field(text: str) -> bool:
     if FOOTER.match(text) or count(text) is not None or NUMBERED.match(text) or not any(map(str.isalnum, text)):
         return True
-    return posts.page.moment(text) is not None or len(text_roles(text)) >= 3
+    return len(text_roles(text)) >= 3
 
 
 def _describes(posts: PostSpans, node: int) -> bool:

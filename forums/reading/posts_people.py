@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
+from functools import lru_cache
 from urllib.parse import unquote, urlsplit
 
 from forums.reading.document import Page
@@ -82,45 +83,49 @@ _LABEL = re.compile(r"^([^:：]{1,24})[:：]\s*(\S.*)$")
 _LABELLED = re.compile(r"[:：]\s*[\d,.]+\s*$|^\d+\s+\w+$|^(?:re|aw|antw)\s*:", re.I)
 
 
+@lru_cache(maxsize=16_384)
+def _read_alone(text: str, is_link: bool, is_user: bool) -> tuple[str, bool, bool]:
+    """The name that a short text alone may be, "" for none; whether it needs a "by" before it to be one, as "admin" does; and
+    whether it reads like a rank."""
+    none = "", False, False
+    label = _LABEL.match(text) if not is_user else None
+    if label and "author" not in text_roles(label[1]) or not is_user and _PROFILE.match(text):  # "From: Leeds"
+        return none
+    name = (text if is_link else _PLACE.sub("", label[2] if label else text)).strip(" :：,，»«·•|")
+    if not (is_name(name) or is_user) or count(name) is not None or text.endswith((":", "：")) or _BUTTON.search(name):
+        return none
+    low, needs_by = name.lower(), False
+    if low in NOT_NAMES and not is_user:
+        if low not in _TITLES:
+            return none
+        needs_by = True
+    if NUMBERED.match(text) or _RANKED.match(text) or (not is_user and _LABELLED.search(text)):
+        return none
+    if not is_link and len(name) < 24 and text_roles(name) & _FIELDS:
+        return none
+    return name, needs_by, bool(RANK.search(name))
+
+
 def _names_in(posts: PostSpans, span: Span) -> Iterator[tuple[str, int, float]]:
     page, outline = posts.page, posts.page.outline
-    seen = 0
+    seen, pictures = 0, _pictures(page, span)
     for at in range(outline.piece_from[span.start], posts.last_piece(span)):
         text, node, line = outline.pieces[at]
         if not span.holds(node) or len(text) > 60:
             continue
         link = page.piece_link.get(at)
-        label = _LABEL.match(text) if not (link and link.is_user) else None
-        if label and "author" not in text_roles(label[1]):
-            continue  # "From: Leeds"
-        if not (link and link.is_user) and _PROFILE.match(text):
-            continue
-        name = _PLACE.sub("", label[2] if label else text).strip(" :：,，»«·•|") if link is None else text.strip(" :：,，»«·•|")
+        is_user = link is not None and link.is_user
+        name, needs_by, is_rank = _read_alone(text, link is not None, is_user)
         if (
-            not (is_name(name) or (link and link.is_user))
-            or (
-                name.lower() in NOT_NAMES
-                and not (link and link.is_user)
-                and not (name.lower() in _TITLES and _follows_by(page, at))
-            )
-            or (RANK.search(name) and not (link and link.is_user and name in unquote(link.url)))
-            or count(name) is not None
-            or text.endswith((":", "："))
-            or _BUTTON.search(name)
+            not name
+            or (needs_by and not _follows_by(page, at))
+            or (is_rank and not (link and is_user and name in unquote(link.url)))
         ):
             continue
         if page.moment(text) is not None or name in page.own_titles:
             continue
-        if NUMBERED.match(text) or _RANKED.match(text) or (not (link and link.is_user) and _LABELLED.search(text)):
-            continue
-        if (
-            not link
-            and len(name) < 24
-            and text_roles(name) & {"created", "last", "edit", "joined", "replies", "posts", "topics", "views"}
-        ):
-            continue
         seen += 1
-        worth = _worth(page, span, at, node, line) - 0.02 * min(seen, 20)
+        worth = _worth(page, span, at, pictures) - 0.02 * min(seen, 20)
         if heads_profile(posts, at, span):
             worth += 0.7
         if _follows_by(page, at):
@@ -129,6 +134,7 @@ def _names_in(posts: PostSpans, span: Span) -> Iterator[tuple[str, int, float]]:
             yield name, link.node if link and link.text == text else node, worth
 
 
+_FIELDS = frozenset({"created", "last", "edit", "joined", "replies", "posts", "topics", "views"})
 _TITLES = frozenset(
     {"admin", "administrator", "moderator", "guest", "author", "user", "member"}
 )  # also what people call themselves
@@ -142,6 +148,7 @@ def _follows_by(page: Page, at: int) -> bool:
     return not text_roles(pieces[at - 1].text) & {"edit", "last"}
 
 
+@lru_cache(maxsize=16_384)
 def is_profile_line(text: str) -> bool:
     """Whether a short text tells something about a member: when joined, how many posts, where from."""
     return len(text) <= 60 and bool(JOINED.match(text) or _PROFILE.match(text))
@@ -166,9 +173,10 @@ _PROFILE = re.compile(
 )
 
 
-def _worth(page: Page, span: Span, at: int, node: int, line: int) -> float:
+def _worth(page: Page, span: Span, at: int, pictures: list[str]) -> float:
     """How much a short text looks like the name of who wrote the post."""
     outline, worth = page.outline, 0.0
+    text, node, line = outline.pieces[at]
     link = page.piece_link.get(at)
     if link is not None:
         if link.is_user:
@@ -202,19 +210,19 @@ def _worth(page: Page, span: Span, at: int, node: int, line: int) -> float:
         worth += 0.45  # it begins the line of the time, or the one before
     if 0 < span.anchor.piece - at <= 3:
         worth += 0.4
-    if _is_pictured(page, span, outline.pieces[at].text):
+    if len(text) > 2 and any(text.casefold() in said for said in pictures):
         worth += 0.5
-    if len(outline.pieces[at].text) > 32 or end == at + 1 and outline.pieces[at].text.endswith((",", "，")):
+    if len(text) > 32 or end == at + 1 and text.endswith((",", "，")):
         worth -= 0.5
     return worth
 
 
-def _is_pictured(page: Page, span: Span, name: str) -> bool:
-    """Whether a picture of the post carries the name: an avatar."""
-    outline = page.outline
+def _pictures(page: Page, span: Span) -> list[str]:
+    """What the first pictures of a post are called: an avatar carries the name of its owner."""
+    outline, said = page.outline, []
     for node in range(span.start, min(span.end, span.start + 40)):
         if outline.tags[node] == "img":
-            said = (outline.elements[node].get("alt") or outline.elements[node].get("title") or "").casefold()
-            if said and len(said) < 80 and name.casefold() in said and len(name) > 2:
-                return True
-    return False
+            name = (outline.elements[node].get("alt") or outline.elements[node].get("title") or "").casefold()
+            if 0 < len(name) < 80:
+                said.append(name)
+    return said

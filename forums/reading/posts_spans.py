@@ -45,7 +45,7 @@ class PostSpans:
 
     def is_title(self, text: str) -> bool:
         """Whether a text is what the page calls itself, or "Re:" and that: the subject above a text, not the text."""
-        bare = REPLY.sub("", text).strip()
+        bare = REPLY.sub("", text).strip() if ":" in text[:14] or "：" in text[:14] else text
         if bare in self.page.own_titles:
             return True
         return len(bare) >= (4 if self.page.is_dense else 8) and self.page.title.startswith(bare)
