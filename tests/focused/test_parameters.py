@@ -54,6 +54,7 @@ CHANGES = [
     ("dynamic_tunnel", {"depth": 1}, {}),
     ("dynamic_tunnel", {"anchor": 0.0}, {}),
     ("dynamic_tunnel", {"context": 0.0}, {}),
+    ("dynamic_tunnel", {"page": 0.0}, {}),
     ("dynamic_tunnel", {"step": 0.5}, {}),
     ("dynamic_tunnel", {"hold": 0.0}, {"depth": 2}),
     ("dynamic_tunnel", {"first_predict": True}, {"depth": 1, "hold": 0.05}),

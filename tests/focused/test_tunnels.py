@@ -108,6 +108,20 @@ def test_a_link_found_on_topic_moves_out_of_the_tunnel():
     assert (machine.queue("x"), machine.node("x").priority, machine.node("x").parent) == ("", 0.6, url("a"))
 
 
+def test_a_tunnels_links_come_by_their_own_promise_and_that_of_their_page():
+    def places(**values):
+        machine = Machine(**values).fetch("s", ("a", DULL), ("b", DULL), ("dull", DULL), similarity=0.05)
+        machine.fetch("a", ("behind", DULL), similarity=0.09)
+        machine.fetch("b", ("promising", PROMISING), similarity=0.01)
+        return [machine.node(name).priority for name in ("dull", "behind", "promising")]
+
+    worth = places(page=0.0, step=0.0)[2]
+    assert worth > 0.3
+    # R(l) + page * Sim(page) - step * pages off topic before it
+    assert places(page=1.0, step=0.02) == pytest.approx([0.05 - 0.02, 0.09 - 0.04, worth + 0.01 - 0.04])
+    assert places(page=0.5, step=0.0) == pytest.approx([0.025, 0.045, worth + 0.005])
+
+
 def test_tunnels_get_their_share_and_what_the_other_queue_leaves():
     machine = Machine(share=0.25)
     machine.fetch("s", *[(f"p{i}", DULL) for i in range(9)], ("off", DULL), on_topic=True, similarity=0.5)
