@@ -13,8 +13,9 @@ from forums.reading.document import Page
 from forums.reading.lists import RowSet, row_sets
 from forums.reading.model import PageKind
 from forums.reading.patterns import leads_to
-from forums.reading.posts import PostSet, post_sets
+from forums.reading.posts import post_sets
 from forums.reading.posts_links import are_short, repeats
+from forums.reading.posts_set import PostSet
 from forums.reading.words import class_roles
 
 ENOUGH = 0.45  # quality below which rows or posts are not believed
@@ -80,7 +81,7 @@ def _are_writers(rows: RowSet, posts: PostSet) -> bool:
     nodes = {link.node for link in posts.writers if link is not None}
     if 2 * sum(row.title.node in nodes for row in rows.rows) <= len(rows.rows) or posts.own_words < 0.5 or posts.quality < ENOUGH:
         return False
-    if repeats(posts.writers) or 2 * sum(posts.tells_joining(at) for at in range(len(posts.spans))) > len(posts.spans):
+    if repeats(posts.writers) or 2 * sum(posts.tells_of_member(at) for at in range(len(posts.spans))) > len(posts.spans):
         return True
     if rows.told and not _describe_authors(posts):
         return False

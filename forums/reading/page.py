@@ -17,7 +17,7 @@ from forums.reading.engines import engine_of, expected_kind
 from forums.reading.kinds import ENOUGH, Choice, decide, inside, weigh
 from forums.reading.model import BoardRecord, PageKind, PageReading, PostRecord, Records, ThreadRecord
 from forums.reading.postrows import PostRows, opening_post
-from forums.reading.posts import PostSet
+from forums.reading.posts_set import PostSet
 from forums.reading.rows import Row
 from forums.reading.rules import KindRules, SiteRules, corrected
 from forums.reading.threadrows import ThreadRows, board_address, sort_of

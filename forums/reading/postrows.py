@@ -14,8 +14,8 @@ from crawlmgr.web.records import BLOCKS
 from forums.reading.document import Page
 from forums.reading.model import PostRecord
 from forums.reading.patterns import leads_to
-from forums.reading.posts import PostSet, is_post_time
 from forums.reading.posts_quotes import is_edit_line, is_head, left_out
+from forums.reading.posts_set import PostSet, is_post_time
 from forums.reading.posts_spans import Span
 from forums.reading.words import ADVERTISERS, SAID
 

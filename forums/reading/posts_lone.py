@@ -1,0 +1,85 @@
+"""The only post of a page, or of its shape: grown around its time until somebody's name and a text are in it."""
+
+from __future__ import annotations
+
+from crawlmgr.web.records import Outline
+from forums.reading.document import Page, Time
+from forums.reading.posts_bodies import is_called_text
+from forums.reading.posts_set import PostSet, is_post_time
+from forums.reading.posts_spans import Span
+from forums.reading.words import class_roles
+
+
+def lone(page: Page, time: Time) -> PostSet | None:
+    """The only post of a page: the smallest element around the time with somebody's name and a text in it, widened
+    where that brings a longer text that is not marked as one."""
+    outline, node = page.outline, time.node
+    for _ in range(12):
+        node = outline.parents[node]
+        if node < 0 or outline.tags[node] in ("body", "html"):
+            return None
+        if outline.text_length(node) < 12:
+            continue
+        posts = PostSet(page, [Span(node, outline.ends[node], time)])
+        if posts.people[0] and posts.body_lengths[0]:
+            break
+    else:
+        return None
+    best = _with_text_below(page, posts)
+    for step in range(6):
+        body = best.bodies[0]
+        marked = body is not None and (is_called_text(page, body) or best.body_lengths[0] >= 120)
+        if body is not None and marked and not _is_heading(outline, body):
+            break
+        node = outline.parents[node]
+        if node < 0 or outline.tags[node] in ("body", "html"):
+            break
+        times = page.times_in(node, outline.ends[node])
+        others = sum(is_post_time(page, one) for one in times) > 1
+        if len(times) > 2 or others and best.body_lengths[0] >= 12 or step >= 3 and (best.body_lengths[0] >= 12 or others):
+            break
+        wider = PostSet(page, [Span(node, outline.ends[node], time)])
+        if wider.people[0] and wider.body_lengths[0] > 1.3 * best.body_lengths[0]:
+            best = wider
+    return _with_writer(page, best)
+
+
+def _with_writer(page: Page, posts: PostSet) -> PostSet:
+    """A lone post whose supposed author nothing tells from other short texts: widened up to a name that is linked or
+    called so, where nobody else's post stands between."""
+    outline, span = page.outline, posts.spans[0]
+    node = span.start
+    if span.end != outline.ends[node] or posts.names_writer(0):
+        return posts
+    for _ in range(5):
+        node = outline.parents[node]
+        if node < 0 or outline.tags[node] in ("body", "html"):
+            break
+        if sum(is_post_time(page, one) for one in page.times_in(node, outline.ends[node])) > 1:
+            break
+        wider = PostSet(page, [Span(node, outline.ends[node], span.anchor)])
+        if wider.people[0] and wider.names_writer(0):
+            return wider if wider.body_lengths[0] >= 0.8 * posts.body_lengths[0] else posts
+    return posts
+
+
+def _with_text_below(page: Page, posts: PostSet) -> PostSet:
+    """A post whose element holds only its head: with the siblings after it, up to one that holds a text."""
+    span, outline = posts.spans[0], page.outline
+    body = posts.bodies[0]
+    if body is not None and not _is_heading(outline, body):
+        return posts
+    end, parent = span.end, outline.parents[span.start]
+    for _ in range(3):
+        if parent < 0 or end >= outline.ends[parent] or page.times_in(end, outline.ends[end]):
+            break
+        end = outline.ends[end]
+        longer = PostSet(page, [Span(span.start, end, span.anchor)])
+        below = longer.bodies[0]
+        if below is not None and not _is_heading(outline, below) and longer.body_lengths[0] >= 20:
+            return longer
+    return posts
+
+
+def _is_heading(outline: Outline, node: int) -> bool:
+    return outline.tags[node] in ("h1", "h2", "h3") or "title" in class_roles(outline.classes[node])
