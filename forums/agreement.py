@@ -22,22 +22,24 @@ _CORE = {
 class Stored:
     """What is stored of a site, as far as a sample touches it.
 
-    `boards` maps the keys of the boards that are followed to their names, `visited` are the keys of those that were read to
-    their stop test at least once, `threads` are the keys of all stored threads among those that the sample lists of them.
+    `boards` maps the keys of the boards that are followed to their names, `visited` does so for those that were read to their
+    stop test at least once, `threads` are the keys of all stored threads among those that the sample lists of them, those
+    that are surely the same under another address included.
     `posts_known` is the share of the sample's posts, in threads whose posts are stored, that are stored: None where the sample
     has none such.
     """
 
     boards: Mapping[str, str]
-    visited: Collection[str]
+    visited: Mapping[str, str]
     threads: Collection[str]
     posts_known: float | None
 
 
-def listed(model: SiteModel, visited: Collection[str]) -> set[str]:
-    """The keys of the threads that a model's boards show in their first rows, of the boards with these keys: of one that was
-    never read to the end of a visit no thread need be stored."""
-    boards = [board for board in model.boards if board_key(board.url) in visited]
+def listed(model: SiteModel, visited: Mapping[str, str]) -> set[str]:
+    """The keys of the threads that a model's boards show in their first rows, of the boards with these keys or names: of one
+    that was never read to the end of a visit no thread need be stored."""
+    names = {name.casefold() for name in visited.values()}
+    boards = [board for board in model.boards if board_key(board.url) in visited or board.name.casefold() in names]
     return {thread_key(str(row["url"])) for board in boards for row in board.rows if row.get("url")}
 
 

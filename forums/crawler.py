@@ -27,6 +27,7 @@ from forums.reading.rules import SiteRules
 from forums.services import layouts, logins, sites, structures, visits
 
 THREADS_CHECKED = 3  # threads of a slice, and pages of a kind at once, that are held against the model
+AFTER_ALL = 1e6  # so much lower is the priority of what is to be asked for after all boards
 PUT_BACK = 3  # times that a page waits for the site to be learned again
 
 
@@ -59,6 +60,7 @@ class ForumCrawler:
     def __init__(self) -> None:
         self._site: Site | None = None
         self._model: SiteModel | None = None
+        self._gone: set[int] = set()  # visits whose board is not where it was
         self._rules: SiteRules | None = None
         self._look: Explorer | None = None
         self._samples: list[FetchedPage] = []
@@ -201,6 +203,8 @@ class ForumCrawler:
 
     def _store_page(self, run: Run, item: Url, response: FetchResponse, read: Read, now: datetime) -> Stored:
         settings = CrawlSettings.from_mapping(run.parameters.get("settings", {}))
+        if item.kind == "list" and response.status in (404, 410) and (held := self._board_gone(run, item, now)):
+            return held
         if read.change is not None:
             put_back = self._learn_again(run, item, read.change, now)
             if put_back is not None:
@@ -221,15 +225,31 @@ class ForumCrawler:
             self._look, self._samples = layouts.explorer(run, site)
         return self._put_back(item, layouts.sample_links(run, self._look) if self._look else [], "layout_changed")
 
+    def _board_gone(self, run: Run, item: Url, now: datetime) -> Stored | None:
+        """A board that is not where it was: one alone may have been taken away, and is asked for once more after the others;
+        two tell that the site writes its addresses otherwise. None where the board is to count as failed."""
+        url = Board.objects.filter(visits=item.group).values_list("url", flat=True).first()
+        if "conditional" not in item.payload or url is None:
+            return None  # a further page of a list
+        if url != item.url:  # learned meanwhile
+            moved = NewUrl(url, "list", f"visit {item.group} moved", group=item.group, payload={"conditional": False})
+            return Stored(links=[replace(moved, priority=item.priority)], reason="moved")
+        self._gone.add(item.group)
+        if len(self._gone) >= min(2, len(run.parameters["boards"])):
+            held = self._learn_again(run, item, LayoutChange("threadlist", ("addresses",)), now)
+            if held is not None:
+                return held
+        return None if item.payload.get("again") else self._put_back(item, (), "http_404", later=AFTER_ALL)
+
     @staticmethod
-    def _put_back(item: Url, first: Sequence[NewUrl], reason: str) -> Stored | None:
+    def _put_back(item: Url, first: Sequence[NewUrl], reason: str, later: float = 0.0) -> Stored | None:
         """The page is to be read again after what comes first; None where it has waited too often."""
         times = int(item.payload.get("again", 0))
         if times >= PUT_BACK:
             return None
-        payload = {**item.payload, "again": times + 1, "conditional": False}
+        payload = {**item.payload, "again": times + 1} | ({"conditional": False} if "conditional" in item.payload else {})
         key = f"{item.kind} {item.group} again {times} {item.url}"
-        again = NewUrl(item.url, item.kind, key=key, group=item.group, payload=payload, priority=item.priority)
+        again = NewUrl(item.url, item.kind, key=key, group=item.group, payload=payload, priority=item.priority - later)
         return Stored(links=[*first, again], reason=reason)
 
     def _read_sample(self, run: Run, item: Url, response: FetchResponse) -> Read:

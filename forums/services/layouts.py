@@ -15,7 +15,7 @@ from forums.discovery import Explorer, ExplorerSettings, FetchedPage, LayoutChan
 from forums.login import leaves
 from forums.models import Board, Origin, Post, Site, Thread
 from forums.reading import PageKind, PostRecord, read_page, thread_key
-from forums.services import structures, threads
+from forums.services import moves, structures, threads
 
 SAMPLE_PAGES = 20
 SAMPLE_RESERVE = 6
@@ -49,6 +49,7 @@ def noticed(run: Run, site: Site, change: LayoutChange, now: datetime) -> bool:
         "reasons": list(change.reasons),
         "roles": list(change.roles),
         "state": "learning",
+        **({"moved": True} if before.get("moved") else {}),
     }
     known = before.get("state") == "disagrees" or (before.get("state") == "agreed" and "marks" not in change.reasons)
     tried = known and before.get("reasons") == told["reasons"]
@@ -97,12 +98,15 @@ def sample_links(run: Run, look: Explorer) -> list[NewUrl]:
 
 def judge(site: Site, old: SiteModel, new: SiteModel, samples: Sequence[FetchedPage]) -> tuple[str, ...]:
     """What speaks against the new model (see `agreement.disagreements`), from what is stored of the site."""
-    visited = set(Board.objects.filter(site=site, complete_at__isnull=False).values_list("key", flat=True))
+    visited = dict(Board.objects.filter(site=site, complete_at__isnull=False).values_list("key", "name"))
     keys = agreement.listed(new, visited)
     stored = agreement.Stored(
         boards=dict(Board.objects.filter(site=site, enabled=True).values_list("key", "name")),
         visited=visited,
-        threads=set(Thread.objects.filter(site=site, key__in=list(keys)).values_list("key", flat=True)),
+        threads={
+            *Thread.objects.filter(site=site, key__in=list(keys)).values_list("key", flat=True),
+            *moves.found_again(site.pk, moves.of_model(new)),
+        },
         posts_known=_posts_known(site, samples),
     )
     return agreement.disagreements(old, new, stored)
@@ -137,6 +141,9 @@ def settle(run: Run, site: Site, old: SiteModel, new: SiteModel, verdict: Sequen
     agreed = not verdict
     version = structures.record(site, Origin.RELEARNED, changes, now=now, structure=merged, run_id=run.pk, proposed=not agreed)
     told = {**site.layout, "state": "agreed" if agreed else "disagrees", "verdict": list(verdict), "version": version.number}
+    if agreed and moves.follow(site.pk, moves.of_model(new)):
+        moves.follow_boards(site.pk, new)
+        told["moved"] = True
     _set(run, site, told)
     if agreed:
         events.record(20, "layout_agreed", f"{site.name}: version {version.number}", now=now, run_id=run.pk, host_id=site.host_id)

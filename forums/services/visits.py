@@ -19,7 +19,7 @@ from crawlmgr.web.url import url_hash
 from forums import incremental
 from forums.models import Board, Thread, Visit
 from forums.reading import PageKind, PageReading
-from forums.services import delays, plans, predictions, threads
+from forums.services import delays, moves, plans, predictions, threads
 
 NO_FAULT = frozenset(  # the thread is gone, is kept from us, or asks to be left out
     {"http_401", "http_403", "http_404", "http_410", "http_451", "robots", "robots_meta"}
@@ -102,6 +102,8 @@ def store_list(
         return list_failed(run, item, reason, now, counted=True)
     walk = incremental.Visit(_facts(visit, settings), visit.started or now, incremental.VisitState.from_json(visit.state))
     records = [r for r in reading.records if reading.kind == PageKind.threadlist]
+    if visit.board.site.layout.get("moved"):
+        moves.follow(visit.board.site_id, [moves.of_record(record) for record in records])
     rows = [(threads.to_row(record), record) for record in records]
     known = dict(
         Thread.objects.filter(site_id=visit.board.site_id, key__in=[row.key for row, _r in rows]).values_list("key", "signature")

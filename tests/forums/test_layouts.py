@@ -111,6 +111,41 @@ def test_a_template_that_cannot_be_read_keeps_the_old_model_and_loses_nothing(se
     assert texts() == true_texts(forum)
 
 
+def test_a_forum_under_other_addresses_keeps_its_boards_threads_and_posts(server: ForumServer) -> None:
+    site, forum = visited(server), server.forum
+    before = dict(Thread.objects.values_list("pk", "title"))
+    boards = dict(Board.objects.values_list("pk", "name"))
+    forum.scheme = "moved"  # the old addresses are gone
+    forum.reply(3, now())
+    forum.open(2, now())
+    crawl(site)
+    site.refresh_from_db()
+    assert (site.layout["state"], site.layout["reasons"], site.layout["moved"]) == ("agreed", ["addresses"], True)
+    assert dict(Board.objects.values_list("pk", "name")) == boards
+    assert all("/forums/" in url for url in Board.objects.values_list("url", flat=True))
+    assert sorted(Post.objects.values_list("text", flat=True)) == sorted(text for _path, _number, text in forum.truth())
+    assert before.items() <= dict(Thread.objects.values_list("pk", "title")).items() and Thread.objects.count() == len(before) + 1
+
+    asked = len(forum.log)
+    assert sums(crawl(site))[1:] == (0, 0) and len(forum.log) - asked <= 2 * forum.boards
+    forum.reply(3, now())
+    crawl(site)
+    assert Post.objects.count() == len(forum.truth())
+
+
+def test_a_board_that_was_taken_away_is_asked_for_twice_and_fails_alone(server: ForumServer) -> None:
+    site, forum = visited(server), server.forum
+    gone = Board.objects.order_by("position").first()
+    assert gone is not None
+    Board.objects.filter(pk=gone.pk).update(url=f"{gone.url}999")
+    forum.reply(3, now())
+    run = crawl(site)
+    site.refresh_from_db()
+    assert site.layout == {}
+    ends = dict(Visit.objects.filter(run=run).values_list("board_id", "stopped_by"))
+    assert ends.pop(gone.pk) == "http_404" and set(ends.values()) <= {"watermark", "unchanged", "end_of_board"}
+
+
 def test_the_model_is_learned_again_when_the_day_is_over(server: ForumServer) -> None:
     site, forum = visited(server), server.forum
     forum.skin = "broken"
@@ -161,7 +196,9 @@ def test_a_run_stopped_while_it_learns_leaves_no_banner_behind(server: ForumServ
         ("disagrees", ["kind"], True), ("learning", ["rows"], True), ("", ["rows"], True),
     ],
 )  # fmt: skip
-def test_what_was_learned_a_moment_ago_is_not_learned_again_at_every_visit(server: ForumServer, state: str, reasons: list[str], again: bool) -> None:
+def test_what_was_learned_a_moment_ago_is_not_learned_again_at_every_visit(
+    server: ForumServer, state: str, reasons: list[str], again: bool
+) -> None:
     site = added(server)
     told = {"state": state, "reasons": ["marks"] if reasons == ["marks"] else ["rows"], "at": now().isoformat()} if state else {}
     Site.objects.filter(pk=site.pk).update(layout=told)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import re
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -60,6 +61,7 @@ class LocalForum:
     now: datetime = field(default_factory=lambda: datetime.now(UTC).replace(second=0, microsecond=0))
     relative: bool = False
     skin: str = "tables"
+    scheme: str = ""  # "moved": boards and threads under other addresses, with other numbers
     members_only: bool = False  # lists and threads are for members only; the front page greets guests too
     on_request: Callable[[str], tuple[int, dict[str, str], bytes] | None] | None = None
 
@@ -136,6 +138,23 @@ class LocalForum:
 
     # --- pages
     def page(self, path: str) -> tuple[int, dict[str, str], bytes]:
+        if not self.scheme:
+            return self._page(path)
+        old = _OLD_ADDRESS.match(path)
+        if old is None:
+            found = _NEW_ADDRESS.match(path)
+            name = (
+                f"/{'board' if found[1] == 'forums' else 'topic'}/{int(found[2]) - 7000}{path[found.end() :]}" if found else path
+            )
+            status, headers, page = self._page(name)
+            return status, headers, _LINKED.sub(_moved, page.decode()).encode()
+        return (
+            404,
+            {"content-type": "text/html; charset=utf-8"},
+            b"<html><title>Not found</title><p>There is no such page.</p></html>",
+        )
+
+    def _page(self, path: str) -> tuple[int, dict[str, str], bytes]:
         parts = urlsplit(path)
         number = int(parse_qs(parts.query).get("page", ["1"])[0])
         words = parts.path.strip("/").split("/")
@@ -285,3 +304,12 @@ class ForumServer(LoopbackServer):
                 return
 
         super().__init__(Handler)
+
+
+_OLD_ADDRESS = re.compile(r"/(?:board|topic)/\d+")
+_NEW_ADDRESS = re.compile(r"/(forums|discussions)/(\d+)-[a-z]+")
+_LINKED = re.compile(r'(?<=href=")/(board|topic)/(\d+)')
+
+
+def _moved(link: re.Match[str]) -> str:
+    return f"/{'forums' if link[1] == 'board' else 'discussions'}/{int(link[2]) + 7000}-name"

@@ -1,0 +1,113 @@
+"""A site that writes its addresses otherwise: what is stored of its boards and threads follows them to the new ones."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+from forums.discovery import SiteModel
+from forums.incremental import FINE_SECONDS
+from forums.models import Board, Thread
+from forums.reading import ThreadRecord, board_key, first_page, thread_key
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """A thread as a list shows it, as far as that tells which stored one it is; times as (time, precision in seconds)."""
+
+    url: str
+    title: str
+    author: str = ""
+    created: tuple[datetime, int] | None = None
+    last_reply: tuple[datetime, int] | None = None
+
+    @property
+    def key(self) -> str:
+        return thread_key(self.url)
+
+
+def of_record(record: ThreadRecord) -> Shown:
+    """What a row of a list read now tells."""
+    created, last = (
+        (moment.value, moment.precision_seconds) if moment is not None else None for moment in (record.created, record.last_reply)
+    )
+    return Shown(record.url, record.title or "", record.author or "", created, last)
+
+
+def of_model(model: SiteModel) -> list[Shown]:
+    """What the first rows of the boards of a model tell; times of which no precision is kept are good to a day."""
+    return [_of_row(row) for board in model.boards for row in board.rows if row.get("url")]
+
+
+def _of_row(row: Mapping[str, Any]) -> Shown:
+    told = row.get("last_reply")
+    last = (datetime.fromisoformat(told), int(timedelta(days=1).total_seconds())) if told else None
+    return Shown(str(row["url"]), row.get("title") or "", row.get("author") or "", None, last)
+
+
+def found_again(site_id: int, rows: Iterable[Shown]) -> dict[str, Thread]:
+    """By new key: the one stored thread that a row under an unknown address shows. Its title is the same, and author and times
+    agree as far as both are told, at least one of them; where several threads fit, none is taken."""
+    shown = {row.key: row for row in rows if row.title}
+    for key in Thread.objects.filter(site_id=site_id, key__in=list(shown)).values_list("key", flat=True):
+        del shown[key]
+    titled: dict[str, list[Thread]] = {}
+    for thread in Thread.objects.filter(site_id=site_id, title__in=[row.title[:500] for row in shown.values()]):
+        titled.setdefault(thread.title, []).append(thread)
+    pairs: dict[str, Thread] = {}
+    for key, row in shown.items():
+        same = [thread for thread in titled.get(row.title[:500], ()) if _agrees(thread, row)]
+        rivals = sum(other.title == row.title for other in shown.values())
+        if len(same) == 1 and (rivals == 1 or row.author):
+            pairs[key] = same[0]
+    taken = [thread.pk for thread in pairs.values()]
+    return {key: thread for key, thread in pairs.items() if taken.count(thread.pk) == 1}
+
+
+def _agrees(thread: Thread, row: Shown) -> bool:
+    told = 0
+    if thread.author and row.author:
+        if thread.author != row.author[:200]:
+            return False
+        told += 1
+    if thread.created is not None and row.created is not None:
+        if abs((thread.created - row.created[0]).total_seconds()) > row.created[1] + FINE_SECONDS:
+            return False
+        told += 1
+    if thread.last_reply is not None and row.last_reply is not None:
+        if (thread.last_reply - row.last_reply[0]).total_seconds() > row.last_reply[1] + FINE_SECONDS:
+            return False  # a list may show newer replies than are stored, never older ones
+        told += 1
+    return told > 0
+
+
+def follow(site_id: int, rows: Iterable[Shown]) -> int:
+    """Gives the stored threads that rows show under unknown addresses these addresses; how many. Their pages are read from the
+    first one again when they change."""
+    rows = list(rows)
+    urls = {row.key: first_page(row.url) for row in rows}
+    pairs = found_again(site_id, rows)
+    for key, thread in pairs.items():
+        signature = {name: value for name, value in thread.signature.items() if name != "l"}  # the newest post's address
+        Thread.objects.filter(pk=thread.pk).update(
+            key=key, url=urls[key], signature=signature, last_page_url="", previous_page_url="", last_page=1, gone_at=None
+        )
+    return len(pairs)
+
+
+def follow_boards(site_id: int, model: SiteModel) -> int:
+    """Gives stored boards that a model finds by their name alone the addresses that it found; how many."""
+    stored = {board.key: board for board in Board.objects.filter(site_id=site_id)}
+    found = {board_key(board.url): board for board in model.boards}
+    lost = [board for key, board in stored.items() if key not in found]
+    moved = 0
+    for key, board in found.items():
+        alike = [one for one in lost if one.name.casefold() == board.name.casefold()]
+        if key in stored or len(alike) != 1 or sum(one.name == board.name for one in model.boards) != 1:
+            continue
+        Board.objects.filter(pk=alike[0].pk).update(key=key, url=board.url, unfinished={})
+        lost.remove(alike[0])
+        moved += 1
+    return moved
