@@ -1,0 +1,69 @@
+"""Which stored thread a row under a new address shows."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from crawlmgr.models import Host
+from crawlmgr.web.url import url_hash
+from forums.models import Board, Site, Thread
+from forums.reading import thread_key
+from forums.services import moves
+from forums.services.moves import Shown
+
+pytestmark = pytest.mark.django_db
+DAY = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
+ROOT = "http://forum.test"
+
+
+@pytest.fixture
+def site() -> Site:
+    host = Host.objects.create(key="forum.test")
+    return Site.objects.create(name="Forum", url=f"{ROOT}/", url_hash=url_hash(f"{ROOT}/"), host=host, added=DAY)
+
+
+def thread(site: Site, number: int, title: str, author: str = "anna", last: datetime = DAY) -> Thread:
+    board, _made = Board.objects.get_or_create(site=site, key="b", defaults={"url": f"{ROOT}/board/1", "name": "Garden"})
+    url = f"{ROOT}/topic/{number}"
+    return Thread.objects.create(
+        site=site, board=board, key=thread_key(url), url=url, title=title, author=author, last_reply=last, first_seen=DAY,
+        signature={"l": "old", "n": 3},
+    )  # fmt: skip
+
+
+def row(number: int, title: str, author: str = "anna", last: datetime = DAY) -> Shown:
+    return Shown(f"{ROOT}/discussions/{number}-name", title, author, None, (last, 60))
+
+
+def test_title_author_and_time_tell_the_thread(site: Site) -> None:
+    roses, tulips = thread(site, 1, "Roses"), thread(site, 2, "Tulips")
+    rows = [row(71, "Roses", last=DAY + timedelta(days=2)), row(72, "Tulips"), row(73, "Asters")]
+    assert moves.follow(site.pk, rows) == 2
+    roses.refresh_from_db(), tulips.refresh_from_db()
+    assert (roses.url, roses.key) == (rows[0].url, rows[0].key) and tulips.url == rows[1].url
+    assert roses.signature == {"n": 3} and Thread.objects.count() == 2
+    assert moves.follow(site.pk, rows) == 0
+
+
+@pytest.mark.parametrize(
+    "shown",
+    [
+        row(71, "Roses", author="bert"),
+        row(71, "Roses", last=DAY - timedelta(days=1)),  # older than what is stored of it
+        Shown(f"{ROOT}/discussions/71-name", "Roses"),  # a title alone is no proof
+        Shown(f"{ROOT}/topic/1", "Roses", "anna"),  # where it always was
+    ],
+)
+def test_what_does_not_agree_is_another_thread(site: Site, shown: Shown) -> None:
+    thread(site, 1, "Roses")
+    assert moves.found_again(site.pk, [shown]) == {}
+
+
+def test_of_threads_with_one_title_the_author_tells_and_else_nothing(site: Site) -> None:
+    first, second = thread(site, 1, "Hello", "anna"), thread(site, 2, "Hello", "bert")
+    found = moves.found_again(site.pk, [row(71, "Hello", "bert"), row(72, "Hello", "anna"), row(73, "Hello", "")])
+    assert {key: one.pk for key, one in found.items()} == {row(71, "").key: second.pk, row(72, "").key: first.pk}
+    thread(site, 3, "Hello", "bert")
+    assert row(71, "").key not in moves.found_again(site.pk, [row(71, "Hello", "bert")])
