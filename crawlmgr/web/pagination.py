@@ -199,6 +199,7 @@ def _next_by_word(links: list[PageLink], pages: list[Address], group: PageGroup 
         if not (link.word == "next" or link.rel_next or link.named):
             continue
         sure = link.rel_next or any(other.number is not None and other.url == link.url for other in links)
+        sure = sure or (link.word == "next" and any(char.isdigit() for char in _bare_number(link.target.path)[0]))
         if not _leads_on(link.target, pages, group) and not (sure and _adds_a_page(link.target, pages, paths)):
             continue
         score = 2.0 * (link.word == "next") + 1.5 * link.rel_next + 1.0 * link.named + 1.0 * in_pager(link.element)

@@ -400,3 +400,17 @@ def test_parameters_named_in_the_path_count_like_a_query() -> None:
     pager = f'<div class="pager"><a href="{base}page:1/">1</a> <a class="now">2</a> <a href="{base}page:3/">3</a></div>'
     second = read(f"{base[1:]}page:2/", tags + pager)
     assert (second.next, second.current) == (f"{SITE}{base[1:]}page:3/", 2)
+
+
+@pytest.mark.parametrize(
+    ("url", "links", "follow"),
+    [
+        ("read/10", '<a href="/read/10/2">下一页</a>', "read/10/2"),
+        ("read/10/2", '<a href="/read/10">上一页</a> <a href="/read/10/3">下一页</a>', "read/10/3"),
+        ("read/10", '<a href="/read/11">下一页</a>', None),  # the thread after this one
+        ("read/10", '<a href="/read/10/4">Next</a>', None),  # not the second page
+        ("read/10/3", '<a href="/read/10">1</a> <a href="/read/10/2">Prev</a>', None),
+    ],
+)
+def test_a_word_alone_leads_to_a_number_behind_the_id_of_a_thread(url: str, links: str, follow: str | None) -> None:
+    assert read(url, links).next == (follow and SITE + follow)
