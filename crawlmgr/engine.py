@@ -17,7 +17,7 @@ from django.utils.module_loading import import_string
 from crawlmgr.clock import SYSTEM, Clock
 from crawlmgr.conf import CrawlSettings
 from crawlmgr.models import Run, RunState, Url, UrlState
-from crawlmgr.services import archive, fetching, frontier, runs, sql
+from crawlmgr.services import archive, fetching, frontier, hosts, runs, sql
 from crawlmgr.services.fetching import PRODUCT
 from crawlmgr.services.frontier import NewUrl
 from crawlmgr.web.exchange import Failure, FetchRequest, FetchResponse
@@ -134,8 +134,9 @@ class _Slice:
         self.web = fetching.WebSession(self.settings, clock)
         self.archive = archive.Archive(run.pk, clock.now())
         self.until = None if seconds is None else clock.now() + timedelta(seconds=seconds)
-        self.beaten = clock.now()
+        self.beaten = self.answered = clock.now()
         self.wanted = run.wanted
+        self.ahead: Url | None = None  # the address that was claimed in the last page's transaction
 
     def work(self) -> str:
         try:
@@ -169,18 +170,31 @@ class _Slice:
         now = self.clock.now()
         if (now - self.beaten).total_seconds() >= min(1.0, self.lease.seconds / 5):
             self.beaten, self.wanted = now, runs.beat(self.lease, now)
+        if self._leaving(now) and self.ahead is not None:
+            frontier.give_back(self.ahead, attempt=False)
+            self.ahead = None
         if self.wanted == "pause":
             return self._end(RunState.PAUSED, "", "")
         if self.wanted == "stop":
             return self._end(RunState.STOPPED, "stopped", "")
-        if shutdown.is_set() or (self.until is not None and now >= self.until):
+        if self._leaving(now):
             runs.release(self.lease)
             return RunState.RUNNING
         return ""
 
+    def _leaving(self, now: datetime) -> bool:
+        return bool(self.wanted) or shutdown.is_set() or (self.until is not None and now >= self.until)
+
+    def _claim(self, now: datetime) -> Url | None:
+        return frontier.claim(self.run.pk, self.lease.fence, now, self.settings.total_timeout_seconds + 30)
+
+    def _claim_ahead(self, now: datetime) -> Url | None:
+        """The next address in the transaction of the page before it, which saves the claim one of its own."""
+        return None if self._leaving(now) else self._claim(now)
+
     def _step(self) -> str:
         now = self.clock.now()
-        item = frontier.claim(self.run.pk, self.lease.fence, now, self.settings.total_timeout_seconds + 30)
+        item, self.ahead = self.ahead or self._claim(now), None
         if item is None:
             return self._nothing(now)
         if item.payload.get("once") and item.attempts > 1:
@@ -196,7 +210,8 @@ class _Slice:
             self._fail(item, UrlState.REFUSED, reason)
             return ""
         request = self.crawler.request(self.run, item)
-        response = self.web.fetch(request, self.web.host(item.host_id))
+        response = self.web.fetch(request)
+        self.answered = self.clock.now()
         if self._again(item, response):
             return ""
         reading = self.crawler.read(self.run, item, response)
@@ -217,6 +232,7 @@ class _Slice:
             with transaction.atomic():
                 self._count_requests(now, {})
                 frontier.give_back(item, due_at=now, reason=_problem(response))
+                self._settle(item, response)
             return True
         if passing or (response.failure is not None and not response.body):
             self._fail(item, UrlState.FAILED, _problem(response), response)
@@ -237,6 +253,12 @@ class _Slice:
             stored = self.crawler.failed(self.run, item, reason, now)
             self._add(stored.links, now, item)
             frontier.finish(item, state, now, reason)
+            if response is not None:
+                self._settle(item, response)
+
+    def _settle(self, item: Url, response: FetchResponse) -> None:
+        """Last in a transaction: what waits for the host's row holds nothing that this transaction is to wait for."""
+        hosts.settle(self.web.host(item.host_id), response, self.answered)
 
     def _commit(self, item: Url, response: FetchResponse, reading: Any, *, keep: bool = True) -> None:
         now = self.clock.now()
@@ -250,6 +272,9 @@ class _Slice:
             self._page(item, response, stored, written, now)
             self._add(stored.links, now, item)
             frontier.finish(item, stored.state, now, stored.reason)
+            self._settle(item, response)
+            ahead = self._claim_ahead(now)
+        self.ahead = ahead
 
     def _count_requests(self, now: datetime, deltas: dict[str, int], response: FetchResponse | None = None) -> None:
         requests, self.web.requests = self.web.requests, 0

@@ -25,7 +25,7 @@ RECALL_SECONDS = 0.5
 """How long pages are taken from the archive in one transaction."""
 
 
-_EDITED = "SELECT 1 FROM focused_topicrun WHERE run_id = %s AND CAST(edits AS text) <> '[]'"
+_EDITED = f"SELECT 1 FROM focused_topicrun WHERE run_id = %s AND {pages.EDITED}"  # noqa: S608 - fixed words
 _FOUND_ON = "SELECT id FROM crawlmgr_url WHERE run_id = %s AND key_hash = %s"
 
 
@@ -106,7 +106,8 @@ class TopicCrawler:
         """Nothing waits in the frontier: what was dropped there is told to the strategy, pages come from the archive, the next
         addresses go into the frontier; or the run is at its end."""
         session = self.session(run)
-        self._edits(session, now)
+        if sql.fetch(_EDITED, (session.run_id,)):
+            self._edits(session, now)
         for url in list(session.outstanding):
             known = Url.objects.filter(run=run, key_hash=url_hash(url)).values_list("state", "reason").first()
             if known is not None and known[0] not in (UrlState.WAITING, UrlState.CLAIMED):
@@ -145,15 +146,14 @@ class TopicCrawler:
 
     def _follow(self, run: Run, session: Session, now: datetime) -> None:
         """After a page from the network: edits, then the next address (from the archive it would come in `idle`)."""
-        self._edits(session, now)
+        if session.edited:
+            self._edits(session, now)
         if session.options.source != "net" or self._over(run, session, now):
             return
         if chosen := session.choose():
             self._enqueue(run, session, chosen, now)
 
     def _edits(self, session: Session, now: datetime) -> None:
-        if not sql.fetch(_EDITED, (session.run_id,)):
-            return
         edits = TopicRun.objects.select_for_update().get(pk=session.run_id).edits
         for change in edits:
             pages.edited(session, change, now)

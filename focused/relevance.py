@@ -109,7 +109,12 @@ class Relevance:
 
     def text(self, words: Sequence[str]) -> float:
         """The same for a list of words, such as an anchor's."""
-        return self.page(Counter(words)) if words else 0.0
+        if self._vector.keys().isdisjoint(words):
+            return 0.0
+        counts: dict[str, float] = {}
+        for word in words:
+            counts[word] = counts.get(word, 0) + 1
+        return self.page(counts)
 
     def near(self, counts: Mapping[str, float]) -> float:
         """Similarity to the near-topic lexicon; 0 where the topic has none."""
@@ -127,11 +132,14 @@ class Relevance:
         return sorted(shares, key=lambda c: (-abs(c.share), c.word))[:top]
 
     def _against(self, vector: Mapping[str, float], length: float, counts: Mapping[str, float]) -> float:
-        idf = self.idf
+        weights, idf = self._weights, self.idf
         product = 0.0
         squares = 0.0
         for word, count in counts.items():
-            weight = count * idf(word)
+            weight = weights.get(word)
+            if weight is None:
+                weight = weights[word] = idf(word)
+            weight *= count
             squares += weight * weight
             if word in vector:
                 product += weight * vector[word]
@@ -151,6 +159,7 @@ class Relevance:
         return heaviest(total, FREQUENT_WORDS) if total else dict(self._keywords)
 
     def _weigh(self) -> None:
+        self._weights: dict[str, float] = {}  # idf of words that were met since it was renewed
         samples = [_unit(self.idf.weigh(counts)) for counts in self._samples]
         vector = heaviest(mean_vector(samples), TOPIC_WORDS)
         top = max(vector.values(), default=0.0) or 1.0

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
+from functools import cache
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -13,6 +14,8 @@ from crawlmgr.web.url import TrapLimits, trap_reason
 from focused.pages import Content
 
 MAX_DEPTH = 1000
+REMEMBERED = 50_000
+"""Addresses whose verdict is remembered: most links of a page stand on others too."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +33,7 @@ class Scope:
     depth: int = MAX_DEPTH
     traps: bool = True
     year: int | None = None
+    _refusals: dict[str, str | None] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     @classmethod
     def from_mapping(cls, values: Mapping[str, Any]) -> Scope:
@@ -56,11 +60,19 @@ class Scope:
         """Why a canonical URL is refused: "depth", "host", "dropped_host", "path", "excluded_path", a trap's name; or None."""
         if depth > self.depth:
             return "depth"
+        known = self._refusals
+        if url not in known:
+            if len(known) >= REMEMBERED:
+                known.clear()
+            known[url] = self._rule_against(url)
+        return known[url]
+
+    def _rule_against(self, url: str) -> str | None:
         if self.hosts or self.without_hosts or self.paths or self.without_paths:
             reason = self._place_refusal(url)
             if reason is not None:
                 return reason
-        return trap_reason(url, TrapLimits(current_year=self.year)) if self.traps else None
+        return trap_reason(url, _limits(self.year)) if self.traps else None
 
     def _place_refusal(self, url: str) -> str | None:
         """Why the rules for hosts and paths refuse a URL."""
@@ -86,6 +98,11 @@ class Scope:
             else:
                 refused[reason] += 1
         return (replace(content, links=tuple(kept)) if refused else content), refused
+
+
+@cache
+def _limits(year: int | None) -> TrapLimits:
+    return TrapLimits(current_year=year)
 
 
 def _words(value: Any) -> tuple[str, ...]:

@@ -96,12 +96,11 @@ class WebSession:
         Host.objects.filter(pk=host.pk).update(refused_by_robots=host.refused_by_robots + 1)
         return False, "robots_unreachable" if host.robots_verdict == "deny" else "robots"
 
-    def fetch(self, request: FetchRequest, host: Host) -> FetchResponse:
-        """One exchange, redirects included; the host's turn has been taken by the caller."""
+    def fetch(self, request: FetchRequest) -> FetchResponse:
+        """One exchange, redirects included. The host's turn has been taken by the caller, who has the host's clock settled
+        (`hosts.settle`) in the transaction that stores the answer."""
         response = self.fetcher.fetch(request)
         self.requests += 1 + len(response.redirects)
-        state = hosts.settle(host.pk, response, self.clock.now())
-        host.failures, host.next_at = state.failures, state.next_at
         return response
 
     def _read_robots(self, url: str, host: Host) -> str:
@@ -118,7 +117,7 @@ class WebSession:
         self.requests += 1 + len(response.redirects)
         now = self.clock.now()
         rules = robots.from_response(response, now)
-        hosts.settle(host.pk, response, now)
+        hosts.settle(host, response, now)
         host.robots_text, host.robots_verdict = rules.text or "", rules.verdict
         host.robots_fetched_at, host.robots_expires_at = rules.fetched_at, rules.expires_at
         host.crawl_delay_seconds = rules.crawl_delay

@@ -70,41 +70,40 @@ def add(run_id: int, links: Iterable[NewUrl], now: datetime, *, parent_id: int |
 
 
 _DUE_HOSTS = (
-    "SELECT e.id, h.id, h.delay_seconds, h.crawl_delay_seconds, h.connections FROM crawlmgr_runhost e"
-    " JOIN crawlmgr_host h ON h.id = e.host_id WHERE e.run_id = %s AND e.active AND h.next_at <= %s ORDER BY h.next_at LIMIT 32"
+    "SELECT e.id, h.id, h.next_at, h.last_request_at, h.delay_seconds, h.crawl_delay_seconds, h.connections"
+    " FROM crawlmgr_runhost e JOIN crawlmgr_host h ON h.id = e.host_id WHERE e.run_id = %s AND e.active AND h.next_at <= %s"
+    " ORDER BY h.next_at LIMIT 32"
 )
-_BUSY = "SELECT COUNT(*) FROM crawlmgr_url WHERE host_id = %s AND state = 1 AND lease_until > %s"
 _FIELDS = ("id", "key_hash", "url", "kind", "group", "payload", "anchor", "depth", "priority", "attempts", "parent_id")
 _COLUMNS = ", ".join(f'"{name}"' for name in _FIELDS)
-_BEST = (
-    f"SELECT {_COLUMNS} FROM crawlmgr_url WHERE run_id = %s AND host_id = %s AND state = 0"  # noqa: S608 - fixed names
-    " AND (due_at IS NULL OR due_at <= %s) ORDER BY priority DESC, id LIMIT 1"
+_CLAIM = (
+    "UPDATE crawlmgr_url SET state = 1, lease_until = %s, fence = %s, attempts = attempts + 1"  # noqa: S608 - fixed names
+    " WHERE id = (SELECT id FROM crawlmgr_url WHERE run_id = %s AND host_id = %s AND state = 0"
+    " AND (due_at IS NULL OR due_at <= %s) ORDER BY priority DESC, id LIMIT 1)"
+    " AND (SELECT COUNT(*) FROM crawlmgr_url WHERE host_id = %s AND state = 1 AND lease_until > %s) < %s"
+    f" RETURNING {_COLUMNS}"
 )
-_CLAIM = "UPDATE crawlmgr_url SET state = 1, lease_until = %s, fence = %s, attempts = %s WHERE id = %s"
 
 
 def claim(run_id: int, fence: int, now: datetime, seconds: float) -> Url | None:
     """Claims the best address of the host that has waited longest among those whose turn it is; None: see `next_turn`.
 
-    One transaction takes the host's turn and the address. On a host with one connection no address is given out
-    while another of it is in work, whichever run or worker has it.
+    One transaction, the caller's where there is one, takes the host's turn and the address. On a host with one connection
+    no address is given out while another of it is in work, whichever run or worker has it: the turn holds the host's row,
+    so the count of what is in work is not overtaken.
     """
-    for entry, host_id, delay, crawl_delay, connections in sql.fetch(_DUE_HOSTS, (run_id, now)):
-        with transaction.atomic():
+    for entry, host_id, next_at, last_at, delay, crawl_delay, connections in sql.fetch(_DUE_HOSTS, (run_id, now)):
+        with transaction.atomic(savepoint=False):
             if not hosts.take_turn(host_id, max(delay, crawl_delay or 0.0), now):
                 continue
-            if sql.fetch(_BUSY, (host_id, now))[0][0] >= connections:
-                transaction.set_rollback(True)
-                continue
-            rows = sql.fetch(_BEST, (run_id, host_id, now))
+            best = (run_id, host_id, now)
+            rows = sql.fetch(_CLAIM, (now + timedelta(seconds=seconds), fence, *best, host_id, now, connections))
             if rows:
                 values = dict(zip(_FIELDS, rows[0], strict=True))
                 if isinstance(values["payload"], str):
                     values["payload"] = json.loads(values["payload"])
-                values["attempts"] += 1
-                sql.execute(_CLAIM, (now + timedelta(seconds=seconds), fence, values["attempts"], values["id"]))
                 return Url(run_id=run_id, host_id=host_id, fence=fence, state=UrlState.CLAIMED, **values)
-            transaction.set_rollback(True)
+            hosts.give_turn_back(host_id, next_at, last_at)
         if not Url.objects.filter(run_id=run_id, host_id=host_id, state=UrlState.WAITING).exists():
             RunHost.objects.filter(pk=entry).update(active=False)
     return None
@@ -148,7 +147,7 @@ def finish(item: Url, state: UrlState, now: datetime, reason: str = "") -> None:
 
 def give_back(item: Url, *, due_at: datetime | None = None, reason: str = "", attempt: bool = True) -> None:
     """Puts a claimed address back to waiting, not before `due_at`; `attempt=False` takes the try back."""
-    Url.objects.filter(pk=item.pk, state=UrlState.CLAIMED).update(
+    Url.objects.filter(pk=item.pk, state=UrlState.CLAIMED, fence=item.fence).update(
         state=UrlState.WAITING,
         due_at=due_at,
         lease_until=None,

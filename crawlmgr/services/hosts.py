@@ -11,7 +11,7 @@ from crawlmgr.conf import CrawlSettings
 from crawlmgr.models import Host
 from crawlmgr.services import sql
 from crawlmgr.web.exchange import FetchResponse
-from crawlmgr.web.politeness import HostState, PacePolicy, after
+from crawlmgr.web.politeness import HostState, PacePolicy, after, pace
 
 MOST_KNOWN = 4096
 _known: dict[tuple[str, str], int] = {}
@@ -51,12 +51,25 @@ def effective_delay(host: Host) -> float:
     return max(host.delay_seconds, host.crawl_delay_seconds or 0.0)
 
 
-_TURN = "UPDATE crawlmgr_host SET next_at = %s, last_request_at = %s WHERE id = %s AND next_at <= %s"
+_TURN = (
+    "UPDATE crawlmgr_host SET next_at = %s, last_request_at = %s"
+    " WHERE id = (SELECT id FROM crawlmgr_host WHERE id = %s AND next_at <= %s"
+)
+_GIVE_TURN_BACK = "UPDATE crawlmgr_host SET next_at = %s, last_request_at = %s WHERE id = %s"
 
 
 def take_turn(pk: int, delay_seconds: float, now: datetime) -> bool:
-    """Takes the host's turn: moves its clock by the delay if it has come; False where another was faster."""
-    return bool(sql.execute(_TURN, (now + timedelta(seconds=delay_seconds), now, pk, now)))
+    """Takes the host's turn: moves its clock by the delay if it has come; False where another was faster.
+
+    A host that another transaction has in its hands is passed over and never waited for, since the caller may hold one too.
+    """
+    statement = f"{_TURN}{sql.locking(wait=False)})"
+    return bool(sql.execute(statement, (now + timedelta(seconds=delay_seconds), now, pk, now)))
+
+
+def give_turn_back(pk: int, next_at: datetime, last_request_at: datetime | None) -> None:
+    """Sets the clock back to where it stood before a turn that was not used; in the transaction that took it."""
+    sql.execute(_GIVE_TURN_BACK, (next_at, last_request_at, pk))
 
 
 def configure(key: str, settings: CrawlSettings) -> Host:
@@ -73,6 +86,11 @@ _SETTLE = (
     "UPDATE crawlmgr_host SET next_at = %s, failures = %s, retry_after_until = %s, last_status = %s, last_error = %s,"
     " requests = requests + %s, bytes = bytes + %s, errors = errors + %s WHERE id = %s"
 )
+_SETTLE_PLAIN = (
+    "UPDATE crawlmgr_host SET next_at = CASE WHEN next_at < %s THEN %s ELSE next_at END, failures = 0, last_status = %s,"
+    " last_error = '', requests = requests + %s, bytes = bytes + %s"
+    " WHERE id = %s AND retry_after_until IS NULL AND delay_seconds = %s AND COALESCE(crawl_delay_seconds, 0) = %s"
+)
 _HOUR = (
     "INSERT INTO crawlmgr_hosthour (host_id, hour, requests, bytes, errors) VALUES (%s, %s, %s, %s, %s)"
     " ON CONFLICT (host_id, hour) DO UPDATE SET requests = crawlmgr_hosthour.requests + excluded.requests,"
@@ -80,20 +98,40 @@ _HOUR = (
 )
 
 
-def settle(pk: int, response: FetchResponse, now: datetime) -> HostState:
-    """Moves the host's clock by what came back (success, Retry-After, failure) and adds to its sums."""
+def settle(host: Host, response: FetchResponse, now: datetime) -> None:
+    """Moves the host's clock by what came back (success, Retry-After, failure) and adds to its sums.
+
+    `host` is what the caller knows of it; its failures and its pace are brought up to date. A plain success needs one
+    statement where the host's pace is the one that is known, and nothing is left of an earlier Retry-After.
+    """
     failed = response.failure is not None or response.status >= 500 or response.status == 429
-    problem = (
-        f"{response.failure.value} {response.detail}".strip() if response.failure else str(response.status) if failed else ""
-    )
     hour = now.astimezone(UTC).replace(minute=0, second=0, microsecond=0)
     sums = (1 + len(response.redirects), response.received_bytes, int(failed))
-    with transaction.atomic():
-        next_at, failures, until, crawl_delay, delay = sql.fetch(_CLOCK + sql.locking(), (pk,))[0]
-        state = HostState(sql.moment(next_at) or now, failures, sql.moment(until), crawl_delay)
-        state = after(state, response, now, PacePolicy(delay_seconds=delay))
-        sql.execute(
-            _SETTLE, (state.next_at, state.failures, state.retry_after_until, response.status or None, problem[:300], *sums, pk)
-        )
-        sql.execute(_HOUR, (pk, hour, *sums))
-    return state
+    with transaction.atomic(savepoint=False):
+        if response.failure is not None or not 200 <= response.status < 300 or not _settle_plain(host, response, now):
+            _settle_fully(host, response, now, sums)
+        sql.execute(_HOUR, (host.pk, hour, *sums))
+
+
+def _settle_plain(host: Host, response: FetchResponse, now: datetime) -> bool:
+    """After a success that asks for nothing; False where the host is not as it is known to be."""
+    crawl_delay = host.crawl_delay_seconds or 0.0
+    next_at = now + timedelta(seconds=pace(HostState(now, 0, None, crawl_delay), PacePolicy(delay_seconds=host.delay_seconds)))
+    sums = (1 + len(response.redirects), response.received_bytes)
+    known = (host.pk, host.delay_seconds, crawl_delay)
+    if not sql.execute(_SETTLE_PLAIN, (next_at, next_at, response.status, *sums, *known)):
+        return False
+    host.failures = 0
+    return True
+
+
+def _settle_fully(host: Host, response: FetchResponse, now: datetime, sums: tuple[int, int, int]) -> None:
+    problem = str(response.status) if sums[2] else ""
+    if response.failure is not None:
+        problem = f"{response.failure.value} {response.detail}".strip()
+    next_at, failures, until, crawl_delay, delay = sql.fetch(_CLOCK + sql.locking(), (host.pk,))[0]
+    state = HostState(sql.moment(next_at) or now, failures, sql.moment(until), crawl_delay)
+    state = after(state, response, now, PacePolicy(delay_seconds=delay))
+    clock = (state.next_at, state.failures, state.retry_after_until, response.status or None)
+    sql.execute(_SETTLE, (*clock, problem[:300], *sums, host.pk))
+    host.failures, host.delay_seconds, host.crawl_delay_seconds = state.failures, delay, crawl_delay

@@ -183,7 +183,7 @@ class _Page:
             url = absolute(href) if href[:1] != "#" else None
             if url is not None:
                 context = "" if at is None else self._around(at, len(anchor))
-                out.append(Link(url, anchor, rel, context, bool(rel) and "nofollow" in rel.lower().split(), tag))
+                out.append(Link(url, anchor, rel, context, rel != "" and "nofollow" in rel.lower().split(), tag))
         return PageScan(
             title=self.title or "",
             text=self.text,
@@ -197,13 +197,13 @@ class _Page:
 
     def _around(self, at: int, length: int) -> str:
         """The text around a place, no word cut in half where there are spaces."""
-        start, end = max(0, at - CONTEXT_CHARS), min(len(self.text), at + length + CONTEXT_CHARS)
-        if start:
-            start = max(start, self.text.find(" ", start, min(start + 30, at)) + 1)
-        if end < len(self.text):
-            space = self.text.rfind(" ", max(end - 30, at + length), end)
+        text = self.text
+        start, end = at - CONTEXT_CHARS, at + length + CONTEXT_CHARS
+        start = text.find(" ", start, start + 30) + 1 or start if start > 0 else 0
+        if end < len(text):
+            space = text.rfind(" ", end - 30, end)
             end = space if space >= 0 else end
-        return self.text[start:end]
+        return text[start:end]
 
 
 def _is_drawn(title: LexborNode) -> bool:
@@ -265,7 +265,8 @@ def _place(body: LexborNode, places: list[LexborNode], page: _Page) -> None:
         for segment in segments:
             begins.append(at)
             at += len(segment) + 1 if segment else 0
-        page.found = [found._replace(at=begin) for found, begin in zip(page.found, begins[1:], strict=True)]
+        pairs = zip(page.found, begins[1:], strict=True)
+        page.found = [_Found(href, anchor, rel, tag, at) for (href, anchor, rel, tag, _), at in pairs]
     page.text = " ".join(segment for segment in segments if segment)
 
 

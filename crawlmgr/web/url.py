@@ -303,7 +303,14 @@ def canonical(url: str, rules: UrlRules = DEFAULT_RULES) -> str:
     >>> canonical("HTTP://Forum.Example:80/a/../viewtopic.php?t=5&sid=0123456789abcdef0123456789abcdef#p9")
     'http://forum.example/viewtopic.php?t=5'
     """
-    return url if _PLAIN.fullmatch(url) else _canonical(url, rules)
+    if _PLAIN.fullmatch(url):
+        return url
+    return _canonical_by_default(url) if rules is DEFAULT_RULES else _canonical(url, rules)
+
+
+@lru_cache(maxsize=65536)
+def _canonical_by_default(url: str) -> str:
+    return _canonical(url, DEFAULT_RULES)
 
 
 @lru_cache(maxsize=16384)
@@ -390,16 +397,16 @@ def trap_reason(url: str, limits: TrapLimits = DEFAULT_LIMITS) -> str | None:
         return "too_long"
     start = url.find("/", 8)
     tail = url[start:] if start > 0 else "/"
-    segments = [segment for segment in tail.partition("?")[0].split("/") if segment]
-    if len(segments) > limits.max_depth:
-        return "too_deep"
-    if len(segments) >= limits.max_segment_repeats:
-        for segment in set(segments):
-            if segments.count(segment) >= limits.max_segment_repeats:
-                return "repeated_segment"
-    if _CALENDAR.search(tail):
-        years = [int(year) for year in _YEAR.findall(tail)]
+    path = tail.partition("?")[0]
+    if path.count("/") >= min(limits.max_segment_repeats, limits.max_depth):
+        segments = [segment for segment in path.split("/") if segment]
+        if len(segments) > limits.max_depth:
+            return "too_deep"
+        if any(segments.count(segment) >= limits.max_segment_repeats for segment in set(segments)):
+            return "repeated_segment"
+    years = _YEAR.findall(tail)  # before the word that makes a calendar of it: few addresses hold one, and it is found faster
+    if years and _CALENDAR.search(tail):
         near = limits.current_year
-        if years and (near is None or any(abs(year - near) > limits.calendar_years for year in years)):
+        if near is None or any(abs(int(year) - near) > limits.calendar_years for year in years):
             return "calendar"
     return None

@@ -5,11 +5,12 @@ from __future__ import annotations
 import base64
 import hashlib
 import uuid
-import zlib
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
+
+import deflate
 
 from crawlmgr.web.exchange import Failure, FetchResponse, Hop
 from crawlmgr.web.warc_reader import FileReport, WarcError, WarcRecord, check_file, iter_records, read_record
@@ -28,7 +29,7 @@ __all__ = [
 
 IDENTICAL = "http://netpreserve.org/warc/1.1/revisit/identical-payload-digest"
 NOT_MODIFIED = "http://netpreserve.org/warc/1.1/revisit/server-not-modified"
-COMPRESSION_LEVEL = 6
+COMPRESSION_LEVEL = 4  # of libdeflate: 2 % larger pages than its 6, whose sizes are those of zlib's 6, in half the time
 # Why a body is not whole, in the words of the standard.
 _TRUNCATED: dict[Failure | None, str] = {
     Failure.too_large: "length",
@@ -104,8 +105,7 @@ class WarcWriter:
     def _append(self, fields: list[tuple[str, str]], block: bytes) -> tuple[int, int]:
         head = "".join(f"{name}: {_line(value)}\r\n" for name, value in (*fields, ("Content-Length", str(len(block)))))
         raw = b"WARC/1.1\r\n" + head.encode("utf-8") + b"\r\n" + block + b"\r\n\r\n"
-        packer = zlib.compressobj(COMPRESSION_LEVEL, zlib.DEFLATED, 31)
-        return self.append_member(packer.compress(raw) + packer.flush())
+        return self.append_member(bytes(deflate.gzip_compress(raw, COMPRESSION_LEVEL)))
 
     def append_member(self, member: bytes) -> tuple[int, int]:
         """Appends one whole gzip member that holds one record; returns its place. After an OSError the file is as it was."""

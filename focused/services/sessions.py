@@ -70,6 +70,8 @@ class Session:
         self.asked = 0
         self.outstanding: dict[str, dict[str, Any]] = {}
         self.exhausted = False
+        self.edited = False
+        """Whether there were edits to carry out when the last step was stored."""
         self.frequencies: Idf | None = None
         self.places: dict[str, tuple[int, int]] = {}
         """Pages that arrived lately: number of the row, and pages off topic in a row up to there."""

@@ -71,7 +71,8 @@ def _fetched(topic: Topic, url: str) -> Draft:
         SYSTEM.sleep(wait)
         if not hosts.take_turn(host.pk, hosts.effective_delay(host), SYSTEM.now()):
             raise ValueError(f"{host.key} is being asked by another run just now")
-        response = session.fetch(FetchRequest(url), host)
+        response = session.fetch(FetchRequest(url))
+        hosts.settle(host, response, SYSTEM.now())
     finally:
         session.close()
     if response.status != 200:

@@ -119,3 +119,37 @@ def test_a_host_made_in_a_transaction_that_was_rolled_back_is_made_again() -> No
     with CaptureQueriesContext(connection) as asked:
         assert hosts.host_id("new.example") == Host.objects.get(key="new.example").pk
     assert len(asked) == 1, "known since the commit: only the test itself asks"
+
+
+def test_a_turn_on_a_host_whose_addresses_are_not_due_is_not_used_up(run: Run) -> None:
+    frontier.add(run.pk, [NewUrl("http://a.example/1")], NOW)
+    item = frontier.claim(run.pk, 1, NOW, 60)
+    assert item is not None
+    later = NOW + timedelta(minutes=1)
+    frontier.give_back(item, due_at=later + timedelta(minutes=9))
+    before = Host.objects.values_list("next_at", "last_request_at").get()
+    assert frontier.claim(run.pk, 1, later, 60) is None
+    assert Host.objects.values_list("next_at", "last_request_at").get() == before
+
+
+def test_what_another_holder_has_in_work_is_not_given_back(run: Run) -> None:
+    frontier.add(run.pk, [NewUrl("http://a.example/1")], NOW)
+    mine = frontier.claim(run.pk, 1, NOW, 60)
+    assert mine is not None
+    frontier.reclaim(run.pk, NOW, fence=2)
+    theirs = frontier.claim(run.pk, 2, NOW + timedelta(seconds=5), 60)
+    assert theirs is not None and theirs.attempts == 2
+    frontier.give_back(mine, attempt=False)
+    assert Url.objects.get(pk=mine.pk).state == UrlState.CLAIMED
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_claim_in_a_transaction_of_the_callers_goes_with_it(run: Run) -> None:
+    frontier.add(run.pk, [NewUrl("http://a.example/1")], NOW)
+    with pytest.raises(RuntimeError), transaction.atomic():
+        assert frontier.claim(run.pk, 1, NOW, 60) is not None
+        raise RuntimeError
+    assert Url.objects.get().state == UrlState.WAITING and Host.objects.get().last_request_at is None
+    with transaction.atomic():
+        item = frontier.claim(run.pk, 1, NOW, 60)
+    assert item is not None and Url.objects.get().state == UrlState.CLAIMED
