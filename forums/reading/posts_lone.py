@@ -14,8 +14,8 @@ def lone(page: Page, time: Time) -> PostSet | None:
     """The only post of a page: the smallest element around the time with somebody's name and a text in it, widened
     where that brings a longer text that is not marked as one."""
     outline, node = page.outline, time.node
-    for _ in range(12):
-        node = outline.parents[node]
+    for step in range(13):
+        node = outline.parents[node] if step else node
         if node < 0 or outline.tags[node] in ("body", "html"):
             return None
         if outline.text_length(node) < 12:
