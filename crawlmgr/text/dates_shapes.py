@@ -107,10 +107,11 @@ def canonical(text: str) -> str:
     text = _AM_PM.sub(r"\1m", text)
     if any(phrase in text for phrase in PHRASES):
         text = _PHRASES.sub(lambda m: PHRASES[m.group()], text)
-    coded = _WORD.sub(_code, text)
+    coded = _GAP.sub("", _WORD.sub(_code, text))
     return _settle(coded)
 
 
+_GAP = re.compile(r"(?<=\d) +(?=,)")  # what is left of "18 th, 2024"
 _CHINESE_MONTH = re.compile(r"(?<!\d)(\d{1,2}) ?O")
 _YEAR_WORD = re.compile(r"(?<=[\dE]) ?a(?![a-z])")
 
@@ -167,14 +168,14 @@ _CLOCK = re.compile(
     r"(?:(?P<before>[AP])[ ,]?)?(?<![\d.,:/-])"
     r"(?:(?P<hour>\d{1,2})(?: ?H ?| ?: ?|(?P<dot>\.))(?P<minute>\d\d|\d(?= ?I))(?!\d)"
     r"(?:(?: ?I ?|:|(?(dot)\.|:))(?P<second>\d\d)(?!\d)(?:[.,]\d+)?)?(?(dot)(?= ?X))"
-    r"(?: ?[IS])?(?: ?X)?(?: ?(?P<after>[AP])(?!\w))?"
+    r"(?: ?[IS])?(?: ?X| ?H(?! ?\d))?(?: ?(?P<after>[AP])(?!\w))?"
     r"|(?P<whole>\d{1,2})(?: ?(?P<half>[AP])(?!\w)| ?X| ?H(?! ?\d))|K(?P<named>\d\d))"
     r"(?P<zone> ?\(?(?:(?:Z0;)? ?(?P<sign>[+-]) ?(?P<oh>\d{1,2})(?::?(?P<om>\d\d))?(?![\d:])|Z(?P<zm>-?\d+);)\)?)?"
 )
 _NEEDS_CLOCK = "/ "  # 3/4 9:31PM is a date, 3/4 alone is a share
 _CTIME = re.compile(r"(M\d\d \d{1,2}) (\d{1,2}:\d\d(?::\d\d)?(?: Z-?\d+;)?) ((?:19|20)\d\d)\b")
 _COMPACT = re.compile(r"\b((?:19|20)\d\d)(\d\d)(\d\d)[ T](\d\d)(\d\d)(\d\d)?")
-_BETWEEN = re.compile(r"(?:[\s,.;|()\[\]·•@-]|(?<=\s):(?=\s))*(?:(?:W\d|E|X)[\s,.;|()·•-]*)*")
+_BETWEEN = re.compile(r"(?:[\s,.;|()\[\]·•@-]|(?<=\s)(?:::?|[/»~])(?=\s))*(?:(?:W\d|E|X)[\s,.;|()·•-]*)*")
 _REST = re.compile(r"(?:[\s,.;:()\[\]|·•»«~<>*'\"@-]|W\d|E|L|X|V|Y)*")
 _NUMBER = r"(?:(?P<n{0}>\d{{1,4}}(?:[.,]5)?)|(?P<w{0}>[EBF](?: ?E)?)) ?"
 _UNIT = r"(?:U(?P<u{0}>\d+);|(?P<c{0}>[HIDYS]|O))\.?"

@@ -65,22 +65,22 @@ _DAYS = {
     -3: "大前天",
 }
 _UNITS = {
-    1: "second seconds sec secs sekunde sekunden sek segundo segundos seg seconde secondes секунд секунду секунды"
+    1: "second seconds sec secs sekunde sekunden sek segundo segundos seg seconde secondes секунда секунд секунду секунды"
     " сек"
     " secondo secondi seconden sekund sekundy sekundę saniye moment moments instant 秒钟 秒鐘",
-    60: "minute minutes min mins minuten minuto minutos минут минуту минуты мин minuti minut minuta minuty minutę"
+    60: "minute minutes min mins minuten minuto minutos минута минут минуту минуты мин minuti minut minuta minuty minutę"
     " dakika"
     " 分钟 分鐘",
     3600: "hour hours hr hrs stunde stunden std hora horas heure heures час часа часов ora ore uur uren godzina"
     " godziny"
     " godzin godzinę saat timme timmar 小时 小時 个小时 個小時 钟头 鐘頭 時間 시간",
-    DAY: "day days d tag tage tagen día días jour jours день дня дней giorno giorni dia dias dag dagen dzień dni"
+    DAY: "day days d tag tage tagen día días jour jours день дня дней giorno giorni dia dias dag dagen dzień dni дн сут j tg dgn gg"
     " gün"
     " dagar 天 日間",
-    WEEK: "week weeks wk wks w woche wochen semana semanas semaine semaines неделю недели недель settimana"
+    WEEK: "week weeks wk wks w woche wochen semana semanas semaine semaines неделя неделю недели недель нед sem tyg settimana"
     " settimane weken"
     " tydzień tygodnie tygodni hafta 周 週 个星期 個星期 星期 週間 주",
-    MONTH: "month months mth mths monat monate monaten mes meses mois месяц месяца месяцев mese mesi mês maand"
+    MONTH: "month months mth mths monat monate monaten mes meses mois месяц месяца месяцев мес mies mnd mese mesi mês maand"
     " maanden"
     " miesiąc miesiące miesięcy ay 个月 個月 か月 ヶ月 カ月 ケ月 ヵ月 개월 달",
     YEAR: "year years yr yrs jahr jahre jahren año años ano anos ans année années год года лет anno anni jaar rok"
@@ -106,10 +106,10 @@ _OTHERS = {
     "Y": "年 년",
     "O": "月 월",
     "D": "日 号 號 일",
-    "H": "h 时 時 点 點 点钟 시",
+    "H": "h ч 时 時 点 點 点钟 시",
     "I": "分 m 분",
     "S": "秒 s 초",
-    "X": "uhr klo ч",
+    "X": "uhr klo",
     "": "at um on of the de del di du da den dem der et и в om op alle alla kl dnia o godz г about almost"
     " over around than less more ca circa etwa ungefähr environ plus około около 约 約 大约 大約 的 于 於 在 th st"
     " nd rd er"

@@ -28,7 +28,7 @@ class ThreadFields:
 
     @cached_property
     def _columns(self) -> dict[str, dict[int, Count]]:
-        return count_columns(self.rows)
+        return {name: cells for name, cells in count_columns(self.rows).items() if not _are_ranks(cells)}
 
     def _column_roles(self, column: str) -> frozenset[str]:
         cells = self._columns[column]
@@ -98,7 +98,7 @@ class ThreadFields:
             return None
         if 0 in values:
             return False
-        if "replies" in told or self._leaves_out_zero:
+        if told & {"replies", "comments"} or self._leaves_out_zero:
             return False
         ones = sum(value == 1 for value in values)
         if told & {"posts"} and min(values) >= 1:
@@ -113,7 +113,8 @@ class ThreadFields:
         replies, _, told = self._count_columns
         values = [self._value(replies, at) for at in range(len(self.rows))]
         missing = sum(value is None for value in values)
-        return 0 < missing < len(values) and 0 not in values and "posts" not in told and missing * 10 >= len(values)
+        enough = missing * 10 >= len(values) or bool(told & {"replies", "comments"})
+        return 0 < missing < len(values) and 0 not in values and "posts" not in told and enough
 
     def _replies(self, at: int) -> int | None:
         """The replies of a row, without its opening post."""
@@ -223,3 +224,9 @@ def _newest(times: list[Time]) -> Time:
 
 def _oldest(times: list[Time]) -> Time:
     return min(times, key=lambda time: (time.moment.value, time.moment.precision_seconds))
+
+
+def _are_ranks(cells: dict[int, Count]) -> bool:
+    """Whether the numbers of a column are the places of the rows: 1, 2, 3 down the list, or from 26 on its second page."""
+    values = [cells[at].value for at in sorted(cells)]
+    return len(values) >= 4 and sum(b == a + 1 for a, b in zip(values, values[1:], strict=False)) >= 0.9 * (len(values) - 1)

@@ -15,7 +15,11 @@ _NUMBER = r"\d{1,3}(?:[.,'’\u00a0\u202f ]\d{3})+|\d+(?:[.,]\d{1,2})?"
 _COUNT = re.compile(
     rf"^[\s(\[:：（/|]*({_NUMBER})\s*(k|m|w|万|萬|千|亿|億|тыс|млн|mil|tsd|만|천)?\.?\s*\+?[\s)\]）,;·•|]*$", re.I
 )
-_INNER = re.compile(rf"(?<![\w.,:/#-])({_NUMBER})\s*(k|m|万|萬|千|亿|億|тыс|млн|tsd|만|천)?(?![\d:])(?!\s*[:/.-]\s*\d)", re.I)
+_INNER = re.compile(
+    rf"(?<![\w.,:/#-])({_NUMBER})\s*(k|m|万|萬|千|亿|億|тыс|млн|tsd|만|천)?"
+    r"(?![\d:]|(?<=[a-zа-я])[a-zа-я])(?!\s*[:/.-]\s*\d)",  # k and m, not the beginning of a word
+    re.I,
+)
 _PAIR = re.compile(rf"^\s*({_NUMBER})\s*[/|｜]\s*({_NUMBER})\s*$")
 NAME_MAX = 48
 

@@ -21,10 +21,10 @@ REPLIES = _any(
     "repl(?:y|ies)", "responses?", "answers?", "antwort(?:en)?", "antw", "réponses?", "reponses?", "rép", "respuestas?", "resp",
     "risposte?", "respostas?", "reacties?", "antwoorden", "ответ(?:ы|ов|а)?", "отв", "odpowiedzi", "odp", "svar", "vastauksia",
     "vastaukset", "yanıt(?:lar)?", "cevap(?:lar)?", "відповід(?:і|ей)", "balasan", "trả lời", "hozzászólás", "válaszok",
-    "回复", "回覆", "回應", "回应", "回帖", "跟帖", "返信", "レス", "返答", "댓글", "답글", "답변", "ردود", "الردود", "תגובות",
+    "回复", "回覆", "回應", "回应", "回帖", "跟帖", "答复", "答覆", "回答", "返信", "レス", "返答", "댓글", "답글", "답변", "ردود", "الردود", "תגובות",
 )  # fmt: skip
 COMMENTS = _any(
-    "comments?", "kommentare?", "commentaires?", "comentarios?", "commenti", "comentários?", "комментари(?:и|ев|й)", "评论", "評論",
+    "comments?", "kommentar(?:e|en)?", "commentaires?", "comentarios?", "commenti", "comentários?", "комментари(?:и|ев|й|я)", "评论", "評論",
     "コメント", "yorum(?:lar)?", "kommentit", "kommentarer", "reacties",
 )  # fmt: skip
 POSTS = _any(
@@ -101,7 +101,7 @@ EDIT_LINE = re.compile(
     r"edited (?:by|on|at|\d)|edit(?:ed)?:? ?\d|(?:zuletzt|dieser beitrag wurde|geändert von|bearbeitet (?:von|am))|"
     r"(?:derni[eè]re (?:modification|édition)|message édité|modifié (?:par|en dernier)|édité )|(?:(?:última |ú?ltima )?(?:edición|editad[oa]|modificad[oa])"
     r"(?: por|:)?)|(?:последний раз (?:редактировалось|отредактировано)|отредактировано|сообщение отредактировал)|(?:ultima modifica)|"
-    r"本帖最后由|本帖最後由|\[? ?本帖|最后编辑|此帖(?:已|由)|最終編集)",
+    r"本帖最后由|本帖最後由|\[? ?本帖|最后编辑|编辑于|編輯於|此帖(?:已|由)|最終編集)",
     re.I,
 )
 NEXT_LIST = _any("similar", "related", "recommended", "suggested", "ähnliche", "similaires", "similares", "похожие", "相关", "相關", "推荐", "猜你喜欢")

@@ -1,0 +1,90 @@
+"""Lists of threads in the manner of software of the world, and in markups drawn at random: with known truth, fields and all."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from forums.reading import PageKind, ThreadRecord, read_page
+from tests.forums.boards import NOW, RandomForum, Topic
+from tests.forums.markup_random import LAYOUTS, RandomMarkup
+from tests.forums.markup_software import SOFTWARE
+
+SLOW = [HealthCheck.too_slow, HealthCheck.data_too_large]
+TIMES = {
+    "en": ["american", "long", "days", "iso", "european"],
+    "de": ["german", "european", "iso"],
+    "ru": ["russian", "european", "iso"],
+    "zh": ["chinese", "kanji", "iso"],
+}
+forums = st.sampled_from(sorted(TIMES)).flatmap(
+    lambda language: st.builds(
+        RandomForum, seed=st.integers(1_000, 100_000), language=st.just(language), time=st.sampled_from(TIMES[language])
+    )
+)
+
+
+def told(record: ThreadRecord, shows: str = "ral") -> tuple[object, ...]:
+    last = record.last_reply.value.strftime("%Y-%m-%dT%H:%M") if record.last_reply else None
+    return (record.url, record.title, *(value for name, value in (("r", record.replies), ("a", record.author), ("l", last)) if name in shows))
+
+
+def true(topic: Topic, url: str, shows: str = "ral") -> tuple[object, ...]:
+    last = topic.posts[-1].posted.strftime("%Y-%m-%dT%H:%M")
+    fields = (("r", topic.replies), ("a", topic.posts[0].author), ("l", last))
+    return (url, topic.title, *(value for name, value in fields if name in shows))
+
+
+@pytest.mark.parametrize("name", sorted(SOFTWARE))
+@settings(max_examples=3, deadline=None, suppress_health_check=SLOW, derandomize=True)
+@given(forum=forums)
+def test_lists_in_the_manner_of_software_of_the_world(name: str, forum: RandomForum) -> None:
+    made = SOFTWARE[name]
+    reading = read_page(made.render(forum), made.url, NOW, hints=False)
+    assert reading.kind is PageKind.threadlist
+    found = [told(record, made.shows) for record in reading.records if isinstance(record, ThreadRecord)]
+    assert found == [true(topic, f"http://forum.example{made.link(topic)}", made.shows) for topic in forum.topics]
+
+
+@pytest.mark.parametrize("layout", sorted(LAYOUTS))
+@settings(max_examples=6, deadline=None, suppress_health_check=SLOW, derandomize=True)
+@given(forum=forums, seed=st.integers(0, 1_000_000))
+def test_lists_in_markups_drawn_at_random(layout: str, forum: RandomForum, seed: int) -> None:
+    markup = RandomMarkup(seed, forum, layout)
+    reading = read_page(markup.html(), markup.url, NOW, hints=False)
+    assert reading.kind is PageKind.threadlist
+    found = {told(record) for record in reading.records if isinstance(record, ThreadRecord)}
+    want = {true(topic, markup.link(topic)) for topic in forum.topics}
+    assert len(found & want) >= 0.98 * max(len(found), len(want))
+
+
+def test_a_title_is_no_label_of_what_follows_it() -> None:
+    rows = "".join(
+        f"<topic-row><topic-title><a href='/t/{n}'>Last update of firmware {n}</a></topic-title><topic-author><a href='/@anna{n}'>anna{n}</a></topic-author>"
+        f"<x-count label=Replies>{n}</x-count><relative-time datetime='2026-11-0{9 - n}T10:00:00Z'>x</relative-time></topic-row>"
+        for n in range(6)
+    )
+    records = read_page(f"<html><body><topic-list>{rows}</topic-list></body></html>", "http://forum.example/b/7", NOW).records
+    assert [record.author for record in records if isinstance(record, ThreadRecord)] == [f"anna{n}" for n in range(6)]
+
+
+def test_places_down_a_list_are_no_counts_and_comments_are_replies() -> None:
+    rows = "".join(
+        f"<div class=thing><span>{n}</span><div><a href='/r/x/comments/a{n}z/my-lamp-{n}/'>My lamp number {n}</a></div><div>submitted <time datetime='2026-11-1{n}T10:00:00Z'>x</time> by <a href='/user/anna'>anna</a></div>"
+        f"<ul><li><a href='/r/x/comments/a{n}z/my-lamp-{n}/#c'>{7 * n} Kommentare</a></li></ul></div>"
+        for n in range(1, 8)
+    )
+    records = read_page(f"<html><body>{rows}</body></html>", "http://forum.example/r/x/", NOW).records
+    assert [record.replies for record in records if isinstance(record, ThreadRecord)] == [7 * n for n in range(1, 8)]
+
+
+def test_marks_inside_a_date_do_not_part_it() -> None:
+    rows = "".join(
+        f"<tr><td><a href='/topic.php?id={n}'>An old lamp {n}</a></td><td>anna</td><td>{n}</td><td>Feb {20 - n}<sup>th</sup>, 2024 at 4:06am<br>by chen</td></tr>"
+        for n in range(1, 7)
+    )
+    heads = "<tr><th>Topic</th><th>Author</th><th>Replies</th><th>Last post</th></tr>"
+    records = read_page(f"<html><body><table>{heads}{rows}</table></body></html>", "http://forum.example/board.php?id=2", NOW).records
+    lasts = [record.last_reply.value.isoformat()[:16] for record in records if isinstance(record, ThreadRecord) and record.last_reply]
+    assert lasts == [f"2024-02-{20 - n}T04:06" for n in range(1, 7)]
