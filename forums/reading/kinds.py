@@ -7,6 +7,8 @@ from bisect import bisect_left
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 
+from lxml.html import HtmlElement
+
 from crawlmgr.web.records import Outline
 from forums.reading.addresses import names_board, names_user
 from forums.reading.document import Page
@@ -245,9 +247,17 @@ def _has_people(posts: PostSet) -> bool:
     return sum(posts.is_sure(at) for at in range(len(posts.spans))) * 3 >= len(posts.spans)
 
 
+def _takes_text(form: HtmlElement) -> bool:
+    """Whether a form takes a text: it has a large field, or several small ones and none for a password."""
+    if form.find(".//textarea") is not None:
+        return True
+    types = [(field.get("type") or "text").lower() for field in form.iter("input")]
+    return "password" not in types and types.count("text") >= 2
+
+
 def _is_answered(page: Page, posts: PostSet) -> bool:
     """Whether texts below lines of a name and a time, and nothing else, stand beside a field to write another in."""
-    if page.root.find(".//textarea") is None:
+    if not any(_takes_text(form) for form in page.root.iter("form")):
         return False
     return 3 * sum(posts.has_byline(at) for at in range(len(posts.spans))) >= 2 * len(posts.spans)
 
@@ -293,6 +303,8 @@ def _posts_are_rows(posts: PostSet, rows: RowSet) -> bool:
     if posts.own_words >= 0.5 and not rows.told and (len(rows.rows) < 2 or _names_posts(posts, rows)):
         return False
     spans = rows.group.spans
+    if len(rows.rows) > 1 and posts.own_words >= 0.5 and len({row.title.text for row in rows.rows}) == 1:
+        return False  # one word that leads to many places is a button
     inside = sum(any(start <= span.anchor.node < end for start, end in spans) for span in posts.spans)
     return inside >= 0.7 * len(posts.spans)
 

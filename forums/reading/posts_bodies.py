@@ -31,6 +31,8 @@ def bodies_of(posts: PostSpans, names: list[list[tuple[str, int]]]) -> list[int 
             length = outline.text_length(node)
             if length <= 40 and _is_label(posts, node) or length <= 150 and posts.is_title(outline.text(node)):
                 continue
+            if length <= 150 and "©" in outline.text(node):
+                continue
             if outline.contains(node, span.anchor.node) or any(outline.contains(node, other) for other in people[at]):
                 continue
             if any(outline.contains(node, start) for start, _ in span.nested):
@@ -83,7 +85,8 @@ def _is_label(posts: PostSpans, node: int) -> bool:
 
 @lru_cache(maxsize=16_384)
 def _is_field(text: str) -> bool:
-    if FOOTER.match(text) or count(text) is not None or NUMBERED.match(text) or not any(map(str.isalnum, text)):
+    numbered = NUMBERED.match(text) and any(map(str.isdigit, text))
+    if FOOTER.match(text) or count(text) is not None or numbered or not any(map(str.isalnum, text)):
         return True
     return len(text_roles(text)) >= 3
 

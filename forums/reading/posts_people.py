@@ -208,6 +208,8 @@ def _worth(page: Page, span: Span, at: int, pictures: list[str]) -> float:
     start, end = page.line_range.get(line, (at, at + 1))
     if start == at and 0 < span.anchor.piece - at <= 3 and (line == span.anchor.line or end == at + 1):
         worth += 0.45  # it begins the line of the time, or the one before
+    elif link is None and start == at and end == at + 1 and 0 < at - span.anchor.piece <= 2:
+        worth += 0.35  # the line after the time is nothing else
     if 0 < span.anchor.piece - at <= 3:
         worth += 0.4
     if len(text) > 2 and any(text.casefold() in said for said in pictures):

@@ -19,7 +19,8 @@ _SAID = (
 _WORDS = r"(?:quot(?:e|ed|ing)|zitat|citation|cita|citação|citazione|citat|citaat|cytat|цитата|alıntı|lainaus|引用|引文|인용)"
 _BY = (
     r"(?:(?:originally )?(?:posted|written) by|original(?:ly)? (?:von|de|by)|(?:ursprünglich )?geschrieben von|ursprünglich von|"
-    r"zitat von|envoyé par|escrito originalmente por|сообщение от|原帖由|原文由|reply to|replying to|antwort auf|回复第|回覆第)"
+    r"zitat von|envoyé par|escrito originalmente por|сообщение от|原帖由|原文由|reply to|replying to|antwort (?:auf|an)|"
+    r"ответ для|回[复覆] ?(?:第|(?=@)))"
 )
 _MARKED = (
     r"\s*[:：(（@#\[\d第\"“].{0,100}$"  # what follows a word for quotes: a mark, "from anna", or a line that ends in a colon
@@ -27,7 +28,7 @@ _MARKED = (
 _FROM = r"\s*(?:from|by|von|de|от|di|av|van)\b.{1,60}$"
 _WHEN = r"\W{0,3}(?:(?:on|am|le|el|at)\s)?(?:\w{2,9}[., ]+){0,2}\d[^!?]{0,40}$"
 _HEADS = (
-    re.compile(rf"^\W{{0,3}}{_WORDS}(?:\W{{0,4}}$|{_MARKED}|{_FROM}|.{{1,60}}[:：]$)", re.I),
+    re.compile(rf"^\W{{0,3}}{_WORDS}(?:\s\w{{2,12}}(?=\s*\())?(?:\W{{0,4}}$|{_MARKED}|{_FROM}|.{{1,60}}[:：]$)", re.I),
     re.compile(rf"^\W{{0,3}}{_BY}\s*\S+(?: \S+){{0,9}}$", re.I),
     re.compile(rf"^(?:[^.!?]|\.(?=\d)){{1,90}}?[\s,]{_SAID}(?:\s?\W{{0,3}}$|[^.!?]{{0,60}}[:：]$|{_WHEN})", re.I),
     re.compile(rf"^\S{{1,24}}\s*{_SAID}\s*[:：]?$", re.I),
