@@ -278,7 +278,9 @@ class _Slice:
 
     def _count_requests(self, now: datetime, deltas: dict[str, int], response: FetchResponse | None = None) -> None:
         requests, self.web.requests = self.web.requests, 0
-        runs.count(self.lease, now, {"requests": requests, "bytes": response.received_bytes if response else 0, **deltas})
+        received = response.received_bytes if response else 0
+        self.wanted = runs.count(self.lease, now, {"requests": requests, "bytes": received, **deltas})
+        self.beaten = now
 
     def _page(self, item: Url, response: FetchResponse, stored: Stored, written: Any, now: datetime) -> None:
         file, pointer = written if written else (None, None)

@@ -172,13 +172,15 @@ def beat(lease: Lease, now: datetime) -> str:
     return str(Run.objects.values_list("wanted", flat=True).get(pk=lease.run_id))
 
 
-def count(lease: Lease, now: datetime, deltas: dict[str, int]) -> None:
-    """Adds to the counters and checks the fence in the same statement; to be called first in a page's transaction."""
+def count(lease: Lease, now: datetime, deltas: dict[str, int]) -> str:
+    """Adds to the counters and does what `beat` does, in one statement of the page's transaction. Raises LeaseLost."""
     names = tuple(name for name, delta in deltas.items() if delta)
     values = [deltas[name] for name in names]
     until = now + timedelta(seconds=lease.seconds)
-    if not sql.execute(_count_statement(names), (now, until, *values, lease.run_id, lease.fence)):
+    rows = sql.fetch(_count_statement(names), (now, until, *values, lease.run_id, lease.fence))
+    if not rows:
         raise LeaseLost(f"run {lease.run_id}")
+    return str(rows[0][0])
 
 
 @lru_cache(maxsize=256)
@@ -189,7 +191,7 @@ def _count_statement(names: tuple[str, ...]) -> str:
     sums = "".join(f", {name} = {name} + %s" for name in names)
     return (
         f"UPDATE crawlmgr_run SET progressed = %s, lease_until = %s, breaks = 0{sums}"  # noqa: S608 - names checked above
-        " WHERE id = %s AND fence = %s AND state = 'running'"
+        " WHERE id = %s AND fence = %s AND state = 'running' RETURNING wanted"
     )
 
 

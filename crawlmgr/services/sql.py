@@ -19,8 +19,11 @@ def execute(statement: str, values: Sequence[Any]) -> int:
     database = connections[DEFAULT_DB_ALIAS]
     direct = _direct(database)
     if direct is not None:
-        with database.wrap_database_errors:
-            return int(direct.execute(_marked(statement), _plain(values)).rowcount)
+        try:
+            return direct.execute(_marked(statement), _plain(values)).rowcount
+        except sqlite3.Error:
+            with database.wrap_database_errors:
+                raise
     with database.cursor() as cursor:
         cursor.execute(statement, [stamp(v) if isinstance(v, datetime) else v for v in values])
         return int(cursor.rowcount)
@@ -31,8 +34,11 @@ def execute_many(statement: str, rows: Sequence[Sequence[Any]]) -> None:
     database = connections[DEFAULT_DB_ALIAS]
     direct = _direct(database)
     if direct is not None:
-        with database.wrap_database_errors:
+        try:
             direct.executemany(_marked(statement), [_plain(row) for row in rows])
+        except sqlite3.Error:
+            with database.wrap_database_errors:
+                raise
         return
     with database.cursor() as cursor:
         cursor.executemany(statement, [[stamp(v) if isinstance(v, datetime) else v for v in row] for row in rows])
@@ -43,8 +49,11 @@ def fetch(statement: str, values: Sequence[Any]) -> list[tuple[Any, ...]]:
     database = connections[DEFAULT_DB_ALIAS]
     direct = _direct(database)
     if direct is not None:
-        with database.wrap_database_errors:
+        try:
             return direct.execute(_marked(statement), _plain(values)).fetchall()
+        except sqlite3.Error:
+            with database.wrap_database_errors:
+                raise
     with database.cursor() as cursor:
         cursor.execute(statement, [stamp(v) if isinstance(v, datetime) else v for v in values])
         return list(cursor.fetchall())
