@@ -248,17 +248,22 @@ def _has_people(posts: PostSet) -> bool:
 
 
 def _takes_text(form: HtmlElement) -> bool:
-    """Whether a form takes a text: it has a large field, or several small ones and none for a password."""
-    if form.find(".//textarea") is not None:
-        return True
+    """Whether a form takes a name and a line: several small fields and none for a password."""
     types = [(field.get("type") or "text").lower() for field in form.iter("input")]
     return "password" not in types and types.count("text") >= 2
 
 
 def _is_answered(page: Page, posts: PostSet) -> bool:
-    """Whether texts below lines of a name and a time, and nothing else, stand beside a field to write another in."""
-    if not any(_takes_text(form) for form in page.root.iter("form")):
+    """Whether texts below lines of a name and a time, and nothing else, stand beside a field to write another in. A single
+    text needs a large field, its name and time on one line; names that link elsewhere than to people are menus."""
+    if any(link is not None and not link.is_user for link in posts.writers) and not posts.links_people:
         return False
+    single = len(posts.spans) == 1
+    if page.root.find(".//textarea") is None and (single or not any(_takes_text(form) for form in page.root.iter("form"))):
+        return False
+    if single and posts.people[0]:
+        first = page.outline.piece_from[posts.people[0][0][1]]
+        return posts.has_byline(0) and page.outline.pieces[first].line == posts.spans[0].anchor.line
     return 3 * sum(posts.has_byline(at) for at in range(len(posts.spans))) >= 2 * len(posts.spans)
 
 

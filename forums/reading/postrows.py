@@ -338,4 +338,25 @@ def opening_post(page: Page, posts: PostSet) -> PostSet | None:
                 and not _repeats(page, other, posts)
             ):
                 best = other
-    return best
+    return best or _below_head(page, posts, least)
+
+
+def _below_head(page: Page, posts: PostSet, least: int) -> PostSet | None:
+    """The opening post whose name and time stand in the head of the page and whose text follows apart from them, before
+    the first reply."""
+    first, outline = posts.spans[0], page.outline
+    for time in page.times_in(0, first.start):
+        apart = abs((first.anchor.moment.value - time.moment.value).total_seconds()) >= 60
+        if not apart or not is_post_time(page, time) or page.is_aside(time.node):
+            continue
+        node = time.node
+        for _ in range(4):
+            other = PostSet(page, [Span(node, first.start, time)])
+            if other.people[0] and other.has_byline(0):
+                if other.body_lengths[0] >= least and other.own_words >= 0.8 and not _repeats(page, other, posts):
+                    return other
+                break
+            node = outline.parents[node]
+            if node < 0 or outline.contains(node, first.anchor.node):
+                break
+    return None

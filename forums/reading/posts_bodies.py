@@ -54,6 +54,7 @@ def bodies_of(posts: PostSpans, names: list[list[tuple[str, int]]]) -> list[int 
     return [_body_at(posts, columns, chosen, at) for at in range(len(posts.spans))]
 
 
+_COUNTS = re.compile(r"^\W*\d[\d.,]*\s*[^\d∙·•|]{1,16}(?:[∙·•|]\W*\d[\d.,]*\s*[^\d∙·•|]{1,16})+$")  # "705 views · 2 likes"
 _IN_TEXTS = frozenset("a b strong br time i em".split())
 _LOOKS = re.compile(
     r"(?<!\S)text-(?!body|content|block|wrap|post|main)\S+"
@@ -88,7 +89,7 @@ def _is_field(text: str) -> bool:
     numbered = NUMBERED.match(text) and any(map(str.isdigit, text))
     if FOOTER.match(text) or count(text) is not None or numbered or not any(map(str.isalnum, text)):
         return True
-    return len(text_roles(text)) >= 3
+    return len(text_roles(text)) >= 3 or bool(_COUNTS.match(text))
 
 
 def _describes(posts: PostSpans, node: int) -> bool:
@@ -122,7 +123,7 @@ def _body_value(posts: PostSpans, found: dict[int, int]) -> float:
     if any(outline.tags[inner] in ("input", "select", "textarea") for inner in range(node, min(outline.ends[node], node + 400))):
         factor *= 0.2  # a form to fill in
     if sum(_describes(posts, inner) for inner in found.values()) >= 0.6 * len(found):
-        factor *= 0.3  # lines about a member, with or without the text beside them
+        factor *= 0.2  # lines about a member, with or without the text beside them
     if ("author" in roles or "title" in roles or outline.tags[node][:1] == "h") and "body" not in roles:
         factor *= 0.3
     return total * share * (0.2 + varied) * factor
@@ -180,5 +181,6 @@ def _body_at(posts: PostSpans, columns: dict[str, dict[int, int]], column: str, 
     if empty:
         return empty[0]  # a post of pictures only
     others = [nodes[at] for name, nodes in columns.items() if at in nodes]
+    others = [node for node in others if not _describes(posts, node)] or others
     value = {node: _body_value(posts, {at: node}) for node in others}
     return max(others, key=lambda node: value[node], default=None)

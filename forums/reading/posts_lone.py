@@ -36,7 +36,7 @@ def lone(page: Page, time: Time) -> PostSet | None:
             break
         times = page.times_in(node, outline.ends[node])
         others = sum(is_post_time(page, one) for one in times) > 1
-        if len(times) > 2 or others and best.body_lengths[0] >= 12 or step >= 3 and (best.body_lengths[0] >= 12 or others):
+        if len(times) > 2 or others or step >= 3 and best.body_lengths[0] >= 12:
             break
         wider = PostSet(page, [Span(node, outline.ends[node], time)])
         if wider.people[0] and wider.body_lengths[0] > 1.3 * best.body_lengths[0]:

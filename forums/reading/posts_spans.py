@@ -51,14 +51,15 @@ class PostSpans:
         return len(bare) >= (4 if self.page.is_dense else 8) and self.page.title.startswith(bare)
 
     def nodes(self, span: Span) -> Iterator[int]:
-        """The nodes of a post itself."""
-        node = span.start
+        """The nodes of a post itself: those that end in it."""
+        ends, node = self.page.outline.ends, span.start
         while node < span.end:
             inner = next((end for start, end in span.nested if start == node), None)
             if inner is not None:
                 node = inner
                 continue
-            yield node
+            if ends[node] <= span.end:
+                yield node
             node += 1
 
     def last_piece(self, span: Span) -> int:
@@ -67,6 +68,9 @@ class PostSpans:
         last = outline.piece_from[span.start]
         node = span.start
         while node < span.end:
+            if outline.ends[node] > span.end:
+                node += 1  # begins in the post and goes on behind it
+                continue
             last = max(last, outline.piece_to[node])
             node = outline.ends[node]
         return last
