@@ -80,7 +80,7 @@ _UNITS = {
     WEEK: "week weeks wk wks w woche wochen semana semanas semaine semaines неделя неделю недели недель нед sem tyg settimana"
     " settimane weken"
     " tydzień tygodnie tygodni hafta 周 週 个星期 個星期 星期 週間 주",
-    MONTH: "month months mth mths monat monate monaten mes meses mois месяц месяца месяцев мес mies mnd mese mesi mês maand"
+    MONTH: "month months mth mths mo mos monat monate monaten mes meses mois месяц месяца месяцев мес mies mnd mese mesi mês maand"
     " maanden"
     " miesiąc miesiące miesięcy ay 个月 個月 か月 ヶ月 カ月 ケ月 ヵ月 개월 달",
     YEAR: "year years yr yrs jahr jahre jahren año años ano anos ans année années год года лет anno anni jaar rok"

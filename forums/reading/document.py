@@ -38,6 +38,7 @@ _SIDE = re.compile(
     re.I,
 )
 _XML_DECLARATION = re.compile(r"^\s*<\?xml[^>]{0,200}\?>")
+_HEADINGS = frozenset("h1 h2 h3 h4 h5 h6".split())
 _CHARSET_META = re.compile(r"(<meta[^>]{0,200}?charset\s*=\s*[\"']?)[\w-]+", re.I)
 
 
@@ -148,8 +149,16 @@ class Page:
             user = (
                 local and names_user(url) and (leads_to(found[url]) != "thread" or names_user(url.rstrip("/").rsplit("/", 1)[-1]))
             )
-            made.append(Link(node, url, fragment, page.text(node), found[url], thread_key(url), user, local))
+            named = self._heading_in(node)
+            made.append(Link(named, url, fragment, page.text(named), found[url], thread_key(url), user, local))
         return made
+
+    def _heading_in(self, node: int) -> int:
+        """The heading inside a link that is a whole card: what names the link; else the link itself."""
+        page = self.outline
+        if page.piece_to[node] - page.piece_from[node] < 2:
+            return node
+        return next((at for at in range(node + 1, page.ends[node]) if page.tags[at] in _HEADINGS and page.text(at)), node)
 
     @cached_property
     def link_at(self) -> dict[int, Link]:
@@ -207,12 +216,10 @@ class Page:
     def times(self) -> list[Time]:
         """Every time on the page outside long lines of text, in order; attributes come before the text they stand on."""
         found = self._attribute_times()
-        covered = {piece for time in found for piece in range(*self._pieces_of(time.node))}
+        first, end = self.outline.piece_from, self.outline.piece_to
+        covered = {piece for time in found for piece in range(first[time.node], end[time.node])}
         found += self._text_times(covered)
         return sorted(found, key=lambda time: (time.node, time.piece))
-
-    def _pieces_of(self, node: int) -> tuple[int, int]:
-        return self.outline.piece_from[node], self.outline.piece_to[node]
 
     def times_in(self, start: int, end: int) -> list[Time]:
         """The times between two nodes."""
@@ -271,7 +278,7 @@ class Page:
 
     def _shows_a_time(self, node: int) -> bool:
         """Whether all that a link shows is a time; then a longer one in its title is the same one in full."""
-        first, end = self._pieces_of(node)
+        first, end = self.outline.piece_from[node], self.outline.piece_to[node]
         return end - first == 1 and parse_time(self.outline.pieces[first].text, self.dates) is not None
 
     def _lines(self) -> list[tuple[int, int]]:

@@ -103,7 +103,7 @@ class RowSet:
         found = {"address": {"board": 2.0, "thread": -2.0, "post": -1.0}.get(leads_to(self.group.pattern), 0.0)}
         if found["address"] > 0 and leads_to(self.page.pattern) == "board" and self._stand_below_page():
             found["address"] = 0.5  # /forum/cars/my-car below /forum/cars: the word may be the page's only
-        named = self.heads.all_roles | _count_roles(rows)
+        named = self.heads.roles_beside(rows[-1]) | _count_roles(rows)
         if "topics" in named and named & {"posts", "comments"} and not named & {"replies", "views"}:
             found["topics_posts"] = 1.5
         elif named & {"replies", "views"}:
@@ -199,6 +199,14 @@ class Heads:
         """All roles that the head cells name."""
         return frozenset(role for roles in self.roles.values() for role in roles)
 
+    def roles_beside(self, row: Row) -> frozenset[str]:
+        """The roles that the head cells name but for that above the names of the rows: "Topic" there counts nothing."""
+        cells = self.cells(row.record[0])
+        own = next((at for at, cell in enumerate(cells) if self.page.outline.contains(cell, row.title.node)), -1)
+        counted = {"topics"} if own >= 0 and self.roles.get(own, frozenset()) & {"topics"} else set()
+        others = [roles for at, roles in self.roles.items() if at != own and not roles & {"author", "created"}]
+        return self.all_roles - (counted - frozenset[str]().union(*others))
+
     @property
     def first_text(self) -> str:
         """The text of the first head cell that has one."""
@@ -246,6 +254,9 @@ class Heads:
             cells = self._spread(page.children(inside))
             if not width - 1 <= len(cells) <= width + 1 or len(cells) < 2:
                 continue
+            tags = {page.tags[cell] for cell in cells}
+            if tags == {"a"} or (len(cells) < 4 and len(tags - {"th", "td"}) > 1):
+                continue  # a bar of buttons
             texts = {at: page.text(cell) for at, cell in enumerate(cells)}
             if any(len(text) > 60 for text in texts.values()):
                 continue

@@ -189,6 +189,8 @@ def leads_to(pattern: str) -> str:
     script = [word for word in re.findall(r"[a-z]+", segments[-1]) if word not in ("php", "html", "htm", "asp", "aspx")]
     if any(word in _TELLING and word not in ("d",) for word in script):
         return "thread"
+    if script[:1] in (["read"], ["readmsg"], ["viewmsg"]) and _SCRIPT.search(segments[-1]) and "=#" in query:
+        return "thread"
     if any(word in BOARD_WORDS for word in words):
         return "" if re.search(r"(?:^|&)(?:msg|message|read|post|article|entry)=#", query) else "board"
     if _SCRIPT.search(segments[-1]) and any(word in BOARD_WORDS for word in script):

@@ -110,7 +110,8 @@ def _rows(page: Page, links: list[Link]) -> list[Row]:
 
 def groups(page: Page) -> list[Group]:
     """Candidate lists of a page: links of one pattern at one place of the tree, with the record around each."""
-    named = [link for link in page.links if _names(link, page)]
+    timed = {time.node for time in page.times if time.is_attribute}
+    named = [link for link in page.links if _names(link, page) and (link.node not in timed or len(link.text) > 24)]
     places: dict[tuple[str, str, tuple[int, str]], list[Link]] = defaultdict(list)
     for link in named:
         places[_family(link.pattern), page.outline.shapes[link.node], _cell_path(page, link.node)].append(link)

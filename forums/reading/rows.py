@@ -281,7 +281,7 @@ class Row:
     def _is_term(self, at: int) -> bool:
         page = self.page.outline
         node = page.pieces[at].node
-        return page.tags[node] in ("dt", "th", "label", "span", "em", "strong", "b", "i", "small", "div", "dfn")
+        return page.pieces[at].text.endswith((":", "：")) or page.tags[node] in _TERMS
 
     def _is_beside(self, at: int, other: int) -> bool:
         """Whether two texts stand in elements of one small parent, as in cards: <b>5</b><span>replies</span>."""
@@ -306,4 +306,5 @@ class Row:
 _PAGE_MARK = re.compile(
     r"[?&;](?:page|start|st|offset|pg|p)=\d|/p(?:age)?[-_/]?\d+|topic[=,]\d+\.\d|-\d+-[2-9]\d*-\d+\.html?", re.I
 )
+_TERMS = frozenset("dt th label span em strong b i small div dfn".split())
 _COUNT_ROLES = frozenset({"replies", "comments", "posts", "topics", "views", "last"})

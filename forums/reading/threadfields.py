@@ -28,7 +28,13 @@ class ThreadFields:
 
     @cached_property
     def _columns(self) -> dict[str, dict[int, Count]]:
-        return {name: cells for name, cells in count_columns(self.rows).items() if not _are_ranks(cells)}
+        found = count_columns(self.rows)
+        return {name: cells for name, cells in found.items() if self._is_called(cells) or not _are_ranks(cells)}
+
+    def _is_called(self, cells: dict[int, Count]) -> bool:
+        """Whether a word, a class or a head calls the numbers of a column replies, views or the like."""
+        named = {"replies", "comments", "posts", "views", "topics"}
+        return any(found.roles & named or self.heads.of(self.rows[at], found.node) & named for at, found in cells.items())
 
     def _column_roles(self, column: str) -> frozenset[str]:
         cells = self._columns[column]

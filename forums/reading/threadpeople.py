@@ -7,6 +7,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator
 from functools import cached_property
 from typing import NamedTuple
+from urllib.parse import unquote
 
 from forums.reading.document import Time
 from forums.reading.patterns import leads_to
@@ -67,10 +68,13 @@ class ThreadPeople(ThreadFields):
 
     def _image_name(self, node: int) -> str:
         outline = self.page.outline
+        own = unquote(self.page.link_at[node].url.rstrip("/").rsplit("/", 1)[-1]).lstrip("@~")
         for inside in range(node, min(outline.ends[node], node + 6)):
             element = outline.elements[inside]
             name = element.get("title") or element.get("alt") or ""
             if name:
+                if len(own) > 1 and name.startswith(own) and not name[len(own) : len(own) + 1].isalnum():
+                    return own  # "anna started this on Monday"
                 return re.split(r"\s+[-–|]\s+|'s avatar| 的头像|,", name)[0]
         return ""
 
@@ -99,7 +103,7 @@ class ThreadPeople(ThreadFields):
             return False
         if self.page.moment(text) is not None or PINNED.search(text):
             return False
-        if text.lower() in NOT_NAMES or starts_by(text):
+        if text.lower() in NOT_NAMES or starts_by(text) or not (text[0].isalnum() or text[0] in "_-.~("):
             return False
         return not text_roles(text) & {"replies", "views", "posts", "topics", "last"}
 
@@ -139,6 +143,8 @@ class ThreadPeople(ThreadFields):
                 yield at, 1
             elif at < end and own != cell:
                 yield at, 2
+            elif at >= end and not self.heads.roles and all(abs(time.piece - at) > 1 for time in row.times):
+                yield at, 3  # in one block with the time, other fields between
 
     def _said_people(self, row: Row) -> list[Person]:
         outline, found = self.page.outline, []
@@ -153,6 +159,9 @@ class ThreadPeople(ThreadFields):
             name = ""
             after = self._after_time(row, at) if at in timed else []
             if after:
+                name = self._before_time(text) if starts_by(text) else ""
+                if name and is_name(name) and count(name) is None and self.page.moment(name) is None:
+                    found.append(Person(name, node, self._person_roles(row, node, at)))
                 found.extend(after)
                 continue
             if follows and at not in timed:

@@ -82,7 +82,7 @@ def _after_by(text: str) -> str:
     if begun and text_roles(begun.group()) & {"created", "last"}:
         return text[begun.end() :]
     named = _AUTHOR_IS.match(text)
-    return text[named.end() :] if named and "author" in text_roles(named.group(1)) else text
+    return text[named.end() :] if named and text_roles(named.group(1)) & {"author", "created"} else text
 
 
 def clean_name(text: str) -> str:

@@ -53,7 +53,7 @@ LAST = _any(
     "最后", "最後", "最新", "最近", "最終", "更新", "回复时间", "最后发表", "마지막", "최근", "آخر", "אחרונה", "活跃", "更新时间", "回复于",
 )  # fmt: skip
 CREATED = _any(
-    "started", "created", "opened", "asked", "begun", "starter", "submitted", "published", "posted", "erstellt", "begonnen", "gestartet",
+    "started", "created", "opened", "asked", "begun", "starter", "submitted", "published", "posted", "verfasst", "добавлен(?:о|а)?", "erstellt", "begonnen", "gestartet",
     "eröffnet", "créé", "commencé", "lancé", "ouvert", "creado", "iniciado", "empezado", "creato", "iniziat[ao]", "criado", "gestart",
     "создан(?:а|о)?", "начат[ао]?", "автор", "utworzon[oy]", "rozpoczęty", "startad", "aloitettu", "opprettet", "oprettet", "added",
     "发表于", "發表於", "发布", "發佈", "发帖", "發帖", "发起", "創建", "创建", "作成", "投稿日", "작성", "发表", "發表", "提问",
@@ -113,7 +113,7 @@ CLASS_ROLES: tuple[tuple[str, re.Pattern[str]], ...] = (
     ("topics", re.compile(r"topics?|threads?|discussions?", re.I)),
     ("views", re.compile(r"(?<!re)(?<!pre)views?(?!er)|hits?(?![a-z])|visits?|(?<![a-z])reads?(?![a-z])", re.I)),
     ("last", re.compile(r"last|latest|recent|activity|fresh", re.I)),
-    ("author", re.compile(r"author|poster(?![a-z])|starter|user|nick|member|byline|creator|owner|\bby\b|op(?![a-z])|submitter", re.I)),
+    ("author", re.compile(r"author|poster(?![a-z])|starter|user|nick|member|byline|creator|owner|\bby\b|(?<![a-z])op(?![a-z])|submitter", re.I)),
     ("created", re.compile(r"start|creat|publish|opened", re.I)),
     ("title", re.compile(r"title|subject|topic-?name|topic_?link|(?:topic|thread|discussion|forum|board|cat(?:egory)?)(?:title|name|link)|headline|sub(?![a-z])|xst", re.I)),
     ("avatar", re.compile(r"avatar|photo|gravatar|userpic|face(?![a-z])|profile-?pic", re.I)),
