@@ -178,13 +178,21 @@ def _posts(page: Page, found: Choice, evidence: list[str]) -> float:
         evidence.append("thread-address")
     elif names_board(page.board_key) and leads_to(page.pattern) == "board":
         value *= 0.4 if len(posts.spans) == 1 else 0.7
-    elif len(posts.spans) == 1 and leads_to(page.pattern) != "thread" and not (posts.is_sure(0) or _is_answered(page, posts)):
+    elif (
+        len(posts.spans) == 1
+        and leads_to(page.pattern) != "thread"
+        and not (posts.is_sure(0) or _is_answered(page, posts, found.others))
+    ):
         value *= 0.3
         evidence.append("lone-text")
     elif len(posts.spans) > 1 and _are_articles(page, posts):
         value *= 0.35
         evidence.append("articles")
-    elif len(posts.spans) > 1 and leads_to(page.pattern) != "thread" and not (_has_people(posts) or _is_answered(page, posts)):
+    elif (
+        len(posts.spans) > 1
+        and leads_to(page.pattern) != "thread"
+        and not (_has_people(posts) or _is_answered(page, posts, found.others))
+    ):
         value *= 0.35
         evidence.append("nobody-writes")
     if not page.is_thread_address and (reason := _is_no_thread(page, posts)):
@@ -253,15 +261,27 @@ def _takes_text(form: HtmlElement) -> bool:
     return "password" not in types and types.count("text") >= 2
 
 
-def _is_answered(page: Page, posts: PostSet) -> bool:
-    """Whether texts below lines of a name and a time, and nothing else, stand beside a field to write another in. A single
-    text needs a large field, its name and time on one line; names that link elsewhere than to people are menus."""
-    if any(link is not None and not link.is_user for link in posts.writers) and not posts.links_people:
+def _replies(posts: PostSet, other: PostSet) -> bool:
+    """Whether another lone text has a line of a name and a time of its own, apart from the first one's time."""
+    if len(other.spans) != 1 or other.own_words < 0.8 or not other.has_byline(0) or not other.body_lengths[0]:
         return False
+    apart = other.spans[0].anchor.node != posts.spans[0].anchor.node and other.bodies[0] != posts.bodies[0]
+    return apart and other.spans[0].anchor.moment != posts.spans[0].anchor.moment
+
+
+def _is_answered(page: Page, posts: PostSet, others: tuple[PostSet, ...]) -> bool:
+    """Whether texts below lines of a name and a time, and nothing else, stand beside a field to write another in. A single
+    text needs a large field, its name and time on one line; a name that links elsewhere than to a person is a
+    menu's, unless another text with such a line stands there too: an opening post and a reply."""
+    large = page.root.find(".//textarea") is not None
+    if large and len(posts.spans) == 1 and posts.has_byline(0) and any(_replies(posts, other) for other in others):
+        return True
     single = len(posts.spans) == 1
-    if page.root.find(".//textarea") is None and (single or not any(_takes_text(form) for form in page.root.iter("form"))):
+    if not large and (single or not any(_takes_text(form) for form in page.root.iter("form"))):
         return False
     if single and posts.people[0]:
+        if posts.writers[0] is not None and not posts.writers[0].is_user and not posts.links_people:
+            return False
         first = page.outline.piece_from[posts.people[0][0][1]]
         return posts.has_byline(0) and page.outline.pieces[first].line == posts.spans[0].anchor.line
     return 3 * sum(posts.has_byline(at) for at in range(len(posts.spans))) >= 2 * len(posts.spans)

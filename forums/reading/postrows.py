@@ -353,7 +353,8 @@ def _below_head(page: Page, posts: PostSet, least: int) -> PostSet | None:
         for _ in range(4):
             other = PostSet(page, [Span(node, first.start, time)])
             if other.people[0] and other.has_byline(0):
-                if other.body_lengths[0] >= least and other.own_words >= 0.8 and not _repeats(page, other, posts):
+                written = other.body_lengths[0] >= least and _written(page, other.bodies[0]) >= least // 2
+                if written and other.own_words >= 0.8 and not _repeats(page, other, posts):
                     return other
                 break
             node = outline.parents[node]
