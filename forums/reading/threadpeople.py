@@ -215,7 +215,7 @@ class ThreadPeople(ThreadFields):
 
     def _person_roles(self, row: Row, node: int, at: int) -> frozenset[str]:
         outline = self.page.outline
-        if at in row.pieces and self._is_called_author(row, at):
+        if at in row.pieces and "last" not in self.heads.of(row, node) and self._is_called_author(row, at):
             return frozenset({"author"})
         told = self._role_after_time(row, at)
         if not told and at in row.pieces:
