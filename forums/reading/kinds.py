@@ -80,6 +80,8 @@ def _in_texts(rows: RowSet, posts: PostSet) -> bool:
 def _are_writers(rows: RowSet, posts: PostSet) -> bool:
     """Whether the links that name the rows are those on the names of people who wrote the posts. That they come again, or
     that lines about a member follow them, tells people from threads; boards and titles are linked by their name but once."""
+    if rows.told and leads_to(rows.group.pattern) == "thread":
+        return False
     nodes = {link.node for link in posts.writers if link is not None}
     if 2 * sum(row.title.node in nodes for row in rows.rows) <= len(rows.rows) or posts.own_words < 0.5 or posts.quality < ENOUGH:
         return False
