@@ -22,9 +22,6 @@ FREQUENT_WORDS = 150
 """Words kept in f_kt, the raw frequencies that anchor texts are compared with (the patent keeps 100 to 200)."""
 NEAR_SHARE = 0.6
 """What a similarity to the near-topic lexicon counts beside one to the topic."""
-RENEWED_AFTER = 5
-"""Pages at the least between renewals of the document frequencies: a crawl begins with those of the samples alone, and its
-first pages decide where it goes; from a hundred pages on it is a twentieth more of them."""
 THRESHOLD_QUANTILE = 0.1
 FALLBACK_THRESHOLD = 0.1
 """Threshold where fewer than two samples leave nothing to validate with."""
@@ -62,7 +59,7 @@ class Relevance:
         self._near = self._as_tokens(topic.near)
         self._negative = set(self._as_tokens(dict.fromkeys(topic.negative, 1.0)))
         self._url_words = frozenset(word.lower() for word in topic.url_words)
-        self._frequencies = DocumentFrequencies(least=RENEWED_AFTER)
+        self._frequencies = DocumentFrequencies()
         for counts in self._samples:
             self._frequencies.add(counts)
         self._frequencies.freeze()
