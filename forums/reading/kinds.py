@@ -35,10 +35,25 @@ class Choice:
 
 def weigh(page: Page) -> Choice:
     posts = post_sets(page)
-    sets = [rows for rows in row_sets(page) if not (posts and (_in_texts(rows, posts[0]) or _are_writers(rows, posts[0])))]
+    sets = [rows for rows in row_sets(page) if not (_name_themselves(rows) or posts and _belong_to(rows, posts[0]))]
     threads = [rows for rows in sets if rows.board_weight <= 0 and not rows.rows[0].title.is_user]
     boards = [rows for rows in sets if rows.board_weight > 0 and not any(_labels(rows, other) for other in threads)]
     return Choice(_best(threads), _best(boards), posts[0] if posts else None, tuple(posts[1:]))
+
+
+def _belong_to(rows: RowSet, posts: PostSet) -> bool:
+    return _in_texts(rows, posts) or _are_writers(rows, posts)
+
+
+def _name_themselves(rows: RowSet) -> bool:
+    """Whether the links that name rows lead to places of this very page, each to an anchor or id in its own row: they are
+    the addresses of what stands there in full, as the subjects of posts are."""
+    elements, own = rows.page.outline.elements, 0
+    for row in rows.rows:
+        place = row.title.fragment
+        inside = elements[row.start : row.end] if place else []
+        own += any(place in (element.get("id"), element.get("name")) for element in inside)
+    return own >= 2 and own >= 0.8 * len(rows.rows)
 
 
 def _best(sets: list[RowSet]) -> RowSet | None:

@@ -7,7 +7,7 @@ import re
 from lxml.html import HtmlElement
 
 from forums.reading.document import Page
-from forums.reading.words import EDIT_LINE, QUOTED, class_roles
+from forums.reading.words import EDIT_LINE, NOT_NAMES, QUOTED, class_roles
 
 _BOXES = frozenset({"div", "table", "fieldset", "details", "section", "aside", "pre", "dl", "figure", "center", "ul"})
 _SIGNED = re.compile(r"(?:^|[\s_-])sig(?:nature)?(?:$|\s)", re.I)
@@ -148,7 +148,7 @@ def _offers(page: Page, body: int) -> set[HtmlElement]:
             link is None
             or link.node <= body
             or len(link.text) > 30
-            or not _OFFERS.search(link.url.partition("//")[2].partition("/")[2])
+            or not (link.text.lower() in NOT_NAMES or _OFFERS.search(link.url.partition("//")[2].partition("/")[2]))
         ):
             break
         found.add(outline.elements[link.node])
