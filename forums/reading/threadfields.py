@@ -158,7 +158,7 @@ class ThreadFields:
             told = self._roles_by_class(row, time.node) or told
         if not told and "author" in self.heads.of(row, time.node) and "last" not in self.heads.of(row, time.node):
             told = frozenset({"created"})
-        return told
+        return told - {"created"} if "last" in told else told
 
     def _label(self, row: Row, time: Time) -> str:
         """What is said right before a time: at the start of its own text, else before that."""
@@ -178,7 +178,7 @@ class ThreadFields:
     def _role(self, row: Row, time: Time) -> str:
         own = self._roles_of_time(row, time)
         votes = self._time_roles[self._time_column(row, time)]
-        best = votes.most_common(1)[0][0] if votes else ""
+        best = max(sorted(votes), key=votes.__getitem__, default="")
         if len(own) == 1:
             return next(iter(own))
         return best
