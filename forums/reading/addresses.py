@@ -35,6 +35,7 @@ _USER_SEGMENT = re.compile(
 _USER_QUERY = re.compile(
     rf"(?:^|[&;])(?:(?:{_USER_NAMES})(?:_?id|_?name)?=|(?:mode|action|act|mod|do|a|page|p|view)=(?:{_USER_NAMES}|space|getinfo)\b|t=usrinfo\b)|^/?(?:user|profile|member)s?/", re.I
 )
+_BELOW_USER = re.compile(r"/[a-z]+/\d+/(?!page|p/|pg)[a-z]+/\d+(?:-[^/]*)?/?$", re.I)  # /space/7/entry/400: one of many things there
 
 
 @lru_cache(maxsize=16_384)
@@ -50,7 +51,7 @@ def names_user(url: str) -> bool:
         return False
     segments = [segment for segment in parts.path.split("/") if segment]
     if any(_USER_SEGMENT.match(segment) and segment != "home" for segment in segments):
-        return True
+        return not _BELOW_USER.search(parts.path)
     return bool(_USER_QUERY.search(parts.query)) and " t:" not in thread_key(url)
 
 

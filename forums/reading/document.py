@@ -17,7 +17,8 @@ from crawlmgr.text.dates import DateContext, Moment, decide_day_first, find_time
 from crawlmgr.web.bounds import bounded_markup
 from crawlmgr.web.encoding import decode
 from crawlmgr.web.records import Outline, outline
-from forums.reading.addresses import board_key, names_user, thread_key
+from forums.reading.addresses import board_key, thread_key
+from forums.reading.linkusers import board_spaces, leads_to_user
 from forums.reading.patterns import leads_to, patterns
 from forums.reading.textlines import part_lines
 from forums.reading.texttimes import inner_times
@@ -142,13 +143,11 @@ class Page:
             if len(raw) >= MAX_LINKS:
                 break
         found = patterns(url for _, url, _ in raw)
-        host = _host(self.base)
+        host, boards = _host(self.base), board_spaces(page, raw)
         made = []
         for node, url, fragment in raw:
             local = _host(url) == host
-            user = (
-                local and names_user(url) and (leads_to(found[url]) != "thread" or names_user(url.rstrip("/").rsplit("/", 1)[-1]))
-            )
+            user = local and url not in boards and leads_to_user(url, found[url])
             named = self._heading_in(node)
             made.append(Link(named, url, fragment, page.text(named), found[url], thread_key(url), user, local))
         return made

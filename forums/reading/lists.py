@@ -67,6 +67,9 @@ class RowSet:
         single = 0.4 if place > 0.55 else 1.0
         if sorted(len(row.times) for row in self.rows)[n // 2] > 4:
             single *= 0.5  # rows that are lists themselves
+        over = self.heads.of(self.rows[0], self.rows[0].title.node)
+        if "last" in over and not over & {"topics", "board"} and "board" in self.heads.all_roles:
+            single *= 0.3  # last posts of boards that stand in another cell
         if self.page.is_aside(self.rows[0].start) and self.page.is_aside(self.rows[-1].start):
             single *= 0.5
         told = 0.25 * many if self.told or self.is_bare or self.names_boards else 0.0
@@ -319,6 +322,17 @@ def _comes_first(group: Group, other: Group) -> bool:
     return sum(row.title.node < places[row.start] for row in shared) >= 0.8 * len(shared)
 
 
+def _is_headed_last(group: Group, other: Group) -> bool:
+    """Whether the head above the links of a group says last and that above another's, in the same rows, names boards."""
+    places = {row.start: row.title for row in other.rows}
+    row = next((row for row in group.rows if row.start in places), None)
+    if row is None or row.title.is_user or places[row.start].is_user:
+        return False
+    heads = RowSet(group.page, group, []).heads
+    over, its = heads.of(row, row.title.node), heads.of(row, places[row.start].node)
+    return "last" in over and "last" not in its and "board" in its
+
+
 def _name_score(group: Group) -> float:
     """How well the links of a group name their rows: long and different texts, early in the row, marked as titles."""
     page, rows = group.page, group.rows
@@ -362,7 +376,8 @@ def row_sets(page: Page) -> list[RowSet]:
     for group in found:
         known = next((rows for rows in made if _same_rows(rows.group, group)), None)
         if known is not None:
-            if _comes_first(group, known.group):
+            first = _comes_first(group, known.group) and not _is_headed_last(group, known.group)
+            if first or _is_headed_last(known.group, group):
                 known.group, group = group, known.group
             known.others.append(group)
         elif sum(row.title.is_user for row in group.rows) * 2 < len(group.rows):

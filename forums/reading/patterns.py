@@ -162,6 +162,7 @@ def _crowded(company: dict[str, set[str]]) -> bool:
 _SCRIPT = re.compile(r"\.(?:php|cgi|pl|asp|aspx|jsp|cfm|dll)$")
 _READ = frozenset("read msg message post article entry item no num number".split())
 _TELLING = STRONG_THREAD - {"story", "p"}
+_BOARD_NUMBERS = frozenset({"f", "fid", "forum", "forumid", "forum_id", "frm_id", "board", "boardid", "board_id"})
 
 
 @lru_cache(maxsize=16_384)
@@ -181,6 +182,9 @@ def leads_to(pattern: str) -> str:
     words = re.findall(r"[a-z]+", query)
     if path.endswith("thread.php") and set(re.findall(r"(?:^|&)([a-z]+)=", query)) <= {"fid", "page", "type", "digest"}:
         return "board"  # a list of threads called "thread"
+    numbers, modes = (set(re.findall(form, query)) for form in (r"(?:^|&)([a-z_]+)=#", r"=([a-z]+)"))
+    if numbers and numbers <= _BOARD_NUMBERS and modes & _TELLING and not set(re.findall(r"(?:^|&)([a-z]+)=[#*]", query)) & _TELLING:
+        return "board"  # ?t=thread&frm_id=3: the threads of board 3
     if any(word in _TELLING for word in words):
         return "thread"
     segments = path.split("/")

@@ -1,0 +1,32 @@
+"""Which links of a page lead to people: by their addresses, and by where they stand for the one word that also names boards."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Sequence
+from urllib.parse import urlsplit
+
+from crawlmgr.web.records import Outline
+from forums.reading.addresses import names_user
+from forums.reading.patterns import leads_to
+
+_SPACE = re.compile(r"/spaces?/\d+/?")  # somebody's own pages at some sites, boards at others
+
+
+def leads_to_user(url: str, pattern: str) -> bool:
+    """Whether an address of the page's own site is somebody's profile."""
+    return names_user(url) and (leads_to(pattern) != "thread" or names_user(url.rstrip("/").rsplit("/", 1)[-1]))
+
+
+def board_spaces(page: Outline, links: Sequence[tuple[int, str, str]]) -> frozenset[str]:
+    """The addresses `/space/7` that head parts of a page: three or more, most of them in headings and each but once.
+    `links` are nodes, addresses and fragments."""
+    found = [(node, url) for node, url, _ in links if _SPACE.fullmatch(urlsplit(url).path)]
+    times = Counter(url for _, url in found)
+    heading = {url for node, url in found if times[url] == 1 and _in_heading(page, node)}
+    return frozenset(times) if len(heading) >= 3 and 3 * len(heading) >= 2 * len(times) else frozenset()
+
+
+def _in_heading(page: Outline, node: int) -> bool:
+    return any(page.tags[at] in ("h2", "h3", "h4", "h5") for at in (node, page.parents[node]))
