@@ -247,7 +247,9 @@ class ThreadPeople(ThreadFields):
         """Whether a name follows a word for the author of the thread itself, not only "by"."""
         pieces = self.page.outline.pieces
         if _AUTHOR.match(pieces[at].text):
-            return True
+            outline, node = self.page.outline, pieces[at].node
+            defined = "dd" in (outline.tags[node], outline.tags[outline.parents[node]])  # of "Last reply": 10:15 作者 anna
+            return not (defined and "last" in self._role_after_time(row, at))
         return at - 1 in row.pieces and bool(row.said_before(at)) and bool(_AUTHOR.fullmatch(pieces[at - 1].text))
 
     def _role_after_time(self, row: Row, at: int) -> frozenset[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import unicodedata
 
-from forums.reading.words import AUTHOR, BY, text_roles
+from forums.reading.words import AUTHOR, BY, TOPICS, text_roles
 
 _SCALE = {
     "k": 1_000, "m": 1_000_000, "w": 10_000, "万": 10_000, "萬": 10_000, "千": 1_000, "亿": 100_000_000, "億": 100_000_000,
@@ -106,6 +106,7 @@ def ends_by(text: str) -> bool:
         or bool(BY.fullmatch(" ".join(tail[-2:])))
         or tail[-1].lower() in ("by", "von", "par", "por", "от")
         or (len(tail) <= 4 and (AUTHOR.fullmatch(" ".join(tail)) is not None or _begins(" ".join(tail))))
+        or (len(tail) == 2 and AUTHOR.fullmatch(tail[0]) is not None and TOPICS.fullmatch(tail[1]) is not None)  # "Автор темы"
     )
 
 
