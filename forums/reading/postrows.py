@@ -14,6 +14,7 @@ from crawlmgr.web.records import BLOCKS
 from forums.reading.document import Page
 from forums.reading.model import PostRecord
 from forums.reading.patterns import leads_to
+from forums.reading.posts_bodies import paragraphs
 from forums.reading.posts_quotes import is_edit_line, is_head, left_out
 from forums.reading.posts_set import PostSet, is_post_time
 from forums.reading.posts_spans import Span
@@ -95,16 +96,21 @@ class PostRows:
 
     # text
 
+    @cached_property
+    def _authors(self) -> frozenset[str]:
+        return frozenset(people[0][0] for people in self.posts.people if people)
+
     def text(self, at: int) -> str:
         """The text of a post: without quotes where something else is left."""
         body = self.posts.bodies[at]
         if body is None:
             return ""
-        quotes, others = left_out(self.page, body)
-        element = self.page.outline.elements[body]
-        own = _without_edit_line(text_of(element, others, quotes))
-        if not own.strip() and quotes:
-            own = _without_edit_line(text_of(element, others))
+        people = self.posts.people[at]
+        nodes = paragraphs(self.posts, at, body, people[0][1] if people else None)
+        parts = [(self.page.outline.elements[node], *left_out(self.page, node, self._authors)) for node in nodes]
+        own = _without_edit_line("\n".join(filter(None, (text_of(element, others, quotes) for element, quotes, others in parts))))
+        if not own.strip() and any(quotes for _, quotes, _ in parts):
+            own = _without_edit_line("\n".join(text_of(element, others) for element, _, others in parts))
         first, _, rest = own.partition("\n")
         return rest if rest and self.posts.is_title(first) else own
 

@@ -41,7 +41,7 @@ def bodies_of(posts: PostSpans, names: list[list[tuple[str, int]]]) -> list[int 
             columns[column].setdefault(at, node)
             loose = ORDINAL.sub("", column) + LOOSE
             known = columns[loose].get(at)
-            if known is None or outline.text_length(node) > outline.text_length(known):
+            if known is None or _is_rather_text(posts, node, known):
                 columns[loose][at] = node
     best, chosen = 0.0, ""
     for column, found in columns.items():
@@ -100,6 +100,16 @@ def _describes(posts: PostSpans, node: int) -> bool:
         is_profile_line(pieces[at].text) and pieces[at - 1].line != pieces[at].line
         for at in range(outline.piece_from[node], outline.piece_to[node])
     )
+
+
+def _is_rather_text(posts: PostSpans, node: int, known: int) -> bool:
+    """Whether of two nodes that stand alike the other is the longer text: one of facts about a member only where both are."""
+    outline = posts.page.outline
+    if outline.ends[known] <= node:
+        facts, known_facts = _describes(posts, node), _describes(posts, known)
+        if facts != known_facts:
+            return known_facts
+    return outline.text_length(node) > outline.text_length(known)
 
 
 def _body_value(posts: PostSpans, found: dict[int, int]) -> float:
@@ -184,3 +194,37 @@ def _body_at(posts: PostSpans, columns: dict[str, dict[int, int]], column: str, 
     others = [node for node in others if not _describes(posts, node)] or others
     value = {node: _body_value(posts, {at: node}) for node in others}
     return max(others, key=lambda node: value[node], default=None)
+
+
+_WITHIN_TEXTS = frozenset({"p", "ul", "ol", "pre"})
+
+
+def paragraphs(posts: PostSpans, at: int, body: int, name: int | None) -> list[int]:
+    """The nodes of a text whose paragraphs no element of their own holds: the one found as the text, and those like it
+    beside it up to anything that is none, as is what holds the time or the name (node `name`), or links and fields only."""
+    outline, span = posts.page.outline, posts.spans[at]
+    if outline.tags[body] != "p" or not span.start < body:
+        return [body]
+    beside = [node for node in outline.children(outline.parents[body]) if span.holds(node) and outline.ends[node] <= span.end]
+    own = beside.index(body)
+    found = [body]
+    for way in (beside[:own][::-1], beside[own + 1 :]):
+        for node in way:
+            if outline.tags[node] == "blockquote":
+                continue
+            if not _is_paragraph(posts, node, body) or outline.contains(node, span.anchor.node):
+                break
+            if name is not None and outline.contains(node, name):
+                break
+            found.append(node)
+    return sorted(found)
+
+
+def _is_paragraph(posts: PostSpans, node: int, body: int) -> bool:
+    outline = posts.page.outline
+    if outline.tags[node] not in _WITHIN_TEXTS or outline.classes[node] != outline.classes[body]:
+        return False
+    pieces = range(outline.piece_from[node], outline.piece_to[node])
+    if pieces and all(piece in posts.page.piece_link for piece in pieces):
+        return False
+    return outline.text_length(node) > 40 or not _is_label(posts, node)

@@ -76,7 +76,18 @@ def _stands_below_head(page: Page, node: int, body: int) -> bool:
     return is_head(" ".join(piece.text for piece in outline.pieces[max(start, outline.piece_from[body]) : before + 1]))
 
 
-def is_quote(page: Page, node: int, body: int) -> bool:
+def _begins_with_author(page: Page, node: int, body: int, authors: frozenset[str]) -> bool:
+    """Whether a box begins with somebody who writes on the page, set off and with a colon, has more after that, and
+    more of the text stands below the box: "anna: what she wrote"."""
+    outline = page.outline
+    first, end = outline.piece_from[node], outline.piece_to[node]
+    if outline.tags[node] not in _BOXES or end - first < 2 or end >= outline.piece_to[body]:
+        return False
+    said = outline.pieces[first].text.rstrip()
+    return said[-1:] in (":", "：") and said[:-1].rstrip() in authors
+
+
+def is_quote(page: Page, node: int, body: int, authors: frozenset[str]) -> bool:
     """Whether an element inside a text is a quote: by its tag or class, or a box whose first line names who said it. Of
     boxes in each other that begin alike the innermost with more than the head is the quote, the others hold the reply too."""
     outline = page.outline
@@ -85,7 +96,7 @@ def is_quote(page: Page, node: int, body: int) -> bool:
         return True
     if outline.tags[node] not in _BOXES or outline.text_length(node) >= outline.text_length(body):
         return False
-    if _stands_below_head(page, node, body):
+    if _stands_below_head(page, node, body) or _begins_with_author(page, node, body, authors):
         return True
     if not _begins_as_quote(page, node):
         return False
@@ -107,8 +118,9 @@ def is_edit_line(text: str) -> bool:
     return len(text) < 200 and bool(EDIT_LINE.match(text))
 
 
-def left_out(page: Page, body: int) -> tuple[set[HtmlElement], set[HtmlElement]]:
-    """Elements inside a body that are not its author's words: quotes first, then signatures and notes of edits."""
+def left_out(page: Page, body: int, authors: frozenset[str]) -> tuple[set[HtmlElement], set[HtmlElement]]:
+    """Elements inside a body that are not its author's words: quotes first, then signatures and notes of edits.
+    `authors` are those who write on the page."""
     outline, quotes, others = page.outline, set(), set()
     whole = outline.piece_from[body], outline.piece_to[body]
     node = body + 1
@@ -119,7 +131,7 @@ def left_out(page: Page, body: int) -> tuple[set[HtmlElement], set[HtmlElement]]
             continue
         roles = class_roles(outline.classes[node])
         element = outline.elements[node]
-        if is_quote(page, node, body):
+        if is_quote(page, node, body, authors):
             quotes.add(element)
             node = outline.ends[node]
             continue

@@ -1,5 +1,5 @@
-"""Records that only line breaks part: a line or a few of text around a link, in one block or in preformatted text. They get
-elements of their own, so that all further reading finds rows."""
+"""Records that only line breaks or rules part: a line or a few of text around a link, in one block or in preformatted text,
+and messages below each other. They get elements of their own, so that all further reading finds rows and posts."""
 
 from __future__ import annotations
 
@@ -27,7 +27,8 @@ _BREAKS = frozenset({"br", "hr"})
 def part_lines(root: HtmlElement, base: str) -> None:
     """Puts each record of a block of lines into an element, the fields of its text into others. Changes the tree. A
     block is one where lines of FEWEST or more begin with, or hold, links of one pattern, and numbers beside most of
-    them; anything else stays as it is."""
+    them; anything else stays as it is. Messages that only rules part are done likewise."""
+    part_messages(root)
     for block in _blocks(root):
         lines = _lines(block)
         heads = _heads(lines, base)
@@ -182,3 +183,66 @@ def _append(element: HtmlElement, text: str) -> None:
         element[-1].tail = (element[-1].tail or "") + text
     else:
         element.text = (element.text or "") + text
+
+
+LONGEST_HEAD_LINE = 160
+_INLINE = frozenset("a b i em strong u s span font small big tt code sub sup img br cite q abbr time".split())
+
+
+def part_messages(root: HtmlElement) -> None:
+    """Puts messages of bare text that stand between rules in one block, each a head of short lines, an empty line and a
+    text, as mail has them, into elements: one for each message, in it one for the head and one for the text."""
+    rules: Counter[HtmlElement] = Counter(element.getparent() for element in root.iter("hr"))
+    for block, number in rules.items():
+        if block is None or number < FEWEST:
+            continue
+        found = [message for message in map(_message, _runs(block)) if message]
+        if len(found) >= FEWEST and len(found) >= number - 2:
+            for rule, head, text in found:
+                _wrap_message(rule, head, text)
+
+
+def _runs(block: HtmlElement) -> list[tuple[HtmlElement, list[HtmlElement]]]:
+    """Each rule of a block with the inline elements and line breaks after it, up to the first element that is a block."""
+    runs: list[tuple[HtmlElement, list[HtmlElement]]] = []
+    open_run = False
+    for child in block:
+        if child.tag == "hr":
+            runs.append((child, []))
+            open_run = True
+        elif isinstance(child.tag, str) and child.tag not in _INLINE:
+            open_run = False
+        elif open_run:
+            runs[-1][1].append(child)
+    return runs
+
+
+def _message(run: tuple[HtmlElement, list[HtmlElement]]) -> tuple[HtmlElement, list[HtmlElement], list[HtmlElement]] | None:
+    """The rule before a message, the elements of its head with the break that ends it, and those of its text."""
+    rule, children = run
+    line, lines = rule.tail or "", []
+    for at, child in enumerate(children):
+        if child.tag != "br":
+            line += f"{_text(child) if isinstance(child.tag, str) else ''}{child.tail or ''}"
+        elif line.strip():
+            lines.append(line)
+            line = child.tail or ""
+        else:
+            told = any(char.isdigit() for head in lines for char in head)
+            if not told or len(lines) > MOST_LINES or max(map(len, lines)) > LONGEST_HEAD_LINE:
+                return None
+            written = (child.tail or "").strip() or any(_text(part) or (part.tail or "").strip() for part in children[at + 1 :])
+            return (rule, children[: at + 1], children[at + 1 :]) if written else None
+    return None
+
+
+def _wrap_message(rule: HtmlElement, head: list[HtmlElement], text: list[HtmlElement]) -> None:
+    whole, top, below = new_element("div"), new_element("div"), new_element("div")
+    top.text, rule.tail = rule.tail, None
+    rule.addnext(whole)
+    below.text, head[-1].tail = head[-1].tail, None
+    for child in head:
+        top.append(child)
+    for child in text:
+        below.append(child)
+    whole.extend((top, below))

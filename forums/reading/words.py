@@ -172,7 +172,7 @@ ADVERTISERS = frozenset(
 QUOTED = re.compile(
     r"^(?:(?:quote|quoting|zitat|citation|cita|цитата|citat|citaat|cytat|alıntı|引用|引文)\s*[:：]|(?:originally )?(?:posted|written) by\b|"
     r"ursprünglich geschrieben von|zitat von|envoyé par|escrito originalmente|сообщение от|"
-    r".{1,40} (?:wrote|said|schrieb|a écrit|escribió|ha scritto|писал\(?а?\)?|написал\(?а?\)?)\s*[:：])",
+    r".{1,40} (?:wrote|said|schrieb|a écrit|escribió|ha scritto|писал\(?а?\)?|написал\(?а?\)?|写道|寫道|说|說)\s*[:：])",
     re.I,
 )
 FOOTER = re.compile(r"^(?:powered by|copyright|©|\(c\)|all times are|alle zeitangaben)", re.I)
