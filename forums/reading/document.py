@@ -18,6 +18,7 @@ from crawlmgr.web.bounds import bounded_markup
 from crawlmgr.web.encoding import decode
 from crawlmgr.web.records import Outline, outline
 from forums.reading.addresses import board_key, thread_key
+from forums.reading.daytimes import Days, below_days, days_of
 from forums.reading.linkusers import board_spaces, leads_to_user
 from forums.reading.patterns import leads_to, patterns
 from forums.reading.textlines import part_lines
@@ -218,7 +219,12 @@ class Page:
         first, end = self.outline.piece_from, self.outline.piece_to
         covered = {piece for time in found for piece in range(first[time.node], end[time.node])}
         found += self._text_times(covered)
-        return sorted(found, key=lambda time: (time.node, time.piece))
+        return below_days(self.days, sorted(found, key=lambda time: (time.node, time.piece)))
+
+    @cached_property
+    def days(self) -> Days:
+        """The headings that name days, and the clock times below them."""
+        return days_of(self.outline, self.dates)
 
     def times_in(self, start: int, end: int) -> list[Time]:
         """The times between two nodes."""
@@ -250,10 +256,8 @@ class Page:
         best: Moment | None = None
         for name in names:
             if (
-                name == "datetime"
+                name in ("datetime", "content", "aria-label")
                 or (name == "title" and element.tag != "img")
-                or name == "content"
-                or name == "aria-label"
                 or name.startswith("data-")
                 and (_TIME_ATTRIBUTE.search(name) or _TOOLTIP_ATTRIBUTE.search(name))
             ):
@@ -280,18 +284,15 @@ class Page:
         first, end = self.outline.piece_from[node], self.outline.piece_to[node]
         return end - first == 1 and parse_time(self.outline.pieces[first].text, self.dates) is not None
 
-    def _lines(self) -> list[tuple[int, int]]:
+    @cached_property
+    def lines(self) -> list[tuple[int, int]]:
+        """The lines of the page as ranges of pieces."""
         pieces, made, start = self.outline.pieces, [], 0
         for at in range(1, len(pieces) + 1):
             if at == len(pieces) or pieces[at].line != pieces[start].line:
                 made.append((start, at))
                 start = at
         return made
-
-    @cached_property
-    def lines(self) -> list[tuple[int, int]]:
-        """The lines of the page as ranges of pieces."""
-        return self._lines()
 
     @cached_property
     def line_range(self) -> dict[int, tuple[int, int]]:

@@ -7,7 +7,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Hashable, Iterator
 from functools import cached_property, lru_cache
 
-from crawlmgr.web.records import records_around
+from crawlmgr.web.records import Record, records_around
 from forums.reading.addresses import board_key, names_board
 from forums.reading.document import Link, Page
 from forums.reading.patterns import leads_to
@@ -105,7 +105,16 @@ def _rows(page: Page, links: list[Link]) -> list[Row]:
     names: dict[Hashable, Link] = {}
     for link in links:
         names.setdefault(link.key, link)
-    return [Row(page, record, names[key]) for key, record in records_around(page.outline, anchors, _lone(page))]
+    found = records_around(page.outline, anchors, _lone(page))
+    return [Row(page, _below_day(page, record, names[key]), names[key]) for key, record in found]
+
+
+def _below_day(page: Page, record: Record, title: Link) -> Record:
+    """A record without the heading of its day, which stands above those of the whole day."""
+    first, at = page.outline.piece_from, 0
+    while at + 1 < len(record) and first[record[at]] in page.days.headings and record[at + 1] <= title.node:
+        at += 1
+    return record[at:]
 
 
 def groups(page: Page) -> list[Group]:

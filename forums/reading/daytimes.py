@@ -1,0 +1,63 @@
+"""Clock times below the headings of days: each is a time of the day above it."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, NamedTuple
+
+from crawlmgr.text.dates import DateContext, Moment, parse_time
+from crawlmgr.web.records import Outline
+
+if TYPE_CHECKING:
+    from forums.reading.document import Time
+
+_CLOCK = re.compile(r"\d{1,2}[:.]\d{2}(?::\d{2})?(?:\s*[ap]\.?m\.?)?", re.I)
+_HEADINGS = frozenset("h1 h2 h3 h4 h5 h6 th dt caption".split())
+_DAY_SECONDS = 86_400
+
+
+class Days(NamedTuple):
+    """The texts (by number) that head days, and the times that clocks below them tell."""
+
+    headings: frozenset[int]
+    clocks: dict[int, Moment]
+
+
+def days_of(page: Outline, dates: DateContext) -> Days:
+    """The days of a page and the clocks below them. None with fewer than two clocks, or where one stands before the first
+    day: then these are no lists by days."""
+    none = Days(frozenset(), {})
+    if sum(1 for piece in page.pieces if _CLOCK.fullmatch(piece.text)) < 2:
+        return none
+    clocks: dict[int, Moment] = {}
+    headings, day = set(), ""
+    for at, (text, node, _) in enumerate(page.pieces):
+        if _CLOCK.fullmatch(text):
+            moment = parse_time(f"{day} {text}", dates) if day else None
+            if moment is None or moment.precision_seconds >= _DAY_SECONDS:
+                return none
+            clocks[at] = moment
+        elif 4 < len(text) <= 48 and any(char.isdigit() for char in text) and _is_heading(page, node):
+            named = parse_time(text, dates)
+            if named is not None and named.precision_seconds == _DAY_SECONDS:
+                day = text
+                headings.add(at)
+    return Days(frozenset(headings), clocks)
+
+
+def below_days(days: Days, times: list[Time]) -> list[Time]:
+    """The times of a page with those of clocks below days for their days; the days themselves are then no times."""
+    if not days.clocks:
+        return times
+    shown = [time for time in times if time.is_attribute or time.piece not in days.headings]
+    return [
+        time._replace(moment=days.clocks[time.piece]) if not time.is_attribute and time.piece in days.clocks else time
+        for time in shown
+    ]
+
+
+def _is_heading(page: Outline, node: int) -> bool:
+    """Whether a text stands in a heading, or in a cell across the columns of a table."""
+    above = [at for at in (node, page.parents[node]) if at >= 0]
+    wide = any(page.tags[at] == "td" and (page.elements[at].get("colspan") or "1") != "1" for at in above)
+    return wide or any(page.tags[at] in _HEADINGS for at in above)
