@@ -8,7 +8,8 @@ from typing import NamedTuple
 from urllib.parse import parse_qsl, urlsplit
 
 from crawlmgr.web.html import scan
-from crawlmgr.web.url import UrlError, canonical, host_key, registered_domain, trap_reason
+from crawlmgr.web.traps import trap_reason
+from crawlmgr.web.url import UrlError, canonical, host_key, registered_domain
 from deepweb.links_to_forms import LinkScorer
 from deepweb.search_forms import Form, forms_of_tree, parse_page
 

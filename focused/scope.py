@@ -10,7 +10,7 @@ from functools import cache
 from typing import Any
 from urllib.parse import urlsplit
 
-from crawlmgr.web.url import TrapLimits, trap_reason
+from crawlmgr.web.traps import TrapLimits, trap_reason
 from focused.pages import Content
 
 MAX_DEPTH = 1000

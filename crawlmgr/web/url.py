@@ -30,13 +30,6 @@ _PLAIN = re.compile(r"https?://(?:[a-z0-9_-]+\.)*[a-z][a-z0-9-]*/(?:[A-Za-z0-9_~
 _PATH_SESSION = re.compile(r";(?:jsessionid|phpsessid|sessionid|sid)=[^/;?#]*", re.IGNORECASE)
 _ASP_SESSION = re.compile(r"/\([A-Z]\([a-z0-9]{8,}\)\)(?=/|$)", re.IGNORECASE)
 
-_CALENDAR = re.compile(
-    r"(?:^|[/_.?&=\-])(?:calendar|kalender|calendrier|calendario|agenda|ical|datebook|rili|日历)(?:$|[^a-z])"
-    r"|/(?:day|week|month|year)\.(?:php|asp|aspx|cgi|pl)\b",
-    re.IGNORECASE,
-)
-_YEAR = re.compile(r"(?<!\d)((?:1[89]|2\d|3\d)\d\d)(?:(?:0[1-9]|1[0-2])(?:[0-3]\d)?)?(?!\d)")
-
 
 class UrlError(ValueError):
     """Not an http or https address, or one that no browser would open."""
@@ -71,23 +64,7 @@ class UrlParts:
         return f"{self.scheme}://{self.authority}{self.path}{query}{fragment}"
 
 
-@dataclass(frozen=True, slots=True)
-class TrapLimits:
-    """When an address looks like a trap.
-
-    With `current_year` set, only calendar pages more than `calendar_years` away from it are traps; without it, every
-    calendar page that carries a year is.
-    """
-
-    max_segment_repeats: int = 3
-    max_depth: int = 20
-    max_length: int = 2000
-    current_year: int | None = None
-    calendar_years: int = 1
-
-
 DEFAULT_RULES = UrlRules()
-DEFAULT_LIMITS = TrapLimits()
 
 
 def parse(url: str) -> UrlParts:
@@ -386,27 +363,3 @@ def registered_domain(host: str) -> str:
     """The domain that was registered ("news.example.co.uk" -> "example.co.uk"); else the host itself."""
     name = host.rsplit(":", 1)[0] if not host.endswith("]") and host.count(":") == 1 else host
     return _extract()(name).top_domain_under_public_suffix or name
-
-
-def trap_reason(url: str, limits: TrapLimits = DEFAULT_LIMITS) -> str | None:
-    """Why an address looks like a trap: "too_long", "too_deep", "repeated_segment", "calendar"; None if it does not.
-
-    `url` is canonical. Depth counts path segments; a segment counts as repeated at `max_segment_repeats` occurrences.
-    """
-    if len(url) > limits.max_length:
-        return "too_long"
-    start = url.find("/", 8)
-    tail = url[start:] if start > 0 else "/"
-    path = tail.partition("?")[0]
-    if path.count("/") >= min(limits.max_segment_repeats, limits.max_depth):
-        segments = [segment for segment in path.split("/") if segment]
-        if len(segments) > limits.max_depth:
-            return "too_deep"
-        if any(segments.count(segment) >= limits.max_segment_repeats for segment in set(segments)):
-            return "repeated_segment"
-    years = _YEAR.findall(tail)  # before the word that makes a calendar of it: few addresses hold one, and it is found faster
-    if years and _CALENDAR.search(tail):
-        near = limits.current_year
-        if near is None or any(abs(int(year) - near) > limits.calendar_years for year in years):
-            return "calendar"
-    return None

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from crawlmgr.web.traps import TrapLimits, trap_reason
 from crawlmgr.web.url import (
-    TrapLimits,
     UrlError,
     UrlRules,
     absolute,
@@ -17,7 +17,6 @@ from crawlmgr.web.url import (
     origin,
     parse,
     registered_domain,
-    trap_reason,
     url_hash,
 )
 
