@@ -12,7 +12,8 @@ DEFAULT_INTERVAL_SECONDS = 6 * 3600
 class Site(models.Model):
     """A forum. `settings` override the crawl settings; `structure` is what was learned of its pages and `rules` the operator's
     corrections: together version `version` of the site model. `layout` tells of a change of layout that was noticed
-    ({"at", "run", "kind", "reasons", "roles", "state", "verdict"}), {} while there is none to tell of."""
+    ({"at", "run", "kind", "reasons", "roles", "state", "verdict"}), {} while there is none to tell of; "moved" in it stays for
+    ever once the site's addresses have changed: threads that were not met since are looked for under the new ones."""
 
     name = models.CharField(_("name"), max_length=200)
     url = models.TextField(_("address"))

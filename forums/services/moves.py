@@ -8,6 +8,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from forums.discovery import SiteModel
+from forums.discovery.shapes import shape
 from forums.incremental import FINE_SECONDS
 from forums.models import Board, Thread
 from forums.reading import ThreadRecord, board_key, first_page, thread_key
@@ -22,6 +23,7 @@ class Shown:
     author: str = ""
     created: tuple[datetime, int] | None = None
     last_reply: tuple[datetime, int] | None = None
+    replies: int | None = None
 
     @property
     def key(self) -> str:
@@ -33,7 +35,7 @@ def of_record(record: ThreadRecord) -> Shown:
     created, last = (
         (moment.value, moment.precision_seconds) if moment is not None else None for moment in (record.created, record.last_reply)
     )
-    return Shown(record.url, record.title or "", record.author or "", created, last)
+    return Shown(record.url, record.title or "", record.author or "", created, last, record.replies)
 
 
 def of_model(model: SiteModel) -> list[Shown]:
@@ -44,22 +46,24 @@ def of_model(model: SiteModel) -> list[Shown]:
 def _of_row(row: Mapping[str, Any]) -> Shown:
     told = row.get("last_reply")
     last = (datetime.fromisoformat(told), int(timedelta(days=1).total_seconds())) if told else None
-    return Shown(str(row["url"]), row.get("title") or "", row.get("author") or "", None, last)
+    return Shown(str(row["url"]), row.get("title") or "", row.get("author") or "", None, last, row.get("replies"))
 
 
 def found_again(site_id: int, rows: Iterable[Shown]) -> dict[str, Thread]:
     """By new key: the one stored thread that a row under an unknown address shows. Its title is the same, and author and times
-    agree as far as both are told, at least one of them; where several threads fit, none is taken."""
+    agree as far as both are told, at least one of them; where several threads fit, none is taken, nor is one that the rows
+    show under its own address, or whose address is of the row's form: it has moved already, or was never elsewhere."""
     shown = {row.key: row for row in rows if row.title}
-    for key in Thread.objects.filter(site_id=site_id, key__in=list(shown)).values_list("key", flat=True):
-        del shown[key]
+    known = set(Thread.objects.filter(site_id=site_id, key__in=list(shown)).values_list("key", flat=True))
+    strange = {key: row for key, row in shown.items() if key not in known}
     titled: dict[str, list[Thread]] = {}
-    for thread in Thread.objects.filter(site_id=site_id, title__in=[row.title[:500] for row in shown.values()]):
-        titled.setdefault(thread.title, []).append(thread)
+    for thread in Thread.objects.filter(site_id=site_id, title__in=[row.title[:500] for row in strange.values()]):
+        if thread.key not in known:
+            titled.setdefault(thread.title, []).append(thread)
     pairs: dict[str, Thread] = {}
-    for key, row in shown.items():
+    for key, row in strange.items():
         same = [thread for thread in titled.get(row.title[:500], ()) if _agrees(thread, row)]
-        rivals = sum(other.title == row.title for other in shown.values())
+        rivals = sum(other.title == row.title for other in strange.values())
         if len(same) == 1 and (rivals == 1 or row.author):
             pairs[key] = same[0]
     taken = [thread.pk for thread in pairs.values()]
@@ -67,6 +71,10 @@ def found_again(site_id: int, rows: Iterable[Shown]) -> dict[str, Thread]:
 
 
 def _agrees(thread: Thread, row: Shown) -> bool:
+    if shape(thread.url) == shape(first_page(row.url)):
+        return False
+    if thread.replies is not None and row.replies is not None and row.replies < thread.replies - 1:
+        return False  # one less may be shown where posts were counted before
     told = 0
     if thread.author and row.author:
         if thread.author != row.author[:200]:
@@ -104,8 +112,9 @@ def follow_boards(site_id: int, model: SiteModel) -> int:
     lost = [board for key, board in stored.items() if key not in found]
     moved = 0
     for key, board in found.items():
-        alike = [one for one in lost if one.name.casefold() == board.name.casefold()]
-        if key in stored or len(alike) != 1 or sum(one.name == board.name for one in model.boards) != 1:
+        name = board.name.casefold()
+        alike = [one for one in lost if one.name.casefold() == name]
+        if key in stored or len(alike) != 1 or sum(one.name.casefold() == name for one in model.boards) != 1:
             continue
         Board.objects.filter(pk=alike[0].pk).update(key=key, url=board.url, unfinished={})
         lost.remove(alike[0])

@@ -189,6 +189,17 @@ def test_a_run_stopped_while_it_learns_leaves_no_banner_behind(server: ForumServ
     assert texts() == true_texts(forum)
 
 
+def test_that_a_site_has_moved_is_not_forgotten_with_a_run_that_ended_while_it_learned(server: ForumServer) -> None:
+    site = added(server)
+    Site.objects.filter(pk=site.pk).update(layout={"state": "agreed", "reasons": ["addresses"], "moved": True, "at": now().isoformat()})
+    site.refresh_from_db()
+    run = sites.crawl_now(site.pk, now=now(), start=False)
+    assert layouts.noticed(run, site, LayoutChange("threadlist", ("marks",)), now())
+    layouts.forget(run)
+    site.refresh_from_db()
+    assert site.layout == {"moved": True}
+
+
 @pytest.mark.parametrize(
     ("state", "reasons", "again"),
     [

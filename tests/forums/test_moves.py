@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
 
 from crawlmgr.models import Host
 from crawlmgr.web.url import url_hash
+from forums.discovery import SiteModel
+from forums.discovery.model import BoardFound
 from forums.models import Board, Site, Thread
 from forums.reading import thread_key
 from forums.services import moves
@@ -67,3 +70,32 @@ def test_of_threads_with_one_title_the_author_tells_and_else_nothing(site: Site)
     assert {key: one.pk for key, one in found.items()} == {row(71, "").key: second.pk, row(72, "").key: first.pk}
     thread(site, 3, "Hello", "bert")
     assert row(71, "").key not in moves.found_again(site.pk, [row(71, "Hello", "bert")])
+
+
+def test_a_thread_that_the_list_still_shows_under_its_own_address_is_not_taken_for_another(site: Site) -> None:
+    known = thread(site, 1, "Roses")
+    rows = [Shown(known.url, "Roses", "", None, (DAY, 60)), Shown(f"{ROOT}/discussions/72", "Roses", "", None, (DAY, 60))]
+    assert moves.found_again(site.pk, rows) == {}
+
+
+def test_a_thread_under_an_address_of_the_new_form_does_not_move_again(site: Site) -> None:
+    """A thread a week, by one hand and with one title: the next one is another thread."""
+    last_week, new = thread(site, 1, "What are you planting?"), row(72, "What are you planting?", last=DAY + timedelta(days=7))
+    Thread.objects.filter(pk=last_week.pk).update(url=row(71, "").url, key=row(71, "").key)
+    assert moves.follow(site.pk, [new]) == 0
+    assert thread_key(row(71, "").url) == Thread.objects.get().key
+
+
+def test_a_thread_with_fewer_replies_than_are_known_is_a_younger_one(site: Site) -> None:
+    old = thread(site, 1, "What are you planting?")
+    Thread.objects.filter(pk=old.pk).update(replies=40)
+    shown = replace(row(72, old.title, last=DAY + timedelta(days=7)), replies=2)
+    assert moves.found_again(site.pk, [shown]) == {}
+    assert len(moves.found_again(site.pk, [replace(shown, replies=39)])) == 1, "posts were counted, now replies are"
+
+
+def test_boards_whose_names_differ_in_case_alone_tell_nothing(site: Site) -> None:
+    thread(site, 1, "Roses")
+    found = tuple(BoardFound(f"{ROOT}/forums/{n}-x", name) for n, name in enumerate(("garden", "Garden"), start=7))
+    assert moves.follow_boards(site.pk, SiteModel("Forum", f"{ROOT}/", boards=found)) == 0
+    assert moves.follow_boards(site.pk, SiteModel("Forum", f"{ROOT}/", boards=found[:1])) == 1
