@@ -9,7 +9,7 @@ from crawlmgr.text.dates import DateContext, Moment, parse_time
 from crawlmgr.web.records import Outline
 
 if TYPE_CHECKING:
-    from forums.reading.document import Time
+    from forums.reading.pagetimes import Time
 
 _CLOCK = re.compile(r"\d{1,2}[:.]\d{2}(?::\d{2})?(?:\s*[ap]\.?m\.?)?", re.I)
 _HEADINGS = frozenset("h1 h2 h3 h4 h5 h6 th dt caption".split())

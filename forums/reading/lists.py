@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-from bisect import bisect_left
 from collections import Counter
 from dataclasses import dataclass
 from functools import cached_property
 
 from forums.reading.addresses import board_key
 from forums.reading.document import Link, Page
+from forums.reading.heads import COUNTED, Heads
 from forums.reading.patterns import leads_to
 from forums.reading.rowgroups import Group, groups
 from forums.reading.rows import Row
@@ -36,7 +36,7 @@ class RowSet:
     @cached_property
     def heads(self) -> Heads:
         """The head cells above the rows."""
-        return Heads(self)
+        return Heads(self.page, self.rows)
 
     @cached_property
     def told(self) -> bool:
@@ -137,7 +137,7 @@ class RowSet:
         votes: Counter[str] = Counter()
         for row in self.rows:
             told = [found.roles if "label" in found.roles else self.heads.of(row, found.node) for found in row.counts]
-            votes.update({next(iter(roles)) for each in told if len(roles := each & _COUNTED) == 1})
+            votes.update({next(iter(roles)) for each in told if len(roles := each & COUNTED) == 1})
         named = {role for role, number in votes.items() if number * 2 >= len(self.rows)}
         return "topics" in named and bool(named & {"replies", "posts", "comments"}) and "views" not in named
 
@@ -177,132 +177,6 @@ def falling(values: list[float]) -> float | None:
     if len(values) < 3 or len(set(values)) < 2:
         return None
     return sum(a >= b for a, b in zip(values, values[1:], strict=False)) / (len(values) - 1)
-
-
-_COUNTED = frozenset({"replies", "comments", "posts", "topics", "views"})
-
-
-class Heads:
-    """The row of head cells above a list, aligned with the cells of its rows."""
-
-    def __init__(self, rows: RowSet) -> None:
-        self.page = rows.page
-        self.roles: dict[int, frozenset[str]] = {}
-        self.texts: dict[int, str] = {}
-        first = next((row for row in rows.rows if row.counts or row.times), rows.rows[0])  # not the heading of a category
-        self._rows_start = first.start
-        width = Counter(len(self.cells(row.record[0])) for row in rows.rows).most_common(1)[0][0]
-        if width >= 2:
-            self._find(first, width)
-        if self.roles:
-            self._align(rows, width)
-
-    @property
-    def all_roles(self) -> frozenset[str]:
-        """All roles that the head cells name."""
-        return frozenset(role for roles in self.roles.values() for role in roles)
-
-    def roles_beside(self, row: Row) -> frozenset[str]:
-        """The roles that the head cells name but for that above the names of the rows: "Topic" there counts nothing."""
-        cells = self.cells(row.record[0])
-        own = next((at for at, cell in enumerate(cells) if self.page.outline.contains(cell, row.title.node)), -1)
-        counted = {"topics"} if own >= 0 and self.roles.get(own, frozenset()) & {"topics"} else set()
-        others = [roles for at, roles in self.roles.items() if at != own and not roles & {"author", "created"}]
-        return self.all_roles - (counted - frozenset[str]().union(*others))
-
-    @property
-    def first_text(self) -> str:
-        """The text of the first head cell that has one."""
-        return next((text for _, text in sorted(self.texts.items()) if text), "")
-
-    def cells(self, top: int) -> list[int]:
-        """The cells of a row: the children of the first element below `top` that has two or more."""
-        page, node = self.page.outline, top
-        for _ in range(5):
-            children = page.children(node)
-            if len(children) == 1:
-                node = children[0]
-                continue
-            if page.tags[node] in ("li", "div") and len(children) == 2 and page.tags[children[0]] in ("dl", "input", "span"):
-                inner = [child for child in children if len(page.children(child)) >= 3]
-                if len(inner) == 1:
-                    node = inner[0]
-                    continue
-            return self._spread(children)
-        return []
-
-    def _spread(self, cells: list[int]) -> list[int]:
-        page, wide = self.page.outline, []
-        for cell in cells:
-            span = page.elements[cell].get("colspan") or "1" if page.tags[cell] in ("td", "th") else "1"
-            wide.extend([cell] * (min(int(span), 12) if span.isdigit() and int(span) else 1))
-        return wide
-
-    def _find(self, first: Row, width: int) -> None:
-        page, node = self.page.outline, first.record[0]
-        for _ in range(5):
-            parent = page.parents[node]
-            if parent < 0:
-                return
-            before = [child for child in page.children(parent) if child < node][-4:]
-            for sibling in reversed(before):
-                if self._take(sibling, width):
-                    return
-            node = parent
-
-    def _take(self, node: int, width: int) -> bool:
-        page = self.page.outline
-        end = min(page.ends[node], node + 60)
-        for inside in range(node, end):
-            cells = self._spread(page.children(inside))
-            if not width - 1 <= len(cells) <= width + 1 or len(cells) < 2:
-                continue
-            tags = {page.tags[cell] for cell in cells}
-            if tags == {"a"} or (len(cells) < 4 and len(tags - {"th", "td"}) > 1):
-                continue  # a bar of buttons
-            texts = {at: page.text(cell) for at, cell in enumerate(cells)}
-            if any(len(text) > 60 for text in texts.values()):
-                continue
-            roles = {at: text_roles(text) for at, text in texts.items() if text}
-            if sum(1 for found in roles.values() if found) >= 2:
-                self.roles, self.texts = roles, texts
-                return True
-        return False
-
-    def _align(self, rows: RowSet, width: int) -> None:
-        """Moves head cells to the right where there are fewer of them than cells in a row, and counts and times then
-        stand below words for them."""
-        missing = width - 1 - max(self.texts)
-        if missing <= 0:
-            return
-        moved = {at + missing: roles for at, roles in self.roles.items()}
-        fits = {}
-        for name, roles in (("as is", self.roles), ("moved", moved)):
-            self.roles = roles
-            fits[name] = sum(bool(self.of(row, found.node) & _COUNTED) for row in rows.rows[:8] for found in row.counts) + sum(
-                bool(self.of(row, time.node) & {"last", "created"}) for row in rows.rows[:8] for time in row.times
-            )
-        self.roles = moved if fits["moved"] > fits["as is"] else {at - missing: found for at, found in moved.items()}
-
-    def of(self, row: Row, node: int) -> frozenset[str]:
-        """The roles that the head above the cell of `node` names."""
-        if not self.roles:
-            return frozenset()
-        cells = self.cells(row.record[0])
-        unique = list(dict.fromkeys(cells))
-        at = bisect_left(unique, node + 1) - 1
-        if at < 0 or not self.page.outline.contains(unique[at], node):
-            return frozenset()
-        return self.roles.get(cells.index(unique[at]), frozenset())
-
-    def cell(self, row: Row, node: int) -> int:
-        """The number of the cell of a row that holds `node`, counted over the whole record."""
-        at = max(0, bisect_left(row.record, node + 1) - 1)
-        if len(row.record) > 1 and at:
-            return 100 * at
-        cells = list(dict.fromkeys(self.cells(row.record[0])))
-        inside = bisect_left(cells, node + 1) - 1
-        return max(0, inside)
 
 
 def _same_rows(a: Group, b: Group) -> bool:

@@ -7,7 +7,8 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 
 from crawlmgr.web.records import Outline, siblings_of_tops
-from forums.reading.document import Page, Time
+from forums.reading.document import Page
+from forums.reading.pagetimes import Time
 from forums.reading.posts_lone import lone
 from forums.reading.posts_set import PostSet, is_post_time, tells_joining
 from forums.reading.posts_spans import Span

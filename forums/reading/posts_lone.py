@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from crawlmgr.web.records import Outline
-from forums.reading.document import Page, Time
+from forums.reading.document import Page
+from forums.reading.pagetimes import Time
 from forums.reading.posts_bodies import is_called_text
 from forums.reading.posts_set import PostSet, is_post_time
 from forums.reading.posts_spans import Span

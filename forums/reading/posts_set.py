@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from functools import cached_property
 
-from forums.reading.document import Link, Page, Time
+from forums.reading.document import Link, Page
+from forums.reading.pagetimes import Time
 from forums.reading.posts_bodies import bodies_of
 from forums.reading.posts_links import repeats, spells, writers
 from forums.reading.posts_people import heads_profile, people_of

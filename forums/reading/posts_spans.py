@@ -6,7 +6,8 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from forums.reading.document import Page, Time
+from forums.reading.document import Page
+from forums.reading.pagetimes import Time
 
 REPLY = re.compile(r"^(?:re|aw|antw|sv|odp|回复|回覆|ответ)(?:\[\d+\])?\s*[:：]\s*", re.I)
 

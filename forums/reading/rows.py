@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from crawlmgr.text.dates import parse_time
 from crawlmgr.web.records import Record
-from forums.reading.document import Link, Page, Time
+from forums.reading.document import Link, Page
+from forums.reading.pagetimes import Time
 from forums.reading.texttimes import time_words
 from forums.reading.values import count, exact_count, inner_counts, pair
 from forums.reading.words import class_roles, text_roles

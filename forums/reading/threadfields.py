@@ -7,8 +7,8 @@ from collections import Counter, defaultdict
 from functools import cached_property
 
 from crawlmgr.text.dates import Moment
-from forums.reading.document import Time
 from forums.reading.lists import RowSet, falling
+from forums.reading.pagetimes import Time
 from forums.reading.rows import Count, Row, count_columns
 from forums.reading.values import count
 from forums.reading.words import class_roles, text_roles

@@ -9,7 +9,7 @@ from functools import cached_property
 from typing import NamedTuple
 from urllib.parse import unquote
 
-from forums.reading.document import Time
+from forums.reading.pagetimes import Time
 from forums.reading.patterns import leads_to
 from forums.reading.rows import Row
 from forums.reading.texttimes import time_words

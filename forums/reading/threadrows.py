@@ -8,8 +8,9 @@ from functools import cached_property
 
 from crawlmgr.text.dates import Moment
 from forums.reading.addresses import board_key, first_page
-from forums.reading.document import Link, Time
+from forums.reading.document import Link
 from forums.reading.model import ThreadRecord
+from forums.reading.pagetimes import Time
 from forums.reading.patterns import leads_to
 from forums.reading.rows import Row
 from forums.reading.threadpeople import ThreadPeople

@@ -1,0 +1,193 @@
+"""Every time that a page shows: in attributes, in its text, on its lines, below the headings of days."""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left
+from datetime import datetime
+from functools import cached_property
+from typing import NamedTuple
+
+from lxml.html import HtmlElement
+
+from crawlmgr.text.dates import DateContext, Moment, find_time, parse_time
+from crawlmgr.web.records import Outline
+from forums.reading.daytimes import Days, below_days, days_of
+from forums.reading.texttimes import inner_times
+
+LONGEST_TIME_LINE = 220
+_TIME_ATTRIBUTE = re.compile(r"time|date|stamp|created|posted|updated|activity|epoch|publish", re.I)
+_CLOCK = re.compile(r"^(?:at |um |à |@ ?)?\d{1,2}[:.h]\d\d(?:[:.]\d\d)?(?: ?[ap]\.?m\.?)?$", re.I)
+_TOOLTIP_ATTRIBUTE = re.compile(r"title|tool-?tip|tippy|tip$", re.I)
+_OFFSET = re.compile(r"\d[Tt ]\d\d:\d\d(?::\d\d(?:\.\d+)?)? ?([+-])(\d\d):?(\d\d)$")
+
+
+class Time(NamedTuple):
+    """A time that the page shows: where it stands, and whether an attribute (not the text) told it. `label` is what
+    stands before its text on the line, `said` what stands before it in its own text."""
+
+    node: int
+    piece: int
+    line: int
+    moment: Moment
+    is_attribute: bool
+    label: str
+    said: str = ""
+
+
+class TimedPage:
+    """The times of a page, worked out when first asked for. `offsets` are the zones that attributes told, by moment."""
+
+    outline: Outline
+    dates: DateContext
+
+    def __init__(self, shown: Outline, dates: DateContext) -> None:
+        self.outline, self.dates = shown, dates
+        self.offsets: dict[datetime, int] = {}
+        self._found: dict[str, Moment | None] = {}
+
+    @cached_property
+    def times(self) -> list[Time]:
+        """Every time on the page outside long lines of text, in order; attributes come before the text they stand on."""
+        found = self._attribute_times()
+        first, end = self.outline.piece_from, self.outline.piece_to
+        covered = {piece for time in found for piece in range(first[time.node], end[time.node])}
+        found += self._text_times(covered)
+        return below_days(self.days, sorted(found, key=lambda time: (time.node, time.piece)))
+
+    @cached_property
+    def days(self) -> Days:
+        """The headings that name days, and the clock times below them."""
+        return days_of(self.outline, self.dates)
+
+    def times_in(self, start: int, end: int) -> list[Time]:
+        """The times between two nodes."""
+        return self.times[bisect_left(self._time_nodes, start) : bisect_left(self._time_nodes, end)]
+
+    @cached_property
+    def _time_nodes(self) -> list[int]:
+        return [time.node for time in self.times]
+
+    def _attribute_times(self) -> list[Time]:
+        page, found = self.outline, []
+        for node, element in enumerate(page.elements):
+            names = element.keys()
+            if not names or (len(names) == 1 and names[0] in ("class", "href", "id")):
+                continue
+            moment = self._of_attributes(node, element, names)
+            if moment is not None:
+                first = page.piece_from[node]
+                line = page.pieces[first].line if first < page.piece_to[node] else -1
+                found.append(Time(node, first, line, moment, True, self._label(first, line)))
+        return [time for time in found if not self._is_inner(time, found)]
+
+    def _is_inner(self, time: Time, found: list[Time]) -> bool:
+        above = self.outline.parents[time.node]
+        at = bisect_left([other.node for other in found], above) if len(found) < 64 else -1
+        return 0 <= at < len(found) and found[at].node == above and found[at].moment == time.moment
+
+    def _of_attributes(self, node: int, element: HtmlElement, names: list[str]) -> Moment | None:
+        best: Moment | None = None
+        for name in names:
+            if (
+                name in ("datetime", "content", "aria-label")
+                or (name == "title" and element.tag != "img")
+                or name.startswith("data-")
+                and (_TIME_ATTRIBUTE.search(name) or _TOOLTIP_ATTRIBUTE.search(name))
+            ):
+                value = element.get(name) or ""
+            else:
+                continue
+            if not 4 <= len(value) <= 80:
+                continue
+            if name in ("title", "aria-label") and value.isdigit():
+                continue
+            moment = parse_time(value, self.dates)
+            if moment is None and name == "title" and (self.outline.tags[node] != "a" or self._shows_a_time(node)):
+                moment = find_time(value, self.dates)
+            if moment is not None and (best is None or moment.precision_seconds < best.precision_seconds or name == "datetime"):
+                best = moment
+                offset = _OFFSET.search(value)
+                if offset:
+                    seconds = int(offset[2]) * 3600 + int(offset[3]) * 60
+                    self.offsets[moment.value] = -seconds if offset[1] == "-" else seconds
+        return best
+
+    def _shows_a_time(self, node: int) -> bool:
+        """Whether all that a link shows is a time; then a longer one in its title is the same one in full."""
+        first, end = self.outline.piece_from[node], self.outline.piece_to[node]
+        return end - first == 1 and parse_time(self.outline.pieces[first].text, self.dates) is not None
+
+    @cached_property
+    def lines(self) -> list[tuple[int, int]]:
+        """The lines of the page as ranges of pieces."""
+        pieces, made, start = self.outline.pieces, [], 0
+        for at in range(1, len(pieces) + 1):
+            if at == len(pieces) or pieces[at].line != pieces[start].line:
+                made.append((start, at))
+                start = at
+        return made
+
+    @cached_property
+    def line_range(self) -> dict[int, tuple[int, int]]:
+        """The range of pieces of each line, by its number."""
+        return {self.outline.pieces[start].line: (start, end) for start, end in self.lines}
+
+    def _label(self, piece: int, line: int) -> str:
+        start = self.line_range.get(line, (piece, piece))[0]
+        return " ".join(self.outline.pieces[at].text for at in range(start, piece))[-80:]
+
+    def moment(self, text: str) -> Moment | None:
+        """The time inside a short text, remembered."""
+        if text not in self._found:
+            self._found[text] = find_time(text, self.dates)
+        return self._found[text]
+
+    def _text_times(self, covered: set[int]) -> list[Time]:
+        pieces, found = self.outline.pieces, []
+        for start, end in self.lines:
+            if sum(len(pieces[at].text) for at in range(start, end)) > LONGEST_TIME_LINE:
+                continue
+            at = start
+            while at < end:
+                moment, used = (None, 1) if at in covered else self._time_at(at, end, covered)
+                if moment is not None:
+                    label = " ".join(pieces[before].text for before in range(start, at))[-80:]
+                    inner = inner_times(pieces[at].text, self.moment) if used == 1 else []
+                    for told, said in inner or [(moment, "")]:
+                        found.append(Time(pieces[at].node, at, pieces[at].line, told, False, label, said))
+                    covered.update(range(end, at + used))
+                at += used
+        return found
+
+    def _time_at(self, at: int, end: int, covered: set[int]) -> tuple[Moment | None, int]:
+        """The time that begins in piece `at`, and how many pieces it takes: "Yesterday" + "10:15" is one time."""
+        pieces = self.outline.pieces
+        text = pieces[at].text
+        if not any(char.isdigit() for char in text) and (len(text) > 30 or not any(char.isalpha() for char in text)):
+            return None, 1
+        end = self._with_clock_below(at, end)
+        moment = self.moment(text) if len(text) <= LONGEST_TIME_LINE else None
+        used = 1
+        if moment is None or moment.precision_seconds >= 86_400:
+            joined = text
+            for after in range(at + 1, min(end, at + 4)):
+                joined += " " + pieces[after].text
+                if (
+                    after in covered
+                    or len(joined) > 80
+                    or not any(char.isdigit() for char in pieces[after].text)
+                    and len(pieces[after].text) > 4
+                ):
+                    break
+                whole = parse_time(joined, self.dates) if moment is None else self.moment(joined)
+                if whole is not None and (moment is None or whole.precision_seconds < moment.precision_seconds):
+                    moment, used = whole, after - at + 1
+        return moment, used
+
+    def _with_clock_below(self, at: int, end: int) -> int:
+        """The end of a line, or of the next one where a line break inside one element parts a date from its time of day."""
+        pieces = self.outline.pieces
+        if end == at + 1 < len(pieces) and pieces[end].node == pieces[at].node and _CLOCK.match(pieces[end].text):
+            return end + 1
+        return end
