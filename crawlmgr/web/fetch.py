@@ -8,7 +8,7 @@ import ssl
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import lru_cache
@@ -17,7 +17,7 @@ from typing import Any
 import certifi
 import requests
 from requests.adapters import HTTPAdapter
-from requests.cookies import extract_cookies_to_jar, get_cookie_header
+from requests.cookies import extract_cookies_to_jar
 from urllib3.connection import HTTPConnection, HTTPSConnection
 from urllib3.connectionpool import HTTPConnectionPool, HTTPSConnectionPool
 from urllib3.util import create_urllib3_context
@@ -37,7 +37,7 @@ from crawlmgr.web.guard import AddressRefused, check_address, is_public
 from crawlmgr.web.inflate import InflateError, inflate
 from crawlmgr.web.redirects import REDIRECTS, RedirectError, carries_secrets, next_request
 from crawlmgr.web.url import UrlError, UrlParts, fetchable, parse
-from crawlmgr.web.wire import NETWORK_ERRORS, Answer, Exchange, classify, current, read_body, say
+from crawlmgr.web.wire import NETWORK_ERRORS, Answer, Exchange, classify, cookie_header, current, read_body, say
 
 __all__ = ["EMPTY", "Failure", "FetchRequest", "FetchResponse", "FetchSettings", "Fetcher", "Hop", "HopRefused"]
 
@@ -283,7 +283,9 @@ class Fetcher:
         prepared.body = step.body
         prepared.headers = request_headers(step, settings, secrets, conditional)
         prepared.hooks = {}
-        _add_cookies(prepared, session, {**settings.cookies, **step.cookies} if secrets else EMPTY)
+        carried = cookie_header(session.cookies, prepared, {**settings.cookies, **step.cookies} if secrets else EMPTY)
+        if carried:
+            prepared.headers["Cookie"] = carried
         fetched_at = self._clock()
         exchange = Exchange(settings, parts)
         answer, failure, detail = self._send(session, prepared, exchange)
@@ -386,17 +388,3 @@ def _check_target(exchange: Exchange) -> None:
         return
     for _family, sockaddr in addresses:
         _check(sockaddr[0], host, port, exchange.settings)
-
-
-def _add_cookies(prepared: requests.PreparedRequest, session: requests.Session, own: Mapping[str, str]) -> None:
-    """Cookies that the server set, then the site's own that it did not set anew."""
-    parts = []
-    if len(session.cookies):
-        kept = get_cookie_header(session.cookies, prepared)
-        if kept:
-            parts.append(kept)
-    if own:
-        names = {pair.partition("=")[0].strip() for pair in parts[0].split(";")} if parts else set()
-        parts.extend(f"{name}={value}" for name, value in own.items() if name not in names)
-    if parts:
-        prepared.headers["Cookie"] = "; ".join(parts)

@@ -1,4 +1,4 @@
-"""One request on the wire: its deadline and byte limits, the bounded reading of its answer, and why it failed."""
+"""One request on the wire: its cookies, its deadline and byte limits, the bounded reading of its answer, and why it failed."""
 
 from __future__ import annotations
 
@@ -9,11 +9,12 @@ import socket
 import ssl
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import requests
 import urllib3
+from requests.cookies import RequestsCookieJar, get_cookie_header
 
 from crawlmgr.web.exchange import Failure, FetchSettings
 from crawlmgr.web.url import UrlParts
@@ -185,3 +186,11 @@ def read_body(raw: Any, limit: int, exchange: Exchange) -> tuple[bytes, Failure 
     if exchange.excess and raw.status not in (204, 304):
         return b"".join(pieces), Failure.length, "more bytes than Content-Length announced"
     return pieces[0] if len(pieces) == 1 else b"".join(pieces), None, ""
+
+
+def cookie_header(jar: RequestsCookieJar, prepared: requests.PreparedRequest, own: Mapping[str, str]) -> str:
+    """The Cookie header of a request: what of the jar is meant for its address, then `own` cookies that the server did not set
+    anew; "" where there is none."""
+    kept = get_cookie_header(jar, prepared) if len(jar) else None
+    names = {pair.partition("=")[0].strip() for pair in kept.split(";")} if kept else set()
+    return "; ".join([*([kept] if kept else []), *(f"{name}={value}" for name, value in own.items() if name not in names)])
