@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import socket
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any, Protocol, runtime_checkable
@@ -96,6 +96,22 @@ class Crawler(Protocol):
     def ended(self, run: Run, state: str, now: datetime) -> None: ...
 
 
+class Interrupted(Exception):
+    """Raised by a pulse: a person wants the run paused or stopped, the process ends, or the task's time is all but over."""
+
+    def __init__(self, why: str) -> None:
+        super().__init__(why)
+        self.why = why
+
+
+@runtime_checkable
+class Pulses(Protocol):
+    """A crawler whose `settings` may take longer than a lease lasts: meanwhile it calls the pulse that it was given, at least
+    every second, lets through what that raises, and goes on from there in the next slice."""
+
+    def heed(self, pulse: Callable[[], None]) -> None: ...
+
+
 @runtime_checkable
 class Prepares(Protocol):
     """A crawler whose beginning takes time to compute: done here, outside any transaction, for `begin` to store."""
@@ -129,16 +145,29 @@ def run_slice(run_id: int, *, clock: Clock = SYSTEM, seconds: float | None = Non
 
 class _Slice:
     def __init__(self, run: Run, crawler: Crawler, lease: runs.Lease, clock: Clock, seconds: float | None, on_page: Any) -> None:
-        self.run, self.crawler, self.lease, self.clock, self.on_page = run, crawler, lease, clock, on_page
-        self.settings = crawler.settings(run)
-        self.web = fetching.WebSession(self.settings, clock)
-        self.archive = archive.Archive(run.pk, clock.now())
-        self.until = None if seconds is None else clock.now() + timedelta(seconds=seconds)
-        self.beaten = self.answered = clock.now()
+        self.run, self.crawler, self.lease, self.clock = run, crawler, lease, clock
+        self.seconds, self.on_page = seconds, on_page
+        self.beaten = self.answered = now = clock.now()
         self.wanted = run.wanted
+        self.until: datetime | None = None
+        self.limit = None if seconds is None else now + timedelta(seconds=django_settings.TASK_TIMEOUT_SECONDS * 0.8)
         self.ahead: Url | None = None  # the address that was claimed in the last page's transaction
+        if isinstance(crawler, Pulses):
+            crawler.heed(self._pulse)
 
     def work(self) -> str:
+        try:
+            self.settings = self.crawler.settings(self.run)
+        except Interrupted:
+            self.until = self.clock.now()
+            return self._wishes()
+        self.web = fetching.WebSession(self.settings, self.clock)
+        self.archive = archive.Archive(self.run.pk, self.clock.now())
+        if self.seconds is not None:
+            self.until = self.clock.now() + timedelta(seconds=self.seconds)
+        return self._work()
+
+    def _work(self) -> str:
         try:
             self._begin()
             while True:
@@ -166,10 +195,22 @@ class _Slice:
     def _add(self, links: Sequence[NewUrl], now: datetime, parent: Url | None = None) -> None:
         frontier.add(self.run.pk, links, now, parent_id=parent.pk if parent else None)
 
-    def _wishes(self) -> str:
+    def _pulse(self) -> None:
+        """Prolongs the lease while the crawler is at something long, and ends that where it must not go on."""
         now = self.clock.now()
+        self._beat(now)
+        if why := self.wanted or ("shutdown" if shutdown.is_set() else ""):
+            raise Interrupted(why)
+        if self.limit is not None and now >= self.limit:
+            raise Interrupted("time")
+
+    def _beat(self, now: datetime) -> None:
         if (now - self.beaten).total_seconds() >= min(1.0, self.lease.seconds / 5):
             self.beaten, self.wanted = now, runs.beat(self.lease, now)
+
+    def _wishes(self) -> str:
+        now = self.clock.now()
+        self._beat(now)
         if self._leaving(now) and self.ahead is not None:
             frontier.give_back(self.ahead, attempt=False)
             self.ahead = None

@@ -11,19 +11,11 @@ from django.db import transaction
 from django.utils.module_loading import import_string
 
 from crawlmgr.clock import SYSTEM, Clock
-from crawlmgr.engine import holder, shutdown
+from crawlmgr.engine import Interrupted, holder, shutdown
 from crawlmgr.models import Run, RunState
 from crawlmgr.services import runs
 
 Pulse = Callable[[], None]
-
-
-class Interrupted(Exception):
-    """Raised by the pulse: a person wants the run paused or stopped, or the process ends."""
-
-    def __init__(self, why: str) -> None:
-        super().__init__(why)
-        self.why = why
 
 
 class StepTooLong(Exception):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -40,11 +40,15 @@ class TopicCrawler:
     def __init__(self) -> None:
         self._session: Session | None = None
         self._paced: set[str] = set()
+        self._pulse: Callable[[], None] = sessions.no_pulse
+
+    def heed(self, pulse: Callable[[], None]) -> None:
+        self._pulse = pulse
 
     def session(self, run: Run) -> Session:
         """The run's session; nobody else works the run while this slice does."""
         if self._session is None:
-            self._session = sessions.acquire(run)
+            self._session = sessions.acquire(run, self._pulse)
         return self._session
 
     def settings(self, run: Run) -> CrawlSettings:
@@ -163,7 +167,7 @@ class TopicCrawler:
         TopicRun.objects.filter(pk=session.run_id).update(edits=[])
 
     def _enqueue(self, run: Run, session: Session, urls: Sequence[str], now: datetime) -> None:
-        for key in {host_key(url) for url in urls} - self._paced:
+        for key in sorted({host_key(url) for url in urls} - self._paced):  # all runs lock hosts in one order
             self._paced.add(key)
             if not Host.objects.filter(key=key, last_request_at__isnull=False).exists():
                 # Never met before: the run's own pace.

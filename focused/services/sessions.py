@@ -13,6 +13,7 @@ from typing import Any
 from django.conf import settings
 from django.utils.module_loading import import_string
 
+from crawlmgr.engine import Interrupted
 from crawlmgr.models import Page as StoredPage
 from crawlmgr.models import Run, Url, UrlState
 from crawlmgr.services import archive
@@ -164,12 +165,17 @@ class Session:
         return judged
 
 
-def acquire(run: Run) -> Session:
-    """The run's session, as new as the last step that was stored."""
+def no_pulse() -> None:
+    """The pulse of who holds no lease."""
+
+
+def acquire(run: Run, pulse: Callable[[], None] = no_pulse) -> Session:
+    """The run's session, as new as the last step that was stored. Going through many steps again takes its time: `pulse` is
+    called at each, and where it raises Interrupted a session in memory is kept as it is, for the next call to go on from."""
     row = TopicRun.objects.get(pk=run.pk)
     session = _live.pop(run.pk, None)
     if session is None or (session.steps, session.mark) != (row.steps, row.mark):
-        session = _caught_up(session, row) or _rebuilt(run, row)
+        session = _caught_up(session, row, pulse) or _rebuilt(run, row, pulse)
     session.row = row
     _live[run.pk] = session
     while len(_live) > KEPT:
@@ -182,32 +188,32 @@ def forget(run_id: int) -> None:
     _live.pop(run_id, None)
 
 
-def _caught_up(session: Session | None, row: TopicRun) -> Session | None:
+def _caught_up(session: Session | None, row: TopicRun, pulse: Callable[[], None]) -> Session | None:
     """A session that another process overtook, with the steps since then replayed; None where it is on no common way."""
     if session is None or isinstance(session.graph, DatabaseGraph) or session.steps >= row.steps:
         return None
     known = TopicPage.objects.filter(run_id=row.pk, step=session.steps).values_list("mark", flat=True).first()
     if known != session.mark:
         return None
-    _replay(session, row)
+    _replay(session, row, pulse)
     return session
 
 
-def _rebuilt(run: Run, row: TopicRun) -> Session:
+def _rebuilt(run: Run, row: TopicRun, pulse: Callable[[], None]) -> Session:
     session = Session(run, row)
     if not run.begun:
         session.begin()
     elif session.resumable and row.steps:
-        _resume(session, row)
+        _resume(session, row, pulse)
     else:
         if isinstance(session.graph, DatabaseGraph):
             session.graph.clear()
         session.begin()
-        _replay(session, row)
+        _replay(session, row, pulse)
     return session
 
 
-def _resume(session: Session, row: TopicRun) -> None:
+def _resume(session: Session, row: TopicRun, pulse: Callable[[], None]) -> None:
     """From the tables: the strategy's own state, the frequencies and the words since they were stored, fingerprints, edits."""
     if row.frequencies is not None:
         stored = json.loads(zlib.decompress(row.frequencies))
@@ -215,9 +221,11 @@ def _resume(session: Session, row: TopicRun) -> None:
     pages = TopicPage.objects.filter(run_id=row.pk, kind=TopicPage.Kind.PAGE)
     for page in pages.filter(step__gt=row.frequencies_step).order_by("step").iterator(chunk_size=200):
         session.walk.strategy.topic.learn(words_of(page))
+        pulse()
     for number, fingerprint in pages.order_by("number").values_list("number", "fingerprint").iterator():
         session.walk.prints.add(fingerprint, number)
         session.walk.pages += 1
+        pulse()
     edits = TopicPage.objects.filter(run_id=row.pk, kind=TopicPage.Kind.EDIT).order_by("step")
     for change in edits.values_list("why", flat=True):
         for host in change.get("without_hosts", ()):
@@ -231,7 +239,7 @@ def _resume(session: Session, row: TopicRun) -> None:
     session.steps, session.mark, session.asked = row.steps, row.mark, row.asked
 
 
-def _replay(session: Session, row: TopicRun) -> None:
+def _replay(session: Session, row: TopicRun, pulse: Callable[[], None]) -> None:
     """Goes through the steps of the log that the session does not know, with the pages from the archive."""
     steps = TopicPage.objects.filter(run_id=row.pk, step__gt=session.steps, step__lte=row.steps).order_by("step")
     for step in steps.iterator(chunk_size=100):
@@ -246,8 +254,18 @@ def _replay(session: Session, row: TopicRun) -> None:
                 session.walk.failed(node)
             session.asked += counts(session.options, step.recalled, step.detail)
         session.steps, session.mark = step.step, step.mark
+        _breathe(session, pulse)
     if Url.objects.filter(run_id=row.pk, state__in=(UrlState.WAITING, UrlState.CLAIMED)).exists():
         session.choose()  # what waits in the frontier had been chosen already
+
+
+def _breathe(session: Session, pulse: Callable[[], None]) -> None:
+    try:
+        pulse()
+    except Interrupted:
+        if isinstance(session.graph, MemoryGraph):
+            _live[session.run_id] = session
+        raise
 
 
 def _again(session: Session, node: Node, step: TopicPage) -> None:

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 import pytest
+from django.conf import LazySettings
 
 from crawlmgr import engine
+from crawlmgr.clock import ManualClock
 from crawlmgr.models import Page, Run, RunState, Url, UrlState
 from crawlmgr.services import hosts, runs
 from focused.crawler import TopicCrawler
+from focused.graph import Node
 from focused.models import GraphNode, Topic, TopicPage, TopicRun
 from focused.services import sessions, topics
 from focused.strategies import BUILT_IN
@@ -150,6 +153,71 @@ def test_a_live_run_taken_over_by_other_processes_goes_on_as_if_nothing_had_been
     assert log(run) == log(whole_run)
     reasons = TopicPage.objects.filter(run=run, kind=TopicPage.Kind.PAGE).values_list("why", flat=True)
     assert all("parts" in why for why in reasons), "why a page's turn came is known of each"
+
+
+class Ticking(ManualClock):
+    """A second passes whenever somebody looks at it."""
+
+    def now(self) -> datetime:
+        self.time += timedelta(seconds=1)
+        return self.time
+
+
+@pytest.fixture
+def replayed(monkeypatch: pytest.MonkeyPatch) -> list[TopicPage]:
+    """The steps that were gone through again; a transaction a step."""
+    monkeypatch.setattr("focused.crawler.RECALL_SECONDS", 0.0)
+    steps: list[TopicPage] = []
+    original = sessions._again
+
+    def watching(session: sessions.Session, node: Node, step: TopicPage) -> None:
+        steps.append(step)
+        original(session, node, step)
+
+    monkeypatch.setattr(sessions, "_again", watching)
+    return steps
+
+
+def forgotten(web: TopicalWeb) -> tuple[Run, list[tuple[int, str]]]:
+    """A run from the archive in the middle of its way, whose process is gone; and the log of one that was left alone."""
+    topic = topic_of(web)
+    whole(topic)
+    expected = log(crawled(topic, source="archive"))
+    run = begun(topic, source="archive")
+    assert stretch(run, random.Random(3)) == RunState.RUNNING
+    sessions._live.clear()
+    return run, expected
+
+
+def test_a_replay_holds_the_lease_and_heeds_a_wish(web: TopicalWeb, replayed: list[TopicPage], monkeypatch: pytest.MonkeyPatch) -> None:
+    run, expected = forgotten(web)
+    leases: list[datetime] = []
+    original = runs.beat
+
+    def beat(lease: runs.Lease, at: datetime) -> str:
+        leases.append(at)
+        if len(replayed) == 4:
+            runs.pause(run.pk, at)
+        return original(lease, at)
+
+    monkeypatch.setattr(runs, "beat", beat)
+    assert engine.run_slice(run.pk, clock=Ticking(now()), seconds=20) == RunState.PAUSED
+    assert len(replayed) == 4 <= len(leases), "a beat a step, where each takes a second"
+    monkeypatch.setattr(runs, "beat", original)
+    runs.resume(run.pk, now(), start=False)
+    assert engine.run_slice(run.pk) == RunState.FINISHED and log(run) == expected
+    assert len({step.pk for step in replayed}) == len(replayed), "the second slice went on where the first had come to"
+
+
+def test_a_replay_that_takes_longer_than_a_task_may_goes_on_in_the_next(
+    web: TopicalWeb, replayed: list[TopicPage], settings: LazySettings
+) -> None:
+    run, expected = forgotten(web)
+    settings.TASK_TIMEOUT_SECONDS = 5
+    slices = 1
+    while engine.run_slice(run.pk, clock=Ticking(now()), seconds=8) == RunState.RUNNING and slices < 50:
+        slices += 1
+    assert slices > 2 and len({step.pk for step in replayed}) == len(replayed) and log(run) == expected
 
 
 def test_the_network_and_the_archive_give_the_same_order(web: TopicalWeb) -> None:
