@@ -54,11 +54,12 @@ _ENTER = (
 
 def add(run_id: int, links: Iterable[NewUrl], now: datetime, *, parent_id: int | None = None) -> int:
     """Adds addresses that the run has not seen; returns how many were offered (seen ones are passed over)."""
-    rows, ids = [], dict[str, int]()
-    for link in links:
-        key = host_key(link.url)
-        host = ids.get(key) or ids.setdefault(key, hosts.host_id(key))
-        place = (run_id, host, parent_id, url_hash(link.key or link.url), link.url, link.kind, link.group)
+    keyed = [(host_key(link.url), link) for link in links]
+    # New hosts are made in the order of their names: two transactions that meet the same ones never wait for each other.
+    ids = {key: hosts.host_id(key) for key in sorted({key for key, _link in keyed})}
+    rows = []
+    for key, link in keyed:
+        place = (run_id, ids[key], parent_id, url_hash(link.key or link.url), link.url, link.kind, link.group)
         rank = (link.anchor[:300], link.depth, link.priority)
         rows.append((*place, json.dumps(dict(link.payload)), *rank, int(UrlState.WAITING), 0, "", now))
     if not rows:

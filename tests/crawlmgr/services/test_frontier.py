@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import threading
 from datetime import UTC, datetime, timedelta
 
 import pytest
-from django.db import connection, transaction
+from django.db import DatabaseError, connection, transaction
 from django.test.utils import CaptureQueriesContext
 
 from crawlmgr.models import Host, Run, Url, UrlState
@@ -153,3 +154,33 @@ def test_a_claim_in_a_transaction_of_the_callers_goes_with_it(run: Run) -> None:
     with transaction.atomic():
         item = frontier.claim(run.pk, 1, NOW, 60)
     assert item is not None and Url.objects.get().state == UrlState.CLAIMED
+
+
+@pytest.mark.django_db(transaction=True)
+def test_two_pages_that_lead_to_the_same_new_hosts_never_wait_for_each_other(run: Run) -> None:
+    """On PostgreSQL an insertion waits for the other transaction that has inserted the same key."""
+    hosts.forget()
+    names = [f"h{n}.example" for n in range(40)]
+    together = connection.vendor == "postgresql"  # SQLite of the tests, in memory, is one connection's at a time
+    met, wrong = threading.Barrier(2), []
+
+    def add(order: list[str]) -> None:
+        try:
+            with transaction.atomic():
+                if together:
+                    met.wait(10)
+                frontier.add(run.pk, [NewUrl(f"http://{name}/") for name in order], NOW)
+        except DatabaseError as error:
+            wrong.append(error)
+        finally:
+            connection.close()
+
+    threads = [threading.Thread(target=add, args=(order,)) for order in (names, names[::-1])]
+    for thread in threads:
+        thread.start()
+        if not together:
+            thread.join()
+    for thread in threads:
+        thread.join()
+    assert not wrong and Url.objects.count() == len(names)
+    assert list(Host.objects.order_by("id").values_list("key", flat=True)) == sorted(names)
