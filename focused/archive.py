@@ -68,6 +68,7 @@ class Archive:
         if final not in self._parsed:
             body, content_type = self._bodies[final]
             page = self._parse(body, content_type, final)
+            self._bodies[final] = (b"", content_type)  # not needed any more, and a good part of what a large archive takes
             self._parsed[final] = replace(page, links=tuple(link for link in page.links if self._holds(link.url)))
         return self._parsed[final]
 

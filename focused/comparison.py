@@ -17,6 +17,7 @@ from focused.evaluate import (
     growing_similarity,
     hits_authorities,
     pagerank_pages,
+    pulsed,
     targets,
     tunnel_lengths,
 )
@@ -203,25 +204,27 @@ def judge(
     labels: Mapping[str, Label] | None = None,
     checkpoints: int = 20,
     growing: bool = False,
+    pulse: Callable[[], None] | None = None,
 ) -> list[Outcome]:
-    """All entries' trails (with the seconds that each took) measured by one judge; see `compare`."""
+    """All entries' trails (with the seconds that each took) measured by one judge; see `compare`. `pulse` is called at every
+    page, several times."""
     relevance = Relevance(topic)
     seen: dict[str, Content] = {}
     for _, trail, _ in trails:
-        for step in trail.steps:
+        for step in pulsed(trail.steps, pulse):
             if step.url not in seen and (content := archive.get(step.url)) is not None:
                 seen[step.url] = content
     words = {url: content.words for url, content in seen.items()}
-    similarity = SimilarityJudge(relevance.counts, words)
+    similarity = SimilarityJudge(relevance.counts, words, pulse)
     if labels is None:
-        for page in seen.values():
+        for page in pulsed(seen.values(), pulse):
             relevance.learn(page.words)
         relevance.settle()
-        on_topic = wanted = frozenset(url for url in seen if relevance.page(words[url]) >= relevance.threshold)
+        on_topic = wanted = frozenset(url for url in pulsed(seen, pulse) if relevance.page(words[url]) >= relevance.threshold)
     else:
         on_topic = frozenset(url for url, label in labels.items() if label.relevant)
         wanted = targets(labels)
-    graph = {url: [archive.resolve(link.url) for link in page.links] for url, page in seen.items()}
+    graph = {url: [archive.resolve(link.url) for link in page.links] for url, page in pulsed(seen.items(), pulse)}
     important = frozenset(hits_authorities(graph))
     ranked = frozenset(pagerank_pages(graph))
     outcomes = []

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from math import log, sqrt
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 from scipy import sparse
@@ -17,6 +17,7 @@ IMPORTANT_PAGES = 100
 MANY_HOSTS = 5
 """Hosts in a graph from which on links inside one host do not count as recommendations."""
 DAMPING = 0.85
+Item = TypeVar("Item")
 
 
 class Label(NamedTuple):
@@ -24,6 +25,14 @@ class Label(NamedTuple):
 
     relevant: bool
     scored: bool
+
+
+def pulsed(items: Iterable[Item], pulse: Callable[[], None] | None) -> Iterator[Item]:
+    """The items, with a call of `pulse` before each: who measures for long shows that it is at work."""
+    for item in items:
+        if pulse is not None:
+            pulse()
+        yield item
 
 
 def targets(labels: Mapping[str, Label]) -> frozenset[str]:
@@ -65,19 +74,21 @@ class SimilarityJudge:
     """w_kd = f_kd (1 + ln(|S| / n_k)), cosine to the topic, over a set S of pages: the patent's measure of a run.
 
     S is the union of the pages of all compared runs, so that every run is measured with the same weights (E1).
-    A word of the topic that no page has counts as standing in one page.
+    A word of the topic that no page has counts as standing in one page. `pulse` is called at every page.
     """
 
-    def __init__(self, topic: Mapping[str, float], pages: Mapping[str, Mapping[str, int]]) -> None:
+    def __init__(
+        self, topic: Mapping[str, float], pages: Mapping[str, Mapping[str, int]], pulse: Callable[[], None] | None = None
+    ) -> None:
         frequencies: Counter[str] = Counter()
-        for counts in pages.values():
+        for counts in pulsed(pages.values(), pulse):
             frequencies.update(counts.keys())
         size = len(pages)
         self._idf = {word: 1 + log(size / n) for word, n in frequencies.items()}
         unseen = 1 + log(size) if size else 1.0
         self._topic = {word: f * self._idf.get(word, unseen) for word, f in topic.items()}
         self._length = sqrt(sum(w * w for w in self._topic.values()))
-        self._scores = {url: self._score(counts) for url, counts in pages.items()}
+        self._scores = {url: self._score(counts) for url, counts in pulsed(pages.items(), pulse)}
 
     def page(self, url: str) -> float:
         """Cosine of one of the pages to the topic, in [0, 1]."""

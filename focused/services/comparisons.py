@@ -84,9 +84,9 @@ class ComparisonJob:
             if left:
                 return self._storing_trail(left[0].name, self._run(topic, archive, left[0], pulse))
             trails = [(entry, *_trail(comparison.trails[entry.name])) for entry in entries]
-            outcomes = judge(topic, archive, trails, checkpoints=CHECKPOINTS)
+            outcomes = judge(topic, archive, trails, checkpoints=CHECKPOINTS, pulse=pulse)
         except StepTooLong as error:
-            said = f"a strategy took longer than {error}; use fewer pages, or the command line"
+            said = f"a strategy, or judging all of them, took longer than {error}; use fewer pages, or the command line"
             Comparison.objects.filter(pk=comparison.pk).update(problem=said)
             return "not_comparable"
         except (OSError, ValueError, WarcError) as error:

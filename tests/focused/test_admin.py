@@ -252,11 +252,15 @@ def test_lists_ask_no_more_with_more_rows(client: Client, crawled: Run, web: Top
     assert [queries(room) for room in rooms] == before
 
 
-def test_a_comparison_that_no_worker_can_make_says_so(client: Client, crawled: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    def endless(*_: object, **__: object) -> None:
+@pytest.mark.parametrize("what", ["run_entry", "judge"])
+def test_a_comparison_that_no_worker_can_make_says_so(
+    client: Client, crawled: Run, monkeypatch: pytest.MonkeyPatch, what: str
+) -> None:
+    def endless(*_: object, on_page: object = None, pulse: object = None, **__: object) -> None:
+        assert on_page or pulse, "it could never tell that its time is over"
         raise jobs.StepTooLong("72 s")
 
-    monkeypatch.setattr("focused.services.comparisons.run_entry", endless)
+    monkeypatch.setattr(f"focused.services.comparisons.{what}", endless)
     found = comparison(client, Topic.objects.get())
     assert "longer than 72 s" in found.problem and found.run is not None
     found.run.refresh_from_db()

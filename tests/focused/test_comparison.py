@@ -13,7 +13,7 @@ from warcio.warcwriter import WARCWriter
 from crawlmgr.text.tokens import Tokenizer
 from focused.archive import Archive
 from focused.benches import strategies as bench
-from focused.comparison import TRAIL, Entry, compare, read_labels, trail_rows
+from focused.comparison import TRAIL, Entry, compare, judge, read_labels, run_entry, trail_rows
 from focused.evaluate import Label
 from focused.files import read_documents, topic_from_files
 from focused.loop import Outside
@@ -145,6 +145,20 @@ def test_a_topic_of_seeds_only_takes_their_pages_for_samples(archive):
     bare = Topic("t", (at("/b"), at("/a1")))
     (outcome,) = compare(bare, archive, [Entry("best_first")], 7)
     assert outcome.relevant == 4
+
+
+@pytest.mark.parametrize("labels", [None, LABELS])
+def test_the_judge_shows_at_every_page_that_it_is_at_work(archive, labels):
+    trail = run_entry(TOPIC, archive, Entry("breadth_first"), 10)
+    done, pulses = [step.url for step in trail.steps], []
+    judge(TOPIC, archive, [(Entry("breadth_first"), trail, 0.0)], labels=labels, pulse=lambda: pulses.append(1))
+    assert len(pulses) >= 4 * len(done) >= 20
+
+
+def test_a_page_that_was_parsed_is_not_held_as_bytes_too(archive):
+    first = archive.get(at("/b"))
+    assert archive.get(at("/b")) is first and at("/b") in archive and archive.urls().count(at("/b")) == 1
+    assert archive._bodies[at("/b")][0] == b"" and archive._bodies[at("/a")][0]
 
 
 def test_labels_are_read_by_the_archives_urls(archive):
