@@ -67,7 +67,7 @@ def forget(run: Run) -> None:
     """The run ended before the site was learned again: the next visit will notice the change anew."""
     site = Site.objects.filter(pk=run.target).first()
     if site is not None and site.layout.get("run") == run.pk and site.layout.get("state") == "learning":
-        Site.objects.filter(pk=site.pk).update(layout={"moved": True} if site.layout.get("moved") else {})
+        Site.objects.filter(pk=site.pk).update(layout=structures.untold(site))
 
 
 def explorer(run: Run, site: Site) -> tuple[Explorer, list[FetchedPage]]:

@@ -174,10 +174,15 @@ def take_back(site_id: int, key: str, *, now: datetime, user: Any = None) -> Str
     return correct(site_id, left, [f"rule.{key}" if head != "address" else "rule", rest or key, ""], now=now, user=user)
 
 
+def untold(site: Site) -> dict[str, Any]:
+    """What stays of a change of layout that need not be told any more: whether the site has moved."""
+    return {"moved": True} if site.layout.get("moved") else {}
+
+
 def keep(site_id: int, *, now: datetime, user: Any = None) -> None:
     """A person has seen that the layout changed and leaves the model as it is."""
     site = Site.objects.get(pk=site_id)
-    Site.objects.filter(pk=site.pk).update(layout={})
+    Site.objects.filter(pk=site.pk).update(layout=untold(site))
     tell(site, "structure_kept", f"version {site.version}", now=now, user=user)
 
 
@@ -189,7 +194,7 @@ def restore(site_id: int, number: int, *, now: datetime, user: Any = None) -> St
         raise ValueError(f"{site.name} has no version {number} of its model")
     changes = [["version", str(site.version), str(number)], *changes_between(site.structure, old.structure)]
     made = record(site, Origin.RESTORED, changes, now=now, structure=old.structure, rules=old.rules, user=user)
-    Site.objects.filter(pk=site.pk).update(layout={})
+    Site.objects.filter(pk=site.pk).update(layout=untold(site))
     tell(site, "structure_restored", f"version {number}", now=now, user=user)
     return made
 

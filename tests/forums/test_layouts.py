@@ -12,7 +12,7 @@ from crawlmgr.models import Event, Run, RunState
 from crawlmgr.services import hosts, runs
 from forums.discovery import LayoutChange
 from forums.models import Board, Origin, Post, Site, StructureVersion, Thread, Visit
-from forums.services import layouts, sites
+from forums.services import layouts, sites, structures
 from tests.forums.test_crawl import added, crawl, now, stored, sums
 from tests.site.forum import ForumServer, LocalForum
 
@@ -189,13 +189,19 @@ def test_a_run_stopped_while_it_learns_leaves_no_banner_behind(server: ForumServ
     assert texts() == true_texts(forum)
 
 
-def test_that_a_site_has_moved_is_not_forgotten_with_a_run_that_ended_while_it_learned(server: ForumServer) -> None:
+@pytest.mark.parametrize("end", ["forgotten", "seen", "restored"])
+def test_that_a_site_has_moved_outlasts_the_telling_of_it(server: ForumServer, end: str) -> None:
     site = added(server)
     Site.objects.filter(pk=site.pk).update(layout={"state": "agreed", "reasons": ["addresses"], "moved": True, "at": now().isoformat()})
     site.refresh_from_db()
     run = sites.crawl_now(site.pk, now=now(), start=False)
     assert layouts.noticed(run, site, LayoutChange("threadlist", ("marks",)), now())
-    layouts.forget(run)
+    if end == "forgotten":
+        layouts.forget(run)
+    elif end == "seen":
+        structures.keep(site.pk, now=now())
+    else:
+        structures.restore(site.pk, 1, now=now())
     site.refresh_from_db()
     assert site.layout == {"moved": True}
 
