@@ -1,0 +1,45 @@
+"""The measure of growth tells linear from quadratic work, and chance from growth."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.growth import MOST, growth
+
+
+class Clock:
+    """CPU seconds that the work adds by itself."""
+
+    now = 0.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+@pytest.mark.parametrize(("power", "unit", "bounded"), [(1, 1e-3, True), (1.3, 1e-3, True), (2, 1e-3, False), (2, 2e-6, True)])
+def test_growth_by_power(power: float, unit: float, bounded: bool) -> None:
+    """The last: work of 2 and 32 ms, too little to tell."""
+    clock = Clock()
+
+    def work(size: int) -> None:
+        clock.now += unit * size**power
+
+    assert (growth(work, 32, 128, clock=clock) < MOST) is bounded
+
+
+def test_a_chance_delay_is_measured_again() -> None:
+    clock, costs = Clock(), iter([9.0, 1.0, 30.0, 1.0, 1.0, 4.5])
+
+    def work(_size: int) -> None:
+        clock.now += next(costs)
+
+    assert growth(work, 1, 4, clock=clock) == 4.5 and next(costs, None) is None
+
+
+def test_quadratic_work_costs_sixteen_times_as_much() -> None:
+    clock = Clock()
+
+    def work(size: int) -> None:
+        clock.now += size * size
+
+    assert growth(work, 1, 4, clock=clock) == 16
