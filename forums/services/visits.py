@@ -113,7 +113,9 @@ def store_list(
     if walk.state.stopped_by == "no_records" and never:
         walk.state.stopped_by, walk.state.complete = "empty_board", True  # never had a thread: nothing is missing
     owed = [row.key for row in decision.changed]
-    stored = threads.seen(visit.board, rows, owed, now)
+    # What a thread met again in this visit shows by now may have come after its page was fetched: the next visit compares it.
+    met = {row.key for row in (*decision.changed, *decision.unchanged, *decision.old)}
+    stored = threads.seen(visit.board, [pair for pair in rows if pair[0].key in met], owed, now)
     links = [_thread_link(visit.pk, stored[key], item.priority + 1) for key in owed]
     if decision.next_url:
         number = walk.state.pages_read + 1
