@@ -63,6 +63,11 @@ BENCHES = {
     "frontier": "focused.benches.frontier",
     "focused": "focused.benches.focused",
 }
+DEMOS = {  # the parts of `demo`, in the order in which they are added
+    "forum": "forums.commands.demo.ForumDemo",
+    "topic": "focused.commands.demo.TopicDemo",
+    "deepweb": "deepweb.commands.demo.DeepwebDemo",
+}
 EXPORTS = ["crawlmgr.services.exports.TABLES", "forums.services.exports.TABLES", "deepweb.services.exports.TABLES"]
 DERIVED = ["focused.services.search.rebuild"]  # follows from the rows: not in a backup, made anew after a restore
 KEPT_FOLDERS = ["events"]  # of the data folder: files that rows name; a backup holds them beside the archive

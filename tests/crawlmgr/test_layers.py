@@ -30,7 +30,9 @@ SOCKET_MODULES = {"socket", "ssl", "socketserver", "asyncio", "http.client", "ht
 SOCKET_LIBRARIES = {"requests", "urllib3", "httpx", "aiohttp"}
 HARMLESS = {"requests.structures"}  # a dictionary of headers
 OPENS_SOCKETS = {"crawlmgr.web.fetch", "crawlmgr.web.wire"}
-LISTENS = {"crawlmgr.supervisor", "crawlmgr.management.commands.serve"}  # hands a listening socket to the web server
+LISTENS = {  # they hand a listening socket to the web server, or answer on one themselves
+    "crawlmgr.supervisor", "crawlmgr.management.commands.serve", "crawlmgr.demo.site",
+}
 PAGE_FILES = {"crawlmgr.services.archive", "crawlmgr.web.warc"}
 KNOWS_DJANGO_Q = {"crawlmgr.services.queue", "crawlmgr.tasks", "crawlmgr.admin.queue"}
 

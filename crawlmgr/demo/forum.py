@@ -1,0 +1,135 @@
+"""The demonstration's forum: boards in two languages whose posts follow from the seed and the time at which it began."""
+
+from __future__ import annotations
+
+import random
+import threading
+from collections import deque
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import NamedTuple
+
+from crawlmgr.demo.forum_words import PEOPLE, TALK_OF, Talk
+from crawlmgr.demo.rhythm import Rhythm, arrivals, busy_minutes, floor_hour
+
+DAYS_BEFORE = 40
+NEW_THREAD_SHARE = 0.08
+REACH = 4.0  # replies go to threads whose place in the list is exponential with this mean
+LONGEST = 80
+BUSY_POSTS, BUSY_MEAN_SECONDS = 45, 90.0  # after it was first shown, so that a second look finds something
+
+
+class Board(NamedTuple):
+    """A board: its number, name, language, what it talks about and when."""
+
+    number: int
+    name: str
+    about: str
+    language: str
+    talk: str
+    rhythm: Rhythm
+
+
+BOARDS = (
+    Board(1, "News and talk", "What happens in town", "en", "news", Rhythm(26, ((8.5, 1.5, 1.0), (17.5, 2.0, 0.7)), weekend=0.6)),
+    Board(2, "Repair workshop", "Things that can be mended", "en", "repair", Rhythm(18, ((20.5, 2.0, 1.0),), weekend=1.8)),
+    Board(3, "Night readers", "Books for late hours", "en", "night", Rhythm(16, ((1.0, 1.8, 1.0),), base=0.08)),
+    Board(4, "二手交易", "闲置物品转让与求购", "zh", "trade", Rhythm(22, ((12.5, 1.0, 0.8), (21.0, 1.5, 1.0)), base=0.1)),
+    Board(5, "学习互助", "课程、笔记与讨论", "zh", "study", Rhythm(18, ((15.5, 2.0, 0.8), (22.0, 1.2, 1.0)), weekend=0.5)),
+    Board(6, "周末出游", "路线、同伴与见闻", "zh", "trips", Rhythm(11, ((11.0, 2.5, 1.0), (19.5, 1.5, 0.8)), weekend=2.2)),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Post:
+    """One post."""
+
+    number: int
+    author: str
+    posted: datetime
+    text: str
+
+
+@dataclass(slots=True)
+class Thread:
+    """A thread of a board; its posts in their order."""
+
+    number: int
+    board: Board
+    title: str
+    pinned: bool = False
+    posts: list[Post] = field(default_factory=list)
+
+    @property
+    def last(self) -> datetime:
+        """When the last post came."""
+        return self.posts[-1].posted
+
+
+class Forum:
+    """All that was posted up to a time. `began` is when the forum was first shown: it has forty days behind it then, some busy
+    minutes before it, and goes on by its boards' rhythms whether it is shown or not."""
+
+    def __init__(self, began: datetime, seed: int = 11) -> None:
+        self.lock = threading.Lock()
+        self.threads: dict[int, Thread] = {}
+        self._seed, self._posts = seed, 0
+        self._draw = random.Random(f"{seed} words")  # noqa: S311 - made-up posts
+        self._rhythms = [board.rhythm for board in BOARDS]
+        self._busy = busy_minutes(self._rhythms, began, seed, BUSY_POSTS, BUSY_MEAN_SECONDS)
+        self._hour = floor_hour(began - timedelta(days=DAYS_BEFORE))
+        self._coming: deque[tuple[datetime, int]] = deque()
+        self._lively: dict[int, list[Thread]] = {board.number: [] for board in BOARDS}
+        for board in BOARDS:
+            self._open(board, self._hour, pinned=True)
+
+    def until(self, now: datetime) -> None:
+        """Brings the forum to this time; to be called with its lock held."""
+        while True:
+            while self._coming and self._coming[0][0] <= now:
+                at, number = self._coming.popleft()
+                self._arrive(BOARDS[number], at)
+            if self._hour > now:
+                return
+            after = self._hour + timedelta(hours=1)
+            busy = [one for one in self._busy if self._hour <= one[0] < after]
+            self._coming.extend(sorted([*arrivals(self._rhythms, self._hour, self._seed), *busy]))
+            self._hour = after
+
+    def of_board(self, number: int) -> list[Thread]:
+        """A board's threads as its list shows them: pinned ones, then by last post."""
+        mine = [thread for thread in self.threads.values() if thread.board.number == number]
+        return sorted(mine, key=lambda thread: (thread.pinned, thread.last, thread.number), reverse=True)
+
+    def _arrive(self, board: Board, at: datetime) -> None:
+        lively = self._lively[board.number]
+        place = int(self._draw.expovariate(1 / REACH))
+        if self._draw.random() < NEW_THREAD_SHARE or place >= len(lively):
+            self._open(board, at)
+            return
+        thread = lively.pop(place)
+        self._reply(thread, at)
+        if len(thread.posts) < LONGEST:
+            lively.insert(0, thread)
+
+    def _open(self, board: Board, at: datetime, pinned: bool = False) -> None:
+        talk = TALK_OF[board.talk]
+        title = self._put(talk, self._draw.choice(talk.titles))
+        if pinned:
+            title = "版规与说明" if board.language == "zh" else "Rules of this board"
+        thread = Thread(len(self.threads) + 1, board, f"{title[0].upper()}{title[1:]}", pinned)
+        self.threads[thread.number] = thread
+        self._reply(thread, at)
+        if not pinned:
+            self._lively[board.number].insert(0, thread)
+
+    def _reply(self, thread: Thread, at: datetime) -> None:
+        talk, language = TALK_OF[thread.board.talk], thread.board.language
+        said = self._draw.sample(talk.sentences, self._draw.choice((1, 2, 2, 3)))
+        text = ("" if language == "zh" else " ").join(self._put(talk, one) for one in said)
+        self._posts += 1
+        thread.posts.append(Post(self._posts, self._draw.choice(PEOPLE[language]), at, text))
+
+    def _put(self, talk: Talk, pattern: str) -> str:
+        draw = self._draw
+        return pattern.format(thing=draw.choice(talk.things), part=draw.choice(talk.parts), place=draw.choice(talk.places))

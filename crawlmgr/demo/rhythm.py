@@ -1,0 +1,71 @@
+"""When posts come: each board's rate over the hours of the week, and arrivals drawn from it hour by hour."""
+
+from __future__ import annotations
+
+import math
+import random
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta, timezone
+
+ZONE = timezone(timedelta(hours=8))
+"""The clock that the forum lives by, eight hours before UTC."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rhythm:
+    """`daily` posts on a working day on the mean; `peaks` are (hour, width in hours, weight) of local time; on Saturdays and
+    Sundays all of it is multiplied by `weekend`."""
+
+    daily: float
+    peaks: tuple[tuple[float, float, float], ...]
+    weekend: float = 1.0
+    base: float = 0.15
+
+    def per_hour(self, at: datetime) -> float:
+        """Posts an hour expected in the hour that begins at `at`: base + a bell around each peak, of 24-hour mean daily/24."""
+        local = at.astimezone(ZONE)
+        share = self._height(local.hour + 0.5) / sum(self._height(hour + 0.5) for hour in range(24))
+        return self.daily * share * (self.weekend if local.weekday() >= 5 else 1.0)
+
+    def _height(self, hour: float) -> float:
+        found = self.base
+        for middle, width, weight in self.peaks:
+            apart = min(abs(hour - middle), 24 - abs(hour - middle))
+            found += weight * math.exp(-0.5 * (apart / width) ** 2)
+        return found
+
+
+def floor_hour(at: datetime) -> datetime:
+    """The full hour at or before a time."""
+    return at.replace(minute=0, second=0, microsecond=0)
+
+
+def arrivals(rhythms: Sequence[Rhythm], hour: datetime, seed: int) -> list[tuple[datetime, int]]:
+    """(time, number of the rhythm) of every post of one hour, in order: a Poisson number of each, spread evenly over it."""
+    found = []
+    for number, rhythm in enumerate(rhythms):
+        draw = random.Random(f"{seed} {number} {hour.timestamp():.0f}")  # noqa: S311 - made-up posts
+        for _ in range(_poisson(rhythm.per_hour(hour), draw)):
+            found.append((hour + timedelta(seconds=draw.randrange(3600)), number))
+    return sorted(found)
+
+
+def busy_minutes(
+    rhythms: Sequence[Rhythm], began: datetime, seed: int, posts: int, mean_seconds: float
+) -> list[tuple[datetime, int]]:
+    """Further posts right after the beginning, their waits exponential with this mean, on boards by their rates then."""
+    draw = random.Random(f"{seed} beginning")  # noqa: S311 - made-up posts
+    rates = [rhythm.per_hour(floor_hour(began)) for rhythm in rhythms]
+    boards = draw.choices(range(len(rhythms)), rates, k=posts)
+    waits = sorted(draw.expovariate(1 / mean_seconds) for _ in range(posts))
+    return [(began + timedelta(seconds=math.ceil(wait)), board) for wait, board in zip(waits, boards, strict=True)]
+
+
+def _poisson(mean: float, draw: random.Random) -> int:
+    """Knuth's way: fine for the small means of an hour."""
+    limit, product, count = math.exp(-mean), draw.random(), 0
+    while product > limit:
+        product *= draw.random()
+        count += 1
+    return count

@@ -1,0 +1,90 @@
+"""One site of the demonstration web: pages on a loopback port, served from a thread of its own."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from html import escape
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import NamedTuple, Self
+
+HOST = "127.0.0.1"
+POLL_SECONDS = 0.05
+ROBOTS = "User-agent: *\nDisallow: /private/\n"
+
+
+class Answer(NamedTuple):
+    """What a site gives for a path: status, body, its type."""
+
+    body: str
+    status: int = 200
+    content_type: str = "text/html"
+
+
+Pages = Callable[[str], Answer | None]
+"""A site's pages by path and query; None where there is no such page."""
+
+
+class Website:
+    """Serves `pages` on a loopback port while its `with` lasts; port 0 takes a free one. Raises OSError for one in use."""
+
+    def __init__(self, pages: Pages, port: int = 0) -> None:
+        class Handler(BaseHTTPRequestHandler):
+            protocol_version = "HTTP/1.1"
+            wbufsize = -1  # head and body leave in one packet: in two, the second waits until the first is acknowledged
+
+            def do_GET(self) -> None:
+                self._give(pages(self.path))
+
+            def do_HEAD(self) -> None:
+                self._give(pages(self.path))
+
+            def do_POST(self) -> None:
+                """No form here is meant to be sent: what arrives is read and nothing done with it."""
+                self.rfile.read(int(self.headers.get("content-length") or 0))
+                self._give(Answer(frame("Not sent", "en", "<p>This form does nothing.</p>"), 403))
+
+            def _give(self, found: Answer | None) -> None:
+                answer = found or robots(self.path) or Answer(frame("Not found", "en", "<p>There is no such page.</p>"), 404)
+                data = answer.body.encode()
+                self.send_response(answer.status)
+                self.send_header("content-type", f"{answer.content_type}; charset=utf-8")
+                self.send_header("content-length", str(len(data)))
+                self.end_headers()
+                if self.command != "HEAD":
+                    self.wfile.write(data)
+
+            def log_message(self, *args: object) -> None:
+                return
+
+        self._server = ThreadingHTTPServer((HOST, port), Handler)
+        self._server.daemon_threads = True
+        self._thread = threading.Thread(target=self._server.serve_forever, args=(POLL_SECONDS,), daemon=True)
+
+    @property
+    def url(self) -> str:
+        """The address of its front page."""
+        return f"http://{HOST}:{self._server.server_port}/"
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self._server.shutdown()
+        self._server.server_close()
+        self._thread.join()
+
+
+def robots(path: str) -> Answer | None:
+    """The rules for robots, the same on every site."""
+    return Answer(ROBOTS, content_type="text/plain") if path == "/robots.txt" else None
+
+
+def frame(title: str, language: str, body: str, menu: str = "") -> str:
+    """A whole page around a body."""
+    top = f"<nav>{menu}</nav>" if menu else ""
+    return (
+        f'<!doctype html><html lang="{language}"><head><meta charset="utf-8"><title>{escape(title)}</title></head>'
+        f"<body>{top}<main>{body}</main><footer><p>A demonstration on this machine.</p></footer></body></html>"
+    )

@@ -1,0 +1,150 @@
+"""`demo`: a small web of its own on loopback, crawled for real, so that a new user sees the whole desk at work."""
+
+from __future__ import annotations
+
+import signal
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager, suppress
+from datetime import datetime
+from typing import Any, NoReturn
+from urllib.parse import urlsplit
+
+from django.conf import settings
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.urls import reverse
+from django.utils.module_loading import import_string
+
+from crawlmgr.clock import SYSTEM
+from crawlmgr.demo.database import Database
+from crawlmgr.demo.forum import Forum
+from crawlmgr.demo.forum_pages import ForumPages
+from crawlmgr.demo.site import Pages, Website
+from crawlmgr.demo.topic_web import TopicWeb
+from crawlmgr.management import database
+from crawlmgr.management.base import Stopped, say, write_json
+from crawlmgr.management.commands.serve import DEFAULT_ADDRESS
+from crawlmgr.management.demonstration import Kept, Part, own_runs
+from crawlmgr.management.supervision import ground_is_firm, only_one
+from crawlmgr.models import Host
+
+PAGES: Mapping[str, Callable[[datetime], Pages]] = {
+    "forum": lambda began: ForumPages(Forum(began), SYSTEM.now),
+    "topic": lambda began: TopicWeb(),
+    "deepweb": lambda began: Database(),
+}
+
+
+class Command(BaseCommand):
+    help = "Shows the desk at work: serves a small demonstration web on this machine and crawls it, until Ctrl-C."
+    requires_system_checks = ()
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("--once", action="store_true", help="end after the crawls, do not go on serving the pages")
+        parser.add_argument("--remove", action="store_true", help="take all that the demonstration made away again")
+        parser.add_argument("--json", action="store_true", help="one JSON document on standard output")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        ground_is_firm()
+        with only_one("demo"):
+            database.ready()
+            parts: dict[str, Part] = {name: import_string(dotted)() for name, dotted in settings.DEMOS.items()}
+            if options["remove"]:
+                self._remove(parts, options["json"])
+            else:
+                self._show(parts, options)
+
+    def _show(self, parts: dict[str, Part], options: dict[str, Any]) -> None:
+        with _signals(), ExitStack() as stack:
+            start = time.monotonic()
+            began, web = _serve(parts, stack)
+            stack.callback(_leave, parts)
+            try:
+                made = _crawl(parts, web, began)
+            except (Stopped, KeyboardInterrupt) as stop:
+                raise CommandError(str(stop) or "Stopped; what was fetched is stored, and `demo` goes on with it.") from stop
+            say(f"All of it took {time.monotonic() - start:.0f} seconds.")
+            with suppress(Stopped, KeyboardInterrupt):
+                self._tell(parts, web, made, options["json"])
+                if not options["once"]:
+                    say("The demonstration web is served, and new posts keep coming, until Ctrl-C.")
+                    signal.pause()
+        say("The demonstration web is no longer served; its scheduled visits are paused until the next `demo`.")
+
+    def _tell(self, parts: dict[str, Part], web: dict[str, Website], made: dict[str, Any], as_json: bool) -> None:
+        if as_json:
+            write_json(made)
+            sys.stdout.flush()
+            return
+        forum, topic, deep = made["forum"], made["topic"], made["deepweb"]
+        lines = [
+            f"Forum: {forum['boards']} boards, {forum['threads']} threads, {forum['posts']} posts ({web['forum'].url})",
+            f"Topic: {topic['relevant']} of {topic['fetched']} pages on topic ({web['topic'].url})",
+            f"Database: {deep['records']} records by {deep['queries']} queries ({web['deepweb'].url})",
+            "",
+            f"On the desk (`serve`; by default http://{DEFAULT_ADDRESS}/):",
+        ]
+        for room in (room for part in parts.values() for room in part.rooms()):
+            lines.append(f"  {room.words + ':':20} http://{DEFAULT_ADDRESS}{reverse(f'admin:{room.name}', args=room.arguments)}")
+        self.stdout.write("\n".join([*lines, "", "`demo --remove` takes all of it away again."]))
+        self.stdout.flush()
+
+    def _remove(self, parts: dict[str, Part], as_json: bool) -> None:
+        """Pages in the archive stay, as with every site that is removed."""
+        now = SYSTEM.now()
+        places = list(Host.objects.filter(pages__run__in=own_runs()).distinct().values_list("pk", flat=True))
+        removed = {name: part.remove(now) for name, part in parts.items()}
+        own_runs().delete()
+        Host.objects.filter(pk__in=places, pages=None, urls=None, sites=None).delete()
+        if as_json:
+            write_json({"removed": removed})
+            return
+        told = [line for lines in removed.values() for line in lines]
+        self.stdout.write("\n".join(f"Removed: {line}" for line in told) or "There is nothing of the demonstration to remove.")
+
+
+def _serve(parts: dict[str, Part], stack: ExitStack) -> tuple[datetime, dict[str, Website]]:
+    """Serves each part's site where it was served before, a new one on a free port. Raises CommandError for a port in use."""
+    kept: dict[str, Kept] = {name: found for name, part in parts.items() if (found := part.kept()) is not None}
+    began = min((one.began for one in kept.values()), default=SYSTEM.now().replace(microsecond=0))
+    web = {}
+    for name, make in PAGES.items():
+        port = urlsplit(kept[name].url).port if name in kept else 0
+        try:
+            web[name] = stack.enter_context(Website(make(began), port or 0))
+        except OSError as error:
+            raise CommandError(
+                f"Port {port}, where the demonstration's pages were, cannot be used ({error.strerror or error});"
+                " free it, or begin anew with `demo --remove` and `demo`."
+            ) from None
+    return began, web
+
+
+def _crawl(parts: dict[str, Part], web: dict[str, Website], began: datetime) -> dict[str, Any]:
+    """Adds every part, then finishes them, the one that was added first last of all: the forum has something new by then."""
+    for name, part in parts.items():
+        part.add(web[name].url, began)
+    made = {name: part.finish() for name, part in reversed(parts.items())}
+    return {name: made[name] for name in parts}
+
+
+def _leave(parts: dict[str, Part]) -> None:
+    now = SYSTEM.now()
+    for part in parts.values():
+        part.leave(now)
+
+
+@contextmanager
+def _signals() -> Iterator[None]:
+    """Ctrl-C, SIGTERM and a closed terminal raise Stopped, wherever the command is."""
+
+    def handle(number: int, frame: Any) -> NoReturn:
+        raise Stopped("")
+
+    before = {number: signal.signal(number, handle) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

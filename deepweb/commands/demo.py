@@ -1,0 +1,105 @@
+"""The database of `demo`: its forms found and told apart, the search form asked until little that is new comes back."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+
+from django.core.management.base import CommandError
+
+from crawlmgr.clock import SYSTEM
+from crawlmgr.management import demonstration, foreground
+from crawlmgr.management.base import say
+from crawlmgr.management.demonstration import MARK, Kept, Room
+from crawlmgr.models import Run
+from crawlmgr.services import runs
+from deepweb.models import Form, Harvest, Source
+from deepweb.services import harvests, sources
+
+WISHES = {"queries": 50, "probes": 40, "details": 40}
+
+
+class DeepwebDemo:
+    """See `Part`. One ended harvest is enough: a second `demo` asks only where the first did not come to its end."""
+
+    def kept(self) -> Kept | None:
+        source = _source()
+        return demonstration.kept(source.url, source.parameters) if source is not None else None
+
+    def add(self, url: str, began: datetime) -> None:
+        source = _source()
+        if source is not None and source.looked_at is not None and _search_form(source) is not None:
+            return
+        say("Database: looking for forms …")
+        try:
+            run = sources.find([url], now=SYSTEM.now(), settings=demonstration.crawl_settings(url, began), start=False)
+        except runs.Busy as busy:
+            run = foreground.joined(busy, "database")
+        foreground.work(run, "database, forms")
+
+    def finish(self) -> dict[str, Any]:
+        source = _only()
+        form = _search_form(source)
+        if form is None:
+            raise CommandError(f"No search form was found at {source.url}.")
+        ended = Harvest.objects.filter(form=form, ended=True).order_by("-pk").first()
+        run = ended.run if ended is not None else self._harvest(source, form)
+        found = run.result or harvests.result_of(run)
+        source.refresh_from_db()
+        names = ("queries", "valid", "probes", "estimated_total", "coverage", "stopped_by")
+        return {
+            "source": source.pk,
+            "name": source.name,
+            "url": source.url,
+            "forms": [{"form": one.pk, "type": one.kind} for one in source.forms.order_by("pk")],
+            "form": form.pk,
+            "run": run.pk,
+            "records": source.records,
+            **{name: found[name] for name in names},
+            "requests": run.requests,
+        }
+
+    def _harvest(self, source: Source, form: Form) -> Run:
+        say("Database: asking its search form …")
+        try:
+            run = harvests.start([form], WISHES, now=SYSTEM.now(), settings=source.parameters, begin=False)
+        except runs.Busy as busy:
+            run = foreground.joined(busy, "form")
+        except harvests.Refused as refused:
+            raise CommandError(str(refused)) from None
+        return foreground.work(run, "database, records")
+
+    def rooms(self) -> list[Room]:
+        source = _only()
+        harvest = Harvest.objects.filter(form__source=source).latest("pk")
+        return [Room("database", "source", (source.pk,)), Room("its harvest", "harvest", (harvest.pk,))]
+
+    def leave(self, now: datetime) -> None:
+        """A form is asked only when somebody wants it: there is nothing to hold back."""
+
+    def remove(self, now: datetime) -> list[str]:
+        told = []
+        for source in _marked():
+            told.append(f"search site {source.name}: {source.forms.count()} forms, {source.records} records")
+            sources.delete(source, now)
+        return told
+
+
+def _marked() -> Any:
+    return Source.objects.filter(parameters__has_key=MARK).order_by("pk")
+
+
+def _source() -> Source | None:
+    found: Source | None = _marked().first()
+    return found
+
+
+def _only() -> Source:
+    source = _source()
+    if source is None:
+        raise CommandError("The demonstration's database was taken away meanwhile; `demo` makes it anew.")
+    return source
+
+
+def _search_form(source: Source) -> Form | None:
+    return Form.objects.filter(source=source, searchable=True).select_related("source", "cluster").order_by("-confidence").first()

@@ -1,0 +1,106 @@
+"""The topic of `demo`: keeping bees, crawled once through the tunnels of the demonstration's topic web."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+from urllib.parse import urljoin
+
+from django.core.management.base import CommandError
+
+from crawlmgr.clock import SYSTEM
+from crawlmgr.demo.topic_web import TopicWeb
+from crawlmgr.management import demonstration, foreground
+from crawlmgr.management.base import say
+from crawlmgr.management.demonstration import MARK, Kept, Room
+from crawlmgr.models import RunState
+from crawlmgr.services import runs
+from focused.models import Topic, TopicRun
+from focused.services import topics
+
+NAME = "Keeping bees (demonstration)"
+STRATEGY = "dynamic_tunnel"
+PAGES = 150
+
+
+class TopicDemo:
+    """See `Part`. One finished crawl is enough: a second `demo` crawls only what the first left unfinished."""
+
+    def kept(self) -> Kept | None:
+        topic = _topic()
+        seed = topic.seeds.first() if topic is not None else None
+        return demonstration.kept(urljoin(seed.url, "/"), topic.settings) if topic is not None and seed is not None else None
+
+    def add(self, url: str, began: datetime) -> None:
+        if _topic() is not None:
+            return
+        web = TopicWeb()
+        try:
+            topics.add(
+                NAME,
+                web.seeds(url),
+                documents=web.samples(),
+                now=SYSTEM.now(),
+                strategy=STRATEGY,
+                options={"pages": PAGES},
+                settings=demonstration.crawl_settings(url, began),
+            )
+        except ValueError as error:
+            raise CommandError(f"{error}; rename it, then `demo` can make its own.") from None
+
+    def finish(self) -> dict[str, Any]:
+        topic = _only()
+        if not _finished(topic).exists():
+            say("Topic: crawling …")
+            try:
+                run = topics.crawl(topic, now=SYSTEM.now(), start=False)
+            except runs.Busy as busy:
+                run = foreground.joined(busy, "topic")
+            foreground.work(run, "topic, pages")
+        row = _finished(topic).first() or topic.runs.latest("pk")
+        return {
+            "topic": topic.pk,
+            "name": topic.name,
+            "seeds": topic.seeds.count(),
+            "documents": topic.documents.count(),
+            "run": row.pk,
+            "strategy": row.run.parameters["strategy"],
+            "fetched": row.asked,
+            "relevant": row.relevant,
+            "harvest_rate": row.relevant / row.asked if row.asked else 0.0,
+            "requests": row.run.requests,
+        }
+
+    def rooms(self) -> list[Room]:
+        topic = _only()
+        return [Room("topic", "topic", (topic.pk,)), Room("its crawl", "topic-run", (topic.runs.latest("pk").pk,))]
+
+    def leave(self, now: datetime) -> None:
+        """A topic is crawled only when somebody asks: there is nothing to hold back."""
+
+    def remove(self, now: datetime) -> list[str]:
+        told = []
+        for topic in _marked():
+            told.append(f"topic {topic.name}: {topic.runs.count()} runs")
+            topics.delete(topic, now)
+        return told
+
+
+def _marked() -> Any:
+    return Topic.objects.filter(settings__has_key=MARK).order_by("pk")
+
+
+def _topic() -> Topic | None:
+    found: Topic | None = _marked().first()
+    return found
+
+
+def _only() -> Topic:
+    topic = _topic()
+    if topic is None:
+        raise CommandError("The demonstration's topic was taken away meanwhile; `demo` makes it anew.")
+    return topic
+
+
+def _finished(topic: Topic) -> Any:
+    return TopicRun.objects.filter(topic=topic, run__state=RunState.FINISHED).select_related("run").order_by("-pk")

@@ -1,0 +1,177 @@
+"""`demo`: real crawls of its own web over HTTP, nothing twice, nothing left behind; its ends and refusals."""
+
+from __future__ import annotations
+
+import json
+import signal
+import socket
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
+from typing import Any
+from urllib.parse import urlsplit
+
+import pytest
+from django.apps import apps
+from django.core.management import CommandError, call_command
+from django.db.models import Sum
+
+from crawlmgr.demo.database import Database
+from crawlmgr.demo.forum import BOARDS, Forum
+from crawlmgr.demo.topic_web import CLUSTER_PAGES, CLUSTERS
+from crawlmgr.management.commands import demo as command
+from crawlmgr.models import Host, Page, Run
+from crawlmgr.services import hosts
+from deepweb.commands import demo as deepweb_demo
+from deepweb.models import Form, Harvest, Query, Record, Source
+from focused.commands import demo as focused_demo
+from focused.models import Topic, TopicPage, TopicRun
+from forums.commands import demo as forums_demo
+from forums.models import Board, BoardHour, Plan, Post, Site, Thread, Visit
+
+pytestmark = pytest.mark.django_db(transaction=True)
+SEEDS, DETAILS = 3, 10
+
+
+@pytest.fixture(autouse=True)
+def small(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Less of everything, so that the test is quick; the way is the whole one."""
+    hosts.forget()
+    monkeypatch.setattr(forums_demo, "HISTORY_DAYS", 1)
+    monkeypatch.setattr(focused_demo, "PAGES", 30)
+    monkeypatch.setattr(deepweb_demo, "WISHES", {"queries": 22, "probes": 0, "details": DETAILS})
+    yield
+    hosts.forget()
+
+
+@pytest.fixture
+def demo(capsys: pytest.CaptureFixture[str]) -> Callable[..., Any]:
+    def run(*words: str) -> Any:
+        call_command("demo", "--json", *words)
+        return json.loads(capsys.readouterr().out)
+
+    return run
+
+
+def rows() -> dict[str, int]:
+    """How many rows every table of the crawl has."""
+    models = [model for name in ("crawlmgr", "forums", "focused", "deepweb") for model in apps.get_app_config(name).get_models()]
+    return {model._meta.label: number for model in models if (number := model._default_manager.count())}
+
+
+def own_sites() -> tuple[Site, Topic, Source]:
+    return Site.objects.get(), Topic.objects.get(), Source.objects.get()
+
+
+@pytest.mark.slow
+def test_it_crawls_for_real_doubles_nothing_and_leaves_nothing(
+    demo: Callable[..., Any], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    empty = rows()
+    made = demo("--once")
+    _forum_is_read(made["forum"])
+    _topic_is_crawled(made["topic"])
+    _database_is_asked(made["deepweb"])
+    assert Page.objects.filter(status=200, warc__isnull=False).count() > 120, "pages came over HTTP and are archived"
+    before, runs = rows(), Run.objects.count()
+
+    monkeypatch.setattr(signal, "pause", lambda: signal.raise_signal(signal.SIGTERM))  # as from outside while it serves
+    handlers = [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)]
+    again = demo()
+    assert [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)] == handlers
+    assert own_sites()[0].paused, "no visit is due while the pages are not served"
+    for name, key in (("forum", "site"), ("forum", "url"), ("forum", "boards"), ("topic", "run"), ("deepweb", "run")):
+        assert again[name][key] == made[name][key]
+    assert again["topic"] == made["topic"] and again["deepweb"] == made["deepweb"]
+    assert Run.objects.count() == runs + 1 and again["forum"]["visits"] == made["forum"]["visits"] + len(BOARDS)
+    after = rows()
+    for model in (Site, Board, Plan, Topic, TopicRun, TopicPage, Source, Form, Harvest, Query, Record, Host):
+        assert after[model._meta.label] == before[model._meta.label]
+    _posts_are_true(again["forum"])
+
+    removed = demo("--remove")["removed"]
+    assert [len(removed[name]) for name in ("forum", "topic", "deepweb")] == [1, 1, 1]
+    left = {name: number for name, number in rows().items() if number != empty.get(name)}
+    assert set(left) <= {"crawlmgr.WarcFile", "crawlmgr.Event"}, "the archive's files and the log stay, as after any removal"
+    call_command("demo", "--remove")
+    assert "nothing of the demonstration" in capsys.readouterr().out
+
+
+def _forum_is_read(told: dict[str, Any]) -> None:
+    site = own_sites()[0]
+    assert (told["boards"], told["visits"]) == (len(BOARDS), 2 * len(BOARDS))
+    assert {board.name for board in site.boards.all()} == {board.name for board in BOARDS}
+    read = Thread.objects.filter(posts__gt=0).count()
+    assert (told["posts"], told["threads"]) == (Post.objects.count(), read) and told["posts"] > 100
+    assert Visit.objects.filter(complete=True).count() == told["visits"]
+    assert BoardHour.objects.aggregate(n=Sum("threads") + Sum("replies"))["n"] == told["posts"]
+    assert Plan.objects.get().site == site and told["plan"]["visits_per_day"] == 24 * len(BOARDS)
+    if told["found_late"]:
+        assert 0 < told["mean_delay_seconds"] < 120
+    _posts_are_true(told)
+
+
+def _posts_are_true(told: dict[str, Any]) -> None:
+    """What is stored is what the forum held, and all of the last day."""
+    site = own_sites()[0]
+    began = datetime.fromisoformat(site.settings["demonstration"])
+    forum = Forum(began)
+    with forum.lock:
+        forum.until(datetime.now(UTC))
+    truth = {(thread.title, post.author, post.posted, post.text) for thread in forum.threads.values() for post in thread.posts}
+    stored = set(Post.objects.values_list("thread__title", "author", "posted", "text"))
+    assert stored <= truth and len(stored) == told["posts"]
+    read_at = Visit.objects.order_by("-started").values_list("started", flat=True)[len(BOARDS) - 1]
+    recent = {one for one in truth if began.timestamp() - 80_000 < one[2].timestamp() < read_at.timestamp()}
+    assert recent and recent <= stored
+
+
+def _topic_is_crawled(told: dict[str, Any]) -> None:
+    run = TopicRun.objects.get()
+    assert (told["seeds"], told["fetched"], told["run"]) == (SEEDS, 30, run.pk) and told["strategy"] == focused_demo.STRATEGY
+    pages = TopicPage.objects.filter(run=run.run)
+    bees = CLUSTERS * CLUSTER_PAGES
+    numbers = [int(urlsplit(url).path.split("/")[2].split("-")[0]) for url in pages.filter(relevant=True).values_list("url", flat=True)]
+    assert pages.count() == 30 and told["relevant"] == len(numbers) > SEEDS and all(number < bees for number in numbers)
+
+
+def _database_is_asked(told: dict[str, Any]) -> None:
+    assert sorted(form["type"] for form in told["forms"]) == ["login", "search"]
+    assert Form.objects.get(pk=told["form"]).searchable and told["records"] == Record.objects.count() > 30
+    truth = {one.number: one for one in Database().records}
+    for record in Record.objects.all():
+        one = truth[int(record.url.rsplit("/", 1)[-1])]
+        assert record.listed["Maker"] == one.maker and one.title in record.listed.values()
+    assert Record.objects.filter(detail_at__isnull=False).count() == DETAILS
+
+
+def test_a_port_in_use_is_refused_in_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        url = f"http://127.0.0.1:{taken.getsockname()[1]}/"
+        kept = command.Kept(url, datetime.now(UTC))
+        monkeypatch.setattr(forums_demo.ForumDemo, "kept", lambda self: kept)
+        with pytest.raises(CommandError, match=r"Port \d+, where the demonstration's pages were, cannot be used"):
+            call_command("demo", "--once")
+    assert not Run.objects.exists()
+
+
+def test_a_signal_during_the_crawls_is_told_and_the_next_one_goes_on(
+    demo: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    add = focused_demo.TopicDemo.add
+
+    def interrupted(self: Any, url: str, began: datetime) -> None:
+        add(self, url, began)
+        signal.raise_signal(signal.SIGINT)
+
+    monkeypatch.setattr(forums_demo.ForumDemo, "add", lambda self, url, began: None)
+    monkeypatch.setattr(focused_demo.TopicDemo, "add", interrupted)
+    with pytest.raises(CommandError, match="`demo` goes on with it"):
+        demo("--once")
+    kept = focused_demo.TopicDemo().kept()
+    assert kept is not None and not TopicRun.objects.exists()
+    monkeypatch.setattr(focused_demo.TopicDemo, "add", add)
+    monkeypatch.setattr(forums_demo.ForumDemo, "finish", lambda self: {})
+    monkeypatch.setattr(deepweb_demo.DeepwebDemo, "add", lambda self, url, began: None)
+    monkeypatch.setattr(deepweb_demo.DeepwebDemo, "finish", lambda self: {})
+    assert demo("--once")["topic"]["fetched"] == 30
+    assert focused_demo.TopicDemo().kept() == kept
