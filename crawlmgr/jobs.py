@@ -70,7 +70,8 @@ class _Slice:
                 if isinstance(outcome, str):
                     return self._end(RunState.FINISHED, outcome)
                 with transaction.atomic():
-                    runs.count(self.lease, self.clock.now(), {"items": 1})
+                    self.beaten = self.clock.now()
+                    self.wanted = runs.count(self.lease, self.beaten, {"items": 1})
                     outcome()
                 if on_step is not None:
                     on_step()

@@ -46,6 +46,9 @@ CRAWLERS = {
 JOBS = {  # runs that ask no address
     "simulation": "forums.services.simulations.SimulationJob",
     "topic-compare": "focused.services.comparisons.ComparisonJob",
+    "forum-removal": "forums.services.removals.SiteRemoval",
+    "topic-removal": "focused.services.removals.TopicRemoval",
+    "deepweb-removal": "deepweb.services.removals.SourceRemoval",
 }
 DISPATCHERS = ["forums.services.dispatch.start_due", "focused.services.dispatch.start_due"]
 WATCHERS = ["forums.services.silences.watch"]

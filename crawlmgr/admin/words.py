@@ -38,6 +38,7 @@ SAID: dict[str, str] = {
     "relevant": gettext_noop("enough pages on topic"),
     "frontier": gettext_noop("nothing was left to fetch"),
     "compared": gettext_noop("every strategy was run and judged"),
+    "removed": gettext_noop("everything is deleted"),
     "not_comparable": gettext_noop("there is nothing to compare over"),
     # why a page failed
     "bad_url": gettext_noop("no address of the web"),
@@ -116,10 +117,13 @@ SAID: dict[str, str] = {
 KINDS = {
     "forum": gettext_noop("forum visit"),
     "forum-discovery": gettext_noop("look at a new forum"),
+    "forum-removal": gettext_noop("deletion of a forum"),
     "simulation": gettext_noop("simulation"),
     "topic": gettext_noop("topic crawl"),
     "topic-compare": gettext_noop("comparison of strategies"),
     "topic-samples": gettext_noop("samples of a topic"),
+    "topic-removal": gettext_noop("deletion of a topic"),
+    "deepweb-removal": gettext_noop("deletion of a search site"),
     "deepweb": gettext_noop("search forms"),
 }
 

@@ -9,10 +9,12 @@ from django.http import HttpRequest
 from django.urls import reverse
 from django.utils.translation import gettext as _
 
+from crawlmgr.admin import removals as removal_rooms
 from crawlmgr.admin import runs
 from crawlmgr.models import Run
 from deepweb.admin import codes
 from deepweb.models import Harvest, Source
+from deepweb.services import removals
 
 
 def harvest_detail(request: HttpRequest, run: Run, now: datetime) -> dict[str, Any]:
@@ -31,3 +33,4 @@ def find_detail(request: HttpRequest, run: Run, now: datetime) -> dict[str, Any]
 
 for _kind, _detail in zip(codes.KINDS, (find_detail, harvest_detail), strict=True):
     runs.details[_kind] = _detail
+runs.details[removals.KIND] = removal_rooms.detail

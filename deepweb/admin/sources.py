@@ -7,7 +7,6 @@ from typing import Any
 
 from django import forms as django_forms
 from django.conf import settings
-from django.contrib import messages
 from django.core.exceptions import PermissionDenied
 from django.http import Http404, HttpRequest, HttpResponse
 from django.urls import reverse
@@ -15,13 +14,14 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from crawlmgr.admin import exports
+from crawlmgr.admin import removals as removal_rooms
 from crawlmgr.admin.rooms import act, attempt, back, page, room
 from crawlmgr.models import Run
 from crawlmgr.web.url import UrlError, canonical, host_key
 from deepweb import reads
 from deepweb.admin.pages import picture
 from deepweb.models import Source
-from deepweb.services import sources
+from deepweb.services import removals, sources
 
 TABLES = ("forms", "queries", "records")
 MOST_ADDRESSES = 100
@@ -163,9 +163,8 @@ def delete(request: HttpRequest, pk: int) -> HttpResponse:
     source = find(pk)
     wrong = request.method == "POST" and request.POST.get("name", "").strip() != source.name.strip()
     if request.method == "POST" and not wrong:
-        sources.delete(source, datetime.now(UTC))
-        messages.success(request, _("%(name)s is deleted.") % {"name": source.name})
-        return back(request, "sources")
+        now = datetime.now(UTC)
+        return removal_rooms.away(request, source.name, "sources", lambda: removals.start(source, now, request.user))
     trail = [(_("Search sites"), reverse("admin:sources")), (source.name, reverse("admin:source", args=[pk]))]
     context = {"source": source, "wrong": wrong, "row": reads.with_numbers([source])[0]}
     return page(request, "deepweb/delete.html", context, title=_("Delete"), item=f"source:{pk}", trail=trail)

@@ -19,7 +19,7 @@ from deepweb.finder import same_site
 from deepweb.models import Cluster, Form, Harvest, Query, Record
 from deepweb.reading import needs_session
 from deepweb.seen import Term
-from deepweb.services import forms
+from deepweb.services import forms, removals
 from deepweb.services.probing import SAMPLE, next_probe, plan_from_json
 from deepweb.services.workbench import COUNTED, Ask, Wishes, Workbench
 from deepweb.size_probes import ProbeAnswer, ProbedRecord, ProbePlan, estimate_size
@@ -66,6 +66,7 @@ def start(
         if not chosen:
             raise ValueError("there is no form to ask")
         raise Refused(chosen[0], forms.why_not(chosen[0]) or "")
+    removals.check(*(form.source_id for form in allowed))
     with transaction.atomic():
         asking = Run.objects.filter(state__in=ACTIVE, harvests__form__in=allowed, harvests__ended=False).first()
         if asking is not None:

@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime
 from typing import Any
 from urllib.parse import urlsplit
 
 from django.db import transaction
-from django.db.models import Q
 
 from crawlmgr.conf import CrawlSettings
-from crawlmgr.models import ACTIVE, Run
+from crawlmgr.models import Run
 from crawlmgr.services import runs
 from crawlmgr.web.url import UrlError, canonical, host_key, url_hash
 from deepweb.models import Source
+from deepweb.services import removals
 
 KIND = "deepweb-find"
 DEPTH = 3
@@ -67,6 +66,7 @@ def find(
     """
     CrawlSettings.from_mapping(settings or {})
     sources = add(urls, now, settings)
+    removals.check(*(source.pk for source in sources))
     label = sources[0].name if len(sources) == 1 else f"{sources[0].name} + {len(sources) - 1}"
     return runs.create(
         KIND,
@@ -105,10 +105,5 @@ def settings_of_all(chosen: Sequence[Source], run: Run) -> CrawlSettings:
 
 
 def delete(source: Source, now: datetime) -> None:
-    """Removes a site with its forms, harvests and records, and ends the runs at it; pages in the archive stay."""
-    asking = Q(kind="deepweb-harvest", harvests__form__source=source)
-    for run in Run.objects.filter(asking | Q(kind=KIND), state__in=ACTIVE).distinct():
-        if run.kind != KIND or source.pk in run.parameters["sources"]:
-            with suppress(runs.WrongState):  # it has just ended by itself
-                runs.stop(run.pk, now)
-    source.delete()
+    """Removes a site with its forms, harvests and records, ends the runs at it, and waits for that; pages in the archive stay."""
+    removals.delete(source, now)

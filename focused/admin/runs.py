@@ -12,6 +12,7 @@ from django.urls import reverse
 from django.utils.translation import gettext as _
 
 from crawlmgr.admin import exports, words
+from crawlmgr.admin import removals as removal_rooms
 from crawlmgr.admin import runs as run_rooms
 from crawlmgr.admin.rooms import act, attempt, back, page, room
 from crawlmgr.models import Run
@@ -22,7 +23,7 @@ from focused.admin.add import tell_bad_lines
 from focused.admin.topics import trail
 from focused.models import TopicRun
 from focused.parameters import parameters_of
-from focused.services import topics
+from focused.services import removals, topics
 from focused.strategies import strategy_class
 from focused.topics import read_seeds
 
@@ -101,3 +102,4 @@ def detail(request: HttpRequest, run: Run, now: datetime) -> dict[str, Any]:
 
 
 run_rooms.details["topic"] = detail
+run_rooms.details[removals.KIND] = removal_rooms.detail

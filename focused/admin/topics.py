@@ -11,6 +11,7 @@ from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
+from crawlmgr.admin import removals as removal_rooms
 from crawlmgr.admin.rooms import act, attempt, back, number, numbers, page, room
 from crawlmgr.web.encoding import decode
 from focused import reads
@@ -18,7 +19,7 @@ from focused.admin import charts
 from focused.admin.add import MOST_FILE_BYTES, tell_bad_lines, texts_of
 from focused.models import SampleDocument, Seed, Topic
 from focused.relevance import Relevance
-from focused.services import samples, topics
+from focused.services import removals, samples, topics
 from focused.topics import read_seeds
 
 INTERVALS = (
@@ -147,8 +148,6 @@ def delete(request: HttpRequest, pk: int) -> HttpResponse:
     topic = find(pk)
     wrong = request.method == "POST" and request.POST.get("name", "").strip() != topic.name.strip()
     if request.method == "POST" and not wrong:
-        topics.delete(topic, datetime.now(UTC))
-        messages.success(request, _("%(name)s is deleted.") % {"name": topic.name})
-        return back(request, "topics")
+        return removal_rooms.away(request, topic.name, "topics", lambda: removals.start(topic, datetime.now(UTC), request.user))
     context: dict[str, Any] = {"topic": topic, "wrong": wrong, "runs": topic.runs.count()}
     return page(request, "focused/delete.html", context, title=_("Delete"), item=f"topic:{pk}", trail=trail(topic))

@@ -94,14 +94,13 @@ def _stored(pages: QuerySet[TopicPage]) -> Iterator[tuple[int, list[str]]]:
         yield pk, text.split(" ")[:MOST_WORDS]
 
 
-def remove(run_ids: Sequence[int]) -> None:
-    """Takes the pages of runs out of the index, before the runs are deleted. What is left of others is never found."""
+def remove(keys: Sequence[int]) -> None:
+    """Takes pages out of the index, before they are deleted. What is left of others is never found."""
     if connection.vendor != "sqlite":
-        for run_id in run_ids:
-            pages = "SELECT id FROM focused_topicpage WHERE run_id = %s"
-            sql.execute(f"DELETE FROM focused_pagetext WHERE rowid IN ({pages})", (run_id,))  # noqa: S608 - fixed words
+        places = ", ".join(["%s"] * len(keys))
+        sql.execute(f"DELETE FROM focused_pagetext WHERE rowid IN ({places})", tuple(keys))  # noqa: S608 - fixed words
         return
-    for pk, tokens in _stored(TopicPage.objects.filter(run_id__in=run_ids, kind=TopicPage.Kind.PAGE)):
+    for pk, tokens in _stored(TopicPage.objects.filter(pk__in=keys, kind=TopicPage.Kind.PAGE)):
         kept = " ".join(tokens)
         sql.execute("INSERT INTO focused_pagetext (focused_pagetext, rowid, words) VALUES ('delete', %s, %s)", (pk, kept))
 

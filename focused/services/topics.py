@@ -18,7 +18,7 @@ from focused.models import Topic as StoredTopic
 from focused.options import RunOptions
 from focused.parameters import read_settings
 from focused.scope import Scope
-from focused.services import search
+from focused.services import removals
 from focused.strategies import strategy_class
 from focused.topics import Topic
 
@@ -105,6 +105,7 @@ def crawl(
         "scope": scope.as_json(),
         "settings": web,
     }
+    removals.check(topic.pk)
     with transaction.atomic():
         run = runs.create(
             "topic",
@@ -150,11 +151,5 @@ def edit_run(run: Run, change: Mapping[str, Any]) -> None:
 
 
 def delete(topic: StoredTopic, now: datetime) -> None:
-    """Removes a topic with its runs and what they stored; WARC files stay in the archive."""
-    for run in Run.objects.filter(kind="topic", target=topic.pk, state__in=["queued", "running", "paused"]):
-        runs.stop(run.pk, now)
-    with transaction.atomic():
-        own = Run.objects.filter(kind="topic", target=topic.pk)
-        search.remove(list(own.values_list("pk", flat=True)))
-        own.delete()
-        topic.delete()
+    """Removes a topic with its runs and what they stored, and waits for that; WARC files stay in the archive."""
+    removals.delete(topic, now)

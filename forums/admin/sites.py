@@ -12,6 +12,7 @@ from django.urls import reverse
 from django.utils.translation import gettext as _
 
 from crawlmgr.admin import exports
+from crawlmgr.admin import removals as removal_rooms
 from crawlmgr.admin.rooms import act, attempt, back, number, numbers, page, room
 from forums import reads
 from forums.admin import charts
@@ -21,7 +22,7 @@ from forums.admin.plan_note import plan_note
 from forums.admin.structures import layout_words
 from forums.models import Board, Site
 from forums.reads import silences
-from forums.services import plans, sites
+from forums.services import plans, removals, sites
 
 SHORTEST_SECONDS, LONGEST_SECONDS = 60, 31 * 86_400
 TABLES = ("boards", "threads", "posts", "visits", "pages", "links", "runs")
@@ -151,8 +152,6 @@ def delete(request: HttpRequest, pk: int) -> HttpResponse:
             raise PermissionDenied
         wrong = request.POST.get("name", "").strip() != site.name.strip()
         if not wrong:
-            sites.delete_site(site.pk, datetime.now(UTC), request.user)
-            messages.success(request, _("%(name)s is deleted.") % {"name": site.name})
-            return back(request, "forums")
+            return removal_rooms.away(request, site.name, "forums", lambda: removals.start(site, datetime.now(UTC), request.user))
     trail = [(_("Forums"), reverse("admin:forums")), (site.name, reverse("admin:forum", args=[pk]))]
     return page(request, "forums/delete.html", {"site": site, "wrong": wrong}, title=_("Delete"), item=f"site:{pk}", trail=trail)

@@ -19,7 +19,7 @@ from crawlmgr.web.url import UrlError, canonical, host_key, url_hash
 from forums.discovery import Explorer
 from forums.models import DEFAULT_INTERVAL_SECONDS, Board, Site
 from forums.reading import board_key
-from forums.services import plans, structures
+from forums.services import plans, removals, structures
 
 RESERVED_HEADERS = frozenset(  # what the fetcher itself decides, the contact rule, and what belongs to a login
     ("host", "content-length", "content-type", "transfer-encoding", "connection", "user-agent", "cookie", "authorization")
@@ -273,6 +273,7 @@ def crawl_now(
         raise ValueError(f"{site.name} has no such board")
     settings = {**site.settings, **(parameters or {})}
     CrawlSettings.from_mapping(settings)
+    removals.check(site.pk)
     return runs.create(
         "forum",
         site.name,
@@ -310,11 +311,5 @@ def pause_site(site_id: int, paused: bool, now: datetime) -> None:
 
 
 def delete_site(site_id: int, now: datetime, user: Any = None) -> None:
-    """Removes a site with all that was stored of it, its visits and runs; WARC files stay in the archive."""
-    site = Site.objects.get(pk=site_id)
-    for run in Run.objects.filter(kind="forum", target=site_id, state__in=["queued", "running", "paused"]):
-        runs.stop(run.pk, now)
-    with transaction.atomic():
-        Run.objects.filter(kind="forum", target=site_id).delete()
-        site.delete()
-        structures.tell(site, "site_deleted", f"{site.threads} threads, {site.posts} posts", now=now, user=user)
+    """Removes a site with all that was stored of it, its visits and runs, and waits for that; WARC files stay in the archive."""
+    removals.delete(Site.objects.get(pk=site_id), now, user)

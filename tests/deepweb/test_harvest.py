@@ -11,11 +11,12 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 from django.db import IntegrityError
 
-from crawlmgr import engine
+from crawlmgr import engine, jobs
 from crawlmgr.models import Run, RunState, Url, UrlState
 from crawlmgr.services import hosts, runs
+from crawlmgr.services import removals as leaving
 from deepweb.models import Cluster, Form, Harvest, Query, QueryState, Record, Source
-from deepweb.services import clusters, forms, harvests, probing, sources
+from deepweb.services import clusters, forms, harvests, probing, removals, sources
 from tests.site.search import SearchServer, SearchSite
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -375,3 +376,22 @@ def test_deleting_a_site_ends_the_runs_at_it_also_one_in_work() -> None:
         engine.run_slice(look.pk)
     states = dict(Run.objects.filter(pk__in=[look.pk, asking.pk, other.pk]).values_list("pk", "state"))
     assert states == {look.pk: RunState.STOPPED, asking.pk: RunState.STOPPED, other.pk: RunState.QUEUED}
+
+
+def test_a_large_site_is_deleted_by_a_run_batch_by_batch(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(leaving, "BATCH", 9)
+    monkeypatch.setattr(leaving, "AT_ONCE", 20)
+    with SearchServer(SearchSite()) as server:
+        found(server)
+        asked = harvest(the_form(), queries=6)
+        source, form = Source.objects.get(), the_form()
+        kept = Source.objects.create(url="http://other.example/", key_hash=1, name="other", created=now())
+        made = removals.start(source, now())
+        assert made is not None and Record.objects.exists()
+        for busy in (lambda: harvests.start([form], {}, now=now(), begin=False), lambda: sources.find([server.url], now=now())):
+            with pytest.raises(runs.Busy):
+                busy()
+    assert jobs.run_slice(made.pk) == RunState.FINISHED
+    assert not any(table.objects.exists() for table in (Record, Query, Harvest, Form)) and list(Source.objects.all()) == [kept]
+    made.refresh_from_db()
+    assert made.result["removed"] == made.result["rows"] and Run.objects.filter(pk=asked.pk).exists()

@@ -11,11 +11,12 @@ import pytest
 from django.core.management import call_command
 from django.db import connection
 
-from crawlmgr import engine
-from crawlmgr.models import Run
-from crawlmgr.services import backup, hosts
+from crawlmgr import engine, jobs
+from crawlmgr.models import Run, RunState
+from crawlmgr.services import backup, hosts, runs
+from crawlmgr.services import removals as leaving
 from focused.models import Topic, TopicPage
-from focused.services import search, topics
+from focused.services import removals, search, topics
 from tests.site.server import LocalSite
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -82,6 +83,22 @@ def test_deleted_with_their_topic(run: Run) -> None:
     topics.delete(Topic.objects.get(), datetime.now(UTC))
     assert search.find(search.read_query("crawler"), [run.pk]).total == 0
     assert not TopicPage.objects.exists() and not Run.objects.filter(pk=run.pk).exists()
+
+
+def test_a_large_topic_is_deleted_by_a_run_batch_by_batch(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(leaving, "BATCH", 2)
+    monkeypatch.setattr(leaving, "AT_ONCE", 5)
+    topic = Topic.objects.get()
+    made = removals.start(topic, datetime.now(UTC))
+    assert made is not None and TopicPage.objects.exists()
+    with pytest.raises(runs.Busy):
+        topics.crawl(topic, now=datetime.now(UTC), start=False)
+    assert jobs.run_slice(made.pk) == RunState.FINISHED
+    assert search.find(search.read_query("crawler"), [run.pk]).total == 0
+    assert not TopicPage.objects.exists() and not Topic.objects.exists() and list(Run.objects.all()) == [made]
+    with connection.cursor() as cursor:
+        cursor.execute(f"SELECT COUNT(*) FROM focused_pagetext{'_docsize' if connection.vendor == 'sqlite' else ''}")  # noqa: S608
+        assert cursor.fetchone() == (0,)
 
 
 def test_a_flushed_database_leaves_no_words_and_a_restored_one_finds_them_again(run: Run, tmp_path: Path, settings: Any) -> None:

@@ -1,0 +1,36 @@
+"""What the desk does when something large is deleted: the way to the run that does it, and how far that is."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import datetime
+from typing import Any
+
+from django.contrib import messages
+from django.http import HttpRequest, HttpResponse
+from django.utils.translation import gettext as _
+
+from crawlmgr.admin.rooms import back
+from crawlmgr.models import Run
+from crawlmgr.services import runs
+
+
+def away(request: HttpRequest, name: str, room: str, start: Callable[[], Run | None]) -> HttpResponse:
+    """Deletes what has this name, or starts the run that does, and leads to the room or to the run."""
+    try:
+        run = start()
+    except runs.Busy as busy:
+        messages.warning(request, _("%(name)s is being deleted already; this page tells how far that is.") % {"name": name})
+        return back(request, "run", busy.run.pk)
+    if run is None:
+        messages.success(request, _("%(name)s is deleted.") % {"name": name})
+        return back(request, room)
+    messages.success(request, _("%(name)s is being deleted; this page tells how far that is.") % {"name": name})
+    return back(request, "run", run.pk)
+
+
+def detail(request: HttpRequest, run: Run, now: datetime) -> dict[str, Any]:
+    """How much of it is gone."""
+    rows, removed = run.result.get("rows"), run.result.get("removed", 0)
+    share = 0 if rows is None else min(100, 100 * removed // rows) if rows else 100
+    return {"template": "desk/removal.html", "rows": rows, "removed": removed, "percent": share}

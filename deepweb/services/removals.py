@@ -1,0 +1,71 @@
+"""Search sites that go, with their forms, harvests and records; runs over several sites and pages in the archive stay."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from datetime import datetime
+from typing import Any
+
+from django.db.models import Q
+
+from crawlmgr.models import ACTIVE, Run
+from crawlmgr.services import removals, runs
+from crawlmgr.services.removals import Part, Removal
+from deepweb.models import Form, Harvest, Query, Record, Source
+
+KIND = "deepweb-removal"
+
+
+def check(*source_ids: int) -> None:
+    """Raises runs.Busy while one of the sites is being deleted."""
+    removals.check(KIND, *source_ids)
+
+
+def delete(source: Source, now: datetime) -> None:
+    """Removes a site while the caller waits; what was killed in between is done by calling it again."""
+    _end_runs(source, now)
+    removals.at_once(_removal(source))
+
+
+def start(source: Source, now: datetime, user: Any = None) -> Run | None:
+    """Removes a small site at once; of a large one gives the run whose worker does it. Raises runs.Busy where one is at it."""
+    check(source.pk)
+    if _removal(source).count(removals.AT_ONCE) < removals.AT_ONCE:
+        delete(source, now)
+        return None
+    _end_runs(source, now)
+    return removals.begin(KIND, source.pk, source.name, now=now, user=user)
+
+
+class SourceRemoval(removals.RemovalJob):
+    """The work of a large site's removal."""
+
+    def __init__(self, run: Run) -> None:
+        super().__init__(run, self._left, lambda: Run.objects.filter(pk__in=_runs(run.target)))
+
+    def _left(self) -> Removal | None:
+        source = Source.objects.filter(pk=self.run.target).first()
+        return _removal(source) if source is not None else None
+
+
+def _runs(source_id: int | None) -> list[int]:
+    """The active runs that ask the site: its harvests, and the looks for forms that visit it."""
+    asking = Q(kind="deepweb-harvest", harvests__form__source=source_id)
+    rows = Run.objects.filter(asking | Q(kind="deepweb-find"), state__in=ACTIVE).distinct()
+    return [run.pk for run in rows if run.kind != "deepweb-find" or source_id in run.parameters["sources"]]
+
+
+def _end_runs(source: Source, now: datetime) -> None:
+    for pk in _runs(source.pk):
+        with suppress(runs.WrongState):  # it has just ended by itself
+            runs.stop(pk, now)
+
+
+def _removal(source: Source) -> Removal:
+    harvests = Part(Harvest.objects.filter(form__source=source), below=lambda some: Query.objects.filter(harvest__in=some))
+    records = Part(Record.objects.filter(source=source))
+
+    def last() -> None:
+        Source.objects.get(pk=source.pk).delete()
+
+    return Removal([records, harvests, Part(Form.objects.filter(source=source))], last)

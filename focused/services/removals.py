@@ -1,0 +1,72 @@
+"""Topics that go, with their runs and what these stored; their WARC files stay in the archive."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from datetime import datetime
+from typing import Any
+
+from django.db.models import QuerySet
+
+from crawlmgr.models import ACTIVE, Run
+from crawlmgr.services import removals, runs
+from crawlmgr.services.removals import Part, Removal
+from focused.models import GraphNode, Topic, TopicPage
+from focused.services import search
+
+KIND = "topic-removal"
+
+
+def check(topic_id: int) -> None:
+    """Raises runs.Busy while the topic is being deleted."""
+    removals.check(KIND, topic_id)
+
+
+def delete(topic: Topic, now: datetime) -> None:
+    """Removes a topic while the caller waits; what was killed in between is done by calling it again."""
+    _quieten(topic, now)
+    removals.at_once(_removal(topic))
+
+
+def start(topic: Topic, now: datetime, user: Any = None) -> Run | None:
+    """Removes a small topic at once; of a large one gives the run whose worker does it. Raises runs.Busy where one is at it."""
+    check(topic.pk)
+    if _removal(topic).count(removals.AT_ONCE) < removals.AT_ONCE:
+        delete(topic, now)
+        return None
+    _quieten(topic, now)
+    return removals.begin(KIND, topic.pk, topic.name, now=now, user=user)
+
+
+class TopicRemoval(removals.RemovalJob):
+    """The work of a large topic's removal."""
+
+    def __init__(self, run: Run) -> None:
+        super().__init__(run, self._left, lambda: _runs(run.target))
+
+    def _left(self) -> Removal | None:
+        topic = Topic.objects.filter(pk=self.run.target).first()
+        return _removal(topic) if topic is not None else None
+
+
+def _runs(topic_id: int | None) -> QuerySet[Run]:
+    return Run.objects.filter(kind="topic", target=topic_id)
+
+
+def _quieten(topic: Topic, now: datetime) -> None:
+    """Ends the topic's crawls, and lets no schedule begin anew."""
+    Topic.objects.filter(pk=topic.pk).update(next_run=None, interval_seconds=None)
+    for run in _runs(topic.pk).filter(state__in=ACTIVE):
+        with suppress(runs.WrongState):  # it has just ended by itself
+            runs.stop(run.pk, now)
+
+
+def _removal(topic: Topic) -> Removal:
+    own = _runs(topic.pk)
+    pages = Part(TopicPage.objects.filter(run__in=own), first=search.remove)
+    graph = Part(GraphNode.objects.filter(run__in=own))
+
+    def last() -> None:
+        Topic.objects.get(pk=topic.pk).delete()
+
+    return Removal([pages, graph, *removals.of_runs(own)], last)

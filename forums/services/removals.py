@@ -1,0 +1,73 @@
+"""Forums that go, with all that was stored of them; their WARC files stay in the archive."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from datetime import datetime
+from typing import Any
+
+from django.db.models import QuerySet
+
+from crawlmgr.clock import SYSTEM
+from crawlmgr.models import ACTIVE, Run
+from crawlmgr.services import removals, runs
+from crawlmgr.services.removals import Part, Removal
+from forums.models import BoardDay, BoardHour, PlannedVisit, Post, Site, Thread, Visit
+from forums.services import structures
+
+KIND = "forum-removal"
+
+
+def check(site_id: int) -> None:
+    """Raises runs.Busy while the site is being deleted."""
+    removals.check(KIND, site_id)
+
+
+def delete(site: Site, now: datetime, user: Any = None) -> None:
+    """Removes a site while the caller waits; what was killed in between is done by calling it again."""
+    _quieten(site, now)
+    removals.at_once(_removal(site, now, user))
+
+
+def start(site: Site, now: datetime, user: Any = None) -> Run | None:
+    """Removes a small site at once; of a large one gives the run whose worker does it. Raises runs.Busy where one is at it."""
+    check(site.pk)
+    if _removal(site, now, user).count(removals.AT_ONCE) < removals.AT_ONCE:
+        delete(site, now, user)
+        return None
+    _quieten(site, now)
+    return removals.begin(KIND, site.pk, site.name, now=now, user=user)
+
+
+class SiteRemoval(removals.RemovalJob):
+    """The work of a large site's removal."""
+
+    def __init__(self, run: Run) -> None:
+        super().__init__(run, self._left, lambda: _runs(run.target))
+
+    def _left(self) -> Removal | None:
+        site = Site.objects.filter(pk=self.run.target).first()
+        return _removal(site, SYSTEM.now(), self.run.created_by) if site is not None else None
+
+
+def _runs(site_id: int | None) -> QuerySet[Run]:
+    return Run.objects.filter(kind="forum", target=site_id)
+
+
+def _quieten(site: Site, now: datetime) -> None:
+    """Ends what works at the site, and lets no schedule begin anew."""
+    Site.objects.filter(pk=site.pk).update(paused=True)
+    for run in _runs(site.pk).filter(state__in=ACTIVE):
+        with suppress(runs.WrongState):  # it has just ended by itself
+            runs.stop(run.pk, now)
+
+
+def _removal(site: Site, now: datetime, user: Any) -> Removal:
+    threads = Part(Thread.objects.filter(site=site), below=lambda some: Post.objects.filter(thread__in=some))
+    of_boards = [Part(model.objects.filter(board__site=site)) for model in (PlannedVisit, BoardDay, BoardHour, Visit)]
+
+    def last() -> None:
+        structures.tell(site, "site_deleted", f"{site.threads} threads, {site.posts} posts", now=now, user=user)
+        Site.objects.get(pk=site.pk).delete()
+
+    return Removal([threads, *of_boards, *removals.of_runs(_runs(site.pk))], last)
