@@ -16,6 +16,7 @@ from pathlib import Path
 
 import pytest
 from django.conf import settings
+from pytest_django import DjangoDbBlocker
 
 from tests.postgresql import Server, find_binaries
 
@@ -73,6 +74,40 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 def _fixtures(item: pytest.Item) -> list[str]:
     return list(getattr(item, "fixturenames", []))
+
+
+@pytest.fixture(scope="session")
+def django_db_setup(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterator[None]:
+    """After a test with transactions of its own every table is emptied, and the rows that migrations left (types, rights, roles)
+    are put back. Django's flush would ask every app to make them anew and give each table of PostgreSQL new files: longer than
+    most tests take."""
+    from django.contrib.contenttypes.models import ContentType
+    from django.db import connection, transaction
+    from django.test import TransactionTestCase
+
+    from focused.apps import _empty_search
+
+    def rows(table: str) -> list[tuple[object, ...]]:
+        with connection.cursor() as cursor:
+            cursor.execute(f'SELECT * FROM "{table}"')  # noqa: S608 - our own tables
+            return list(cursor.fetchall())
+
+    def begin_anew(_case: TransactionTestCase) -> None:
+        with transaction.atomic(), connection.cursor() as cursor:
+            for table in left:
+                cursor.execute(f'DELETE FROM "{table}"')  # noqa: S608
+            for table, found in left.items():
+                if found:
+                    cursor.executemany(f'INSERT INTO "{table}" VALUES ({", ".join(["%s"] * len(found[0]))})', found)  # noqa: S608
+        ContentType.objects.clear_cache()
+        _empty_search(using="default")
+
+    with django_db_blocker.unblock():
+        tables = connection.introspection.django_table_names(only_existing=True, include_views=False)
+        left = {table: rows(table) for table in tables}
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(TransactionTestCase, "_fixture_teardown", begin_anew)
+        yield
 
 
 @pytest.fixture
