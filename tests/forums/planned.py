@@ -44,7 +44,9 @@ def fill(site: Site, volumes: tuple[float, ...] = (40.0, 10.0, 2.0), days: int =
                 posts.append(Post(thread=thread, key=str(len(posts)), page=1, position=0 if opener else 1, posted=posted, first_seen=posted))
                 hours[posted.replace(minute=0, second=0, microsecond=0), opener] += 1
         Post.objects.bulk_create(posts)
-        for moment in {moment for moment, _ in hours}:
-            BoardHour.objects.create(board=board, hour=moment, threads=hours[moment, True], replies=hours[moment, False])
+        BoardHour.objects.bulk_create(
+            BoardHour(board=board, hour=moment, threads=hours[moment, True], replies=hours[moment, False])
+            for moment in sorted({moment for moment, _ in hours})
+        )
         made += len(posts)
     return made
