@@ -113,11 +113,13 @@ def canonical(text: str) -> str:
 
 _GAP = re.compile(r"(?<=\d) +(?=,)")  # what is left of "18 th, 2024"
 _CHINESE_MONTH = re.compile(r"(?<!\d)(\d{1,2}) ?O")
+_NAMED_YEAR = re.compile(rf"(?<=\b(?:19|20)\d\d) ?U{YEAR};\.?")  # "2024 года", "2024 г."
 _YEAR_WORD = re.compile(r"(?<=[\dE]) ?a(?![a-z])")
 
 
 def _settle(coded: str) -> str:
     """Words with two meanings get the one that their neighbours leave."""
+    coded = _NAMED_YEAR.sub("", coded)
     if "Q" in coded:
         coded = re.sub(r"(U\d+;|[HIDYS]) ?Q", r"\1 G", coded).replace("Q", "M08")
     if "N" in coded:

@@ -83,7 +83,7 @@ _UNITS = {
     MONTH: "month months mth mths mo mos monat monate monaten mes meses mois месяц месяца месяцев мес mies mnd mese mesi mês maand"
     " maanden"
     " miesiąc miesiące miesięcy ay 个月 個月 か月 ヶ月 カ月 ケ月 ヵ月 개월 달",
-    YEAR: "year years yr yrs jahr jahre jahren año años ano anos ans année années год года лет anno anni jaar rok"
+    YEAR: "year years yr yrs jahr jahre jahren año años ano anos ans année années год года лет г anno anni jaar rok"
     " lata"
     " lat yıl",
 }
@@ -110,7 +110,7 @@ _OTHERS = {
     "I": "分 m 분",
     "S": "秒 s 초",
     "X": "uhr klo",
-    "": "at um on of the de del di du da den dem der et и в om op alle alla kl dnia o godz г about almost"
+    "": "at um on of the de del di du da den dem der et и в om op alle alla kl dnia o godz about almost"
     " over around than less more ca circa etwa ungefähr environ plus około около 约 約 大约 大約 的 于 於 在 th st"
     " nd rd er"
     " ten eme ème и",

@@ -47,13 +47,19 @@ def same_word(a: str, b: str) -> float:
 
 
 def semantic(
-    topic: Mapping[str, float], page: Mapping[str, float], alike: WordSimilarity = same_word, *, greedy: bool = True
+    topic: Mapping[str, float],
+    page: Mapping[str, float],
+    alike: WordSimilarity = same_word,
+    *,
+    greedy: bool = True,
+    among: Collection[str] | None = None,
 ) -> float:
     """Sem(T, U), eq. (8) of the ant colony paper: similarity of two weighted word lists through `alike`, in [0, 1].
 
     greedy: sum_i t_i max_j(u_j s_ij) / sum_i t_i u_j*, j* the partner that gives the maximum; a topic word without any
     partner counts with the page's heaviest word. A text against itself gives 1.
     Otherwise the sum over all pairs, sum_ij t_i u_j s_ij / sum_ij t_i u_j: below 1 even for a text against itself.
+    `among` are the words that `alike` may find like others than themselves (None: any); it saves asking about the rest.
     """
     if not topic or not page:
         return 0.0
@@ -61,9 +67,10 @@ def semantic(
         pairs = dot(topic, page) if alike is same_word else _all_pairs(topic, page, alike)
         return pairs / (sum(topic.values()) * sum(page.values()))
     heaviest = max(page.values())
+    others = page if among is None else {word: weight for word, weight in page.items() if word in among}
     above = below = 0.0
     for word, weight in topic.items():
-        score, partner = _best(word, page, alike)
+        score, partner = _best(word, page, others if among is None or word in among else {}, alike)
         above += weight * score
         below += weight * (partner or heaviest)
     return above / below
@@ -73,10 +80,12 @@ def _all_pairs(topic: Mapping[str, float], page: Mapping[str, float], alike: Wor
     return sum(t * u * alike(a, b) for a, t in topic.items() for b, u in page.items())
 
 
-def _best(word: str, page: Mapping[str, float], alike: WordSimilarity) -> tuple[float, float]:
-    """(u_j s_ij, u_j) of the best partner; (0, 0) where no word is alike at all."""
+def _best(word: str, page: Mapping[str, float], others: Mapping[str, float], alike: WordSimilarity) -> tuple[float, float]:
+    """(u_j s_ij, u_j) of the best partner, the word itself or one of the others; (0, 0) where no word is alike at all."""
+    own = page.get(word, 0.0)
     if alike is same_word:
-        weight = page.get(word, 0.0)
-        return weight, weight
-    score, partner = max((weight * alike(word, other), weight) for other, weight in page.items())
+        return own, own
+    itself = (own * alike(word, word), own) if own else (0.0, 0.0)
+    score, partner = max(((weight * alike(word, other), weight) for other, weight in others.items()), default=itself)
+    score, partner = max((score, partner), itself)
     return (score, partner) if score > 0 else (0.0, 0.0)

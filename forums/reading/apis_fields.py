@@ -12,7 +12,7 @@ from lxml import etree
 from lxml.html import document_fromstring
 
 from crawlmgr.text.dates import Moment
-from forums.reading.postrows import text_of
+from forums.reading.posts_texts import text_of
 
 _LONGEST_POST_CHARS = 1_000_000
 _LARGEST = 2**31 - 1  # what the tables hold

@@ -19,7 +19,7 @@ class Heads:
         self.page = page
         self.roles: dict[int, frozenset[str]] = {}
         self.texts: dict[int, str] = {}
-        self._in_table = False
+        self._in_table = self._leads_away = False
         first = next((row for row in rows if row.counts or row.times), rows[0])  # not the heading of a category
         self._rows_start = first.start
         width = Counter(len(self.cells(row.record[0])) for row in rows).most_common(1)[0][0]
@@ -27,7 +27,7 @@ class Heads:
             self._find(first, width)
         if self.roles:
             self._align(rows, width)
-        if self.roles and not self._in_table and not self._fits(rows):
+        if self.roles and not self._in_table and (self._leads_away or 2 * self._fits(rows) < sum(len(row.counts) for row in rows[:8])):
             self.roles, self.texts = {}, {}  # a menu of the page
 
     @property
@@ -93,12 +93,17 @@ class Heads:
             tags = {page.tags[cell] for cell in cells}
             if tags == {"a"} or (len(cells) < 4 and len(tags - {"th", "td"}) > 1):
                 continue  # a bar of buttons
+            if len(set(cells)) < 2:
+                continue  # the heading of a part of the list
             texts = {at: page.text(cell) for at, cell in enumerate(cells)}
             if any(len(text) > 60 for text in texts.values()):
                 continue
             roles = {at: text_roles(text) for at, text in texts.items() if text}
-            if sum(1 for found in roles.values() if found) >= 2:
+            if len({cells[at] for at, found in roles.items() if found}) >= 2:
                 self.roles, self.texts, self._in_table = roles, texts, bool(tags & {"th", "td"})
+                own = self.page.url.partition("?")[0]
+                away = {cell for cell in cells for link in self.page.links_in(cell, page.ends[cell]) if link.url.partition("?")[0] != own}
+                self._leads_away = 2 * len(away) > len(set(cells))
                 return True
         return False
 

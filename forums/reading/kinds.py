@@ -38,7 +38,16 @@ def weigh(page: Page) -> Choice:
     sets = [rows for rows in row_sets(page) if not (_name_themselves(rows) or posts and _belong_to(rows, posts[0]))]
     threads = [rows for rows in sets if rows.board_weight <= 0 and not rows.rows[0].title.is_user]
     boards = [rows for rows in sets if rows.board_weight > 0 and not any(_labels(rows, other) for other in threads)]
-    return Choice(_best(threads), _best(boards), posts[0] if posts else None, tuple(posts[1:]))
+    listed = _best(threads)
+    if listed and posts and page.is_thread_address and _posts_are_rows(posts[0], listed):
+        posts.sort(key=lambda found: not _is_post_above(found, listed))
+    return Choice(listed, _best(boards), posts[0] if posts else None, tuple(posts[1:]))
+
+
+def _is_post_above(posts: PostSet, rows: RowSet) -> bool:
+    """Whether a lone text is surely somebody's and stands above a list: the only post of a thread, and other threads like it."""
+    alone = len(posts.spans) == 1 and posts.spans[0].end <= min(start for start, _ in rows.group.spans)
+    return alone and posts.own_words >= 0.8 and posts.is_sure(0)
 
 
 def _belong_to(rows: RowSet, posts: PostSet) -> bool:

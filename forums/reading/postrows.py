@@ -3,24 +3,23 @@
 from __future__ import annotations
 
 import re
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Iterator
 from functools import cached_property
 
 from lxml.html import HtmlElement
 
 from crawlmgr.text.dates import Moment
-from crawlmgr.web.records import BLOCKS
 from forums.reading.document import Page
 from forums.reading.model import PostRecord
 from forums.reading.patterns import leads_to
-from forums.reading.posts_bodies import paragraphs
-from forums.reading.posts_quotes import is_edit_line, is_head, left_out
+from forums.reading.posts_bodies import is_called_text, paragraphs
+from forums.reading.posts_quotes import left_out
 from forums.reading.posts_set import PostSet, is_post_time
 from forums.reading.posts_spans import Span
-from forums.reading.words import ADVERTISERS, SAID
+from forums.reading.posts_texts import own_lines, text_of, without_last_of_all
+from forums.reading.words import ADVERTISERS
 
-_SILENT = frozenset({"script", "style", "noscript", "template", "textarea", "select", "button", "svg", "object", "iframe"})
 _POST_PREFIX = re.compile(
     r"^(?:p|pid|post|msg|message|comment|c|reply|entry|m|item|node|postid|post_message|pcr?|r|floor|tid|id|t)$", re.I
 )
@@ -30,60 +29,6 @@ _OPAQUE = re.compile(r"^(?:[a-z]+[-_])?(?=[A-Za-z0-9]*\d)[A-Za-z0-9]{6,40}$")
 _NUMBER = re.compile(
     r"^(?:#|№|nr\.?|no\.?|post\s*#?|reply\s*#?|message\s*#?|第)\s*(\d{1,7})\s*(?:楼|樓|#)?$|^(\d{1,7})\s*(?:楼|樓|#|F)$", re.I
 )
-
-
-_SIGNATURE = re.compile(r"^(?:_{8,}|-{12,}|-- ?)$", re.M)
-_REPEATED = re.compile(r"^(?:>|&gt;)+(?!>?>?\d+$)")  # a line of a mail that quotes another; ">>12" only refers
-_QUOTE = "\x00"
-
-
-def text_of(element: HtmlElement, left_out: set[HtmlElement], quotes: set[HtmlElement] | None = None) -> str:
-    """The text of an element as a reader sees it: one line a block, without the elements left out; a quote goes
-    together with a line like "anna wrote:" before it."""
-    parts: list[str] = []
-    _collect(element, left_out, quotes or set(), parts)
-    kept: list[str] = []
-    repeated: list[str] = []
-    for line in "".join(parts).split("\n"):
-        line = " ".join(line.split())
-        if line == _QUOTE:
-            if kept and len(kept[-1]) <= 120 and (SAID.search(kept[-1]) or is_head(kept[-1])):
-                kept.pop()
-        elif _REPEATED.match(line):
-            if kept and len(kept[-1]) <= 120 and is_head(kept[-1]):
-                kept.pop()
-            repeated.append(line)
-        elif line:
-            kept.append(line)
-    return "\n".join(kept or repeated)
-
-
-def _collect(root: HtmlElement, left_out: set[HtmlElement], quotes: set[HtmlElement], parts: list[str]) -> None:
-    stack: list[tuple[HtmlElement, bool]] = [(root, False)]
-    while stack:
-        element, done = stack.pop()
-        is_block = element.tag in BLOCKS
-        if done:
-            if is_block:
-                parts.append("\n")
-            if element is not root:
-                parts.append(_flat(element.tail))
-            continue
-        if element in quotes:
-            parts.append(f"\n{_QUOTE}\n")
-        if not isinstance(element.tag, str) or element.tag in _SILENT or element in left_out or element in quotes:
-            if element is not root:
-                parts.append(_flat(element.tail))
-            continue
-        if is_block:
-            parts.append("\n")
-        parts.append(element.text or "" if element.tag == "pre" else _flat(element.text))
-        stack.append((element, True))
-        stack.extend((child, False) for child in reversed(element))
-
-
-def _flat(text: str | None) -> str:
-    return text.replace("\n", " ").replace("\r", " ").replace("\t", " ") if text else ""
 
 
 class PostRows:
@@ -108,9 +53,9 @@ class PostRows:
         people = self.posts.people[at]
         nodes = paragraphs(self.posts, at, body, people[0][1] if people else None)
         parts = [(self.page.outline.elements[node], *left_out(self.page, node, self._authors)) for node in nodes]
-        own = _without_edit_line("\n".join(filter(None, (text_of(element, others, quotes) for element, quotes, others in parts))))
+        own = own_lines("\n".join(filter(None, (text_of(element, others, quotes) for element, quotes, others in parts))))
         if not own.strip() and any(quotes for _, quotes, _ in parts):
-            own = _without_edit_line("\n".join(text_of(element, others) for element, _, others in parts))
+            own = own_lines("\n".join(text_of(element, others) for element, _, others in parts))
         first, _, rest = own.partition("\n")
         return rest if rest and self.posts.is_title(first) else own
 
@@ -279,24 +224,6 @@ def sequential(values: list[str], is_place: bool) -> bool:
     )
 
 
-def without_last_of_all(texts: list[str]) -> list[str]:
-    """Texts without the line that most of them end in: a signature, an offer, a notice; where other lines stand above it."""
-    lasts = Counter(text.rsplit("\n", 1)[1] for text in texts if "\n" in text)
-    line, times = max(lasts.items(), key=lambda item: item[1], default=("", 0))
-    if times < 2 or times * 5 < 3 * len(texts) or len(line) < 4:
-        return texts
-    return [text[: -len(line) - 1] if text.endswith("\n" + line) else text for text in texts]
-
-
-def _without_edit_line(text: str) -> str:
-    lines = _SIGNATURE.split(text, maxsplit=1)[0].rstrip().split("\n") if not _SIGNATURE.match(text) else text.split("\n")
-    while lines and is_edit_line(lines[-1]):
-        lines.pop()
-    while len(lines) > 1 and is_edit_line(lines[0]):
-        lines.pop(0)
-    return "\n".join(lines)
-
-
 def _repeats(page: Page, other: PostSet, posts: PostSet) -> bool:
     """Whether a supposed opening post only announces the first of the posts, or has the title for its text."""
     text = page.outline.text(other.bodies[0]) if other.bodies[0] is not None else ""
@@ -319,6 +246,9 @@ def _written(page: Page, body: int | None) -> int:
     return letters
 
 
+_FEWEST = 6  # characters of a text that its element is called
+
+
 def opening_post(page: Page, posts: PostSet) -> PostSet | None:
     """The opening post, where it is built otherwise than the replies: around a time before the first of them, the
     element with the longest text that holds no reply."""
@@ -335,12 +265,14 @@ def opening_post(page: Page, posts: PostSet) -> PostSet | None:
                 continue
             other = PostSet(page, [Span(node, outline.ends[node], time)])
             longer = best is None or other.body_lengths[0] > 1.1 * best.body_lengths[0]
+            body = other.bodies[0]
+            enough = _FEWEST if body is not None and is_called_text(page, body) else least
             if (
                 longer
-                and other.body_lengths[0] >= least
+                and other.body_lengths[0] >= enough
                 and other.people[0]
                 and other.own_words >= 0.5
-                and _written(page, other.bodies[0]) >= least // 2
+                and _written(page, body) >= enough // 2
                 and not _repeats(page, other, posts)
             ):
                 best = other

@@ -11,7 +11,7 @@ from forums.reading.document import Page
 from forums.reading.pagetimes import Time
 from forums.reading.posts_lone import lone
 from forums.reading.posts_set import PostSet, is_post_time, tells_joining
-from forums.reading.posts_spans import Span
+from forums.reading.posts_spans import Span, agree
 
 _MAX_SETS = 6
 _OWN_LEVELS = 4
@@ -82,13 +82,18 @@ def _with_lonely(page: Page, accepted: list[Time]) -> list[Time]:
 
 
 def _distinct(page: Page, times: list[Time]) -> list[Time]:
-    """Times without repetitions: the same moment again with hardly a word between is the same post's."""
+    """Times without repetitions: the same moment again with hardly a word between is the same post's, and so is the
+    clock after its day."""
     pieces = page.outline.pieces
     kept: list[Time] = []
+    last = 0  # the text after the time before
     for time in times:
-        if kept and kept[-1].moment == time.moment:
-            between = sum(len(piece.text) for piece in pieces[kept[-1].piece + 1 : time.piece])
-            if between < 6:
+        between = sum(len(piece.text) for piece in pieces[last : time.piece])
+        last = time.piece + 1
+        if kept and agree(kept[-1].moment, time.moment):
+            finer = time.moment.precision_seconds < kept[-1].moment.precision_seconds
+            if between < 6 and (finer or kept[-1].moment == time.moment):
+                kept[-1] = time if finer else kept[-1]
                 continue
         kept.append(time)
     return kept

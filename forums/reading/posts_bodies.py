@@ -8,6 +8,7 @@ from functools import lru_cache
 
 from forums.reading.document import Page
 from forums.reading.posts_people import LOOSE, NUMBERED, ORDINAL, is_profile_line
+from forums.reading.posts_quotes import ATTACHED
 from forums.reading.posts_spans import PostSpans
 from forums.reading.values import count
 from forums.reading.words import FOOTER, class_roles, text_roles
@@ -23,7 +24,7 @@ def bodies_of(posts: PostSpans, names: list[list[tuple[str, int]]]) -> list[int 
         for node in posts.nodes(span):
             if node < quoted:
                 continue
-            if _is_cited(outline.tags[node], outline.classes[node]):
+            if _is_cited(outline.tags[node], outline.classes[node]) or ATTACHED.search(outline.classes[node]):
                 quoted = outline.ends[node]
                 continue
             if outline.piece_from[node] == outline.piece_to[node] or outline.tags[node] in _IN_TEXTS:

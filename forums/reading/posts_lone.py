@@ -7,25 +7,19 @@ from forums.reading.document import Page
 from forums.reading.pagetimes import Time
 from forums.reading.posts_bodies import is_called_text
 from forums.reading.posts_set import PostSet, is_post_time
-from forums.reading.posts_spans import Span
+from forums.reading.posts_spans import Span, agree
 from forums.reading.words import class_roles
+
+_OWN_WORDS = 0.3  # share of a text outside links
 
 
 def lone(page: Page, time: Time) -> PostSet | None:
     """The only post of a page: the smallest element around the time with somebody's name and a text in it, widened
     where that brings a longer text that is not marked as one."""
-    outline, node = page.outline, time.node
-    for step in range(13):
-        node = outline.parents[node] if step else node
-        if node < 0 or outline.tags[node] in ("body", "html"):
-            return None
-        if outline.text_length(node) < 12:
-            continue
-        posts = PostSet(page, [Span(node, outline.ends[node], time)])
-        if posts.people[0] and posts.body_lengths[0]:
-            break
-    else:
+    posts = _smallest(page, time)
+    if posts is None:
         return None
+    outline, node = page.outline, posts.spans[0].start
     best = _with_text_below(page, posts)
     for step in range(6):
         body = best.bodies[0]
@@ -35,14 +29,41 @@ def lone(page: Page, time: Time) -> PostSet | None:
         node = outline.parents[node]
         if node < 0 or outline.tags[node] in ("body", "html"):
             break
-        times = page.times_in(node, outline.ends[node])
-        others = sum(is_post_time(page, one) for one in times) > 1
-        if len(times) > 2 or others or step >= 3 and best.body_lengths[0] >= 12:
+        others = _others(page, node, time)
+        if len(others) > 1 or any(is_post_time(page, one) for one in others) or step >= 3 and best.body_lengths[0] >= 12:
             break
         wider = PostSet(page, [Span(node, outline.ends[node], time)])
         if wider.people[0] and wider.body_lengths[0] > 1.3 * best.body_lengths[0]:
             best = wider
     return _with_writer(page, best)
+
+
+def _smallest(page: Page, time: Time) -> PostSet | None:
+    """The smallest element around a time with somebody's name and a text in it. One whose only text is a link, as that to
+    the post itself in its head, is taken where none around it, up to another post's time, has a text of its own."""
+    outline, node = page.outline, time.node
+    linked: PostSet | None = None
+    for step in range(13):
+        node = outline.parents[node] if step else node
+        if node < 0 or outline.tags[node] in ("body", "html"):
+            break
+        if outline.text_length(node) < 12:
+            continue
+        if linked and any(is_post_time(page, one) for one in _others(page, node, time)):
+            break
+        posts = PostSet(page, [Span(node, outline.ends[node], time)])
+        if posts.people[0] and posts.body_lengths[0]:
+            if posts.own_words >= _OWN_WORDS:
+                return posts
+            linked = linked or posts
+    return linked
+
+
+def _others(page: Page, node: int, time: Time) -> list[Time]:
+    """The times in an element that tell another moment than `time`: a post often shows its day and its clock apart, or
+    its time a second time in short."""
+    at = time.moment
+    return [one for one in page.times_in(node, page.outline.ends[node]) if one is not time and not agree(one.moment, at)]
 
 
 def _with_writer(page: Page, posts: PostSet) -> PostSet:
@@ -56,7 +77,7 @@ def _with_writer(page: Page, posts: PostSet) -> PostSet:
         node = outline.parents[node]
         if node < 0 or outline.tags[node] in ("body", "html"):
             break
-        if sum(is_post_time(page, one) for one in page.times_in(node, outline.ends[node])) > 1:
+        if any(is_post_time(page, one) for one in _others(page, node, span.anchor)):
             break
         wider = PostSet(page, [Span(node, outline.ends[node], span.anchor)])
         if wider.people[0] and wider.names_writer(0):

@@ -9,7 +9,7 @@ from functools import lru_cache
 from urllib.parse import unquote, urlsplit
 
 from forums.reading.document import Page
-from forums.reading.posts_spans import PostSpans, Span
+from forums.reading.posts_spans import PostSpans, Span, title_parts
 from forums.reading.values import count, ends_by, is_name
 from forums.reading.words import JOINED, NOT_NAMES, RANK, class_roles, text_roles
 
@@ -59,10 +59,18 @@ LOOSE = " ~"
 ORDINAL = re.compile(r"#\d+|^\d+:|(?<=/)(?:b|strong|i|em|u|font|span|big|small)/|/(?:b|strong|i|em|u|font|span|big|small)$")
 
 
+_LOOKS = frozenset("a b strong i em u font span big small".split())
+
+
+def _without_looks(column: str) -> str:
+    """A column without places among siblings, nor elements for looks: members' names are linked, guests' are not."""
+    return "/".join(part for part in ORDINAL.sub("", column).split("/") if part not in _LOOKS)
+
+
 def _add_loose(columns: dict[str, dict[int, tuple[str, int]]], points: dict[str, list[float]]) -> None:
     """Columns without places among siblings: for records with a row or a badge more or less than the others."""
     for column, found in sorted(columns.items(), key=lambda item: min(node for _, node in item[1].values())):
-        loose = ORDINAL.sub("", column) + LOOSE
+        loose = _without_looks(column) + LOOSE
         for at, value in found.items():
             if at not in columns[loose] or value[1] < columns[loose][at][1]:
                 columns[loose][at] = value
@@ -75,6 +83,9 @@ NUMBERED = re.compile(
     re.I,
 )
 _RANKED = re.compile(r"^(?:lv|lvl|level|等级|等級|rank|ур|уровень|stufe)\s?[.:：]?\s?\d+$", re.I)
+_FILE = re.compile(
+    r"^[^\s@]{3,}\.(?:jpe?g|png|gif|web[pm]|mp[34]|pdf|zip|rar|7z|gz|txt|docx?|xlsx?|log|patch|diff|torrent)$", re.I
+)
 _PLACE = re.compile(r"^(?:#\s?)?\d{1,5}[.):：]\s+(?=\D)")  # "12. anna"
 _OFFER = re.compile(
     r"repl(?:y|ies)|quot|report|edit|delete|posting|respond|answer|action=|mode=|like|share|vote|flag|login|regist", re.I
@@ -99,7 +110,7 @@ def _read_alone(text: str, is_link: bool, is_user: bool) -> tuple[str, bool, boo
         if low not in _TITLES:
             return none
         needs_by = True
-    if NUMBERED.match(text) or _RANKED.match(text) or (not is_user and _LABELLED.search(text)):
+    if NUMBERED.match(text) or _RANKED.match(text) or _FILE.search(text) or (not is_user and _LABELLED.search(text)):
         return none
     if not is_link and len(name) < 24 and text_roles(name) & _FIELDS:
         return none
@@ -108,7 +119,7 @@ def _read_alone(text: str, is_link: bool, is_user: bool) -> tuple[str, bool, boo
 
 def _names_in(posts: PostSpans, span: Span) -> Iterator[tuple[str, int, float]]:
     page, outline = posts.page, posts.page.outline
-    seen, pictures = 0, _pictures(page, span)
+    seen, pictures, titled = 0, _pictures(page, span), title_parts(page.title)
     for at in range(outline.piece_from[span.start], posts.last_piece(span)):
         text, node, line = outline.pieces[at]
         if not span.holds(node) or len(text) > 60:
@@ -122,7 +133,7 @@ def _names_in(posts: PostSpans, span: Span) -> Iterator[tuple[str, int, float]]:
             or (is_rank and not (link and is_user and name in unquote(link.url)))
         ):
             continue
-        if page.moment(text) is not None or name in page.own_titles:
+        if page.moment(text) is not None or name in page.own_titles or name in titled:
             continue
         seen += 1
         worth = _worth(page, span, at, pictures) - 0.02 * min(seen, 20)
@@ -173,6 +184,9 @@ _PROFILE = re.compile(
 )
 
 
+_NOBODYS = frozenset({"blockquote", "cite", "button", "form", "label"})
+
+
 def _worth(page: Page, span: Span, at: int, pictures: list[str]) -> float:
     """How much a short text looks like the name of who wrote the post."""
     outline, worth = page.outline, 0.0
@@ -198,8 +212,8 @@ def _worth(page: Page, span: Span, at: int, pictures: list[str]) -> float:
         foreign = roles & {"body", "signature", "quote", "edit", "tag", "likes"} and not roles & {"author"}
         if foreign and not outline.contains(up, span.anchor.node) and outline.text_length(up) > 80:
             worth -= 1.2
-        if outline.tags[up] in ("blockquote", "cite", "button", "form", "label"):
-            worth -= 1.5
+        if outline.tags[up] in _NOBODYS and not outline.contains(up, span.anchor.node):
+            worth -= 1.5  # but a form or a label around the time too is one around the head of the post
         if outline.tags[up] in ("b", "strong", "h1", "h2", "h3", "h4", "h5") and steps <= 1:
             worth += 0.2
         up, steps = outline.parents[up], steps + 1

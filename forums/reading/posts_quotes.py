@@ -32,8 +32,10 @@ _HEADS = (
     re.compile(rf"^\W{{0,3}}{_BY}\s*\S+(?: \S+){{0,9}}$", re.I),
     re.compile(rf"^(?:[^.!?]|\.(?=\d)){{1,90}}?[\s,]{_SAID}(?:\s?\W{{0,3}}$|[^.!?]{{0,60}}[:：]$|{_WHEN})", re.I),
     re.compile(rf"^\S{{1,24}}\s*{_SAID}\s*[:：]?$", re.I),
+    re.compile(r"^【\s*在\s.{1,80}提到\s*[:：]?\s*】$"),
 )
 LONGEST_HEAD = 140
+ATTACHED = re.compile(r"(?:^|[\s_-])attach(?:ments?|ed)?(?![a-z])|(?:^|\s)file-?(?:s|list|info)(?:$|\s)", re.I)
 
 
 def is_head(line: str) -> bool:
@@ -139,6 +141,8 @@ def left_out(page: Page, body: int, authors: frozenset[str]) -> tuple[set[HtmlEl
             roles & {"signature", "edit"}
             and not roles & {"body"}
             or _SIGNED.search(outline.classes[node])
+            or ATTACHED.search(outline.classes[node])
+            and outline.tags[node] in _BOXES
             or is_edit_line(outline.text(node))
         ):
             others.add(element)

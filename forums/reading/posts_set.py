@@ -123,7 +123,8 @@ class PostSet(PostSpans):
             if body is None:
                 continue
             for at in range(outline.piece_from[body], outline.piece_to[body]):
-                length = len(outline.pieces[at].text)
+                text = outline.pieces[at].text
+                length = len(text) if len(text) > 3 or any(map(str.isalnum, text)) else 0  # "(" is no word
                 total += length
                 plain += 0 if at in self.page.piece_link else length
         return plain / total if total else 0.0

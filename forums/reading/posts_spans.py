@@ -5,11 +5,26 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 
+from crawlmgr.text.dates import Moment
 from forums.reading.document import Page
 from forums.reading.pagetimes import Time
 
 REPLY = re.compile(r"^(?:re|aw|antw|sv|odp|回复|回覆|ответ)(?:\[\d+\])?\s*[:：]\s*", re.I)
+_TITLE_MARKS = re.compile(r"\s+[-–—|·•:»«>/]+\s+|\s*[|»«]\s*|:\s+")
+
+
+@lru_cache(maxsize=64)
+def title_parts(title: str) -> frozenset[str]:
+    """The parts of a document's title: the subject of a thread, its board and its site, which are nobody's names."""
+    return frozenset(_TITLE_MARKS.split(title)) if title else frozenset()
+
+
+def agree(one: Moment, other: Moment) -> bool:
+    """Whether two times may be the same: within a minute, or of one day where one tells no more than the day."""
+    days = max(one.precision_seconds, other.precision_seconds) >= 86_400
+    return one.value.date() == other.value.date() if days else abs((one.value - other.value).total_seconds()) < 60
 
 
 @dataclass(frozen=True)
@@ -49,7 +64,9 @@ class PostSpans:
         bare = REPLY.sub("", text).strip() if ":" in text[:14] or "：" in text[:14] else text
         if bare in self.page.own_titles:
             return True
-        return len(bare) >= (4 if self.page.is_dense else 8) and self.page.title.startswith(bare)
+        if len(bare) < (4 if self.page.is_dense else 8):
+            return False
+        return self.page.title.startswith(bare) or self.page.title.endswith(bare) or bare in title_parts(self.page.title)
 
     def nodes(self, span: Span) -> Iterator[int]:
         """The nodes of a post itself: those that end in it."""

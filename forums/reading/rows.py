@@ -41,7 +41,14 @@ def count_columns(rows: list[Row]) -> dict[str, dict[int, Count]]:
             role = next(iter(roles)) if "label" in found.roles and len(roles) == 1 else ""
             usual = role and votes[role] * 2 >= len(rows)
             columns[f"{found.column}={role}" if usual else found.column].setdefault(at, found)
+    for outer in sorted(columns, key=len):
+        for inner in [name for name in columns if _INSIDE.fullmatch(name.removeprefix(outer)) and name.startswith(outer)]:
+            if not columns[outer].keys() & columns[inner].keys():
+                columns[outer].update(columns.pop(inner))  # an element more around some of the numbers, as of rounded ones
     return columns
+
+
+_INSIDE = re.compile(r"(?:/(?:span|b|strong|em|i|a|font|abbr|small|bdi)\b[^/]*)+")
 
 
 class Row:
@@ -131,13 +138,16 @@ class Row:
             return [found for found in self._labelled(text, node, column) if found.roles]  # else a badge beside a name
         value = count(text)
         if value is not None:
-            if "pager" in class_roles(self.page.roles_above(node, top)) or self._is_pager(at):
+            if self._is_pager(at):
                 return []
             exact, title_roles = self._attribute(node, top)
             if exact is not None and (exact == value or len(str(exact)) > len(str(value)) or not text.isdigit()):
                 value = exact
             hints = self._roles(node, top) if not title_roles else title_roles | {"label"}  # words say more than class names
-            return [Count(value, column, hints | self._beside(at), node)]
+            told = self._beside(at)
+            if told & _VALUES:
+                hints -= _VALUES  # a word beside it says more than class names, which may be those of all the counts
+            return [Count(value, column, hints | told, node)]
         both = pair(text)
         if both:
             roles = self._roles(node, top)
@@ -209,13 +219,13 @@ class Row:
 
     def labels(self, at: int) -> tuple[frozenset[str], frozenset[str]]:
         """The roles that the text before and the text after a value name, where these can be its label."""
-        pieces = self.page.outline.pieces
+        pieces, ends = self.page.outline.pieces, self.page.outline.piece_to
         before = after = frozenset[str]()
-        if at - 1 in self.pieces and len(pieces[at - 1].text) <= 24:
+        if at - 1 in self.pieces and len(pieces[at - 1].text) <= 24 and at != ends[self.title.node]:
             roles = text_roles(pieces[at - 1].text) & _COUNT_ROLES
             if roles and (pieces[at - 1].line == pieces[at].line or self._is_term(at - 1)):
                 before = roles
-        if at + 1 in self.pieces and len(pieces[at + 1].text) <= 24:
+        if at + 1 in self.pieces and len(pieces[at + 1].text) <= 24 and not any(map(str.isdigit, pieces[at + 1].text)):
             roles = text_roles(pieces[at + 1].text) & _COUNT_ROLES
             if roles and (pieces[at + 1].line == pieces[at].line or self._is_beside(at, at + 1)):
                 after = roles
@@ -292,6 +302,11 @@ class Row:
 
     def _is_pager(self, at: int) -> bool:
         """Whether a number is one of the little pager that stands beside a thread's title."""
+        page, node = self.page.outline, self.page.outline.pieces[at].node
+        while node > self.start and not page.contains(node, self.title.node):
+            if "pager" in class_roles(page.classes[node]):
+                return True
+            node = page.parents[node]
         link = self.page.piece_link.get(at)
         if link is None or link.key != self.title.key:
             return False
@@ -308,4 +323,5 @@ _PAGE_MARK = re.compile(
     r"[?&;](?:page|start|st|offset|pg|p)=\d|/p(?:age)?[-_/]?\d+|topic[=,]\d+\.\d|-\d+-[2-9]\d*-\d+\.html?", re.I
 )
 _TERMS = frozenset("dt th label span em strong b i small div dfn".split())
-_COUNT_ROLES = frozenset({"replies", "comments", "posts", "topics", "views", "last"})
+_VALUES = frozenset({"replies", "comments", "posts", "topics", "views"})
+_COUNT_ROLES = _VALUES | {"last"}

@@ -15,6 +15,9 @@ from forums.reading.words import class_roles, text_roles
 
 _POSTED = re.compile(r"posted\W*$|发表于\W*$|發表於\W*$", re.I)  # of an opening post or of the last one
 
+_VALUES = frozenset({"replies", "comments", "posts", "views", "topics"})
+
+
 class ThreadFields:
     """The fields of a list of threads, worked out over all rows together."""
 
@@ -43,7 +46,8 @@ class ThreadFields:
             told = found.roles - {"last"}
             if "label" not in told:
                 head = self.heads.of(self.rows[at], found.node) & {"replies", "comments", "posts", "views", "topics"}
-                told |= head if not {"replies", "views"} <= head else frozenset()  # one head for both: order decides
+                if head and not {"replies", "views"} <= head:  # one head for both: order decides
+                    told = (told - _VALUES) | head
             votes.update(told)
         return frozenset(role for role, number in votes.items() if number * 2 >= len(cells))
 

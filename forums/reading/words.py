@@ -19,7 +19,7 @@ def _any(*words: str) -> re.Pattern[str]:
 
 REPLIES = _any(
     "repl(?:y|ies)", "responses?", "answers?", "antwort(?:en)?", "antw", "réponses?", "reponses?", "rép", "respuestas?", "resp",
-    "risposte?", "respostas?", "reacties?", "antwoorden", "ответ(?:ы|ов|а)?", "отв", "odpowiedzi", "odp", "svar", "vastauksia",
+    "risposte?", "respostas?", "reacties?", "antwoorden", "ответ(?:ы|ов|а|ах)?", "отв", "odpowiedzi", "odp", "svar", "vastauksia",
     "vastaukset", "yanıt(?:lar)?", "cevap(?:lar)?", "відповід(?:і|ей)", "balasan", "trả lời", "hozzászólás", "válaszok",
     "回复", "回覆", "回應", "回应", "回帖", "跟帖", "答复", "答覆", "回答", "返信", "レス", "返答", "댓글", "답글", "답변", "ردود", "الردود", "תגובות",
 )  # fmt: skip
@@ -28,20 +28,20 @@ COMMENTS = _any(
     "コメント", "yorum(?:lar)?", "kommentit", "kommentarer", "reacties",
 )  # fmt: skip
 POSTS = _any(
-    "posts?", "messages?", "beitr[aä]ge?", "nachrichten", "msgs?", "mensajes?", "messaggi", "mensagens", "berichten", "сообщени(?:я|й|е)",
+    "posts?", "messages?", "beitr[aä]ge?", "nachrichten", "msgs?", "mensajes?", "messaggi", "mensagens", "berichten", "сообщени(?:я|й|е|ях)",
     "posty", "postów", "inlägg", "viestit", "viestejä", "mesaj(?:lar)?", "повідомлення", "wiadomości", "indlæg", "innlegg",
     "帖子", "帖数", "帖數", "文章", "投稿", "贴子", "発言", "게시물", "글수", "المشاركات", "הודעות", "主题帖数", "总帖数", "發帖", "发帖",
 )  # fmt: skip
 TOPICS = _any(
     "topics?", "threads?", "discussions?", "sujets?", "themen", "thema", "temas?", "argomenti", "discussioni", "discusiones", "tópicos?",
-    "onderwerpen", "тем(?:ы|а)?", "tematy", "ämnen", "aiheet", "konu(?:lar)?", "теми", "emner", "tråder", "tråde", "conversations?",
+    "onderwerpen", "тем(?:ы|а|ах|е)?", "tematy", "ämnen", "aiheet", "konu(?:lar)?", "теми", "emner", "tråder", "tråde", "conversations?",
     "subjects?", "questions?", "hilos?", "stories",
     "主题", "主題", "话题", "話題", "トピック", "スレッド", "주제", "المواضيع", "נושאים", "标题", "標題",
 )  # fmt: skip
 VIEWS = _any(
     "views", "viewed", "view count", "hits?", "reads", "visits", "zugriffe", "aufrufe", "gelesen", "ansichten", "hits", "vues?", "vus?", "lectures?",
     "affichages?", "vistas?", "visitas?", "lecturas?", "visite", "letture", "visualizzazioni", "visualizações", "exibições",
-    "gelezen", "weergaven", "bekeken", "просмотр(?:ы|ов|а)?", "просм", "wyświetle(?:nia|ń)", "odsłon(?:y)?", "visningar", "lukukerrat",
+    "gelezen", "weergaven", "bekeken", "просмотр(?:ы|ов|а|ах)?", "просм", "wyświetle(?:nia|ń)", "odsłon(?:y)?", "visningar", "lukukerrat",
     "görüntülenme", "gösterim", "okunma", "перегляд(?:и|ів)", "visninger", "dilihat", "lượt xem", "megtekintés", "fois lu",
     "查看", "浏览", "瀏覽", "人气", "人氣", "点击", "點擊", "阅读", "閱讀", "閲覧", "表示", "조회", "مشاهدات", "צפיות",
 )  # fmt: skip
@@ -111,7 +111,7 @@ CLASS_ROLES: tuple[tuple[str, re.Pattern[str]], ...] = (
     ("comments", re.compile(r"comment", re.I)),
     ("posts", re.compile(r"posts?(?![a-z])|messages?", re.I)),
     ("topics", re.compile(r"topics?|threads?|discussions?", re.I)),
-    ("views", re.compile(r"(?<!re)(?<!pre)views?(?!er)|hits?(?![a-z])|visits?|(?<![a-z])reads?(?![a-z])", re.I)),
+    ("views", re.compile(r"(?<!re)(?<!pre)(?<!over)views?(?!er)|hits?(?![a-z])|visits?|(?<![a-z])reads?(?![a-z])", re.I)),
     ("last", re.compile(r"last|latest|recent|activity|fresh", re.I)),
     ("author", re.compile(r"author|poster(?![a-z])|starter|user|nick|member|byline|creator|owner|\bby\b|(?<![a-z])op(?![a-z])|submitter", re.I)),
     ("created", re.compile(r"start|creat|publish|opened", re.I)),
