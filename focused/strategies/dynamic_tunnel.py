@@ -84,12 +84,13 @@ class DynamicTunnel(Tunnelling):
     def select(self) -> Node | None:
         tunnels, others = self.graph.waiting(TUNNEL), self.graph.waiting()
         if self.settings.mode == "literal":
-            tunnel = self._inside
+            due = self._inside
         else:
-            self._credit = min(1.0, self._credit + self.settings.share)
-            tunnel = self._credit >= 1.0
-        if tunnels and (tunnel or not others):
-            self._credit = 0.0
+            self._credit += self.settings.share
+            due = self._credit >= 1.0 - 1e-9  # ten tenths are a little less
+        turn = bool(tunnels) and (due or not others)
+        self._credit = max(0.0, self._credit - 1.0) if turn else min(1.0, self._credit)
+        if turn:
             return self.graph.pop(TUNNEL)
         return self.graph.pop() or self.graph.pop(RESERVE)
 

@@ -131,6 +131,15 @@ def test_tunnels_get_their_share_and_what_the_other_queue_leaves():
     assert kinds[:12].count("t") == 3
 
 
+@pytest.mark.parametrize("share", [0.1, 0.3, 0.7, 1.0])
+def test_tunnels_get_neither_less_nor_more_than_their_share(share: float) -> None:
+    machine = Machine(share=share)
+    machine.fetch("s", *[(f"p{i}", DULL) for i in range(250)], ("off", DULL), on_topic=True, similarity=0.5)
+    machine.fetch("off", *[(f"t{i}", DULL) for i in range(250)])
+    kinds = "".join(machine.strategy.select().url.rpartition("/")[2][0] for _ in range(200))
+    assert kinds.count("t") == pytest.approx(200 * share, abs=1)
+
+
 def test_literal_mode_goes_deep_until_a_page_on_topic():
     web = Web(
         {
