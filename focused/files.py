@@ -6,9 +6,11 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from crawlmgr.web.encoding import decode
+from focused.ontology import Ontology, read_csv, read_turtle
 from focused.topics import BadLine, Topic, read_keywords, read_seeds
 
 DOCUMENT_SUFFIXES = frozenset((".txt", ".md", ""))
+ONTOLOGY_SUFFIXES = frozenset((".ttl", ".csv"))
 
 
 def read_text(path: Path) -> str:
@@ -31,6 +33,14 @@ def read_named_documents(path: Path) -> list[tuple[str, str]]:
 def read_documents(path: Path) -> list[str]:
     """The texts of those samples."""
     return [text for _, text in read_named_documents(path)]
+
+
+def read_ontology(path: Path) -> Ontology:
+    """An ontology from a file in Turtle or CSV, told apart by its ending. Raises ValueError with one line."""
+    try:
+        return read_turtle(path.read_bytes()) if path.suffix.lower() == ".ttl" else read_csv(read_text(path))
+    except ValueError as error:
+        raise ValueError(f"{path.name}: {error}") from None
 
 
 def topic_from_files(

@@ -15,7 +15,7 @@ class Topic:
 
     `keywords` and `near` (the near-topic lexicon) are words with weights in (0, 1], `negative` words count against a
     page, `url_words` are looked for in URLs, `user_words` are kept whole when text is split. `threshold` None: drawn
-    from the samples.
+    from the samples. `ontology` as `Ontology.as_json` gives it, {} for none.
     """
 
     name: str
@@ -27,6 +27,7 @@ class Topic:
     url_words: tuple[str, ...] = ()
     user_words: tuple[str, ...] = ()
     threshold: float | None = None
+    ontology: Mapping[str, Any] = field(default_factory=dict)
 
     def as_json(self) -> dict[str, Any]:
         """The topic as plain values; `from_json` reads them."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -10,11 +11,14 @@ from django.core.management.base import CommandError
 from crawlmgr.clock import SYSTEM
 from crawlmgr.management import database
 from crawlmgr.management.base import Result, say
-from focused.files import read_named_documents, topic_from_files
+from focused.files import ONTOLOGY_SUFFIXES, read_named_documents, read_ontology, topic_from_files
+from focused.ontology import Ontology
 from focused.relevance import Relevance
 from focused.services import topics
 from focused.topics import read_keywords
 
+BESIDE = 0.5
+"""Weight of an ontology's words beside samples or keywords of the topic's own."""
 HELP = "make a topic from a file of seeds, samples and keywords"
 
 
@@ -22,6 +26,9 @@ def add_arguments(parser: Any) -> None:
     parser.add_argument("name", help="the topic's name")
     parser.add_argument("--seeds", type=Path, required=True, metavar="FILE", help="one URL a line, # for comments")
     parser.add_argument("--documents", type=Path, metavar="FILE_OR_FOLDER", help="samples: a text file, or a folder of them")
+    parser.add_argument(
+        "--ontology", type=Path, metavar="FILE.ttl|.csv", help="concepts and their words: Turtle, or concept,broader[,labels]"
+    )
     parser.add_argument("--keywords", default="", metavar='"a,b=0.5"', help="words of the topic, with weights in (0, 1]")
 
 
@@ -29,6 +36,8 @@ def run(options: dict[str, Any]) -> Result:
     database.ready()
     try:
         read_keywords(options["keywords"])
+        if options["ontology"] and options["ontology"].suffix.lower() not in ONTOLOGY_SUFFIXES:
+            raise ValueError(f"{options['ontology'].name}: an ontology is a .ttl or a .csv file")
     except ValueError as error:
         raise CommandError(str(error), returncode=2) from None
     try:
@@ -36,7 +45,15 @@ def run(options: dict[str, Any]) -> Result:
         value, bad = topic_from_files(options["name"], options["seeds"], (), options["keywords"])
         for line in bad:
             say(f"{options['seeds'].name}, line {line.number}: no URL, left out: {line.text}")
-        topic = topics.add(value.name, value.seeds, documents=documents, keywords=dict(value.keywords), now=SYSTEM.now())
+        ontology = read_ontology(options["ontology"]) if options["ontology"] else None
+        topic = topics.add(
+            value.name,
+            value.seeds,
+            documents=documents,
+            keywords=_keywords(value.keywords, ontology, alone=not documents and not value.keywords),
+            ontology=ontology.as_json() if ontology else {},
+            now=SYSTEM.now(),
+        )
     except ValueError as error:
         raise CommandError(str(error)) from None
     except OSError as error:
@@ -50,8 +67,15 @@ def run(options: dict[str, Any]) -> Result:
         "bad_lines": [{"line": line.number, "text": line.text} for line in bad],
         "documents": len(documents),
         "keywords": topic.keywords,
+        "concepts": len(topic.ontology),
         "threshold": relevance.threshold,
         "top_words": [word for word, _ in words],
     }
     text = f"Topic {topic.pk}: {topic.name}, {len(value.seeds)} seeds, {len(documents)} samples"
     return Result(document, f"{text}, threshold {relevance.threshold:.3f}\n{', '.join(document['top_words'])}")
+
+
+def _keywords(given: Mapping[str, float], ontology: Ontology | None, *, alone: bool) -> dict[str, float]:
+    """The keywords given, and the ontology's words beside them, with full weight where nothing else is known of the topic."""
+    words = ontology.words() if ontology is not None else []
+    return {**dict.fromkeys(words, 1.0 if alone else BESIDE), **given}

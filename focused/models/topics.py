@@ -10,8 +10,9 @@ from django.utils.translation import gettext_lazy as _
 class Topic(models.Model):
     """A topic. Its words change only between runs: a run keeps the topic as it was when the run began.
 
-    `keywords` and `near` map words to weights in (0, 1]; `parameters` are the strategy's; `options` how a run of the topic
-    goes (see `focused.options.RunOptions`); `settings` override the crawl settings.
+    `keywords` and `near` map words to weights in (0, 1]; `ontology` is a `focused.ontology.Ontology` as plain values, {} for
+    none; `parameters` are the strategy's; `options` how a run of the topic goes (see `focused.options.RunOptions`);
+    `settings` override the crawl settings.
     """
 
     name = models.CharField(_("name"), max_length=200, unique=True)
@@ -20,6 +21,7 @@ class Topic(models.Model):
     negative = models.JSONField(_("negative words"), default=list, blank=True)
     url_words = models.JSONField(_("words in addresses"), default=list, blank=True)
     user_words = models.JSONField(_("words kept whole"), default=list, blank=True)
+    ontology = models.JSONField(default=dict, blank=True)
     threshold = models.FloatField(
         _("threshold"), null=True, blank=True, validators=[MinValueValidator(0.0), MaxValueValidator(1.0)]
     )

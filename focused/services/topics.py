@@ -35,6 +35,7 @@ def definition(topic: StoredTopic) -> Topic:
         url_words=tuple(topic.url_words),
         user_words=tuple(topic.user_words),
         threshold=topic.threshold,
+        ontology=topic.ontology,
     )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from crawlmgr.text.similarity import WordSimilarity, same_word, semantic
 from focused.graph import Node, State
+from focused.ontology import Ontology, OntologySimilarity
 from focused.pages import Page
 from focused.parameters import parameter
 from focused.strategies.base import Strategy
@@ -93,11 +94,14 @@ class AntColony(Strategy):
         stop: bool = parameter(True, "Stop after three cycles without a fetch or a direction in the pheromone")
 
     settings: Settings
-    alike: WordSimilarity = staticmethod(same_word)
-    """How alike two words are in Sem; an ontology's measure may take its place."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
+        self._alike: WordSimilarity = same_word
+        self._among: Collection[str] | None = None
+        if self.settings.similarity == "words" and self.topic.topic.ontology:
+            measure = OntologySimilarity(Ontology.from_json(self.topic.topic.ontology), self.topic.tokenizer)
+            self._alike, self._among = measure, measure.words
         self._draw = np.random.default_rng(self.rng.getrandbits(64))
         self._links = LinkTable(self.settings.prior, siblings=self.settings.siblings)
         self._pheromone = np.zeros(256)
@@ -156,7 +160,8 @@ class AntColony(Strategy):
     def _relevance(self, words: Mapping[str, float], cosine: float | None = None) -> float:
         if self.settings.similarity == "words":
             heaviest = max(words.values(), default=1)
-            return semantic(self.topic.vector, {word: n / heaviest for word, n in words.items()}, self.alike)
+            shares = {word: n / heaviest for word, n in words.items()}
+            return semantic(self.topic.vector, shares, self._alike, among=self._among)
         return self.topic.page(words) if cosine is None else cosine
 
     def _cycles(self) -> Iterator[Node]:

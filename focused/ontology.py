@@ -1,0 +1,159 @@
+"""An ontology: concepts with their words and the concepts above them; read from Turtle or CSV; how alike two words are by it."""
+
+from __future__ import annotations
+
+import csv
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from graphlib import CycleError, TopologicalSorter
+from itertools import product
+from typing import Any
+
+from crawlmgr.text.tokens import Tokenizer
+
+COLUMNS = ("concept", "broader", "labels")
+_SKOS = "http://www.w3.org/2004/02/skos/core#"
+_RDFS = "http://www.w3.org/2000/01/rdf-schema#"
+_LABELS = (f"{_RDFS}label", f"{_SKOS}prefLabel", f"{_SKOS}altLabel", f"{_SKOS}hiddenLabel")
+_ABOVE = (f"{_SKOS}broader", f"{_RDFS}subClassOf")
+_BELOW = (f"{_SKOS}narrower",)
+_BASE = "http://ontology.invalid/"  # of relative names; else the parser takes the folder it works in
+# What the parser raises on text that is no Turtle: its own error, and whatever its steps run into.
+_NO_TURTLE = (SyntaxError, ValueError, LookupError, TypeError, AttributeError, AssertionError, RecursionError)
+_CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z])|[_\-]+")
+
+
+@dataclass(frozen=True, slots=True)
+class Ontology:
+    """`labels`: what each concept is called; `broader`: the concepts right above it, none for a root. Without circles."""
+
+    labels: Mapping[str, tuple[str, ...]]
+    broader: Mapping[str, tuple[str, ...]]
+
+    def as_json(self) -> dict[str, Any]:
+        """The ontology as plain values; `from_json` reads them."""
+        return {one: {"labels": list(self.labels[one]), "broader": list(self.broader.get(one, ()))} for one in self.labels}
+
+    @classmethod
+    def from_json(cls, values: Mapping[str, Any]) -> Ontology:
+        """An ontology from stored values."""
+        labels = {one: tuple(value["labels"]) for one, value in values.items()}
+        return cls(labels, {one: tuple(value["broader"]) for one, value in values.items()})
+
+    def words(self) -> list[str]:
+        """Every label once, in the order of the concepts."""
+        return list(dict.fromkeys(label for labels in self.labels.values() for label in labels))
+
+
+def read_csv(text: str) -> Ontology:
+    """From lines under the header `concept,broader[,labels]`: several broader concepts or labels are separated by `;`, a concept
+    without labels is called what it is named. Raises ValueError that names the line."""
+    rows = csv.DictReader(text.splitlines())
+    if not rows.fieldnames or not set(COLUMNS[:2]) <= set(rows.fieldnames):
+        raise ValueError("an ontology in CSV needs the columns concept and broader")
+    labels: dict[str, list[str]] = {}
+    broader: dict[str, list[str]] = {}
+    for row in rows:
+        concept = (row["concept"] or "").strip()
+        if not concept:
+            raise ValueError(f"line {rows.line_num}: no concept")
+        labels.setdefault(concept, []).extend(_split(row.get("labels")))
+        broader.setdefault(concept, []).extend(_split(row["broader"]))
+    return _whole(labels, broader)
+
+
+def read_turtle(data: bytes) -> Ontology:
+    """From RDF in Turtle: concepts are what has a label (rdfs:label, skos:prefLabel, altLabel or hiddenLabel, in any language)
+    or stands in skos:broader, skos:narrower or rdfs:subClassOf. Raises ValueError for what is no Turtle or names no concept."""
+    import rdflib  # takes a fifth of a second, and is wanted only where an ontology is read
+
+    graph = rdflib.Graph()
+    try:
+        graph.parse(data=data, format="turtle", publicID=_BASE)
+    except _NO_TURTLE as error:
+        raise ValueError(f"no Turtle: {' '.join(str(error).split())[:200] or 'it ends too early'}") from None
+    labels: dict[str, list[str]] = {}
+    broader: dict[str, list[str]] = {}
+    for subject, predicate, target in sorted(graph):
+        if not isinstance(subject, rdflib.URIRef):
+            continue  # nameless: a restriction, a list
+        relation, one, other = str(predicate), str(subject), str(target)
+        if relation in _LABELS and isinstance(target, rdflib.Literal):
+            labels.setdefault(one, []).append(other.strip())
+        elif relation in (*_ABOVE, *_BELOW) and isinstance(target, rdflib.URIRef):
+            low, high = (one, other) if relation in _ABOVE else (other, one)
+            broader.setdefault(low, []).append(high)
+    return _whole(labels, broader)
+
+
+def _split(cell: str | None) -> list[str]:
+    return [piece.strip() for piece in (cell or "").split(";") if piece.strip()]
+
+
+def _whole(labels: Mapping[str, Iterable[str]], broader: Mapping[str, Iterable[str]]) -> Ontology:
+    """Every concept that is named anywhere, its name for a label where it has none. ValueError where none is, or in a circle."""
+    named = dict.fromkeys([*labels, *broader, *(high for highs in broader.values() for high in highs)])
+    if not named:
+        raise ValueError("an ontology without concepts")
+    kept = {one: tuple(dict.fromkeys(filter(None, labels.get(one, ())))) or (_local_name(one),) for one in named}
+    above = {one: tuple(dict.fromkeys(high for high in broader.get(one, ()) if high != one)) for one in named}
+    _highest_first(above)
+    return Ontology(kept, above)
+
+
+def _local_name(concept: str) -> str:
+    name = re.split(r"[#/]", concept.rstrip("#/"))[-1] if "://" in concept else concept
+    return " ".join(_CAMEL.sub(" ", name).split())
+
+
+def _highest_first(broader: Mapping[str, tuple[str, ...]]) -> Iterable[str]:
+    """All concepts, each after those above it. Raises ValueError for a circle."""
+    try:
+        return list(TopologicalSorter(broader).static_order())
+    except CycleError as error:
+        raise ValueError(f"{min(error.args[1])} stands above itself") from None
+
+
+class OntologySimilarity:
+    """s(a, b) of two words, in [0, 1]: 1 for equal ones, else the best over the concepts that they are words of.
+
+    s(C1, C2) = 2 depth(lcs) / (depth(C1) + depth(C2)) times |Up(C1) ∩ Up(C2)| / max(depth(C1), depth(C2)) (Wu and Palmer, and
+    eq. (10) of the ant colony paper): depth(root) = 1 (the longest way counts), Up(C) holds C itself, lcs is the deepest
+    concept above both; 0 where there is none. `words` are those that may be alike others: a label of several words counts for
+    each of them.
+    """
+
+    def __init__(self, ontology: Ontology, tokenizer: Tokenizer) -> None:
+        self._concepts: dict[str, list[str]] = {}
+        for concept, labels in ontology.labels.items():
+            for word in dict.fromkeys(word for label in labels for word in tokenizer(label)):
+                self._concepts.setdefault(word, []).append(concept)
+        self.words = frozenset(self._concepts)
+        self._up: dict[str, frozenset[str]] = {}
+        self._depth: dict[str, int] = {}
+        for concept in _highest_first(ontology.broader):
+            highs = ontology.broader[concept]
+            self._up[concept] = frozenset({concept}).union(*(self._up[high] for high in highs))
+            self._depth[concept] = 1 + max((self._depth[high] for high in highs), default=0)
+        self._pair = lru_cache(maxsize=1 << 18)(self._best)
+
+    def __call__(self, a: str, b: str) -> float:
+        if a == b:
+            return 1.0
+        if a not in self._concepts or b not in self._concepts:
+            return 0.0
+        return self._pair(a, b) if a < b else self._pair(b, a)
+
+    def concepts(self, one: str, other: str) -> float:
+        """s(C1, C2)."""
+        common = self._up[one] & self._up[other]
+        if not common:
+            return 0.0
+        depths = self._depth[one], self._depth[other]
+        nearest = max(self._depth[concept] for concept in common)
+        return 2 * nearest / sum(depths) * min(1.0, len(common) / max(depths))
+
+    def _best(self, a: str, b: str) -> float:
+        return max(self.concepts(one, other) for one, other in product(self._concepts[a], self._concepts[b]))
