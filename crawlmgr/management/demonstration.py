@@ -11,8 +11,8 @@ from crawlmgr.models import Run
 MARK = "demonstration"  # among the settings of all that the demonstration made: when it was first shown
 
 
-class Kept(NamedTuple):
-    """A site of the demonstration that an earlier `demo` has left: its address, and when it was first shown."""
+class Served(NamedTuple):
+    """A site of the demonstration: its address, and when it was first shown."""
 
     url: str
     began: datetime
@@ -29,7 +29,7 @@ class Room(NamedTuple):
 class Part(Protocol):
     """One crawler's part. Life: add → finish, each time; what is there already is used again. Then leave, at the end."""
 
-    def kept(self) -> Kept | None: ...
+    def kept(self) -> Served | None: ...
 
     def add(self, url: str, began: datetime) -> None: ...
 
@@ -47,9 +47,9 @@ def crawl_settings(url: str, began: datetime) -> dict[str, Any]:
     return {"allow_private": urlsplit(url).netloc, "delay_seconds": 0.0, MARK: began.isoformat()}
 
 
-def kept(url: str, settings: dict[str, Any]) -> Kept:
+def kept(url: str, settings: dict[str, Any]) -> Served:
     """What a marked row tells."""
-    return Kept(url, datetime.fromisoformat(settings[MARK]))
+    return Served(url, datetime.fromisoformat(settings[MARK]))
 
 
 def own_runs() -> Any:

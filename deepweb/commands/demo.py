@@ -10,7 +10,7 @@ from django.core.management.base import CommandError
 from crawlmgr.clock import SYSTEM
 from crawlmgr.management import demonstration, foreground
 from crawlmgr.management.base import say
-from crawlmgr.management.demonstration import MARK, Kept, Room
+from crawlmgr.management.demonstration import MARK, Room, Served
 from crawlmgr.models import Run
 from crawlmgr.services import runs
 from deepweb.models import Form, Harvest, Source
@@ -22,7 +22,7 @@ WISHES = {"queries": 50, "probes": 40, "details": 40}
 class DeepwebDemo:
     """See `Part`. One ended harvest is enough: a second `demo` asks only where the first did not come to its end."""
 
-    def kept(self) -> Kept | None:
+    def kept(self) -> Served | None:
         source = _source()
         return demonstration.kept(source.url, source.parameters) if source is not None else None
 

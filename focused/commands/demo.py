@@ -12,7 +12,7 @@ from crawlmgr.clock import SYSTEM
 from crawlmgr.demo.topic_web import TopicWeb
 from crawlmgr.management import demonstration, foreground
 from crawlmgr.management.base import say
-from crawlmgr.management.demonstration import MARK, Kept, Room
+from crawlmgr.management.demonstration import MARK, Room, Served
 from crawlmgr.models import RunState
 from crawlmgr.services import runs
 from focused.models import Topic, TopicRun
@@ -26,7 +26,7 @@ PAGES = 150
 class TopicDemo:
     """See `Part`. One finished crawl is enough: a second `demo` crawls only what the first left unfinished."""
 
-    def kept(self) -> Kept | None:
+    def kept(self) -> Served | None:
         topic = _topic()
         seed = topic.seeds.first() if topic is not None else None
         return demonstration.kept(urljoin(seed.url, "/"), topic.settings) if topic is not None and seed is not None else None

@@ -12,7 +12,7 @@ from django.db.models import Sum
 from crawlmgr.clock import SYSTEM
 from crawlmgr.management import demonstration, foreground
 from crawlmgr.management.base import say
-from crawlmgr.management.demonstration import MARK, Kept, Room
+from crawlmgr.management.demonstration import MARK, Room, Served
 from crawlmgr.services import runs
 from forums.models import Site, Visit
 from forums.services import plan_days, plans, sites
@@ -25,7 +25,7 @@ INTERVAL_SECONDS = 3600  # of each board: what the plan's visits a day follow fr
 class ForumDemo:
     """See `Part`. The second visit is made last of all, so that posts have come meanwhile and their delays are known."""
 
-    def kept(self) -> Kept | None:
+    def kept(self) -> Served | None:
         site = _site()
         return demonstration.kept(site.url, site.settings) if site is not None else None
 

@@ -25,7 +25,7 @@ from crawlmgr.demo.topic_web import TopicWeb
 from crawlmgr.management import database
 from crawlmgr.management.base import Stopped, say, write_json
 from crawlmgr.management.commands.serve import DEFAULT_ADDRESS
-from crawlmgr.management.demonstration import Kept, Part, own_runs
+from crawlmgr.management.demonstration import Part, Served, own_runs
 from crawlmgr.management.supervision import ground_is_firm, only_one
 from crawlmgr.models import Host
 
@@ -47,32 +47,32 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         ground_is_firm()
-        with only_one("demo"):
-            database.ready()
-            parts: dict[str, Part] = {name: import_string(dotted)() for name, dotted in settings.DEMOS.items()}
-            if options["remove"]:
-                self._remove(parts, options["json"])
-            else:
-                self._show(parts, options)
+        with only_one("demo"), _signals():
+            try:
+                database.ready()
+                parts: dict[str, Part] = {name: import_string(dotted)() for name, dotted in settings.DEMOS.items()}
+                if options["remove"]:
+                    self._remove(parts, options["json"])
+                else:
+                    self._show(parts, options)
+            except Stopped as stop:
+                raise CommandError(str(stop) or "Stopped; what was done is stored, and `demo` goes on with it.") from stop
 
     def _show(self, parts: dict[str, Part], options: dict[str, Any]) -> None:
-        with _signals(), ExitStack() as stack:
+        with ExitStack() as stack:
             start = time.monotonic()
-            began, web = _serve(parts, stack)
+            web = _serve(parts, stack)
             stack.callback(_leave, parts)
-            try:
-                made = _crawl(parts, web, began)
-            except (Stopped, KeyboardInterrupt) as stop:
-                raise CommandError(str(stop) or "Stopped; what was fetched is stored, and `demo` goes on with it.") from stop
+            made = _crawl(parts, web)
             say(f"All of it took {time.monotonic() - start:.0f} seconds.")
-            with suppress(Stopped, KeyboardInterrupt):
+            with suppress(Stopped):
                 self._tell(parts, web, made, options["json"])
                 if not options["once"]:
                     say("The demonstration web is served, and new posts keep coming, until Ctrl-C.")
                     signal.pause()
         say("The demonstration web is no longer served; its scheduled visits are paused until the next `demo`.")
 
-    def _tell(self, parts: dict[str, Part], web: dict[str, Website], made: dict[str, Any], as_json: bool) -> None:
+    def _tell(self, parts: dict[str, Part], web: dict[str, Served], made: dict[str, Any], as_json: bool) -> None:
         if as_json:
             write_json(made)
             sys.stdout.flush()
@@ -104,27 +104,28 @@ class Command(BaseCommand):
         self.stdout.write("\n".join(f"Removed: {line}" for line in told) or "There is nothing of the demonstration to remove.")
 
 
-def _serve(parts: dict[str, Part], stack: ExitStack) -> tuple[datetime, dict[str, Website]]:
+def _serve(parts: dict[str, Part], stack: ExitStack) -> dict[str, Served]:
     """Serves each part's site where it was served before, a new one on a free port. Raises CommandError for a port in use."""
-    kept: dict[str, Kept] = {name: found for name, part in parts.items() if (found := part.kept()) is not None}
-    began = min((one.began for one in kept.values()), default=SYSTEM.now().replace(microsecond=0))
+    now = SYSTEM.now().replace(microsecond=0)
     web = {}
-    for name, make in PAGES.items():
-        port = urlsplit(kept[name].url).port if name in kept else 0
+    for name, part in parts.items():
+        kept = part.kept()
+        port = urlsplit(kept.url).port if kept is not None else 0
+        began = kept.began if kept is not None else now
         try:
-            web[name] = stack.enter_context(Website(make(began), port or 0))
+            web[name] = Served(stack.enter_context(Website(PAGES[name](began), port or 0)).url, began)
         except OSError as error:
             raise CommandError(
                 f"Port {port}, where the demonstration's pages were, cannot be used ({error.strerror or error});"
                 " free it, or begin anew with `demo --remove` and `demo`."
             ) from None
-    return began, web
+    return web
 
 
-def _crawl(parts: dict[str, Part], web: dict[str, Website], began: datetime) -> dict[str, Any]:
+def _crawl(parts: dict[str, Part], web: dict[str, Served]) -> dict[str, Any]:
     """Adds every part, then finishes them, the one that was added first last of all: the forum has something new by then."""
     for name, part in parts.items():
-        part.add(web[name].url, began)
+        part.add(*web[name])
     made = {name: part.finish() for name, part in reversed(parts.items())}
     return {name: made[name] for name in parts}
 
@@ -137,9 +138,11 @@ def _leave(parts: dict[str, Part]) -> None:
 
 @contextmanager
 def _signals() -> Iterator[None]:
-    """Ctrl-C, SIGTERM and a closed terminal raise Stopped, wherever the command is."""
+    """Ctrl-C, SIGTERM and a closed terminal raise Stopped wherever the command is; once, so that its end is left alone."""
 
     def handle(number: int, frame: Any) -> NoReturn:
+        for one in before:
+            signal.signal(one, signal.SIG_IGN)
         raise Stopped("")
 
     before = {number: signal.signal(number, handle) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)}

@@ -147,7 +147,7 @@ def _database_is_asked(told: dict[str, Any]) -> None:
 def test_a_port_in_use_is_refused_in_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         url = f"http://127.0.0.1:{taken.getsockname()[1]}/"
-        kept = command.Kept(url, datetime.now(UTC))
+        kept = command.Served(url, datetime.now(UTC))
         monkeypatch.setattr(forums_demo.ForumDemo, "kept", lambda self: kept)
         with pytest.raises(CommandError, match=r"Port \d+, where the demonstration's pages were, cannot be used"):
             call_command("demo", "--once")
