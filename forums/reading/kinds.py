@@ -15,7 +15,7 @@ from forums.reading.document import Page
 from forums.reading.lists import RowSet, row_sets
 from forums.reading.model import PageKind
 from forums.reading.patterns import leads_to
-from forums.reading.posts import post_sets
+from forums.reading.posts import is_within, post_sets
 from forums.reading.posts_links import are_short, repeats
 from forums.reading.posts_set import PostSet
 from forums.reading.words import class_roles
@@ -39,15 +39,17 @@ def weigh(page: Page) -> Choice:
     threads = [rows for rows in sets if rows.board_weight <= 0 and not rows.rows[0].title.is_user]
     boards = [rows for rows in sets if rows.board_weight > 0 and not any(_labels(rows, other) for other in threads)]
     listed = _best(threads)
-    if listed and posts and page.is_thread_address and _posts_are_rows(posts[0], listed):
-        posts.sort(key=lambda found: not _is_post_above(found, listed))
+    rows = sorted(listed.group.spans) if listed and page.is_thread_address else []
+    if listed and rows and (not posts or any(is_within(span.anchor.node, rows) for span in posts[0].spans)):
+        apart = post_sets(page, rows)
+        posts = apart if apart and _are_posts_above(apart[0], listed) else posts
     return Choice(listed, _best(boards), posts[0] if posts else None, tuple(posts[1:]))
 
 
-def _is_post_above(posts: PostSet, rows: RowSet) -> bool:
-    """Whether a lone text is surely somebody's and stands above a list: the only post of a thread, and other threads like it."""
-    alone = len(posts.spans) == 1 and posts.spans[0].end <= min(start for start, _ in rows.group.spans)
-    return alone and posts.own_words >= 0.8 and posts.is_sure(0)
+def _are_posts_above(posts: PostSet, rows: RowSet) -> bool:
+    """Whether texts are surely somebody's and stand above a list: those of a thread, and other threads like it below."""
+    above = max(span.end for span in posts.spans) <= min(start for start, _ in rows.group.spans)
+    return above and posts.own_words >= 0.8 and _has_people(posts)
 
 
 def _belong_to(rows: RowSet, posts: PostSet) -> bool:

@@ -27,15 +27,21 @@ def _local_shape(page: Outline, node: int) -> tuple[str, ...]:
     return tuple(shapes)
 
 
-def post_sets(page: Page) -> list[PostSet]:
-    """The sets of records that may be posts, best first."""
+def post_sets(page: Page, apart: Sequence[tuple[int, int]] = ()) -> list[PostSet]:
+    """The sets of records that may be posts, best first. Times in the ranges of nodes `apart`, in order, are not asked."""
     grouped: dict[tuple[str, ...], list[Time]] = defaultdict(list)
-    accepted = [time for time in page.times if is_post_time(page, time)]
-    for time in _with_lonely(page, accepted):
+    accepted = [time for time in page.times if is_post_time(page, time) and not is_within(time.node, apart)]
+    for time in _with_lonely(page, accepted, apart):
         grouped[_local_shape(page.outline, time.node)].append(time)
     ranked = sorted(_merged(page.outline, list(grouped.values())), key=len, reverse=True)[:_MAX_SETS]
     made = [candidate for times in ranked for candidate in _sets(page, _distinct(page, times))]
     return sorted(made, key=lambda posts: posts.quality * min(1.0, 0.6 + 0.1 * len(posts.spans)), reverse=True)
+
+
+def is_within(node: int, ranges: Sequence[tuple[int, int]]) -> bool:
+    """Whether a node stands in one of several ranges of nodes, which are in order."""
+    at = bisect_left(ranges, (node + 1, 0)) - 1
+    return at >= 0 and node < ranges[at][1]
 
 
 _INLINE = frozenset("span em b strong i small font a time abbr u".split())
@@ -65,14 +71,19 @@ def _merged(page: Outline, groups: list[list[Time]]) -> list[list[Time]]:
     return [group for same in kept.values() for group in same]
 
 
-def _with_lonely(page: Page, accepted: list[Time]) -> list[Time]:
+def _with_lonely(page: Page, accepted: list[Time], apart: Sequence[tuple[int, int]]) -> list[Time]:
     """The times of posts, and times of edits that stand where other posts have theirs with none of their own beside."""
     outline, kept = page.outline, {id(time) for time in accepted}
     shapes = {_local_shape(outline, time.node) for time in accepted}
     nodes = [time.node for time in accepted]
     lonely = []
     for time in page.times:
-        if id(time) in kept or _local_shape(outline, time.node) not in shapes or tells_joining(page, time):
+        if (
+            id(time) in kept
+            or is_within(time.node, apart)
+            or _local_shape(outline, time.node) not in shapes
+            or tells_joining(page, time)
+        ):
             continue
         parent = outline.parents[time.node]
         first = bisect_left(nodes, parent)

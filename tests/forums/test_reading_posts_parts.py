@@ -36,7 +36,10 @@ def test_subjects_that_lead_to_their_own_place_are_no_threads(words: tuple[str, 
     assert [(post.author, post.text) for post in found] == [(name, text) for name, _, text in TEXTS[:number]]
 
 
-PARTED = [("anna", "2026-03-01 10:11", ["They were dry.", "Has anybody baked some?"]), ("bertold", "2026-03-01 12:40", ["Eight hours."])]
+PARTED = [
+    ("anna", "2026-03-01 10:11", ["They were dry.", "Has anybody baked some?"]),
+    ("bertold", "2026-03-01 12:40", ["Eight hours."]),
+]
 
 
 def whole(records: list[PostRecord]) -> list[tuple[str | None, str]]:
@@ -84,3 +87,103 @@ def test_messages_between_rules_are_posts() -> None:
         for at, (name, when, lines) in enumerate(PARTED)
     )
     assert whole(read(f"<p><a href=1.html>Next</a></p>{posts}<hr><address>Since 1998</address>")) == joined()
+
+
+def test_a_label_around_name_and_time_is_no_label_of_a_field_and_a_file_is_nobody() -> None:
+    posts = "".join(
+        f"<div class=reply id=r{at}><p><input type=checkbox id=d{at}><label for=d{at}><span class=name>{name}</span> "
+        f"<time datetime='{when.replace(' ', 'T')}'>{when}</time></label> <a href='#{at}'>No.</a></p>"
+        f"<p>File: <a href='/src/17430{at}.jpg'>17430{at}.jpg</a> (120 KB)</p><div class=body>{text}</div></div>"
+        for at, (name, when, text) in enumerate(TEXTS, 5100)
+    )
+    assert whole(read(posts)) == [(name, text) for name, _, text in TEXTS]
+
+
+@pytest.mark.parametrize("number", [2, 3])
+def test_names_of_some_are_linked_and_those_of_others_are_not(number: int) -> None:
+    posts = "".join(
+        f"<dt>{at} : {'<a href=mailto:x@site.example><b>' if at % 2 else '<font color=green><b>'}{name}</b>{'</a>' if at % 2 else '</font>'}"
+        f" : {when} ID:80fa{at}<dd>{text}<br><br>"
+        for at, (name, when, text) in enumerate(TEXTS[:number], 1)
+    )
+    assert whole(read(f"<dl>{posts}</dl>", "http://site.example/showthread.php?t=41")) == [
+        (n, text) for n, _, text in TEXTS[:number]
+    ]
+
+
+def test_the_subject_above_the_first_text_is_no_name_where_the_title_of_the_page_says_more() -> None:
+    post = (
+        f"<div class=post><p><span class=subject>{TITLE}</span> <span class=name>anna</span> <i>2026-03-01 10:11</i></p>"
+        "<div class=body>They were dry.</div></div>"
+    )
+    page = f"<html><head><title>Workshop - {TITLE}</title></head><body><h1>Workshop</h1>{post}<form><textarea></textarea></form></body></html>"
+    reading = read_page(page, "http://site.example/showthread.php?t=41", NOW)
+    assert [(post.author, post.text) for post in reading.records if isinstance(post, PostRecord)] == [("anna", "They were dry.")]
+
+
+def pair(second: str, first: str = "They were dry.") -> list[PostRecord]:
+    return read(
+        "".join(
+            f"<div class=m><div><b>{name}</b> · <i>{when}</i></div><div class=t>{text}</div></div>"
+            for name, when, text in [("anna", "2026-03-01 10:11", first), ("bertold", "2026-03-01 12:40", second)]
+        )
+    )
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "<a href='#5'>&gt;&gt;5</a><br>&gt; They were dry.<br>&gt; Were they?<br>Eight hours.",
+        "Eight hours.<br>【 在 anna (Anna K.) 的大作中提到: 】<br>: They were dry.<br>: Were they?<br>",
+        "anna wrote:\n<a href='#'>...</a><blockquote>They were dry.</blockquote>Eight hours.",
+        "\n  Eight hours.\n\n-- \nNo place like home\n",
+        "\n anna wrote:\n &gt; They were dry.\n &gt; Were they?\n\n Eight hours.\n",
+        "Eight hours.<br>--<br>No place like home",
+        "Eight hours.<br>Sent from my tape deck",
+        "Eight hours.<div class='attachments'>Files: <ul><li>oven.pdf (a long letter, 3.1 KB)</li></ul></div>",
+    ],
+)
+def test_what_else_stands_in_the_text_is_not_its_own(text: str) -> None:
+    assert [post.text for post in pair(text)] == ["They were dry.", "Eight hours."]
+
+
+def test_lines_of_the_source_that_nothing_shows_are_one_line() -> None:
+    assert pair("Eight hours at\n  fifty degrees.")[1].text == "Eight hours at fifty degrees."
+
+
+def test_the_only_post_is_more_than_the_link_to_it_and_its_day_stands_apart_from_its_clock() -> None:
+    post = (
+        "<div class=m><div class=h><span class=name><a href='/users/7/'>anna</a></span><div><span>Sunday, 1 March 2026</span>"
+        "<span>Sun, 1 Mar '26</span><div><span title=\"Sender's time: 2026-03-01 10:11\">10:11</span></div></div>"
+        "<div class=messagelink>(<a href='/message/77/'>permalink</a>)</div></div><div class=m-body>They were dry.</div>"
+        "<div class=attachments><p>File:</p><ul><li><a href='/a/1'>oven.diff</a> (text/x-patch, 3.1 KB)</li></ul></div></div>"
+        "<section><p>4 days inactive, 4 days old, no comments, 1 participant</p></section>"
+    )
+    found = read(post, "http://site.example/thread/41/")
+    assert [(one.author, one.posted and one.posted.value.strftime("%d %H:%M"), one.text) for one in found] == [
+        ("anna", "01 10:11", "They were dry.")
+    ]
+
+
+def test_a_short_opening_text_that_its_element_is_called_counts() -> None:
+    replies = "".join(
+        f"<li class=c><div><a href='/user?id={name}'>{name}</a> <span title='{when}'>{when}</span></div><div class=comment>{text}</div></li>"
+        for name, when, text in TEXTS[1:]
+    )
+    opening = f"<div class=o><a href='/user?id=anna'>anna</a> <span>{TEXTS[0][1]}</span> <div class=toptext>Hum, why?</div></div>"
+    assert whole(read(f"{opening}<ul>{replies}</ul>")) == [("anna", "Hum, why?"), *((name, text) for name, _, text in TEXTS[1:])]
+
+
+def test_the_only_post_of_a_thread_stands_above_a_table_of_threads_like_it() -> None:
+    post = (
+        "<table><tr><td colspan=2>2026-03-01, 10:11</td></tr><tr><td><b><a href='member.php?id=7'>anna</a></b><br>Joined: 05/2009"
+        "<br>Posts: 312</td><td>They were dry. Has anybody baked some?</td></tr></table>"
+    )
+    rows = "".join(
+        f"<tr><td><a href='showthread.php?t={at}'>{title}</a></td><td>{name}</td><td>{at - 80}</td><td>2026-02-{at - 70}, 04:06</td></tr>"
+        for at, (title, name) in enumerate([("Show us your shed", "bertold"), ("Rules", "carla"), ("Photo contest", "dora")], 91)
+    )
+    heads = "<tr><th>Topic</th><th>Author</th><th>Replies</th><th>Last post</th></tr>"
+    assert whole(read(f"{post}<table><tr><th colspan=4>Similar topics</th></tr>{heads}{rows}</table>")) == [
+        ("anna", "They were dry. Has anybody baked some?")
+    ]
