@@ -55,7 +55,7 @@ _CHINESE_NUMBER = re.compile(rf"(?<![周週期拜{_NUMERALS}])[{_NUMERALS}]{{1,4
 _PAREN_WEEKDAY = re.compile(r"[(（][月火水木金土日一二三四五六월화수목금토일][)）]")
 _PHRASES = re.compile("|".join(rf"(?<!\w){re.escape(text)}(?!\w)" for text in PHRASES))
 _WORD = re.compile(r"[^\W\d_]+")
-_DASHES = str.maketrans("–—‐‑−〜～\u00a0\u202f\u2009\u3000", "------ " + "    ", "\u200b\u200e\u200f\ufeff\u00ad")
+_DASHES = str.maketrans("–—‐‑−〜～、\u00a0\u202f\u2009\u3000", "------ ," + "    ", "\u200b\u200e\u200f\ufeff\u00ad")
 _KNOWN = frozenset(VOCABULARY) | frozenset(_WORD.findall(" ".join(PHRASES))) | {"t", "p"}
 _GLUED = re.compile(r"(?<=\d)T(?=\d\d:?\d\d)|(?<=\d)t(?=\d\d:?\d\d)")
 _DIGIT = re.compile(r"\d")
@@ -112,7 +112,7 @@ def canonical(text: str) -> str:
 
 
 _GAP = re.compile(r"(?<=\d) +(?=,)")  # what is left of "18 th, 2024"
-_CHINESE_MONTH = re.compile(r"(?<!\d)(\d{1,2}) ?O")
+_CHINESE_MONTH = re.compile(r"(?<!\d)(\d{1,2}) ?O(?! ?G)")
 _NAMED_YEAR = re.compile(rf"(?<=\b(?:19|20)\d\d) ?U{YEAR};\.?")  # "2024 года", "2024 г."
 _YEAR_WORD = re.compile(r"(?<=[\dE]) ?a(?![a-z])")
 

@@ -18,7 +18,7 @@ from crawlmgr.web.bounds import bounded_markup
 from crawlmgr.web.encoding import decode
 from crawlmgr.web.records import outline
 from forums.reading.addresses import board_key, thread_key
-from forums.reading.linkusers import board_spaces, leads_to_user
+from forums.reading.linkusers import board_spaces, called_users, leads_to_user
 from forums.reading.pagetimes import TimedPage
 from forums.reading.patterns import leads_to, patterns
 from forums.reading.textlines import part_lines
@@ -123,11 +123,11 @@ class Page(TimedPage):
             if len(raw) >= MAX_LINKS:
                 break
         found = patterns(url for _, url, _ in raw)
-        host, boards = _host(self.base), board_spaces(page, raw)
+        host, boards, called = _host(self.base), board_spaces(page, raw), called_users(page, raw, found)
         made = []
         for node, url, fragment in raw:
             local = _host(url) == host
-            user = local and url not in boards and leads_to_user(url, found[url])
+            user = local and url not in boards and (found[url] in called or leads_to_user(url, found[url]))
             named = self._heading_in(node)
             made.append(Link(named, url, fragment, page.text(named), found[url], thread_key(url), user, local))
         return made

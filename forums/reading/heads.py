@@ -12,6 +12,9 @@ from forums.reading.words import text_roles
 COUNTED = frozenset({"replies", "comments", "posts", "topics", "views"})
 
 
+_MENUS = frozenset({"menu", "menubar", "menuitem", "tab", "tablist", "navigation"})
+
+
 class Heads:
     """The row of head cells above a list, aligned with the cells of its rows."""
 
@@ -91,6 +94,8 @@ class Heads:
             if not width - 1 <= len(cells) <= width + 1 or len(cells) < 2:
                 continue
             tags = {page.tags[cell] for cell in cells}
+            if tags & {"nav"} or any(page.elements[at].get("role") in _MENUS for at in (inside, *cells)):
+                continue
             if tags == {"a"} or (len(cells) < 4 and len(tags - {"th", "td"}) > 1):
                 continue  # a bar of buttons
             if len(set(cells)) < 2:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
-from collections.abc import Sequence
+from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence
 from urllib.parse import urlsplit
 
 from crawlmgr.web.records import Outline
 from forums.reading.addresses import names_user
 from forums.reading.patterns import leads_to
+from forums.reading.values import ends_by, is_name
 
 _SPACE = re.compile(r"/spaces?/\d+/?")  # somebody's own pages at some sites, boards at others
 
@@ -26,6 +27,31 @@ def board_spaces(page: Outline, links: Sequence[tuple[int, str, str]]) -> frozen
     times = Counter(url for _, url in found)
     heading = {url for node, url in found if times[url] == 1 and _in_heading(page, node)}
     return frozenset(times) if len(heading) >= 3 and 3 * len(heading) >= 2 * len(times) else frozenset()
+
+
+def called_users(page: Outline, links: Sequence[tuple[int, str, str]], found: Mapping[str, str]) -> frozenset[str]:
+    """The patterns of addresses that lead to people by what the page says before their links: "by" before two different
+    ones and two fifths of all, none of them long. `found` gives the pattern of an address."""
+    texts: dict[str, list[str]] = defaultdict(list)
+    said: dict[str, set[str]] = defaultdict(set)
+    count: Counter[str] = Counter()
+    for node, url, _ in links:
+        pattern, first = found[url], page.piece_from[node]
+        text = page.text(node)
+        if not text:
+            continue
+        texts[pattern].append(text)
+        if first and page.pieces[first - 1].line == page.pieces[first].line and ends_by(page.pieces[first - 1].text):
+            said[pattern].add(url)
+            count[pattern] += 1
+    return frozenset(
+        pattern
+        for pattern, urls in said.items()
+        if len(urls) >= 2
+        and 5 * count[pattern] >= 2 * len(texts[pattern])
+        and leads_to(pattern) not in ("thread", "board", "post")
+        and all(len(text) <= 40 and is_name(text) for text in texts[pattern])
+    )
 
 
 def _in_heading(page: Outline, node: int) -> bool:

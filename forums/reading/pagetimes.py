@@ -188,8 +188,35 @@ class TimedPage:
         return moment, used
 
     def _with_clock_below(self, at: int, end: int) -> int:
-        """The end of a line, or of the next one where a line break inside one element parts a date from its time of day."""
+        """The end of a line, or of the next one where a line break inside one element, or a column of times of day beside
+        that of the dates, parts a date from its time of day."""
         pieces = self.outline.pieces
-        if end == at + 1 < len(pieces) and pieces[end].node == pieces[at].node and _CLOCK.match(pieces[end].text):
-            return end + 1
-        return end
+        if not (end == at + 1 < len(pieces) and _CLOCK.match(pieces[end].text)):
+            return end
+        inside = pieces[end].node == pieces[at].node
+        return end + 1 if inside or self._clocks_apart and self._is_date_beside(at, end) else end
+
+    @cached_property
+    def _clocks_apart(self) -> bool:
+        """Whether the page has a column of dates and right after it one of their times of day: no date stands there."""
+        pieces = self.outline.pieces
+        seconds = [pieces[at + 1].text for at in range(len(pieces) - 1) if self._is_date_beside(at, at + 1)]
+        return bool(seconds) and all(_CLOCK.match(text) for text in seconds)
+
+    def _is_date_beside(self, at: int, other: int) -> bool:
+        """Whether a text is a date without a time of day, in an element right before that of another time."""
+        texts = [self.outline.pieces[one].text for one in (at, other)]
+        if any(len(text) > 40 or not any(char.isdigit() for char in text) for text in texts):
+            return False
+        mine, its = self._alone_in(at), self._alone_in(other)
+        if self.outline.parents[mine] != self.outline.parents[its] or self.outline.ends[mine] != its:
+            return False
+        day, time = parse_time(texts[0], self.dates), parse_time(texts[1], self.dates)
+        return day is not None and time is not None and day.precision_seconds >= 86_400 and not day.relative
+
+    def _alone_in(self, at: int) -> int:
+        """The widest element that holds one text and no other."""
+        page, node = self.outline, self.outline.pieces[at].node
+        while page.parents[node] >= 0 and page.piece_to[page.parents[node]] - page.piece_from[page.parents[node]] == 1:
+            node = page.parents[node]
+        return node

@@ -124,6 +124,10 @@ def groups(page: Page) -> list[Group]:
     places: dict[tuple[str, str, tuple[int, str]], list[Link]] = defaultdict(list)
     for link in named:
         places[_family(link.pattern), page.outline.shapes[link.node], _cell_path(page, link.node)].append(link)
+    for key in [key for key in places if "?" in key[0] and "#" in key[0].partition("?")[0]]:
+        bare = (key[0].partition("?")[0], *key[1:])
+        if bare in places:
+            places[bare].extend(places.pop(key))  # /thread/7 and, where somebody replied, /thread/9?lastmod=1234
     ranked = sorted(places.items(), key=lambda item: -len({link.key for link in item[1]}))[:MAX_GROUPS]
     made = []
     for links in (links for _, links in ranked):
