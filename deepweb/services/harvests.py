@@ -67,17 +67,19 @@ def start(
             raise ValueError("there is no form to ask")
         raise Refused(chosen[0], forms.why_not(chosen[0]) or "")
     removals.check(*(form.source_id for form in allowed))
+    keys = [form.pk for form in allowed]
     with transaction.atomic():
+        list(Form.objects.select_for_update().filter(pk__in=keys).order_by("pk").only("pk"))  # beginnings that share a form queue
         asking = Run.objects.filter(state__in=ACTIVE, harvests__form__in=allowed, harvests__ended=False).first()
         if asking is not None:
             raise runs.Busy(asking)
         run = runs.create(
             KIND,
             label or _label(allowed),
-            parameters={**wishes, "forms": [form.pk for form in allowed], "settings": dict(settings or {})},
+            parameters={**wishes, "forms": keys, "settings": dict(settings or {})},
             now=now,
             target=allowed[0].pk if len(allowed) == 1 else None,
-            exclusive=runs.exclusive_key("harvest", [form.pk for form in allowed]),
+            exclusive=runs.exclusive_key("harvest", keys),
             user=user,
             start=begin,
         )

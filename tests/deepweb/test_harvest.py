@@ -9,14 +9,12 @@ from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
-from django.db import IntegrityError
 
-from crawlmgr import engine, jobs
+from crawlmgr import engine
 from crawlmgr.models import Run, RunState, Url, UrlState
 from crawlmgr.services import hosts, runs
-from crawlmgr.services import removals as leaving
 from deepweb.models import Cluster, Form, Harvest, Query, QueryState, Record, Source
-from deepweb.services import clusters, forms, harvests, probing, removals, sources
+from deepweb.services import clusters, forms, harvests, probing, sources
 from tests.site.search import SearchServer, SearchSite
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -357,41 +355,3 @@ def test_a_run_over_several_sites_has_the_exceptions_of_each_and_no_more() -> No
     assert sources.settings_of_all(rows[1:2], run).allowed_private == {"*"}
     run.parameters["settings"] = {"allow_private": "*"}
     assert sources.settings_of_all(rows, run).allowed_private == {"*"}
-
-
-def test_deleting_a_site_ends_the_runs_at_it_also_one_in_work() -> None:
-    with SearchServer(SearchSite()) as server:
-        found(server)
-        form = the_form()
-        look = sources.find([server.url], now=now(), settings=OPEN, start=False)
-        asking = harvests.start([form], {"queries": 40}, now=now(), settings=OPEN, begin=False)
-        other = sources.find(["http://other.example/"], now=now(), start=False)
-
-        def delete(*_: object) -> None:
-            if Source.objects.filter(pk=form.source_id).exists():
-                sources.delete(form.source, now())
-
-        with pytest.raises(IntegrityError):
-            engine.run_slice(look.pk, on_page=delete)
-        engine.run_slice(look.pk)
-    states = dict(Run.objects.filter(pk__in=[look.pk, asking.pk, other.pk]).values_list("pk", "state"))
-    assert states == {look.pk: RunState.STOPPED, asking.pk: RunState.STOPPED, other.pk: RunState.QUEUED}
-
-
-def test_a_large_site_is_deleted_by_a_run_batch_by_batch(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(leaving, "BATCH", 9)
-    monkeypatch.setattr(leaving, "AT_ONCE", 20)
-    with SearchServer(SearchSite()) as server:
-        found(server)
-        asked = harvest(the_form(), queries=6)
-        source, form = Source.objects.get(), the_form()
-        kept = Source.objects.create(url="http://other.example/", key_hash=1, name="other", created=now())
-        made = removals.start(source, now())
-        assert made is not None and Record.objects.exists()
-        for busy in (lambda: harvests.start([form], {}, now=now(), begin=False), lambda: sources.find([server.url], now=now())):
-            with pytest.raises(runs.Busy):
-                busy()
-    assert jobs.run_slice(made.pk) == RunState.FINISHED
-    assert not any(table.objects.exists() for table in (Record, Query, Harvest, Form)) and list(Source.objects.all()) == [kept]
-    made.refresh_from_db()
-    assert made.result["removed"] == made.result["rows"] and Run.objects.filter(pk=asked.pk).exists()
