@@ -10,9 +10,12 @@ import atexit
 import itertools
 import os
 import shutil
+import sqlite3
 import tempfile
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import pytest
 from django.conf import settings
@@ -31,6 +34,7 @@ os.environ["CRAWLMGR_DATA"] = str(_folder)
 os.environ["DJANGO_SETTINGS_MODULE"] = "crawlmgr.settings"
 
 USE_DATABASE = {"db", "transactional_db", "live_server", "installation"}
+PRISTINE = "pristine"  # the database as migrations leave it
 _server: Server | None = None
 _numbers = itertools.count(1)
 if os.environ.get("CRAWLMGR_TEST_DATABASE") == "postgresql":
@@ -60,13 +64,17 @@ def pytest_sessionstart(session: pytest.Session) -> None:
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Files with slow tests come first, so that no worker is left with them when the others have nothing to do any more.
 
-    On PostgreSQL only what uses the database runs.
+    On PostgreSQL only what uses the database runs, without tests marked `once`.
     """
     slow = {item.path for item in items if item.get_closest_marker("slow") or item.get_closest_marker("browser")}
     items.sort(key=lambda item: item.path not in slow)
     if _server is None:
         return
-    without = [item for item in items if not item.get_closest_marker("django_db") and not USE_DATABASE & set(_fixtures(item))]
+    without = [
+        item
+        for item in items
+        if item.get_closest_marker("once") or not item.get_closest_marker("django_db") and not USE_DATABASE & set(_fixtures(item))
+    ]
     if without:
         config.hook.pytest_deselected(items=without)
         items[:] = [item for item in items if item not in set(without)]
@@ -105,9 +113,20 @@ def django_db_setup(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -
     with django_db_blocker.unblock():
         tables = connection.introspection.django_table_names(only_existing=True, include_views=False)
         left = {table: rows(table) for table in tables}
+        _keep_pristine(connection)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(TransactionTestCase, "_fixture_teardown", begin_anew)
         yield
+
+
+def _keep_pristine(connection: Any) -> None:
+    """A copy of the migrated database for installations: a file, on PostgreSQL a template."""
+    if connection.vendor == "sqlite":
+        with closing(sqlite3.connect(_folder / PRISTINE)) as copy:
+            connection.connection.backup(copy)
+    elif _server is not None:
+        connection.close()  # a template is copied only while nobody is connected
+        _server.create(PRISTINE, connection.settings_dict["NAME"])
 
 
 @pytest.fixture
@@ -122,3 +141,17 @@ def installation(tmp_path: Path) -> Iterator[dict[str, str]]:
         environment["DATABASE_URL"] = _server.url(name)
     yield environment
     shutil.rmtree(tmp_path / "data", ignore_errors=True)
+
+
+@pytest.fixture
+def installed(installation: dict[str, str], db: None) -> dict[str, str]:
+    """An installation whose database has its tables already, for tests of what comes after a first start."""
+    if _server is None:
+        data = Path(installation["CRAWLMGR_DATA"])
+        data.mkdir(mode=0o700)
+        shutil.copy(_folder / PRISTINE, data / "crawlmgr.sqlite3")
+    else:
+        name = f"installation_{next(_numbers)}"
+        _server.create(name, PRISTINE)
+        installation["DATABASE_URL"] = _server.url(name)
+    return installation

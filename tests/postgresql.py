@@ -86,10 +86,10 @@ class Server:
         """The DATABASE_URL of a database on this server."""
         return f"postgresql://crawlmgr@/{database}?host={quote(str(self.folder), safe='')}"
 
-    def create(self, database: str) -> None:
-        """Makes an empty database."""
+    def create(self, database: str, template: str = "template1") -> None:
+        """Makes a database, empty or as a copy of another to which nobody is connected."""
         made = subprocess.run(
-            [self.binaries / "createdb", "-h", self.folder, "-U", "crawlmgr", database],
+            [self.binaries / "createdb", "-h", self.folder, "-U", "crawlmgr", "-T", template, database],
             env=self._environment(), capture_output=True, text=True,
         )
         if made.returncode:

@@ -53,8 +53,8 @@ class Database:
 
 
 @pytest.fixture
-def serve(installation: dict[str, str], tmp_path: Path) -> Iterator[Serve]:
-    one = Serve(installation, tmp_path / "log")
+def serve(installed: dict[str, str], tmp_path: Path) -> Iterator[Serve]:
+    one = Serve(installed, tmp_path / "log")
     yield one
     if one.process is not None:
         one.end(signal.SIGKILL)
@@ -91,18 +91,18 @@ def kill(serve: Serve, database: Database, victim: str) -> str:
 
 
 @pytest.mark.slow
-def test_a_crawl_survives_whatever_is_killed(serve: Serve, installation: dict[str, str]) -> None:
+def test_a_crawl_survives_whatever_is_killed(serve: Serve, installed: dict[str, str]) -> None:
     draw = random.Random(KILLS)
     forum = LocalForum(boards=4, threads=12, longest=9, delay_seconds=0.08 + 0.012 * KILLS)
-    database = Database(installation)
+    database = Database(installed)
     with ForumServer(forum) as server:
-        added = manage({**installation, **serve.environment}, "forum", "add", server.url, "--allow-private", "--delay", "0", "--json")
+        added = manage({**installed, **serve.environment}, "forum", "add", server.url, "--allow-private", "--delay", "0", "--json")
         assert added.returncode == 0, added.stderr
         assert len(json.loads(added.stdout)["boards"]) == 4
         looked = len(forum.log)
         serve.start()
         assert serve.healthy(), serve.told()
-        started = manage({**installation, **serve.environment}, "shell", "-c", START)
+        started = manage({**installed, **serve.environment}, "shell", "-c", START)
         assert started.returncode == 0, started.stderr
         killed: list[str] = []
         before = 0

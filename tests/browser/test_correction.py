@@ -18,9 +18,9 @@ pytestmark = [pytest.mark.browser, pytest.mark.skipif(CHROMIUM is None, reason="
 
 
 @pytest.fixture
-def desk(installation: dict[str, str], tmp_path: Path) -> Iterator[str]:
+def desk(installed: dict[str, str], tmp_path: Path) -> Iterator[str]:
     """A desk whose one forum has been visited."""
-    environment = {**installation, "CRAWLMGR_ADMIN_PASSWORD": PASSWORD}
+    environment = {**installed, "CRAWLMGR_ADMIN_PASSWORD": PASSWORD}
     with ForumServer(LocalForum(boards=2, threads=8)) as forum:
         serve = Serve(environment, tmp_path / "log")
         serve.start()

@@ -29,9 +29,9 @@ def forum() -> Iterator[ForumServer]:
 
 
 @pytest.fixture
-def desk(installation: dict[str, str], tmp_path: Path) -> Iterator[str]:
+def desk(installed: dict[str, str], tmp_path: Path) -> Iterator[str]:
     """The address of a desk of its own with workers."""
-    serve = Serve({**installation, "CRAWLMGR_ADMIN_PASSWORD": PASSWORD}, tmp_path / "log")
+    serve = Serve({**installed, "CRAWLMGR_ADMIN_PASSWORD": PASSWORD}, tmp_path / "log")
     serve.start()
     try:
         assert serve.healthy(60), serve.told()

@@ -31,8 +31,8 @@ def harvest(environment: dict[str, str], address: str) -> subprocess.Popen[str]:
 
 
 @pytest.mark.parametrize("method", ["get", "post"])
-def test_a_killed_harvest_goes_on(method: str, installation: dict[str, str]) -> None:
-    environment = {**installation, "CRAWLMGR_LEASE_SECONDS": "1"}
+def test_a_killed_harvest_goes_on(method: str, installed: dict[str, str]) -> None:
+    environment = {**installed, "CRAWLMGR_LEASE_SECONDS": "1"}
     draw = random.Random(11)
     site = SearchSite(books=60, method=method, paging="button", delay_seconds=0.03)
     with SearchServer(site) as server:

@@ -17,18 +17,17 @@ COUNT = "from crawlmgr.models import Event; print(Event.objects.get().code)"
 
 
 @pytest.mark.slow
-def test_from_one_installation_into_another(installation: dict[str, str], tmp_path: Path) -> None:
+def test_from_one_installation_into_another(installed: dict[str, str], tmp_path: Path) -> None:
     file = str(tmp_path / "all.tar")
-    assert manage(installation, "migrate", "-v0").returncode == 0
-    assert manage(installation, "shell", "-v0", "-c", ADD).returncode == 0
-    made = manage(installation, "backup", file, "--json")
+    assert manage(installed, "shell", "-v0", "-c", ADD).returncode == 0
+    made = manage(installed, "backup", file, "--json")
     assert made.returncode == 0, made.stderr
     assert json.loads(made.stdout)["rows"]["crawlmgr.Event"] == 1
-    other = {name: text for name, text in installation.items() if name != "DATABASE_URL"}
+    other = {name: text for name, text in installed.items() if name != "DATABASE_URL"}
     other["CRAWLMGR_DATA"] = str(tmp_path / "other")
     restored = manage(other, "restore", file)
     assert restored.returncode == 0 and "0 WARC files" in restored.stdout, restored.stderr
     assert manage(other, "shell", "-v0", "-c", COUNT).stdout.strip() == "told"
-    assert (tmp_path / "other" / "secret.key").read_text() == (Path(installation["CRAWLMGR_DATA"]) / "secret.key").read_text()
+    assert (tmp_path / "other" / "secret.key").read_text() == (Path(installed["CRAWLMGR_DATA"]) / "secret.key").read_text()
     again = manage(other, "restore", file)
     assert again.returncode == 1 and len(again.stderr.strip().splitlines()) == 1 and "holds data" in again.stderr

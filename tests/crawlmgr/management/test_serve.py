@@ -7,12 +7,12 @@ import json
 import os
 import re
 import signal
-import time
 import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from django.core.management import load_command_class
 
 from crawlmgr.management.commands.node import node_name, queue_names
 from crawlmgr.management.commands.serve import address, worker_count
@@ -59,9 +59,7 @@ def test_first_start_health_restart_and_a_clean_end(serve: Serve, installation: 
 
     everyone = list(serve.family())
     assert len(everyone) >= 2 + 2 + 5
-    begun = time.monotonic()
     assert serve.end(signal.SIGINT) == 0
-    assert time.monotonic() - begun < 20
     assert _left(everyone) == [] and serve.told().rstrip().endswith("Stopped.")
 
     serve.start()
@@ -69,44 +67,50 @@ def test_first_start_health_restart_and_a_clean_end(serve: Serve, installation: 
     assert serve.told().count("First login") == 1
 
 
-@pytest.mark.slow
-def test_nothing_is_left_when_serve_is_killed(serve: Serve) -> None:
-    assert serve.healthy(), serve.told()
-    everyone = list(serve.family())
-    serve.end(signal.SIGKILL)
-    assert _left(everyone) == []
-    serve.start()
-    assert serve.healthy(), serve.told()
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("victim", ["guard", "idle workers", "monitor"])
-def test_a_cluster_that_died_or_stopped_taking_tasks_is_replaced(serve: Serve, victim: str) -> None:
-    """One of the idle workers waits with the queue's lock in hand; when it is killed, the cluster lives on and takes no task."""
-    assert serve.healthy(), serve.told()
-    family = serve.family()
+def _hit(serve: Serve, victim: str) -> None:
+    """Kills a part of the cluster and waits until another cluster works in its place, none of whose processes is of the old one."""
+    family, told = serve.family(), len(serve.told())
     main = next(pid for pid, (parent, command) in family.items() if parent == serve.pid and "gunicorn" not in command)
     guard = next(pid for pid, (parent, _) in family.items() if parent == main)
     hands = sorted(pid for pid, (parent, _) in family.items() if parent == guard)
     for pid in {"guard": [guard], "idle workers": hands[:2], "monitor": hands[2:3]}[victim]:
         os.kill(pid, signal.SIGKILL)
-    assert wait_for(lambda: "it is started again" in serve.told(), 60), serve.told()
+    assert wait_for(lambda: "it is started again" in serve.told()[told:], 60), serve.told()
     why = {"guard": "died", "idle workers": "stopped taking tasks", "monitor": "lost the process"}[victim]
-    assert why in serve.told()
+    assert why in serve.told()[told:]
     assert _left([main, guard, *hands]) == []
     assert serve.healthy(), serve.told()
-    listing = json.loads(manage(serve.environment, "node", "list", "--json").stdout)["nodes"]
-    assert listing[0]["restarts"] >= 1
 
 
 @pytest.mark.slow
-def test_a_node_works_without_serve(installation: dict[str, str], tmp_path: Path) -> None:
-    assert manage(installation, "migrate", "-v0").returncode == 0
-    node = Serve(installation, tmp_path / "log", "node", "--name", "north", "--queues", "crawl")
+def test_a_cluster_that_died_or_stopped_taking_tasks_is_replaced_and_nothing_is_left_of_a_killed_serve(
+    installed: dict[str, str], tmp_path: Path
+) -> None:
+    """One of the idle workers waits with the queue's lock in hand; when it is killed, the cluster lives on and takes no task."""
+    serve = Serve(installed, tmp_path / "log")
+    serve.start()
+    try:
+        assert serve.healthy(), serve.told()
+        for number, victim in enumerate(("guard", "idle workers", "monitor"), 1):
+            _hit(serve, victim)
+            listing = json.loads(manage(serve.environment, "node", "list", "--json").stdout)["nodes"]
+            assert listing[0]["restarts"] >= number, victim
+        everyone = list(serve.family())
+        serve.end(signal.SIGKILL)
+        assert _left(everyone) == []
+        serve.start()
+        assert serve.healthy(), serve.told()
+    finally:
+        serve.end(signal.SIGKILL)
+
+
+@pytest.mark.slow
+def test_a_node_works_without_serve(installed: dict[str, str], tmp_path: Path) -> None:
+    node = Serve(installed, tmp_path / "log", "node", "--name", "north", "--queues", "crawl")
     node.start()
 
     def beating() -> bool:
-        return bool(json.loads(manage(installation, "node", "list", "--json").stdout)["nodes"][0]["heartbeat"])
+        return bool(json.loads(manage(installed, "node", "list", "--json").stdout)["nodes"][0]["heartbeat"])
 
     assert wait_for(lambda: "takes from crawl" in node.told()) and wait_for(beating), node.told()
     everyone = list(node.family())
@@ -114,6 +118,7 @@ def test_a_node_works_without_serve(installation: dict[str, str], tmp_path: Path
     assert _left(everyone) == []
 
 
+@pytest.mark.once
 def test_a_taken_port_is_told_in_one_line(installation: dict[str, str]) -> None:
     with listen("127.0.0.1", 0) as taken:
         done = manage(installation, "serve", "--bind", f"127.0.0.1:{taken.getsockname()[1]}")
@@ -121,12 +126,19 @@ def test_a_taken_port_is_told_in_one_line(installation: dict[str, str]) -> None:
     assert len(done.stderr.strip().splitlines()) == 1 and "cannot be used" in done.stderr and "--bind" in done.stderr
 
 
-@pytest.mark.parametrize("words", [("--bind", "nowhere"), ("--bind", "1.2.3.4:99999"), ("--workers", "0"), ("--workers", "x")])
-def test_wrong_arguments_end_with_status_two(installation: dict[str, str], words: tuple[str, str]) -> None:
-    done = manage(installation, "serve", *words)
-    assert done.returncode == 2 and words[1] in done.stderr
+@pytest.mark.once
+def test_wrong_arguments_end_with_status_two(installation: dict[str, str], capsys: pytest.CaptureFixture[str]) -> None:
+    done = manage(installation, "serve", "--bind", "nowhere")
+    assert done.returncode == 2 and "nowhere" in done.stderr
+    command = load_command_class("crawlmgr", "serve")
+    command._called_from_command_line = True  # as `manage.py` sets it
+    for words in (("--bind", "nowhere"), ("--bind", "1.2.3.4:99999"), ("--workers", "0"), ("--workers", "x")):
+        with pytest.raises(SystemExit) as ended:
+            command.create_parser("manage.py", "serve").parse_args(words)
+        assert ended.value.code == 2 and words[1] in capsys.readouterr().err
 
 
+@pytest.mark.once
 def test_times_that_do_not_fit_stop_the_start(installation: dict[str, str]) -> None:
     done = manage({**installation, "CRAWLMGR_SLICE_SECONDS": "100"}, "serve")
     assert done.returncode == 1 and len(done.stderr.strip().splitlines()) == 1 and "CRAWLMGR_SLICE_SECONDS" in done.stderr
