@@ -16,7 +16,7 @@ DAYS_BEFORE = 40
 NEW_THREAD_SHARE = 0.08
 REACH = 4.0  # replies go to threads whose place in the list is exponential with this mean
 LONGEST = 80
-BUSY_POSTS, BUSY_MEAN_SECONDS = 45, 90.0  # after it was first shown, so that a second look finds something
+BUSY_POSTS, BUSY_MEAN_SECONDS = 48, 180.0  # after it was first shown, so that a second look finds something
 
 
 class Board(NamedTuple):

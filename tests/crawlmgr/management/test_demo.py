@@ -104,7 +104,7 @@ def _forum_is_read(told: dict[str, Any]) -> None:
     assert (told["posts"], told["threads"]) == (Post.objects.count(), read) and told["posts"] > 100
     assert Visit.objects.filter(complete=True).count() == told["visits"]
     assert BoardHour.objects.aggregate(n=Sum("threads") + Sum("replies"))["n"] == told["posts"]
-    assert Plan.objects.get().site == site and told["plan"]["visits_per_day"] == 24 * len(BOARDS)
+    assert Plan.objects.get().site == site and told["plan"]["visits_per_day"] == 96 * len(BOARDS)
     if told["found_late"]:
         assert 0 < told["mean_delay_seconds"] < 120
     _posts_are_true(told)
