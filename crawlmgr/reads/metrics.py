@@ -14,6 +14,9 @@ from crawlmgr.models import ACTIVE, Host, Run
 from crawlmgr.reads import status as status_reads
 from crawlmgr.services import queue
 
+MOST_ALARMS = 1000
+"""Of one kind; the desk lists the first few."""
+
 
 @dataclass(frozen=True, slots=True)
 class Metric:
@@ -55,7 +58,7 @@ def metrics(now: datetime) -> Iterator[Metric]:
     yield Metric("crawlmgr_request_errors", "Requests that failed.", {(): host["errors"]}, counter=True)
     yield Metric("crawlmgr_refused_by_robots", "Addresses that robots.txt forbids.", {(): host["robots"]}, counter=True)
     alarms: dict[tuple[str, ...], float] = {}
-    for alarm in status_reads.alarms(now):
+    for alarm in status_reads.alarms(now, limit=MOST_ALARMS):
         alarms[(alarm.code,)] = alarms.get((alarm.code,), 0) + 1
     yield Metric("crawlmgr_alarms", "What a person should look at.", alarms, ("code",))
     yield Metric("crawlmgr_disk_free_bytes", "Room left for data.", {(): shutil.disk_usage(settings.DATA_DIR).free})

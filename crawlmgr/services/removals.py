@@ -15,7 +15,7 @@ from django.db.models import QuerySet
 from crawlmgr.models import ACTIVE, Event, Page, Run, RunHost, Url
 from crawlmgr.services import runs
 
-BATCH = 2_000
+BATCH = 500
 """Rows of a transaction."""
 AT_ONCE = 20_000
 """Rows that go while a person waits for the answer; more are left to a worker."""

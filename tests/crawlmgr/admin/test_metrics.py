@@ -65,6 +65,14 @@ def test_it_counts_what_is_there(client: Client, settings: Any) -> None:
     assert seen[("crawlmgr_disk_free_bytes", ())] > 0
 
 
+def test_alarms_are_counted_beyond_those_that_the_desk_lists(client: Client, settings: Any) -> None:
+    settings.METRICS_TOKEN, now = TOKEN, timezone.now()
+    Run.objects.bulk_create(Run(kind="forum", label="x", created=now, state=RunState.FAILED, finished=now) for _ in range(30))
+    Host.objects.bulk_create(Host(key=f"h{n}.example", failures=4, next_at=now + timedelta(hours=1)) for n in range(20))
+    seen = _figures(client)
+    assert seen[("crawlmgr_alarms", ("run_failed",))] == 30 and seen[("crawlmgr_alarms", ("host_backs_off",))] == 20
+
+
 def test_its_cost_does_not_grow(client: Client, settings: Any, django_assert_num_queries: Any) -> None:
     settings.METRICS_TOKEN, now = TOKEN, timezone.now()
     nodes.register("north", pid=1, workers=4, queues="crawl", now=now)
