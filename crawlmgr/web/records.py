@@ -27,7 +27,8 @@ BLOCKS = frozenset(
 )
 _STATE = re.compile(
     r"^(?:odd|even|alt|new|old|unread|read|hot|first|last|active|current|clearfix|cf|js|is|has|no|bg|row|trow|alternate|"
-    r"visited|selected|highlight|first-?post|first-?item|sticky|pinned|locked|closed|announce(?:ment)?|normal|online|offline|hidden|visible)$",
+    r"visited|selected|highlight|first-?post|first-?item|normal|online|offline|hidden|visible|"
+    r"(?:[a-z]+[-_]{1,2})?(?:sticky|stickied|pinned|featured|locked|closed|announce(?:ment)?|unread|solved|answered|moved|important))$",
     re.I,
 )
 _INLINE = re.compile(r"time|date|ago|icon|badge|mark|emoji|link|name|count|number|label")

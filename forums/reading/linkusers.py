@@ -12,6 +12,7 @@ from forums.reading.addresses import names_user
 from forums.reading.patterns import leads_to
 from forums.reading.values import ends_by, is_name
 
+_VARIED = re.compile(r"[#*]+(?:[-_.]?[#*]+)*|[a-z]{1,24}#")  # a name with digits in it, and one without
 _SPACE = re.compile(r"/spaces?/\d+/?")  # somebody's own pages at some sites, boards at others
 
 
@@ -36,7 +37,7 @@ def called_users(page: Outline, links: Sequence[tuple[int, str, str]], found: Ma
     said: dict[str, set[str]] = defaultdict(set)
     count: Counter[str] = Counter()
     for node, url, _ in links:
-        pattern, first = found[url], page.piece_from[node]
+        pattern, first = _VARIED.sub("*", found[url]), page.piece_from[node]
         text = page.text(node)
         if not text:
             continue
@@ -44,14 +45,15 @@ def called_users(page: Outline, links: Sequence[tuple[int, str, str]], found: Ma
         if first and page.pieces[first - 1].line == page.pieces[first].line and ends_by(page.pieces[first - 1].text):
             said[pattern].add(url)
             count[pattern] += 1
-    return frozenset(
+    people = {
         pattern
         for pattern, urls in said.items()
         if len(urls) >= 2
         and 5 * count[pattern] >= 2 * len(texts[pattern])
-        and leads_to(pattern) not in ("thread", "board", "post")
+        and leads_to(pattern) != "thread"
         and all(len(text) <= 40 and is_name(text) for text in texts[pattern])
-    )
+    }
+    return frozenset(pattern for pattern in found.values() if _VARIED.sub("*", pattern) in people)
 
 
 def _in_heading(page: Outline, node: int) -> bool:

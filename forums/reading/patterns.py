@@ -24,6 +24,9 @@ _ID_MARKS = frozenset("t f p u tid fid topic forum thread".split())
 _HASH = re.compile(r"(?=(?:[^\d]*\d){2})(?=.*[A-Za-z])(?:[A-Z0-9]{16,}|[a-f0-9]{16,}|(?=.*[a-z])(?=.*[A-Z])[A-Za-z0-9]{16,})$")
 
 
+_PLAIN = re.compile(r"[A-Za-z]+(?:\.(?:php|p?html?|shtml|xhtml|aspx?|jspa?|do|cgi|pl|py|cfm|dll|action|xml|json))?", re.I)
+
+
 def _mask(segment: str) -> str:
     """A segment's form: digits as #, words of a slug as *."""
     if segment.isdigit():
@@ -31,7 +34,7 @@ def _mask(segment: str) -> str:
     if _HASH.match(segment):
         return "*"
     if not HAS_DIGIT.search(segment):
-        if re.fullmatch(r"[A-Za-z]+(?:\.[A-Za-z]{2,5})?", segment) and len(segment) <= 24:
+        if _PLAIN.fullmatch(segment) and len(segment) <= 24:
             return segment.lower()
         return "*"
     tokens = re.split(r"([-_.,])", segment)
