@@ -130,7 +130,7 @@ def test_the_loop_uses_the_rest_of_its_budget_and_writes_down_why():
     dispatch.start_due(start - timedelta(minutes=1))
     end_runs(start - timedelta(minutes=1))
     used = loops.load(plan, start).loop.budget.used
-    made = follow_day(start, 6.1, step_seconds=90)
+    made = follow_day(start, 6.1, step_seconds=180)
     midnight = start + timedelta(hours=6)
     assert used + len([pk for now, pk in made if now < midnight]) == 40
     visit = PlannedVisit.objects.filter(state=State.STARTED).last()
@@ -206,7 +206,7 @@ def test_boards_without_a_plan_follow_their_interval():
     assert [run.target for run in Run.objects.all()] == [site.pk]
     end_runs(NOW)
     assert {board.next_visit for board in site.boards.all()} == {NOW + timedelta(hours=6)}
-    follow_day(NOW + timedelta(minutes=1), 24, step_seconds=600)
+    follow_day(NOW + timedelta(minutes=1), 24, step_seconds=1800)
     assert other.pk in {run.target for run in Run.objects.all()}
 
 
