@@ -39,11 +39,17 @@ def weigh(page: Page) -> Choice:
     threads = [rows for rows in sets if rows.board_weight <= 0 and not rows.rows[0].title.is_user]
     boards = [rows for rows in sets if rows.board_weight > 0 and not any(_labels(rows, other) for other in threads)]
     listed = _best(threads)
-    rows = sorted(listed.group.spans) if listed and page.is_thread_address else []
-    if listed and rows and (not posts or any(is_within(span.anchor.node, rows) for span in posts[0].spans)):
-        apart = post_sets(page, rows)
+    if listed and page.is_thread_address and (not posts or _takes_rows(posts[0], listed)):
+        apart = post_sets(page, sorted(listed.group.spans))
         posts = apart if apart and _are_posts_above(apart[0], listed) else posts
     return Choice(listed, _best(boards), posts[0] if posts else None, tuple(posts[1:]))
+
+
+def _takes_rows(posts: PostSet, rows: RowSet) -> bool:
+    """Whether some of the supposed posts are rows of a list, with linked titles for their texts."""
+    spans = sorted(rows.group.spans)
+    within = [span for span in posts.spans if is_within(span.anchor.node, spans)]
+    return bool(within) and PostSet(posts.page, within).own_words < 0.5
 
 
 def _are_posts_above(posts: PostSet, rows: RowSet) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left
+from collections.abc import Set
 from datetime import datetime
 from functools import cached_property
 from typing import NamedTuple
@@ -13,6 +14,7 @@ from lxml.html import HtmlElement
 from crawlmgr.text.dates import DateContext, Moment, find_time, parse_time
 from crawlmgr.web.records import Outline
 from forums.reading.daytimes import Days, below_days, days_of
+from forums.reading.splittimes import split_times
 from forums.reading.texttimes import inner_times
 
 LONGEST_TIME_LINE = 220
@@ -49,11 +51,22 @@ class TimedPage:
     @cached_property
     def times(self) -> list[Time]:
         """Every time on the page outside long lines of text, in order; attributes come before the text they stand on."""
+        return self._times[0]
+
+    @cached_property
+    def date_parts(self) -> Set[int]:
+        """The texts (by number) that are parts of times whose day, month and year stand in elements of their own."""
+        return self._times[1]
+
+    @cached_property
+    def _times(self) -> tuple[list[Time], Set[int]]:
         found = self._attribute_times()
-        first, end = self.outline.piece_from, self.outline.piece_to
+        first, end, pieces = self.outline.piece_from, self.outline.piece_to, self.outline.pieces
         covered = {piece for time in found for piece in range(first[time.node], end[time.node])}
-        found += self._text_times(covered)
-        return below_days(self.days, sorted(found, key=lambda time: (time.node, time.piece)))
+        split = split_times(self.outline, covered, self.dates)
+        found += [Time(pieces[at].node, at, pieces[at].line, moment, False, "") for at, moment in split.moments.items()]
+        found += self._text_times(covered | split.parts)
+        return below_days(self.days, sorted(found, key=lambda time: (time.node, time.piece))), split.parts
 
     @cached_property
     def days(self) -> Days:

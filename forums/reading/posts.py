@@ -68,7 +68,35 @@ def _merged(page: Outline, groups: list[list[Time]]) -> list[list[Time]]:
                 break
         else:
             kept[shape].append(list(group))
-    return [group for same in kept.values() for group in same]
+    return _with_variants(page, [group for same in kept.values() for group in same])
+
+
+def _with_variants(page: Outline, groups: list[list[Time]]) -> list[list[Time]]:
+    """Groups of times put together where one element above them is a sibling of the others' with a class more or less, and
+    all else is the same: posts of moderators, one's own, the first."""
+    made: list[list[Time]] = []
+    for group in sorted(groups, key=len, reverse=True):
+        other = next((known for known in made if _is_variant(page, known[0].node, group[0].node)), None)
+        if other is None:
+            made.append(group)
+        else:
+            other.extend(group)
+            other.sort(key=lambda time: time.node)
+    return made
+
+
+def _is_variant(page: Outline, one: int, other: int) -> bool:
+    shapes = []
+    for _ in range(_OWN_LEVELS):
+        if one < 0 or other < 0 or one == other or page.tags[one] != page.tags[other]:
+            return False
+        if page.shapes[one] != page.shapes[other]:
+            first, second = (set(page.shapes[node].split(".")[1:]) for node in (one, other))
+            shapes.append((first < second or second < first) and bool(first & second))
+            if page.parents[one] == page.parents[other]:
+                return shapes == [True]
+        one, other = page.parents[one], page.parents[other]
+    return False
 
 
 def _with_lonely(page: Page, accepted: list[Time], apart: Sequence[tuple[int, int]]) -> list[Time]:

@@ -5,10 +5,11 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from functools import lru_cache
+from itertools import groupby
 
 from forums.reading.document import Page
 from forums.reading.posts_people import LOOSE, NUMBERED, ORDINAL, is_profile_line
-from forums.reading.posts_quotes import ATTACHED
+from forums.reading.posts_quotes import ATTACHED, is_edit_line
 from forums.reading.posts_spans import PostSpans
 from forums.reading.values import count
 from forums.reading.words import FOOTER, class_roles, text_roles
@@ -24,10 +25,12 @@ def bodies_of(posts: PostSpans, names: list[list[tuple[str, int]]]) -> list[int 
         for node in posts.nodes(span):
             if node < quoted:
                 continue
-            if _is_cited(outline.tags[node], outline.classes[node]) or ATTACHED.search(outline.classes[node]):
+            if _is_apart(outline.tags[node], outline.classes[node]) and not outline.contains(node, span.anchor.node):
                 quoted = outline.ends[node]
                 continue
             if outline.piece_from[node] == outline.piece_to[node] or outline.tags[node] in _IN_TEXTS:
+                continue
+            if outline.piece_from[node] in posts.page.date_parts and outline.text_length(node) <= _LONGEST_DATE:
                 continue
             length = outline.text_length(node)
             if length <= 40 and _is_label(posts, node) or length <= 150 and posts.is_title(outline.text(node)):
@@ -55,6 +58,7 @@ def bodies_of(posts: PostSpans, names: list[list[tuple[str, int]]]) -> list[int 
     return [_body_at(posts, columns, chosen, at) for at in range(len(posts.spans))]
 
 
+_LONGEST_DATE = 30
 _COUNTS = re.compile(r"^\W*\d[\d.,]*\s*[^\d∙·•|]{1,16}(?:[∙·•|]\W*\d[\d.,]*\s*[^\d∙·•|]{1,16})+$")  # "705 views · 2 likes"
 _IN_TEXTS = frozenset("a b strong br time i em".split())
 _LOOKS = re.compile(
@@ -72,17 +76,30 @@ def _is_text_apart_from_looks(page: Page, node: int) -> bool:
     return "body" in class_roles(_LOOKS.sub("", f"{page.outline.classes[node]} {identity}"))
 
 
-def _is_cited(tag: str, classes: str) -> bool:
-    """Whether an element is a quote by its tag or class. Some boards put what is written itself into a blockquote, then its
-    class says so: `<blockquote class="postMessage">`."""
+def _is_apart(tag: str, classes: str) -> bool:
+    """Whether an element is a quote by its tag or class, a signature or a list of files. Some boards put what is written
+    itself into a blockquote, then its class says so: `<blockquote class="postMessage">`."""
     roles = class_roles(classes)
-    return "quote" in roles or tag == "blockquote" and "body" not in roles
+    if "body" not in roles and (tag == "blockquote" or "signature" in roles):
+        return True
+    return "quote" in roles or bool(ATTACHED.search(classes))
 
 
 def _is_label(posts: PostSpans, node: int) -> bool:
-    """Whether a short text is a time, a count, or words for fields: no text of anybody."""
+    """Whether a short text is a time, a count, or words for fields: no text of anybody. A note of a time below the first
+    line of a text makes it no time."""
     text = posts.page.outline.text(node)
-    return _is_field(text) or posts.page.moment(text) is not None
+    return (_is_field(text) or posts.page.moment(text) is not None) and not _begins_without_time(posts, node)
+
+
+def _begins_without_time(posts: PostSpans, node: int) -> bool:
+    """Whether the first line of a short text is words of somebody, and a note of an edit ends it."""
+    outline = posts.page.outline
+    pieces = outline.pieces[outline.piece_from[node] : outline.piece_to[node]]
+    lines = [" ".join(piece.text for piece in line) for _, line in groupby(pieces, key=lambda piece: piece.line)]
+    if len(lines) < 2 or not is_edit_line(lines[-1]) or is_profile_line(lines[0]) or _is_field(lines[0]):
+        return False
+    return posts.page.moment(lines[0]) is None and len(lines[0]) >= (4 if posts.page.is_dense else 8)
 
 
 @lru_cache(maxsize=16_384)

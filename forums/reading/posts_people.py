@@ -122,7 +122,7 @@ def _names_in(posts: PostSpans, span: Span) -> Iterator[tuple[str, int, float]]:
     seen, pictures, titled = 0, _pictures(page, span), title_parts(page.title)
     for at in range(outline.piece_from[span.start], posts.last_piece(span)):
         text, node, line = outline.pieces[at]
-        if not span.holds(node) or len(text) > 60:
+        if not span.holds(node) or len(text) > 60 or at in page.date_parts:
             continue
         link = page.piece_link.get(at)
         is_user = link is not None and link.is_user

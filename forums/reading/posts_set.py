@@ -10,6 +10,7 @@ from forums.reading.pagetimes import Time
 from forums.reading.posts_bodies import bodies_of
 from forums.reading.posts_links import repeats, spells, writers
 from forums.reading.posts_people import heads_profile, people_of
+from forums.reading.posts_quotes import is_edit_line
 from forums.reading.posts_spans import PostSpans
 from forums.reading.words import JOINED, class_roles, text_roles
 
@@ -141,7 +142,7 @@ def is_post_time(page: Page, time: Time) -> bool:
     if roles & {"edit"} and not roles & {"date", "created"}:
         return False
     own = outline.pieces[time.piece].text if time.piece < len(outline.pieces) else ""
-    if not time.is_attribute and "edit" in text_roles(own[:24]):
+    if not time.is_attribute and ("edit" in text_roles(own[:24]) or is_edit_line(own)):
         return False
     title = outline.elements[time.node].get("title") or ""
     return not ("edit" in text_roles(title[:30]) and not time.is_attribute) and "edit" not in text_roles(title[:8])

@@ -1,0 +1,130 @@
+"""Times whose parts stand apart: a day drawn as the leaf of a calendar, its number, month and year in elements of their
+own, and the clock elsewhere in the same record."""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left
+from collections.abc import Set
+from typing import NamedTuple
+
+from crawlmgr.text.dates import DateContext, Moment, parse_time
+from crawlmgr.web.records import Outline
+
+_DAY = re.compile(r"(\d{1,2})(?:st|nd|rd|th|[.日号])?,?", re.I)
+_YEAR = re.compile(r"((?:19|20)\d\d)年?|['’](\d\d)")
+_MONTH = re.compile(r"(?:[^\W\d_]{3,12}\.?|\d{1,2}月),?")
+_WEEKDAY = re.compile(r"[^\W\d_]{1,12}[.,]?")
+CLOCK = re.compile(r"(?:(?:at|um|à|в) )?\d{1,2}[:.h]\d\d(?:[:.]\d\d)?(?: ?[ap]\.?m\.?)?(?: Uhr)?", re.I)
+_MOST_PARTS = 5
+_LEVELS = 3  # from a part of a leaf up to the leaf
+_RECORD_LEVELS = 6  # from a leaf up to what holds its clock too
+_DAY_SECONDS = 86_400
+
+
+class Leaf(NamedTuple):
+    """A day on a page: the element, the range of texts in it, and what it tells."""
+
+    node: int
+    first: int
+    end: int
+    day: str
+
+
+class SplitTimes(NamedTuple):
+    """The times that parts of a page tell together, by the first of their texts; and all texts (by number) that are parts."""
+
+    moments: dict[int, Moment]
+    parts: frozenset[int]
+
+
+def split_times(page: Outline, told: Set[int], dates: DateContext) -> SplitTimes:
+    """The days of leaves, each with the clock of its record where there is one: the only clock in the smallest element
+    around both, which holds no other leaf. The texts `told` are told otherwise already."""
+    leaves = [leaf for leaf in _leaves(page, dates) if told.isdisjoint(range(leaf.first, leaf.end))]
+    clocks = [at for at, piece in enumerate(page.pieces) if at not in told and CLOCK.fullmatch(piece.text)] if leaves else []
+    moments: dict[int, Moment] = {}
+    parts: set[int] = set()
+    for leaf in leaves:
+        at = _clock_of(page, leaf, leaves, clocks)
+        moment = parse_time(f"{leaf.day} {page.pieces[at].text}", dates) if at is not None else None
+        if moment is not None and at is not None and moment.precision_seconds < _DAY_SECONDS:
+            parts.add(at)
+        else:
+            moment = parse_time(leaf.day, dates)
+        if moment is not None:
+            moments[leaf.first] = moment
+            parts.update(range(leaf.first, leaf.end))
+    return SplitTimes(moments, frozenset(parts))
+
+
+def _leaves(page: Outline, dates: DateContext) -> list[Leaf]:
+    """The leaves of a page, in order."""
+    found: list[Leaf] = []
+    for at, (text, node, _) in enumerate(page.pieces):
+        if len(text) > 5 or not _DAY.fullmatch(text) or (found and at < found[-1].end):
+            continue
+        best: Leaf | None = None
+        for _ in range(_LEVELS):
+            node = page.parents[node]
+            if node < 0 or page.piece_to[node] - page.piece_from[node] > _MOST_PARTS:
+                break
+            day = _day_of([piece.text for piece in page.pieces[page.piece_from[node] : page.piece_to[node]]], dates)
+            best = Leaf(node, page.piece_from[node], page.piece_to[node], day) if day else best
+        if best:
+            found.append(best)
+    return found
+
+
+def _day_of(texts: list[str], dates: DateContext) -> str:
+    """The day that texts tell together, each a part of it: a number, a month, perhaps a year and a day of the week; with the
+    time of day where that stands among them. "" for none."""
+    number = year = month = clock = weekday = ""
+    for text in texts:
+        day_found, year_found = _DAY.fullmatch(text), _YEAR.fullmatch(text.rstrip(","))
+        if day_found and not number:
+            number = day_found[1]
+        elif year_found and not year:
+            year = year_found[1] or f"20{year_found[2]}"
+        elif CLOCK.fullmatch(text) and not clock:
+            clock = text
+        elif _MONTH.fullmatch(text) and not month and _is_day(_whole("1", text, "2020"), dates):
+            month = text
+        elif _WEEKDAY.fullmatch(text) and not weekday:
+            weekday = text.rstrip(".,")
+        else:
+            return ""
+    day = _whole(number, month, year) if number and month else ""
+    if not day or not _is_day(day, dates) or weekday and not _is_day(f"{weekday}, {day}", dates):
+        return ""
+    return f"{day} {clock}".strip()
+
+
+def _whole(number: str, month: str, year: str) -> str:
+    month = month.rstrip(".,")
+    if month.endswith("月"):
+        return f"{year}年{month}{number}日" if year else f"{month}{number}日"
+    return f"{number} {month} {year}".strip()
+
+
+def _is_day(text: str, dates: DateContext) -> bool:
+    moment = parse_time(text, dates)
+    return moment is not None and moment.precision_seconds == _DAY_SECONDS
+
+
+def _clock_of(page: Outline, leaf: Leaf, leaves: list[Leaf], clocks: list[int]) -> int | None:
+    """The number of the text that tells the time of day of a leaf."""
+    node = leaf.node
+    own = bisect_left(leaves, leaf)
+    for _ in range(_RECORD_LEVELS):
+        node = page.parents[node]
+        if node < 0:
+            return None
+        first, end = page.piece_from[node], page.piece_to[node]
+        others = (leaves[one] for one in (own - 1, own + 1) if 0 <= one < len(leaves))
+        if any(first <= other.first < end for other in others):
+            return None
+        found = clocks[bisect_left(clocks, first) : bisect_left(clocks, end)]
+        if found:
+            return found[0] if len(found) == 1 else None
+    return None
