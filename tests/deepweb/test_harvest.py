@@ -73,6 +73,7 @@ def test_depth_and_pages_are_kept() -> None:
         assert Url.objects.filter(state=UrlState.DROPPED, reason="page_limit").exists()
 
 
+@pytest.mark.once
 @pytest.mark.parametrize(
     ("layout", "paging"), [("table", "link"), ("list", "button"), ("flat", "number"), ("list", "link"), ("table", "number")]
 )
@@ -100,6 +101,7 @@ def test_records_without_pages_of_their_own_are_told_apart_by_what_they_say() ->
         assert Record.objects.count() == len(server.site.all)
 
 
+@pytest.mark.once
 @pytest.mark.parametrize(("asks", "cut"), [("choices", 12), ("years", 12), ("choices", 0)])
 def test_a_form_without_a_box_for_words_is_asked_by_its_choices_and_ranges(asks: str, cut: int) -> None:
     with SearchServer(SearchSite(books=150, asks=asks, cut=cut, layout="list", paging="link", states_total=False)) as server:
@@ -119,6 +121,7 @@ def test_a_cut_answer_is_refined_by_a_choice_beside_the_word() -> None:
         assert refined.exists() and all(query.state == QueryState.VALID for query in refined)
 
 
+@pytest.mark.once
 @pytest.mark.parametrize("layout", ["data", "ranked"])
 def test_records_are_found_in_data_for_a_script_and_behind_addresses_that_repeat_the_query(layout: str) -> None:
     with SearchServer(SearchSite(books=80, layout=layout)) as server:
@@ -257,7 +260,7 @@ def test_a_form_that_never_answers_ends_with_time_out() -> None:
         server.site.delay_seconds = 1.0
         begun = time.monotonic()
         sources_settings(harvest, max_attempts=1, read_timeout_seconds=0.1)(the_form())
-        assert Harvest.objects.get().stopped_by.startswith("timeout") and time.monotonic() - begun < 30
+        assert Harvest.objects.get().stopped_by.startswith("timeout") and time.monotonic() - begun < 200
 
 
 def test_robots_txt_is_obeyed() -> None:

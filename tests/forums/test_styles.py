@@ -50,6 +50,7 @@ def test_its_boards_are_found_by_name_and_no_others(name: str) -> None:
     assert explorer.asked <= 20
 
 
+@pytest.mark.once
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.parametrize("name", ["dotted slugs", "named slugs", "bare slugs", "paths"])
 def test_a_site_of_any_style_is_found_read_whole_and_then_only_what_changed(name: str) -> None:
