@@ -72,7 +72,8 @@ def _report(site: Site | None, now: datetime, days: int, target: float) -> Repor
     own = plans.zone_of(plan)
     found = reads.found(site, now, days, plan.theta, own)
     since = datetime.combine(found.first, datetime.min.time(), own)
-    elapsed = max((now - since).total_seconds() / 86400, 1 / 24)
+    watched = min((board.watched_since for board in found.boards if board.watched_since is not None), default=since)
+    elapsed = max((now - max(since, watched)).total_seconds() / 86400, 1 / 24)  # days before the first visit had none
     visits = max(1, round(found.sums["visits"] / elapsed))
     items = found.items
     era = items.hours

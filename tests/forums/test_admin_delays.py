@@ -73,6 +73,18 @@ def test_without_plans_only_what_was_measured_is_told() -> None:
     assert "No visit of these days was planned" in answer.content.decode()
 
 
+def test_equal_visits_are_as_many_a_day_as_there_were_since_the_forum_is_watched() -> None:
+    forum, client = measured(), client_of("viewer")
+    report = client.get(f"/admin/forums/site/{forum.pk}/delays/?days=14").context["report"]
+    assert report.visits_per_day == 1
+    Board.objects.update(watched_since=datetime.now(UTC) - timedelta(hours=30))
+    fresh = client.get(f"/admin/forums/site/{forum.pk}/delays/?days=14").context["report"]
+    assert fresh.visits_per_day == 8 and fresh.era.mean_hours < report.era.mean_hours / 3
+    assert fresh.delay.mean_hours == report.delay.mean_hours
+    Board.objects.update(watched_since=datetime.now(UTC) - timedelta(days=90))
+    assert client.get(f"/admin/forums/site/{forum.pk}/delays/?days=14").context["report"].visits_per_day == 1
+
+
 def test_the_export_is_safe_and_complete() -> None:
     forum, client = measured(), client_of("viewer")
 
