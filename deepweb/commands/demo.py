@@ -16,6 +16,7 @@ from crawlmgr.services import runs
 from deepweb.models import Form, Harvest, Source
 from deepweb.services import harvests, sources
 
+NAME = "Museum of instruments (demonstration)"
 WISHES = {"queries": 50, "probes": 40, "details": 40}
 
 
@@ -31,8 +32,12 @@ class DeepwebDemo:
         if source is not None and source.looked_at is not None and _search_form(source) is not None:
             return
         say("Database: looking for forms …")
+        settings = demonstration.crawl_settings(url, began)
+        if source is None:
+            sources.add([url], SYSTEM.now(), settings)
+            _marked().update(name=NAME)
         try:
-            run = sources.find([url], now=SYSTEM.now(), settings=demonstration.crawl_settings(url, began), start=False)
+            run = sources.find([url], now=SYSTEM.now(), settings=settings, start=False)
         except runs.Busy as busy:
             run = foreground.joined(busy, "database")
         foreground.work(run, "database, forms")

@@ -20,7 +20,7 @@ from focused.services import topics
 
 NAME = "Keeping bees (demonstration)"
 STRATEGY = "dynamic_tunnel"
-PAGES = 150
+PAGES = 240
 
 
 class TopicDemo:

@@ -10,6 +10,7 @@ from django.db import transaction
 from django.db.models import Sum
 
 from crawlmgr.clock import SYSTEM
+from crawlmgr.demo import forum_pages
 from crawlmgr.management import demonstration, foreground
 from crawlmgr.management.base import say
 from crawlmgr.management.demonstration import MARK, Room, Served
@@ -17,6 +18,7 @@ from crawlmgr.services import runs
 from forums.models import Site, Visit
 from forums.services import plan_days, plans, sites
 
+NAME = f"{forum_pages.NAME} (demonstration)"
 TIMEZONE = "Asia/Shanghai"
 HISTORY_DAYS = 20
 INTERVAL_SECONDS = 900  # of each board: the visits a day of the plan follow from it, one every few minutes in all
@@ -114,7 +116,7 @@ def _found(url: str, began: datetime) -> Site:
         raise CommandError(f"No board was found at {url}: {run.result.get('problem') or run.stopped_by}")
     with transaction.atomic():
         now = SYSTEM.now()
-        site = sites.save(run, name="", timezone=TIMEZONE, board_urls=chosen, interval_seconds=INTERVAL_SECONDS, now=now)
+        site = sites.save(run, name=NAME, timezone=TIMEZONE, board_urls=chosen, interval_seconds=INTERVAL_SECONDS, now=now)
         sites.pause_site(site.pk, True, now)
     return site
 

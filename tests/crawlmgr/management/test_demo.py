@@ -98,6 +98,7 @@ def test_it_crawls_for_real_doubles_nothing_and_leaves_nothing(
 
 def _forum_is_read(told: dict[str, Any]) -> None:
     site = own_sites()[0]
+    assert site.name == told["name"] == forums_demo.NAME
     assert (told["boards"], told["visits"]) == (len(BOARDS), 2 * len(BOARDS))
     assert {board.name for board in site.boards.all()} == {board.name for board in BOARDS}
     read = Thread.objects.filter(posts__gt=0).count()
@@ -135,6 +136,7 @@ def _topic_is_crawled(told: dict[str, Any]) -> None:
 
 
 def _database_is_asked(told: dict[str, Any]) -> None:
+    assert own_sites()[2].name == told["name"] == deepweb_demo.NAME
     assert sorted(form["type"] for form in told["forms"]) == ["login", "search"]
     assert Form.objects.get(pk=told["form"]).searchable and told["records"] == Record.objects.count() > 30
     truth = {one.number: one for one in Database().records}
