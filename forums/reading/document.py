@@ -21,6 +21,7 @@ from forums.reading.addresses import board_key, thread_key
 from forums.reading.linkusers import board_spaces, called_users, leads_to_user
 from forums.reading.pagetimes import TimedPage
 from forums.reading.patterns import leads_to, patterns
+from forums.reading.posts_mails import part_heads
 from forums.reading.textlines import part_lines
 from forums.reading.words import class_roles
 
@@ -62,6 +63,7 @@ class Page(TimedPage):
         self.root = parse(self.source)
         self.base = self._base()
         part_lines(self.root, self.base)
+        part_heads(self.root)
         shown = outline(self.root)
         if day_first is None:
             day_first = decide_day_first(p.text for p in shown.pieces if len(p.text) < 90 and _NUMERIC_DATE.search(p.text))

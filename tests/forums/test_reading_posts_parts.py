@@ -187,3 +187,29 @@ def test_the_only_post_of_a_thread_stands_above_a_table_of_threads_like_it() -> 
     assert whole(read(f"{post}<table><tr><th colspan=4>Similar topics</th></tr>{heads}{rows}</table>")) == [
         ("anna", "They were dry. Has anybody baked some?")
     ]
+
+
+MAILS = {
+    "lines": "From: {name} ({name}@site.example), Board: Tape<br>Subject: Re: {title}<br>Date: {when}<br>&nbsp;<br>{text}<br><br>-- <br>No home",
+    "bold": "<b>Von:</b> {name}<br><b>Datum:</b> {when}<br><br>{text}",
+    "chinese": "发信人: {name} (小), 信区: Talk <br /> 标&nbsp;&nbsp;题: {title} <br /> 发信站: 灯塔 ({when}), 站内 <br /> <br /> {text} <br /> --<br />家",
+    "preformatted": "<pre>\nFrom: {name}\nDate: {when}\nSubject: Re: {title}\n\n{text}\n</pre>",
+}
+
+
+@pytest.mark.parametrize("mail", MAILS.values(), ids=MAILS)
+def test_the_head_of_a_mail_in_the_text_is_none_of_it(mail: str) -> None:
+    posts = "".join(
+        f"<table class=article><tr><td><a href='/user/{name}'>{name}</a><br>Posts: 312</td><td class=a>"
+        f"{mail.format(name=name, when=when, text=text, title=TITLE)}</td></tr></table>"
+        for name, when, text in TEXTS
+    )
+    found = read(posts)
+    assert whole(found) == [(name, text) for name, _, text in TEXTS]
+    assert [post.posted and post.posted.value.strftime("%Y-%m-%d %H:%M") for post in found] == [when for _, when, _ in TEXTS]
+
+
+def test_facts_above_a_text_are_the_writer_s_own_words() -> None:
+    assert (
+        pair("Machine: Revox B77<br>Speed: 19 cm<br><br>Eight hours.")[1].text == "Machine: Revox B77\nSpeed: 19 cm\nEight hours."
+    )
