@@ -340,9 +340,9 @@ class _Slice:
         wait = frontier.next_turn(self.run.pk, now)
         if wait is None:
             with transaction.atomic():
+                runs.count(self.lease, now, {})
                 more = self.crawler.idle(self.run, now)
                 if not isinstance(more, str):
-                    runs.count(self.lease, now, {})
                     self._add(more, now)
                     return ""
             return self._end(RunState.FINISHED, more, "")

@@ -7,6 +7,7 @@ from datetime import datetime, timedelta
 from functools import lru_cache
 
 from django.conf import settings as django_settings
+from django.db.models import F
 
 from crawlmgr import __version__
 from crawlmgr.clock import Clock
@@ -93,7 +94,7 @@ class WebSession:
         rules = _rules(host.robots_text, host.robots_verdict)
         if rules.allowed(url):
             return True, ""
-        Host.objects.filter(pk=host.pk).update(refused_by_robots=host.refused_by_robots + 1)
+        Host.objects.filter(pk=host.pk).update(refused_by_robots=F("refused_by_robots") + 1)
         return False, "robots_unreachable" if host.robots_verdict == "deny" else "robots"
 
     def fetch(self, request: FetchRequest) -> FetchResponse:

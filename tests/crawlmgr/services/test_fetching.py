@@ -1,6 +1,8 @@
-"""What a session makes of robots.txt when the address guard stands in the way."""
+"""What a session makes of robots.txt, also where the address guard stands in the way."""
 
 from __future__ import annotations
+
+from datetime import timedelta
 
 import pytest
 
@@ -29,3 +31,15 @@ def test_a_refusal_by_the_address_guard_is_told_and_not_kept_against_the_host() 
             let.allowed(forum.url, host)
         assert let.allowed(forum.url, host) == (True, "")
         let.close()
+
+
+def test_every_address_that_robots_txt_refuses_is_counted() -> None:
+    hosts.forget()
+    pk = hosts.host_id("a.example")
+    later = SYSTEM.now() + timedelta(days=1)
+    Host.objects.filter(pk=pk).update(robots_text="User-agent: *\nDisallow: /", robots_verdict="parsed", robots_expires_at=later)
+    sessions = [fetching.WebSession(CrawlSettings(), SYSTEM) for _ in range(2)]
+    for number in range(6):
+        session = sessions[number % 2]
+        assert session.allowed(f"http://a.example/{number}", session.host(pk)) == (False, "robots")
+    assert Host.objects.get(pk=pk).refused_by_robots == 6
