@@ -30,7 +30,8 @@ class Heads:
             self._find(first, width)
         if self.roles:
             self._align(rows, width)
-        if self.roles and not self._in_table and (self._leads_away or 2 * self._fits(rows) < sum(len(row.counts) for row in rows[:8])):
+        counts = sum(len(row.counts) for row in rows[:8])
+        if self.roles and not self._in_table and (self._leads_away or 2 * self._fits(rows) < counts):
             self.roles, self.texts = {}, {}  # a menu of the page
 
     @property
@@ -106,11 +107,14 @@ class Heads:
             roles = {at: text_roles(text) for at, text in texts.items() if text}
             if len({cells[at] for at, found in roles.items() if found}) >= 2:
                 self.roles, self.texts, self._in_table = roles, texts, bool(tags & {"th", "td"})
-                own = self.page.url.partition("?")[0]
-                away = {cell for cell in cells for link in self.page.links_in(cell, page.ends[cell]) if link.url.partition("?")[0] != own}
-                self._leads_away = 2 * len(away) > len(set(cells))
+                self._leads_away = 2 * sum(map(self._leads_elsewhere, set(cells))) > len(set(cells))
                 return True
         return False
+
+    def _leads_elsewhere(self, cell: int) -> bool:
+        """Whether a cell holds a link to another page than this one, sorted otherwise or not."""
+        own = self.page.url.partition("?")[0]
+        return any(link.url.partition("?")[0] != own for link in self.page.links_in(cell, self.page.outline.ends[cell]))
 
     def _align(self, rows: list[Row], width: int) -> None:
         """Moves head cells to the right where there are fewer of them than cells in a row, and counts and times then

@@ -1,0 +1,132 @@
+"""What stands above, beside and inside the columns of a list: heads, words, dates in two columns, people by what is said."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+from forums.reading import BoardRecord, PageKind, PageReading, ThreadRecord, read_page
+
+NOW = datetime(2026, 11, 21, 4, 6, tzinfo=UTC)
+TITLES = [
+    "Old lamp hums",
+    "Which stove for a boat",
+    "Paper under rain",
+    "Copper or steel",
+    "A market by the river",
+    "Bridge lights",
+    "Winter signal",
+]
+NAMES = ["anna", "bertold", "chen", "dmitri", "K.Lee", "jana88", "moritz"]
+
+
+def page(body: str, url: str = "http://forum.example/board/7") -> PageReading:
+    return read_page(f"<!doctype html><html><head><title>Boats</title></head><body>{body}</body></html>", url, NOW)
+
+
+def threads(reading: PageReading) -> list[ThreadRecord]:
+    assert reading.kind is PageKind.threadlist
+    return [record for record in reading.records if isinstance(record, ThreadRecord)]
+
+
+def test_tabs_above_cards_are_no_heads_of_their_columns() -> None:
+    tabs = "<div role=tablist><div><div role=tab>Newest posts</div></div><div><div role=tab>Hot topics</div></div></div>"
+    rows = "".join(
+        f"<li class=item><h4><a href='/t/{n}'>{title}</a></h4><div><a href='/u/{n}'>{NAMES[n]}</a> <span>{n + 1} days ago</span></div><ul>"
+        f"<li><span class=icon-eye></span><span>{90 + n}</span></li><li><span class=icon-message></span><span>{n * 2}</span></li></ul></li>"
+        for n, title in enumerate(TITLES)
+    )
+    assert [record.replies for record in threads(page(f"{tabs}<ul class=list>{rows}</ul>"))] == [n * 2 for n in range(7)]
+
+
+def test_the_heading_of_a_part_of_a_table_is_no_row_of_heads() -> None:
+    def row(n: int) -> str:
+        return (
+            f"<tr class=r><td rowspan=2><img src=folder.gif></td><td><a href='topic.php?id={n}'>{TITLES[n]}</a></td><td rowspan=2>{n * 3 % 7}</td><td rowspan=2>{50 + n * 9}</td></tr>"
+            f"<tr class=s><td><small>Erstellt von: <a href='profile.php?u={n}'>{NAMES[n]}</a> &raquo; Letzter Beitrag: <a href='topic.php?id={n}&amp;goto=last#p{n}'>"
+            f"Di {20 - n}. Okt 2026 14:33</a> von <a href='profile.php?u=9'>eva</a></small></td></tr>"
+        )
+
+    def heading(text: str) -> str:
+        return f"<tr><td colspan=4><b>{text}</b></td></tr>"
+
+    body = f"<table>{heading('Wichtige Themen')}{row(0)}{row(1)}{heading('Themen')}{''.join(map(row, range(2, 7)))}</table>"
+    found = threads(page(body, "http://forum.example/board.php?id=7"))
+    assert [(r.title, r.author, r.replies, r.last_reply.value.day if r.last_reply else 0) for r in found] == [
+        (TITLES[n], NAMES[n], n * 3 % 7, 20 - n) for n in range(7)
+    ]
+
+
+def test_a_word_beside_a_number_says_more_than_a_class_around_all_numbers() -> None:
+    rows = "".join(
+        f"<section><a href='/hc/posts/{3600 + n}-x' class=list-title>{title}</a><div><span class=meta>{NAMES[n]}</span> <span class=meta><time datetime='2026-10-{20 - n}T10:00:00Z'>x</time></span></div>"
+        f"<div class='post-overview-count'><span><span>{n + 3}</span> votes</span><span><span>{n * 2}</span> comments</span></div></section>"
+        for n, title in enumerate(TITLES)
+    )
+    found = threads(page(rows))
+    assert [(record.author, record.replies, record.views) for record in found] == [(NAMES[n], n * 2, None) for n in range(7)]
+
+
+def test_dates_and_times_of_day_in_columns_of_their_own_are_one_time() -> None:
+    heads = "<tr><th rowspan=2>Topic</th><th rowspan=2>Author</th><th rowspan=2>Replies</th><th colspan=3>Last post</th></tr><tr><th>Date</th><th>Time</th><th>By</th></tr>"
+    rows = "".join(
+        f"<tr><td><a href='thread.asp?id={n}'>{title}</a></td><td>{NAMES[n]}</td><td>{n}</td><td>{20 - n} Sep 2025</td><td>1{n}:45</td><td>eva</td></tr>"
+        for n, title in enumerate(TITLES)
+    )
+    found = threads(page(f"<table>{heads}{rows}</table>", "http://forum.example/list.asp?board=2"))
+    lasts = [record.last_reply.value.isoformat()[:16] for record in found if record.last_reply]
+    assert lasts == [f"2025-09-{20 - n}T1{n}:45" for n in range(7)]
+
+
+def test_a_time_of_today_beside_a_date_is_a_time_of_its_own_where_others_there_have_dates() -> None:
+    heads = "<tr><th>Topic</th><th>Author</th><th>Replies</th><th>Created</th><th>Last post</th></tr>"
+    rows = "".join(
+        f"<tr><td><a href='thread.asp?id={n}'>{title}</a></td><td>{NAMES[n]}</td><td>{n + 1}</td><td>{20 - n} Sep 2025</td><td>{'03:45' if n < 2 else f'{20 - n} Oct 2026'}</td></tr>"
+        for n, title in enumerate(TITLES)
+    )
+    found = threads(page(f"<table>{heads}{rows}</table>", "http://forum.example/list.asp?board=2"))
+    lasts = [record.last_reply.value.isoformat()[:10] for record in found if record.last_reply]
+    assert lasts == ["2026-11-21", "2026-11-21", *(f"2026-10-{20 - n}" for n in range(2, 7))]
+
+
+def test_links_that_follow_by_lead_to_people_wherever_they_stand() -> None:
+    rows = "".join(
+        f"<div class=row><div class=t><p><a href='/forum/boats/{n}-x{n}/'>{title}</a></p><p><a href='/forum/crew/{NAMES[n]}/'>{NAMES[n]}</a>, {n + 2} days ago</p></div>"
+        f"<div class=l><span>by <a href='/forum/crew/{NAMES[-n]}/'>{NAMES[-n]}</a></span><br>{n + 1} days ago</div><div class=p>{n + 1}</div></div>"
+        for n, title in enumerate(TITLES)
+    )
+    found = threads(page(rows, "http://forum.example/forum/boats/"))
+    assert [(record.author, record.last_author, record.board_url) for record in found] == [
+        (NAMES[n], NAMES[-n], None) for n in range(7)
+    ]
+
+
+def test_addresses_with_and_without_a_query_are_one_list() -> None:
+    rows = "".join(
+        f"<tr><td><a href='/forum/general/{1000 + n}{f'?lastmod=17{n}' if n % 3 else ''}'>{title}</a> (<a href='/people/{NAMES[n]}/profile'>{NAMES[n]}</a>)</td>"
+        f"<td><time datetime='2026-10-{20 - n}T10:00:00Z'>x</time></td><td><b>{n}</b>/-/-</td></tr>"
+        for n, title in enumerate(TITLES)
+    )
+    found = threads(page(f"<table>{rows}</table>", "http://forum.example/forum/general"))
+    assert [(record.title, record.author) for record in found] == list(zip(TITLES, NAMES, strict=True))
+
+
+def test_a_head_says_more_than_a_class_and_posts_count_the_opening_one() -> None:
+    heads = "<li class=head><ul><li class=title>Topic</li><li class=topic-voice-count>Voices</li><li class=topic-reply-count>Posts</li><li class=freshness>Last post</li></ul></li>"
+    rows = "".join(
+        f"<li><ul><li class=title><a href='/topic/x-{n}/'>{title}</a><p>Started by: <a href='/user/{n}/'>{NAMES[n]}</a></p></li>"
+        f"<li class=topic-voice-count>{n % 3 + 1}</li><li class=topic-reply-count>{n + 2}</li><li class=freshness><a href='/topic/x-{n}/#p{n}'>{n + 1} weeks, 2 days ago</a></li></ul></li>"
+        for n, title in enumerate(TITLES)
+    )
+    found = threads(page(f"<ul>{heads}<li><ul>{rows}</ul></li></ul>", "http://forum.example/forum/boats/"))
+    assert [record.replies for record in found] == [n + 1 for n in range(7)]
+
+
+def test_an_element_more_around_a_rounded_number_parts_no_column() -> None:
+    rows = "".join(
+        f"<tr><td><h2><a href='forum.php?mod=forumdisplay&amp;fid={n}'>{title}</a></h2></td><td><span>{300 + n}</span><span class=x> / "
+        f"{f'<span title={20000 + n}>2万</span>' if n % 2 else 700 + n}</span></td><td><a href='x.php?tid={n}'>{NAMES[n]}</a> <cite>2026-10-{20 - n} 10:00</cite></td></tr>"
+        for n, title in enumerate(TITLES)
+    )
+    reading = page(f"<table>{rows}</table>", "http://forum.example/forum.php")
+    boards = [record for record in reading.records if isinstance(record, BoardRecord)]
+    assert [(board.threads, board.posts) for board in boards] == [(300 + n, 20000 + n if n % 2 else 700 + n) for n in range(7)]
