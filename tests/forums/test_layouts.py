@@ -22,7 +22,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 @pytest.fixture
 def server() -> Iterator[ForumServer]:
     hosts.forget()
-    with ForumServer(LocalForum()) as served:
+    with ForumServer(LocalForum(threads=8, longest=9)) as served:
         yield served
 
 
