@@ -262,9 +262,12 @@ def _replay(session: Session, row: TopicRun, pulse: Callable[[], None]) -> None:
 def _breathe(session: Session, pulse: Callable[[], None]) -> None:
     try:
         pulse()
-    except Interrupted:
+    except Interrupted as interrupted:
         if isinstance(session.graph, MemoryGraph):
             _live[session.run_id] = session
+        elif interrupted.why == "time" and not session.resumable:  # the next slice would begin anew, for ever
+            said = f"{session.steps} steps gone through again take longer than a task may; use a graph in memory"
+            raise RuntimeError(said) from None
         raise
 
 

@@ -220,6 +220,20 @@ def test_a_replay_that_takes_longer_than_a_task_may_goes_on_in_the_next(
     assert slices > 2 and len({step.pk for step in replayed}) == len(replayed) and log(run) == expected
 
 
+def test_a_replay_that_could_never_end_fails_and_says_so(web: TopicalWeb, replayed: list[TopicPage], settings: LazySettings) -> None:
+    topic = topic_of(web)
+    whole(topic)
+    run = begun(topic, "ant_colony", source="archive", graph="database")
+    assert stretch(run, random.Random(3)) == RunState.RUNNING
+    settings.TASK_TIMEOUT_SECONDS = 5
+    for _ in range(3):
+        sessions._live.clear()
+        with pytest.raises(RuntimeError, match="longer than a task may"):
+            engine.run_slice(run.pk, clock=Ticking(now()), seconds=8)
+    run.refresh_from_db()
+    assert run.state == RunState.FAILED and "use a graph in memory" in run.detail
+
+
 def test_the_network_and_the_archive_give_the_same_order(web: TopicalWeb) -> None:
     topic = topic_of(web)
     live = crawled(topic, "shark")
