@@ -29,6 +29,7 @@ from crawlmgr.management.demonstration import Part, Served, own_runs
 from crawlmgr.management.supervision import ground_is_firm, only_one
 from crawlmgr.models import Host
 
+WAIT_SECONDS = 0.5
 PAGES: Mapping[str, Callable[[datetime], Pages]] = {
     "forum": lambda began: ForumPages(Forum(began), SYSTEM.now),
     "topic": lambda began: TopicWeb(),
@@ -69,7 +70,7 @@ class Command(BaseCommand):
                 self._tell(parts, web, made, options["json"])
                 if not options["once"]:
                     say("The demonstration web is served, and new posts keep coming, until Ctrl-C.")
-                    signal.pause()
+                    _wait_for_a_signal()
         say("The demonstration web is no longer served; its scheduled visits are paused until the next `demo`.")
 
     def _tell(self, parts: dict[str, Part], web: dict[str, Served], made: dict[str, Any], as_json: bool) -> None:
@@ -130,6 +131,12 @@ def _crawl(parts: dict[str, Part], web: dict[str, Served]) -> dict[str, Any]:
     return {name: made[name] for name in parts}
 
 
+def _wait_for_a_signal() -> NoReturn:
+    """Sleeps in short pieces: a signal that comes just before a sleep begins is only seen when it ends."""
+    while True:
+        time.sleep(WAIT_SECONDS)
+
+
 def _leave(parts: dict[str, Part]) -> None:
     now = SYSTEM.now()
     for part in parts.values():
@@ -140,10 +147,13 @@ def _leave(parts: dict[str, Part]) -> None:
 def _signals() -> Iterator[None]:
     """Ctrl-C, SIGTERM and a closed terminal raise Stopped wherever the command is; once, so that its end is left alone."""
 
-    def handle(number: int, frame: Any) -> NoReturn:
-        for one in before:
-            signal.signal(one, signal.SIG_IGN)
-        raise Stopped("")
+    ended = False
+
+    def handle(number: int, frame: Any) -> None:
+        nonlocal ended
+        if not ended:
+            ended = True
+            raise Stopped("")
 
     before = {number: signal.signal(number, handle) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)}
     try:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
 import signal
 import socket
+import threading
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from typing import Any
@@ -18,6 +20,7 @@ from django.db.models import Sum
 from crawlmgr.demo.database import Database
 from crawlmgr.demo.forum import BOARDS, Forum
 from crawlmgr.demo.topic_web import CLUSTER_PAGES, CLUSTERS
+from crawlmgr.management.base import Stopped
 from crawlmgr.management.commands import demo as command
 from crawlmgr.models import Host, Page, Run
 from crawlmgr.services import hosts
@@ -74,7 +77,7 @@ def test_it_crawls_for_real_doubles_nothing_and_leaves_nothing(
     assert Page.objects.filter(status=200, warc__isnull=False).count() > 120, "pages came over HTTP and are archived"
     before, runs = rows(), Run.objects.count()
 
-    monkeypatch.setattr(signal, "pause", lambda: signal.raise_signal(signal.SIGTERM))  # as from outside while it serves
+    monkeypatch.setattr(command, "_wait_for_a_signal", lambda: signal.raise_signal(signal.SIGTERM))  # while it serves
     handlers = [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)]
     again = demo()
     assert [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)] == handlers
@@ -154,6 +157,16 @@ def test_a_port_in_use_is_refused_in_one_line(monkeypatch: pytest.MonkeyPatch) -
         with pytest.raises(CommandError, match=r"Port \d+, where the demonstration's pages were, cannot be used"):
             call_command("demo", "--once")
     assert not Run.objects.exists()
+
+
+def test_a_signal_ends_the_wait_and_further_ones_leave_the_end_alone() -> None:
+    timer = threading.Timer(0.2, os.kill, (os.getpid(), signal.SIGTERM))
+    with command._signals():
+        timer.start()
+        with pytest.raises(Stopped):
+            command._wait_for_a_signal()
+        signal.raise_signal(signal.SIGINT)
+        signal.raise_signal(signal.SIGTERM)
 
 
 def test_a_signal_during_the_crawls_is_told_and_the_next_one_goes_on(
