@@ -35,7 +35,20 @@ def post_sets(page: Page, apart: Sequence[tuple[int, int]] = ()) -> list[PostSet
         grouped[_local_shape(page.outline, time.node)].append(time)
     ranked = sorted(_merged(page.outline, list(grouped.values())), key=len, reverse=True)[:_MAX_SETS]
     made = [candidate for times in ranked for candidate in _sets(page, _distinct(page, times))]
-    return sorted(made, key=lambda posts: posts.quality * min(1.0, 0.6 + 0.1 * len(posts.spans)), reverse=True)
+    made.sort(key=lambda posts: posts.quality * min(1.0, 0.6 + 0.1 * len(posts.spans)), reverse=True)
+    inner = next((other for other in made[1:] if _tells_again(other, made[0])), None)
+    return [inner, *(posts for posts in made if posts is not inner)] if inner else made
+
+
+def _tells_again(inner: PostSet, outer: PostSet) -> bool:
+    """Whether a lone post stands inside another, told to be of the same person and time in the head of the page."""
+    if len(inner.spans) != 1 or len(outer.spans) != 1 or not inner.people[0] or not outer.people[0]:
+        return False
+    one, other = inner.spans[0], outer.spans[0]
+    if not (other.start < one.start and one.end <= other.end and agree(one.anchor.moment, other.anchor.moment)):
+        return False
+    same = inner.people[0][0][0] == outer.people[0][0][0] and one.anchor.node != other.anchor.node
+    return same and inner.own_words >= outer.own_words and inner.body_lengths[0] > 0
 
 
 def is_within(node: int, ranges: Sequence[tuple[int, int]]) -> bool:

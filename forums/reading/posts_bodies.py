@@ -9,7 +9,7 @@ from itertools import groupby
 
 from forums.reading.document import Page
 from forums.reading.posts_people import LOOSE, NUMBERED, ORDINAL, is_profile_line
-from forums.reading.posts_quotes import ATTACHED, is_edit_line
+from forums.reading.posts_quotes import ATTACHED, is_edit_line, is_own_blockquote
 from forums.reading.posts_spans import PostSpans
 from forums.reading.values import count
 from forums.reading.words import FOOTER, class_roles, text_roles
@@ -55,10 +55,29 @@ def bodies_of(posts: PostSpans, names: list[list[tuple[str, int]]]) -> list[int 
     if not chosen:
         return [None] * len(posts.spans)
     chosen = _narrowed(posts, columns, chosen)
-    return [_body_at(posts, columns, chosen, at) for at in range(len(posts.spans))]
+    return [_whole(posts, at, _body_at(posts, columns, chosen, at), people[at]) for at in range(len(posts.spans))]
+
+
+_PARTS = frozenset({"span", "font"})
+
+
+def _whole(posts: PostSpans, at: int, body: int | None, names: set[int]) -> int | None:
+    """The element that holds a text whose parts, before and after a quote or a signature, stand in elements for looks."""
+    outline, span = posts.page.outline, posts.spans[at]
+    if body is None or outline.tags[body] not in _PARTS or outline.parents[body] < span.start:
+        return body
+    around = outline.parents[body]
+    if (
+        outline.ends[around] > span.end
+        or sum(outline.shapes[node] == outline.shapes[body] for node in outline.children(around)) < 2
+    ):
+        return body
+    apart = span.anchor.node, *names, *(start for start, _ in span.nested)
+    return body if any(outline.contains(around, node) for node in apart) else around
 
 
 _LONGEST_DATE = 30
+_COUNTED = re.compile(r"^([^\d:：]{3,30})[:：]\s*[\d.,]+$")  # "Number of replies: 0"
 _COUNTS = re.compile(r"^\W*\d[\d.,]*\s*[^\d∙·•|]{1,16}(?:[∙·•|]\W*\d[\d.,]*\s*[^\d∙·•|]{1,16})+$")  # "705 views · 2 likes"
 _IN_TEXTS = frozenset("a b strong br time i em".split())
 _LOOKS = re.compile(
@@ -80,31 +99,37 @@ def _is_apart(tag: str, classes: str) -> bool:
     """Whether an element is a quote by its tag or class, a signature or a list of files. Some boards put what is written
     itself into a blockquote, then its class says so: `<blockquote class="postMessage">`."""
     roles = class_roles(classes)
-    if "body" not in roles and (tag == "blockquote" or "signature" in roles):
-        return True
-    return "quote" in roles or bool(ATTACHED.search(classes))
+    if tag == "blockquote" and is_own_blockquote(classes):
+        return False
+    return (
+        "quote" in roles or "signature" in roles and "body" not in roles or tag == "blockquote" or bool(ATTACHED.search(classes))
+    )
 
 
 def _is_label(posts: PostSpans, node: int) -> bool:
-    """Whether a short text is a time, a count, or words for fields: no text of anybody. A note of a time below the first
-    line of a text makes it no time."""
+    """Whether a short text is a time, a count, or words for fields: no text of anybody. A note of an edit
+    above or below a line of text makes that no time."""
     text = posts.page.outline.text(node)
-    return (_is_field(text) or posts.page.moment(text) is not None) and not _begins_without_time(posts, node)
+    return (_is_field(text) or posts.page.moment(text) is not None) and not _has_words(posts, node)
 
 
-def _begins_without_time(posts: PostSpans, node: int) -> bool:
-    """Whether the first line of a short text is words of somebody, and a note of an edit ends it."""
+def _has_words(posts: PostSpans, node: int) -> bool:
+    """Whether a short text is a note of an edit and words of somebody, in lines of their own."""
     outline = posts.page.outline
     pieces = outline.pieces[outline.piece_from[node] : outline.piece_to[node]]
     lines = [" ".join(piece.text for piece in line) for _, line in groupby(pieces, key=lambda piece: piece.line)]
-    if len(lines) < 2 or not is_edit_line(lines[-1]) or is_profile_line(lines[0]) or _is_field(lines[0]):
+    own = [line for line in lines if not is_edit_line(line)]
+    if not own or len(own) == len(lines) or is_profile_line(own[0]) or _is_field(own[0]):
         return False
-    return posts.page.moment(lines[0]) is None and len(lines[0]) >= (4 if posts.page.is_dense else 8)
+    return posts.page.moment(own[0]) is None and len(own[0]) >= (4 if posts.page.is_dense else 8)
 
 
 @lru_cache(maxsize=16_384)
 def _is_field(text: str) -> bool:
     numbered = NUMBERED.match(text) and any(map(str.isdigit, text))
+    labelled = _COUNTED.match(text)
+    if labelled and text_roles(labelled[1]) & {"replies", "comments", "posts", "topics", "views"}:
+        return True
     if FOOTER.match(text) or count(text) is not None or numbered or not any(map(str.isalnum, text)):
         return True
     return len(text_roles(text)) >= 3 or bool(_COUNTS.match(text))

@@ -141,6 +141,8 @@ def _names_in(posts: PostSpans, span: Span) -> Iterator[tuple[str, int, float]]:
             worth += 0.7
         if _follows_by(page, at):
             worth += 0.8
+        elif _follows_last(page, at):
+            worth -= 0.8
         if worth > 0:
             yield name, link.node if link and link.text == text else node, worth
 
@@ -157,6 +159,13 @@ def _follows_by(page: Page, at: int) -> bool:
     if at == 0 or pieces[at - 1].line != pieces[at].line or len(pieces[at - 1].text) > 40 or not ends_by(pieces[at - 1].text):
         return False
     return not text_roles(pieces[at - 1].text) & {"edit", "last"}
+
+
+def _follows_last(page: Page, at: int) -> bool:
+    """Whether a word for the last reply stands right before a text on its line: who wrote that wrote not this."""
+    pieces = page.outline.pieces
+    before = pieces[at - 1].text if at and pieces[at - 1].line == pieces[at].line else ""
+    return 0 < len(before) <= 40 and "last" in text_roles(before) and page.moment(before) is None
 
 
 @lru_cache(maxsize=16_384)
@@ -184,6 +193,7 @@ _PROFILE = re.compile(
 )
 
 
+_ANSWERED = re.compile(r"repl(?:y|ied|ying)[-_]?to|in[-_]?reply|parent[-_]?(?:post|author|user|comment)", re.I)  # to whom
 _NOBODYS = frozenset({"blockquote", "cite", "button", "form", "label"})
 
 
@@ -198,7 +208,7 @@ def _worth(page: Page, span: Span, at: int, pictures: list[str]) -> float:
         elif not link.is_local or link.fragment or _OFFER.search(urlsplit(link.url).path):
             worth -= 0.5
         else:
-            tail = link.url.rstrip("/").rsplit("/", 1)[-1].lower()
+            tail = unquote(link.url.rstrip("/").rsplit("/", 1)[-1]).lower()
             worth += 1.0 if tail == link.text.strip().lower().replace(" ", "-") and len(tail) > 2 else -0.3
     up, steps = node, 0
     while up >= span.start and steps < 4:
@@ -214,6 +224,8 @@ def _worth(page: Page, span: Span, at: int, pictures: list[str]) -> float:
             worth -= 1.2
         if outline.tags[up] in _NOBODYS and not outline.contains(up, span.anchor.node):
             worth -= 1.5  # but a form or a label around the time too is one around the head of the post
+        if _ANSWERED.search(outline.classes[up]) and not outline.contains(up, span.anchor.node):
+            worth -= 1.5
         if outline.tags[up] in ("b", "strong", "h1", "h2", "h3", "h4", "h5") and steps <= 1:
             worth += 0.2
         up, steps = outline.parents[up], steps + 1

@@ -14,7 +14,7 @@ _SIGNED = re.compile(r"(?:^|[\s_-])sig(?:nature)?(?:$|\s)", re.I)
 _SAID = (
     r"(?:(?:has |hat |ha |a )?(?:wrote|written|writes|said|says|posted|schrieb|geschrieben|écrit|dit|escribió|dijo|scritto|"
     r"escreveu|disse|писал\(?а?\)?|написал\(?а?\)?|сказал\(?а?\)?|napisał\(?a?\)?|schreef|skrev|kirjoitti|yazdı)|"
-    r"写道|寫道|说|說|说道|发表[的于]?|發表於?|さんは書きました|님이 작성)"
+    r"写[道到]|寫[道到]|说|說|说道|发表[的于]?|發表於?|さんは書きました|님이 작성)"
 )
 _WORDS = r"(?:quot(?:e|ed|ing)|zitat|citation|cita|citação|citazione|citat|citaat|cytat|цитата|alıntı|lainaus|引用|引文|인용)"
 _BY = (
@@ -89,13 +89,20 @@ def _begins_with_author(page: Page, node: int, body: int, authors: frozenset[str
     return said[-1:] in (":", "：") and said[:-1].rstrip() in authors
 
 
+def is_own_blockquote(classes: str) -> bool:
+    """Whether the classes of a blockquote say that it holds what is written itself: the first of them names a text and
+    no quote, "messageText", "postMessage"."""
+    first = class_roles(classes.split(maxsplit=1)[0]) if classes.strip() else frozenset()
+    return "body" in first and "quote" not in first
+
+
 def is_quote(page: Page, node: int, body: int, authors: frozenset[str]) -> bool:
     """Whether an element inside a text is a quote: by its tag or class, or a box whose first line names who said it. Of
     boxes in each other that begin alike the innermost with more than the head is the quote, the others hold the reply too."""
     outline = page.outline
     roles = class_roles(outline.classes[node])
     if outline.tags[node] == "blockquote" or "quote" in roles:
-        return True
+        return not (outline.tags[node] == "blockquote" and is_own_blockquote(outline.classes[node]))
     if outline.tags[node] not in _BOXES or outline.text_length(node) >= outline.text_length(body):
         return False
     if _stands_below_head(page, node, body) or _begins_with_author(page, node, body, authors):

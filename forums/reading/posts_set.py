@@ -16,7 +16,8 @@ from forums.reading.words import JOINED, class_roles, text_roles
 
 _WRITER = re.compile(r"author|user-?name|poster(?![a-z])|nick|(?:^|[\s_-])name(?:$|\s)", re.I)
 _MEMBER = re.compile(
-    r"(?:joined?|join(?:ed)? date|registered|member since|registriert|dabei seit|mitglied seit|inscrit|membre depuis|registrado|"
+    r"(?:joined?|join(?:ed)? date|registered|member since|registriert|anmeld(?:e|ungs)datum|"
+    r"dabei seit|mitglied seit|inscrit|membre depuis|registrado|"
     r"registro|iscritto|регистрация|зарегистрирован|dołączył|注册|註冊|登録日|가입)(?![^\W\d_])",
     re.I,
 )

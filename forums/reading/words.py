@@ -83,7 +83,7 @@ BOARD = _any(
     "版块", "板块", "论坛", "論壇", "分区", "版面", "フォーラム", "掲示板", "게시판", "分类", "分類", "吧", "节点",
 )  # fmt: skip
 JOINED = _any(
-    "joined", "join date", "registered", "registriert(?: seit)?", "beigetreten", "dabei seit", "anmeldedatum", "mitglied seit", "inscrit",
+    "joined", "join date", "registered", "registriert(?: seit)?", "beigetreten", "dabei seit", "anmeld(?:e|ungs)datum", "registrierungsdatum", "angemeldet (?:seit|am)", "mitglied seit", "inscrit",
     "inscription", "registrado", "registro", "se unió", "desde", "iscritto", "registrato", "membro", "geregistreerd", "lid sinds",
     "lid geworden", "зарегистрирован[а]?", "регистрация", "с нами с", "dołączył[a]?", "rejestracja", "gick med", "reg", "liittynyt",
     "kayıt", "member since", "since", "registration", "last (?:seen|active|visit|online|login)", "last logged", "offline since", "birthday",
@@ -101,7 +101,7 @@ EDIT_LINE = re.compile(
     r"edited (?:by|on|at|\d)|edit(?:ed)?:? ?\d|(?:zuletzt|dieser beitrag wurde|geändert von|bearbeitet (?:von|am))|"
     r"(?:derni[eè]re (?:modification|édition)|message édité|modifié (?:par|en dernier)|édité )|(?:(?:última |ú?ltima )?(?:edición|editad[oa]|modificad[oa])"
     r"(?: por|:)?)|(?:последний раз (?:редактировалось|отредактировано)|отредактировано|сообщение отредактировал)|(?:ultima modifica)|"
-    r"本帖最后由|本帖最後由|\[? ?本帖|最后编辑|编辑于|編輯於|此帖(?:已|由)|最終編集)",
+    r"本帖最后由|本帖最後由|\[? ?本帖|最[后後](?:进行|進行|一次)?(?:编辑|編輯|修改)|[由被] ?\S{1,24} ?[于於在].{4,30}(?:编辑|編輯|修改)|编辑于|編輯於|此帖(?:已|由)|最終編集)",
     re.I,
 )
 NEXT_LIST = _any("similar", "related", "recommended", "suggested", "ähnliche", "similaires", "similares", "похожие", "相关", "相關", "推荐", "猜你喜欢")
@@ -175,7 +175,11 @@ QUOTED = re.compile(
     r".{1,40} (?:wrote|said|schrieb|a écrit|escribió|ha scritto|писал\(?а?\)?|написал\(?а?\)?|写道|寫道|说|說)\s*[:：])",
     re.I,
 )
-FOOTER = re.compile(r"^(?:powered by|copyright|©|\(c\)|all times are|alle zeitangaben)", re.I)
+FOOTER = re.compile(
+    r"^(?:powered by|copyright|©|\(c\)|all times are|alle zeitangaben|processed in|page (?:was )?(?:generated|created|rendered|loaded)|"
+    r"seite (?:wurde )?(?:generiert|erstellt)|страница (?:создана|сгенерирована)|页面(?:执行|生成)|(?:the )?current time|当前时间)",
+    re.I,
+)
 SAID = re.compile(
     r"(?:wrote|writes|said|says|posted|quote|originally posted|schrieb|hat geschrieben|zitat|a écrit|a dit|citation|escribió|dijo|cita|"
     r"ha scritto|escreveu|писал(?:\(?а\)?)?|написал(?:\(?а\)?)?|сказал|цитата|napisał|schreef|skrev|写道|发表于|發表於|说|さん)"

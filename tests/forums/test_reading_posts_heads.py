@@ -1,0 +1,80 @@
+"""Whose a post is where heads name others too, and which of several elements beside each other hold its text."""
+
+from __future__ import annotations
+
+import pytest
+
+from forums.reading import PostRecord, read_page
+from tests.forums.boards import NOW
+
+TITLE = "Reels of tape that stick after a winter in the shed"
+
+
+def read(body: str) -> list[tuple[str | None, str | None, str]]:
+    page = f"<html><head><title>{TITLE}</title></head><body><h1>{TITLE}</h1>{body}</body></html>"
+    found = [post for post in read_page(page, "http://site.example/topic/41", NOW).records if isinstance(post, PostRecord)]
+    return [(post.author, post.posted.value.strftime("%m-%d %H:%M") if post.posted else None, post.text) for post in found]
+
+
+@pytest.mark.parametrize("joined", ["Joined: 12 May 2009", "Anmeldungsdatum: 12.05.2009"])
+@pytest.mark.parametrize("said", ["{} wrote:", "{} 写到:"])
+def test_a_text_in_parts_around_a_quote_is_one_and_ends_at_its_signature(joined: str, said: str) -> None:
+    quote = f"<table><tr><td><b>{said.format('anna')}</b></td></tr><tr><td>They were dry.</td></tr></table>"
+    posts = "".join(
+        f"<tr><td><b>{name}</b><br><span class=details>{joined}<br>Posts: 312</span></td><td><table><tr><td><span class=details>Posted: {when}"
+        f"</span></td></tr><tr><td><span class=said>{before}</span>{middle}<span class=said>{after}</span><span class=said><br>____________"
+        f"<br>No place like home, I said</span></td></tr></table></td></tr>"
+        for name, when, before, middle, after in [
+            ("anna", "2026-03-01 10:11", "They were dry.", "", ""),
+            ("bertold", "2026-03-01 12:40", "", quote, "<br>Eight hours."),
+            ("carla", "2026-03-02 08:05", "Not all.", "", "Some do."),
+        ]
+    )
+    assert [(name, when, "".join(text.split())) for name, when, text in read(f"<table>{posts}</table>")] == [
+        ("anna", "03-01 10:11", "Theyweredry."),
+        ("bertold", "03-01 12:40", "Eighthours."),
+        ("carla", "03-02 08:05", "Notall.Somedo."),
+    ]
+
+
+def test_who_replied_last_and_who_is_answered_wrote_not_this() -> None:
+    opening = (
+        "<div class=card><div class=info><a href='/%E5%B0%8F%E6%98%8E'>小明</a> · <i title='2026-03-01 10:11'>1 March</i> · last reply by "
+        "<a href='/pavel'>pavel</a> <i title='2026-03-02 08:05'>2 March</i></div><div class=markdown><p>They were dry, all of them.</p>"
+        "</div></div>"
+    )
+    reply = (
+        "<div class=reply id=reply1><span class=name><a href='/pavel'>pavel</a></span> · <i title='2026-03-02 08:05'>2 March</i>"
+        "<div class=reply-to-block><a title=anna href='/anna'>anna</a> <a class=user-name href='/anna'>anna</a></div>"
+        "<div class=markdown><p>Eight hours at fifty degrees.</p></div></div>"
+    )
+    assert read(opening + reply + "<form><textarea></textarea></form>") == [
+        ("小明", "03-01 10:11", "They were dry, all of them."),
+        ("pavel", "03-02 08:05", "Eight hours at fifty degrees."),
+    ]
+
+
+LONE = {
+    "count": "<div class=post><b class=author>anna</b> <i>2026-03-01 10:11</i><div><p>Dry, all.</p></div><p>Number of replies: 0</p></div>",
+    "note above": (
+        "<div class=post><b class=author>anna</b> <i>2026-03-01 10:11</i><div><a href='/tag/7'>winter tapes</a></div>"
+        "<div><small>Last edited by anna, 2026-03-02</small><br>Dry, all.</div></div>"
+    ),
+    "told in the head of the page": (
+        "<p>In <a href='/f/7'>Tape</a>, begun by <a class=username href='/members/anna.7/'>anna</a>, <i title='2026-03-01 10:11'>1 March</i></p>"
+        "<ol><li class=message><h3><a class=username href='/members/anna.7/'>anna</a></h3><div class=info><blockquote class='messageText "
+        "QuoteContainer'>Dry, all.</blockquote><div class=meta><a class=username href='/members/anna.7/'>anna</a>, <a href='#1'>"
+        "<i title='2026-03-01 10:11'>1 March</i></a> <a href='/report/1'>Report this</a></div><div class=likes><a class=username href='/members/b.8/'>bertold"
+        "</a> likes this.</div></div></li></ol>"
+    ),
+    "now in the foot": (
+        "<div class=post><b class=author>anna</b> <i>2026-03-01 10:11</i><div class=text>Dry, all.</div></div><div class=foot><p>Powered by "
+        "<a href='http://engine.example/'>Engine</a> <a href='/archiver/'>Archiver</a></p><p>GMT+8, 2026-11-20 10:11, "
+        "<span>Processed in 0.021 second(s), 8 queries.</span></p></div>"
+    ),
+}
+
+
+@pytest.mark.parametrize("body", LONE.values(), ids=LONE)
+def test_the_only_post_is_its_writer_s_words(body: str) -> None:
+    assert read(body + "<form><textarea></textarea></form>") == [("anna", "03-01 10:11", "Dry, all.")]
