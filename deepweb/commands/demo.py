@@ -16,7 +16,7 @@ from crawlmgr.services import runs
 from deepweb.models import Form, Harvest, Source
 from deepweb.services import harvests, sources
 
-NAME = "Museum of instruments (demonstration)"
+NAME = "Museum of instruments (demo)"
 WISHES = {"queries": 50, "probes": 40, "details": 40}
 
 

@@ -18,7 +18,7 @@ from crawlmgr.services import runs
 from focused.models import Topic, TopicRun
 from focused.services import topics
 
-NAME = "Keeping bees (demonstration)"
+NAME = "Keeping bees (demo)"
 STRATEGY = "dynamic_tunnel"
 PAGES = 240
 

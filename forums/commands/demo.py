@@ -10,7 +10,6 @@ from django.db import transaction
 from django.db.models import Sum
 
 from crawlmgr.clock import SYSTEM
-from crawlmgr.demo import forum_pages
 from crawlmgr.management import demonstration, foreground
 from crawlmgr.management.base import say
 from crawlmgr.management.demonstration import MARK, Room, Served
@@ -18,7 +17,7 @@ from crawlmgr.services import runs
 from forums.models import Site, Visit
 from forums.services import plan_days, plans, sites
 
-NAME = f"{forum_pages.NAME} (demonstration)"
+NAME = "Riverside forum 河畔 (demo)"
 TIMEZONE = "Asia/Shanghai"
 HISTORY_DAYS = 20
 INTERVAL_SECONDS = 900  # of each board: the visits a day of the plan follow from it, one every few minutes in all
