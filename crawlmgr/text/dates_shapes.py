@@ -1,7 +1,5 @@
-"""A text's time in its parts, before anything is known about its page.
-
-Words become codes, so that a few expressions read all languages alike.
-"""
+"""A text's time in its parts, before anything is known about its page. Words become codes, so that a few expressions read
+all languages alike."""
 
 from __future__ import annotations
 
@@ -103,14 +101,15 @@ def canonical(text: str) -> str:
         text = unicodedata.normalize("NFKC", text).translate(_DASHES)
         text = _PAREN_WEEKDAY.sub(" ", text)
         text = _CHINESE_NUMBER.sub(lambda m: str(chinese_value(m.group())), text)
-    text = " ".join(_GLUED.sub(" ", text).lower().split())
-    text = _AM_PM.sub(r"\1m", text)
+    text = " ".join(_GLUED.sub(" ", text).lower().split()).replace("(mo)", " ")  # a Monday, no month
+    text = _AM_PM.sub(r"\1m", _DOTTED.sub(r"\1 \2:\3", text))
     if any(phrase in text for phrase in PHRASES):
         text = _PHRASES.sub(lambda m: PHRASES[m.group()], text)
     coded = _GAP.sub("", _WORD.sub(_code, text))
     return _settle(coded)
 
 
+_DOTTED = re.compile(r"\b((?:19|20)\d\d,?) ([01]?\d|2[0-3])\.([0-5]\d)(?![\d.]|\s*[€$£%])")  # 11 October 2026, 18.56
 _GAP = re.compile(r"(?<=\d) +(?=,)")  # what is left of "18 th, 2024"
 _CHINESE_MONTH = re.compile(r"(?<!\d)(\d{1,2}) ?O(?! ?G)")
 _NAMED_YEAR = re.compile(rf"(?<=\b(?:19|20)\d\d) ?U{YEAR};\.?")  # "2024 года", "2024 г."

@@ -46,10 +46,13 @@ def weigh(page: Page) -> Choice:
 
 
 def _takes_rows(posts: PostSet, rows: RowSet) -> bool:
-    """Whether some of the supposed posts are rows of a list, with linked titles for their texts."""
+    """Whether some of the supposed posts are rows of a list, with linked titles for their texts or texts no longer than those."""
     spans = sorted(rows.group.spans)
     within = [span for span in posts.spans if is_within(span.anchor.node, spans)]
-    return bool(within) and PostSet(posts.page, within).own_words < 0.5
+    if not within:
+        return False
+    taken, titles = PostSet(posts.page, within), sum(len(row.title.text) for row in rows.rows) / len(rows.rows)
+    return taken.own_words < 0.5 or sum(taken.body_lengths) < titles * len(within)
 
 
 def _are_posts_above(posts: PostSet, rows: RowSet) -> bool:
@@ -139,7 +142,7 @@ def _is_quoted(page: Outline, node: int, body: int) -> bool:
 def _labels(boards: RowSet, threads: RowSet) -> bool:
     """Whether supposed boards only label the rows of a list of threads: they stand after its titles, and the same
     board in several rows."""
-    if len(threads.rows) < 2 or threads.quality < ENOUGH:
+    if len(threads.rows) < 2 or threads.quality < ENOUGH or not inside(boards, threads):
         return False
     keys, after, named = set(), 0, 0
     for row in threads.rows:

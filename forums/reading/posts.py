@@ -15,6 +15,7 @@ from forums.reading.posts_spans import Span, agree
 
 _MAX_SETS = 6
 _OWN_LEVELS = 4
+_OWN_WORDS = 0.2  # share of the texts of a level outside links and buttons
 
 
 def _local_shape(page: Outline, node: int) -> tuple[str, ...]:
@@ -171,12 +172,13 @@ def _sets(page: Page, times: list[Time]) -> Iterator[PostSet]:
         posts = _at_level(page, times, level)
         if _is_whole(posts):
             spare = spare or posts
-            if posts.own_words >= 0.2:
+            if posts.own_words >= _OWN_WORDS:
                 yield posts
                 return
     if spare is None and len(times) == 2:
         spare = _pair(page, times)
-    spare = spare or _nested(page, times, min(steps))
+    if spare is None or spare.own_words < _OWN_WORDS:
+        spare = _nested(page, times, min(steps)) or spare
     if spare is not None:
         yield spare
 

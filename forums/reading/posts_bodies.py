@@ -35,7 +35,7 @@ def bodies_of(posts: PostSpans, names: list[list[tuple[str, int]]]) -> list[int 
             length = outline.text_length(node)
             if length <= 40 and _is_label(posts, node) or length <= 150 and posts.is_title(outline.text(node)):
                 continue
-            if length <= 150 and "©" in outline.text(node):
+            if length <= 150 and ("©" in outline.text(node) or FOOTER.match(outline.text(node))):
                 continue
             if outline.contains(node, span.anchor.node) or any(outline.contains(node, other) for other in people[at]):
                 continue
@@ -77,7 +77,7 @@ def _whole(posts: PostSpans, at: int, body: int | None, names: set[int]) -> int 
 
 
 _LONGEST_DATE = 30
-_COUNTED = re.compile(r"^([^\d:：]{3,30})[:：]\s*[\d.,]+$")  # "Number of replies: 0"
+_COUNTED = re.compile(r"^(?:([^\d:：]{3,30})[:：]\s*[\d.,]+|[\d.,]+k? ?([^\W\d_]{2,20}))$")  # "Number of replies: 0", "4 replies"
 _COUNTS = re.compile(r"^\W*\d[\d.,]*\s*[^\d∙·•|]{1,16}(?:[∙·•|]\W*\d[\d.,]*\s*[^\d∙·•|]{1,16})+$")  # "705 views · 2 likes"
 _IN_TEXTS = frozenset("a b strong br time i em".split())
 _LOOKS = re.compile(
@@ -128,7 +128,7 @@ def _has_words(posts: PostSpans, node: int) -> bool:
 def _is_field(text: str) -> bool:
     numbered = NUMBERED.match(text) and any(map(str.isdigit, text))
     labelled = _COUNTED.match(text)
-    if labelled and text_roles(labelled[1]) & {"replies", "comments", "posts", "topics", "views"}:
+    if labelled and text_roles(labelled[1] or labelled[2]) & {"replies", "comments", "posts", "topics", "views"}:
         return True
     if FOOTER.match(text) or count(text) is not None or numbered or not any(map(str.isalnum, text)):
         return True

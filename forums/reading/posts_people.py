@@ -77,7 +77,11 @@ def _add_loose(columns: dict[str, dict[int, tuple[str, int]]], points: dict[str,
         points[loose].extend(points[column])
 
 
-_BUTTON = re.compile(r"\bprofile\b|\bposts by\b|^(?:find|view|show|see) ", re.I)
+_BUTTON = re.compile(
+    r"\bprofile\b|\bposts by\b|^(?:find|view|show|see) |^(?:send (?:a )?(?:pm|message)|nachricht (?:senden|schreiben)|"
+    r"发消息|发短消息|发私信|私信|加好友|加为好友|查看资料|串个门|打招呼|收听)$",
+    re.I,
+)
 NUMBERED = re.compile(
     r"^(?:(?:post|reply|message|msg|comment|nr|no|floor|beitrag|antwort|сообщение|ответ|第)?[\s.:]*[#№]?\s*\d+\s*(?:[#楼樓F])?|no\.?|nr\.?|№|[#¶])$",
     re.I,

@@ -128,7 +128,7 @@ class PostSet(PostSpans):
                 text = outline.pieces[at].text
                 length = len(text) if len(text) > 3 or any(map(str.isalnum, text)) else 0  # "(" is no word
                 total += length
-                plain += 0 if at in self.page.piece_link else length
+                plain += 0 if at in self.page.piece_link or outline.tags[outline.pieces[at].node] in ("a", "button") else length
         return plain / total if total else 0.0
 
 

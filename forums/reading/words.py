@@ -97,11 +97,11 @@ EDITED = _any(
     "编辑", "編輯", "修改", "編集", "수정",
 )  # fmt: skip
 EDIT_LINE = re.compile(
-    r"^\W{0,3}(?:(?:this (?:post|message|comment|topic) (?:was|has been) (?:last )?(?:edited|modified|updated))|last edit(?:ed)?(?: by| on|:)|"
+    r"^\W{0,3}(?:(?:this (?:post|message|comment|topic) (?:was|has been) (?:last )?(?:edited|modified|updated))|last edit(?:ed)?(?: by| on|:| \d| an? )|"
     r"edited (?:by|on|at|\d)|edit(?:ed)?:? ?\d|(?:zuletzt|dieser beitrag wurde|geändert von|bearbeitet (?:von|am))|"
-    r"(?:derni[eè]re (?:modification|édition)|message édité|modifié (?:par|en dernier)|édité )|(?:(?:última |ú?ltima )?(?:edición|editad[oa]|modificad[oa])"
-    r"(?: por|:)?)|(?:последний раз (?:редактировалось|отредактировано)|отредактировано|сообщение отредактировал)|(?:ultima modifica)|"
-    r"本帖最后由|本帖最後由|\[? ?本帖|最[后後](?:进行|進行|一次)?(?:编辑|編輯|修改)|[由被] ?\S{1,24} ?[于於在].{4,30}(?:编辑|編輯|修改)|编辑于|編輯於|此帖(?:已|由)|最終編集)",
+    r"(?:derni[eè]re (?:modification|édition)|message édité|modifié (?:par|en dernier|il y a|le )|édité )|(?:(?:última |ú?ltima )?(?:edición|editad[oa]|modificad[oa])"
+    r"(?: por|:)?)|(?:последний раз (?:редактировалось|отредактировано)|отредактировано|измен[её]но |сообщение отредактировал)|(?:ultima modifica)|"
+    r"本帖最后由|本帖最後由|\[? ?本帖|最[后後](?:进行|進行|一次)?(?:编辑|編輯|修改)|[由被] ?\S{1,24} ?[于於在].{4,30}(?:编辑|編輯|修改)|编辑于|編輯於|此帖(?:已|由)|最終(?:編集|更新))",
     re.I,
 )
 NEXT_LIST = _any("similar", "related", "recommended", "suggested", "ähnliche", "similaires", "similares", "похожие", "相关", "相關", "推荐", "猜你喜欢")
@@ -111,7 +111,7 @@ CLASS_ROLES: tuple[tuple[str, re.Pattern[str]], ...] = (
     ("comments", re.compile(r"comment", re.I)),
     ("posts", re.compile(r"posts?(?![a-z])|messages?", re.I)),
     ("topics", re.compile(r"topics?|threads?|discussions?", re.I)),
-    ("views", re.compile(r"(?<!re)(?<!pre)(?<!over)views?(?!er)|hits?(?![a-z])|visits?|(?<![a-z])reads?(?![a-z])", re.I)),
+    ("views", re.compile(r"(?<![a-z])eye(?![a-z])|(?<!re)(?<!pre)(?<!over)views?(?!er)|hits?(?![a-z])|visits?|(?<![a-z])reads?(?![a-z])", re.I)),
     ("last", re.compile(r"last|latest|recent|activity|fresh", re.I)),
     ("author", re.compile(r"author|poster(?![a-z])|starter|user|nick|member|byline|creator|owner|\bby\b|(?<![a-z])op(?![a-z])|submitter", re.I)),
     ("created", re.compile(r"start|creat|publish|opened", re.I)),
@@ -161,7 +161,7 @@ NOT_NAMES = {
     "online", "admin", "administrator", "moderator", "guest", "newbie", "op", "author", "topic author", "original poster", "new", "pm",
     "profile", "www", "email", "website", "post", "posts", "message", "messages", "registered user", "registered", "user", "junior member",
     "senior member", "来自", "回复", "引用", "举报", "楼主", "只看该作者", "编辑", "分享", "发表于", "顶", "踩", "广告", "收藏", "电梯直达",
-    "zitieren", "antworten", "citer", "répondre", "citar", "responder", "ответить", "цитировать", "登录", "注册",
+    "发消息", "发短消息", "发私信", "私信", "加好友", "查看资料", "串个门", "打招呼", "zitieren", "antworten", "citer", "répondre", "citar", "responder", "ответить", "цитировать", "登录", "注册",
 }  # fmt: skip
 
 RANK = re.compile(r"^[\w ]{1,24} (?:member|moderator|administrator|user|poster|contributor|mitglied|участник|会员|會員)$|^[\w]{0,6}会员$", re.I)
@@ -176,7 +176,7 @@ QUOTED = re.compile(
     re.I,
 )
 FOOTER = re.compile(
-    r"^(?:powered by|copyright|©|\(c\)|all times are|alle zeitangaben|processed in|page (?:was )?(?:generated|created|rendered|loaded)|"
+    r"^\W*(?:powered by|copyright|©|\(c\)|all times are|alle zeitangaben|processed in|page (?:was )?(?:generated|created|rendered|loaded)|"
     r"seite (?:wurde )?(?:generiert|erstellt)|страница (?:создана|сгенерирована)|页面(?:执行|生成)|(?:the )?current time|当前时间)",
     re.I,
 )

@@ -78,3 +78,46 @@ LONE = {
 @pytest.mark.parametrize("body", LONE.values(), ids=LONE)
 def test_the_only_post_is_its_writer_s_words(body: str) -> None:
     assert read(body + "<form><textarea></textarea></form>") == [("anna", "03-01 10:11", "Dry, all.")]
+
+
+def signed(number: int, name: str, when: str, text: str, inner: str = "") -> str:
+    return (
+        f"<article id=c{number}><header><h3><a href='#c{number}'>Re: {TITLE}</a></h3></header><div class=content><p>{text}</p></div><footer>"
+        f"<p>— <a href='/u/{name}' rel=author>{name}</a>, <time datetime='{when}'>{when}</time></p><p class=tools><a href='#re{number}'>Reply</a>"
+        f" · <button>♥ {number}</button></p></footer>{inner}</article>"
+    )
+
+
+def test_writers_below_their_texts_and_answers_below_those() -> None:
+    third = signed(7, "carla", "2026-03-02 08:05", "Not all kinds need it.")
+    second = signed(6, "bertold", "2026-03-01 12:40", "Eight hours at fifty degrees.", third)
+    fourth = signed(8, "dora", "2026-03-03 09:15", "Which oven did you use?")
+    found = read(f"<section>{signed(5, 'anna', '2026-03-01 10:11', 'They were dry, all of them.')}{second}{fourth}</section>")
+    assert [(name, text) for name, _, text in found] == [
+        ("anna", "They were dry, all of them."),
+        ("bertold", "Eight hours at fifty degrees."),
+        ("carla", "Not all kinds need it."),
+        ("dora", "Which oven did you use?"),
+    ]
+
+
+@pytest.mark.parametrize("when", ["Sunday, 1 March 2026, 10.11", "2026/03/01(Mo) 10:11:00.93 ID:80fa755f"])
+def test_clocks_after_a_year_with_a_dot_or_a_short_day_of_the_week(when: str) -> None:
+    post = f"<div class=post><b class=author>anna</b> <i>{when}</i><div class=text>They were dry, all of them.</div></div>"
+    assert read(post + "<form><textarea></textarea></form>") == [("anna", "03-01 10:11", "They were dry, all of them.")]
+
+
+def test_rows_of_threads_alike_whose_counts_stand_apart_are_no_posts() -> None:
+    post = (
+        "<article class=post><aside><a class=name href='/profile/7-anna/'>anna</a> <a href='/message/7'>Send message</a></aside>"
+        "<div><p>Posted <time datetime='2026-03-01T10:11:00Z'>1 March</time></p><div class=said>They were dry.</div></div></article>"
+    )
+    rows = "".join(
+        f"<li class=row><div><h4><a href='/topic/{at}-x/'>{title}</a></h4><p>by <a href='/profile/30-x/'>ivo</a>, "
+        f"<time datetime='2026-02-0{at - 90}T04:06:00Z'>{at - 90} February</time></p></div><ul><li><b>{at - 88}</b> <span>Replies</span></li></ul></li>"
+        for at, title in enumerate(["Show us your shed", "Rules of this place", "Photo contest"], 91)
+    )
+    page = f"<html><head><title>{TITLE}</title></head><body><h1>{TITLE}</h1>{post}<h2>Similar</h2><ol>{rows}</ol></body></html>"
+    found = read_page(page, "http://site.example/topic/41-x/", NOW).records
+    assert [(post.author, post.text) for post in found if isinstance(post, PostRecord)] == [("anna", "They were dry.")]
+    assert len(found) == 1
