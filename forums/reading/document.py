@@ -13,11 +13,12 @@ from urllib.parse import urljoin, urlsplit
 from lxml import etree
 from lxml.html import HtmlElement, HTMLParser, document_fromstring
 
-from crawlmgr.text.dates import DateContext, decide_day_first
+from crawlmgr.text.dates import DateContext
 from crawlmgr.web.bounds import bounded_markup
 from crawlmgr.web.encoding import decode
 from crawlmgr.web.records import outline
 from forums.reading.addresses import board_key, thread_key
+from forums.reading.dateorder import is_day_first
 from forums.reading.linkusers import board_spaces, called_users, leads_to_user
 from forums.reading.pagetimes import TimedPage
 from forums.reading.patterns import leads_to, patterns
@@ -28,7 +29,6 @@ from forums.reading.words import class_roles
 MAX_LINKS = 8_000
 _PLURAL_SLUG = re.compile(r"/(?:questions|topics|threads|discussions|conversations)/[^/\d]+/?$", re.I)
 _ID_DIGITS = re.compile(r"[\d]+")
-_NUMERIC_DATE = re.compile(r"\b\d{1,2}[-/.]\d{1,2}[-/.](?:\d{4}|\d{2})\b")
 _SIDE = re.compile(
     r"(?:^|\s)(?!\S*(?:content|main|layout-|message|post|has-|with-|no-))\S*?"
     r"(?:side-?bar|side-?col(?:umn)?|(?:left|right)-?(?:bar|column|col|rail)|(?<!\w)side(?!\w)|(?<![a-z])widgets?)(?:[-_]?(?:left|right|box|inner))?(?=$|\s)",
@@ -66,7 +66,7 @@ class Page(TimedPage):
         part_heads(self.root)
         shown = outline(self.root)
         if day_first is None:
-            day_first = decide_day_first(p.text for p in shown.pieces if len(p.text) < 90 and _NUMERIC_DATE.search(p.text))
+            day_first = is_day_first(self.root, shown)
         super().__init__(shown, DateContext(fetched_at, timezone, day_first))
         self.key = thread_key(url)
         self.pattern = patterns([url])[url]

@@ -31,7 +31,7 @@ class Heads:
         if self.roles:
             self._align(rows, width)
         counts = sum(len(row.counts) for row in rows[:8])
-        if self.roles and not self._in_table and (self._leads_away or 2 * self._fits(rows) < counts):
+        if self.roles and not self._in_table and (self._leads_away or self._is_denied(rows) or 2 * self._fits(rows) < counts):
             self.roles, self.texts = {}, {}  # a menu of the page
 
     @property
@@ -110,6 +110,11 @@ class Heads:
                 self._leads_away = 2 * sum(map(self._leads_elsewhere, set(cells))) > len(set(cells))
                 return True
         return False
+
+    def _is_denied(self, rows: list[Row]) -> bool:
+        """Whether words or icons in the rows call numbers views and the head above them another thing, or the other way."""
+        found = [(one.roles & COUNTED, self.of(row, one.node) & COUNTED) for row in rows[:8] for one in row.counts]
+        return sum(bool(own and head) and ("views" in own) != ("views" in head) for own, head in found) * 4 > len(found)
 
     def _leads_elsewhere(self, cell: int) -> bool:
         """Whether a cell holds a link to another page than this one, sorted otherwise or not."""

@@ -120,7 +120,7 @@ def _below_day(page: Page, record: Record, title: Link) -> Record:
 def groups(page: Page) -> list[Group]:
     """Candidate lists of a page: links of one pattern at one place of the tree, with the record around each."""
     timed = {time.node for time in page.times if time.is_attribute}
-    named = [link for link in page.links if _names(link, page) and (link.node not in timed or len(link.text) > 24)]
+    named = [link for link in page.links if _names(link, page)]
     places: dict[tuple[str, str, tuple[int, str]], list[Link]] = defaultdict(list)
     for link in named:
         places[_family(link.pattern), page.outline.shapes[link.node], _cell_path(page, link.node)].append(link)
@@ -128,6 +128,7 @@ def groups(page: Page) -> list[Group]:
         bare = (key[0].partition("?")[0], *key[1:])
         if bare in places:
             places[bare].extend(places.pop(key))  # /thread/7 and, where somebody replied, /thread/9?lastmod=1234
+    places = {place: kept for place, links in places.items() if (kept := _without_times(links, timed))}
     ranked = sorted(places.items(), key=lambda item: -len({link.key for link in item[1]}))[:MAX_GROUPS]
     made = []
     for links in (links for _, links in ranked):
@@ -138,6 +139,15 @@ def groups(page: Page) -> list[Group]:
         if rows and not (len(rows) == 1 and _holds_others(rows[0])):
             made.append(Group(page, pattern, rows))
     return made
+
+
+def _without_times(links: list[Link], timed: set[int]) -> list[Link]:
+    """The links of one place without those that only tell a time, shortly, and in full in their tooltips."""
+    told = [link for link in links if link.node in timed]
+    letters = sum(len(link.text) + sum(char >= "\u2e80" for char in link.text) for link in told)
+    if not told or letters >= 14 * len(told):
+        return links  # titles, with the time of their opening for a tooltip
+    return [link for link in links if link.node not in timed or len(link.text) > 24]
 
 
 def _holds_others(row: Row) -> bool:

@@ -66,7 +66,8 @@ class ThreadFields:
         views = [c for c in by_order if "views" in known[c] and c not in replies]
         if not replies:
             plain = [c for c in by_order if c not in views and not known[c] & {"likes", "avatar"} and self._is_common(c)]
-            replies, views = self._by_size(plain, views)
+            full = [c for c in plain if len(self._columns[c]) >= 0.9 * len(self.rows)]
+            replies, views = self._by_size(full or plain, views)
         told = frozenset[str]().union(*(known[c] for c in replies)) if replies else frozenset()
         if any("replies" in self.heads.of(self.rows[at], found.node) for c in replies for at, found in self._columns[c].items()):
             told |= {"replies"}

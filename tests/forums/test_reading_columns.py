@@ -130,3 +130,47 @@ def test_an_element_more_around_a_rounded_number_parts_no_column() -> None:
     reading = page(f"<table>{rows}</table>", "http://forum.example/forum.php")
     boards = [record for record in reading.records if isinstance(record, BoardRecord)]
     assert [(board.threads, board.posts) for board in boards] == [(300 + n, 20000 + n if n % 2 else 700 + n) for n in range(7)]
+
+
+def test_titles_with_their_time_for_a_tooltip_are_titles_and_short_links_with_one_are_times() -> None:
+    rows = "".join(
+        f"<tr><td><a title='Posted: Fri Oct {20 - n}, 2026 2:0{n} am' href='viewtopic.php?f=7&amp;t={n}'>{title}</a><br><small>by <a href='memberlist.php?u={n}'>{NAMES[n]}</a></small></td>"
+        f"<td>{n}</td><td><a href='viewtopic.php?f=7&amp;t={n}&amp;p={n}9#p{n}9' title='Oct {21 - n}, 2026 3:0{n} am'>{n + 2}d</a></td></tr>"
+        for n, title in enumerate(TITLES)
+    )
+    heads = "<tr><th>Topics</th><th>Replies</th><th>Last post</th></tr>"
+    found = threads(page(f"<table>{heads}{rows}</table>", "http://forum.example/viewforum.php?f=7"))
+    assert [(r.title, r.last_reply.value.isoformat()[:10]) for r in found if r.last_reply] == [
+        (title, f"2026-10-{21 - n}") for n, title in enumerate(TITLES)
+    ]
+
+
+def test_a_page_in_a_language_that_writes_the_day_first_is_read_so() -> None:
+    rows = "".join(
+        f"<tr><td><a href='t.php?id={n}'>{title}</a></td><td>{NAMES[n]}</td><td>{n * 2}</td><td><span title='0{n + 1}/0{7 - n}/2026 10:00'>x</span></td></tr>"
+        for n, title in enumerate(TITLES[:6])
+    )
+    heads = "<tr><th>Tema</th><th>Autor</th><th>Respuestas</th><th>Último mensaje</th></tr>"
+    for language, first in (("es", "2026-07-01"), ("en-US", "2026-01-07")):
+        html = (
+            f"<!doctype html><html lang={language}><head><title>x</title></head><body><table>{heads}{rows}</table></body></html>"
+        )
+        found = threads(read_page(html, "http://forum.example/f.php?f=7", NOW))
+        assert found[0].last_reply and found[0].last_reply.value.isoformat()[:10] == first, language
+
+
+def test_boards_are_an_index_beside_the_newest_threads_that_name_their_boards() -> None:
+    boards = "".join(
+        f"<div class=cat><h2>Part {n}</h2><div class=node><h3><a href='/forums/{title.split()[0]}.{n}/'>{title}</a></h3><dl><dt>Topics</dt><dd>{30 + n}</dd></dl><dl><dt>Messages</dt><dd>{300 + n}</dd></dl>"
+        f"<div class=extra><a href='/threads/x.{n}/latest'>{TITLES[-n]}</a> <time datetime='2026-10-{20 - n}T10:00:00Z'>x</time> <a href='/members/a.{n}/'>{NAMES[n]}</a></div></div></div>"
+        for n, title in enumerate(TITLES[:3], 1)
+    )
+    newest = "".join(
+        f"<li><div><a href='/threads/y.{n}/latest'>{title}</a></div><ul><li>Latest: <a href='/members/a.{n}/'>{NAMES[n]}</a></li><li><time datetime='2026-10-2{n}T10:00:00Z'>x</time></li></ul><div><a href='/forums/z.99/'>Workshop</a></div></li>"
+        for n, title in enumerate(TITLES[:5])
+    )
+    reading = page(
+        f"<main>{boards}</main><div class=side><h3>Latest posts</h3><ul>{newest}</ul></div>", "http://forum.example/forums/"
+    )
+    assert reading.kind is PageKind.index
+    assert [(b.name, b.threads) for b in reading.records if isinstance(b, BoardRecord)] == [(TITLES[n], 31 + n) for n in range(3)]

@@ -1,0 +1,29 @@
+"""Whether the day or the month stands first in the dates of a page: by its dates, shown and in tooltips, and by its language."""
+
+from __future__ import annotations
+
+import re
+
+from lxml.html import HtmlElement
+
+from crawlmgr.text.dates import decide_day_first
+from crawlmgr.web.records import Outline
+
+_NUMERIC_DATE = re.compile(r"\b\d{1,2}[-/.]\d{1,2}[-/.](?:\d{4}|\d{2})\b")
+_DAY_FIRST = frozenset("ar bg ca cs da de el es et fi fr gl he hr id it lv nb nl no pl pt ro ru sk sl sr sv tr uk vi".split())
+LONGEST = 90
+
+
+def is_day_first(root: HtmlElement, shown: Outline) -> bool | None:
+    """True or False where the dates of a page, or else the language that it says it is in, tell; None where neither does.
+
+    A language of the kind is believed but for a date that cannot be read so; the order in which dates fall is believed
+    where there is no language.
+    """
+    texts = [piece.text for piece in shown.pieces if len(piece.text) < LONGEST and _NUMERIC_DATE.search(piece.text)]
+    texts += [text for text in root.xpath("//@title") if len(text) < LONGEST and _NUMERIC_DATE.search(text)]
+    language = (root.get("lang") or "").lower().replace("_", "-")
+    told = True if language[:2] in _DAY_FIRST else False if language == "en-us" else None
+    if told is not None and not any(decide_day_first([text]) is (not told) for text in set(texts)):
+        return told
+    return decide_day_first(texts)
