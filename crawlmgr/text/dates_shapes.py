@@ -51,6 +51,8 @@ _AM_PM = re.compile(r"\b([ap])\.\s?m\b\.?", re.I)
 _NUMERALS = "〇零一二两兩三四五六七八九十"
 _CHINESE_NUMBER = re.compile(rf"(?<![周週期拜{_NUMERALS}])[{_NUMERALS}]{{1,4}}(?=[年月日号號天时時点點分秒个個小周週])")
 _PAREN_WEEKDAY = re.compile(r"[(（][月火水木金土日一二三四五六월화수목금토일][)）]")
+_SPACED = re.compile(r"(?<=\d) (?=[年月日時时分])|(?<=\d[年月時时]) (?=\d)")  # 2026 年 10 月 22 日
+_SHORT_YEAR_NAMED = re.compile(r"(?<!\d)([0-3]\d)(?=[年년]\d{1,2}[月월]\d)")
 _PHRASES = re.compile("|".join(rf"(?<!\w){re.escape(text)}(?!\w)" for text in PHRASES))
 _WORD = re.compile(r"[^\W\d_]+")
 _DASHES = str.maketrans("–—‐‑−〜～、\u00a0\u202f\u2009\u3000", "------ ," + "    ", "\u200b\u200e\u200f\ufeff\u00ad")
@@ -99,7 +101,8 @@ def canonical(text: str) -> str:
     """
     if not text.isascii():
         text = unicodedata.normalize("NFKC", text).translate(_DASHES)
-        text = _PAREN_WEEKDAY.sub(" ", text)
+        text = _SPACED.sub("", _PAREN_WEEKDAY.sub(" ", text))
+        text = _SHORT_YEAR_NAMED.sub(r"20\1", text)
         text = _CHINESE_NUMBER.sub(lambda m: str(chinese_value(m.group())), text)
     text = " ".join(_GLUED.sub(" ", text).lower().split()).replace("(mo)", " ")  # a Monday, no month
     text = _AM_PM.sub(r"\1m", _DOTTED.sub(r"\1 \2:\3", text))

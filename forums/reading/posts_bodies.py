@@ -9,7 +9,7 @@ from itertools import groupby
 
 from forums.reading.document import Page
 from forums.reading.posts_people import LOOSE, NUMBERED, ORDINAL, is_profile_line
-from forums.reading.posts_quotes import ATTACHED, is_edit_line, is_own_blockquote
+from forums.reading.posts_quotes import ATTACHED, called, is_edit_line, is_own_blockquote
 from forums.reading.posts_spans import PostSpans
 from forums.reading.values import count
 from forums.reading.words import FOOTER, class_roles, text_roles
@@ -25,7 +25,7 @@ def bodies_of(posts: PostSpans, names: list[list[tuple[str, int]]]) -> list[int 
         for node in posts.nodes(span):
             if node < quoted:
                 continue
-            if _is_apart(outline.tags[node], outline.classes[node]) and not outline.contains(node, span.anchor.node):
+            if _is_apart(outline.tags[node], called(posts.page, node)) and not outline.contains(node, span.anchor.node):
                 quoted = outline.ends[node]
                 continue
             if outline.piece_from[node] == outline.piece_to[node] or outline.tags[node] in _IN_TEXTS:

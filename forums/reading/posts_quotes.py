@@ -89,6 +89,12 @@ def _begins_with_author(page: Page, node: int, body: int, authors: frozenset[str
     return said[-1:] in (":", "：") and said[:-1].rstrip() in authors
 
 
+def called(page: Page, node: int) -> str:
+    """The classes of an element with what its `data-role` says."""
+    role = page.outline.elements[node].get("data-role")
+    return f"{page.outline.classes[node]} {role}" if role else page.outline.classes[node]
+
+
 def is_own_blockquote(classes: str) -> bool:
     """Whether the classes of a blockquote say that it holds what is written itself: the first of them names a text and
     no quote, "messageText", "postMessage"."""
@@ -138,8 +144,8 @@ def left_out(page: Page, body: int, authors: frozenset[str]) -> tuple[set[HtmlEl
         if pieces == whole or pieces[0] == pieces[1]:
             node += 1  # what holds all of the text is no part of it
             continue
-        roles = class_roles(outline.classes[node])
         element = outline.elements[node]
+        roles = class_roles(called(page, node))
         if is_quote(page, node, body, authors):
             quotes.add(element)
             node = outline.ends[node]

@@ -56,6 +56,10 @@ def test_who_replied_last_and_who_is_answered_wrote_not_this() -> None:
 
 LONE = {
     "count": "<div class=post><b class=author>anna</b> <i>2026-03-01 10:11</i><div><p>Dry, all.</p></div><p>Number of replies: 0</p></div>",
+    "signature": (
+        "<div class=post><b class=author>anna</b> <i>2026-03-01 10:11</i><div class=c><div class=richtext><p>Dry, all.</p></div>"
+        "<div data-role=memberSignature class=box><div class=richtext><p>No place like home, and no home like mine</p></div></div></div></div>"
+    ),
     "note above": (
         "<div class=post><b class=author>anna</b> <i>2026-03-01 10:11</i><div><a href='/tag/7'>winter tapes</a></div>"
         "<div><small>Last edited by anna, 2026-03-02</small><br>Dry, all.</div></div>"
@@ -101,8 +105,10 @@ def test_writers_below_their_texts_and_answers_below_those() -> None:
     ]
 
 
-@pytest.mark.parametrize("when", ["Sunday, 1 March 2026, 10.11", "2026/03/01(Mo) 10:11:00.93 ID:80fa755f"])
-def test_clocks_after_a_year_with_a_dot_or_a_short_day_of_the_week(when: str) -> None:
+@pytest.mark.parametrize(
+    "when", ["Sunday, 1 March 2026, 10.11", "2026/03/01(Mo) 10:11:00.93 ID:80fa755f", "2026 年 3 月 1 日 10 時 11 分"]
+)
+def test_clocks_after_a_year_with_a_dot_or_a_short_day_of_the_week_and_dates_with_blanks(when: str) -> None:
     post = f"<div class=post><b class=author>anna</b> <i>{when}</i><div class=text>They were dry, all of them.</div></div>"
     assert read(post + "<form><textarea></textarea></form>") == [("anna", "03-01 10:11", "They were dry, all of them.")]
 
