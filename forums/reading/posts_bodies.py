@@ -35,7 +35,7 @@ def bodies_of(posts: PostSpans, names: list[list[tuple[str, int]]]) -> list[int 
             length = outline.text_length(node)
             if length <= 40 and _is_label(posts, node) or length <= 150 and posts.is_title(outline.text(node)):
                 continue
-            if length <= 150 and ("©" in outline.text(node) or FOOTER.match(outline.text(node))):
+            if length <= 150 and _is_foot(outline.text(node)):
                 continue
             if outline.contains(node, span.anchor.node) or any(outline.contains(node, other) for other in people[at]):
                 continue
@@ -56,6 +56,11 @@ def bodies_of(posts: PostSpans, names: list[list[tuple[str, int]]]) -> list[int 
         return [None] * len(posts.spans)
     chosen = _narrowed(posts, columns, chosen)
     return [_whole(posts, at, _body_at(posts, columns, chosen, at), people[at]) for at in range(len(posts.spans))]
+
+
+@lru_cache(maxsize=8_192)
+def _is_foot(text: str) -> bool:
+    return "©" in text or bool(FOOTER.match(text))
 
 
 _PARTS = frozenset({"span", "font"})
@@ -95,6 +100,7 @@ def _is_text_apart_from_looks(page: Page, node: int) -> bool:
     return "body" in class_roles(_LOOKS.sub("", f"{page.outline.classes[node]} {identity}"))
 
 
+@lru_cache(maxsize=8_192)
 def _is_apart(tag: str, classes: str) -> bool:
     """Whether an element is a quote by its tag or class, a signature or a list of files. Some boards put what is written
     itself into a blockquote, then its class says so: `<blockquote class="postMessage">`."""

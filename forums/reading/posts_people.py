@@ -228,7 +228,7 @@ def _worth(page: Page, span: Span, at: int, pictures: list[str]) -> float:
             worth -= 1.2
         if outline.tags[up] in _NOBODYS and not outline.contains(up, span.anchor.node):
             worth -= 1.5  # but a form or a label around the time too is one around the head of the post
-        if _ANSWERED.search(outline.classes[up]) and not outline.contains(up, span.anchor.node):
+        if outline.classes[up] and _ANSWERED.search(outline.classes[up]) and not outline.contains(up, span.anchor.node):
             worth -= 1.5
         if outline.tags[up] in ("b", "strong", "h1", "h2", "h3", "h4", "h5") and steps <= 1:
             worth += 0.2
