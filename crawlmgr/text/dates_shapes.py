@@ -57,7 +57,7 @@ _PHRASES = re.compile("|".join(rf"(?<!\w){re.escape(text)}(?!\w)" for text in PH
 _WORD = re.compile(r"[^\W\d_]+")
 _DASHES = str.maketrans("–—‐‑−〜～、\u00a0\u202f\u2009\u3000", "------ ," + "    ", "\u200b\u200e\u200f\ufeff\u00ad")
 _KNOWN = frozenset(VOCABULARY) | frozenset(_WORD.findall(" ".join(PHRASES))) | {"t", "p"}
-_GLUED = re.compile(r"(?<=\d)T(?=\d\d:?\d\d)|(?<=\d)t(?=\d\d:?\d\d)")
+_GLUED = re.compile(r"(?<=\d)[Tt](?=\d\d:?\d\d)")
 _DIGIT = re.compile(r"\d")
 _EPOCH = re.compile(r"\d{10}(?:\.\d{1,6})?|\d{13}")
 
@@ -102,8 +102,7 @@ def canonical(text: str) -> str:
     if not text.isascii():
         text = unicodedata.normalize("NFKC", text).translate(_DASHES)
         text = _SPACED.sub("", _PAREN_WEEKDAY.sub(" ", text))
-        text = _SHORT_YEAR_NAMED.sub(r"20\1", text)
-        text = _CHINESE_NUMBER.sub(lambda m: str(chinese_value(m.group())), text)
+        text = _CHINESE_NUMBER.sub(lambda m: str(chinese_value(m.group())), _SHORT_YEAR_NAMED.sub(r"20\1", text))
     text = " ".join(_GLUED.sub(" ", text).lower().split()).replace("(mo)", " ")  # a Monday, no month
     text = _AM_PM.sub(r"\1m", _DOTTED.sub(r"\1 \2:\3", text))
     if any(phrase in text for phrase in PHRASES):

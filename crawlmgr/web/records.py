@@ -19,6 +19,8 @@ from lxml.html import HtmlElement
 MAX_NODES = 120_000
 MAX_TEXT = 4_000_000  # characters; a page beyond it is read as far as that
 
+MAX_SPAN = 1_000  # rows that one cell may go on for
+
 SKIPPED = frozenset({"script", "style", "template", "textarea", "select", "iframe", "object", "head", "datalist"})
 BLOCKS = frozenset(
     """address article aside blockquote body br caption center dd details dialog div dl dt fieldset figcaption figure footer
@@ -49,8 +51,9 @@ class Outline:
 
     `ends[i]` is the first node after the sub-tree of i, `paths[i]` numbers the tag path from the root, `shapes[i]`
     the tag with its lasting classes, `ordinals[i]` the place among siblings of the same shape; `pieces` are the
-    texts in order, those of sub-tree i being `pieces[piece_from[i]:piece_to[i]]`. `is_cut` when the page was larger
-    than the limits.
+    texts in order, those of sub-tree i being `pieces[piece_from[i]:piece_to[i]]`. `leads` has the rows of tables whose
+    first columns belong to cells of rows above, and how many these are; such cells count in the ordinals of the row's
+    own. `is_cut` when the page was larger than the limits.
     """
 
     def __init__(self) -> None:
@@ -66,6 +69,7 @@ class Outline:
         self.pieces: list[Piece] = []
         self.piece_from: list[int] = []
         self.piece_to: list[int] = []
+        self.leads: dict[int, int] = {}
         self.is_cut = False
 
     def __len__(self) -> int:
@@ -132,6 +136,7 @@ class _Builder:
         self.shape_of: dict[tuple[str, str], str] = {}
         self.seen: list[Counter[str]] = [Counter()]
         self.open: list[int] = [-1]
+        self.spanning: dict[int, list[tuple[str, int]]] = {}  # first cells of earlier rows, and how many rows they go on
 
     def build(self) -> Outline:
         made = self.made
@@ -180,11 +185,27 @@ class _Builder:
         made.piece_from.append(len(made.pieces))
         made.piece_to.append(len(made.pieces))
         self.open.append(node)
-        self.seen.append(Counter())
+        self.seen.append(self._spanned(node, parent) if tag == "tr" else Counter())
+        if tag in ("td", "th"):
+            self._span(element, node, parent)
         if tag in BLOCKS or _is_own_block(tag):
             self.line += 1
         if element.text:
             self._text(element.text)
+
+    def _spanned(self, row: int, table: int) -> Counter[str]:
+        """The first cells of a row of a table that belong to rows above, by their shapes."""
+        going = self.spanning.get(table, [])
+        if going:
+            self.made.leads[row] = len(going)
+            self.spanning[table] = [(shape, left - 1) for shape, left in going if left > 1]
+        return Counter(shape for shape, _ in going)
+
+    def _span(self, element: HtmlElement, node: int, row: int) -> None:
+        """Notes a cell that goes on in the rows below, if no other stands before it."""
+        rows = element.get("rowspan") or ""
+        if row >= 0 and self.made.tags[row] == "tr" and node == row + 1 and rows.isdigit() and 1 < int(rows) <= MAX_SPAN:
+            self.spanning.setdefault(self.made.parents[row], []).append((self.made.shapes[node], int(rows) - 1))
 
     def _end(self, element: HtmlElement) -> None:
         self._close(self.open[-1])

@@ -29,7 +29,7 @@ _USER_NAMES = (
 )
 _USER_SEGMENT = re.compile(
     rf"^(?:(?:{_USER_NAMES})(?:\.(?:php|html?|aspx?|jsp|cgi|pl))?|(?:user|userinfo|member|profile?|membre|mitglied|space|uid|u|suid)[-_,.]?"
-    r"(?:uid|username|id|name)?[-_,.]?\d[\w.-]*|[a-z]{2,12}[-_]?profile\.(?:php|html?|aspx?|jsp|cgi|pl|do)|(?:space|user)-(?:uid|username)-.*|User-.+|[~@].+)$",
+    r"(?:uid|username|id|name)?[-_,.]?\d[\w.-]*|[a-z]{2,12}[-_]?profile\d*\.(?:php|html?|aspx?|jsp|cgi|pl|do)|(?:space|user)-(?:uid|username)-.*|User-.+|[~@].+)$",
     re.I,
 )
 _USER_QUERY = re.compile(

@@ -25,7 +25,7 @@ class Heads:
         self._in_table = self._leads_away = False
         first = next((row for row in rows if row.counts or row.times), rows[0])  # not the heading of a category
         self._rows_start = first.start
-        width = Counter(len(self.cells(row.record[0])) for row in rows).most_common(1)[0][0]
+        width = Counter(self._width(row) for row in rows).most_common(1)[0][0]
         if width >= 2:
             self._find(first, width)
         if self.roles:
@@ -42,7 +42,8 @@ class Heads:
     def roles_beside(self, row: Row) -> frozenset[str]:
         """The roles that the head cells name but for that above the names of the rows: "Topic" there counts nothing."""
         cells = self.cells(row.record[0])
-        own = next((at for at, cell in enumerate(cells) if self.page.outline.contains(cell, row.title.node)), -1)
+        within = [at + self._lead(cell) for at, cell in enumerate(cells) if self.page.outline.contains(cell, row.title.node)]
+        own = within[0] if within else -1
         counted = {"topics"} if own >= 0 and self.roles.get(own, frozenset()) & {"topics"} else set()
         others = [roles for at, roles in self.roles.items() if at != own and not roles & {"author", "created"}]
         return self.all_roles - (counted - frozenset[str]().union(*others))
@@ -67,6 +68,10 @@ class Heads:
                     continue
             return self._spread(children)
         return []
+
+    def _width(self, row: Row) -> int:
+        cells = self.cells(row.record[0])
+        return len(cells) + (self._lead(cells[0]) if cells else 0)
 
     def _spread(self, cells: list[int]) -> list[int]:
         page, wide = self.page.outline, []
@@ -114,7 +119,8 @@ class Heads:
     def _is_denied(self, rows: list[Row]) -> bool:
         """Whether words or icons in the rows call numbers views and the head above them another thing, or the other way."""
         found = [(one.roles & COUNTED, self.of(row, one.node) & COUNTED) for row in rows[:8] for one in row.counts]
-        return sum(bool(own and head) and ("views" in own) != ("views" in head) for own, head in found) * 4 > len(found)
+        denied = [own and head and not own & head and (own == {"views"} or head == {"views"}) for own, head in found]
+        return sum(map(bool, denied)) * 4 > len(found)
 
     def _leads_elsewhere(self, cell: int) -> bool:
         """Whether a cell holds a link to another page than this one, sorted otherwise or not."""
@@ -148,7 +154,11 @@ class Heads:
         at = bisect_left(unique, node + 1) - 1
         if at < 0 or not self.page.outline.contains(unique[at], node):
             return frozenset()
-        return self.roles.get(cells.index(unique[at]), frozenset())
+        return self.roles.get(cells.index(unique[at]) + self._lead(unique[at]), frozenset())
+
+    def _lead(self, cell: int) -> int:
+        """How many columns of the row of a cell belong to cells of rows above."""
+        return self.page.outline.leads.get(self.page.outline.parents[cell], 0)
 
     def cell(self, row: Row, node: int) -> int:
         """The number of the cell of a row that holds `node`, counted over the whole record."""

@@ -64,7 +64,8 @@ def _cell_path(page: Page, node: int) -> tuple[int, str]:
     outline, at, cells = page.outline, node, []
     while at >= 0:
         if outline.tags[at] in ("td", "th", "dd"):
-            column = sum(1 for other in outline.children(outline.parents[at]) if other < at)
+            row = outline.parents[at]
+            column = sum(1 for other in outline.children(row) if other < at) + outline.leads.get(row, 0)
             cells.append(str(column))
         at = outline.parents[at]
     return outline.paths[node], "/".join(cells)

@@ -151,7 +151,7 @@ def text_roles(text: str) -> frozenset[str]:
 
 BY = re.compile(
     r"^(?:(?:(?:topic |thread )?started|asked|created|posted|written|submitted|last (?:post|reply|message)|replied|latest reply|most recent)?\s*(?:by|from)|"
-    r"author|poster|von|par|por|da|di|de|door|от|автор|przez|av|af|autor|auteur|作者|楼主|樓主|发帖人|by user|最后回复|最後回覆|最后发表|投稿者|创建者)"
+    r"author|poster|von|par|por|da|di|de|door|от|автор|przez|av|af|autor|auteur|由|作者|楼主|樓主|发帖人|by user|最后回复|最後回覆|最后发表|投稿者|创建者)"
     r"(?=\s|[:：]|$)\s*[:：]?\s*",
     re.I,
 )

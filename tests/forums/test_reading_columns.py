@@ -174,3 +174,28 @@ def test_boards_are_an_index_beside_the_newest_threads_that_name_their_boards() 
     )
     assert reading.kind is PageKind.index
     assert [(b.name, b.threads) for b in reading.records if isinstance(b, BoardRecord)] == [(TITLES[n], 31 + n) for n in range(3)]
+
+
+def test_cells_that_go_on_in_the_rows_below_shift_no_column() -> None:
+    def row(n: int, area: str) -> str:
+        return f"<tr>{area}<td><a href='board.php?b={n}'>{TITLES[n]}</a></td><td align=right>{30 + n}</td><td align=right>{900 + n}</td><td>{20 - n} Oct 2026 10:00</td></tr>"
+
+    heads = "<tr><th>Area</th><th>Forum</th><th>Topics</th><th>Posts</th><th>Last post</th></tr>"
+    areas = {0: "<td rowspan=2>Main</td>", 2: "<td rowspan=3>House</td>", 5: "<td rowspan=1>Rest</td>"}
+    rows = "".join(row(n, areas.get(n, "")) for n in range(6))
+    reading = page(f"<table>{heads}{rows}</table>", "http://forum.example/index.php")
+    boards = [record for record in reading.records if isinstance(record, BoardRecord)]
+    assert [(b.name, b.threads, b.posts) for b in boards] == [(TITLES[n], 30 + n, 900 + n) for n in range(6)]
+
+
+def test_chinese_writers_behind_a_word_for_by_and_years_of_two_digits() -> None:
+    rows = "".join(
+        f"<tr><td><a href='/forum/p{1000 + n}_x.aspx'>{title}</a><br><span><a href='/forum/yaf_profile{n}.aspx'>{NAMES[n]}</a></span></td><td>{n * 2}</td><td>{90 + n}</td>"
+        f"<td>由 <a href='/forum/yaf_profile{n + 9}.aspx'>{NAMES[-n]}</a><br>25年7月{20 - n}日(周四) 12:09</td></tr>"
+        for n, title in enumerate(TITLES)
+    )
+    heads = "<tr><th>主题</th><th>回复</th><th>查看</th><th>最后发表</th></tr>"
+    found = threads(page(f"<table>{heads}{rows}</table>", "http://forum.example/forum/f7.aspx"))
+    assert [(r.author, r.last_author, r.last_reply.value.isoformat()[:16] if r.last_reply else "") for r in found] == [
+        (NAMES[n], NAMES[-n], f"2025-07-{20 - n}T12:09") for n in range(7)
+    ]
