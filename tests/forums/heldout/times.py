@@ -1,0 +1,129 @@
+"""How these pages write times, and how far a rounded one may be from the truth."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+
+from tests.forums.boards import NOW, RandomForum
+
+EN_MON = "Jan Feb Mar Apr May Jun Jul Aug Sep Oct Nov Dec".split()
+EN_MONTH = "January February March April May June July August September October November December".split()
+MONTHS = {
+    "de": "Januar Februar März April Mai Juni Juli August September Oktober November Dezember".split(),
+    "ru": "января февраля марта апреля мая июня июля августа сентября октября ноября декабря".split(),
+}
+MON = {
+    "en": EN_MON,
+    "de": "Jan Feb Mär Apr Mai Jun Jul Aug Sep Okt Nov Dez".split(),
+    "ru": "янв фев мар апр май июн июл авг сен окт ноя дек".split(),
+}
+SHORT = {
+    "en": "Mon Tue Wed Thu Fri Sat Sun".split(),
+    "de": "Mo Di Mi Do Fr Sa So".split(),
+    "ru": "Пн Вт Ср Чт Пт Сб Вс".split(),
+    "zh": "周一 周二 周三 周四 周五 周六 周日".split(),
+}
+UNITS = {
+    "en": [("year", "years"), ("month", "months"), ("week", "weeks"), ("day", "days"), ("hour", "hours"), ("minute", "minutes")],
+    "de": [("Jahr", "Jahren"), ("Monat", "Monaten"), ("Woche", "Wochen"), ("Tag", "Tagen"), ("Stunde", "Stunden"), ("Minute", "Minuten")],
+    "ru": [("год", "г."), ("мес.", "мес."), ("нед.", "нед."), ("дн.", "дн."), ("ч.", "ч."), ("мин.", "мин.")],
+    "zh": [("年", "年"), ("个月", "个月"), ("周", "周"), ("天", "天"), ("小时", "小时"), ("分钟", "分钟")],
+}  # fmt: skip
+MINUTES = (365 * 1440, 30 * 1440, 7 * 1440, 1440, 60, 1)  # of those units
+
+
+def _largest(at: datetime) -> tuple[int, int]:
+    """How many of the largest whole unit ago, and which unit."""
+    minutes = max(1, int((NOW - at).total_seconds() // 60))
+    unit = next(unit for unit, size in enumerate(MINUTES) if minutes >= size)
+    return minutes // MINUTES[unit], unit
+
+
+def ago(f: RandomForum, at: datetime) -> str:
+    """3 weeks ago."""
+    n, unit = _largest(at)
+    text = f"{n} {UNITS[f.language][unit][n > 1]}"
+    return {"en": f"{text} ago", "de": f"vor {text}", "ru": f"{text} назад", "zh": f"{text}前"}[f.language]
+
+
+def ago_slack(at: datetime) -> timedelta:
+    """The unit shown; half of it more for months and years, whose lengths differ."""
+    _, unit = _largest(at)
+    return timedelta(minutes=MINUTES[unit] * (1.5 if unit <= 1 else 1.05) + 1)
+
+
+def clock12(at: datetime, pad: bool = False) -> str:
+    """2:05 PM."""
+    hour = at.hour % 12 or 12
+    return f"{f'{hour:02}' if pad else hour}:{at:%M} {'AM' if at.hour < 12 else 'PM'}"
+
+
+def z(at: datetime) -> str:
+    """A time as a machine writes it."""
+    return f"{at:%Y-%m-%dT%H:%M:%SZ}"
+
+
+def subsilver_time(f: RandomForum, at: datetime) -> str:
+    """phpBB's default form, names of days and months translated."""
+    if f.language == "de":
+        return f"{SHORT['de'][at.weekday()]} {at.day}. {MON['de'][at.month - 1]} {at.year}, {at:%H:%M}"
+    month = f"{at.month}月" if f.language == "zh" else MON[f.language][at.month - 1]
+    return f"{SHORT[f.language][at.weekday()]} {month} {at:%d}, {at.year} {clock12(at).lower()}"
+
+
+def elk_text(f: RandomForum, at: datetime) -> str:
+    """November 21, 2026, 02:05:00 PM and what stands for it elsewhere."""
+    if f.language == "en":
+        return f"{EN_MONTH[at.month - 1]} {at:%d}, {at.year}, {at:%I:%M:%S} {'AM' if at.hour < 12 else 'PM'}"
+    if f.language == "zh":
+        return f"{at.year}年{at:%m}月{at:%d}日, {at:%H:%M:%S}"
+    return f"{at:%d}{'.' if f.language == 'de' else ''} {MONTHS[f.language][at.month - 1]} {at.year}, {at:%H:%M:%S}"
+
+
+def club_short(f: RandomForum, at: datetime) -> str:
+    """21-Nov-2026 14:05 and what stands for it elsewhere."""
+    return {
+        "en": f"{at:%d}-{EN_MON[at.month - 1]}-{at.year} {at:%H:%M}",
+        "de": f"{at:%d.%m.%y}, {at:%H:%M} Uhr",
+        "ru": f"{at.day} {MON['ru'][at.month - 1]}. {at.year} г. {at:%H:%M}".replace("май.", "мая"),
+        "zh": f"{at:%Y.%m.%d} {at:%H:%M}",
+    }[f.language]
+
+
+def spoken_day(f: RandomForum, at: datetime) -> str:
+    """Sat 21st Nov 2026, 2.05pm, and what stands for it elsewhere."""
+    nth = "th" if 10 < at.day < 20 else {1: "st", 2: "nd", 3: "rd"}.get(at.day % 10, "th")
+    half = "am" if at.hour < 12 else "pm"
+    return {
+        "en": f"{SHORT['en'][at.weekday()]} {at.day}{nth} {EN_MON[at.month - 1]} {at.year}, {at.hour % 12 or 12}.{at:%M}{half}",
+        "de": f"{SHORT['de'][at.weekday()]}, {at.day}. {MONTHS['de'][at.month - 1]} {at.year} um {at:%H.%M} Uhr",
+        "ru": f"{SHORT['ru'][at.weekday()].lower()}, {at.day} {MONTHS['ru'][at.month - 1]} {at.year} в {at.hour}:{at:%M}",
+        "zh": f"{at.year}年{at.month}月{at.day}日 {'上午' if at.hour < 12 else '下午'}{at.hour % 12 or 12}:{at:%M}",
+    }[f.language]
+
+
+def jf_time(f: RandomForum, at: datetime) -> str:
+    """Numbers, with seconds; the day before the month in English too."""
+    return {
+        "en": f"{at:%d/%m/%Y %H:%M:%S}",
+        "de": f"{at:%d.%m.%Y %H:%M:%S}",
+        "ru": f"{at:%d.%m.%Y %H:%M:%S}",
+        "zh": f"{at:%Y-%m-%d %H:%M:%S}",
+    }[f.language]
+
+
+def slash_month(f: RandomForum, at: datetime) -> str:
+    """Sat, 21/Nov/2026 - 14:05 and what stands for it elsewhere."""
+    if f.language == "zh":
+        return f"{at.year}年{at:%m}月{at:%d}日({SHORT['zh'][at.weekday()][1]}) {at:%H}时{at:%M}分"
+    return f"{SHORT[f.language][at.weekday()]}, {at:%d}/{MON[f.language][at.month - 1]}/{at.year} - {at:%H:%M}"
+
+
+def xmb_time(f: RandomForum, at: datetime) -> str:
+    """11-21-2026 at 02:05 PM and what stands for it elsewhere."""
+    return {
+        "en": f"{at:%m-%d-%Y} at {clock12(at, pad=True)}",
+        "de": f"{at:%d.%m.%Y} um {at:%H:%M}",
+        "ru": f"{at:%d.%m.%Y} в {at:%H:%M}",
+        "zh": f"{at:%Y-%m-%d} {at:%H:%M}",
+    }[f.language]
