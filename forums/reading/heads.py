@@ -117,10 +117,9 @@ class Heads:
         return False
 
     def _is_denied(self, rows: list[Row]) -> bool:
-        """Whether words or icons in the rows call numbers views and the head above them another thing, or the other way."""
+        """Whether words or icons in the rows call numbers views and the head above them calls them anything else."""
         found = [(one.roles & COUNTED, self.of(row, one.node) & COUNTED) for row in rows[:8] for one in row.counts]
-        denied = [own and head and not own & head and (own == {"views"} or head == {"views"}) for own, head in found]
-        return sum(map(bool, denied)) * 4 > len(found)
+        return sum(own == {"views"} and bool(head - own) and "views" not in head for own, head in found) * 4 > len(found)
 
     def _leads_elsewhere(self, cell: int) -> bool:
         """Whether a cell holds a link to another page than this one, sorted otherwise or not."""

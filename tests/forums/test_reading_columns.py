@@ -199,3 +199,15 @@ def test_chinese_writers_behind_a_word_for_by_and_years_of_two_digits() -> None:
     assert [(r.author, r.last_author, r.last_reply.value.isoformat()[:16] if r.last_reply else "") for r in found] == [
         (NAMES[n], NAMES[-n], f"2025-07-{20 - n}T12:09") for n in range(7)
     ]
+
+
+def test_heads_of_divisions_hold_for_numbers_of_one_class_whichever_is_larger() -> None:
+    heads = "<div class='row head'><div class=c5>Topics</div><div class=c1>Replies</div><div class=c1>Views</div><div class=c3>Last post</div></div>"
+    for views in (0, 70):
+        rows = "".join(
+            f"<div class='row topic'><div class=c5><a href='/forum/general-3/topic/x-{n}/'>{title}</a> by <a href='/member/{n}/'>{NAMES[n]}</a></div>"
+            f"<div class='c1 topic-count'>{n % 3}</div><div class='c1 topic-count'>{views and views + n}</div><div class=c3><a href='/member/9/'>eva</a> Oct. {20 - n}, 2026, 7:12 p.m.</div></div>"
+            for n, title in enumerate(TITLES)
+        )
+        found = threads(page(f"<div>{heads}{rows}</div>", "http://forum.example/forum/general-3/"))
+        assert [record.replies for record in found] == [n % 3 for n in range(7)], views
