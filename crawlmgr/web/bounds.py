@@ -6,7 +6,8 @@ import re
 
 MAX_CHARS = 4_000_000
 MAX_TAGS = 150_000
-MAX_OPEN = 1_200  # elements open at once; browsers stop at about 500
+READ_TAGS = 20_000  # where each tag is looked at by many rules; real pages of forums have up to some 15,000
+MAX_OPEN = 512  # elements open at once, as in browsers
 _CHECKED_TAGS = 1_000
 _LONG_TAG_CHARS = 20_000
 _MOST_ATTRIBUTES = 1_000
@@ -18,8 +19,8 @@ _SHALLOW = frozenset(
 )
 
 
-def bounded_markup(html: str) -> tuple[str, bool]:
-    """`html` cut at the place where it passes a limit, and whether it was: MAX_CHARS characters, MAX_TAGS tags, MAX_OPEN
+def bounded_markup(html: str, max_tags: int = MAX_TAGS) -> tuple[str, bool]:
+    """`html` cut at the place where it passes a limit, and whether it was: MAX_CHARS characters, `max_tags` tags, MAX_OPEN
     elements open at once. Tags with more than a thousand attributes are left out. Linear, tens of milliseconds a megabyte.
 
     >>> bounded_markup("<p>one</p>"), bounded_markup("<div>" * 5_000)[1]
@@ -36,7 +37,7 @@ def bounded_markup(html: str) -> tuple[str, bool]:
     depth = 0
     for number, found in enumerate(_TAG.finditer(html)):
         name = found[2].lower()
-        if number >= MAX_TAGS or depth > MAX_OPEN:
+        if number >= max_tags or depth > MAX_OPEN:
             return html[: found.start()], True
         if name in _SHALLOW:
             continue

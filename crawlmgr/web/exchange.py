@@ -14,6 +14,12 @@ from requests.structures import CaseInsensitiveDict
 from crawlmgr.web.encoding import decode
 
 _ACCEPT = "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"
+# Request headers that tell nothing secret; the value of any other may be a key, and is neither shown nor archived.
+PLAIN_HEADERS = frozenset((
+    "accept", "accept-charset", "accept-encoding", "accept-language", "cache-control", "connection", "content-length",
+    "content-type", "dnt", "from", "host", "if-modified-since", "if-none-match", "pragma", "referer", "sec-gpc", "te",
+    "upgrade-insecure-requests", "user-agent", "x-requested-with",
+))  # fmt: skip
 EMPTY: Mapping[str, str] = MappingProxyType({})
 
 
@@ -55,9 +61,12 @@ class FetchSettings:
     """How a site is fetched. Times in seconds, sizes in bytes.
 
     `accepted_types` are prefixes of the media type ("text/", "application/xhtml"); () accepts all.
-    `cookies` and `headers` belong to the site asked: they are not carried to another host by a redirect.
+    `cookies` and `headers` belong to the site asked: they are not carried to another host by a redirect, and where `own_origins`
+    ("https://a.example", …) are given, sent to those only.
     `allow_private` holds the exceptions of the address guard (see `guard.check_address`).
     `private_only` refuses every public address: an installation without a contact may only ask its own machines.
+    `proxy_private`: the proxy itself may lie on a private address. `proxy_resolves`: it looks up names, also such as are unknown
+    here; without that only names whose addresses were checked here are asked of it (https: the checked address itself).
     `ca_file` names a certificate bundle to trust instead of the public one.
     """
 
@@ -71,10 +80,17 @@ class FetchSettings:
     accepted_types: tuple[str, ...] = ()
     headers: Mapping[str, str] = field(default_factory=lambda: EMPTY)
     cookies: Mapping[str, str] = field(default_factory=lambda: EMPTY)
+    own_origins: frozenset[str] = frozenset()
     proxy: str | None = None
+    proxy_private: bool = False
+    proxy_resolves: bool = False
     allow_private: frozenset[str] = frozenset()
     private_only: bool = False
     ca_file: str | None = None
+
+    def owns(self, origin: str) -> bool:
+        """Whether the settings' headers and cookies are meant for an origin."""
+        return not self.own_origins or origin in self.own_origins
 
 
 @dataclass(frozen=True)
@@ -195,9 +211,9 @@ class FetchResponse:
 
 
 def request_headers(
-    step: FetchRequest, settings: FetchSettings, secrets: bool, conditional: bool
+    step: FetchRequest, settings: FetchSettings, secrets: bool, conditional: bool, own: bool = True
 ) -> CaseInsensitiveDict[str]:
-    """What is sent. The site's and the request's own headers go to the origin they are meant for only."""
+    """What is sent. The site's own headers (`own`: it is asked) and the request's go to the origin they are meant for only."""
     headers = {"User-Agent": settings.user_agent, "Accept": _ACCEPT, "Accept-Encoding": "gzip, deflate, br"}
     if conditional and step.etag:
         headers["If-None-Match"] = step.etag
@@ -207,8 +223,9 @@ def request_headers(
         headers["Content-Length"] = str(len(step.body))
         headers["Content-Type"] = "application/x-www-form-urlencoded"
     merged: CaseInsensitiveDict[str] = CaseInsensitiveDict(headers)
-    if secrets:
+    if secrets and own:
         merged.update(settings.headers)
+    if secrets:
         merged.update(step.headers)
     return merged
 

@@ -30,20 +30,18 @@ from crawlmgr.web.exchange import (
     FetchSettings,
     Hop,
     HopRefused,
-    is_accepted,
     request_headers,
 )
 from crawlmgr.web.guard import AddressRefused, check_address, is_public
-from crawlmgr.web.inflate import InflateError, inflate
-from crawlmgr.web.redirects import REDIRECTS, RedirectError, carries_secrets, next_request
+from crawlmgr.web.redirects import RedirectError, carries_secrets, next_request
 from crawlmgr.web.url import UrlError, UrlParts, fetchable, parse
-from crawlmgr.web.wire import NETWORK_ERRORS, Answer, Exchange, classify, cookie_header, current, read_body, say
+from crawlmgr.web.window import Room
+from crawlmgr.web.wire import NETWORK_ERRORS, Answer, Exchange, classify, cookie_header, current, receive, say
 
 __all__ = ["EMPTY", "Failure", "FetchRequest", "FetchResponse", "FetchSettings", "Fetcher", "Hop", "HopRefused"]
 
 _MAX_SESSIONS = 512
 _MAX_CONNECTIONS_PER_HOST = 16
-_REDIRECT_BODY_BYTES = 65536
 
 Address = tuple[int, tuple[Any, ...]]  # (family, sockaddr)
 
@@ -104,12 +102,14 @@ class _Guarded:
             addresses = _resolve_within(self.host, self.port, exchange.seconds_left(seconds))
         except (OSError, UnicodeError) as error:
             raise exchange.failed(Failure.dns, str(error)) from error
-        if self.proxy is None:  # a proxy is the operator's own choice; its targets are checked before it is asked
-            for _family, sockaddr in addresses:
+        for _family, sockaddr in addresses:
+            if self.proxy is None:
                 _check(sockaddr[0], self.host, self.port, exchange.settings)
+            elif not exchange.settings.proxy_private:  # what it is asked for is checked before, in `_check_target`
+                check_address(sockaddr[0], self.host, self.port)
         reason: OSError = exchange.failed(Failure.dns, "no address") if not addresses else OSError()
         for family, sockaddr in addresses:
-            sock = socket.socket(family, socket.SOCK_STREAM)
+            sock = exchange.sock = socket.socket(family, socket.SOCK_STREAM)
             try:
                 sock.settimeout(exchange.seconds_left(seconds))
                 sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
@@ -126,13 +126,21 @@ class _Guarded:
             exchange.failed(Failure.proxy if self.proxy is not None else Failure.connect, str(reason))
         raise reason
 
+    def request(self, *args: Any, **kwargs: Any) -> None:
+        super().request(*args, **kwargs)  # type: ignore[misc]
+        if current.exchange.on_sent is not None:
+            current.exchange.on_sent()
+
 
 class _HTTPConnection(_Guarded, HTTPConnection):  # type: ignore[misc]
     pass
 
 
 class _HTTPSConnection(_Guarded, HTTPSConnection):  # type: ignore[misc]
-    pass
+    def set_tunnel(self, host: str, *args: Any, **kwargs: Any) -> None:
+        """A proxy's tunnel leads to the address that was checked; the certificate is checked for the name."""
+        self.server_hostname = host
+        super().set_tunnel(current.exchange.handed or host, *args, **kwargs)
 
 
 class _HTTPPool(HTTPConnectionPool):
@@ -193,7 +201,8 @@ class Fetcher:
 
     `clock` gives `fetched_at`. `on_hop(url)` is called before each redirected request and may wait (robots.txt, the
     host's clock); HopRefused from it ends the exchange with `Failure.refused_hop`. The total time-out counts for each
-    request of a chain, so that such a wait costs none of it.
+    request of a chain, so that such a wait costs none of it. `on_sent()` is called in the same thread when a request has been
+    written to the wire. `room` bounds the bytes of bodies that all threads hold together.
     """
 
     def __init__(
@@ -201,10 +210,16 @@ class Fetcher:
         settings: FetchSettings,
         clock: Callable[[], datetime] = utc_now,
         on_hop: Callable[[str], None] | None = None,
+        on_sent: Callable[[], None] | None = None,
+        room: Room | None = None,
     ) -> None:
         self.settings = settings
         self._clock = clock
         self._on_hop = on_hop
+        self._on_sent = on_sent
+        self._room = room
+        self._running: set[Exchange] = set()
+        self._over = False
         self._sessions: OrderedDict[tuple[Any, ...], requests.Session] = OrderedDict()
         self._lock = threading.Lock()
 
@@ -215,6 +230,14 @@ class Fetcher:
             self._sessions.clear()
         for session in sessions:
             session.close()
+
+    def abort(self) -> None:
+        """Called by another thread: breaks off what is on the wire; nothing is sent any more."""
+        self._over = True
+        if self._room is not None:
+            self._room.shut()
+        for exchange in list(self._running):
+            exchange.abort()
 
     def fetch(self, request: FetchRequest, settings: FetchSettings | None = None) -> FetchResponse:
         """One page, redirects followed; whatever the network does comes back as `failure`, never as an exception.
@@ -257,7 +280,8 @@ class Fetcher:
 
     def _session(self, parts: UrlParts, settings: FetchSettings) -> requests.Session:
         # The guard's exceptions are part of the key: a connection opened under one is not used without it.
-        key = (parts.scheme, parts.authority, settings.proxy, settings.allow_private, settings.private_only, settings.ca_file)
+        proxy = (settings.proxy, settings.proxy_private, settings.proxy_resolves)
+        key = (parts.scheme, parts.authority, *proxy, settings.allow_private, settings.private_only, settings.ca_file)
         with self._lock:
             session = self._sessions.get(key)
             if session is not None:
@@ -281,20 +305,37 @@ class Fetcher:
         prepared.method = step.method.upper()
         prepared.url = step.url
         prepared.body = step.body
-        prepared.headers = request_headers(step, settings, secrets, conditional)
+        own = settings.owns(f"{parts.scheme}://{parts.authority}")
+        prepared.headers = request_headers(step, settings, secrets, conditional, own)
         prepared.hooks = {}
-        carried = cookie_header(session.cookies, prepared, {**settings.cookies, **step.cookies} if secrets else EMPTY)
+        kept = settings.cookies if own else EMPTY
+        carried = cookie_header(session.cookies, prepared, {**kept, **step.cookies} if secrets else EMPTY)
         if carried:
             prepared.headers["Cookie"] = carried
         fetched_at = self._clock()
-        exchange = Exchange(settings, parts)
+        exchange = Exchange(settings, parts, self._room, self._on_sent)
+        self._running.add(exchange)
+        try:
+            return self._exchanged(session, prepared, exchange, step, fetched_at)
+        finally:
+            self._running.discard(exchange)
+
+    def _exchanged(
+        self,
+        session: requests.Session,
+        prepared: requests.PreparedRequest,
+        exchange: Exchange,
+        step: FetchRequest,
+        fetched_at: datetime,
+    ) -> tuple[FetchResponse, bool]:
+        parts = exchange.parts
         answer, failure, detail = self._send(session, prepared, exchange)
         sent = (("Host", parts.authority), *prepared.headers.items())
         blank = FetchResponse(
             step.url,
             step.url,
             fetched_at=fetched_at,
-            method=prepared.method,
+            method=step.method.upper(),
             request_headers=sent,
             request_body=step.body,
         )
@@ -308,7 +349,7 @@ class Fetcher:
         set_cookies = "set-cookie" in raw.headers
         if set_cookies:
             extract_cookies_to_jar(session.cookies, prepared, raw)
-        return self._receive(blank, raw, exchange), set_cookies
+        return receive(blank, raw, exchange), set_cookies
 
     def _send(
         self, session: requests.Session, prepared: requests.PreparedRequest, exchange: Exchange
@@ -321,6 +362,8 @@ class Fetcher:
             current.exchange = exchange
             exchange.fresh = False
             try:
+                if self._over:
+                    raise exchange.failed(Failure.reset, "broken off")
                 if proxies:
                     _check_target(exchange)
                 timeout = (
@@ -332,59 +375,22 @@ class Fetcher:
                 return None, Failure.refused_address, f"{error.ip} {error.reason}"
             except NETWORK_ERRORS as error:
                 failure = classify(error, exchange, in_body=False)
-                if failure is Failure.reset and not exchange.fresh and prepared.method in ("GET", "HEAD"):
+                if failure is Failure.reset and not exchange.fresh and prepared.method in ("GET", "HEAD") and not self._over:
                     continue
                 return None, failure, say(error)
 
-    def _receive(self, blank: FetchResponse, raw: Any, exchange: Exchange) -> FetchResponse:
-        """Reads the body within the limits and undoes its Content-Encoding."""
-        settings = exchange.settings
-        headers = tuple(raw.headers.iteritems())
-        content_type = raw.headers.get("content-type", "")
-        failure: Failure | None = None
-        detail = ""
-        received = b""
-        redirect = raw.status in REDIRECTS and "location" in raw.headers
-        limit = min(_REDIRECT_BODY_BYTES, settings.max_body_bytes) if redirect else settings.max_body_bytes
-        if 200 <= raw.status < 300 and not is_accepted(content_type, settings.accepted_types):
-            failure, detail = Failure.type, content_type
-            raw.close()
-        else:
-            received, failure, detail = read_body(raw, limit, exchange)
-        body, cut = received, "body" if failure is not None else None
-        if redirect and failure is not Failure.too_slow:
-            failure, detail = None, ""  # nobody needs the words of a redirect
-        encoding = raw.headers.get("content-encoding")
-        if encoding and received and not redirect:
-            try:
-                body = inflate(received, encoding, settings.max_decoded_bytes)
-            except InflateError as error:
-                body, cut = error.partial, "body"
-                failure, detail = failure or Failure(error.code), detail or encoding
-        return replace(
-            blank,
-            status=raw.status,
-            reason=raw.reason or "",
-            headers=headers,
-            body=body,
-            raw_body=received,
-            content_type=content_type,
-            elapsed_seconds=time.monotonic() - exchange.started,
-            received_bytes=len(received),
-            address=exchange.address,
-            failure=failure,
-            detail=detail,
-            cut=cut,
-            http_version="HTTP/1.0" if raw.version == 10 else "HTTP/1.1",
-        )
-
 
 def _check_target(exchange: Exchange) -> None:
-    """Checks what a proxy is asked for. A name that only the proxy can resolve passes: its answer is not seen here."""
+    """Checks what a proxy is asked for. A name that is unknown here passes only where the proxy is said to look names up: its
+    answer is not seen here. Over plain http a proxy is given the checked name, since it must not believe a Host header."""
     host, port = exchange.parts.host.strip("[]"), exchange.parts.effective_port
     try:
         addresses = _resolve_within(host, port, exchange.seconds_left(exchange.settings.connect_timeout_seconds))
     except (OSError, UnicodeError):
-        return
+        addresses = []
+    if not addresses and not exchange.settings.proxy_resolves:
+        raise exchange.failed(Failure.dns, "the name is unknown here, and the proxy is not said to look names up")
     for _family, sockaddr in addresses:
         _check(sockaddr[0], host, port, exchange.settings)
+    if not exchange.settings.proxy_resolves:
+        exchange.handed = addresses[0][1][0]

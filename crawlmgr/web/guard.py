@@ -185,15 +185,14 @@ def is_public(ip: str) -> bool:
 
 
 class _Exceptions:
-    """Allow entries, read once: names (with or without a port), networks, or everything."""
+    """Allow entries, read once: names (with or without a port) and networks."""
 
-    __slots__ = ("everything", "hosts", "networks")
+    __slots__ = ("hosts", "networks")
 
     def __init__(self, entries: frozenset[str]) -> None:
-        self.everything = "*" in entries
         self.hosts: set[tuple[str, int | None]] = set()
         self.networks: list[_Network] = []
-        for entry in entries - {"*"}:
+        for entry in entries:
             if "/" in entry:
                 self.networks.append(ipaddress.ip_network(entry.strip(), strict=False))
             else:
@@ -227,15 +226,13 @@ def check_address(ip: str, host: str, port: int, allow: frozenset[str] = frozens
 
     `allow` entries: "host:port" or "host" (a name or a literal address): that host only, as the URL names it, so that
     neither another name of the same address nor a redirect elsewhere gets through; a network "10.0.0.0/8": every
-    host whose address lies in it; "*": everything. ValueError for an entry that cannot be read.
+    host whose address lies in it. ValueError for an entry that cannot be read.
     """
     reason = refusal(ip)
     if reason is None:
         return
     if allow:
         exceptions = _exceptions(allow)
-        if exceptions.everything:
-            return
         try:
             own = parse_host(host if ":" not in host or host.startswith("[") else f"[{host}]")
         except HostError:

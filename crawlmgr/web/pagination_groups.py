@@ -12,6 +12,7 @@ from crawlmgr.web.pagination_urls import Address, Slot, page_of, relation, simil
 from crawlmgr.web.pagination_words import CURRENT_NAME, PAGER_NAME, page_number
 
 _LEAST_SCORE = 2.5  # one lone number needs a likely address, or a pager around it
+_MOST_GROUPS = 60  # that are looked at closely, the likeliest first
 SURE = 0.99
 
 
@@ -66,7 +67,7 @@ def best_group(links: list[PageLink], pages: list[Address]) -> PageGroup | None:
             group = PageGroup(template, step, base, fitting)
             group.score = _score(group, pages, named)
             groups.append(group)
-    groups = _without_shared_links(groups)
+    groups = _without_shared_links(groups)[:_MOST_GROUPS]
     for group in groups:
         if group.score < _LEAST_SCORE and _continues(group, links):
             group.score += 2.5  # another address of the list, as rewritten forums have

@@ -70,9 +70,13 @@ def backoff(failures: int, policy: PacePolicy) -> float:
     return min(policy.backoff_base_seconds * 2.0 ** min(failures - 1, 40), policy.backoff_cap_seconds)
 
 
-def after(state: HostState, response: FetchResponse, now: datetime, policy: PacePolicy) -> HostState:
-    """The clock after an answer.
+def after(
+    state: HostState, response: FetchResponse, now: datetime, policy: PacePolicy, sent_at: datetime | None = None
+) -> HostState:
+    """The clock after an answer that came at `now`.
 
+    The pause between two requests counts from `sent_at`, when the last one was on the wire (None: from its answer); what the
+    server wishes and what follows from a failure count from the answer.
     Success sets the failures back. 429 and 503 obey Retry-After in full, and without it back off like a host that cannot be
     reached; the clock never moves back, so a wish that outlasts a restart is kept.
     """
@@ -81,7 +85,7 @@ def after(state: HostState, response: FetchResponse, now: datetime, policy: Pace
     failures = state.failures + 1 if failed else 0
     wish = parse_retry_after(response.header("retry-after"), now) if busy or 300 <= response.status < 400 else None
     until = max((t for t in (wish, state.retry_after_until) if t is not None and t > now), default=None)
-    candidates = [state.next_at, now + timedelta(seconds=pace(state, policy))]
+    candidates = [state.next_at, (sent_at or now) + timedelta(seconds=pace(state, policy))]
     if failed and wish is None:
         candidates.append(now + timedelta(seconds=backoff(failures, policy)))
     if until is not None:

@@ -83,10 +83,11 @@ class Outline:
         """Characters of text in a sub-tree."""
         return sum(len(piece.text) for piece in self.pieces[self.piece_from[node] : self.piece_to[node]])
 
-    def children(self, node: int) -> list[int]:
-        """The child elements of a node."""
-        found, child, end = [], node + 1, self.ends[node]
-        while child < end:
+    def children(self, node: int, most: int = MAX_NODES) -> list[int]:
+        """The child elements of a node, the first `most` of them."""
+        found: list[int] = []
+        child, end = node + 1, self.ends[node]
+        while child < end and len(found) < most:
             found.append(child)
             child = self.ends[child]
         return found
@@ -272,7 +273,7 @@ def _at_level(page: Outline, anchor: int, path: int | None) -> int | None:
 
 
 def _sketch(page: Outline, node: int) -> tuple[str, tuple[str, ...]]:
-    return page.shapes[node], tuple(page.tags[child] for child in page.children(node)[:8])
+    return page.shapes[node], tuple(page.tags[child] for child in page.children(node, 8))
 
 
 def siblings_of_tops(page: Outline, tops: list[int]) -> list[Record]:

@@ -21,7 +21,8 @@ _INNER_OR_BACKSLASH = re.compile(r"[\x00-\x20\\]")
 _INNER = {ord(char): None for char in "\t\n\r"}  # removed anywhere
 _QUERY_SAFE = "/:@!$&()*+,;=-._~%[]|\\?{}^`"
 _SAFE = re.compile(r"[A-Za-z0-9/:@!$&()*+,;=._~?-]*")  # nothing that any standard escapes in a path or query
-_PERCENT = re.compile(r"%([0-9a-fA-F]{2})")
+# An escape that does not begin inside a broken one: "%%34%31" read twice would be another address each time.
+_PERCENT = re.compile(r"(?<!%)(?<!%[0-9a-fA-F])%([0-9a-fA-F]{2})")
 _UNRESERVED = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~")
 _DOT_SEGMENT = re.compile(r"(?:^|/)(?:\.|%2[eE]){1,2}(?:/|$)")
 # Already canonical: nothing to lower, decode, sort, resolve or strip (most links of most pages).
@@ -140,11 +141,15 @@ def _normalise(text: str) -> str:
     return _PERCENT.sub(_fix_escape, text) if "%" in text else text
 
 
+_ANY_ORIGIN = "http://h"
+
+
 def _escaped(prefix: str, rest: str) -> str:
     """Whatever a standard wants escaped in a path and query is; escapes that are there stay."""
     if _SAFE.fullmatch(rest):
         return prefix + rest
-    return safe_url_string(prefix + rest.encode("utf-8", "replace").decode())  # half a surrogate has no bytes
+    text = rest.encode("utf-8", "replace").decode()  # half a surrogate has no bytes
+    return prefix + safe_url_string(_ANY_ORIGIN + text)[len(_ANY_ORIGIN) :]
 
 
 # What most links of most pages look like: nothing in them to escape or to resolve.
@@ -257,9 +262,9 @@ def _canonical_query(query: str, rules: UrlRules) -> str:
         if ";" in parameter:  # SMF and old Perl forums part their parameters so
             parameter = ";".join(part for part in parameter.split(";") if keeps(part, rules))
             if parameter:
-                kept.append(_normalise(parameter))
+                kept.append(parameter)
         elif keeps(parameter, rules):
-            kept.append(_normalise(parameter))
+            kept.append(parameter)
     if rules.sort_query and len(kept) > 1:
         route = [] if "=" in kept[0] else [kept[0]]
         kept = route + sorted(kept[len(route) :], key=_parameter_name)
@@ -293,18 +298,20 @@ def _canonical_by_default(url: str) -> str:
 @lru_cache(maxsize=16384)
 def _canonical(url: str, rules: UrlRules) -> str:
     prefix, path, query, fragment = _pieces(url)
+    path, _, query = _normalise(_escaped("", f"{path}?{query}" if query else path)).partition("?")  # the rules know one spelling
     if rules.strip_sessions:
         if ";" in path:
             path = _PATH_SESSION.sub("", path)
         if "/(" in path:
             path = _ASP_SESSION.sub("", path) or "/"
-    path = _normalise(_resolve_dots(path))
+    path = _resolve_dots(path)
     query = _canonical_query(query, rules) if query else ""
     if query:
         path = f"{path}?{query}"
     if fragment and rules.keep_fragment:
         path = f"{path}#{_normalise(fragment)}"
-    return _escaped(prefix, path)
+        return _escaped(prefix, path)
+    return prefix + path
 
 
 def _pieces(url: str) -> tuple[str, str, str, str]:

@@ -5,21 +5,28 @@ from __future__ import annotations
 import contextlib
 import http.client
 import io
+import re
 import socket
 import ssl
 import threading
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
 import requests
 import urllib3
 from requests.cookies import RequestsCookieJar, get_cookie_header
 
-from crawlmgr.web.exchange import Failure, FetchSettings
+from crawlmgr.web.exchange import Failure, FetchResponse, FetchSettings, is_accepted
+from crawlmgr.web.inflate import InflateError, inflate
+from crawlmgr.web.redirects import REDIRECTS
 from crawlmgr.web.url import UrlParts
+from crawlmgr.web.window import Room
 
 PIECE_BYTES = 65536
+_USER = re.compile(r"//[^/\s]*@")
+_REDIRECT_BODY_BYTES = 65536
 _WIRE_SLACK_BYTES = 8_000_000  # headers and chunk framing on top of twice the body's cap
 # What requests and its layers raise for anything that a server or the network does.
 NETWORK_ERRORS = (
@@ -34,9 +41,18 @@ NETWORK_ERRORS = (
 class Exchange:
     """One request on the wire: its limits, and what the connection found out about its failure."""
 
-    def __init__(self, settings: FetchSettings, parts: UrlParts) -> None:
+    def __init__(
+        self,
+        settings: FetchSettings,
+        parts: UrlParts,
+        room: Room | None = None,
+        on_sent: Callable[[], None] | None = None,
+    ) -> None:
         self.settings = settings
         self.parts = parts
+        self.room = room
+        self.on_sent = on_sent
+        self.sock: socket.socket | None = None
         self.started = time.monotonic()
         self.deadline = self.started + settings.total_timeout_seconds
         self.wire_limit = 2 * settings.max_body_bytes + _WIRE_SLACK_BYTES
@@ -45,6 +61,7 @@ class Exchange:
         self.ended = False  # the server closed its side
         self.excess = False  # bytes came after the announced end of the body
         self.address = ""
+        self.handed = ""  # the checked address that a proxy is led to in place of the name
         self.failure: Failure | None = None
 
     def failed(self, failure: Failure, message: str) -> OSError:
@@ -58,6 +75,17 @@ class Exchange:
         if left <= 0:
             raise self.failed(Failure.too_slow, "total time is over")
         return left if left < at_most else at_most
+
+    def arrived(self, size: int) -> None:
+        """Takes room in memory for a piece of the body; waiting for it is not the server's slowness."""
+        if self.room is not None:
+            self.deadline += self.room.take(size)
+
+    def abort(self) -> None:
+        """Called by another thread: breaks the connection, so that whatever waits for it fails at once."""
+        if self.sock is not None:
+            with contextlib.suppress(OSError):
+                self.sock.shutdown(socket.SHUT_RDWR)
 
     def timed_out(self, what: str) -> OSError:
         """A blocking call ran into its time-out: the whole exchange's or its own?"""
@@ -115,6 +143,7 @@ class Answer(http.client.HTTPResponse):
             with contextlib.suppress(OSError):  # gone already: reading tells how
                 self._exchange.address = sock.getpeername()[0]
         self._socket: socket.socket | None = sock
+        self._exchange.sock = sock
         self._reader = BoundedReader(self.fp.detach(), sock, self._exchange)
         self.fp = io.BufferedReader(self._reader, PIECE_BYTES)
 
@@ -162,10 +191,10 @@ def classify(error: BaseException, exchange: Exchange, in_body: bool) -> Failure
 
 
 def say(error: BaseException) -> str:
-    """The innermost words of a wrapped error, short enough for a log line."""
+    """The innermost words of a wrapped error, short enough for a log line, without the user and password of an address."""
     words = [str(cause) for cause in causes(error)]
     line = next((word for word in reversed(words) if word), type(error).__name__)[:300]
-    return "".join(char if char.isprintable() else " " for char in line)
+    return _USER.sub("//…@", "".join(char if char.isprintable() else " " for char in line))
 
 
 def read_body(raw: Any, limit: int, exchange: Exchange) -> tuple[bytes, Failure | None, str]:
@@ -174,6 +203,7 @@ def read_body(raw: Any, limit: int, exchange: Exchange) -> tuple[bytes, Failure 
     size = 0
     try:
         while piece := raw.read1(PIECE_BYTES, decode_content=False):
+            exchange.arrived(len(piece))
             pieces.append(piece)
             size += len(piece)
             if size > limit:
@@ -186,6 +216,50 @@ def read_body(raw: Any, limit: int, exchange: Exchange) -> tuple[bytes, Failure 
     if exchange.excess and raw.status not in (204, 304):
         return b"".join(pieces), Failure.length, "more bytes than Content-Length announced"
     return pieces[0] if len(pieces) == 1 else b"".join(pieces), None, ""
+
+
+def receive(blank: FetchResponse, raw: Any, exchange: Exchange) -> FetchResponse:
+    """Reads the body within the limits and undoes its Content-Encoding."""
+    settings = exchange.settings
+    headers = tuple(raw.headers.iteritems())
+    content_type = raw.headers.get("content-type", "")
+    failure: Failure | None = None
+    detail = ""
+    received = b""
+    redirect = raw.status in REDIRECTS and "location" in raw.headers
+    limit = min(_REDIRECT_BODY_BYTES, settings.max_body_bytes) if redirect else settings.max_body_bytes
+    if 200 <= raw.status < 300 and not is_accepted(content_type, settings.accepted_types):
+        failure, detail = Failure.type, content_type
+        raw.close()
+    else:
+        received, failure, detail = read_body(raw, limit, exchange)
+    body, cut = received, "body" if failure is not None else None
+    if redirect and failure is not Failure.too_slow:
+        failure, detail = None, ""  # nobody needs the words of a redirect
+    encoding = raw.headers.get("content-encoding")
+    if encoding and received and not redirect:
+        try:
+            body = inflate(received, encoding, settings.max_decoded_bytes)
+        except InflateError as error:
+            body, cut = error.partial, "body"
+            failure, detail = failure or Failure(error.code), detail or encoding
+        exchange.arrived(len(body))
+    return replace(
+        blank,
+        status=raw.status,
+        reason=raw.reason or "",
+        headers=headers,
+        body=body,
+        raw_body=received,
+        content_type=content_type,
+        elapsed_seconds=time.monotonic() - exchange.started,
+        received_bytes=len(received),
+        address=exchange.address,
+        failure=failure,
+        detail=detail,
+        cut=cut,
+        http_version="HTTP/1.0" if raw.version == 10 else "HTTP/1.1",
+    )
 
 
 def cookie_header(jar: RequestsCookieJar, prepared: requests.PreparedRequest, own: Mapping[str, str]) -> str:

@@ -346,7 +346,10 @@ def test_the_environment_names_no_proxy(site: LocalSite, fetcher: Fetcher, monke
 
 def test_a_proxy_is_asked_for_open_targets_only(site: LocalSite, fetcher: Fetcher) -> None:
     site.add("*", "by proxy")
-    settings = replace(SETTINGS, proxy=site.url("/"), allow_private=frozenset())
+    checked = replace(SETTINGS, proxy=site.url("/"), proxy_private=True, allow_private=frozenset())
+    unknown = fetcher.fetch(FetchRequest("http://only-the-proxy-knows.invalid/x"), checked)
+    assert unknown.failure is Failure.dns and "unknown here" in unknown.detail and not site.log
+    settings = replace(checked, proxy_resolves=True)
     response = fetcher.fetch(FetchRequest("http://only-the-proxy-knows.invalid/x"), settings)
     assert response.body == b"by proxy" and site.paths() == ["http://only-the-proxy-knows.invalid/x"]
     assert fetcher.fetch(FetchRequest("http://10.0.0.1/"), settings).failure is Failure.refused_address
@@ -354,6 +357,30 @@ def test_a_proxy_is_asked_for_open_targets_only(site: LocalSite, fetcher: Fetche
     with LocalSite() as gone:
         settings = replace(settings, proxy=gone.url("/"))
     assert fetcher.fetch(FetchRequest("http://only-the-proxy-knows.invalid/x"), settings).failure is Failure.proxy
+
+
+def test_a_private_proxy_is_refused_unless_it_is_allowed(site: LocalSite, fetcher: Fetcher, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever private addresses the site itself may be read from."""
+    monkeypatch.setattr(fetch, "resolve", lambda host, port: [(2, ("93.184.215.14" if host == "open.test" else "127.0.0.1", port))])
+    site.add("*", "by proxy")
+    for proxy in (site.url("/"), f"http://proxy.test:{site.port}"):
+        closed = replace(SETTINGS, proxy=proxy, proxy_resolves=True, allow_private=frozenset({"127.0.0.1", "proxy.test", "0.0.0.0/0"}))
+        response = fetcher.fetch(FetchRequest("http://open.test/"), closed)
+        assert response.failure is Failure.refused_address and response.detail == "127.0.0.1 loopback" and not site.log
+        assert fetcher.fetch(FetchRequest("http://open.test/"), replace(closed, proxy_private=True)).body == b"by proxy"
+        site.log.clear()
+        assert fetcher.fetch(FetchRequest("http://open.test/"), closed).failure is Failure.refused_address and not site.log  # kept
+
+
+def test_what_is_secret_of_a_site_goes_to_its_own_origins_only(site: LocalSite, fetcher: Fetcher) -> None:
+    """Also where a page of the site leads to an address elsewhere that is asked in its own right."""
+    with LocalSite() as other:
+        settings = replace(SETTINGS, headers={"X-Key": "hunter2"}, cookies={"sid": "hunter2"}, own_origins=frozenset({site.url("/")[:-1]}))
+        for one in (site, other):
+            one.add("/", "x")
+            assert fetcher.fetch(FetchRequest(one.url("/"), headers={"X-Asked": "1"}, cookies={"c": "2"}), settings).ok
+        assert "hunter2" in site.log[0].headers["x-key"] and "sid=hunter2" in site.log[0].headers["cookie"]
+        assert "hunter2" not in str(other.log[0].headers) and other.log[0].headers["x-asked"] == "1" and other.log[0].headers["cookie"] == "c=2"
 
 
 def test_many_threads_share_a_fetcher(site: LocalSite, fetcher: Fetcher) -> None:

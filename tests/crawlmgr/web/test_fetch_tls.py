@@ -170,10 +170,12 @@ def _pump(source: socket, sink: socket) -> None:
 def test_the_tunnel_of_a_proxy(secured: Secured, fetcher: Fetcher, authority: Authority, names_lead_here: None) -> None:
     port = secured.site.port
     with Tunnel(port) as tunnel:
-        through = replace(settings(authority, "forum.test", "other.test"), proxy=f"http://127.0.0.1:{tunnel.port}")
+        through = replace(settings(authority, "forum.test", "other.test"), proxy=f"http://127.0.0.1:{tunnel.port}", proxy_private=True)
         request = FetchRequest(f"https://forum.test:{port}/")
         assert fetcher.fetch(request, through).body == b"secret page"
-        assert tunnel.asked == [f"CONNECT forum.test:{port}"] and secured.names == ["forum.test"]
+        assert tunnel.asked == [f"CONNECT 127.0.0.1:{port}"] and secured.names == ["forum.test"]  # to what was checked here
+        named = Fetcher(replace(through, proxy_resolves=True))
+        assert named.fetch(request).body == b"secret page" and tunnel.asked.pop() == f"CONNECT forum.test:{port}"
         assert fetcher.fetch(FetchRequest(f"https://other.test:{port}/"), through).failure is Failure.tls
         closed = replace(through, allow_private=frozenset())
         assert fetcher.fetch(request, closed).failure is Failure.refused_address and len(tunnel.asked) == 2

@@ -143,6 +143,27 @@ def test_canonical_is_idempotent_and_plain(rest: str) -> None:
     assert absolute(first, "http://other.example/") == first
 
 
+@pytest.mark.parametrize(
+    ("query", "expected"),
+    [
+        ("0=&|", "%7C&0="), ("b=1&%61=2", "a=2&b=1"), ("%73%69%64=0123456789abcdef0123456789abcdef&t=1", "t=1"), ("utm%5Fsource=x&t=1", "t=1"),
+        ("%%34%31", "%%341"), ("%2%35", "%2%35"), ("%25%35", "%255"),
+    ],
+)  # fmt: skip
+def test_rules_see_a_query_as_it_is_stored(query: str, expected: str) -> None:
+    first = canonical(f"http://f.example/?{query}")
+    assert first == f"http://f.example/?{expected}" == canonical(first)
+
+
+ODD = "a b 0 = & ; | ? / % %7 %34 %31 %73 %2e %26 %3D sid s session utm_ %5f x ' [ é (S(abcdefgh)) ;jsessionid= ;sid= 0123456789abcdef0123456789abcdef".split(" ")
+
+
+@given(st.lists(st.sampled_from(ODD), max_size=12), st.sampled_from(["http://f.example/", "http://f.example/t?", "http://f.example/t;"]))
+def test_addresses_of_odd_pieces_have_one_form(pieces: list[str], start: str) -> None:
+    first = canonical(start + "".join(pieces))
+    assert canonical(first) == first == fetchable(first)
+
+
 PIECES = "http:// https:// // / a B 9 .. . ./ %2e %2E %20 ? # = & : @ ; \\ é h.com x-y.z1 0x1 1 ~ - ( [ | ^ < javascript: HTTP:// www.A.com :80 +".split()
 
 
