@@ -12,9 +12,11 @@ Layers, imports pointing down only (`tests/crawlmgr/test_layers.py` holds it):
 The life of a URL, and the file of each step:
   1 a crawler or an operator names it           services/frontier.py: add
   2 it is brought to one spelling and hashed     web/url.py: canonical, url_hash
-  3 its host's turn comes and it is claimed      services/frontier.py: claim, services/hosts.py: take_turn
-  4 robots.txt is asked                          services/fetching.py: allowed, web/robots.py
-  5 it is fetched from a checked address         web/fetch.py, web/guard.py
+  3 its host's turn comes and it is claimed,     services/frontier.py: claim_many, services/hosts.py: take_turns
+    with those of other hosts
+  4 robots.txt is asked                          services/fetching.py: verdict, web/robots.py
+  5 it is fetched beside others, each from a     services/line.py, web/window.py, web/fetch.py, web/guard.py
+    checked address
   6 the exchange is archived                     services/archive.py, web/warc.py
   7 the crawler reads it                         <app>/crawler.py: read, with the pure files of the app
   8 one transaction stores what it gave, ends    engine.py: _commit

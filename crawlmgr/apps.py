@@ -12,3 +12,4 @@ class CrawlmgrConfig(AppConfig):
 
     def ready(self) -> None:
         import_module("crawlmgr.checks")
+        import_module("crawlmgr.services.queue")  # before anything is queued: it holds tasks to the known ones

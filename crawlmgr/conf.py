@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any
+
+EVERYTHING = "*"
 
 
 def _setting(default: Any, help_text: str, unit: str = "", low: float | None = None, high: float | None = None) -> Any:
@@ -23,6 +25,7 @@ class CrawlSettings:
 
     delay_seconds: float = _setting(1.0, "Pause between two requests to one host", "s", 0, 3600)
     connections: int = _setting(1, "Requests to one host at the same time", "", 1, 16)
+    in_flight: int = _setting(32, "Requests at the same time over all hosts of a run", "", 1, 256)
     respect_robots: bool = _setting(True, "Obey robots.txt")
     obey_robots_meta: bool = _setting(
         False, "Obey robots meta tags and X-Robots-Tag: noindex is not stored, nofollow leads nowhere, noarchive is not archived"
@@ -36,9 +39,13 @@ class CrawlSettings:
     max_redirects: int = _setting(5, "Redirects followed for one page", "", 0, 20)
     max_attempts: int = _setting(3, "Tries for a page that fails in passing", "", 1, 10)
     proxy: str = _setting("", "Proxy address, empty for none")
+    proxy_private: bool = _setting(False, "The proxy may lie on a private network")
+    proxy_resolves: bool = _setting(False, "The proxy looks names up itself, also such as are unknown here")
     headers: Mapping[str, str] = _setting({}, "Further request headers")
     cookies: Mapping[str, str] = _setting({}, "Cookies sent to the site")
-    allow_private: str = _setting("", "Private addresses allowed, by comma: host, host:port, address or network; * for all")
+    own_origins: str = _setting("", "Origins that headers and cookies go to, by comma; empty: every one that is asked")
+    sealed: str = _setting("", "What dots in proxy, headers and cookies stand for, encrypted")
+    allow_private: str = _setting("", "Private addresses allowed, by comma: host, host:port, address or network")
     drop_parameters: str = _setting("", "Query parameters that do not change the page, by comma")
     history_days: float = _setting(20.0, "How far back the first visit reads", "d", 0, 100_000)
     max_pages: int = _setting(200, "List pages read in one visit of a board", "", 1, 100_000)
@@ -62,13 +69,33 @@ class CrawlSettings:
 
     @property
     def allowed_private(self) -> frozenset[str]:
-        """The address exceptions as the guard reads them."""
-        return frozenset(part.strip() for part in self.allow_private.split(",") if part.strip())
+        """The address exceptions as the guard reads them. "*", which older versions stored, allows nothing."""
+        return frozenset(_entries(self.allow_private)) - {EVERYTHING}
+
+    @property
+    def lease_seconds(self) -> float:
+        """How long an address that was claimed counts as being asked for, if nothing is heard of who claimed it."""
+        return self.total_timeout_seconds + 30
 
     @property
     def dropped_parameters(self) -> frozenset[str]:
         """The query parameters that address rules take out."""
         return frozenset(part.strip() for part in self.drop_parameters.split(",") if part.strip())
+
+
+def named_private(entries: str, hosts: Iterable[str]) -> str:
+    """Exceptions of the address guard with "*" replaced by these hosts; what else stands there stays.
+
+    >>> named_private("*", ["127.0.0.1:8000"]), named_private("10.0.0.0/8,*", ["a.example"]), named_private("b", ["a.example"])
+    ('127.0.0.1:8000', '10.0.0.0/8,a.example', 'b')
+    """
+    given = _entries(entries)
+    named = [*(one for one in given if one != EVERYTHING), *(sorted(hosts) if EVERYTHING in given else ())]
+    return ",".join(dict.fromkeys(named))
+
+
+def _entries(text: str) -> list[str]:
+    return [part.strip() for part in text.split(",") if part.strip()]
 
 
 def _checked(spec: Any, value: Any) -> Any:

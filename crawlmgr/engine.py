@@ -1,122 +1,40 @@
-"""The crawl loop: one slice of a run, safe to repeat and to kill at any moment; and what a crawler must offer."""
+"""The crawl loop: one slice of a run, safe to repeat and to kill at any moment."""
 
 from __future__ import annotations
 
 import os
 import socket
 import threading
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+import time
+from collections.abc import Iterator, Sequence
 from datetime import datetime, timedelta
-from typing import Any, Protocol, runtime_checkable
+from typing import Any
 
 from django.conf import settings as django_settings
 from django.db import transaction
 from django.utils.module_loading import import_string
 
 from crawlmgr.clock import SYSTEM, Clock
-from crawlmgr.conf import CrawlSettings
+from crawlmgr.crawling import Crawler, Interrupted, Prepares, Pulses, Remembers, Stored, alone_kinds, pages_together, tells_why
 from crawlmgr.models import Run, RunState, Url, UrlState
-from crawlmgr.services import archive, fetching, frontier, hosts, runs, sql
-from crawlmgr.services.fetching import PRODUCT
+from crawlmgr.services import archive, frontier, hosts, runs, slices, vault
 from crawlmgr.services.frontier import NewUrl
-from crawlmgr.web.exchange import Failure, FetchRequest, FetchResponse
-from crawlmgr.web.robots_meta import wishes
-from crawlmgr.web.url import url_hash
+from crawlmgr.services.line import Landed, Line
+from crawlmgr.storing import Storing
 
-shutdown = threading.Event()  # set by a process that wants its slice to end after the page in hand
-PASSING = frozenset(
-    {
-        Failure.dns,
-        Failure.connect,
-        Failure.timeout,
-        Failure.too_slow,
-        Failure.reset,
-        Failure.truncated,
-        Failure.proxy,
-        Failure.tls,
-    }
-)
-UNREACHABLE = (Failure.dns, Failure.connect)
-HOST_DOWN_AFTER = 6
+__all__ = ["Crawler", "Interrupted", "Prepares", "Pulses", "Stored", "holder", "run_slice", "shutdown"]
+
+shutdown = threading.Event()  # set by a process that wants its slice to end soon
 PATIENCE_SECONDS = 3.0
-
-_PAGE_VALUES = (
-    *("host_id", "url", "url_hash", "final_url", "status", "failure", "content_type", "encoding", "title", "etag"),
-    *(
-        "last_modified",
-        "digest",
-        "received_bytes",
-        "elapsed_seconds",
-        "cut",
-        "fetched_at",
-        "depth",
-        "relevance",
-        "warc_id",
-        "warc_offset",
-    ),
-    *("warc_length", "revisit"),
-)
-_PAGE = (
-    f"INSERT INTO crawlmgr_page (run_id, key_hash, {', '.join(_PAGE_VALUES)})"  # noqa: S608 - fixed names
-    f" VALUES ({', '.join(['%s'] * (len(_PAGE_VALUES) + 2))}) ON CONFLICT (run_id, key_hash)"
-    f" DO UPDATE SET {', '.join(f'{name} = excluded.{name}' for name in _PAGE_VALUES)}"
-)
-
-
-@dataclass(slots=True)
-class Stored:
-    """What storing one page gave: further addresses, counter deltas, a reason where the address did not end well."""
-
-    links: Sequence[NewUrl] = ()
-    counts: dict[str, int] = field(default_factory=dict)
-    state: UrlState = UrlState.DONE
-    reason: str = ""
-    title: str = ""
-    relevance: float | None = None
-
-
-class Crawler(Protocol):
-    """One kind of crawling. `read` may take time and writes nothing; the others run inside the page's transaction."""
-
-    def settings(self, run: Run) -> CrawlSettings: ...
-
-    def begin(self, run: Run, now: datetime) -> Sequence[NewUrl]: ...
-
-    def request(self, run: Run, item: Url) -> FetchRequest: ...
-
-    def read(self, run: Run, item: Url, response: FetchResponse) -> Any: ...
-
-    def store(self, run: Run, item: Url, response: FetchResponse, reading: Any, now: datetime) -> Stored: ...
-
-    def failed(self, run: Run, item: Url, reason: str, now: datetime) -> Stored: ...
-
-    def idle(self, run: Run, now: datetime) -> Sequence[NewUrl] | str: ...
-
-    def ended(self, run: Run, state: str, now: datetime) -> None: ...
-
-
-class Interrupted(Exception):
-    """Raised by a pulse: a person wants the run paused or stopped, the process ends, or the task's time is all but over."""
-
-    def __init__(self, why: str) -> None:
-        super().__init__(why)
-        self.why = why
-
-
-@runtime_checkable
-class Pulses(Protocol):
-    """A crawler whose `settings` may take longer than a lease lasts: meanwhile it calls the pulse that it was given, at least
-    every second, lets through what that raises, and goes on from there in the next slice."""
-
-    def heed(self, pulse: Callable[[], None]) -> None: ...
-
-
-@runtime_checkable
-class Prepares(Protocol):
-    """A crawler whose beginning takes time to compute: done here, outside any transaction, for `begin` to store."""
-
-    def prepare(self, run: Run, now: datetime) -> None: ...
+CLAIM_EVERY_SECONDS = 0.02
+"""How often it is looked whether a host's turn has come, while other requests are in flight."""
+DRAIN_SECONDS = 10.0
+SHORT_DRAIN_SECONDS = 3.0
+HASTY_DRAIN_SECONDS = 2.0
+"""How long what is in flight may take to end when a slice ends; where no more than an eighth of it is left; and when somebody
+waits for it to end."""
+PART_BYTES = 4_000_000
+"""So much of what came together is held as read pages at once."""
 
 
 def holder() -> str:
@@ -127,42 +45,49 @@ def holder() -> str:
 def run_slice(run_id: int, *, clock: Clock = SYSTEM, seconds: float | None = None, on_page: Any = None) -> str:
     """Works a run for one slice (`seconds` None: until it ends or must wait long). Returns the run's state, "leased" where
     another worker has it. Queueing the next slice is the caller's."""
-    lease = runs.take(run_id, holder(), clock.now(), django_settings.LEASE_SECONDS)
-    if lease is None:
-        return "leased"
-    run = Run.objects.get(pk=run_id)
-    crawler: Crawler = import_string(django_settings.CRAWLERS[run.kind])()
-    try:
-        return _Slice(run, crawler, lease, clock, seconds, on_page).work()
-    except runs.LeaseLost:
-        return "leased"
-    except Exception as error:
-        with transaction.atomic():
-            if runs.broke(lease, f"{type(error).__name__}: {error}", clock.now()):
-                crawler.ended(run, RunState.FAILED, clock.now())
-        raise
+
+    def make(run: Run, lease: runs.Lease, left: float | None) -> _Slice:
+        crawler: Crawler = import_string(django_settings.CRAWLERS[run.kind])()
+        return _Slice(run, crawler, lease, clock, left, on_page)
+
+    return slices.work(run_id, make, holder=holder(), clock=clock, seconds=seconds)
 
 
 class _Slice:
+    """Claims addresses, keeps them in flight, and has what lands stored; everything but the fetching in this one thread."""
+
     def __init__(self, run: Run, crawler: Crawler, lease: runs.Lease, clock: Clock, seconds: float | None, on_page: Any) -> None:
         self.run, self.crawler, self.lease, self.clock = run, crawler, lease, clock
         self.seconds, self.on_page = seconds, on_page
-        self.beaten = self.answered = now = clock.now()
+        self.beaten = now = clock.now()
         self.wanted = run.wanted
         self.until: datetime | None = None
         self.limit = None if seconds is None else now + timedelta(seconds=django_settings.TASK_TIMEOUT_SECONDS * 0.8)
-        self.ahead: Url | None = None  # the address that was claimed in the last page's transaction
+        self.ahead: list[Url] = []  # claimed in the last transaction
+        self.looked = 0.0  # when it was last looked for due addresses, by the machine's own clock
+        self.together, self.alone = pages_together(crawler), alone_kinds(crawler)
         if isinstance(crawler, Pulses):
             crawler.heed(self._pulse)
+
+    def failed(self, now: datetime) -> None:
+        """Called inside the transaction that ends the run as failed."""
+        self.crawler.ended(self.run, RunState.FAILED, now)
+
+    def forget(self) -> None:
+        """Lets go of what the crawler knows of a transaction that was rolled back."""
+        if isinstance(self.crawler, Remembers):
+            self.crawler.forget(self.run)
 
     def work(self) -> str:
         try:
             self.settings = self.crawler.settings(self.run)
         except Interrupted:
-            self.until = self.clock.now()
-            return self._wishes()
-        self.web = fetching.WebSession(self.settings, self.clock)
-        self.archive = archive.Archive(self.run.pk, self.clock.now())
+            return self._leave()
+        try:
+            self.line = Line(self.settings, self.clock)
+        except vault.Unreadable as error:
+            return self._end(RunState.FAILED, "secrets_unreadable", str(error))
+        self.storing = Storing(self.run, self.crawler, self.lease, self.clock, self.settings, self.line)
         if self.seconds is not None:
             self.until = self.clock.now() + timedelta(seconds=self.seconds)
         return self._work()
@@ -177,8 +102,8 @@ class _Slice:
         except archive.DiskLow as error:
             return self._end(RunState.PAUSED, "disk_low", str(error))
         finally:
-            self.web.close()
-            self.archive.close(self.clock.now())
+            self.line.close()
+            self.storing.close()
 
     def _begin(self) -> None:
         now = self.clock.now()
@@ -192,8 +117,8 @@ class _Slice:
                 runs.begun(self.lease)
                 self.run.begun = True
 
-    def _add(self, links: Sequence[NewUrl], now: datetime, parent: Url | None = None) -> None:
-        frontier.add(self.run.pk, links, now, parent_id=parent.pk if parent else None)
+    def _add(self, links: Sequence[NewUrl], now: datetime) -> None:
+        frontier.add(self.run.pk, links, now, pace=self.storing.pace)
 
     def _pulse(self) -> None:
         """Prolongs the lease while the crawler is at something long, and ends that where it must not go on."""
@@ -211,130 +136,119 @@ class _Slice:
     def _wishes(self) -> str:
         now = self.clock.now()
         self._beat(now)
-        if self._leaving(now) and self.ahead is not None:
-            frontier.give_back(self.ahead, attempt=False)
-            self.ahead = None
+        if not self._leaving(now):
+            return ""
+        self._come_home()
+        return self._leave()
+
+    def _leave(self) -> str:
         if self.wanted == "pause":
             return self._end(RunState.PAUSED, "", "")
         if self.wanted == "stop":
             return self._end(RunState.STOPPED, "stopped", "")
-        if self._leaving(now):
-            runs.release(self.lease)
-            return RunState.RUNNING
-        return ""
+        runs.release(self.lease)
+        return RunState.RUNNING
 
     def _leaving(self, now: datetime) -> bool:
         return bool(self.wanted) or shutdown.is_set() or (self.until is not None and now >= self.until)
 
-    def _claim(self, now: datetime) -> Url | None:
-        return frontier.claim(self.run.pk, self.lease.fence, now, self.settings.total_timeout_seconds + 30)
+    def _come_home(self) -> None:
+        """Lets what is in flight land for a while, and gives the rest back: it is asked for again."""
+        began, flying = time.monotonic(), len(self.line)
+        while self.line:
+            patience = SHORT_DRAIN_SECONDS if 8 * len(self.line) <= flying else DRAIN_SECONDS
+            if self.wanted or shutdown.is_set():
+                patience = HASTY_DRAIN_SECONDS
+            if time.monotonic() - began >= patience:
+                break
+            self._land(0.1)
+            self._beat(self.clock.now())
+        with transaction.atomic():
+            for item in self.ahead:
+                frontier.give_back(item, attempt=False)
+            frontier.give_back_many(self.line.close())
+        self.ahead = []
 
-    def _claim_ahead(self, now: datetime) -> Url | None:
-        """The next address in the transaction of the page before it, which saves the claim one of its own."""
-        return None if self._leaving(now) else self._claim(now)
+    def _claim(self, now: datetime) -> list[Url]:
+        """As many addresses as may be asked for now, in the transaction of the pages before them, or in one of their own."""
+        free = self.settings.in_flight - len(self.line)
+        if free <= 0 or self._leaving(now) or self.line.full or self._is_alone():
+            return []
+        return frontier.claim_many(self.run.pk, self.lease.fence, now, self.settings.lease_seconds, free)
+
+    def _is_alone(self) -> bool:
+        return bool(self.alone) and any(item.kind in self.alone for item in self.line.items())
 
     def _step(self) -> str:
-        now = self.clock.now()
-        item, self.ahead = self.ahead or self._claim(now), None
-        if item is None:
-            return self._nothing(now)
-        if item.payload.get("once") and item.attempts > 1:
-            self._fail(item, UrlState.FAILED, "sent_once")
+        if not self.ahead and (not self.line or time.monotonic() - self.looked >= CLAIM_EVERY_SECONDS):
+            self.ahead = self._claim(self.clock.now())
+            self.looked = time.monotonic()
+        items, self.ahead = self.ahead, []
+        self._launch(items)
+        if self.line:
+            self._land(CLAIM_EVERY_SECONDS if len(self.line) < self.settings.in_flight else 0.2)
             return ""
-        try:
-            allowed, reason = self.web.allowed(item.url, self.web.host(item.host_id))
-        except fetching.TurnTaken:
-            frontier.give_back(item, attempt=False)
-            self._count_requests(self.clock.now(), {})
-            return ""
-        if not allowed:
-            self._fail(item, UrlState.REFUSED, reason)
-            return ""
-        request = self.crawler.request(self.run, item)
-        response = self.web.fetch(request)
-        self.answered = self.clock.now()
-        if self._again(item, response):
-            return ""
-        reading = self.crawler.read(self.run, item, response)
-        keep = not request.confidential and not (self.settings.obey_robots_meta and wishes(response, PRODUCT).noarchive)
-        self._commit(item, response, reading, keep=keep)
+        return "" if items else self._nothing(self.clock.now())
+
+    def _launch(self, items: Sequence[Url]) -> None:
+        """Sends claimed addresses on their way: to the web, to wait for a robots.txt, or to their end."""
+        refused: list[tuple[Url, UrlState, str]] = []
+        for place, item in enumerate(items):
+            host = self.line.web.host(item.host_id)
+            if item.payload.get("once") and item.attempts > 1:
+                refused.append((item, UrlState.FAILED, "sent_once"))
+            elif not self.line.is_free(item.host_id):
+                frontier.give_back(item, attempt=False)
+            elif (verdict := self.line.web.verdict(item.url, host)) is None:
+                self.line.ask_robots(item)
+            elif not verdict[0]:
+                refused.append((item, UrlState.REFUSED, verdict[1]))
+            else:
+                self.line.send(item, self.crawler.request(self.run, item))
+            if item.kind in self.alone:
+                frontier.give_back_many(items[place + 1 :])
+                break
+        if refused:
+            self.storing.lose(refused)
+            self._counted()
+
+    def _land(self, seconds: float) -> None:
+        """Stores what has landed, waiting up to `seconds` for it; what waited for a robots.txt goes on its way."""
+        arrivals = self.line.land(seconds, self.together)
+        for part in _in_parts(arrivals.pages):
+            self._store(part)
+        if arrivals.refused:
+            self.storing.lose([(item, UrlState.REFUSED, reason) for item, reason in arrivals.refused])
+            self._counted()
+        if arrivals.known:
+            self._go_on(arrivals.known)
+
+    def _store(self, landed: Sequence[Landed]) -> None:
+        self.ahead += self.storing.keep(landed, self._claim)
+        self._counted()
+        self.looked = time.monotonic()
         if self.on_page is not None:
-            self.on_page(self.run, item, response)
-        return ""
+            for one in landed:
+                self.on_page(self.run, one.item, one.response)
 
-    def _again(self, item: Url, response: FetchResponse) -> bool:
-        """Puts an address that failed in passing back for another try; ends it when the tries are used up, or when its
-        payload says that it is to be sent once: whether a lost answer had been acted on cannot be known."""
-        busy = response.status in (429, 503)
-        passing = response.failure in PASSING or (response.failure is None and (busy or response.status >= 500))
+    def _go_on(self, known: Sequence[Url]) -> None:
+        """Addresses whose host's robots.txt has come: it has used up the host's turn, so that they wait for the next one, where
+        the host has a pause at all."""
         now = self.clock.now()
-        tries = 1 if item.payload.get("once") else self.settings.max_attempts + (2 if busy else 0)
-        if passing and item.attempts < tries:
-            with transaction.atomic():
-                self._count_requests(now, {})
-                frontier.give_back(item, due_at=now, reason=_problem(response))
-                self._settle(item, response)
-            return True
-        if passing or (response.failure is not None and not response.body):
-            self._fail(item, UrlState.FAILED, _problem(response), response)
-            self._give_up_host(item, response)
-            return True
-        return False
-
-    def _give_up_host(self, item: Url, response: FetchResponse) -> None:
-        """A host that cannot be reached at all costs a few tries, not one try for each of its addresses."""
-        host = self.web.host(item.host_id)
-        if host.failures >= HOST_DOWN_AFTER and response.failure in UNREACHABLE:
-            frontier.drop(self.run.pk, self.clock.now(), "host_unreachable", host=host)
-
-    def _fail(self, item: Url, state: UrlState, reason: str, response: FetchResponse | None = None) -> None:
-        now = self.clock.now()
+        free = []
         with transaction.atomic():
-            self._count_requests(now, {"refused" if state == UrlState.REFUSED else "failed": 1}, response)
-            stored = self.crawler.failed(self.run, item, reason, now)
-            self._add(stored.links, now, item)
-            frontier.finish(item, state, now, reason)
-            if response is not None:
-                self._settle(item, response)
+            self.storing.count(now, {})
+            for item in known:
+                host = self.line.web.host(item.host_id)
+                if hosts.effective_delay(host) or host.failures or self._leaving(now):
+                    frontier.give_back(item, attempt=False)
+                else:
+                    free.append(item)
+        self._counted()
+        self._launch(free)
 
-    def _settle(self, item: Url, response: FetchResponse) -> None:
-        """Last in a transaction: what waits for the host's row holds nothing that this transaction is to wait for."""
-        hosts.settle(self.web.host(item.host_id), response, self.answered)
-
-    def _commit(self, item: Url, response: FetchResponse, reading: Any, *, keep: bool = True) -> None:
-        now = self.clock.now()
-        earlier = None
-        if response.not_modified:
-            earlier = archive.latest(item.url)
-        written = self.archive.write(response, now, revisit=earlier) if keep else None
-        with transaction.atomic():
-            stored = self.crawler.store(self.run, item, response, reading, now)
-            self._count_requests(now, {"fetched": 1, **stored.counts}, response)
-            self._page(item, response, stored, written, now)
-            self._add(stored.links, now, item)
-            frontier.finish(item, stored.state, now, stored.reason)
-            self._settle(item, response)
-            ahead = self._claim_ahead(now)
-        self.ahead = ahead
-
-    def _count_requests(self, now: datetime, deltas: dict[str, int], response: FetchResponse | None = None) -> None:
-        requests, self.web.requests = self.web.requests, 0
-        received = response.received_bytes if response else 0
-        self.wanted = runs.count(self.lease, now, {"requests": requests, "bytes": received, **deltas})
-        self.beaten = now
-
-    def _page(self, item: Url, response: FetchResponse, stored: Stored, written: Any, now: datetime) -> None:
-        file, pointer = written if written else (None, None)
-        values = (
-            *(item.host_id, item.url, url_hash(item.url), response.url, response.status),
-            *(response.failure.value if response.failure else "", response.content_type[:100]),
-            *(response.encoding[:40] if response.body else "", stored.title[:500], (response.header("etag") or "")[:300]),
-            *((response.header("last-modified") or "")[:100], pointer.digest if pointer else "", response.received_bytes),
-            *(response.elapsed_seconds, response.cut or "", now, item.depth, stored.relevance, file.pk if file else None),
-            *(pointer.offset if pointer else None, pointer.length if pointer else None),
-            bool(pointer and pointer.type == "revisit"),
-        )
-        sql.execute(_PAGE, (self.run.pk, item.key_hash, *values))
+    def _counted(self) -> None:
+        self.wanted, self.beaten = self.storing.wanted, self.clock.now()
 
     def _nothing(self, now: datetime) -> str:
         wait = frontier.next_turn(self.run.pk, now)
@@ -345,10 +259,13 @@ class _Slice:
                 if not isinstance(more, str):
                     self._add(more, now)
                     return ""
+            unreachable = frontier.unreachable(self.run.pk)
+            if unreachable:
+                return self._end(RunState.FAILED, more if tells_why(self.crawler) else "unreachable", unreachable)
             return self._end(RunState.FINISHED, more, "")
         seconds = (wait.until - now).total_seconds()
         if seconds > PATIENCE_SECONDS and self.until is not None:
-            runs.release(self.lease, waiting_for=wait.host, waiting_until=wait.until)
+            runs.wait(self.lease, wait.host, wait.until, now)
             return RunState.RUNNING
         self.clock.sleep(min(max(seconds, 0.02), 0.5))
         return ""
@@ -361,7 +278,13 @@ class _Slice:
         return state
 
 
-def _problem(response: FetchResponse) -> str:
-    if response.failure is not None:
-        return f"{response.failure.value}: {response.detail}" if response.detail else response.failure.value
-    return f"http_{response.status}"
+def _in_parts(landed: Sequence[Landed]) -> Iterator[list[Landed]]:
+    """Answers in parts of some `PART_BYTES`, in their order."""
+    part: list[Landed] = []
+    for one in landed:
+        part.append(one)
+        if sum(other.size_bytes for other in part) >= PART_BYTES:
+            yield part
+            part = []
+    if part:
+        yield part

@@ -10,6 +10,8 @@ from pathlib import Path
 from typing import Any, NoReturn
 from urllib.parse import parse_qsl, unquote, urlsplit
 
+from crawlmgr import private_files
+
 
 def refuse(name: str, why: str) -> NoReturn:
     """Ends the process with one line that names the variable and what to do."""
@@ -48,6 +50,11 @@ def choice(name: str, default: str, choices: tuple[str, ...]) -> str:
     return text.upper()
 
 
+def switch(name: str) -> bool:
+    """Whether something is on, from the environment: 1, yes, true, on; or 0, no, false, off and nothing."""
+    return choice(name, "NO", ("1", "YES", "TRUE", "ON", "0", "NO", "FALSE", "OFF")) in ("1", "YES", "TRUE", "ON")
+
+
 def words(name: str, default: tuple[str, ...]) -> list[str]:
     """Comma-separated words from the environment."""
     text = os.environ.get(name, "")
@@ -62,9 +69,15 @@ def token(name: str) -> str:
     return text
 
 
+def admin_password() -> str:
+    """The first administrator's password, where one is given."""
+    return os.environ.get("CRAWLMGR_ADMIN_PASSWORD", "")
+
+
 def data_folder(default: Path) -> Path:
-    """The folder of database, archive, exports, logs and secret key; made when missing."""
+    """The folder of database, archive, exports, logs and secret key; made when missing, and open to its owner only."""
     folder = Path(os.environ.get("CRAWLMGR_DATA", "").strip() or default).expanduser().resolve()
+    private_files.put_right(folder, _sqlite_elsewhere())
     try:
         for part in ("", "archive", "exports", "logs", "cache", "words"):
             (folder / part).mkdir(parents=True, exist_ok=True)
@@ -73,6 +86,12 @@ def data_folder(default: Path) -> Path:
     if not os.access(folder, os.W_OK):
         refuse("CRAWLMGR_DATA", f"{folder} cannot be written; name a folder that can.")
     return folder
+
+
+def _sqlite_elsewhere() -> Path | None:
+    """The database file that DATABASE_URL names; None where it names none."""
+    kind, _colon, place = os.environ.get("DATABASE_URL", "").strip().partition("://")
+    return Path(unquote(place)) if kind == "sqlite" and place.startswith("/") else None
 
 
 def secret_key(folder: Path) -> str:

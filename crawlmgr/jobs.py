@@ -13,7 +13,7 @@ from django.utils.module_loading import import_string
 from crawlmgr.clock import SYSTEM, Clock
 from crawlmgr.engine import Interrupted, holder, shutdown
 from crawlmgr.models import Run, RunState
-from crawlmgr.services import runs
+from crawlmgr.services import runs, slices
 
 Pulse = Callable[[], None]
 
@@ -33,33 +33,30 @@ class Job(Protocol):
 
 def run_slice(run_id: int, *, clock: Clock = SYSTEM, seconds: float | None = None, on_step: Pulse | None = None) -> str:
     """Works a run for one slice (`seconds` None: until it ends), whole steps at a time. Returns as `engine.run_slice` does."""
-    lease = runs.take(run_id, holder(), clock.now(), settings.LEASE_SECONDS)
-    if lease is None:
-        return "leased"
-    run = Run.objects.get(pk=run_id)
-    job: Job | None = None
-    try:
-        job = import_string(settings.JOBS[run.kind])(run)
-        return _Slice(run, job, lease, clock, seconds).work(on_step)
-    except runs.LeaseLost:
-        return "leased"
-    except Exception as error:
-        with transaction.atomic():
-            if runs.broke(lease, f"{type(error).__name__}: {error}", clock.now()) and job is not None:
-                job.ended(RunState.FAILED, clock.now())
-        raise
+
+    def make(run: Run, lease: runs.Lease, left: float | None) -> _Slice:
+        return _Slice(run, import_string(settings.JOBS[run.kind])(run), lease, clock, left, on_step)
+
+    return slices.work(run_id, make, holder=holder(), clock=clock, seconds=seconds)
 
 
 class _Slice:
-    def __init__(self, run: Run, job: Job, lease: runs.Lease, clock: Clock, seconds: float | None) -> None:
-        self.run, self.job, self.lease, self.clock = run, job, lease, clock
+    def __init__(self, run: Run, job: Job, lease: runs.Lease, clock: Clock, seconds: float | None, on_step: Pulse | None) -> None:
+        self.run, self.job, self.lease, self.clock, self.on_step = run, job, lease, clock, on_step
         now = clock.now()
         self.until = None if seconds is None else now + timedelta(seconds=seconds)
         self.limit = None if seconds is None else now + timedelta(seconds=settings.TASK_TIMEOUT_SECONDS * 0.8)
         self.beaten = now
         self.wanted = run.wanted
 
-    def work(self, on_step: Pulse | None) -> str:
+    def failed(self, now: datetime) -> None:
+        """Called inside the transaction that ends the run as failed."""
+        self.job.ended(RunState.FAILED, now)
+
+    def forget(self) -> None:
+        """A step keeps nothing: the next slice makes its job anew."""
+
+    def work(self) -> str:
         try:
             while True:
                 self._heed()
@@ -73,8 +70,8 @@ class _Slice:
                     self.beaten = self.clock.now()
                     self.wanted = runs.count(self.lease, self.beaten, {"items": 1})
                     outcome()
-                if on_step is not None:
-                    on_step()
+                if self.on_step is not None:
+                    self.on_step()
         except Interrupted as wish:
             if wish.why == "shutdown":
                 runs.release(self.lease)

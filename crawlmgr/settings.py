@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from pathlib import Path
 
 from django.templatetags.static import static
 from django.urls import reverse_lazy
 from django.utils.translation import gettext_lazy as _
 
-from crawlmgr import environment
+from crawlmgr import environment, logs
+from crawlmgr.web.window import share_memory
+
+share_memory()  # before a library starts threads: their number of arenas is fixed by the first
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 DATA_DIR = environment.data_folder(BASE_DIR / "var")
@@ -34,6 +38,14 @@ RETRY_SECONDS = environment.whole("CRAWLMGR_RETRY_SECONDS", 300, 3, 20000)
 TICK_SECONDS = environment.number("CRAWLMGR_TICK_SECONDS", 5, 0.5, 60)
 STALL_SECONDS = environment.number("CRAWLMGR_STALL_SECONDS", 60, 2, 3600)
 MIN_FREE_BYTES = int(environment.number("CRAWLMGR_MIN_FREE_MB", 500, 0, 1e7)) * 1_000_000
+KEEP_DAYS = {  # what only tells of the past, and for how many days it is kept; 0 for ever
+    "events": environment.whole("CRAWLMGR_KEEP_EVENTS_DAYS", 90, 0, 36_500),
+    "failed_logins": 1,
+    "tasks": environment.whole("CRAWLMGR_KEEP_TASKS_DAYS", 30, 0, 36_500),
+    "nodes": environment.whole("CRAWLMGR_KEEP_NODES_DAYS", 30, 0, 36_500),
+    "hours": environment.whole("CRAWLMGR_KEEP_HOURS_DAYS", 0, 0, 36_500),
+    "addresses": environment.whole("CRAWLMGR_KEEP_ADDRESSES_DAYS", 0, 0, 36_500),
+}
 
 CRAWLERS = {
     "forum": "forums.crawler.ForumCrawler",
@@ -53,7 +65,11 @@ JOBS = {  # runs that ask no address
 DISPATCHERS = ["forums.services.dispatch.start_due", "focused.services.dispatch.start_due"]
 WATCHERS = ["forums.services.silences.watch"]
 BENCHES = {
+    "desk": "crawlmgr.benches.desk",
     "fetch": "crawlmgr.benches.fetch",
+    "hostile": "crawlmgr.benches.hostile",
+    "soak": "crawlmgr.benches.soak",
+    "line": "crawlmgr.benches.line",
     "pages": "forums.benches.pages",
     "planning": "forums.benches.planning",
     "read": "forums.benches.read",
@@ -63,9 +79,17 @@ BENCHES = {
     "selection": "deepweb.benches.selection",
     "harvest": "deepweb.benches.harvest",
     "strategies": "focused.benches.strategies",
+    "relevance": "focused.benches.relevance",
     "frontier": "focused.benches.frontier",
     "focused": "focused.benches.focused",
 }
+HOSTILE = ["forums.benches.hostile.READERS", "focused.benches.hostile.READERS", "deepweb.benches.hostile.READERS"]
+SOAKS = {  # what `bench soak` begins, by the kind of its site
+    "forum": "forums.benches.soak.begin",
+    "topic": "focused.benches.soak.begin",
+    "museum": "deepweb.benches.soak.begin",
+}
+DESK_ROWS = ["crawlmgr.benches.desk_rows", "forums.benches.desk_rows", "focused.benches.desk_rows", "deepweb.benches.desk_rows"]
 DEMOS = {  # the parts of `demo`, in the order in which they are added
     "forum": "forums.commands.demo.ForumDemo",
     "topic": "focused.commands.demo.TopicDemo",
@@ -73,6 +97,16 @@ DEMOS = {  # the parts of `demo`, in the order in which they are added
 }
 EXPORTS = ["crawlmgr.services.exports.TABLES", "forums.services.exports.TABLES", "deepweb.services.exports.TABLES"]
 DERIVED = ["focused.services.search.rebuild"]  # follows from the rows: not in a backup, made anew after a restore
+MENDED = [  # rows of older versions put right, after a migration or a restore
+    *(f"{app}.services.private_hosts.mend" for app in ("forums", "focused", "deepweb")),
+    "crawlmgr.services.sealed_settings.mend",
+]
+CRAWL_SETTINGS = [  # where tables of crawl settings are stored: model, JSON field, member of it
+    ("forums.Site", "settings", ""),
+    ("focused.Topic", "settings", ""),
+    ("deepweb.Source", "parameters", ""),
+    ("crawlmgr.Run", "parameters", "settings"),
+]
 KEPT_FOLDERS = ["events"]  # of the data folder: files that rows name; a backup holds them beside the archive
 TOPIC_STRATEGIES: dict[str, str] = {}  # further strategies: name and dotted class name
 TOPIC_READ_STAGES = ["focused.stages.clean", "focused.stages.convert"]  # before a page is judged, outside any transaction
@@ -110,6 +144,7 @@ INSTALLED_APPS = [
     "django.contrib.messages",
     "whitenoise.runserver_nostatic",
     "django.contrib.staticfiles",
+    "axes",
     "django_q",
     "crawlmgr.apps.CrawlmgrConfig",
     "forums.apps.ForumsConfig",
@@ -163,6 +198,22 @@ AUTH_PASSWORD_VALIDATORS = [
 ]
 LOGIN_URL = "admin:login"
 LOGIN_REDIRECT_URL = "/admin/"
+# Failed logins: django-axes counts them by name and address, the login form (crawlmgr.admin.login) asks it and refuses.
+AXES_FAILURE_LIMIT = 5
+LOGIN_FAILURES_OF_ADDRESS = 30  # of all names together
+AXES_COOLOFF_TIME = timedelta(minutes=15)
+AXES_LOCKOUT_PARAMETERS = [["username", "ip_address"]]
+AXES_CLIENT_IP_CALLABLE = "crawlmgr.admin.login.client_address"
+AXES_RESET_ON_SUCCESS = True
+AXES_DISABLE_ACCESS_LOG = True
+AXES_ENABLE_ADMIN = False
+AXES_VERBOSE = False
+SILENCED_SYSTEM_CHECKS = ["axes.W002", "axes.W003"]  # its middleware and backend would answer in place of the form
+BEHIND_TLS = environment.switch("CRAWLMGR_TLS")  # a proxy in front speaks TLS and sets X-Forwarded-Proto and X-Forwarded-For
+if BEHIND_TLS:
+    SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https")
+    SECURE_HSTS_SECONDS = 365 * 86400
+    SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = LANGUAGE_COOKIE_SECURE = True
 SESSION_COOKIE_HTTPONLY = True
 SESSION_COOKIE_SAMESITE = "Lax"
 CSRF_COOKIE_SAMESITE = "Lax"
@@ -180,20 +231,20 @@ USE_TZ = True
 STATIC_URL = "static/"
 STATICFILES_DIRS = [BASE_DIR / "static"]
 STATIC_ROOT = DATA_DIR / "static"
+FILE_UPLOAD_PERMISSIONS = 0o600  # of files that collectstatic copies too
 STORAGES = {
     "default": {"BACKEND": "django.core.files.storage.FileSystemStorage"},
     "staticfiles": {"BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"},
 }
 
-LOG_LEVEL = environment.choice("CRAWLMGR_LOG_LEVEL", "WARNING", ("DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL"))
-LOGGING = {
-    "version": 1,
-    "disable_existing_loggers": False,
-    "formatters": {"line": {"format": "{asctime} {levelname} {name}: {message}", "style": "{"}},
-    "handlers": {"err": {"class": "logging.StreamHandler", "formatter": "line"}},
-    "root": {"handlers": ["err"], "level": LOG_LEVEL},
-    "loggers": {"django-q": {"handlers": ["err"], "level": LOG_LEVEL, "propagate": False}},
-}
+LOGGING = logs.configuration(
+    LOG_DIR,
+    level=environment.choice("CRAWLMGR_LOG_LEVEL", "INFO", ("DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL")),
+    form=environment.choice("CRAWLMGR_LOG_FORMAT", "TEXT", ("TEXT", "JSON")),
+    to=environment.choice("CRAWLMGR_LOG_TO", "FILE", ("FILE", "STDERR")),
+    most_bytes=int(environment.number("CRAWLMGR_LOG_MB", 10, 0.01, 10_000) * 1_000_000),
+    secrets=[SECRET_KEY, METRICS_TOKEN, str(DATABASES["default"].get("PASSWORD", "")), environment.admin_password()],
+)
 
 _BLUE = {  # the accent colour of the desk: calm enough to look at all day
     "50": "oklch(97% .014 254.6)",
@@ -217,6 +268,12 @@ UNFOLD = {
     "SHOW_HISTORY": False,
     "SHOW_VIEW_ON_SITE": False,
     "SHOW_LANGUAGES": True,
+    "ACCOUNT": {
+        "navigation": [
+            {"title": _("Sessions"), "link": reverse_lazy("admin:sessions")},
+            {"title": _("Change password"), "link": reverse_lazy("admin:password_change")},
+        ]
+    },
     "COLORS": {"primary": _BLUE},
     "LOGIN": {"redirect_after": lambda request: reverse_lazy("admin:index")},
     "STYLES": [lambda request: static("desk.css")],

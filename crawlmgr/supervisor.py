@@ -85,19 +85,29 @@ class Pulse:
     A sign of life is any change of the heartbeat that tasks write. Ages are measured on this process's own monotonic clock, so
     that neither a clock that was set nor a machine that slept looks like a stall. While workers are busy, one task may last up
     to `busy_seconds` without a sign; an idle cluster has `stall_seconds` to take the task it was asked to take; a new one has
-    `start_seconds` for its first.
+    `start_seconds` for its first. One of whose workers was killed has `doubt_seconds` until its next sign: the dead may have
+    held the lock of the queue inside the cluster, and then no other worker ever gets a task again.
     """
 
     stall_seconds: float
     busy_seconds: float
     start_seconds: float = 30.0
+    doubt_seconds: float | None = None
     heartbeat: object = None
+    deaths: int | None = None
+    in_doubt: bool = False
     changed: float = 0.0
     young: bool = True
 
     def begin(self, at: float, heartbeat: object) -> None:
         """A new cluster starts, with the heartbeat that the one before left: it is given the whole time."""
-        self.heartbeat, self.changed, self.young = heartbeat, at, True
+        self.heartbeat, self.changed, self.young, self.in_doubt = heartbeat, at, True, False
+
+    def count(self, deaths: int, at: float) -> None:
+        """Takes note of how many processes have died in all; a further one puts the cluster in doubt."""
+        if self.deaths is not None and deaths > self.deaths:
+            self.changed, self.in_doubt = at, True
+        self.deaths = deaths
 
     def pause(self, at: float) -> None:
         """Nothing could be looked up at this moment: the time so far does not count."""
@@ -106,8 +116,9 @@ class Pulse:
     def stalled(self, heartbeat: object, busy: bool, at: float) -> bool:
         """Takes note of the heartbeat as it stands at a moment; True once it has stood still for too long."""
         if heartbeat != self.heartbeat:
-            self.heartbeat, self.changed, self.young = heartbeat, at, False
-        allowed = [self.stall_seconds, self.busy_seconds if busy else 0.0, self.start_seconds if self.young else 0.0]
+            self.heartbeat, self.changed, self.young, self.in_doubt = heartbeat, at, False, False
+        least = self.doubt_seconds if self.in_doubt and self.doubt_seconds is not None else self.stall_seconds
+        allowed = [least, self.busy_seconds if busy else 0.0, self.start_seconds if self.young else 0.0]
         return at - self.changed > max(allowed)
 
 

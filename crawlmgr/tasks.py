@@ -2,26 +2,59 @@
 
 from __future__ import annotations
 
+import logging
 import signal
 from typing import Any
 
 from django.conf import settings
+from django.db import Error as DatabaseProblem
 from django.dispatch import receiver
 from django.utils.module_loading import import_string
+from django_q.cluster import Sentinel
 from django_q.signals import post_spawn
 
 from crawlmgr import engine, jobs
 from crawlmgr.clock import SYSTEM
 from crawlmgr.models import Run, RunState
-from crawlmgr.services import dispatch, nodes, pruning, queue
+from crawlmgr.services import dispatch, nodes, pruning, queue, trouble
 
+log = logging.getLogger("crawlmgr.tasks")
 BEAT_SECONDS = 2.0
+RECYCLED = -2
+"""What django-q2 sets a worker's timer to that has done enough tasks and ended by itself."""
 
 
 @receiver(post_spawn)
 def listen_for_the_end(**_: Any) -> None:
     """In every worker: SIGUSR1 ends the slice in hand after its page (see crawlmgr.supervisor)."""
     signal.signal(signal.SIGUSR1, lambda *_: engine.shutdown.set())
+
+
+_reincarnate = Sentinel.reincarnate
+
+
+def _tell_of_the_end(guard: Sentinel, process: Any) -> None:
+    """In a cluster's guard, in place of what django-q2 does when a process ended: that it was killed, died or took too long is
+    told, and its run goes on at once. A worker that froze does not hear that it should end, so it is made to."""
+    worker = process not in (guard.monitor, guard.pusher)
+    late = worker and process.timer.value == 0
+    if late or not (worker and int(process.timer.value) == RECYCLED):
+        ended = "took too long over a task" if late else _ending(process.exitcode)
+        try:
+            nodes.process_ended(nodes.own_name(), process.pid, f"{process.name} {ended}", SYSTEM.now())
+        except DatabaseProblem as error:
+            log.warning("what became of process %s could not be stored: %s", process.pid, trouble.one_line(error))
+            trouble.let_go()
+    _reincarnate(guard, process)
+    if late:
+        process.kill()
+
+
+def _ending(status: int | None) -> str:
+    return f"was killed by signal {-status}" if status is not None and status < 0 else f"died with status {status}"
+
+
+Sentinel.reincarnate = _tell_of_the_end
 
 
 class _Beat:
@@ -36,8 +69,15 @@ class _Beat:
             self.give()
 
     def give(self) -> None:
-        self.last, pages, self.pages = SYSTEM.now(), self.pages, 0
-        nodes.beat(self.node, self.last, pages)
+        """A sign of life that meets with passing trouble is left out: the next one counts its pages too."""
+        self.last = SYSTEM.now()
+        try:
+            nodes.beat(self.node, self.last, self.pages)
+            self.pages = 0
+        except DatabaseProblem as error:
+            if not trouble.passing(error):
+                raise
+            trouble.let_go()
 
 
 def run_slice(run_id: int) -> str:
@@ -47,15 +87,20 @@ def run_slice(run_id: int) -> str:
     if engine.shutdown.is_set():
         queue.run_slice(run_id)
         return "shutdown"
-    kind = Run.objects.filter(pk=run_id).values_list("kind", flat=True).first()
+    kind = trouble.calmly(lambda: Run.objects.filter(pk=run_id).values_list("kind", flat=True).first(), SYSTEM)
     if kind in settings.JOBS:
         state = jobs.run_slice(run_id, seconds=settings.SLICE_SECONDS, on_step=beat.give)
     else:
         state = engine.run_slice(run_id, seconds=settings.SLICE_SECONDS, on_page=beat)
     beat.give()
-    if state == RunState.RUNNING and Run.objects.filter(pk=run_id, waiting_until__isnull=True).exists():
-        queue.run_slice(run_id)
+    if state == RunState.RUNNING:
+        trouble.calmly(lambda: _go_on(run_id), SYSTEM)
     return state
+
+
+def _go_on(run_id: int) -> None:
+    if Run.objects.filter(pk=run_id, waiting_until__isnull=True).exists():
+        queue.run_slice(run_id)
 
 
 def tick(node: str) -> None:
@@ -79,3 +124,8 @@ def watch() -> None:
 def prune() -> dict[str, int]:
     """Drops what only tells of the past."""
     return pruning.prune(SYSTEM.now())
+
+
+def refused(what: str) -> None:
+    """Stands in for a task that is none of ours: tells of it."""
+    queue.refused(what)

@@ -39,6 +39,7 @@ class Host(models.Model):
     class Meta:
         verbose_name = _("host")
         verbose_name_plural = _("hosts")
+        permissions = [("open_private", "Can let crawls reach private addresses and proxies")]
         ordering = ("key",)
 
     def __str__(self) -> str:

@@ -17,13 +17,12 @@ from django.db import transaction
 
 from crawlmgr.models import Page, WarcFile
 from crawlmgr.services import hosts
-from crawlmgr.web.exchange import FetchResponse, Hop
+from crawlmgr.web.exchange import PLAIN_HEADERS, FetchResponse, Hop
 from crawlmgr.web.url import UrlError, canonical, host_key, url_hash
 from crawlmgr.web.warc import RecordPointer, WarcRecord, WarcWriter, check_file, iter_records, read_record
 
 ROTATE_BYTES = 250_000_000
 CHECK_SPACE_EVERY = 50
-CREDENTIALS = frozenset(("cookie", "authorization", "proxy-authorization"))
 
 
 class DiskLow(Exception):
@@ -44,7 +43,7 @@ class Archive:
     def write(self, response: FetchResponse, now: datetime, revisit: Page | None = None) -> tuple[WarcFile, RecordPointer] | None:
         """Appends an exchange; with `revisit` (an earlier capture of the same content) only a revisit record. Raises DiskLow.
 
-        Cookies and credentials are left out: who reads the archive cannot log in with it.
+        Cookies, credentials and every other header of a site's own are left out: who reads the archive cannot log in with it.
         """
         if not response.status:
             return None
@@ -85,7 +84,7 @@ def _without_credentials(response: FetchResponse) -> FetchResponse:
 
 def _public(exchange: FetchResponse | Hop) -> dict[str, Any]:
     """The headers of an exchange without credentials; what a server set is one where the request carried some already."""
-    sent = tuple(pair for pair in exchange.request_headers if pair[0].lower() not in CREDENTIALS)
+    sent = tuple(pair for pair in exchange.request_headers if pair[0].lower() in PLAIN_HEADERS)
     if len(sent) == len(exchange.request_headers):
         return {}
     return {"request_headers": sent, "headers": tuple(pair for pair in exchange.headers if pair[0].lower() != "set-cookie")}

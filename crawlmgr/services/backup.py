@@ -26,13 +26,16 @@ from django.utils.module_loading import import_string
 
 from crawlmgr import __version__
 from crawlmgr.models import WarcFile
-from crawlmgr.services import archive
+from crawlmgr.services import archive, vault
 
 FORMAT = 1
 MANIFEST, SECRET = "manifest.json", "secret.key"
-LEFT_OUT = frozenset({"sessions.Session", "django_q.OrmQ", "django_q.Task"})  # log in again; the dispatcher queues anew
+AXES = ("axes.AccessAttempt", "axes.AccessAttemptExpiration", "axes.AccessFailureLog", "axes.AccessLog")
+# Log in again; the dispatcher queues anew; what workers are asked to do never comes out of a file.
+LEFT_OUT = frozenset({"sessions.Session", "django_q.OrmQ", "django_q.Task", "django_q.Schedule", *AXES})
+OLDER_ROWS = frozenset({"django_q.Schedule"})  # backups of before hold them; they are passed over
 BATCH = 500
-GROUND = frozenset({"contenttypes.ContentType", "auth.Permission", "auth.Group", "auth.Group_permissions", "django_q.Schedule"})
+GROUND = frozenset({"contenttypes.ContentType", "auth.Permission", "auth.Group", "auth.Group_permissions"})
 PLAIN_NAME = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9._-]{0,199}")
 Told = Callable[[str], None]
 
@@ -134,7 +137,7 @@ def _add_kept(tar: tarfile.TarFile, now: datetime, told: Told) -> dict[str, int]
     for folder in settings.KEPT_FOLDERS:
         for path in sorted((settings.DATA_DIR / folder).glob("*")):
             name = f"{folder}/{path.name}"
-            if path.suffix == ".part" or not PLAIN_NAME.fullmatch(path.name) or not path.is_file():
+            if path.suffix == ".part" or not PLAIN_NAME.fullmatch(path.name) or path.is_symlink() or not path.is_file():
                 continue
             told(name)
             try:
@@ -159,13 +162,18 @@ def restore(source: Path, told: Told) -> dict[str, Any]:
                 for model in tables():
                     model._base_manager.all().delete()
                 for label, count in manifest["rows"].items():
+                    if label in OLDER_ROWS:
+                        continue
                     told(label)
                     done = _read_rows(tar, label)
                     if done != count:
                         raise BackupRefused(f"{source} is damaged: {label} has {done} rows instead of {count}.")
                 _set_sequences()
-                for name in settings.DERIVED:
-                    import_string(name)()
+                with vault.key_of(_member(tar, SECRET).read(1000).decode("ascii", "replace").strip()):
+                    for name in (*settings.MENDED, *settings.DERIVED):
+                        import_string(name)()
+                for file in WarcFile.objects.iterator():
+                    archive.path_of(file)  # refuses a name that leads out of the folder
                 for name in manifest["files"]:
                     told(name)
                     archive.put_file(name, _member(tar, f"archive/{name}"))

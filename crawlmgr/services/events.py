@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+import logging
 from datetime import datetime
+from typing import Any
 
 from crawlmgr.models import Event
 
+log = logging.getLogger("crawlmgr.events")
+
 
 def record(level: int, code: str, text: str, *, now: datetime, run_id: int | None = None, host_id: int | None = None) -> None:
-    """Stores one event."""
+    """Stores one event, and writes it to the log. (Its levels are those of logging: 20, 30, 40.)"""
     Event.objects.create(at=now, level=level, code=code[:60], text=text[:500], run_id=run_id, host_id=host_id)
+    told: dict[str, Any] = {"event": code}
+    told |= {name: value for name, value in (("run", run_id), ("host", host_id)) if value is not None}
+    log.log(int(level), text, extra=told)
 
 
 def error(code: str, text: str, *, now: datetime, run_id: int | None = None, host_id: int | None = None) -> None:

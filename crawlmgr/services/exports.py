@@ -23,7 +23,7 @@ from crawlmgr.web.html import scan
 CHUNK = 2000
 FORMATS = ("csv", "json", "jsonl")
 TYPES = {"csv": "text/csv; charset=utf-8", "json": "application/json", "jsonl": "application/jsonl; charset=utf-8"}
-_RISKY = ("=", "+", "-", "@", "\t", "\r")
+_RISKY = ("=", "+", "-", "@", "|", "\t", "\r", "\n", "＝", "＋", "－", "＠", "｜")  # full-width ones too
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,6 +137,10 @@ _RUN_COLUMNS = (
     "updated",
     "unchanged",
     "items",
+    "busy",
+    "retries",
+    "waits",
+    "waited_seconds",
 )
 _PAGE_COLUMNS = (
     "url",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import logging
+from collections.abc import Callable
 from dataclasses import replace
 from datetime import datetime, timedelta
 from functools import lru_cache
@@ -13,12 +15,14 @@ from crawlmgr import __version__
 from crawlmgr.clock import Clock
 from crawlmgr.conf import CrawlSettings
 from crawlmgr.models import Host
-from crawlmgr.services import hosts
+from crawlmgr.services import hosts, sealed_settings
 from crawlmgr.web import robots
-from crawlmgr.web.exchange import Failure, FetchRequest, FetchResponse, FetchSettings, HopRefused
+from crawlmgr.web.exchange import EMPTY, Failure, FetchRequest, FetchResponse, FetchSettings, HopRefused
 from crawlmgr.web.fetch import Fetcher
 from crawlmgr.web.url import host_key
+from crawlmgr.web.window import Room
 
+log = logging.getLogger("crawlmgr.fetch")
 PRODUCT = "crawlmgr"
 PAGE_TYPES = (
     "text/",
@@ -43,10 +47,21 @@ def user_agent() -> str:
 class WebSession:
     """Fetches for one run: refuses what robots.txt refuses, keeps every host's clock, counts what it asked.
 
-    Without a contact in the installation's settings only private addresses that the run allows are connected to.
+    Without a contact in the installation's settings only private addresses that the run allows are connected to. Raises
+    vault.Unreadable where a secret of the settings cannot be read: nothing is sent without its proxy or its key.
     """
 
-    def __init__(self, settings: CrawlSettings, clock: Clock, types: tuple[str, ...] = PAGE_TYPES) -> None:
+    def __init__(
+        self,
+        settings: CrawlSettings,
+        clock: Clock,
+        types: tuple[str, ...] = PAGE_TYPES,
+        *,
+        on_hop: Callable[[str], None] | None = None,
+        on_sent: Callable[[], None] | None = None,
+        room: Room | None = None,
+    ) -> None:
+        settings = sealed_settings.in_use(settings)
         self.settings = settings
         self.clock = clock
         self.base = FetchSettings(
@@ -60,11 +75,17 @@ class WebSession:
             accepted_types=types,
             headers=dict(settings.headers),
             cookies=dict(settings.cookies),
+            own_origins=frozenset(part for part in settings.own_origins.split(",") if part),
             proxy=settings.proxy or None,
+            proxy_private=settings.proxy_private,
+            proxy_resolves=settings.proxy_resolves,
             allow_private=settings.allowed_private,
             private_only=not django_settings.CONTACT,
         )
-        self.fetcher = Fetcher(self.base, on_hop=self._hop)
+        self.for_robots = replace(
+            self.base, accepted_types=(), max_redirects=5, max_body_bytes=5_000_000, headers=EMPTY, cookies=EMPTY
+        )
+        self.fetcher = Fetcher(self.base, on_hop=on_hop or self._hop, on_sent=on_sent, room=room)
         self.requests = 0
         self._hosts: dict[int, Host] = {}
         self._asking_robots = False
@@ -81,18 +102,25 @@ class WebSession:
 
     def allowed(self, url: str, host: Host) -> tuple[bool, str]:
         """Whether robots.txt lets the address be fetched, and the reason if not. Raises TurnTaken after reading robots.txt."""
+        verdict = self.verdict(url, host)
+        if verdict is None:
+            refused = self._read_robots(url, host)
+            if refused:
+                return False, refused
+            raise TurnTaken(host.key)
+        return verdict
+
+    def verdict(self, url: str, host: Host) -> tuple[bool, str] | None:
+        """Whether robots.txt, as it was read last, lets the address be fetched, and the reason if not; None where it has to be
+        read first."""
         if not self.settings.respect_robots:
             return True, ""
         now = self.clock.now()
         if host.robots_expires_at is None or host.robots_expires_at <= now:
             host.refresh_from_db()
             if host.robots_expires_at is None or host.robots_expires_at <= now:
-                refused = self._read_robots(url, host)
-                if refused:
-                    return False, refused
-                raise TurnTaken(host.key)
-        rules = _rules(host.robots_text, host.robots_verdict)
-        if rules.allowed(url):
+                return None
+        if _rules(host.robots_text, host.robots_verdict).allowed(url):
             return True, ""
         Host.objects.filter(pk=host.pk).update(refused_by_robots=F("refused_by_robots") + 1)
         return False, "robots_unreachable" if host.robots_verdict == "deny" else "robots"
@@ -102,36 +130,30 @@ class WebSession:
         (`hosts.settle`) in the transaction that stores the answer."""
         response = self.fetcher.fetch(request)
         self.requests += 1 + len(response.redirects)
+        told(response)
         return response
 
     def _read_robots(self, url: str, host: Host) -> str:
-        """Reads and keeps robots.txt. A refusal by our own address guard says nothing about the host and is not kept: the next
-        run may be allowed to ask. Its reason is returned, "" otherwise."""
         self._asking_robots = True
-        response = self.fetcher.fetch(
-            FetchRequest(robots.robots_url(url)),
-            replace(self.base, accepted_types=(), max_redirects=5, max_body_bytes=5_000_000),
-        )
+        response = self.fetcher.fetch(FetchRequest(robots.robots_url(url)), self.for_robots)
         self._asking_robots = False
+        return self.keep_robots(host, response, self.clock.now())
+
+    def keep_robots(self, host: Host, response: FetchResponse, now: datetime, sent_at: datetime | None = None) -> str:
+        """Keeps a robots.txt that was read. A refusal by our own address guard says nothing about the host and is not kept: the
+        next run may be allowed to ask. Its reason is returned, "" otherwise."""
         if response.failure is Failure.refused_address and not response.redirects:
             return f"{response.failure.value}: {response.detail}"
         self.requests += 1 + len(response.redirects)
-        now = self.clock.now()
         rules = robots.from_response(response, now)
-        hosts.settle(host, response, now)
+        hosts.settle(host, response, now, sent_at)
         host.robots_text, host.robots_verdict = rules.text or "", rules.verdict
         host.robots_fetched_at, host.robots_expires_at = rules.fetched_at, rules.expires_at
         host.crawl_delay_seconds = rules.crawl_delay
-        host.save(
-            update_fields=[
-                "robots_text",
-                "robots_verdict",
-                "robots_fetched_at",
-                "robots_expires_at",
-                "crawl_delay_seconds",
-            ]
-        )
-        Host.objects.filter(pk=host.pk, next_at__lte=now).update(next_at=now + timedelta(seconds=hosts.effective_delay(host)))
+        fields = ["robots_text", "robots_verdict", "robots_fetched_at", "robots_expires_at", "crawl_delay_seconds"]
+        host.save(update_fields=fields)
+        again = (sent_at or now) + timedelta(seconds=hosts.effective_delay(host))
+        Host.objects.filter(pk=host.pk, next_at__lt=again).update(next_at=again)
         return ""
 
     def _hop(self, url: str) -> None:
@@ -150,6 +172,14 @@ class WebSession:
             if host.next_at > deadline:
                 raise HopRefused("host_waits")
             self.clock.sleep(max(0.01, (host.next_at - self.clock.now()).total_seconds()))
+
+
+def told(response: FetchResponse) -> None:
+    """A line at debug for one exchange."""
+    if log.isEnabledFor(logging.DEBUG):
+        said = response.failure.value if response.failure is not None else response.status
+        facts = {"event": "fetch", "host": host_key(response.request_url), "bytes": response.received_bytes}
+        log.debug("%s %s", said, response.request_url, extra={**facts, "seconds": round(response.elapsed_seconds, 3)})
 
 
 def known_to_allow(url: str, respect_robots: bool) -> bool:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+import logging
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
@@ -11,9 +13,12 @@ from typing import Any
 from django.db import transaction
 from django.db.models import Count, Min
 
-from crawlmgr.models import Host, RunHost, Url, UrlState
+from crawlmgr.models import Host, Run, RunHost, Url, UrlState
 from crawlmgr.services import hosts, sql
+from crawlmgr.services.hosts import OwnPace
 from crawlmgr.web.url import host_key, url_hash
+
+log = logging.getLogger("crawlmgr.frontier")
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +33,8 @@ class NewUrl:
     anchor: str = ""
     depth: int = 0
     priority: float = 0.0
+    parent_id: int | None = None
+    """The address that it was found on, where that is not the one in hand."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +45,7 @@ class Wait:
     until: datetime
 
 
+_WAITING = int(UrlState.WAITING)
 _ADDED = (
     *("run_id", "host_id", "parent_id", "key_hash", "url", "kind", "group", "payload", "anchor", "depth", "priority"),
     *("state", "attempts", "reason", "added_at"),
@@ -52,66 +60,115 @@ _ENTER = (
 )
 
 
-def add(run_id: int, links: Iterable[NewUrl], now: datetime, *, parent_id: int | None = None) -> int:
-    """Adds addresses that the run has not seen; returns how many were offered (seen ones are passed over)."""
-    keyed = [(host_key(link.url), link) for link in links]
-    # New hosts are made in the order of their names: two transactions that meet the same ones never wait for each other.
-    ids = {key: hosts.host_id(key) for key in sorted({key for key, _link in keyed})}
-    rows = []
-    for key, link in keyed:
-        place = (run_id, ids[key], parent_id, url_hash(link.key or link.url), link.url, link.kind, link.group)
+def add(
+    run_id: int, links: Iterable[NewUrl], now: datetime, *, parent_id: int | None = None, pace: OwnPace | None = None
+) -> int:
+    """Adds addresses that the run has not seen; returns how many were offered (seen ones are passed over). With `pace`, hosts
+    never met before take it."""
+    return add_many(run_id, [(link, parent_id) for link in links], now, pace=pace)
+
+
+def add_many(
+    run_id: int, links: Sequence[tuple[NewUrl, int | None]], now: datetime, *, pace: OwnPace | None = None
+) -> int:
+    """`add` for what several pages lead to, each address with the one that it was found on."""
+    keyed = [(host_key(link.url), link, parent) for link, parent in links]
+    ids = hosts.host_ids({key for key, _link, _parent in keyed})
+    if pace is not None:
+        pace.give(ids.values())
+    rows, at = [], sql.stamp(now)
+    for key, link, parent in keyed:
+        place = (run_id, ids[key], link.parent_id or parent, url_hash(link.key or link.url), link.url, link.kind, link.group)
         rank = (link.anchor[:300], link.depth, link.priority)
-        rows.append((*place, json.dumps(dict(link.payload)), *rank, int(UrlState.WAITING), 0, "", now))
+        payload = json.dumps(dict(link.payload)) if link.payload else "{}"
+        rows.append((*place, payload, *rank, _WAITING, 0, "", at))
     if not rows:
         return 0
     with transaction.atomic(savepoint=False):
-        sql.execute_many(_ADD, rows)
-        sql.execute_many(_ENTER, [(run_id, pk, True) for pk in sorted({row[1] for row in rows})])
+        sql.execute_many(_ADD, rows, stamped=True)
+        sql.execute_many(_ENTER, [(run_id, pk, True) for pk in sorted({row[1] for row in rows})], stamped=True)
     return len(rows)
 
 
-_DUE_HOSTS = (
-    "SELECT e.id, h.id, h.next_at, h.last_request_at, h.delay_seconds, h.crawl_delay_seconds, h.connections"
-    " FROM crawlmgr_runhost e JOIN crawlmgr_host h ON h.id = e.host_id WHERE e.run_id = %s AND e.active AND h.next_at <= %s"
-    " ORDER BY h.next_at LIMIT 32"
+_PLACES = (
+    "h.connections - (SELECT COUNT(*) FROM crawlmgr_url c WHERE c.host_id = h.id AND c.state = 1 AND c.lease_until > %s)"
 )
-_FIELDS = ("id", "key_hash", "url", "kind", "group", "payload", "anchor", "depth", "priority", "attempts", "parent_id")
+_DUE_HOSTS = (
+    "SELECT * FROM (SELECT h.id, h.next_at, h.last_request_at, h.delay_seconds, h.crawl_delay_seconds,"  # noqa: S608 - fixed
+    f" {_PLACES} AS places FROM crawlmgr_runhost e JOIN crawlmgr_host h ON h.id = e.host_id"
+    " WHERE e.run_id = %s AND e.active AND h.next_at <= %s AND EXISTS (SELECT 1 FROM crawlmgr_url w WHERE w.run_id = %s"
+    " AND w.host_id = h.id AND w.state = 0 AND (w.due_at IS NULL OR w.due_at <= %s))) AS due"
+    " WHERE places > 0 ORDER BY next_at LIMIT %s"
+)
+_FIELDS = ("id", "host_id", "key_hash", "url", "kind", "group", "payload", "anchor", "depth", "priority", "attempts", "parent_id")
 _COLUMNS = ", ".join(f'"{name}"' for name in _FIELDS)
 _CLAIM = (
     "UPDATE crawlmgr_url SET state = 1, lease_until = %s, fence = %s, attempts = attempts + 1"  # noqa: S608 - fixed names
-    " WHERE id = (SELECT id FROM crawlmgr_url WHERE run_id = %s AND host_id = %s AND state = 0"
-    " AND (due_at IS NULL OR due_at <= %s) ORDER BY priority DESC, id LIMIT 1)"
-    " AND (SELECT COUNT(*) FROM crawlmgr_url WHERE host_id = %s AND state = 1 AND lease_until > %s) < %s"
-    f" RETURNING {_COLUMNS}"
+    " WHERE id IN (SELECT (SELECT u.id FROM crawlmgr_url u WHERE u.run_id = %s AND u.host_id = h.id AND u.state = 0"
+    " AND (u.due_at IS NULL OR u.due_at <= %s) ORDER BY u.priority DESC, u.id LIMIT 1)"
+    f" FROM crawlmgr_host h WHERE h.id IN ({{}}) AND {_PLACES} > 0) RETURNING {_COLUMNS}"
+)
+_EMPTY_HOSTS = (
+    "SELECT e.id FROM crawlmgr_runhost e WHERE e.run_id = %s AND e.active AND NOT EXISTS"
+    " (SELECT 1 FROM crawlmgr_url w WHERE w.run_id = e.run_id AND w.host_id = e.host_id AND w.state = 0) LIMIT 500"
 )
 
 
 def claim(run_id: int, fence: int, now: datetime, seconds: float) -> Url | None:
-    """Claims the best address of the host that has waited longest among those whose turn it is; None: see `next_turn`.
+    """`claim_many` of one address."""
+    return next(iter(claim_many(run_id, fence, now, seconds, 1)), None)
 
-    One transaction, the caller's where there is one, takes the host's turn and the address. On a host with one connection
-    no address is given out while another of it is in work, whichever run or worker has it: the turn holds the host's row,
-    so the count of what is in work is not overtaken.
+
+def claim_many(run_id: int, fence: int, now: datetime, seconds: float, most: int) -> list[Url]:
+    """Claims the best addresses of the hosts that have waited longest among those whose turn it is and that have a free
+    connection: one a host, and on hosts without a pause as many as have room. None: see `next_turn`.
+
+    One transaction, the caller's where there is one, takes the turns and the addresses. A host never has more addresses in work
+    than it has connections, whichever runs or workers have them: the turn holds the host's row, so the count of what is in
+    work is not overtaken.
     """
-    for entry, host_id, next_at, last_at, delay, crawl_delay, connections in sql.fetch(_DUE_HOSTS, (run_id, now)):
-        with transaction.atomic(savepoint=False):
-            if not hosts.take_turn(host_id, max(delay, crawl_delay or 0.0), now):
-                continue
-            best = (run_id, host_id, now)
-            rows = sql.fetch(_CLAIM, (now + timedelta(seconds=seconds), fence, *best, host_id, now, connections))
-            if rows:
-                values = dict(zip(_FIELDS, rows[0], strict=True))
-                if isinstance(values["payload"], str):
-                    values["payload"] = json.loads(values["payload"])
-                return Url(run_id=run_id, host_id=host_id, fence=fence, state=UrlState.CLAIMED, **values)
-            hosts.give_turn_back(host_id, next_at, last_at)
-        if not Url.objects.filter(run_id=run_id, host_id=host_id, state=UrlState.WAITING).exists():
-            RunHost.objects.filter(pk=entry).update(active=False)
-    return None
+    claimed: list[Url] = []
+    due = sql.fetch(_DUE_HOSTS, (now, run_id, now, run_id, now, most)) if most > 0 else []
+    if not due:
+        return claimed
+    delays = {pk: max(delay, crawl_delay or 0.0) for pk, _next, _last, delay, crawl_delay, _places in due}
+    places = {row[0]: row[5] for row in due}
+    with transaction.atomic(savepoint=False):
+        turn = hosts.take_turns(delays, now)
+        left = [pk for pk in delays if pk in turn]
+        while left and len(claimed) < most:
+            ids = sql.padded(left[: most - len(claimed)])
+            statement = _CLAIM.format(", ".join(["%s"] * len(ids)))
+            rows = sql.fetch(statement, (now + timedelta(seconds=seconds), fence, run_id, now, *ids, now))
+            order = {pk: place for place, pk in enumerate(left)}
+            claimed += [_url(run_id, fence, row) for row in sorted(rows, key=lambda row: order[row[1]])]
+            given = {row[1] for row in rows}
+            for pk in given:
+                places[pk] -= 1
+            left = [pk for pk in left if pk in given and places[pk] > 0 and not delays[pk]]
+        used = {item.host_id for item in claimed}
+        for pk, next_at, last_at, _delay, _crawl_delay, _places in due:
+            if pk in turn and pk not in used:
+                hosts.give_turn_back(pk, next_at, last_at)
+    return claimed
+
+
+def _url(run_id: int, fence: int, row: Sequence[Any]) -> Url:
+    values = dict(zip(_FIELDS, row, strict=True))
+    if isinstance(values["payload"], str):
+        values["payload"] = json.loads(values["payload"])
+    return Url(run_id=run_id, fence=fence, state=UrlState.CLAIMED, **values)
+
+
+def _tidy(run_id: int) -> None:
+    """Notes of hosts on which nothing waits any more that it is so; they are asked about no more until something is added."""
+    while rows := sql.fetch(_EMPTY_HOSTS, (run_id,)):
+        RunHost.objects.filter(pk__in=[pk for (pk,) in rows]).update(active=False)
 
 
 def next_turn(run_id: int, now: datetime) -> Wait | None:
     """When and for which host the run's next address can be claimed; None: nothing waits any more."""
+    _tidy(run_id)
     waiting = Url.objects.filter(run_id=run_id, state=UrlState.WAITING)
     best: Wait | None = None
     for entry in RunHost.objects.filter(run_id=run_id, active=True).select_related("host").order_by("host__next_at")[:32]:
@@ -143,20 +200,33 @@ _FINISH = "UPDATE crawlmgr_url SET state = %s, reason = %s, lease_until = NULL, 
 
 def finish(item: Url, state: UrlState, now: datetime, reason: str = "") -> None:
     """Ends an address: done, failed, refused or dropped, with its reason."""
+    if state in (UrlState.FAILED, UrlState.REFUSED):
+        event = "refused" if state == UrlState.REFUSED else "failed"
+        log.info("%s: %s", reason, item.url, extra={"event": event, "run": item.run_id, "host": host_key(item.url)})
     sql.execute(_FINISH, (int(state), reason[:300], now, item.pk))
+
+
+_GIVE_BACK = (
+    "UPDATE crawlmgr_url SET state = 0, due_at = %s, lease_until = NULL, fence = NULL, reason = %s, attempts = %s"
+    " WHERE id = %s AND state = 1 AND fence = %s"
+)
 
 
 def give_back(item: Url, *, due_at: datetime | None = None, reason: str = "", attempt: bool = True) -> None:
     """Puts a claimed address back to waiting, not before `due_at`; `attempt=False` takes the try back."""
-    Url.objects.filter(pk=item.pk, state=UrlState.CLAIMED, fence=item.fence).update(
-        state=UrlState.WAITING,
-        due_at=due_at,
-        lease_until=None,
-        fence=None,
-        reason=reason[:300],
-        attempts=item.attempts if attempt else max(0, item.attempts - 1),
-    )
-    RunHost.objects.filter(run_id=item.run_id, host_id=item.host_id, active=False).update(active=True)
+    if reason:
+        log.info("%s: %s", reason, item.url, extra={"event": "retry", "run": item.run_id, "host": host_key(item.url)})
+    attempts = item.attempts if attempt else max(0, item.attempts - 1)
+    sql.execute(_GIVE_BACK, (due_at, reason[:300], attempts, item.pk, item.fence))
+    sql.execute_many(_ENTER, [(item.run_id, item.host_id, True)])
+
+
+def give_back_many(items: Iterable[Url]) -> None:
+    """Puts claimed addresses that were not asked for back to waiting, as if they had never been claimed; one that is to be sent
+    once keeps its try: whether it was sent is not known."""
+    with transaction.atomic(savepoint=False):
+        for item in sorted(items, key=lambda item: item.host_id):
+            give_back(item, attempt=bool(item.payload.get("once")))
 
 
 def drop(run_id: int, now: datetime, reason: str, *, group: int | None = None, host: Host | None = None) -> int:
@@ -172,6 +242,23 @@ def drop(run_id: int, now: datetime, reason: str, *, group: int | None = None, h
 def open_count(run_id: int, group: int) -> int:
     """How many addresses of a group are still waiting or in work."""
     return Url.objects.filter(run_id=run_id, group=group, state__in=[UrlState.WAITING, UrlState.CLAIMED]).count()
+
+
+_OUT_OF_REACH = (
+    *("dns", "connect", "timeout", "too_slow", "reset", "truncated", "proxy", "tls", "protocol"),
+    *("robots_unreachable", "host_unreachable", "http_429", "http_5"),
+)
+
+
+def unreachable(run_id: int) -> str:
+    """Why a run could reach nothing at all: the most frequent reason of its addresses; "" where anything was reached, or where
+    what it met was no matter of reaching."""
+    if Run.objects.filter(pk=run_id, fetched__gt=0).exists():
+        return ""
+    reasons = Counter({row["reason"]: row["number"] for row in outcomes(run_id)})
+    if not reasons or not all(reason.startswith(_OUT_OF_REACH) for reason in reasons):
+        return ""
+    return reasons.most_common(1)[0][0]
 
 
 def outcomes(run_id: int) -> list[dict[str, Any]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime, timedelta
 from functools import partial
 
@@ -31,6 +32,36 @@ def host_id(key: str) -> int:
     elif place not in _made:
         _keep(place, host.pk)
     return host.pk
+
+
+def host_ids(keys: Iterable[str]) -> dict[str, int]:
+    """The ids of many hosts. New ones are made in the order of their names, so that two transactions that meet the same ones
+    never wait for each other."""
+    base, wanted = str(Host.objects.db), set(keys)
+    found = {key: known for key in wanted if (known := _known.get((base, key))) is not None}
+    for key in sorted(wanted - found.keys()):
+        found[key] = host_id(key)
+    return found
+
+
+class OwnPace:
+    """The pace of a run for hosts that nobody has asked for anything yet."""
+
+    def __init__(self, settings: CrawlSettings) -> None:
+        self.values = (settings.delay_seconds, settings.connections)
+        self._given: set[int] = set()
+
+    def give(self, ids: Iterable[int]) -> None:
+        """Sets it where it has not been set before; in the order of the ids, as other transactions do."""
+        for pk in sorted(set(ids) - self._given):
+            sql.execute(_PACE, (*self.values, pk, *self.values))
+            self._given.add(pk)
+
+
+_PACE = (
+    "UPDATE crawlmgr_host SET delay_seconds = %s, connections = %s WHERE id = %s AND last_request_at IS NULL"
+    " AND (delay_seconds <> %s OR connections <> %s)"
+)
 
 
 def _keep(place: tuple[str, str], pk: int) -> None:
@@ -67,6 +98,22 @@ def take_turn(pk: int, delay_seconds: float, now: datetime) -> bool:
     return bool(sql.execute(statement, (now + timedelta(seconds=delay_seconds), now, pk, now)))
 
 
+_TURNS = (
+    "UPDATE crawlmgr_host SET next_at = %s, last_request_at = %s"
+    " WHERE id IN (SELECT id FROM crawlmgr_host WHERE id IN ({}) AND next_at <= %s{}) RETURNING id"
+)
+
+
+def take_turns(delays: Mapping[int, float], now: datetime) -> set[int]:
+    """`take_turn` for many hosts, with the delay of each; returns those whose turn was taken. One statement a length of delay."""
+    taken: set[int] = set()
+    for delay in set(delays.values()):
+        ids = sql.padded([pk for pk, own in delays.items() if own == delay])
+        statement = _TURNS.format(", ".join(["%s"] * len(ids)), sql.locking(wait=False))
+        taken.update(row[0] for row in sql.fetch(statement, (now + timedelta(seconds=delay), now, *ids, now)))
+    return taken
+
+
 def give_turn_back(pk: int, next_at: datetime, last_request_at: datetime | None) -> None:
     """Sets the clock back to where it stood before a turn that was not used; in the transaction that took it."""
     sql.execute(_GIVE_TURN_BACK, (next_at, last_request_at, pk))
@@ -98,8 +145,10 @@ _HOUR = (
 )
 
 
-def settle(host: Host, response: FetchResponse, now: datetime) -> None:
-    """Moves the host's clock by what came back (success, Retry-After, failure) and adds to its sums.
+def settle(host: Host, response: FetchResponse, now: datetime, sent_at: datetime | None = None) -> None:
+    """Moves the host's clock by what came back at `now` (success, Retry-After, failure) and adds to its sums.
+
+    The pause between two requests counts from `sent_at`, when this one was on the wire (default: from its answer).
 
     `host` is what the caller knows of it; its failures and its pace are brought up to date. A plain success needs one
     statement where the host's pace is the one that is known, and nothing is left of an earlier Retry-After.
@@ -108,15 +157,16 @@ def settle(host: Host, response: FetchResponse, now: datetime) -> None:
     hour = now.astimezone(UTC).replace(minute=0, second=0, microsecond=0)
     sums = (1 + len(response.redirects), response.received_bytes, int(failed))
     with transaction.atomic(savepoint=False):
-        if response.failure is not None or not 200 <= response.status < 300 or not _settle_plain(host, response, now):
-            _settle_fully(host, response, now, sums)
+        if response.failure is not None or not 200 <= response.status < 300 or not _settle_plain(host, response, sent_at or now):
+            _settle_fully(host, response, now, sent_at or now, sums)
         sql.execute(_HOUR, (host.pk, hour, *sums))
 
 
-def _settle_plain(host: Host, response: FetchResponse, now: datetime) -> bool:
+def _settle_plain(host: Host, response: FetchResponse, sent_at: datetime) -> bool:
     """After a success that asks for nothing; False where the host is not as it is known to be."""
     crawl_delay = host.crawl_delay_seconds or 0.0
-    next_at = now + timedelta(seconds=pace(HostState(now, 0, None, crawl_delay), PacePolicy(delay_seconds=host.delay_seconds)))
+    policy = PacePolicy(delay_seconds=host.delay_seconds)
+    next_at = sent_at + timedelta(seconds=pace(HostState(sent_at, 0, None, crawl_delay), policy))
     sums = (1 + len(response.redirects), response.received_bytes)
     known = (host.pk, host.delay_seconds, crawl_delay)
     if not sql.execute(_SETTLE_PLAIN, (next_at, next_at, response.status, *sums, *known)):
@@ -125,13 +175,15 @@ def _settle_plain(host: Host, response: FetchResponse, now: datetime) -> bool:
     return True
 
 
-def _settle_fully(host: Host, response: FetchResponse, now: datetime, sums: tuple[int, int, int]) -> None:
+def _settle_fully(
+    host: Host, response: FetchResponse, now: datetime, sent_at: datetime, sums: tuple[int, int, int]
+) -> None:
     problem = str(response.status) if sums[2] else ""
     if response.failure is not None:
         problem = f"{response.failure.value} {response.detail}".strip()
     next_at, failures, until, crawl_delay, delay = sql.fetch(_CLOCK + sql.locking(), (host.pk,))[0]
     state = HostState(sql.moment(next_at) or now, failures, sql.moment(until), crawl_delay)
-    state = after(state, response, now, PacePolicy(delay_seconds=delay))
+    state = after(state, response, now, PacePolicy(delay_seconds=delay), sent_at)
     clock = (state.next_at, state.failures, state.retry_after_until, response.status or None)
     sql.execute(_SETTLE, (*clock, problem[:300], *sums, host.pk))
     host.failures, host.delay_seconds, host.crawl_delay_seconds = state.failures, delay, crawl_delay

@@ -6,7 +6,7 @@ import os
 import socket
 from collections import Counter
 from datetime import datetime, timedelta
-from typing import Any
+from typing import Any, NamedTuple
 
 from django.conf import settings
 from django.db import transaction
@@ -29,19 +29,32 @@ def register(name: str, *, pid: int, workers: int, queues: str, now: datetime) -
     values = {"pid": pid, "workers": workers, "queues": queues, "started": now}
     node, _ = Node.objects.update_or_create(name=name, defaults=values)
     queue.forget_node(name, queues)
-    _free_leases(name, now)
+    for run in _held(now).filter(lease_holder__startswith=f"{name}:").only("pk", "fence", "lease_holder"):
+        pid = run.lease_holder.rpartition(":")[2]
+        if pid.isdigit() and not alive(int(pid)):
+            _free(run, f"{name}: process {pid} is gone", now)
     lately = now - timedelta(seconds=settings.RETRY_SECONDS)
     if not Node.objects.exclude(pk=node.pk).filter(queues=queues, heartbeat__gt=lately).exists():
         queue.give_back(queues, now)
     return node
 
 
-def _free_leases(name: str, now: datetime) -> None:
-    """Ends the leases of this machine's dead processes, so that their runs need not wait for the leases to run out."""
-    for run in _held(now).filter(lease_holder__startswith=f"{name}:").only("pk", "fence", "lease_holder"):
-        pid = run.lease_holder.rpartition(":")[2]
-        if pid.isdigit() and not alive(int(pid)):
-            Run.objects.filter(pk=run.pk, fence=run.fence).update(lease_until=now)
+def process_ended(name: str, pid: int, why: str, now: datetime) -> None:
+    """A process of this node's cluster ended that nobody had asked to: told with the runs that it held, which others may take
+    at once, and counted."""
+    Node.objects.filter(name=name).update(restarts=F("restarts") + 1)
+    held = list(_held(now).filter(lease_holder=f"{name}:{pid}").only("pk", "fence", "lease_holder"))
+    for run in held:
+        _free(run, f"{name}: {why}", now)
+        queue.hand_on(run.pk)
+    if not held:
+        events.warn("worker_ended", f"{name}: {why}", now=now)
+
+
+def _free(run: Run, text: str, now: datetime) -> None:
+    """Ends the lease of a dead process, so that its run need not wait for the lease to run out."""
+    if Run.objects.filter(pk=run.pk, fence=run.fence).update(lease_until=None, lease_holder=""):
+        events.warn("worker_ended", text, now=now, run_id=run.pk)
 
 
 def beat(name: str, now: datetime, pages: int = 0) -> None:
@@ -67,10 +80,18 @@ def _recent_pages(node: Node, now: datetime) -> int:
     return sum(count for at, count in node.minutes if at > _minute(now) - WINDOW_MINUTES)
 
 
-def signs(name: str, now: datetime) -> tuple[datetime | None, bool]:
-    """The node's last sign of life and whether one of its workers is at a run."""
-    heartbeat = Node.objects.filter(name=name).values_list("heartbeat", flat=True).first()
-    return heartbeat, _held(now).filter(lease_holder__startswith=f"{name}:").exists()
+class Signs(NamedTuple):
+    """What a node's cluster shows of itself: its last sign of life, whether a worker is at a run, processes that died so far."""
+
+    heartbeat: datetime | None
+    busy: bool
+    restarts: int
+
+
+def signs(name: str, now: datetime) -> Signs:
+    """What is known of a node's cluster."""
+    found = Node.objects.filter(name=name).values_list("heartbeat", "restarts").first() or (None, 0)
+    return Signs(found[0], _held(now).filter(lease_holder__startswith=f"{name}:").exists(), found[1])
 
 
 def _held(now: datetime) -> QuerySet[Run]:
@@ -81,6 +102,11 @@ def restarted(name: str, why: str, now: datetime) -> None:
     """Counts a restart that nobody asked for and tells why."""
     Node.objects.filter(name=name).update(restarts=F("restarts") + 1)
     events.warn("cluster_restarted", f"{name}: {why}", now=now)
+
+
+def web_restarted(why: str, now: datetime) -> None:
+    """Tells of a web server that ended although nobody asked for it."""
+    events.warn("web_restarted", why, now=now)
 
 
 def living(now: datetime) -> list[Node]:

@@ -1,4 +1,7 @@
-"""The queue: tasks by dotted name, added on commit; beside tasks.py and the queue's admin page all that knows django-q2."""
+"""The queue: tasks by dotted name, added on commit; beside tasks.py and the queue's admin page all that knows django-q2.
+
+Whatever stands in the queue's tables, a worker calls functions of `TASKS` with plain arguments and nothing else: see `Broker`.
+"""
 
 from __future__ import annotations
 
@@ -11,22 +14,32 @@ from functools import partial
 from typing import Any
 
 from django.conf import settings
+from django.core.signing import BadSignature
 from django.db import transaction
-from django.db.models import Case, Q, Value, When
+from django.db.models import Case, Q, QuerySet, Value, When
+from django.db.models.signals import post_save
+from django.dispatch import receiver
 from django.utils import timezone
 from django_q.brokers.orm import ORM
 from django_q.conf import Conf
 from django_q.models import OrmQ, Schedule, Task
+from django_q.signals import call_hook, pre_enqueue
 from django_q.status import Stat
 from django_q.tasks import async_task
 
+from crawlmgr.services import events, task_check
+
 SLICE = "crawlmgr.tasks.run_slice"
 TICK = "crawlmgr.tasks.tick"
+REFUSED = "crawlmgr.tasks.refused"
 SCHEDULES = (
     ("dispatch what is due", "crawlmgr.tasks.dispatch_due", Schedule.MINUTES),
     ("prune old rows", "crawlmgr.tasks.prune", Schedule.DAILY),
     ("look for silence", "crawlmgr.tasks.watch", Schedule.HOURLY),
 )
+TASKS = frozenset((SLICE, TICK, REFUSED, *(task for _name, task, _kind in SCHEDULES)))  # all that a worker may be asked to call
+
+post_save.disconnect(call_hook, sender=Task)  # django-q2 would call any function that a stored result names as its hook
 
 
 class Broker(ORM):
@@ -34,6 +47,9 @@ class Broker(ORM):
 
     `crawl` is any task; `crawl/run/7` a slice of run 7, so that one look tells whether one is waiting; `crawl/node/n` a task
     that only node n takes, before all others: a sign of life must not queue behind hours of work nor be given by another node.
+
+    All that a cluster's workers do passes `dequeue`, in the cluster itself: a row that asks for anything but a function of
+    `TASKS` with plain arguments, or that this installation did not sign, is struck off and told, however it came there.
     """
 
     def dequeue(self) -> list[tuple[int, str]] | None:
@@ -46,7 +62,14 @@ class Broker(ORM):
         ]
         if not taken:
             time.sleep(Conf.POLL)
-        return taken or None
+        return [(pk, payload) for pk, payload in taken if self._allowed(pk, payload)] or None
+
+    def _allowed(self, pk: int, payload: str) -> bool:
+        objection = _objection(payload)
+        if objection:
+            self.delete(pk)
+            refused(objection)
+        return not objection
 
     def queue_size(self) -> int:
         return int(self.get_connection().filter(_family(self.list_key), lock__lte=timezone.now()).count())
@@ -68,6 +91,41 @@ class ClusterState:
     pusher: int
     workers: tuple[int, ...]
     since: datetime
+
+
+def _objection(payload: str) -> str:
+    """What is wrong with a row of the queue; "" for nothing."""
+    try:
+        return task_check.objection(task_check.opened(payload, settings.Q_CLUSTER["name"]), TASKS)
+    except BadSignature:
+        return "a task that this installation did not sign"
+    except task_check.NotPlain as error:
+        return str(error)
+
+
+@receiver(pre_enqueue)
+def _only_ours(task: dict[str, Any], **_: Any) -> None:
+    """A task on its way into the queue, from a schedule too: one that is not ours becomes the task that tells of it."""
+    if objection := task_check.objection(task, TASKS):
+        for option in set(task) - task_check.OPTIONS:
+            del task[option]
+        task |= {"func": REFUSED, "args": (objection[:200],), "kwargs": {}, "save": False, "name": "refused"}
+
+
+def refused(what: str) -> None:
+    """Tells that a task was refused, and removes schedules that ask for anything but ours."""
+    events.error("task_refused", what, now=timezone.now())
+    _foreign_schedules().delete()
+
+
+def _foreign_schedules() -> Any:
+    plain = Q(args__isnull=True) | Q(args="()") | Q(args="")
+    empty = Q(kwargs__isnull=True) | Q(kwargs="{}") | Q(kwargs="")
+    unhooked = Q(hook__isnull=True) | Q(hook="")
+    own = Q(pk__in=[])
+    for name, task, _kind in SCHEDULES:
+        own |= Q(name=name, func=task)
+    return Schedule.objects.exclude(own & plain & empty & unhooked)
 
 
 def _shared(queue: str) -> Q:
@@ -98,6 +156,12 @@ def run_slice(run_id: int) -> None:
 def _add_slice(run_id: int) -> None:
     if not OrmQ.objects.filter(key=_run_key(run_id), lock__lte=timezone.now()).exists():
         _add(_run_key(run_id), SLICE, run_id)
+
+
+def hand_on(run_id: int) -> None:
+    """Queues a slice of a run whose worker is dead, in place of the one that it had taken."""
+    OrmQ.objects.filter(key=_run_key(run_id), lock__gt=timezone.now()).delete()
+    run_slice(run_id)
 
 
 def requeue(run_ids: Iterable[int], now: datetime) -> int:
@@ -150,13 +214,57 @@ def clusters() -> list[ClusterState]:
 
 
 def make_schedules() -> None:
-    """Makes the schedules that keep a worker node going without `serve`, once; an operator's changes to them stay."""
+    """Makes the schedules that keep a worker node going without `serve`, once; how often each is due stays as it is kept. A
+    schedule that asks for anything else is removed and told."""
+    for schedule in _foreign_schedules():
+        events.error("task_refused", f"{schedule.func} ({schedule.name or schedule.pk})", now=timezone.now())
+        schedule.delete()
     for name, task, kind in SCHEDULES:
         Schedule.objects.get_or_create(
             name=name, defaults={"func": task, "schedule_type": kind, "minutes": 1, "repeats": -1, "next_run": timezone.now()}
         )
 
 
-def prune(before: datetime) -> int:
-    """Drops stored results of tasks that ended before then. Returns how many."""
-    return int(Task.objects.filter(stopped__lt=before).delete()[0])
+def ended(before: datetime) -> QuerySet[Task]:
+    """Stored results of tasks that ended before then."""
+    return Task.objects.filter(stopped__lt=before)
+
+
+def described(row: OrmQ) -> tuple[str, str]:
+    """What a waiting task calls and with what, without taking anything out of it that is no plain value."""
+    try:
+        task = task_check.opened(row.payload, settings.Q_CLUSTER["name"])
+    except (BadSignature, task_check.NotPlain):
+        return "–", ""
+    return str(task.get("func")), ", ".join(str(one) for one in task.get("args") or ())
+
+
+def free(rows: Iterable[int], now: datetime) -> int:
+    """Lets these waiting tasks be taken at once, also those that somebody took and has not struck off. Returns how many."""
+    return int(OrmQ.objects.filter(pk__in=list(rows)).update(lock=now))
+
+
+def drop(rows: Iterable[int]) -> int:
+    """Takes tasks out of the queue; a run whose slice was one is queued anew by the dispatcher. Returns how many."""
+    return int(OrmQ.objects.filter(pk__in=list(rows)).delete()[0])
+
+
+def again(results: Iterable[str]) -> int:
+    """Queues failed tasks once more and drops their results, passing over those that no worker would take. Returns how many."""
+    count = 0
+    for result in Task.objects.filter(pk__in=list(results), success=False, func__in=TASKS - {TICK, REFUSED}).only("func", "args"):
+        arguments = tuple(result.args or ())
+        if task_check.objection({"func": result.func, "args": arguments}, TASKS):
+            continue
+        if result.func == SLICE:
+            _add_slice(*arguments)
+        else:
+            _add(settings.Q_CLUSTER["name"], result.func, *arguments)
+        count += 1
+        forget([result.pk])
+    return count
+
+
+def forget(results: Iterable[str]) -> int:
+    """Drops stored results of tasks. Returns how many."""
+    return int(Task.objects.filter(pk__in=list(results)).delete()[0])

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
@@ -97,9 +98,25 @@ def check(kind: str, *targets: int) -> None:
         raise runs.Busy(leaving)
 
 
-def begin(kind: str, target: int, label: str, *, now: datetime, user: Any = None) -> Run:
-    """The run whose worker deletes the target. Raises runs.Busy where one is at it."""
+def start(
+    kind: str, target: int, label: str, removal: Removal, quieten: Callable[[], None], *, now: datetime, user: Any = None
+) -> Run | None:
+    """Removes what is small at once; of a large removal gives the run whose worker does it. `quieten` ends what works at the
+    target. Raises runs.Busy where a run is deleting it."""
+    check(kind, target)
+    small = removal.count(AT_ONCE) < AT_ONCE
+    quieten()
+    if small:
+        at_once(removal)
+        return None
     return runs.create(kind, label, target=target, exclusive=f"{kind} {target}", parameters={}, now=now, user=user)
+
+
+def end_runs(chosen: Iterable[Run], now: datetime) -> None:
+    """Stops runs, but for those that have just ended by themselves."""
+    for run in chosen:
+        with suppress(runs.WrongState):
+            runs.stop(run.pk, now)
 
 
 class RemovalJob:

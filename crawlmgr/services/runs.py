@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -13,9 +14,11 @@ from django.db import IntegrityError, transaction
 from django.db.models import F, Q
 
 from crawlmgr.models import TRANSITIONS, Run, RunState, Url, UrlState
-from crawlmgr.services import events, queue, sql
+from crawlmgr.services import events, queue, sealed_settings, sql
 
+log = logging.getLogger("crawlmgr.runs")
 BREAKS_ALLOWED = 3
+STRAINS_ALLOWED = 30
 
 
 class Busy(Exception):
@@ -64,7 +67,12 @@ def create(
     user: Any = None,
     start: bool = True,
 ) -> Run:
-    """Makes a run and, with `start`, queues its first slice. Raises Busy where `exclusive` is taken by an active run."""
+    """Makes a run and, with `start`, queues its first slice. Raises Busy where `exclusive` is taken by an active run.
+
+    Secrets among the crawl settings in `parameters` are frozen encrypted.
+    """
+    if "settings" in parameters:
+        parameters = {**parameters, "settings": sealed_settings.sealed(parameters["settings"])}
     try:
         with transaction.atomic():
             run = Run.objects.create(
@@ -81,6 +89,7 @@ def create(
         if other is None:
             return create(kind, label, parameters=parameters, now=now, target=target, exclusive=exclusive, user=user, start=start)
         raise Busy(other) from None
+    log.info("%s: %s", kind, run.label, extra={"event": "run_created", "run": run.pk})
     if start:
         queue.run_slice(run.pk)
     return run
@@ -106,6 +115,7 @@ def _ask(run_id: int, wish: str, target: str, now: datetime, **values: Any) -> R
         run = Run.objects.get(pk=run_id)
         if run.state != target and run.wanted != wish:
             raise WrongState(run)
+    log.info("asked for", extra={"event": f"run_{wish}", "run": run_id})
     return run
 
 
@@ -134,6 +144,8 @@ def resume(run_id: int, now: datetime, *, start: bool = True) -> Run:
                 finished=None,
                 waiting_for="",
                 waiting_until=None,
+                breaks=0,
+                strains=0,
             )
     except IntegrityError:
         run = Run.objects.get(pk=run_id)
@@ -142,13 +154,16 @@ def resume(run_id: int, now: datetime, *, start: bool = True) -> Run:
     run = Run.objects.get(pk=run_id)
     if not moved:
         raise WrongState(run)
+    log.info("asked for", extra={"event": "run_resume", "run": run_id})
     if start:
         queue.run_slice(run_id)
     return run
 
 
 def take(run_id: int, holder: str, now: datetime, seconds: float) -> Lease | None:
-    """Takes the lease of a run that is queued, or running with nobody at it; None where that is not so."""
+    """Takes the lease of a run that is queued, or running with nobody at it; None where that is not so. A holder that has let
+    its lease run out (it froze, or its machine is gone) is told of."""
+    before = Run.objects.values_list("lease_holder", "lease_until").filter(pk=run_id).first()
     taken = Run.objects.filter(_idle(now), pk=run_id, state__in=[RunState.QUEUED, RunState.RUNNING]).update(
         fence=F("fence") + 1,
         lease_until=now + timedelta(seconds=seconds),
@@ -159,6 +174,9 @@ def take(run_id: int, holder: str, now: datetime, seconds: float) -> Lease | Non
     )
     if not taken:
         return None
+    if before is not None and before[0] and before[1] is not None and before[1] <= now:
+        told = f"{before[0]} gave no sign of life for {(now - before[1]).total_seconds() + seconds:.0f} s; {holder} goes on"
+        events.warn("worker_silent", told, now=now, run_id=run_id)
     run = Run.objects.only("fence", "started").get(pk=run_id)
     if run.started is None:
         Run.objects.filter(pk=run_id, started__isnull=True).update(started=now)
@@ -190,7 +208,7 @@ def _count_statement(names: tuple[str, ...]) -> str:
         raise ValueError(f"a run has no counter {sorted(unknown)}")
     sums = "".join(f", {name} = {name} + %s" for name in names)
     return (
-        f"UPDATE crawlmgr_run SET progressed = %s, lease_until = %s, breaks = 0{sums}"  # noqa: S608 - names checked above
+        f"UPDATE crawlmgr_run SET progressed = %s, lease_until = %s, breaks = 0, strains = 0{sums}"  # noqa: S608 - names checked above
         " WHERE id = %s AND fence = %s AND state = 'running' RETURNING wanted"
     )
 
@@ -205,10 +223,17 @@ def begun(lease: Lease) -> None:
         raise LeaseLost(f"run {lease.run_id}")
 
 
-def release(lease: Lease, *, waiting_for: str = "", waiting_until: datetime | None = None) -> bool:
-    """Gives the lease back with work left; a wait is told with its reason and end."""
+def release(lease: Lease) -> bool:
+    """Gives the lease back with work left."""
+    return bool(_held(lease).update(lease_until=None, lease_holder="", waiting_for="", waiting_until=None))
+
+
+def wait(lease: Lease, waiting_for: str, until: datetime, now: datetime) -> bool:
+    """Gives the lease back until a moment; the wait is told with what it is for, and counted."""
+    log.info("until %s", f"{until:%Y-%m-%dT%H:%M:%SZ}", extra={"event": "wait", "run": lease.run_id, "host": waiting_for})
+    values = {"waits": F("waits") + 1, "waited_seconds": F("waited_seconds") + max(0.0, (until - now).total_seconds())}
     return bool(
-        _held(lease).update(lease_until=None, lease_holder="", waiting_for=waiting_for[:300], waiting_until=waiting_until)
+        _held(lease).update(lease_until=None, lease_holder="", waiting_for=waiting_for[:300], waiting_until=until, **values)
     )
 
 
@@ -232,6 +257,7 @@ def end(lease: Lease, state: str, stopped_by: str, now: datetime, detail: str = 
         Url.objects.filter(run_id=lease.run_id, state=UrlState.CLAIMED).update(
             state=UrlState.WAITING, lease_until=None, fence=None
         )
+        log.info("%s %s", stopped_by, detail, extra={"event": f"run_{state}", "run": lease.run_id})
         if state == RunState.FAILED:
             events.error("run_failed", f"{stopped_by} {detail}".strip(), now=now, run_id=lease.run_id)
 
@@ -244,6 +270,18 @@ def broke(lease: Lease, text: str, now: datetime) -> bool:
         end(lease, RunState.FAILED, "program_error", now, text)
         return True
     return False
+
+
+def strained(lease: Lease, text: str, now: datetime) -> int:
+    """A slice ended by passing trouble with the database: the lease goes back, and the run goes on where it stood. Returns how
+    often that has happened since the last progress; 0 where it has for too long, and counts as a slice that broke. Raises
+    LeaseLost."""
+    if not _held(lease).update(strains=F("strains") + 1, lease_until=None, lease_holder=""):
+        raise LeaseLost(f"run {lease.run_id}")
+    times = int(Run.objects.values_list("strains", flat=True).get(pk=lease.run_id))
+    if times == 1:
+        events.warn("database_trouble", text, now=now, run_id=lease.run_id)
+    return times if times <= STRAINS_ALLOWED else 0
 
 
 def ready(now: datetime, limit: int = 100) -> list[int]:

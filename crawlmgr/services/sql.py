@@ -29,13 +29,14 @@ def execute(statement: str, values: Sequence[Any]) -> int:
         return int(cursor.rowcount)
 
 
-def execute_many(statement: str, rows: Sequence[Sequence[Any]]) -> None:
-    """Runs a statement once for each row of values; an insertion of many rows is one call of the driver."""
+def execute_many(statement: str, rows: Sequence[Sequence[Any]], *, stamped: bool = False) -> None:
+    """Runs a statement once for each row of values; an insertion of many rows is one call of the driver. `stamped`: times in
+    the rows are as `stamp` gives them, and nothing has to be looked through."""
     database = connections[DEFAULT_DB_ALIAS]
     direct = _direct(database)
     if direct is not None:
         try:
-            direct.executemany(_marked(statement), [_plain(row) for row in rows])
+            direct.executemany(_marked(statement), rows if stamped else [_plain(row) for row in rows])
         except sqlite3.Error:
             with database.wrap_database_errors:
                 raise
@@ -80,6 +81,14 @@ def _marked(statement: str) -> str:
 def _plain(values: Sequence[Any]) -> list[Any]:
     """Values as SQLite takes them, times as Django writes them: UTC without a zone."""
     return [str(v.astimezone(UTC).replace(tzinfo=None)) if isinstance(v, datetime) else v for v in values]
+
+
+def padded(ids: Sequence[int]) -> list[int]:
+    """Ids for an IN list, the last one repeated up to a power of two: few different statements, which the database keeps."""
+    size = 1
+    while size < len(ids):
+        size *= 2
+    return [*ids, *[ids[-1]] * (size - len(ids))] if ids else []
 
 
 def stamp(moment: datetime) -> Any:

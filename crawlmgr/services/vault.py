@@ -4,13 +4,19 @@ from __future__ import annotations
 
 import base64
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
 from functools import lru_cache
 
 from cryptography.fernet import Fernet, InvalidToken
 from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 from django.conf import settings
+
+from crawlmgr import logs
+
+_other: ContextVar[str] = ContextVar("secret of another installation", default="")
 
 
 class Unreadable(Exception):
@@ -23,9 +29,23 @@ def _fernet(secret: str) -> Fernet:
     return Fernet(base64.urlsafe_b64encode(key))
 
 
+@contextmanager
+def key_of(secret: str) -> Iterator[None]:
+    """Seals and unseals with the secret of another installation: of the one that a backup comes from, whose key comes with it."""
+    token = _other.set(secret)
+    try:
+        yield
+    finally:
+        _other.reset(token)
+
+
+def _key() -> Fernet:
+    return _fernet(_other.get() or settings.SECRET_KEY)
+
+
 def seal(values: Mapping[str, str]) -> str:
     """Encrypts a table; "" for an empty one."""
-    return _fernet(settings.SECRET_KEY).encrypt(json.dumps(dict(values)).encode()).decode("ascii") if values else ""
+    return _key().encrypt(json.dumps(dict(values)).encode()).decode("ascii") if values else ""
 
 
 def unseal(text: str) -> dict[str, str]:
@@ -33,7 +53,10 @@ def unseal(text: str) -> dict[str, str]:
     if not text:
         return {}
     try:
-        values = json.loads(_fernet(settings.SECRET_KEY).decrypt(text.encode("ascii", "replace")))
+        values = json.loads(_key().decrypt(text.encode("ascii", "replace")))
     except (InvalidToken, ValueError):
         raise Unreadable("the secret key of this installation did not encrypt this") from None
-    return {str(name): str(value) for name, value in values.items()}
+    found = {str(name): str(value) for name, value in values.items()}
+    for value in found.values():
+        logs.hide(value)
+    return found

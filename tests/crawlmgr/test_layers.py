@@ -17,7 +17,8 @@ ADMIN, ENTRY, CRAWLER, ENGINE, SERVICES, MODELS, PURE = range(1, 8)
 
 # Modules whose layer does not follow from the folder they lie in.
 SINGLE = {
-    "crawlmgr.urls": ADMIN, "crawlmgr.wsgi": ADMIN, "crawlmgr.tasks": ENTRY, "crawlmgr.engine": ENGINE, "crawlmgr.jobs": ENGINE,
+    "crawlmgr.urls": ADMIN, "crawlmgr.wsgi": ADMIN, "crawlmgr.tasks": ENTRY, "crawlmgr.engine": ENGINE, "crawlmgr.crawling": ENGINE, "crawlmgr.storing": ENGINE,
+    "crawlmgr.jobs": ENGINE,
     "crawlmgr": PURE, "crawlmgr.services": SERVICES,
 }
 # Django's own entry files: settings and checks are read by every layer above the pure one.

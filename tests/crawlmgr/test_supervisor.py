@@ -247,6 +247,19 @@ def test_pulse_tells_a_stall_from_work_and_youth() -> None:
     assert not pulse.stalled("b", False, 110)
 
 
+def test_a_cluster_that_lost_a_worker_is_in_doubt_until_its_next_sign() -> None:
+    pulse = Pulse(60.0, busy_seconds=100.0, doubt_seconds=15.0)
+    pulse.begin(0.0, None)
+    pulse.count(4, 1.0)
+    assert not pulse.stalled("a", False, 2.0) and not pulse.stalled("a", False, 50.0)
+    pulse.count(5, 51.0)
+    assert not pulse.stalled("a", False, 60.0) and not pulse.stalled("a", True, 70.0), "a busy one may be long over its task"
+    assert pulse.stalled("a", False, 70.0)
+    assert not pulse.stalled("b", False, 71.0)
+    pulse.count(5, 72.0)
+    assert not pulse.stalled("b", False, 120.0)
+
+
 def test_one_lock_a_folder(tmp_path: Path) -> None:
     path = tmp_path / "serve.lock"
     held = lock(path)

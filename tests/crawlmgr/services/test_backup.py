@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import io
 import json
 import shutil
@@ -16,9 +17,11 @@ import pytest
 from django.contrib.auth import get_user_model
 from django.contrib.auth.models import Group
 from django.core.management import call_command
+from django_q.models import Schedule
 
 from crawlmgr.models import Event, Host, Node, Page, Run, WarcFile
-from crawlmgr.services import backup, hosts, queue
+from crawlmgr.services import archive, backup, hosts, queue
+from deepweb.models import Source
 
 pytestmark = pytest.mark.django_db(transaction=True)
 NOW = datetime(2026, 5, 1, 12, 30, tzinfo=UTC)
@@ -162,6 +165,77 @@ def test_a_backup_of_before_without_kept_files_is_read(folders: Path, settings: 
     _empty(settings)
     backup.restore(_rewritten(folders / "all.tar", folders / "old.tar", change), lambda _: None)
     assert Run.objects.exists() and not (settings.DATA_DIR / "events").exists()
+
+
+def test_what_workers_are_asked_to_do_never_comes_out_of_a_backup(folders: Path, settings: Any) -> None:
+    """Backups of before held the schedules; a changed one could name any function."""
+    row = json.dumps([1, "mine", "os.system", "'touch x'"]).encode()
+
+    def change(name: str, content: bytes) -> tuple[str, bytes]:
+        if name == "manifest.json":
+            manifest = json.loads(content)
+            manifest["rows"]["django_q.Schedule"] = 1
+            return name, json.dumps(manifest).encode()
+        if name == "rows/crawlmgr.Node.jsonl.gz":
+            return "rows/django_q.Schedule.jsonl.gz", gzip.compress(b'["id", "name", "func", "args"]\n' + row + b"\n")
+        return name, content
+
+    _fill(settings)
+    made = backup.write(folders / "all.tar", NOW, lambda _: None)
+    assert "django_q.Schedule" not in made["rows"] and not {"django_q.OrmQ", "django_q.Task"} & set(made["rows"])
+    _empty(settings)
+    queue.make_schedules()
+    with_schedule = _rewritten(folders / "all.tar", folders / "more.tar", _both(change))
+    backup.restore(with_schedule, lambda _: None)
+    assert set(Schedule.objects.values_list("func", flat=True)) == {task for _name, task, _kind in queue.SCHEDULES}
+
+
+def test_a_backup_of_before_lets_no_crawl_to_every_private_address(folders: Path, settings: Any) -> None:
+    _fill(settings)
+    Source.objects.create(url="http://10.0.0.7:81/", key_hash=1, name="s", created=NOW, parameters={"allow_private": "*"})
+    backup.write(folders / "all.tar", NOW, lambda _: None)
+    _empty(settings)
+    backup.restore(folders / "all.tar", lambda _: None)
+    assert Source.objects.get().parameters == {"allow_private": "10.0.0.7:81"}
+
+
+@pytest.mark.parametrize("name", ["../secret.key", "/etc/passwd", "..", "x/../../y"])
+def test_an_archive_file_of_a_changed_backup_leads_nowhere_else(folders: Path, settings: Any, name: str) -> None:
+    _fill(settings)
+    assert archive.open_file(WarcFile(name=name)) is None
+    backup.write(folders / "all.tar", NOW, lambda _: None)
+
+    def change(member: str, content: bytes) -> tuple[str, bytes]:
+        if member == "rows/crawlmgr.WarcFile.jsonl.gz":
+            content = gzip.compress(gzip.decompress(content).replace(b"one.warc.gz", name.encode()))
+        return member, content
+
+    bad = _rewritten(folders / "all.tar", folders / "bad.tar", change)
+    _empty(settings)
+    with pytest.raises(backup.BackupRefused, match="no name of an archive file"):
+        backup.restore(bad, lambda _: None)
+    assert not Run.objects.exists()
+
+
+def test_a_link_in_a_kept_folder_is_not_followed_into_a_backup(folders: Path, settings: Any) -> None:
+    _fill(settings)
+    (folders / "outside.csv").write_text("secret")
+    (settings.DATA_DIR / "events" / "linked.csv").symlink_to(folders / "outside.csv")
+    assert set(backup.write(folders / "all.tar", NOW, lambda _: None)["kept"]) == {"events/0a.csv.gz"}
+
+
+def _both(change: Any) -> Any:
+    """The changed manifest does not count the table whose file was put to another use."""
+
+    def changed(name: str, content: bytes) -> tuple[str, bytes]:
+        name, content = change(name, content)
+        if name == "manifest.json":
+            manifest = json.loads(content)
+            del manifest["rows"]["crawlmgr.Node"]
+            content = json.dumps(manifest).encode()
+        return name, content
+
+    return changed
 
 
 def test_something_else_than_a_backup_is_told(folders: Path, settings: Any) -> None:

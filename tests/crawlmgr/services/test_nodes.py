@@ -13,7 +13,7 @@ from django.utils import timezone
 from django_q.models import OrmQ
 
 from crawlmgr.models import Event, Node, Run, RunState
-from crawlmgr.services import nodes, pruning, queue
+from crawlmgr.services import nodes, pruning, queue, runs
 
 pytestmark = pytest.mark.django_db
 NOW = datetime(2026, 5, 1, 12, tzinfo=UTC)
@@ -45,7 +45,39 @@ def test_leases_of_dead_processes_end_and_those_of_living_ones_stay() -> None:
     dead, living, other = _held(f"north:{NOBODY}", until), _held(f"north:{os.getpid()}", until), _held(f"south:{NOBODY}", until)
     _node()
     leases = [Run.objects.get(pk=run.pk).lease_until for run in (dead, living, other)]
-    assert leases == [NOW, until, until]
+    assert leases == [None, until, until]
+    told = Event.objects.get()
+    assert (told.code, told.run_id, told.text) == ("worker_ended", dead.pk, f"north: process {NOBODY} is gone")
+
+
+def test_a_killed_worker_is_told_with_its_run_which_others_take_at_once(settings: Any) -> None:
+    _node()
+    mine, other = _held("north:77", NOW + timedelta(seconds=80)), _held("north:78", NOW + timedelta(seconds=80))
+    queue.requeue([mine.pk], timezone.now())
+    OrmQ.objects.update(lock=timezone.now() + timedelta(seconds=settings.RETRY_SECONDS))  # taken by the one that died
+    nodes.process_ended("north", 77, "Process-1 was killed by signal 9", NOW + timedelta(seconds=3))
+    event = Event.objects.get()
+    assert (event.code, event.at, event.run_id) == ("worker_ended", NOW + timedelta(seconds=3), mine.pk)
+    assert event.text == "north: Process-1 was killed by signal 9"
+    mine.refresh_from_db()
+    other.refresh_from_db()
+    assert mine.lease_until is None and other.lease_until is not None
+    assert runs.ready(NOW + timedelta(seconds=3)) == [mine.pk] and Node.objects.get().restarts == 1
+    nodes.process_ended("north", 79, "Process-2 died with status 1", NOW + timedelta(seconds=4))
+    assert Event.objects.latest("pk").run_id is None and Node.objects.get().restarts == 2
+
+
+def test_a_worker_that_fell_silent_is_told_when_another_takes_its_run() -> None:
+    run = _held("north:77", NOW)
+    assert runs.take(run.pk, "south:5", NOW + timedelta(seconds=4), 90) is not None
+    event = Event.objects.get()
+    assert (event.code, event.run_id) == ("worker_silent", run.pk)
+    assert event.text == "north:77 gave no sign of life for 94 s; south:5 goes on"
+
+
+def test_a_web_server_that_ended_is_told() -> None:
+    nodes.web_restarted("died, exit status -9", NOW)
+    assert (Event.objects.get().code, Event.objects.get().text) == ("web_restarted", "died, exit status -9")
 
 
 def test_tasks_that_a_dead_cluster_took_come_back_only_where_no_other_node_works(settings: Any) -> None:
@@ -63,11 +95,11 @@ def test_tasks_that_a_dead_cluster_took_come_back_only_where_no_other_node_works
 
 def test_signs_tell_whether_a_worker_is_at_a_run() -> None:
     _node()
-    assert nodes.signs("north", NOW) == (None, False)
+    assert nodes.signs("north", NOW) == (None, False, 0)
     nodes.beat("north", NOW)
     _held(f"north:{NOBODY}", NOW + timedelta(seconds=30))
-    assert nodes.signs("north", NOW) == (NOW, True)
-    assert nodes.signs("north", NOW + timedelta(seconds=31)) == (NOW, False)
+    assert nodes.signs("north", NOW) == (NOW, True, 0)
+    assert nodes.signs("north", NOW + timedelta(seconds=31)) == (NOW, False, 0)
 
 
 def test_listing_counts_the_runs_in_hand() -> None:

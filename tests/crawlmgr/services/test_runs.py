@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -110,7 +111,43 @@ def test_ready_names_runs_without_a_worker_whose_wait_is_over() -> None:
     runs.take(held.pk, "a", NOW, 30)
     for run, until in ((waiting, NOW + timedelta(minutes=5)), (over, NOW - timedelta(seconds=1))):
         lease = runs.take(run.pk, "a", NOW, 30)
-        assert lease is not None and runs.release(lease, waiting_for="h", waiting_until=until)
+        assert lease is not None and runs.wait(lease, "h", until, NOW)
     runs.pause(paused.pk, NOW)
     assert runs.ready(NOW) == [fresh.pk, over.pk]
+    waiting.refresh_from_db()
+    over.refresh_from_db()
+    assert (waiting.waits, waiting.waited_seconds, over.waits, over.waited_seconds) == (1, 300.0, 1, 0.0)
     assert runs.ready(NOW + timedelta(minutes=6)) == [fresh.pk, held.pk, waiting.pk, over.pk]
+
+
+def test_a_resumed_run_starts_with_a_clean_count() -> None:
+    run = make()
+    for _ in range(runs.BREAKS_ALLOWED):
+        lease = runs.take(run.pk, "a", NOW, 30)
+        assert lease is not None
+        runs.broke(lease, "x", NOW)
+    Run.objects.filter(pk=run.pk).update(strains=7)
+    runs.resume(run.pk, NOW)
+    run.refresh_from_db()
+    assert (run.state, run.breaks, run.strains) == (RunState.QUEUED, 0, 0)
+    lease = runs.take(run.pk, "a", NOW, 30)
+    assert lease is not None and not runs.broke(lease, "x", NOW), "one break after that is the first one"
+
+
+def test_passing_trouble_is_counted_apart_and_forgiven_by_progress() -> None:
+    run = make()
+    lease = runs.take(run.pk, "a", NOW, 30)
+    assert lease is not None and runs.strained(lease, "locked", NOW) == 1
+    lease = runs.take(run.pk, "a", NOW, 30)
+    assert lease is not None and runs.strained(lease, "locked", NOW) == 2
+    lease = runs.take(run.pk, "a", NOW, 30)
+    assert lease is not None
+    runs.count(lease, NOW, {"fetched": 1})
+    assert runs.strained(lease, "locked", NOW) == 1
+    Run.objects.filter(pk=run.pk).update(strains=runs.STRAINS_ALLOWED)
+    assert runs.strained(lease, "locked", NOW) == 0, "for ever is no passing trouble"
+    with pytest.raises(runs.LeaseLost):
+        runs.strained(replace(lease, fence=lease.fence - 1), "locked", NOW)
+    run.refresh_from_db()
+    assert run.state == RunState.RUNNING and run.breaks == 0
+    assert Event.objects.filter(run=run, code="database_trouble").count() == 2, "told once, until there is progress"

@@ -1,0 +1,101 @@
+"""What a crawler must offer to the crawl loop, and what it may: the protocol, and the values that pass between them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, Protocol, runtime_checkable
+
+from crawlmgr.conf import CrawlSettings
+from crawlmgr.models import Run, Url, UrlState
+from crawlmgr.services.frontier import NewUrl
+from crawlmgr.web.exchange import FetchRequest, FetchResponse
+
+
+@dataclass(slots=True)
+class Stored:
+    """What storing one page gave: further addresses, counter deltas, a reason where the address did not end well."""
+
+    links: Sequence[NewUrl] = ()
+    counts: dict[str, int] = field(default_factory=dict)
+    state: UrlState = UrlState.DONE
+    reason: str = ""
+    title: str = ""
+    relevance: float | None = None
+
+
+class Crawler(Protocol):
+    """One kind of crawling. `read` may take time and writes nothing; the others run inside the page's transaction.
+
+    Several requests are in flight at once, and pages are read and stored in the order in which they come. Class attributes say
+    how far a crawler goes along with that (see `pages_together`, `alone_kinds`, `tells_why` and `paces_new_hosts`).
+    """
+
+    def settings(self, run: Run) -> CrawlSettings: ...
+
+    def begin(self, run: Run, now: datetime) -> Sequence[NewUrl]: ...
+
+    def request(self, run: Run, item: Url) -> FetchRequest: ...
+
+    def read(self, run: Run, item: Url, response: FetchResponse) -> Any: ...
+
+    def store(self, run: Run, item: Url, response: FetchResponse, reading: Any, now: datetime) -> Stored: ...
+
+    def failed(self, run: Run, item: Url, reason: str, now: datetime) -> Stored: ...
+
+    def idle(self, run: Run, now: datetime) -> Sequence[NewUrl] | str: ...
+
+    def ended(self, run: Run, state: str, now: datetime) -> None: ...
+
+
+class Interrupted(Exception):
+    """Raised by a pulse: a person wants the run paused or stopped, the process ends, or the task's time is all but over."""
+
+    def __init__(self, why: str) -> None:
+        super().__init__(why)
+        self.why = why
+
+
+@runtime_checkable
+class Pulses(Protocol):
+    """A crawler whose `settings` may take longer than a lease lasts: meanwhile it calls the pulse that it was given, at least
+    every second, lets through what that raises, and goes on from there in the next slice."""
+
+    def heed(self, pulse: Callable[[], None]) -> None: ...
+
+
+@runtime_checkable
+class Prepares(Protocol):
+    """A crawler whose beginning takes time to compute: done here, outside any transaction, for `begin` to store."""
+
+    def prepare(self, run: Run, now: datetime) -> None: ...
+
+
+@runtime_checkable
+class Remembers(Protocol):
+    """A crawler that keeps a run in memory from slice to slice: lets go of it where a slice was ended by an error, because the
+    transaction that it was in has not happened."""
+
+    def forget(self, run: Run) -> None: ...
+
+
+def pages_together(crawler: Crawler) -> int:
+    """How many pages that have come are read before the first of them is stored, to be stored in one transaction; 1 (the
+    default) where reading a page depends on what storing the one before it did."""
+    return int(getattr(crawler, "pages_together", 1))
+
+
+def alone_kinds(crawler: Crawler) -> Collection[str]:
+    """Kinds of addresses that no other address of the run is asked for beside: what comes next depends on their answer."""
+    return frozenset(getattr(crawler, "alone_kinds", ()))
+
+
+def tells_why(crawler: Crawler) -> bool:
+    """Whether a run that reached nothing keeps the reason given by `idle` instead of the general "unreachable"."""
+    return bool(getattr(crawler, "tells_why", False))
+
+
+def paces_new_hosts(crawler: Crawler) -> bool:
+    """Whether hosts that were never asked for anything take their pace from the run's settings, not the installation's."""
+    return bool(getattr(crawler, "paces_new_hosts", False))

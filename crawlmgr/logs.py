@@ -1,0 +1,178 @@
+"""The log: readable lines or JSON lines with event, run and host; rotated; no secret in any of it. Pure."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import logging
+import os
+import re
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from datetime import UTC, datetime
+from logging.handlers import WatchedFileHandler
+from pathlib import Path
+from typing import Any
+
+from pythonjsonlogger.json import JsonFormatter
+
+HIDDEN = "…"
+SHORTEST_SECRET = 6
+MOST_SECRETS = 1000
+_PATTERNS = (
+    (re.compile(r"(://[^\s/:@]*):[^\s/@]+@"), rf"\1:{HIDDEN}@"),
+    (re.compile(r"(?i)\b((?:proxy-)?authorization|(?:set-)?cookie)(\W{1,4})[^\r\n\"']+"), rf"\1\2{HIDDEN}"),
+    (
+        re.compile(r"(?i)((?:password|passwd|secret|token|api_?key|sessionid|csrf\w*)[\"']?\s*[=:]\s*[\"']?)[^\s\"'&;,]+"),
+        rf"\1{HIDDEN}",
+    ),
+)
+_secrets: dict[str, None] = {}
+_about: ContextVar[dict[str, Any] | None] = ContextVar("about", default=None)
+_OWN = ("event", "run", "host")
+_PLAIN = frozenset(vars(logging.LogRecord("", 0, "", 0, "", (), None))) | {"message", "asctime", "taskName", *_OWN}
+
+
+def hide(secret: str) -> None:
+    """From now on this text appears in no line of this process."""
+    if len(secret) >= SHORTEST_SECRET:
+        for form in (secret, json.dumps(secret)[1:-1]):
+            _secrets.pop(form, None)
+            _secrets[form] = None
+        while len(_secrets) > MOST_SECRETS:
+            del _secrets[next(iter(_secrets))]
+
+
+def without_secrets(text: str) -> str:
+    """A line without the secrets that are known, and without what looks like one.
+
+    >>> without_secrets("proxy http://me:hush@10.0.0.1:3128 refused; Cookie: a=b; token=abc&x=1")
+    'proxy http://me:…@10.0.0.1:3128 refused; Cookie: …'
+    >>> without_secrets("GET /?token=abc&x=1")
+    'GET /?token=…&x=1'
+    """
+    for secret in tuple(_secrets):
+        text = text.replace(secret, HIDDEN)
+    for pattern, shown in _PATTERNS:
+        text = pattern.sub(shown, text)
+    return text
+
+
+@contextmanager
+def about(**values: Any) -> Iterator[None]:
+    """Lines written meanwhile tell these values (run, host) where they do not tell their own."""
+    token = _about.set({**(_about.get() or {}), **values})
+    try:
+        yield
+    finally:
+        _about.reset(token)
+
+
+class Context(logging.Filter):
+    """Puts event, run and host on every record."""
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        known = _about.get() or {}
+        for name in _OWN:
+            if not hasattr(record, name):
+                setattr(record, name, known.get(name))
+        return True
+
+
+def _further(record: logging.LogRecord) -> dict[str, Any]:
+    return {name: value for name, value in vars(record).items() if name not in _PLAIN}
+
+
+class Text(logging.Formatter):
+    """`2026-03-01T12:00:00Z WARNING lease_lost run=7: …`; `traces` False leaves out where an error came from."""
+
+    def __init__(self, traces: bool = True) -> None:
+        super().__init__()
+        self.traces = traces
+
+    def format(self, record: logging.LogRecord) -> str:
+        at = datetime.fromtimestamp(record.created, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+        named = {"run": getattr(record, "run", None), "host": getattr(record, "host", None), **_further(record)}
+        facts = "".join(f" {name}={value}" for name, value in named.items() if value is not None)
+        line = f"{at} {record.levelname} {getattr(record, 'event', None) or record.name}{facts}: {record.getMessage()}"
+        if self.traces and record.exc_info:
+            line += "\n" + self.formatException(record.exc_info)
+        return without_secrets(line)
+
+
+class Json(JsonFormatter):
+    """One JSON document a line: at, level, logger, event, run, host, message, process, and what else was told."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            ["levelname", "name", "event", "run", "host", "message", "process"],
+            rename_fields={"levelname": "level", "name": "logger"}, timestamp="at", json_ensure_ascii=False,
+        )
+
+    def process_log_record(self, log_data: dict[str, Any]) -> dict[str, Any]:
+        """Before quotes inside a text are escaped."""
+        return {name: without_secrets(value) if isinstance(value, str) else value for name, value in log_data.items()}
+
+    def format(self, record: logging.LogRecord) -> str:
+        return without_secrets(super().format(record))
+
+
+class RotatedFile(WatchedFileHandler):
+    """A file that many processes write to. Who finds it too large renames it, and the others notice: `log` becomes `log.1`, and
+    so on; the oldest goes."""
+
+    def __init__(self, filename: str, most_bytes: int, kept: int) -> None:
+        super().__init__(filename, encoding="utf-8", delay=True)
+        self.most_bytes, self.kept = most_bytes, kept
+
+    def emit(self, record: logging.LogRecord) -> None:
+        try:
+            super().emit(record)
+            if self.stream is not None and self.stream.tell() > self.most_bytes:
+                self._rotate()
+        except OSError:
+            self.handleError(record)
+
+    def _rotate(self) -> None:
+        path = Path(self.baseFilename)
+        with path.with_name(f"{path.name}.lock").open("w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            if path.exists() and path.stat().st_size > self.most_bytes:  # nobody else has done it meanwhile
+                for number in range(self.kept - 1, 0, -1):
+                    old = path.with_name(f"{path.name}.{number}")
+                    if old.exists():
+                        os.replace(old, path.with_name(f"{path.name}.{number + 1}"))
+                os.replace(path, path.with_name(f"{path.name}.1"))
+
+
+def configuration(
+    folder: Path, *, level: str, form: str, to: str, most_bytes: int, secrets: Sequence[str], kept: int = 5
+) -> dict[str, Any]:
+    """Django's LOGGING. `level` is that of our own lines; others tell warnings and errors. Warnings and errors go to standard
+    error as well, one line each; `to` STDERR: everything goes there, and nowhere else."""
+    for secret in secrets:
+        hide(secret)
+    alone = to == "STDERR"
+    person = level if alone or logging.getLevelName(level) > logging.WARNING else "WARNING"
+    handlers: dict[str, Any] = {
+        "err": {"class": "logging.StreamHandler", "formatter": "err", "filters": ["context"], "level": person}
+    }
+    if not alone:
+        handlers["file"] = {
+            "()": "crawlmgr.logs.RotatedFile", "filename": str(folder / "crawlmgr.log"), "most_bytes": most_bytes, "kept": kept,
+            "formatter": "file", "filters": ["context"],
+        }
+    text = {"()": "crawlmgr.logs.Json"} if form == "JSON" else {"()": "crawlmgr.logs.Text"}
+    return {
+        "version": 1,
+        "disable_existing_loggers": False,
+        "filters": {"context": {"()": "crawlmgr.logs.Context"}},
+        "formatters": {"file": text, "err": text if form == "JSON" else {**text, "traces": alone}},
+        "handlers": handlers,
+        "root": {"handlers": list(handlers), "level": "WARNING"},
+        "loggers": {
+            "crawlmgr": {"level": level},
+            "django-q": {"handlers": list(handlers), "level": "WARNING", "propagate": False},
+        },
+    }

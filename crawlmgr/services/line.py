@@ -1,0 +1,262 @@
+"""A run's requests in flight: pages, robots.txt of their hosts, hops of redirects; fetched in threads, decided by their owner."""
+
+from __future__ import annotations
+
+import queue
+import threading
+from collections import Counter
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from functools import partial
+
+from django.db import transaction
+
+from crawlmgr.clock import Clock
+from crawlmgr.conf import CrawlSettings
+from crawlmgr.models import Url
+from crawlmgr.services import hosts
+from crawlmgr.services.fetching import LONGEST_HOP_WAIT_SECONDS, WebSession, told
+from crawlmgr.web.exchange import FetchRequest, FetchResponse, HopRefused
+from crawlmgr.web.robots import robots_url
+from crawlmgr.web.url import host_key
+from crawlmgr.web.window import Room, Window
+
+ROOM_BYTES = 32_000_000
+"""Bodies that a run may hold in memory: arriving, or waiting to be read."""
+HOP_CHECK_SECONDS = 0.05
+
+
+@dataclass(eq=False, slots=True)
+class Flight:
+    """One request, with the redirects that follow from it. `host_id` is the host that is being asked now; `robots` says whether
+    it is for a robots.txt. `parked` are addresses that wait for that."""
+
+    host_id: int
+    request: FetchRequest
+    item: Url | None = None
+    robots: bool = False
+    parked: list[Url] = field(default_factory=list)
+    sent_at: datetime | None = None
+
+
+@dataclass(slots=True)
+class Landed:
+    """A request that has ended, at `at`. `size_bytes` of the run's room are held until `Line.done`."""
+
+    flight: Flight
+    response: FetchResponse
+    at: datetime
+    size_bytes: int
+
+    @property
+    def item(self) -> Url:
+        assert self.flight.item is not None  # noqa: S101 - answers to requests for robots.txt stay inside
+        return self.flight.item
+
+
+@dataclass(slots=True)
+class Arrivals:
+    """What `Line.land` brings: answers, and claimed addresses whose host's robots.txt is known now (`refused`: by the address
+    guard, with the reason)."""
+
+    pages: list[Landed] = field(default_factory=list)
+    known: list[Url] = field(default_factory=list)
+    refused: list[tuple[Url, str]] = field(default_factory=list)
+
+
+@dataclass(eq=False, slots=True)
+class _Hop:
+    """A redirect that waits for leave to be followed; `answer` gets "" or the reason why not."""
+
+    flight: Flight
+    url: str
+    deadline: datetime
+    not_before: datetime
+    answer: queue.SimpleQueue[str]
+
+
+class Line:
+    """The requests of one run that are on the wire or on their way there. Every method is the owner's, in one thread; the
+    database is touched there alone.
+
+    A redirect to another host waits until that host's robots.txt is known, its clock lets it be asked, and none of its
+    connections in this run is over the number allowed.
+    """
+
+    def __init__(self, settings: CrawlSettings, clock: Clock) -> None:
+        self._window: Window[Flight, Landed] = Window()
+        self._room = Room(ROOM_BYTES)
+        self._local = threading.local()
+        self._clock = clock
+        self.web = WebSession(settings, clock, on_hop=self._ask, on_sent=self._sent, room=self._room)
+        self._flying: set[Flight] = set()
+        self._on: Counter[int] = Counter()
+        self._robots: dict[int, Flight] = {}
+        self._asked: queue.SimpleQueue[_Hop] = queue.SimpleQueue()
+        self._hops: list[_Hop] = []
+        self._over = False
+
+    def __len__(self) -> int:
+        """Requests in flight."""
+        return len(self._flying)
+
+    @property
+    def full(self) -> bool:
+        """Whether so much has arrived and not been read yet that nothing more should be asked for."""
+        return self._room.used >= self._room.limit_bytes
+
+    def is_free(self, host_id: int) -> bool:
+        """Whether a host of a claimed address may be asked: a redirect may have come to it meanwhile."""
+        return self._on[host_id] < max(1, self.web.host(host_id).connections)
+
+    def items(self) -> list[Url]:
+        """The addresses in flight, those that wait for a robots.txt too."""
+        return [item for flight in self._flying for item in ([flight.item] if flight.item else flight.parked)]
+
+    def send(self, item: Url, request: FetchRequest) -> None:
+        """Asks for a page."""
+        self._start(Flight(item.host_id, request, item))
+
+    def ask_robots(self, item: Url) -> None:
+        """Asks for the robots.txt of an address's host, once however many addresses wait for it."""
+        flight = self._robots.get(item.host_id)
+        if flight is None:
+            flight = self._robots_flight(item.host_id, item.url)
+        flight.parked.append(item)
+
+    def land(self, seconds: float, most: int) -> Arrivals:
+        """What has ended, at the most `most`; waits up to `seconds` for the first."""
+        self._serve_hops()
+        wait = min(seconds, HOP_CHECK_SECONDS) if self._hops else seconds
+        arrivals, read = Arrivals(), []
+        for ended in self._window.wait(wait, most):
+            flight = ended.key
+            self._flying.discard(flight)
+            self._on[flight.host_id] -= 1
+            if ended.error is not None:
+                raise ended.error
+            assert ended.value is not None  # noqa: S101 - a job without an error has a value
+            told(ended.value.response)
+            if flight.robots:
+                read.append(ended.value)
+            else:
+                self.web.requests += 1 + len(ended.value.response.redirects)
+                arrivals.pages.append(ended.value)
+        if read:
+            self._keep_robots(read, arrivals)
+        if self._hops and len(self._hops) == len(self._flying):
+            self._clock.sleep(HOP_CHECK_SECONDS)  # nothing can come before time has passed
+        return arrivals
+
+    def done(self, landed: Landed) -> None:
+        """An answer was dealt with: its room is free."""
+        self._room.give_back(landed.size_bytes)
+
+    def close(self) -> list[Url]:
+        """Breaks off what is in flight and returns its addresses; nothing lands any more."""
+        left = self.items()
+        self._over = True
+        self.web.fetcher.abort()
+        self._serve_hops()
+        for hop in self._hops:
+            hop.answer.put("broken_off")
+        self._window.close()
+        self._flying.clear()
+        self.web.close()
+        return left
+
+    def _start(self, flight: Flight) -> None:
+        self._flying.add(flight)
+        self._on[flight.host_id] += 1
+        self._window.start(flight, partial(self._fetch, flight))
+
+    def _fetch(self, flight: Flight) -> Landed:
+        """In a thread of its own."""
+        self._local.flight = flight
+        response = self.web.fetcher.fetch(flight.request, self.web.for_robots if flight.robots else None)
+        return Landed(flight, response, self._clock.now(), self._room.end())
+
+    def _sent(self) -> None:
+        """In the flight's thread."""
+        self._local.flight.sent_at = self._clock.now()
+
+    def _ask(self, url: str) -> None:
+        """In the flight's thread: asks the owner for leave to follow a redirect. Raises HopRefused."""
+        now = self._clock.now()
+        hop = _Hop(self._local.flight, url, now + timedelta(seconds=LONGEST_HOP_WAIT_SECONDS), now, queue.SimpleQueue())
+        self._asked.put(hop)
+        if self._over:
+            raise HopRefused("broken_off")
+        self._window.tell()
+        if reason := hop.answer.get():
+            raise HopRefused(reason)
+
+    def _serve_hops(self) -> None:
+        while not self._asked.empty():
+            self._hops.append(self._asked.get())
+        if self._over or not self._hops:
+            return
+        waiting = []
+        for hop in self._hops:
+            answer = self._leave(hop)
+            if answer is None:
+                waiting.append(hop)
+            else:
+                hop.answer.put(answer)
+        self._hops = waiting
+
+    def _leave(self, hop: _Hop) -> str | None:
+        """"" where a redirect may be followed now, the reason where it may not be at all, None where it has to wait."""
+        flight, now = hop.flight, self._clock.now()
+        if now < hop.not_before:
+            return None
+        host = self.web.host(hosts.host_id(host_key(hop.url)))
+        if not flight.robots:
+            verdict = self.web.verdict(hop.url, host)
+            if verdict is None:
+                if host.pk not in self._robots:
+                    self._robots_flight(host.pk, hop.url)
+                return None if now < hop.deadline else "host_waits"
+            if not verdict[0]:
+                return verdict[1]
+        free = host.pk == flight.host_id or self._on[host.pk] < max(1, host.connections)
+        if free and hosts.take_turn(host.pk, hosts.effective_delay(host), now):
+            self._on[flight.host_id] -= 1
+            self._on[host.pk] += 1
+            flight.host_id = host.pk
+            return ""
+        host.refresh_from_db()
+        hop.not_before = max(host.next_at, now)
+        return "host_waits" if max(host.next_at, now) >= hop.deadline else None
+
+    def _robots_flight(self, host_id: int, url: str) -> Flight:
+        flight = Flight(host_id, FetchRequest(robots_url(url)), robots=True)
+        self._robots[host_id] = flight
+        self._start(flight)
+        return flight
+
+    def _keep_robots(self, read: list[Landed], arrivals: Arrivals) -> None:
+        """Keeps what was read, in the order of the hosts: two runs that read the same ones never wait for each other."""
+        with transaction.atomic():
+            for landed in sorted(read, key=lambda landed: self._asked_for(landed.flight)):
+                flight = landed.flight
+                host_id = self._asked_for(flight)
+                del self._robots[host_id]
+                refused = self.web.keep_robots(self.web.host(host_id), landed.response, landed.at, flight.sent_at)
+                if refused:
+                    arrivals.refused += [(item, refused) for item in flight.parked]
+                    self._refuse_hops(host_id, refused)
+                else:
+                    arrivals.known += flight.parked
+                self.done(landed)
+
+    def _refuse_hops(self, host_id: int, reason: str) -> None:
+        """Redirects that waited for a robots.txt that the address guard refuses: they lead to where nothing may be asked."""
+        refused = [hop for hop in self._hops if not hop.flight.robots and hosts.host_id(host_key(hop.url)) == host_id]
+        for hop in refused:
+            hop.answer.put(reason)
+        self._hops = [hop for hop in self._hops if hop not in refused]
+
+    def _asked_for(self, flight: Flight) -> int:
+        """The host whose robots.txt a flight is for, wherever redirects have led it."""
+        return next(pk for pk, other in self._robots.items() if other is flight)

@@ -1,0 +1,39 @@
+"""Stored exceptions of the address guard that were wider than what a person had named, put right."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+from typing import Any
+
+from crawlmgr.conf import EVERYTHING, named_private
+from crawlmgr.web.url import UrlError, canonical, host_key
+
+
+def mend(rows: Any, field: str, urls: Callable[[Any], Iterable[str]], *, inside: str = "") -> None:
+    """In rows whose crawl settings (the JSON of `field`, or its member `inside`) allow "*": the hosts and ports of the addresses
+    that were named take its place. Each is told in one line on standard error.
+
+    `--allow-private` stored "*" once, which let a redirect through to any port of any private machine.
+    """
+    where = "__".join(part for part in (field, inside, "allow_private", "icontains") if part)
+    for row in rows.filter(**{where: EVERYTHING}):
+        stored = getattr(row, field)
+        settings = stored[inside] if inside else stored
+        if EVERYTHING not in settings["allow_private"].split(","):
+            continue
+        named = named_private(settings["allow_private"], _hosts(urls(row)))
+        changed = {**settings, "allow_private": named}
+        setattr(row, field, {**stored, inside: changed} if inside else changed)
+        row.save(update_fields=[field])
+        kind = str(row._meta.verbose_name)
+        sys.stderr.write(f"Warning: {kind} {row.pk} might reach every private address; now only {named or 'none'}.\n")
+
+
+def _hosts(urls: Iterable[str]) -> set[str]:
+    found = set()
+    for url in urls:
+        with suppress(UrlError):
+            found.add(host_key(canonical(url)))
+    return found

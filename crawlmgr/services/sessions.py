@@ -1,0 +1,70 @@
+"""Open sessions: who is logged in from where, and an end to it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from datetime import datetime
+from hashlib import sha256
+from typing import Any
+
+from django.contrib.auth import SESSION_KEY, get_user_model
+from django.contrib.sessions.models import Session
+
+MOST_SESSIONS = 2000  # the newest are looked through
+OPENED = "opened"
+
+
+@dataclass(frozen=True, slots=True)
+class OpenSession:
+    """One login. `mark` names it on pages; the session's own key would let who reads it in. Times are None for older logins."""
+
+    mark: str
+    user: Any
+    own: bool
+    address: str
+    browser: str
+    since: datetime | None
+    until: datetime
+
+
+def note(session: Any, address: str | None, browser: str, now: datetime) -> None:
+    """Keeps in a new session where it comes from."""
+    session[OPENED] = {"address": address or "", "browser": browser[:200], "at": now.isoformat()}
+
+
+def open_sessions(now: datetime, seen: Callable[[Any], bool], own_key: str | None) -> list[OpenSession]:
+    """The open sessions of those users that `seen` holds for, the newest first."""
+    found = list(_decoded(now))
+    users = get_user_model()._default_manager.in_bulk([user for _session, user, _data in found])
+    shown = [(session, users[user], data) for session, user, data in found if user in users and seen(users[user])]
+    rows = [_described(session, user, data, own_key) for session, user, data in shown]
+    return sorted(rows, key=lambda row: (row.since is not None, row.since or row.until), reverse=True)
+
+
+def _described(session: Session, user: Any, data: dict[str, Any], own_key: str | None) -> OpenSession:
+    told = data.get(OPENED, {})
+    since = datetime.fromisoformat(told["at"]) if told.get("at") else None
+    own = session.session_key == own_key
+    return OpenSession(
+        _mark(session.session_key), user, own, told.get("address", ""), told.get("browser", ""), since, session.expire_date
+    )
+
+
+def end(marks: set[str], now: datetime, seen: Callable[[Any], bool]) -> int:
+    """Ends these sessions, of those users that `seen` holds for. Returns how many."""
+    chosen = [(session, user) for session, user, _data in _decoded(now) if _mark(session.session_key) in marks]
+    users = get_user_model()._default_manager.in_bulk([user for _session, user in chosen])
+    keys = [session.pk for session, user in chosen if user in users and seen(users[user])]
+    return int(Session.objects.filter(pk__in=keys).delete()[0])
+
+
+def _decoded(now: datetime) -> Iterator[tuple[Session, int, dict[str, Any]]]:
+    for session in Session.objects.filter(expire_date__gt=now).order_by("-expire_date")[:MOST_SESSIONS]:
+        data = session.get_decoded()
+        if str(data.get(SESSION_KEY, "")).isdecimal():
+            yield session, int(data[SESSION_KEY]), data
+
+
+def _mark(key: str) -> str:
+    return sha256(key.encode()).hexdigest()[:32]

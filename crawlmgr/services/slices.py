@@ -1,0 +1,123 @@
+"""One slice of a run around what works it: the lease, and what becomes of the errors that end it."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from datetime import datetime
+from typing import Protocol
+
+from django.conf import settings
+from django.db import transaction
+
+from crawlmgr import logs
+from crawlmgr.clock import Clock
+from crawlmgr.models import Run, RunState
+from crawlmgr.services import runs, trouble
+
+log = logging.getLogger("crawlmgr.slices")
+LEASED = "leased"
+"""What a slice answers when another worker has the run."""
+NO_ROOM = "no room"
+"""What a slice answers when the database's disk is full, so that not even this can be stored."""
+
+
+class Work(Protocol):
+    """What works a slice. `work` answers the run's state; `failed` is called inside the transaction that ends the run as failed;
+    `forget` after any error, whose transaction was rolled back: what was kept in memory of it is no longer true."""
+
+    def work(self) -> str: ...
+
+    def failed(self, now: datetime) -> None: ...
+
+    def forget(self) -> None: ...
+
+
+Make = Callable[[Run, runs.Lease, float | None], Work]
+
+
+def work(run_id: int, make: Make, *, holder: str, clock: Clock, seconds: float | None) -> str:
+    """Works a run for one slice (`seconds` None: until it ends or must wait long). Returns the run's state, LEASED or NO_ROOM.
+
+    Passing trouble with the database (another connection in the way, a server that restarts) ends what was at work, not the
+    slice: it goes on in what is left of its time, from what is stored. Any other error counts as a break of the run and is
+    raised.
+    """
+    began = clock.now()
+    while True:
+        spent = (clock.now() - began).total_seconds()
+        left = None if seconds is None else max(0.0, seconds - spent)
+        with logs.about(run=run_id):
+            outcome = _attempt(run_id, make, holder, clock, left)
+        if isinstance(outcome, str):
+            return outcome
+        pause = trouble.pause_seconds(outcome)
+        clock.sleep(pause)
+        if seconds is not None and spent + pause >= seconds:
+            return RunState.RUNNING
+
+
+def _attempt(run_id: int, make: Make, holder: str, clock: Clock, left: float | None) -> str | int:
+    """The run's state; where passing trouble ended the work, how often it has in a row."""
+    lease = trouble.calmly(lambda: runs.take(run_id, holder, clock.now(), settings.LEASE_SECONDS), clock)
+    if lease is None:
+        return LEASED
+    found: Work | None = None
+    began = clock.now()
+    log.info("by %s", holder, extra={"event": "slice_started", "fence": lease.fence})
+    try:
+        found = make(Run.objects.get(pk=run_id), lease, left)
+        state = found.work()
+        seconds = round((clock.now() - began).total_seconds(), 3)
+        log.info("%s", state, extra={"event": "slice_ended", "seconds": seconds})
+        return state
+    except runs.LeaseLost:
+        if found is not None:
+            found.forget()
+        log.warning("another worker has the run by now", extra={"event": "lease_lost"})
+        return LEASED
+    except Exception as error:
+        if found is not None:
+            found.forget()
+        return _ended_by(error, lease, found, clock)
+
+
+def _ended_by(error: Exception, lease: runs.Lease, found: Work | None, clock: Clock) -> str | int:
+    """Stores that an error ended the work; raises it unless it is one that passes, or a full disk."""
+    trouble.let_go()
+    text = f"{type(error).__name__}: {trouble.one_line(error)}"
+    try:
+        if trouble.full(error):
+            return _no_room(lease, text, clock)
+        if trouble.passing(error):
+            times = trouble.calmly(lambda: runs.strained(lease, text, clock.now()), clock)
+            log.info(text, extra={"event": "work_done_again", "times": times})
+            if times:
+                return times
+        log.info("what broke the slice", exc_info=error, extra={"event": "slice_broke_at"})
+        _broke(lease, text, found, clock)
+    except runs.LeaseLost:
+        return LEASED
+    raise error
+
+
+def _broke(lease: runs.Lease, text: str, found: Work | None, clock: Clock) -> None:
+    def store() -> None:
+        with transaction.atomic():
+            if runs.broke(lease, text, clock.now()) and found is not None:
+                found.failed(clock.now())
+
+    trouble.calmly(store, clock)
+
+
+def _no_room(lease: runs.Lease, text: str, clock: Clock) -> str:
+    log.error(text, extra={"event": "disk_full"})
+    try:
+        runs.end(lease, RunState.PAUSED, "disk_low", clock.now(), text)
+    except runs.LeaseLost:
+        raise
+    except Exception as error:
+        if not trouble.full(error):
+            raise
+        return NO_ROOM
+    return RunState.PAUSED

@@ -1,0 +1,68 @@
+"""What may stand in a queued task: the name of a known function and plain values. Reads packed tasks without running them."""
+
+from __future__ import annotations
+
+import io
+import pickle  # noqa: S403 - read by _PlainReader only, which makes nothing but plain values
+from collections.abc import Collection, Mapping
+from typing import Any
+
+from django.conf import settings
+from django.core.signing import TimestampSigner
+
+OPTIONS = frozenset({"id", "name", "func", "args", "kwargs", "started", "save", "cluster", "ack_failure", "group"})
+LONGEST_TEXT = 300
+_TIME = frozenset({"datetime", "timezone", "timedelta"})
+
+
+class NotPlain(Exception):
+    """A packed task holds more than plain values; the text names what."""
+
+
+class _PlainReader(pickle.Unpickler):
+    def find_class(self, module: str, name: str) -> Any:
+        if module == "datetime" and name in _TIME:
+            return super().find_class(module, name)
+        raise NotPlain(f"{module}.{name}")
+
+
+class _Plain:
+    """Django's signing asks such a serializer for what was packed."""
+
+    @staticmethod
+    def loads(data: bytes) -> Any:
+        try:
+            return _PlainReader(io.BytesIO(data)).load()
+        except NotPlain:
+            raise
+        except Exception as error:  # damaged bytes raise whatever they lead to
+            raise NotPlain(f"a damaged task ({type(error).__name__})") from None
+
+
+def opened(payload: str, salt: str) -> dict[str, Any]:
+    """A packed task as the queue holds it. Raises BadSignature, NotPlain."""
+    task = TimestampSigner(key=settings.SECRET_KEY, salt=salt).unsign_object(payload, serializer=_Plain)
+    if not isinstance(task, dict):
+        raise NotPlain("no task")
+    return task
+
+
+def objection(task: Mapping[str, Any], known: Collection[str]) -> str:
+    """Why a task is not to be run, in a few words that name it; "" for one of the known functions with plain arguments.
+
+    >>> [objection({"func": name, "args": (7,)}, {"ours.work"}) for name in ("os.abort", "ours.work")]
+    ['os.abort', '']
+    """
+    name = task.get("func")
+    if not isinstance(name, str) or name not in known:
+        return str(name)[:LONGEST_TEXT]
+    if odd := sorted(str(option) for option in set(task) - OPTIONS):
+        return f"{name} with {odd[0]}"
+    arguments = task.get("args") or ()
+    if task.get("kwargs") or not isinstance(arguments, tuple) or not all(_plain(one) for one in arguments):
+        return f"{name} with other arguments"
+    return ""
+
+
+def _plain(value: Any) -> bool:
+    return type(value) is int or (type(value) is str and len(value) <= LONGEST_TEXT)

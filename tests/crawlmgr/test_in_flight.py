@@ -1,0 +1,302 @@
+"""Many requests of one run in flight: over hosts, within a host's connections, given back when the slice has to end."""
+
+from __future__ import annotations
+
+import random
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack
+from datetime import datetime
+from typing import Any
+
+import pytest
+from django.conf import LazySettings
+
+from crawlmgr import engine
+from crawlmgr.clock import SYSTEM
+from crawlmgr.conf import CrawlSettings
+from crawlmgr.crawling import Stored
+from crawlmgr.models import Host, Page, Run, RunState, Url, UrlState
+from crawlmgr.services import hosts, runs
+from crawlmgr.services.frontier import NewUrl
+from crawlmgr.web.exchange import FetchRequest, FetchResponse
+from tests.site.server import LocalSite, Reply, Request
+
+pytestmark = pytest.mark.django_db(transaction=True)
+PATIENCE = 20.0  # seconds that a server waits for what must come at the same time, before it answers 500
+
+
+class Plain:
+    """Fetches the addresses of its parameters and follows nothing."""
+
+    paces_new_hosts = True
+    pages_together = 4
+
+    def settings(self, run: Run) -> CrawlSettings:
+        return CrawlSettings.from_mapping({"delay_seconds": 0.0, "allow_private": "127.0.0.1", **run.parameters.get("settings", {})})
+
+    def begin(self, run: Run, now: datetime) -> Sequence[NewUrl]:
+        return [NewUrl(**link) for link in run.parameters["links"]]
+
+    def request(self, run: Run, item: Url) -> FetchRequest:
+        return FetchRequest(item.url)
+
+    def read(self, run: Run, item: Url, response: FetchResponse) -> str:
+        return response.text
+
+    def store(self, run: Run, item: Url, response: FetchResponse, reading: str, now: datetime) -> Stored:
+        assert reading != "breaks"
+        return Stored(title=reading, counts={"items": 1})
+
+    def failed(self, run: Run, item: Url, reason: str, now: datetime) -> Stored:
+        return Stored()
+
+    def idle(self, run: Run, now: datetime) -> str:
+        return "complete"
+
+    def ended(self, run: Run, state: str, now: datetime) -> None:
+        return
+
+
+class WithAlone(Plain):
+    """Addresses of the kind "step" are asked for alone."""
+
+    alone_kinds = frozenset({"step"})
+
+
+class Counter:
+    """How many requests are being answered, by site and over all, and the most that ever were."""
+
+    def __init__(self) -> None:
+        self.lock, self.now, self.most = threading.Lock(), 0, 0
+
+    def __enter__(self) -> None:
+        with self.lock:
+            self.now += 1
+            self.most = max(self.most, self.now)
+
+    def __exit__(self, *exc: object) -> None:
+        with self.lock:
+            self.now -= 1
+
+
+@pytest.fixture(autouse=True)
+def crawlers(settings: LazySettings) -> None:
+    hosts.forget()
+    settings.CRAWLERS = {"plain": f"{__name__}.Plain", "alone": f"{__name__}.WithAlone"}
+
+
+@pytest.fixture
+def sites() -> Iterator[Callable[[int], list[LocalSite]]]:
+    with ExitStack() as stack:
+        yield lambda count: [stack.enter_context(LocalSite()) for _ in range(count)]
+
+
+def begun(links: Sequence[Any], kind: str = "plain", **settings: Any) -> Run:
+    named = [{"url": link} if isinstance(link, str) else link for link in links]
+    return runs.create(kind, "a run", parameters={"links": named, "settings": settings}, now=SYSTEM.now(), start=False)
+
+
+def together(barrier: threading.Barrier) -> Callable[[Request], Reply]:
+    """A page that is answered only when so many others have been asked for at the same time."""
+
+    def answer(request: Request) -> Reply:
+        try:
+            barrier.wait(PATIENCE)
+        except threading.BrokenBarrierError:
+            return Reply(b"alone", 500)
+        return Reply(b"together")
+
+    return answer
+
+
+def test_hosts_are_asked_side_by_side_and_so_are_their_robots_files(sites: Any) -> None:
+    webs, pages, robots = sites(6), threading.Barrier(6), threading.Barrier(6)
+    for web in webs:
+        web.add("/", together(pages))
+        web.add("/robots.txt", together(robots))
+    run = begun([web.url("/") for web in webs])
+    assert engine.run_slice(run.pk) == RunState.FINISHED
+    run.refresh_from_db()
+    assert (run.fetched, run.items, run.requests, run.failed) == (6, 6, 12, 0)
+    assert Page.objects.filter(run=run, title="together").count() == 6
+    assert set(Host.objects.values_list("requests", flat=True)) == {2}
+
+
+def test_no_more_than_may_be_in_flight(sites: Any) -> None:
+    webs, counter = sites(8), Counter()
+    barrier = threading.Barrier(3)
+
+    def answer(request: Request) -> Reply:
+        with counter:
+            return together(barrier)(request)
+
+    for web in webs[:6]:
+        web.add("/", answer)
+    run = begun([web.url("/") for web in webs[:6]], in_flight=3)
+    assert engine.run_slice(run.pk) == RunState.FINISHED
+    assert counter.most == 3 and Run.objects.get(pk=run.pk).fetched == 6
+
+
+def test_a_host_is_asked_as_often_at_once_as_it_has_connections(sites: Any) -> None:
+    (web,), counter, barrier = sites(1), Counter(), threading.Barrier(2)
+
+    def answer(request: Request) -> Reply:
+        with counter:
+            return together(barrier)(request)
+
+    for number in range(6):
+        web.add(f"/{number}", answer)
+    run = begun([web.url(f"/{number}") for number in range(6)], connections=2)
+    assert engine.run_slice(run.pk) == RunState.FINISHED
+    assert counter.most == 2 and Page.objects.filter(run=run, title="together").count() == 6
+
+
+def test_a_slow_host_holds_nobody_up(sites: Any) -> None:
+    slow, quick = sites(2)
+    ended = threading.Event()
+    slow.add("/", lambda request: Reply(b"late" if ended.wait(PATIENCE) else b"stuck"))
+    for number in range(12):
+        quick.add(f"/{number}", "<p>quick</p>")
+    run = begun([slow.url("/"), *(quick.url(f"/{number}") for number in range(12))])
+    order: list[str] = []
+
+    def seen(run: Run, item: Url, response: FetchResponse) -> None:
+        order.append(item.url)
+        if len(order) == 12:
+            ended.set()
+
+    assert engine.run_slice(run.pk, on_page=seen) == RunState.FINISHED
+    assert order[-1] == slow.url("/") and Page.objects.get(url=slow.url("/")).title == "late"
+
+
+def test_a_pause_gives_back_what_is_on_the_wire(sites: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(engine, "HASTY_DRAIN_SECONDS", 0.1)
+    slow, quick = sites(2)
+    gone = threading.Event()
+    slow.add("/", lambda request: Reply(b"late" if gone.wait(PATIENCE) else b"stuck"))
+    quick.add("/", "quick")
+    run = begun([slow.url("/"), quick.url("/")])
+    state = engine.run_slice(run.pk, on_page=lambda *_: runs.pause(run.pk, SYSTEM.now()))
+    gone.set()
+    assert state == RunState.PAUSED
+    waiting = Url.objects.get(url=slow.url("/"))
+    assert (waiting.state, waiting.attempts, waiting.lease_until) == (UrlState.WAITING, 0, None)
+    runs.resume(run.pk, SYSTEM.now(), start=False)
+    assert engine.run_slice(run.pk) == RunState.FINISHED
+    assert Page.objects.filter(run=run).count() == 2 and Run.objects.get(pk=run.pk).fetched == 2
+
+
+def test_what_is_sent_once_is_not_sent_again_after_it_was_broken_off(sites: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(engine, "HASTY_DRAIN_SECONDS", 0.1)
+    slow, quick = sites(2)
+    gone = threading.Event()
+    slow.add("/", lambda request: Reply(b"late" if gone.wait(PATIENCE) else b"stuck"))
+    quick.add("/", "quick")
+    run = begun([{"url": slow.url("/"), "payload": {"once": True}}, quick.url("/")])
+    engine.run_slice(run.pk, on_page=lambda *_: runs.pause(run.pk, SYSTEM.now()))
+    gone.set()
+    runs.resume(run.pk, SYSTEM.now(), start=False)
+    engine.run_slice(run.pk)
+    assert Url.objects.get(url=slow.url("/")).reason == "sent_once"
+    assert slow.paths().count("/") == 1
+
+
+def test_a_redirect_to_another_host_waits_for_its_robots_file_and_its_connection(sites: Any) -> None:
+    here, there = sites(2)
+    counter = Counter()
+
+    def answer(request: Request) -> Reply:
+        with counter:
+            return Reply(b"there")
+
+    there.add("/robots.txt", Reply(b"User-agent: *\nDisallow: /closed\n", content_type="text/plain"))
+    for number in range(5):
+        there.add(f"/{number}", answer)
+        here.add(f"/{number}", Reply(b"", 302, {"Location": there.url(f"/{number}")}))
+    here.add("/closed", Reply(b"", 302, {"Location": there.url("/closed")}))
+    links = [*(here.url(f"/{number}") for number in range(5)), here.url("/closed"), *(there.url(f"/{n}?own") for n in range(5))]
+    run = begun(links)
+    assert engine.run_slice(run.pk) == RunState.FINISHED
+    assert counter.most == 1, "redirects and the host's own pages share its one connection"
+    assert Page.objects.filter(run=run, title="there").count() == 10
+    assert Url.objects.get(url=here.url("/closed")).reason == "refused_hop: robots"
+    assert "/closed" not in there.paths()
+
+
+def test_an_address_of_a_kind_that_wants_to_be_alone_has_nothing_beside_it(sites: Any) -> None:
+    (web,), counter = sites(1), Counter()
+    beside: list[int] = []
+
+    def step(request: Request) -> Reply:
+        with counter:
+            beside.append(counter.now)
+            return Reply(b"step")
+
+    def page(request: Request) -> Reply:
+        with counter:
+            return Reply(b"page")
+
+    web.add("/step", step)
+    links: list[Any] = [{"url": web.url(f"/step?{n}"), "kind": "step", "priority": 9.0 - n} for n in range(3)]
+    for number in range(9):
+        web.add(f"/{number}", page)
+        links.append(web.url(f"/{number}"))
+    run = begun(links, kind="alone", connections=4)
+    assert engine.run_slice(run.pk) == RunState.FINISHED
+    assert beside == [1, 1, 1] and Page.objects.filter(run=run).count() == 12
+
+
+def test_pages_of_a_transaction_that_breaks_are_asked_for_again_and_counted_once(sites: Any) -> None:
+    webs = sites(4)
+    for number, web in enumerate(webs):
+        web.add("/", lambda request, n=number, w=web: Reply(b"breaks" if n == 2 and len(w.paths()) < 4 else b"fine"))
+    run = begun([web.url("/") for web in webs])
+    for _ in range(3):
+        try:
+            engine.run_slice(run.pk)
+        except AssertionError:
+            continue
+        break
+    run.refresh_from_db()
+    assert run.state == RunState.FINISHED and run.fetched == run.items == Page.objects.filter(run=run).count() == 4
+
+
+def test_bodies_wait_for_room_in_memory(sites: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("crawlmgr.services.line.ROOM_BYTES", 300_000)
+    webs = sites(6)
+    for web in webs:
+        web.add("/", b"x" * 200_000)
+    run = begun([web.url("/") for web in webs])
+    assert engine.run_slice(run.pk) == RunState.FINISHED
+    assert list(Page.objects.filter(run=run).values_list("received_bytes", flat=True)) == [200_000] * 6
+
+def dying_after(pages: int) -> Callable[..., None]:
+    """A page callback that ends the slice as a task's time-out does."""
+    left = iter(range(pages))
+
+    def die(*_: Any) -> None:
+        if next(left, None) is None:
+            raise SystemExit
+
+    return die
+
+
+def test_a_worker_that_dies_repeats_only_what_was_on_the_wire(sites: Any) -> None:
+    webs = sites(8)
+    for web in webs:
+        for number in range(6):
+            web.add(f"/{number}", f"<p>{number}</p>")
+    run = begun([web.url(f"/{number}") for web in webs for number in range(6)], in_flight=64)
+    deaths, draw = 0, random.Random(5)
+    while Run.objects.get(pk=run.pk).state != RunState.FINISHED:
+        try:
+            engine.run_slice(run.pk, on_page=dying_after(draw.randint(1, 9)))
+        except SystemExit:
+            deaths += 1
+            Run.objects.filter(pk=run.pk).update(lease_until=SYSTEM.now())  # its lease runs out
+    run.refresh_from_db()
+    asked = [path for web in webs for path in web.paths() if path != "/robots.txt"]
+    assert deaths >= 3 and run.fetched == run.items == Page.objects.filter(run=run).count() == 48
+    assert len(asked) - 48 <= deaths * len(webs), "of each host one request was on the wire"
+    assert not Url.objects.filter(run=run, state__in=[UrlState.WAITING, UrlState.CLAIMED]).exists()

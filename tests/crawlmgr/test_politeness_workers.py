@@ -1,0 +1,21 @@
+"""Several workers with runs over the same hosts, counted at the server: only real processes show that they share one clock."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from tests.serving import manage
+
+
+@pytest.mark.slow
+def test_no_host_is_asked_twice_at_once_or_too_soon(installed: dict[str, str]) -> None:
+    pause = 0.25
+    words = ["--alone", "--hosts", "6", "--pages", "24", "--in-flight", "64", "--answer", "0.1", "--delay", str(pause)]
+    done = manage(installed, "bench", "line", *words, "--workers", "2", "--json")
+    assert done.returncode == 0, done.stderr
+    counted = json.loads(done.stdout)["in_flight"][0]["ours_server"]
+    assert counted["asked"] >= 24 and counted["private"] == 0
+    assert counted["most_at_once"] == 1
+    assert counted["least_gap_seconds"] >= 0.95 * pause

@@ -1,0 +1,107 @@
+"""A connection to SQLite that refuses to write while one of its cursors is not at its end.
+
+SQLite lets a connection with an unfinished SELECT write only while no other connection has written since the SELECT began;
+after that it answers "database is locked" at once, whatever the busy timeout is. Tests have one connection most of the time and
+would never see it, so this one refuses at any time.
+"""
+
+from __future__ import annotations
+
+import re
+import sqlite3
+import weakref
+from functools import lru_cache
+from typing import Any
+
+_READS = re.compile(r"\s*(?:SELECT|WITH|EXPLAIN|PRAGMA|SAVEPOINT|RELEASE|ROLLBACK|COMMIT|END|BEGIN\s*(?:DEFERRED)?\s*$)", re.IGNORECASE)
+
+
+class OpenCursor(AssertionError):
+    """A statement writes while a cursor of the same connection has rows left."""
+
+
+class WatchedConnection(sqlite3.Connection):
+    """To be given to Django as the `factory` option of a database."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.unfinished: weakref.WeakSet[Any] = weakref.WeakSet()
+        self._make_probe()
+
+    def _make_probe(self) -> None:
+        # SQLite refuses to replace a function while any statement is unfinished, and that alone makes it refuse.
+        super().create_function("no_cursor_is_open", 0, int)
+
+    def cursor(self, factory: type[sqlite3.Cursor] = sqlite3.Cursor) -> sqlite3.Cursor:  # type: ignore[override]
+        return super().cursor(_watched(factory))
+
+    def execute(self, statement: str, *values: Any) -> sqlite3.Cursor:  # type: ignore[override]
+        return self.cursor().execute(statement, *values)
+
+    def executemany(self, statement: str, rows: Any) -> sqlite3.Cursor:  # type: ignore[override]
+        return self.cursor().executemany(statement, rows)
+
+    def check(self, statement: str) -> None:
+        """Raises OpenCursor where a statement must not run now."""
+        if _READS.match(statement) or not self.unfinished:
+            return
+        try:
+            self._make_probe()
+        except sqlite3.OperationalError:  # so does the full-text index in a transaction, by a statement of its own
+            open_ones = "; ".join(sorted(one.statement[:200] for one in self.unfinished))
+            raise OpenCursor(f"{open_ones} is open over a write: {statement[:200]}") from None
+
+
+@lru_cache
+def _watched(kind: type[sqlite3.Cursor]) -> Any:
+    """A kind of cursor that tells its connection whether it may have rows left."""
+
+    class Watched(kind):  # type: ignore[misc, valid-type]
+        statement = ""
+
+        def execute(self, statement: str, *values: Any) -> Any:
+            self._ended()
+            self.connection.check(statement)
+            self.statement = statement
+            found = super().execute(statement, *values)
+            if self.description is not None:
+                self.connection.unfinished.add(self)
+            return found
+
+        def executemany(self, statement: str, rows: Any) -> Any:
+            self._ended()
+            self.connection.check(statement)
+            return super().executemany(statement, rows)
+
+        def _ended(self) -> None:
+            self.connection.unfinished.discard(self)
+
+        def fetchall(self) -> list[Any]:
+            rows = super().fetchall()
+            self._ended()
+            return rows
+
+        def fetchmany(self, size: int = 1) -> list[Any]:
+            rows = super().fetchmany(size)
+            if len(rows) < size:
+                self._ended()
+            return rows
+
+        def fetchone(self) -> Any:
+            row = super().fetchone()
+            if row is None:
+                self._ended()
+            return row
+
+        def __next__(self) -> Any:
+            try:
+                return super().__next__()
+            except StopIteration:
+                self._ended()
+                raise
+
+        def close(self) -> None:
+            super().close()
+            self._ended()
+
+    return Watched

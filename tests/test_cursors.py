@@ -1,0 +1,62 @@
+"""No cursor stays open over a write: the watched connection of the tests sees one, and the code has few places for one."""
+
+from __future__ import annotations
+
+import ast
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+from django.db import connection
+
+from crawlmgr.models import Host
+from tests.cursors import OpenCursor, WatchedConnection
+
+ROOT = Path(__file__).resolve().parents[1]
+WALKS = {  # whose rows go to a file, or into a value, before anything is written
+    "crawlmgr/services/archive.py": 2, "crawlmgr/services/backup.py": 3, "crawlmgr/services/exports.py": 3,
+    "deepweb/crawler.py": 1, "deepweb/services/exports.py": 4, "forums/reads/__init__.py": 1, "forums/reads/delays.py": 2,
+    "forums/reads/patterns.py": 1,
+    "forums/services/event_logs.py": 1, "forums/services/exports.py": 4, "forums/services/rhythms.py": 2,
+}
+
+
+@pytest.mark.once
+def test_a_write_under_an_open_cursor_is_refused(tmp_path: Path) -> None:
+    with closing(sqlite3.connect(tmp_path / "x", isolation_level=None, factory=WatchedConnection)) as database:
+        database.execute("CREATE TABLE t (n INTEGER)")
+        database.executemany("INSERT INTO t VALUES (?)", [(n,) for n in range(5)])
+        rows = database.execute("SELECT n FROM t")
+        assert rows.fetchone() == (0,)
+        for statement in ("UPDATE t SET n = 0", "BEGIN IMMEDIATE", "INSERT INTO t VALUES (9)", "DELETE FROM t"):
+            with pytest.raises(OpenCursor):
+                database.execute(statement)
+        assert len(rows.fetchall()) == 4
+        assert database.execute("UPDATE t SET n = 0").rowcount == 5, "a cursor at its end is in nobody's way"
+        assert database.execute("UPDATE t SET n = 1 WHERE n = 0 RETURNING n").fetchall() == [(1,)] * 5
+
+
+@pytest.mark.once
+@pytest.mark.django_db
+def test_the_tests_own_connection_is_watched() -> None:
+    if connection.vendor != "sqlite":
+        pytest.skip("PostgreSQL has no such trouble")
+    Host.objects.bulk_create(Host(key=f"h{n}.example") for n in range(5))
+    with pytest.raises(OpenCursor):
+        for host in Host.objects.iterator(chunk_size=2):
+            Host.objects.filter(pk=host.pk).update(failures=1)
+
+
+def _walks(file: Path) -> Iterator[int]:
+    for node in ast.walk(ast.parse(file.read_text())):
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "iterator":
+            yield node.lineno
+
+
+def test_rows_are_walked_through_with_an_open_cursor_only_where_nothing_is_written_meanwhile() -> None:
+    """Who needs a walk with writes takes `services.walking.in_parts`; a further place here must be one without."""
+    files = [file for app in ("crawlmgr", "forums", "focused", "deepweb") for file in (ROOT / app).rglob("*.py")]
+    found = {str(file.relative_to(ROOT)): len(list(_walks(file))) for file in files}
+    assert {name: count for name, count in found.items() if count} == WALKS
