@@ -39,7 +39,7 @@ def compare(ours: str, theirs: str, *, pages: int, links: int, size_bytes: int, 
         address = f"http://127.0.0.1:{server.stdout.readline().strip()}/page/0.html"
         for number in range(rounds):
             for module, results in zip((ours, theirs), found, strict=True):
-                results.append(_side(module, address, pages))
+                results.append(side(module, address, str(pages)))
             last = [results[-1]["rate"] for results in found]
             say(f"round {number + 1} of {rounds}: {last[0]:.0f} and {last[1]:.0f} pages per CPU-second")
     finally:
@@ -50,11 +50,13 @@ def compare(ours: str, theirs: str, *, pages: int, links: int, size_bytes: int, 
     return {"pages": pages, "ours": found[0], "scrapy": found[1], **rates}
 
 
-def _side(module: str, address: str, pages: int) -> dict[str, float]:
+def side(module: str, *words: str) -> dict[str, float]:
+    """What one side's process prints, given its words and a file for items, with its pages per CPU-second as `rate`. Raises
+    SideFailed."""
     with tempfile.TemporaryDirectory() as folder:
         environment = {**os.environ, "CRAWLMGR_DATA": folder, "PYTHONPATH": str(ROOT)}
         environment.pop("DATABASE_URL", None)
-        command = [sys.executable, "-m", module, address, str(pages), str(Path(folder) / "items.jsonl")]
+        command = [sys.executable, "-m", module, *words, str(Path(folder) / "items.jsonl")]
         done = subprocess.run(command, capture_output=True, text=True, env=environment, cwd=ROOT, check=False)  # noqa: S603
     if done.returncode:
         raise SideFailed(f"{module} failed: {(done.stderr.strip() or '?').splitlines()[-1]}")

@@ -21,26 +21,26 @@ from crawlmgr import engine  # noqa: E402
 from crawlmgr.clock import SYSTEM  # noqa: E402
 from crawlmgr.conf import CrawlSettings  # noqa: E402
 from crawlmgr.models import Page, Run, Url  # noqa: E402
-from crawlmgr.services import hosts, runs  # noqa: E402
+from crawlmgr.services import runs  # noqa: E402
 from crawlmgr.services.frontier import NewUrl  # noqa: E402
 from crawlmgr.web.exchange import FetchRequest, FetchResponse  # noqa: E402
 from crawlmgr.web.html import PageScan, scan  # noqa: E402
-from crawlmgr.web.url import canonical, host_key  # noqa: E402
+from crawlmgr.web.url import canonical  # noqa: E402
 
 
 class FollowAll:
     """Takes links and text of each page and follows the links of its host that the run has not seen."""
 
     kind = "bench"
+    pages_together = 16
+    paces_new_hosts = True
 
     def settings(self, run: Run) -> CrawlSettings:
-        settings = CrawlSettings.from_mapping(run.parameters)
-        hosts.configure(host_key(run.label), settings)
-        return settings
+        return CrawlSettings.from_mapping(run.parameters)
 
     def begin(self, run: Run, now: datetime) -> Sequence[NewUrl]:
-        self.seen = {run.label}
-        return [NewUrl(run.label)]
+        self.seen = set(run.parameters["seeds"])
+        return [NewUrl(seed) for seed in run.parameters["seeds"]]
 
     def request(self, run: Run, item: Url) -> FetchRequest:
         return FetchRequest(item.url)
@@ -71,7 +71,7 @@ def main(address: str, pages: int) -> None:
     """Crawls all pages of the local web and prints pages and CPU seconds."""
     call_command("migrate", verbosity=0, interactive=False)
     django_settings.CRAWLERS = {"bench": "crawlmgr.benches.fetch_ours.FollowAll"}
-    parameters = {"delay_seconds": 0.0, "allow_private": "127.0.0.1"}
+    parameters = {"delay_seconds": 0.0, "allow_private": "127.0.0.1", "seeds": [address]}
     run = runs.create("bench", address, parameters=parameters, now=SYSTEM.now(), start=False)
     began = time.process_time()
     engine.run_slice(run.pk, seconds=None)

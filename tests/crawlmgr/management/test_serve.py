@@ -67,12 +67,27 @@ def test_first_start_health_restart_and_a_clean_end(serve: Serve, installation: 
     assert serve.told().count("First login") == 1
 
 
+def _cluster(serve: Serve) -> tuple[int, int, list[int]]:
+    """The cluster's first process, its guard and what the guard started (two workers, monitor, pusher), once all of them live."""
+
+    def whole() -> tuple[int, int, list[int]] | None:
+        family = serve.family()
+        for main in (pid for pid, (parent, command) in family.items() if parent == serve.pid and "gunicorn" not in command):
+            for guard in (pid for pid, (parent, _) in family.items() if parent == main):
+                hands = sorted(pid for pid, (parent, _) in family.items() if parent == guard)
+                if len(hands) >= 4:
+                    return main, guard, hands
+        return None
+
+    found: tuple[int, int, list[int]] | None = wait_for(whole)
+    assert found, serve.told()
+    return found
+
+
 def _hit(serve: Serve, victim: str) -> None:
     """Kills a part of the cluster and waits until another cluster works in its place, none of whose processes is of the old one."""
-    family, told = serve.family(), len(serve.told())
-    main = next(pid for pid, (parent, command) in family.items() if parent == serve.pid and "gunicorn" not in command)
-    guard = next(pid for pid, (parent, _) in family.items() if parent == main)
-    hands = sorted(pid for pid, (parent, _) in family.items() if parent == guard)
+    main, guard, hands = _cluster(serve)
+    told = len(serve.told())
     for pid in {"guard": [guard], "idle workers": hands[:2], "monitor": hands[2:3]}[victim]:
         os.kill(pid, signal.SIGKILL)
     assert wait_for(lambda: "it is started again" in serve.told()[told:], 60), serve.told()

@@ -1,0 +1,72 @@
+"""Rows by the million in a few seconds, for benches: one INSERT … SELECT over counted rows a table. SQLite only."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from django.db import connection, models
+
+
+@dataclass(frozen=True, slots=True)
+class Sizes:
+    """How much of each there is to be, and the time that "now" stands for."""
+
+    forums: int
+    posts: int
+    runs: int
+    pages: int
+    topic_pages: int
+    now: datetime
+
+
+BIG = {"forums": 300, "posts": 2_000_000, "runs": 100_000, "pages": 1_000_000, "topic_pages": 200_000}
+SHARE = 100  # the small database holds a hundredth
+
+
+class Sql(str):
+    """An SQL expression over the row's number `i`, from 0."""
+
+    __slots__ = ()
+
+
+def ago(seconds: str, now: datetime) -> Sql:
+    """The moment so many seconds (an SQL expression) before `now`."""
+    return Sql(f"strftime('%Y-%m-%d %H:%M:%S', '{now:%Y-%m-%d %H:%M:%S}', printf('%+d seconds', -({seconds})))")
+
+
+def insert(model: type[models.Model], number: int, /, **columns: Any) -> None:
+    """`number` rows, each column an `Sql` expression or a plain value, the rest the fields' defaults."""
+    names, cells, values = [], [], []
+    for field in model._meta.concrete_fields:
+        if field.attname not in columns and field.primary_key and isinstance(field, models.AutoField):
+            continue
+        value = columns.pop(field.attname, None) if field.attname in columns else field.get_default()
+        names.append(f'"{field.column}"')
+        if isinstance(value, Sql):
+            cells.append(str(value))
+        else:
+            cells.append("%s")
+            values.append(_stored(field, value))
+    if columns:
+        raise ValueError(f"{model.__name__} has no {', '.join(columns)}")
+    execute(
+        f'INSERT INTO "{model._meta.db_table}" ({", ".join(names)}) '  # noqa: S608 - the model's own names
+        f"WITH RECURSIVE counted(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM counted WHERE i < {number - 1}) "
+        f"SELECT {', '.join(cells)} FROM counted WHERE {number} > 0",
+        values,
+    )
+
+
+def _stored(field: models.Field[Any, Any], value: Any) -> Any:
+    if isinstance(field, models.JSONField):
+        return json.dumps(value)
+    return field.get_db_prep_save(value, connection)
+
+
+def execute(statement: str, values: list[Any] | None = None) -> None:
+    """One statement of the bench's own."""
+    with connection.cursor() as cursor:
+        cursor.execute(statement, values or [])

@@ -1,0 +1,112 @@
+"""`bench hostile`: CPU seconds that reading a hostile page, file or text takes, against its size."""
+
+from __future__ import annotations
+
+import sys
+import time
+from argparse import ArgumentParser
+from collections.abc import Callable, Iterator, Mapping
+from datetime import UTC, datetime
+from typing import Any
+
+from django.conf import settings
+from django.utils.module_loading import import_string
+
+from crawlmgr.benches.hostile_pages import CASES, Case
+from crawlmgr.management.base import table as plain_table
+from crawlmgr.web.exchange import FetchResponse
+from crawlmgr.web.html import scan
+from crawlmgr.web.robots import from_response
+from crawlmgr.web.sitemap import parse_sitemap
+
+HELP = "CPU seconds of reading hostile pages against their size, doubling"
+SMALLEST, LARGEST = 4_096, 4_194_304
+ENOUGH = 2.3  # a factor above it is measured again
+AGAIN = 6  # times at the most
+FLOOR_SECONDS = 0.02  # less than this counts as this: below it the clock tells more of the machine than of the work
+ADDRESS = "http://forum.example/viewforum.php?f=2"
+Reader = Callable[[str], object]
+"""Reads a page, file or text of one kind as a crawl would."""
+
+
+def _robots(text: str) -> object:
+    url = "http://f.example/robots.txt"
+    answer = FetchResponse(request_url=url, url=url, status=200, body=text.encode())
+    rules = from_response(answer, datetime(2026, 3, 1, tzinfo=UTC))
+    paths = ("", "a" * 2_000, "a17/x.html")
+    return [rules.allowed(f"http://f.example/{path}") for path in paths], rules.crawl_delay
+
+
+READERS: Mapping[str, tuple[str, Reader]] = {
+    "links and text": ("html", lambda text: scan(text, ADDRESS, want_context=True)),
+    "robots.txt": ("robots", _robots),
+    "sitemap": ("sitemap", lambda text: parse_sitemap(text.encode(), "http://f.example/sitemap.xml")),
+}
+"""Name of a reader, the kind of input that it takes, and the reader; the crawlers add their own (settings.HOSTILE)."""
+
+
+def add_arguments(parser: ArgumentParser) -> None:
+    parser.add_argument("--largest", type=int, default=LARGEST, metavar="BYTES", help="the largest size (default 4 MiB)")
+    parser.add_argument("--only", default="", metavar="TEXT", help="only readers and cases whose name holds this")
+    parser.add_argument("--rounds", type=int, default=1, help="times that each is read; the fastest counts (default 1)")
+
+
+def run(options: Mapping[str, Any]) -> dict[str, Any]:
+    """A row a reader and case: sizes, the CPU seconds of each, and the greatest factor from a size to its double."""
+    rows = []
+    for name, reader, case in _pairs():
+        label = f"{name}: {case.name}"
+        if options["only"] not in label:
+            continue
+        rows.append({"case": label, **measured(reader, case, options["largest"], options["rounds"])})
+        sys.stderr.write(f"{label}: {rows[-1]['seconds'][-1]} s, growth {rows[-1]['growth']}\n")
+    return {"cases": rows}
+
+
+def _pairs() -> Iterator[tuple[str, Reader, Case]]:
+    readers = dict(READERS)
+    for dotted in settings.HOSTILE:
+        readers |= import_string(dotted)
+    for name, (kind, reader) in readers.items():
+        yield from ((name, reader, case) for case in CASES if case.kind == kind)
+
+
+def measured(reader: Reader, case: Case, largest: int, rounds: int) -> dict[str, Any]:
+    """The figures of one reader and case. A size that seems to cost more than ENOUGH times its half is measured again, and its
+    half too: chance goes away, a real growth stays."""
+    sizes = [SMALLEST]
+    while sizes[-1] * 2 <= largest:
+        sizes.append(sizes[-1] * 2)
+    reader(case.make(SMALLEST))  # what is loaded once
+    seconds = [min(_cost(reader, text) for _ in range(max(1, rounds))) for text in map(case.make, sizes)]
+    for _ in range(AGAIN):
+        steep = {at + near for at in range(1, len(sizes)) if _factor(seconds, at) > ENOUGH for near in (-1, 0)}
+        if not steep:
+            break
+        for at in sorted(steep):
+            seconds[at] = min(seconds[at], _cost(reader, case.make(sizes[at])))
+    return {"sizes": sizes, "seconds": [round(each, 4) for each in seconds], "growth": growth(seconds)}
+
+
+def growth(seconds: list[float]) -> float:
+    """The greatest factor from one size to its double."""
+    return round(max((_factor(seconds, at) for at in range(1, len(seconds))), default=1.0), 2)
+
+
+def _factor(seconds: list[float], at: int) -> float:
+    return max(seconds[at], FLOOR_SECONDS) / max(seconds[at - 1], FLOOR_SECONDS)
+
+
+def _cost(reader: Reader, text: str) -> float:
+    begun = time.process_time()
+    reader(text)
+    return time.process_time() - begun
+
+
+def table(result: dict[str, Any]) -> str:
+    """A row a case, the costliest first."""
+    rows = sorted(result["cases"], key=lambda row: -max(row["seconds"]))
+    cells = [
+        (row["case"], row["sizes"][-1], f"{row['seconds'][-1]:.3f}", f"{max(row['seconds']):.3f}", row["growth"]) for row in rows
+    ]
+    return plain_table(("case", "largest bytes", "its CPU s", "highest CPU s", "growth"), cells)

@@ -1,0 +1,86 @@
+"""`bench line`: pages a second over many hosts with many requests in flight, beside Scrapy with as many."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from statistics import median
+from typing import Any
+
+from django.core.management.base import CommandError
+
+from crawlmgr.benches.beside_scrapy import ROOT, SideFailed, side
+from crawlmgr.management.base import say
+from crawlmgr.management.base import table as text_table
+
+HELP = "pages a second over 200 hosts with many requests in flight, beside Scrapy's"
+SIDES = {"ours": "crawlmgr.benches.line_ours", "scrapy": "crawlmgr.benches.line_scrapy"}
+
+
+def add_arguments(parser: Any) -> None:
+    parser.add_argument("--in-flight", default="16,64,256", metavar="N,N", help="requests in flight (default 16,64,256)")
+    parser.add_argument("--pages", type=int, default=2000, help="pages of each side in each round (default 2000)")
+    parser.add_argument("--hosts", type=int, default=200, help="hosts of the local web (default 200)")
+    parser.add_argument("--answer", type=float, default=0.3, metavar="SECONDS", help="mean time of an answer (default 0.3)")
+    parser.add_argument("--delay", type=float, default=0.0, metavar="SECONDS", help="pause between two requests to a host")
+    parser.add_argument("--size", type=int, default=20_000, metavar="BYTES", help="size of a page (default 20000)")
+    parser.add_argument("--rounds", type=int, default=1, help="alternating rounds (default 1)")
+    parser.add_argument("--workers", type=int, default=1, help="workers on our side, a run over the same hosts each (default 1)")
+    parser.add_argument("--alone", action="store_true", help="our side only")
+
+
+def run(options: dict[str, Any]) -> dict[str, Any]:
+    """Both sides in turn for each number in flight; the ratios are of the medians over the rounds."""
+    sides = ["ours"] if options["alone"] else list(SIDES)
+    rows = []
+    for in_flight in (int(part) for part in options["in_flight"].split(",")):
+        found: dict[str, list[dict[str, Any]]] = {name: [] for name in sides}
+        for _round in range(options["rounds"]):
+            for name in sides:
+                found[name].append(_crawl(name, in_flight, options))
+                last = found[name][-1]
+                say(f"{in_flight} in flight, {name}: {last['rate']:.0f} pages a second, {last['cpu_rate']:.0f} per CPU-second")
+        rows.append(_row(in_flight, found))
+    names = ("pages", "hosts", "answer", "delay", "size", "rounds", "workers")
+    return {"settings": {name: options[name] for name in names}, "in_flight": rows}
+
+
+def _crawl(name: str, in_flight: int, options: dict[str, Any]) -> dict[str, Any]:
+    """One crawl of one side over a web of its own, with what the web's server counted."""
+    web = (str(options["hosts"]), str(options["answer"]), str(options["size"]))
+    command = [sys.executable, "-m", "crawlmgr.benches.line_server", *web]
+    server = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=ROOT)  # noqa: S603 - our own module
+    try:
+        assert server.stdout is not None  # noqa: S101 - asked for a pipe
+        port = server.stdout.readline().strip()
+        words = (port, str(options["hosts"]), str(options["pages"]), str(in_flight), str(options["delay"]))
+        words += (str(options["workers"]),)
+        result = side(SIDES[name], *words)
+    except SideFailed as error:
+        raise CommandError(str(error)) from None
+    finally:
+        server.terminate()
+        told, _ = server.communicate()
+    counted = json.loads(told.strip().splitlines()[-1])
+    return {**result, "cpu_rate": result["rate"], "rate": result["pages"] / result["seconds"], "server": counted}
+
+
+def _row(in_flight: int, found: dict[str, list[dict[str, Any]]]) -> dict[str, Any]:
+    row: dict[str, Any] = {"requests": in_flight}
+    for name, results in found.items():
+        row[f"{name}_pages_a_second"] = median(result["rate"] for result in results)
+        row[f"{name}_per_cpu_second"] = median(result["cpu_rate"] for result in results)
+        row[f"{name}_peak_bytes"] = max(result["peak_bytes"] for result in results)
+        row[f"{name}_server"] = results[-1]["server"]
+    if "scrapy" in found:
+        row["ratio"] = row["ours_pages_a_second"] / row["scrapy_pages_a_second"]
+        row["cpu_ratio"] = row["ours_per_cpu_second"] / row["scrapy_per_cpu_second"]
+    return row
+
+
+def table(result: dict[str, Any]) -> str:
+    """A row a number of requests in flight."""
+    names = ("requests", "ours_pages_a_second", "scrapy_pages_a_second", "ratio", "cpu_ratio")
+    rows = [[round(row[name], 2) if name in row else "" for name in names] for row in result["in_flight"]]
+    return text_table(("in flight", "ours a second", "Scrapy a second", "ratio", "ratio per CPU-second"), rows)

@@ -1,0 +1,90 @@
+"""Our side of `bench line`: the engine as it runs live over many hosts, following every link, until it has so many pages."""
+
+from __future__ import annotations
+
+import json
+import resource
+import socket
+import subprocess
+import sys
+import time
+from typing import Any
+
+from crawlmgr.benches import fetch_ours  # sets Django up
+from crawlmgr.benches.beside_scrapy import ROOT
+from crawlmgr.benches.line_server import name_of, resolved
+
+from django.conf import settings as django_settings  # isort: skip
+from django.core.management import call_command  # isort: skip
+
+from crawlmgr import engine  # isort: skip
+from crawlmgr.clock import SYSTEM  # isort: skip
+from crawlmgr.models import Page  # isort: skip
+from crawlmgr.services import runs  # isort: skip
+from crawlmgr.web import fetch  # isort: skip
+
+
+class Count:
+    """Ends the slice when there are enough pages, and notes what they took."""
+
+    def __init__(self, pages: int) -> None:
+        self.wanted, self.pages = pages, 0
+        self.began, self.cpu = time.monotonic(), time.process_time()
+        self.told: dict[str, float] = {}
+
+    def __call__(self, run: Any, item: Any, response: Any) -> None:
+        self.pages += response.status == 200
+        if self.pages >= self.wanted and not self.told:
+            seconds, cpu = time.monotonic() - self.began, time.process_time() - self.cpu
+            self.told = {"pages": self.pages, "seconds": seconds, "cpu_seconds": cpu}
+            engine.shutdown.set()
+
+
+def begin(port: int, hosts: int, in_flight: int, delay: float) -> int:
+    """Makes a run over all hosts."""
+    seeds = [f"http://{name_of(host)}:{port}/p/0" for host in range(hosts)]
+    parameters = {"delay_seconds": delay, "in_flight": in_flight, "allow_private": "127.0.0.0/8", "seeds": seeds}
+    return runs.create("bench", "many hosts", parameters=parameters, now=SYSTEM.now(), start=False).pk
+
+
+def work(run_id: int, pages: int) -> dict[str, float]:
+    """Works a run in this process until it has so many pages; what that took, and the most memory."""
+    django_settings.CRAWLERS = {"bench": f"{fetch_ours.__name__}.FollowAll"}
+    fetch.resolve = lambda host, port: [(int(socket.AF_INET), (resolved(host), port))]
+    count = Count(pages)
+    state = engine.run_slice(run_id, seconds=None, on_page=count)
+    if not count.told:
+        sys.exit(f"the crawl ended early: {state} after {count.pages} pages")
+    if Page.objects.filter(run=run_id, status=200).count() < pages:
+        sys.exit("pages that came were not stored")
+    return {**count.told, "peak_bytes": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024}
+
+
+def side_by_side(ids: list[int], pages: int) -> dict[str, float]:
+    """Works several runs over the same hosts, each in a process of its own."""
+    command = [sys.executable, "-m", "crawlmgr.benches.line_ours", "work"]
+    processes = [
+        subprocess.Popen([*command, str(pk), str(pages)], stdout=subprocess.PIPE, text=True, cwd=ROOT)  # noqa: S603 - this module
+        for pk in ids
+    ]
+    told = [json.loads(process.communicate()[0].strip().splitlines()[-1] or "{}") for process in processes]
+    if any(process.returncode for process in processes):
+        sys.exit("a worker failed")
+    sums = {name: sum(one[name] for one in told) for name in ("pages", "cpu_seconds")}
+    return {**sums, **{name: max(one[name] for one in told) for name in ("seconds", "peak_bytes")}}
+
+
+def main(port: int, hosts: int, pages: int, in_flight: int, delay: float, workers: int) -> dict[str, float]:
+    """Crawls the web of many hosts, with several workers in as many runs over the same hosts."""
+    call_command("migrate", verbosity=0, interactive=False)
+    ids = [begin(port, hosts, in_flight, delay) for _ in range(workers)]
+    return work(ids[0], pages) if workers == 1 else side_by_side(ids, pages // workers)
+
+
+if __name__ == "__main__":
+    if sys.argv[1] == "work":
+        told = work(int(sys.argv[2]), int(sys.argv[3]))
+    else:
+        numbers = [int(word) for word in sys.argv[1:5]]
+        told = main(numbers[0], numbers[1], numbers[2], numbers[3], float(sys.argv[5]), int(sys.argv[6]))
+    sys.stdout.write(json.dumps(told) + "\n")

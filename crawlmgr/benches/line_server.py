@@ -1,0 +1,142 @@
+"""A web of many hosts on loopback, in a process of its own: slow to answer, some very slow, some too busy, some dead. Pure."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import os
+import random
+import signal
+import sys
+from collections import defaultdict
+from typing import Any
+
+from crawlmgr.benches.local_server import WORDS
+
+LINKS = 40
+PAGES = 50
+SLOW_FACTOR = 8.0
+ROBOTS = b"User-agent: *\nDisallow: /private/\n"
+
+
+def address_of(host: int) -> str:
+    """The loopback address of a host; addresses of 127.0.0.0/8 all lead to this machine."""
+    return f"127.1.{host // 250}.{host % 250 + 1}"
+
+
+def name_of(host: int) -> str:
+    """The name of a host; only the two sides of the bench resolve it, each by `resolved`."""
+    return f"site{host}.example"
+
+
+def resolved(name: str) -> str:
+    """The loopback address behind the name of a host."""
+    return address_of(int(name.removeprefix("site").removesuffix(".example")))
+
+
+def manner_of(host: int) -> str:
+    """How a host behaves: of 50, two answer very slowly, two are too busy for every third request, one is dead."""
+    return {7: "dead", 13: "slow", 31: "slow", 19: "busy", 43: "busy"}.get(host % 50, "plain")
+
+
+class Web:
+    """The pages of all hosts and what each host was asked: number, most at once, least time between two requests."""
+
+    def __init__(self, hosts: int, seconds: float, size_bytes: int) -> None:
+        self.hosts, self.seconds = hosts, seconds
+        self.draw = random.Random(1)  # noqa: S311 - content, not a secret
+        self.asked: dict[int, int] = defaultdict(int)
+        self.now: dict[int, int] = defaultdict(int)
+        self.most: dict[int, int] = defaultdict(int)
+        self.gap: dict[int, float] = {}
+        self.last: dict[int, float] = {}
+        self.private = 0
+        size = max(1, size_bytes // LINKS // 8)
+        self.fillers = [" ".join(self.draw.choices(WORDS, k=size)) for _ in range(500)]
+        self.anchors = [" ".join(self.draw.choices(WORDS, k=4)) for _ in range(500)]
+        self.port = 0
+
+    def page(self, host: int, number: int) -> bytes:
+        """A page with links to pages of other hosts, of its own, and to one that robots.txt closes."""
+        draw = random.Random(host * PAGES + number)  # noqa: S311 - content, not a secret
+        parts = [f"<!doctype html><meta charset=utf-8><title>Page {number} of {host}</title><h1>Page {number}</h1>"]
+        for place in range(LINKS):
+            target = host if place % 8 == 0 else draw.randrange(self.hosts)
+            path = f"private/{number}" if place == 1 else f"p/{draw.randrange(PAGES)}"
+            link = f'<a href="http://{name_of(target)}:{self.port}/{path}">{draw.choice(self.anchors)}</a>'
+            parts.append(f"<div><p>{draw.choice(self.fillers)}</p>{link}</div>")
+        return "".join(parts).encode()
+
+    def starts(self, host: int, moment: float) -> None:
+        """Counts a request as it comes."""
+        self.asked[host] += 1
+        self.now[host] += 1
+        self.most[host] = max(self.most[host], self.now[host])
+        if host in self.last:
+            self.gap[host] = min(self.gap.get(host, 1e9), moment - self.last[host])
+        self.last[host] = moment
+
+    def told(self) -> dict[str, Any]:
+        """What was counted, for one line of JSON."""
+        counts = {"asked": sum(self.asked.values()), "most_at_once": max(self.most.values(), default=0)}
+        return {**counts, "least_gap_seconds": min(self.gap.values(), default=None), "private": self.private}
+
+
+class Asked(asyncio.Protocol):
+    """One connection of a client to one host."""
+
+    def __init__(self, web: Web, host: int) -> None:
+        self.web, self.host, self.loop = web, host, asyncio.get_running_loop()
+        self.buffer = b""
+
+    def connection_made(self, transport: Any) -> None:
+        self.transport = transport
+
+    def data_received(self, data: bytes) -> None:
+        self.buffer += data
+        while b"\r\n\r\n" in self.buffer:
+            head, _, self.buffer = self.buffer.partition(b"\r\n\r\n")
+            path = head.split(b" ", 2)[1].decode("latin-1")
+            web, host = self.web, self.host
+            web.starts(host, self.loop.time())
+            web.private += path.startswith("/private/")
+            seconds = web.seconds * web.draw.uniform(2 / 3, 4 / 3) * (SLOW_FACTOR if manner_of(host) == "slow" else 1.0)
+            self.loop.call_later(seconds, self.answer, path, web.asked[host])
+
+    def answer(self, path: str, number: int) -> None:
+        web, host = self.web, self.host
+        web.now[host] -= 1
+        status, kind, more = b"200 OK", b"text/html", b""
+        if path == "/robots.txt":
+            body, kind = ROBOTS, b"text/plain"
+        elif manner_of(host) == "busy" and number % 3 == 0:
+            status, body, more = b"429 Too Many Requests", b"", b"retry-after: 1\r\n"
+        else:
+            body = web.page(host, int(path.rpartition("/")[2] or 0))
+        head = b"HTTP/1.1 %b\r\ncontent-type: %b\r\ncontent-length: %d\r\n%b\r\n" % (status, kind, len(body), more)
+        if not self.transport.is_closing():
+            self.transport.write(head + body)
+
+
+async def _serve(hosts: int, seconds: float, size_bytes: int) -> None:
+    web, loop, ended = Web(hosts, seconds, size_bytes), asyncio.get_running_loop(), asyncio.Event()
+    loop.add_signal_handler(signal.SIGTERM, ended.set)
+    servers = []
+    for host in range(hosts):
+        if manner_of(host) != "dead":
+            server = await loop.create_server(lambda h=host: Asked(web, h), address_of(host), web.port)
+            web.port = web.port or server.sockets[0].getsockname()[1]
+            servers.append(server)
+    sys.stdout.write(f"{web.port}\n")
+    sys.stdout.flush()
+    parent = os.getppid()
+    while not ended.is_set() and os.getppid() == parent:  # whoever began it may have been killed
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(ended.wait(), 1.0)
+    sys.stdout.write(json.dumps(web.told()) + "\n")
+    sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    asyncio.run(_serve(int(sys.argv[1]), float(sys.argv[2]), int(sys.argv[3])))

@@ -1,0 +1,119 @@
+"""A PostgreSQL server for tests and benches: its own folder, a unix socket only, a plain user where they run as root."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import pwd
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from urllib.parse import quote
+
+PR_SET_PDEATHSIG = 1
+
+
+def find_binaries() -> Path | None:
+    """The folder with initdb and postgres: from PATH, else the newest that Debian's packages installed."""
+    on_path = shutil.which("initdb")
+    folders = [Path(on_path).resolve().parent] if on_path else []
+    folders += sorted(Path("/usr/lib/postgresql").glob("*/bin"), key=lambda p: float(p.parent.name), reverse=True)
+    return next((f for f in folders if (f / "initdb").exists() and (f / "postgres").exists()), None)
+
+
+class Server:
+    """Life: start → stop. Nothing listens on TCP; the folder goes with the server."""
+
+    def __init__(self, binaries: Path) -> None:
+        self.binaries = binaries
+        self.folder = Path(tempfile.mkdtemp(prefix="crawlmgr-pg-", dir="/tmp"))  # short: a socket's path may have 107 bytes
+        self.process: subprocess.Popen[bytes] | None = None
+        self.owner = pwd.getpwnam("nobody") if os.geteuid() == 0 else None
+        if self.owner:
+            os.chown(self.folder, self.owner.pw_uid, self.owner.pw_gid)
+
+    def _become_owner(self) -> Callable[[], None]:
+        owner, linux = self.owner, sys.platform.startswith("linux")
+        prctl = ctypes.CDLL(None).prctl if linux else None
+
+        def become() -> None:
+            if owner is not None:
+                os.setgroups([])
+                os.setgid(owner.pw_gid)
+                os.setuid(owner.pw_uid)
+            if prctl is not None:
+                prctl(PR_SET_PDEATHSIG, signal.SIGINT)  # who was killed leaves no server behind
+
+        return become
+
+    def _environment(self) -> dict[str, str]:
+        return {"PATH": os.environ.get("PATH", ""), "LC_ALL": "C.UTF-8", "HOME": str(self.folder)}
+
+    def start(self) -> None:
+        """Makes the cluster and waits until it answers. Raises RuntimeError with the server's own words."""
+        data = self.folder / "data"
+        made = subprocess.run(  # noqa: S603 - our own programs
+            [self.binaries / "initdb", "-D", data, "-U", "crawlmgr", "--auth=trust", "--no-sync", "-E", "UTF8"],
+            preexec_fn=self._become_owner(), env=self._environment(), cwd=self.folder, capture_output=True, text=True,
+        )
+        if made.returncode:
+            raise RuntimeError(f"initdb: {made.stderr or made.stdout}")
+        self._run()
+
+    def restart(self, number: int = signal.SIGINT) -> None:
+        """Ends the server (SIGINT: connections are cut; SIGQUIT: at once, as in a crash) and starts it again."""
+        self._end(number)
+        self._run()
+
+    def _run(self) -> None:
+        data, log = self.folder / "data", self.folder / "log"
+        settings = {
+            "listen_addresses": "", "unix_socket_directories": str(self.folder), "fsync": "off", "synchronous_commit": "off",
+            "full_page_writes": "off", "max_connections": "60",
+        }
+        with log.open("ab") as output:
+            self.process = subprocess.Popen(  # noqa: S603 - the server
+                [self.binaries / "postgres", "-D", data, *(f"--{name}={value}" for name, value in settings.items())],
+                preexec_fn=self._become_owner(), env=self._environment(), cwd=self.folder, stdout=output, stderr=output,
+                start_new_session=True,
+            )
+        ready = [self.binaries / "pg_isready", "-q", "-t", "30", "-h", self.folder, "-U", "crawlmgr", "-d", "postgres"]
+        for _ in range(300):
+            if self.process.poll() is not None:
+                raise RuntimeError(f"postgres: {log.read_text(errors='replace')}")
+            if subprocess.run(ready, env=self._environment()).returncode == 0:  # noqa: S603 - our own program
+                return
+            time.sleep(0.1)
+        raise RuntimeError(f"postgres does not answer: {log.read_text(errors='replace')}")
+
+    def url(self, database: str) -> str:
+        """The DATABASE_URL of a database on this server."""
+        return f"postgresql://crawlmgr@/{database}?host={quote(str(self.folder), safe='')}"
+
+    def create(self, database: str, template: str = "template1") -> None:
+        """Makes a database, empty or as a copy of another to which nobody is connected."""
+        made = subprocess.run(  # noqa: S603 - our own programs
+            [self.binaries / "createdb", "-h", self.folder, "-U", "crawlmgr", "-T", template, database],
+            env=self._environment(), capture_output=True, text=True,
+        )
+        if made.returncode:
+            raise RuntimeError(f"createdb: {made.stderr}")
+
+    def stop(self) -> None:
+        """Ends the server and removes its folder."""
+        self._end(signal.SIGINT)
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+    def _end(self, number: int) -> None:
+        if self.process is not None and self.process.poll() is None:
+            self.process.send_signal(number)
+            try:
+                self.process.wait(20)
+            except subprocess.TimeoutExpired:
+                self.process.kill()
+                self.process.wait()

@@ -1,0 +1,221 @@
+"""`bench soak`: crawls of all three kinds under `serve` while its processes are killed, frozen and cut off from the database."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import random
+import shutil
+import statistics
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from django.conf import settings
+
+from crawlmgr.benches.soak_place import Place, kinds
+from crawlmgr.benches.soak_web import Sites, number
+from crawlmgr.management.base import say
+from crawlmgr.management.base import table as text_table
+
+HELP = "forum, topic and harvest under SIGKILL, SIGSTOP and database restarts, while clients read: what is lost or doubled"
+KILLS_A_ROUND = 25
+STUCK_SECONDS = 120.0
+"""A run without progress for so long, with nothing killed meanwhile, is wedged."""
+HASTE = 0.2
+"""Share of kills that come before the last one is got over."""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """How many kills, on what, and where the tally is kept."""
+    parser.add_argument("--kills", type=int, default=40, metavar="N", help="default 40")
+    parser.add_argument("--database", choices=["sqlite", "postgresql"], default="sqlite", help="default sqlite")
+    parser.add_argument("--clients", type=int, default=30, metavar="N", help="that read pages of the desk meanwhile, default 30")
+    parser.add_argument("--seed", type=int, default=1, metavar="N", help="of what is killed when, default 1")
+    parser.add_argument("--folder", metavar="DIR", help="keeps the tally, and the log of `serve`; called again, it goes on")
+
+
+@dataclass(slots=True)
+class Tally:
+    """What came of all rounds. `lost`, `doubled`: posts, pages and records; `failed`, `wedged`: runs; `desk`: its answers."""
+
+    kills: int = 0
+    lost: int = 0
+    doubled: int = 0
+    failed: int = 0
+    wedged: int = 0
+    rounds: int = 0
+    by_victim: dict[str, int] = field(default_factory=dict)
+    recovery: list[float] = field(default_factory=list)
+    desk: dict[str, int] = field(default_factory=dict)
+    problems: list[str] = field(default_factory=list)
+
+    def result(self, seconds: float) -> dict[str, Any]:
+        """As the bench prints it; `recovery_seconds` is the median time until every run went on and the desk answered."""
+        found = asdict(self)
+        recovery = sorted(found.pop("recovery"))
+        found["recovery_seconds"] = round(statistics.median(recovery), 2) if recovery else None
+        found["recovery_seconds_90"] = round(recovery[int(0.9 * (len(recovery) - 1))], 2) if recovery else None
+        found["recovery_seconds_max"] = round(recovery[-1], 2) if recovery else None
+        return {**found, "seconds": round(seconds, 1)}
+
+
+def run(options: dict[str, Any]) -> dict[str, Any]:
+    """Rounds of three crawls of new sites each, until so many kills are made and what was at work has ended."""
+    began = time.monotonic()
+    folder = Path(options["folder"] or tempfile.mkdtemp(prefix="crawlmgr-soak-"))
+    folder.mkdir(parents=True, exist_ok=True)
+    kept = folder / f"tally-{options['database']}.json"
+    tally = Tally(**json.loads(kept.read_text())) if kept.exists() else Tally()
+    if tally.kills >= options["kills"]:
+        return tally.result(0.0)
+    work = Path(tempfile.mkdtemp(prefix="installation-", dir=folder))
+    (work / "data").mkdir()
+    place = Place(work, options["database"])
+    try:
+        place.start()
+        _wait(place.healthy, STUCK_SECONDS * 2, f"serve does not get healthy; see {work / 'serve.log'}")
+        while tally.kills < options["kills"]:
+            _Round(place, tally, options).work()
+            beside = kept.with_suffix(".part")
+            beside.write_text(json.dumps(asdict(tally)))
+            beside.replace(kept)
+    finally:
+        place.stop()
+        shutil.rmtree(folder if not options["folder"] else work / "data", ignore_errors=True)
+    return tally.result(time.monotonic() - began)
+
+
+def _wait(condition: Callable[[], Any], seconds: float, otherwise: str) -> None:
+    end = time.monotonic() + seconds
+    while not condition():
+        if time.monotonic() > end:
+            raise RuntimeError(otherwise)
+        time.sleep(0.1)
+
+
+class _Round:
+    """Three crawls at once, killed at until they have ended or enough was killed; then held against what is true."""
+
+    def __init__(self, place: Place, tally: Tally, options: dict[str, Any]) -> None:
+        self.place, self.tally, self.options = place, tally, options
+        self.draw = random.Random(f"{options['seed']} {tally.rounds}")  # noqa: S311 - what is killed when
+        self.wanted = min(KILLS_A_ROUND, options["kills"] - tally.kills)
+        share = max(0.1, self.wanted / KILLS_A_ROUND)
+        self.sites = Sites(datetime.now(UTC), tally.rounds + 1, max(2, int(20 * share)), 0.15 * share)
+        self.made = 0
+
+    def work(self) -> None:
+        """Begins, kills, waits for the end and counts."""
+        with self.sites.served():
+            began = time.monotonic()
+            told = self.place.side(str(self.tally.rounds + 1), *(self.sites.urls[name] for name in settings.SOAKS))
+            started = json.loads(told.splitlines()[-1])
+            self.runs: dict[str, int] = started["runs"]
+            say(f"round {self.tally.rounds + 1}: three crawls begun after {time.monotonic() - began:.0f} s")
+            with self.place.readers(self.options["clients"], started["session"]) as counts:
+                self._kill()
+                self._drain()
+            for status, count in counts.items():
+                self.tally.desk[status] = self.tally.desk.get(status, 0) + count
+            self._count()
+        self.tally.rounds += 1
+
+    def _kill(self) -> None:
+        while self.made < self.wanted and self._active():
+            victim = self.draw.choice(kinds(self.options["database"]))
+            time.sleep(self.draw.uniform(0.0, 1.0))
+            before = self._progress()
+            if not self.place.kill(victim, self.draw):
+                continue
+            at = time.monotonic()
+            self.made += 1
+            self.tally.kills += 1
+            self.tally.by_victim[victim] = self.tally.by_victim.get(victim, 0) + 1
+            if self.draw.random() < HASTE:
+                say(f"kill {self.tally.kills}: {victim}, and on at once")
+                continue
+            over = self._recovered(before, at)
+            self.tally.recovery.append(over)
+            say(f"kill {self.tally.kills}: {victim}, got over in {over:.1f} s; {self._progress()}")
+
+    def _recovered(self, before: dict[int, int], at: float) -> float:
+        """Seconds until every run that was at work went on or ended, and the desk answers."""
+        while time.monotonic() - at < STUCK_SECONDS:
+            after = self._progress()
+            if all(after.get(run, -1) != pages for run, pages in before.items()) and self.place.healthy():
+                break
+            time.sleep(0.1)
+        return time.monotonic() - at
+
+    def _drain(self) -> None:
+        seen, changed = self._progress(), time.monotonic()
+        while seen and time.monotonic() - changed < STUCK_SECONDS:
+            time.sleep(0.5)
+            now = self._progress()
+            if now != seen:
+                seen, changed = now, time.monotonic()
+        self.tally.wedged += len(seen)
+        self.tally.problems += [f"run {run} is wedged at {requests} requests" for run, requests in seen.items()]
+
+    def _active(self) -> bool:
+        return bool(self._progress())
+
+    def _progress(self) -> dict[int, int]:
+        """Requests of each run of this round that has not ended."""
+        ids = ", ".join(map(str, self.runs.values()))
+        query = f"SELECT id, requests FROM crawlmgr_run WHERE id IN ({ids}) AND state IN ('queued', 'running')"  # noqa: S608
+        return dict(self.place.rows(query))
+
+    def _count(self) -> None:
+        rows, runs = self.place.rows, self.runs
+        for name, pk in runs.items():
+            state, reason, detail = rows(f"SELECT state, stopped_by, detail FROM crawlmgr_run WHERE id = {pk}")[0]  # noqa: S608
+            if state not in ("finished", "queued", "running"):
+                self.tally.failed += 1
+                self.tally.problems.append(f"{name}: {state} {reason} {detail}"[:300])
+            left = rows(
+                f"SELECT url, reason FROM crawlmgr_url WHERE run_id = {pk} AND state IN (0, 1, 3)"  # noqa: S608
+            )
+            self._differ(f"{name}: addresses not dealt with", {url for url, _ in left}, Counter())
+        posts = rows(
+            "SELECT t.url, p.post_id FROM forums_post p JOIN forums_thread t ON t.id = p.thread_id"  # noqa: S608
+            f" WHERE t.url LIKE '{self.sites.urls['forum']}%'"
+        )
+        found = Counter((number(url), int(post.removeprefix("p"))) for url, post in posts)
+        self._differ("posts", self.sites.posts() - set(found), found)
+        pages = rows(f"SELECT url FROM focused_topicpage WHERE run_id = {runs['topic']} AND kind IN (0, 2)")  # noqa: S608
+        found = Counter(n for (url,) in pages if (n := number(url)) or "/pages/" in url)
+        self._differ("pages of the topic", self.sites.reachable() - set(found), found)
+        answers = rows(
+            f"SELECT url FROM crawlmgr_page WHERE run_id = {runs['museum']} AND url LIKE '%/search?%' AND status = 200"  # noqa: S608
+        )
+        records = rows(f"SELECT url FROM deepweb_record WHERE url LIKE '{self.sites.urls['museum']}%'")  # noqa: S608
+        found = Counter(number(url) for (url,) in records)
+        self._differ("records", self.sites.records(url for (url,) in answers) - set(found), found)
+        for name, pk in runs.items():
+            counted, stored = rows(
+                f"SELECT fetched, (SELECT COUNT(*) FROM crawlmgr_page WHERE run_id = {pk}) FROM crawlmgr_run WHERE id = {pk}"  # noqa: S608
+            )[0]
+            if counted != stored:
+                self.tally.problems.append(f"{name}: {counted} pages counted, {stored} stored")
+
+    def _differ(self, what: str, lost: set[Any], found: Counter[Any]) -> None:
+        doubled = sum(found.values()) - len(found)
+        self.tally.lost += len(lost)
+        self.tally.doubled += doubled
+        if lost or doubled:
+            some = sorted(map(str, lost))[:3]
+            self.tally.problems.append(f"round {self.tally.rounds + 1}, {what}: {len(lost)} lost {some}, {doubled} doubled")
+
+
+def table(result: dict[str, Any]) -> str:
+    """The counts as lines, and what was wrong."""
+    names = ("kills", "lost", "doubled", "failed", "wedged", "recovery_seconds", "recovery_seconds_max")
+    rows = [[result[name] for name in names]]
+    return "\n".join([text_table(names, rows), *result["problems"]])

@@ -1,0 +1,38 @@
+"""What `bench soak` does inside its installation: begins a round of crawls, and makes a session for its readers."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+
+import django
+
+os.environ.setdefault("DJANGO_SETTINGS_MODULE", "crawlmgr.settings")
+django.setup()
+
+from django.conf import settings  # noqa: E402 - Django has to be set up first
+from django.contrib.auth import BACKEND_SESSION_KEY, HASH_SESSION_KEY, SESSION_KEY, get_user_model  # noqa: E402
+from django.contrib.sessions.backends.db import SessionStore  # noqa: E402
+from django.utils.module_loading import import_string  # noqa: E402
+
+
+def _session() -> str:
+    """A session of the first administrator."""
+    user = get_user_model()._default_manager.filter(is_superuser=True).order_by("pk").first()
+    store = SessionStore()
+    store[SESSION_KEY] = str(user.pk)
+    store[BACKEND_SESSION_KEY] = settings.AUTHENTICATION_BACKENDS[-1]
+    store[HASH_SESSION_KEY] = user.get_session_auth_hash()
+    store.create()
+    return str(store.session_key)
+
+
+def main(number: str, *urls: str) -> None:
+    """Finds and saves a site of each kind, queues a crawl of each and prints their runs and a session as JSON."""
+    begun = {name: import_string(settings.SOAKS[name])(url, int(number)) for name, url in zip(settings.SOAKS, urls, strict=True)}
+    sys.stdout.write(json.dumps({"runs": begun, "session": _session()}) + "\n")
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

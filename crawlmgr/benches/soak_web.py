@@ -1,0 +1,87 @@
+"""The sites that `bench soak` crawls: the demonstration's, slowed down, with what is true of them."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from datetime import datetime
+from urllib.parse import urlsplit
+
+from crawlmgr.demo.database import Database
+from crawlmgr.demo.forum import Forum
+from crawlmgr.demo.forum_pages import ForumPages
+from crawlmgr.demo.site import Answer, Pages, Website
+from crawlmgr.demo.topic_web import TopicWeb
+
+
+class Sites:
+    """A forum with so many days of posts behind it, a topic web and a database, each answer so much later."""
+
+    def __init__(self, now: datetime, seed: int, days: int, delay_seconds: float) -> None:
+        self._forum = Forum(now, seed, days)
+        with self._forum.lock:
+            self._forum.until(now)
+        self._topic = TopicWeb(seed)
+        self._museum = Database(seed)
+        self._delay = delay_seconds
+        self._found: set[int] = set()
+        self._pages: dict[str, Pages] = {
+            "forum": ForumPages(self._forum, lambda: now), "topic": self._topic, "museum": self._museum,
+        }
+        self.urls: dict[str, str] = {}
+
+    @contextmanager
+    def served(self) -> Iterator[None]:
+        """Serves them while it lasts; their addresses stand in `urls`."""
+        webs = {name: Website(self._late(pages)) for name, pages in self._pages.items()}
+        for web in webs.values():
+            web.__enter__()
+        self.urls = {name: web.url for name, web in webs.items()}
+        try:
+            yield
+        finally:
+            for web in webs.values():
+                web.__exit__()
+
+    def _late(self, pages: Pages) -> Pages:
+        def answer(path: str) -> Answer | None:
+            time.sleep(self._delay)
+            return pages(path)
+
+        return answer
+
+    def seeds(self) -> list[str]:
+        """Where the crawl of the topic begins."""
+        return self._topic.seeds(self.urls["topic"])
+
+    def posts(self) -> set[tuple[int, int]]:
+        """Thread and number of every post of the forum."""
+        return {(thread.number, post.number) for thread in self._forum.threads.values() for post in thread.posts}
+
+    def reachable(self) -> set[int]:
+        """The numbers of the topic web's pages that a way leads to from the seeds."""
+        waiting = [number(url) for url in self.seeds()]
+        found = set(waiting)
+        while waiting:
+            for link in self._topic.pages[waiting.pop()].links:
+                if link.to not in found:
+                    found.add(link.to)
+                    waiting.append(link.to)
+        return found
+
+    def records(self, answers: Iterable[str]) -> set[int]:
+        """The numbers of the records that those pages of answers to queries show, by their addresses."""
+        found: set[int] = set()
+        for url in answers:
+            parts = urlsplit(url)
+            answer = self._museum(f"{parts.path}?{parts.query}")
+            found |= {int(text) for text in re.findall(r'href="/instrument/(\d+)"', answer.body if answer else "")}
+        return found
+
+
+def number(url: str) -> int:
+    """The number of a page, thread or record in its address; 0 for a page that has none, such as the first."""
+    digits = urlsplit(url).path.rpartition("/")[2].partition("-")[0]
+    return int(digits) if digits.isdecimal() else 0
