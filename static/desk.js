@@ -253,6 +253,9 @@
     root.querySelectorAll("select[data-go]").forEach((select) => {
       select.onchange = () => { location.href = select.value; };
     });
+    root.querySelectorAll("select[data-press]").forEach((select) => {
+      select.onchange = () => document.getElementById(select.dataset.press).click();
+    });
   }
 
   function start(root) { times(root); live(root); tree(root); charts(root); forms(root); previews(root); }

@@ -5,7 +5,7 @@ from importlib import import_module
 from django.contrib.admin.apps import AdminConfig
 from django.db.models.signals import post_migrate
 
-ROOMS = ("dashboard", "runs", "hosts", "archive", "workers", "queue", "users", "exports")
+ROOMS = ("dashboard", "runs", "hosts", "archive", "workers", "queue", "users", "exports", "sessions")
 
 
 class DeskConfig(AdminConfig):

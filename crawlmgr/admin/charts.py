@@ -151,6 +151,7 @@ def _layout(x: str, y: str, y2: str, axis: str, length: int) -> dict[str, Any]:
         "automargin": True,
         "fixedrange": True,
         "rangemode": "tozero",
+        "minallowed": 0,  # marks on the axis would have it begin below zero
         "nticks": 5,
     }
     layout: dict[str, Any] = {

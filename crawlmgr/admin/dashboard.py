@@ -15,6 +15,7 @@ from crawlmgr.admin import charts, words
 from crawlmgr.admin.rooms import page, room
 from crawlmgr.admin.tree import Node
 from crawlmgr.reads import hosts as host_reads
+from crawlmgr.reads import line
 from crawlmgr.reads import runs as run_reads
 from crawlmgr.reads import status as status_reads
 from crawlmgr.services import queue
@@ -37,7 +38,7 @@ def home(request: HttpRequest) -> HttpResponse:
     context["panels"] = [found for _order, panel in admin.site.panels if (found := panel(request, now)) is not None]
     context["may_see"] = request.user.has_perm("crawlmgr.view_run")
     if not live:
-        context["charts"] = [requests_chart(now)]
+        context["charts"] = [requests_chart(now)] if context["may_see"] else []
     return page(request, "desk/home.html", context, title=_("Overview"), item="home", live="desk/home_live.html")
 
 
@@ -60,7 +61,8 @@ def alarms(request: HttpRequest, now: datetime) -> list[dict[str, Any]]:
     for alarm in status_reads.alarms(now):
         line: dict[str, Any] = {"text": words.say(ALARM_WORDS.get(alarm.code, alarm.code)), "at": alarm.at, "url": ""}
         if alarm.run is not None:
-            line["text"] = _("%(name)s failed: %(reason)s") % {"name": alarm.run.label, "reason": words.say(alarm.run.stopped_by)}
+            reason = words.ended(alarm.run.kind, alarm.run.stopped_by)
+            line["text"] = _("%(name)s failed: %(reason)s") % {"name": alarm.run.label, "reason": reason}
             line["url"] = reverse("admin:run", args=[alarm.run.pk])
         elif alarm.host is not None:
             line["text"] = ngettext(
@@ -88,11 +90,13 @@ def status(request: HttpRequest) -> HttpResponse:
         text = f"{words.say(state.last_error.code)}: {state.last_error.text}"
         error = {"text": text, "at": state.last_error.at.isoformat(), "url": target}
     workers = ngettext("%(count)s worker", "%(count)s workers", state.workers) % {"count": state.workers}
+    pages = ngettext("%(count)s page a minute", "%(count)s pages a minute", state.pages_a_minute)
+    flying = line.total(now)
+    requests = ngettext("%(count)s request in flight", "%(count)s requests in flight", flying)
     body = {
         "light": light,
         "workers": workers if state.nodes else _("no worker alive"),
-        "rate": ngettext("%(count)s page a minute", "%(count)s pages a minute", state.pages_a_minute)
-        % {"count": state.pages_a_minute},
+        "rate": " · ".join((pages % {"count": state.pages_a_minute}, requests % {"count": flying})),
         "runs": _("%(running)s running, %(waiting)s waiting") % {"running": state.running, "waiting": state.waiting},
         "queue": ngettext("%(count)s task queued", "%(count)s tasks queued", tasks) % {"count": tasks},
         "error": error,

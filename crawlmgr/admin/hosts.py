@@ -16,6 +16,7 @@ from crawlmgr.admin.rooms import page, room
 from crawlmgr.admin.tree import Node
 from crawlmgr.models import Host
 from crawlmgr.reads import hosts as reads
+from crawlmgr.reads import line
 from crawlmgr.services import fetching, hosts
 from crawlmgr.web import robots
 from crawlmgr.web.url import UrlError, absolute, canonical, host_key
@@ -31,8 +32,9 @@ def host_list(request: HttpRequest) -> HttpResponse:
     show, text = request.GET.get("show", ""), request.GET.get("q", "")
     names = {"": _("All"), "waiting": _("Waiting"), "failing": _("Failing")}
     slice_ = reads.page(request.GET.dict(), now)
+    asked = line.of_hosts([host.pk for host in slice_.rows], now)
     for host in slice_.rows:
-        host.pace = hosts.effective_delay(host)
+        host.pace, host.in_flight = hosts.effective_delay(host), asked.get(host.pk, 0)
     context = {
         "slice": slice_,
         "now": now,

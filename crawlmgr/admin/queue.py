@@ -1,19 +1,24 @@
-"""The queue: django-q2's own pages in the desk's look, for administrators."""
+"""The queue: django-q2's own lists in the desk's look, for administrators. Nobody writes these tables here, superusers neither:
+what stands in them is called by workers. Two buttons a list do what the queue's services offer."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
+from datetime import UTC, datetime
 from typing import Any
 
-from django.contrib import admin
+from django.contrib import admin, messages
+from django.db.models import QuerySet
 from django.http import HttpRequest
 from django.urls import reverse
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy
+from django.utils.translation import gettext_lazy, ngettext
 from django_q.admin import FailAdmin, QueueAdmin, ScheduleAdmin, TaskAdmin
 from django_q.models import Failure, OrmQ, Schedule, Success
 
 from crawlmgr.admin.forms import DeskModelAdmin
 from crawlmgr.admin.tree import Node
+from crawlmgr.services import queue
 
 PAGES = (
     (OrmQ, QueueAdmin, "ormq"),
@@ -22,6 +27,53 @@ PAGES = (
     (Success, TaskAdmin, "success"),
 )
 
+
+class ReadOnly:
+    """Rows to look at; `has_work_permission` is asked for the buttons."""
+
+    def has_add_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return False
+
+    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return False
+
+    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return False
+
+    def has_work_permission(self, request: HttpRequest) -> bool:
+        return request.user.has_perm("django_q.delete_ormq")
+
+
+def _button(title: Any, work: Callable[[Iterable[Any]], int]) -> Callable[..., None]:
+    def act(_admin: Any, request: HttpRequest, rows: QuerySet[Any]) -> None:
+        count = work(rows.values_list("pk", flat=True))
+        done = ngettext("Done for %(count)d task.", "Done for %(count)d tasks.", count) % {"count": count}
+        messages.success(request, done)
+
+    act.__name__ = work.__name__
+    return admin.action(permissions=["work"], description=title)(act)
+
+
+def free(rows: Iterable[int]) -> int:
+    return queue.free(rows, datetime.now(UTC))
+
+
+BUTTONS: dict[Any, list[Callable[..., None]]] = {
+    OrmQ: [_button(gettext_lazy("Let a worker take it now"), free), _button(gettext_lazy("Take out of the queue"), queue.drop)],
+    Schedule: [],
+    Failure: [_button(gettext_lazy("Put back into the queue"), queue.again), _button(gettext_lazy("Remove"), queue.forget)],
+    Success: [_button(gettext_lazy("Remove"), queue.forget)],
+}
+
+
+@admin.display(description=gettext_lazy("Function"))
+def _function(_admin: object, row: OrmQ) -> str:
+    return queue.described(row)[0]
+
+
+@admin.display(description=gettext_lazy("Arguments"))
+def _arguments(_admin: object, row: OrmQ) -> str:
+    return queue.described(row)[1]
 
 
 def _name_in_words(_admin: object, schedule: Schedule) -> str:
@@ -34,19 +86,28 @@ def _name_in_words(_admin: object, schedule: Schedule) -> str:
     return own.get(schedule.name or "", schedule.name or str(schedule.pk))
 
 
-for model, theirs, _name in PAGES:
-    if admin.site.is_registered(model):
-        admin.site.unregister(model)
-    # django-q2's class first: its lists and actions, with unfold's forms and templates under them
-    options: dict[str, Any] = {"list_filter": ()}
+def _options(model: Any, theirs: Any) -> dict[str, Any]:
+    """What a list shows other than django-q2 would."""
+    if model is OrmQ:
+        shown = ("key", "what", "with_what", "lock")
+        described = {"what": _function, "with_what": _arguments}
+        return {"list_display": ("id", *shown), "fields": shown, "readonly_fields": shown, "list_filter": (), **described}
     if model is Schedule:
-        options = {
+        return {
             "list_filter": ("schedule_type",),
             "list_display": ("what", *(column for column in theirs.list_display if column not in ("id", "name"))),
             "list_display_links": ("what",),
             "what": admin.display(description=gettext_lazy("name"), ordering="name")(_name_in_words),
         }
-    admin.site.register(model, type(f"Desk{theirs.__name__}", (theirs, DeskModelAdmin), options))
+    return {"list_filter": ()}
+
+
+for model, theirs, _name in PAGES:
+    if admin.site.is_registered(model):
+        admin.site.unregister(model)
+    # django-q2's class first: its lists, with unfold's forms and templates under them; read-only before both
+    options = {**_options(model, theirs), "actions": BUTTONS[model]}
+    admin.site.register(model, type(f"Desk{theirs.__name__}", (ReadOnly, theirs, DeskModelAdmin), options))
 
 
 def branch(request: HttpRequest, item: str) -> Node | None:

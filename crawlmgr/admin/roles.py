@@ -19,14 +19,19 @@ MANAGED = frozenset({"auth", "django_q"})
 GRANTS: dict[str, dict[str, frozenset[str]]] = {  # role → application → verbs
     VIEWER: {app: frozenset({"view"}) for app in CRAWLERS},
     OPERATOR: {app: frozenset({"view", "add", "change"}) for app in CRAWLERS},
-    ADMINISTRATOR: {app: frozenset({"view", "add", "change", "delete"}) for app in CRAWLERS | MANAGED},
+    ADMINISTRATOR: {
+        **{app: frozenset({"view", "add", "change", "delete", "open"}) for app in CRAWLERS},
+        "auth": frozenset({"view", "add", "change", "delete"}),
+        "django_q": frozenset({"view", "delete"}),  # nobody writes the queue's tables: what stands there is called by workers
+    },
 }
 
 
 def grant(sender: AppConfig, using: str, apps: Any = global_apps, **kwargs: Any) -> None:
     """After a migration: the three groups exist and hold exactly the permissions of this application that they should.
 
-    Viewers see, operators start, stop and add, administrators also delete and manage users and the queue.
+    Viewers see, operators start, stop and add, administrators also delete, let crawls reach private addresses,
+    manage users and tidy the queue.
     """
     if sender.label not in CRAWLERS | MANAGED:
         return

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Container, Iterable, Sequence
 from functools import wraps
 from typing import Any
 
 from django.contrib import admin, messages
 from django.core.exceptions import PermissionDenied
+from django.forms import Form
 from django.http import HttpRequest, HttpResponse, HttpResponseNotAllowed
 from django.shortcuts import redirect, render
 from django.template.response import TemplateResponse
@@ -50,6 +51,7 @@ def act(route: str, name: str, permission: str) -> Callable[[View], View]:
                 raise PermissionDenied
             return view(request, *args, **kwargs)
 
+        guarded.is_button = True  # type: ignore[attr-defined]
         admin.site.add_room(route, guarded, name)
         return guarded
 
@@ -76,6 +78,20 @@ def page(
     request.desk_item = item
     frame = admin.site.each_context(request)
     return TemplateResponse(request, template, {**frame, "title": title, "trail": trail, **context}, status=status)
+
+
+OPEN_PRIVATE = "crawlmgr.open_private"
+
+
+def opens_nothing(request: HttpRequest, form: Form, *fields: str, before: Container[str] = ()) -> bool:
+    """Whether the ticked fields of a valid form let a crawl reach no private address that it could not reach `before`, or the
+    person may do that; otherwise it is told beside the field."""
+    if request.user.has_perm(OPEN_PRIVATE):
+        return True
+    opened = [name for name in fields if form.cleaned_data[name] and name not in before]
+    for name in opened:
+        form.add_error(name, _("Only an administrator may allow that."))
+    return not opened
 
 
 def number(text: str, most: int = 2**31 - 1) -> int | None:

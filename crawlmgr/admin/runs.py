@@ -17,6 +17,7 @@ from crawlmgr.admin import exports, words
 from crawlmgr.admin.rooms import act, attempt, back, page, room
 from crawlmgr.admin.tree import Node
 from crawlmgr.models import Run, RunState
+from crawlmgr.reads import line
 from crawlmgr.reads import runs as reads
 from crawlmgr.services import runs
 
@@ -62,7 +63,9 @@ def find(pk: int) -> Run:
 def run_page(request: HttpRequest, pk: int) -> HttpResponse:
     """One run: what it does, what it met, why it waits or ended."""
     run, now = find(pk), datetime.now(UTC)
-    extra = details.get(run.kind)
+    extra, flight, hosts = details.get(run.kind), line.of_run(run, now), reads.hosts(run)
+    for one in hosts:
+        one.in_flight = flight.on.get(one.host_id, 0) if flight else 0
     context = {
         "run": run,
         "now": now,
@@ -71,7 +74,8 @@ def run_page(request: HttpRequest, pk: int) -> HttpResponse:
         "outcomes": reads.outcomes(run),
         "pages": reads.recent_pages(run),
         "misses": reads.recent_failures(run),
-        "hosts": reads.hosts(run),
+        "flight": flight,
+        "hosts": hosts,
         "events": reads.events(run),
         "detail": extra(request, run, now) if extra else None,
         "downloads": exports.choices(["pages", "links"], run=run.pk),
@@ -107,7 +111,7 @@ def story(run: Run, now: datetime) -> dict[str, Any]:
     if run.state == RunState.RUNNING:
         return {"look": "ok", "icon": "play_circle", "text": _("Works. Last progress:"), "until": run.progressed or run.started}
     if run.state == RunState.PAUSED:
-        why = words.say(run.stopped_by) if run.stopped_by else _("paused by a person; resume it when you like")
+        why = words.ended(run.kind, run.stopped_by) if run.stopped_by else _("paused by a person; resume it when you like")
         return {
             "look": "warn",
             "icon": "pause_circle",
@@ -117,7 +121,7 @@ def story(run: Run, now: datetime) -> dict[str, Any]:
     look, sign = {RunState.FINISHED: ("ok", "check_circle"), RunState.STOPPED: ("warn", "stop_circle")}.get(
         RunState(run.state), ("bad", "error")
     )
-    reason = words.say(run.stopped_by) or run.get_state_display()
+    reason = words.ended(run.kind, run.stopped_by) or run.get_state_display()
     return {
         "look": look,
         "icon": sign,

@@ -6,6 +6,11 @@ from collections.abc import Callable
 
 from django.http import HttpRequest, HttpResponse, HttpResponseBadRequest, QueryDict
 
+# Why scripts may evaluate: the look (django-unfold) ships Alpine's standard build, which makes functions of the attributes of its
+# templates. Alpine's build for strict policies takes single expressions over its own data only; unfold's templates hold
+# statements and names of the browser ("sidebarDesktopOpen = !sidebarDesktopOpen; localStorage.setItem(…)", "if (…) …"), so that
+# its menus, tabs and lists would stand still. No script of a page's own runs for that: inline ones stay forbidden, and
+# script-src names this site alone.
 _BASE = (
     "default-src 'none'; img-src 'self' data:; font-src 'self'; connect-src 'self'; form-action 'self'; "
     "base-uri 'none'; frame-ancestors 'none'"

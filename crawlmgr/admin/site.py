@@ -7,6 +7,7 @@ from typing import Any
 
 from django.http import HttpRequest, HttpResponse
 from django.urls import URLPattern, path
+from django.utils.module_loading import import_string
 from django.utils.translation import gettext_lazy as _
 from unfold.sites import UnfoldAdminSite
 
@@ -23,6 +24,11 @@ class DeskSite(UnfoldAdminSite):
 
     index_title = _("Overview")
     enable_nav_sidebar = True
+
+    @property
+    def login_form(self) -> type[Any]:
+        """By name: who may log in is known when the models are."""
+        return import_string("crawlmgr.admin.login.LoginForm")  # type: ignore[no-any-return]
 
     def __init__(self, name: str = "admin") -> None:
         super().__init__(name)

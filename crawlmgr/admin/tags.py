@@ -15,6 +15,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from crawlmgr.admin import words
+from crawlmgr.services import sealed_settings
 
 register = template.Library()
 
@@ -35,6 +36,19 @@ def _time(value: datetime | None, kind: str) -> str:
 def ago(value: datetime | None) -> str:
     """A time as people say it; the browser keeps it right and shows the exact time as its title."""
     return _time(value, "ago")
+
+
+@register.filter
+def likely(value: datetime | None, until: datetime | None) -> str:
+    """When something is due: a time, or with `until` the span in which it is likely to come."""
+    if value is None or until is None:
+        return _time(value, "ago")
+    now = datetime.now(UTC)
+    first, last = max(0.0, (value - now).total_seconds()), max(60.0, (until - now).total_seconds())
+    low, high = (duration(seconds) for seconds in (first, last))
+    text = _("likely within %(high)s") if first < 60 else _("likely in %(low)s to %(high)s")
+    title = f"{value.astimezone(UTC):%Y-%m-%d %H:%M} – {until.astimezone(UTC):%Y-%m-%d %H:%M} UTC"
+    return format_html('<span title="{}">{}</span>', title, text % {"low": low, "high": high})
 
 
 @register.filter
@@ -113,14 +127,20 @@ def took(run: Any) -> str:
 
 @register.filter
 def pretty(value: Any) -> str:
-    """A JSON value for reading."""
-    return json.dumps(value, ensure_ascii=False, indent=2)
+    """A JSON value for reading, with dots in place of what is secret among crawl settings."""
+    return json.dumps(sealed_settings.shown_anywhere(value), ensure_ascii=False, indent=2)
 
 
 @register.filter
 def said(code: str) -> str:
     """A stored code in words."""
     return words.say(code)
+
+
+@register.filter
+def ended(run: Any) -> str:
+    """Why a run ended, in words of its kind."""
+    return words.ended(run.kind, run.stopped_by)
 
 
 @register.filter

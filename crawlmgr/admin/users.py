@@ -31,7 +31,7 @@ def _role_field() -> forms.ChoiceField:
         widget=UnfoldAdminSelectWidget,
         help_text=gettext_lazy(
             "Viewers see everything, operators also start, stop and add, "
-            "administrators also delete and manage users and the queue."
+            "administrators also delete, allow private addresses, manage users and tidy the queue."
         ),
     )
 

@@ -7,10 +7,11 @@ from django.utils.translation import gettext_noop
 
 SAID: dict[str, str] = {
     # how a run or a visit ends
-    "complete": gettext_noop("complete: every board was read to its stop"),
+    "complete": gettext_noop("complete: nothing was left to do"),
     "incomplete": gettext_noop("ended, but not everything could be read"),
     "stopped": gettext_noop("stopped by a person"),
     "disk_low": gettext_noop("too little room on the disk"),
+    "secrets_unreadable": gettext_noop("a kept password or key cannot be read; give it anew"),
     "program_error": gettext_noop("an error of the program"),
     "boards_found": gettext_noop("boards found"),
     "no_boards": gettext_noop("no boards were found"),
@@ -37,6 +38,10 @@ SAID: dict[str, str] = {
     "minutes": gettext_noop("the time is up"),
     "relevant": gettext_noop("enough pages on topic"),
     "frontier": gettext_noop("nothing was left to fetch"),
+    "rule_depth": gettext_noop("what is left lies too many steps off topic: the strategy's depth rule"),
+    "rule_off_topic": gettext_noop("what is left stands on pages off topic only: the strategy drops such links"),
+    "rule_tunnel": gettext_noop("what is left lies beyond the length of the tunnels: the strategy drops such links"),
+    "no_direction": gettext_noop("the pheromone shows no direction any more"),
     "compared": gettext_noop("every strategy was run and judged"),
     "removed": gettext_noop("everything is deleted"),
     "not_comparable": gettext_noop("there is nothing to compare over"),
@@ -58,6 +63,7 @@ SAID: dict[str, str] = {
     "length": gettext_noop("longer than announced"),
     "bad_encoding": gettext_noop("unknown compression"),
     "type": gettext_noop("not a type of page that is read"),
+    "over_budget": gettext_noop("reading it took more time than one page may take"),
     "too_many_redirects": gettext_noop("too many redirects"),
     "redirect_loop": gettext_noop("redirects in a circle"),
     "bad_redirect": gettext_noop("redirects to no address of the web"),
@@ -83,6 +89,9 @@ SAID: dict[str, str] = {
     # events
     "run_failed": gettext_noop("A run failed"),
     "slice_broke": gettext_noop("Work on a run broke off"),
+    "database_trouble": gettext_noop("Passing trouble with the database; the work was done again"),
+    "worker_ended": gettext_noop("A worker was killed or died; another one goes on"),
+    "worker_silent": gettext_noop("A worker fell silent at its work; another one goes on"),
     "visit_incomplete": gettext_noop("A visit could not read everything"),
     "visit_refused": gettext_noop("A visit could not be started"),
     "site_edited": gettext_noop("A forum was edited"),
@@ -94,11 +103,13 @@ SAID: dict[str, str] = {
     "layout_noticed": gettext_noop("The layout of a forum has changed"),
     "layout_agreed": gettext_noop("A forum was learned anew, and the new model agrees"),
     "layout_disagrees": gettext_noop("A forum was learned anew, but the new model does not agree: the old one stays"),
+    "login_barred": gettext_noop("Too many failed logins (name · address)"),
     "login_failed": gettext_noop("A login failed"),
     "login_expired": gettext_noop("A login has expired"),
     "login_changed": gettext_noop("The login of a forum was changed"),
     "silent": gettext_noop("A forum gives nothing new (hours, and the items that such hours bring as a rule)"),
     "topic_refused": gettext_noop("A run of a topic could not be started"),
+    "task_refused": gettext_noop("A task that is none of ours was refused and removed"),
     "cluster_restarted": gettext_noop("The workers were restarted"),
     "web_restarted": gettext_noop("The web server was restarted"),
     # verdicts on robots.txt
@@ -126,6 +137,27 @@ KINDS = {
     "deepweb-removal": gettext_noop("deletion of a search site"),
     "deepweb": gettext_noop("search forms"),
 }
+
+
+OF_KIND: dict[str, dict[str, str]] = {
+    "forum": {
+        "complete": gettext_noop("complete: every board was read to its stop"),
+        "unreachable": gettext_noop("the forum could not be reached"),
+    },
+    "topic": {"unreachable": gettext_noop("none of the seeds could be reached")},
+    "deepweb-find": {
+        "complete": gettext_noop("complete: every page to be looked at was read"),
+        "unreachable": gettext_noop("the site could not be reached"),
+    },
+    "deepweb-harvest": {"unreachable": gettext_noop("the site could not be reached")},
+}
+"""What a code says of runs of one kind, where it says something else than usual."""
+
+
+def ended(kind: str, code: str) -> str:
+    """Why a run of a kind ended, in words."""
+    own = OF_KIND.get(kind, {}).get(code)
+    return _(own) if own is not None else say(code)
 
 
 def say(code: str) -> str:

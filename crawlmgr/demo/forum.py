@@ -67,17 +67,17 @@ class Thread:
 
 
 class Forum:
-    """All that was posted up to a time. `began` is when the forum was first shown: it has forty days behind it then, some busy
-    minutes before it, and goes on by its boards' rhythms whether it is shown or not."""
+    """All that was posted up to a time. `began` is when the forum was first shown: it has forty days (or as many as are asked
+    for) behind it then, some busy minutes before it, and goes on by its boards' rhythms whether it is shown or not."""
 
-    def __init__(self, began: datetime, seed: int = 11) -> None:
+    def __init__(self, began: datetime, seed: int = 11, days: int = DAYS_BEFORE) -> None:
         self.lock = threading.Lock()
         self.threads: dict[int, Thread] = {}
         self._seed, self._posts = seed, 0
         self._draw = random.Random(f"{seed} words")  # noqa: S311 - made-up posts
         self._rhythms = [board.rhythm for board in BOARDS]
         self._busy = busy_minutes(self._rhythms, began, seed, BUSY_POSTS, BUSY_MEAN_SECONDS)
-        self._hour = floor_hour(began - timedelta(days=DAYS_BEFORE))
+        self._hour = floor_hour(began - timedelta(days=days))
         self._coming: deque[tuple[datetime, int]] = deque()
         self._lively: dict[int, list[Thread]] = {board.number: [] for board in BOARDS}
         for board in BOARDS:

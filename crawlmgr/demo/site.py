@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import sys
 import threading
 from collections.abc import Callable
 from html import escape
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import NamedTuple, Self
+from typing import Any, NamedTuple, Self
 
 HOST = "127.0.0.1"
 POLL_SECONDS = 0.05
@@ -23,6 +24,15 @@ class Answer(NamedTuple):
 
 Pages = Callable[[str], Answer | None]
 """A site's pages by path and query; None where there is no such page."""
+
+
+class _Server(ThreadingHTTPServer):
+    daemon_threads = True
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """A client that went away is no news."""
+        if not isinstance(sys.exception(), ConnectionError):
+            super().handle_error(request, client_address)
 
 
 class Website:
@@ -57,8 +67,7 @@ class Website:
             def log_message(self, *args: object) -> None:
                 return
 
-        self._server = ThreadingHTTPServer((HOST, port), Handler)
-        self._server.daemon_threads = True
+        self._server = _Server((HOST, port), Handler)
         self._thread = threading.Thread(target=self._server.serve_forever, args=(POLL_SECONDS,), daemon=True)
 
     @property

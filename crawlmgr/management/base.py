@@ -12,6 +12,9 @@ from datetime import datetime
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.db import Error as DatabaseProblem
+
+from crawlmgr.services import trouble
 
 
 class Stopped(Exception):
@@ -109,6 +112,12 @@ class SubcommandCommand(BaseCommand):
             result: Result = module.run(options)
         except (KeyboardInterrupt, Stopped) as stop:
             raise CommandError(str(stop) or "Stopped; what was fetched is stored.") from stop
+        except DatabaseProblem as error:
+            if trouble.full(error):
+                raise CommandError(f"The disk of the database is full: {trouble.one_line(error)}") from error
+            if trouble.passing(error):
+                raise CommandError(f"The database does not answer: {trouble.one_line(error)}") from error
+            raise
         if result.lines and options["json"]:
             for row in result.data:
                 write_json(row)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import signal
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
 from typing import Any
 
 from django.core.management.base import CommandError
@@ -15,22 +15,51 @@ from crawlmgr import engine
 from crawlmgr.clock import SYSTEM
 from crawlmgr.management.base import Stopped, say
 from crawlmgr.models import Run, RunState
-from crawlmgr.services import runs
+from crawlmgr.services import runs, slices
+from crawlmgr.web.guard import check_entries
+from crawlmgr.web.url import UrlError, canonical, host_key
 
 
 def add_web_arguments(parser: Any) -> None:
     """The options that every command with web access has."""
-    parser.add_argument("--allow-private", action="store_true", help="allow addresses on loopback and private networks")
+    parser.add_argument(
+        "--allow-private", action="store_true", help="allow the hosts named, with their ports, on loopback or private networks"
+    )
+    parser.add_argument(
+        "--private-host", action="append", default=[], metavar="HOST:PORT",
+        help="allow this one too (may be repeated): host, host:port, address or network",
+    )
     parser.add_argument("--delay", type=float, metavar="SECONDS", help="pause between two requests to one host (default 1)")
     parser.add_argument("--connections", type=int, metavar="N", help="requests to one host at the same time (default 1)")
+    parser.add_argument(
+        "--in-flight", type=int, metavar="N", help="requests over all hosts of a run at the same time (default 32)"
+    )
 
 
-def web_settings(options: dict[str, Any]) -> dict[str, Any]:
-    """Those options as crawl settings; what was not given is left to the site."""
-    chosen = {"delay_seconds": options["delay"], "connections": options["connections"]}
-    if options["allow_private"]:
-        chosen["allow_private"] = "*"
+def web_settings(options: dict[str, Any], urls: Iterable[str], stored: str = "") -> dict[str, Any]:
+    """Those options as crawl settings; what was not given is left to the site.
+
+    `urls` are the addresses that the person named: --allow-private lets the crawl to their hosts and ports and to no other, as
+    on the desk. `stored` are exceptions that the site has already. Raises CommandError for what is no host.
+    """
+    chosen = {"delay_seconds": options["delay"], "connections": options["connections"], "in_flight": options["in_flight"]}
+    named = [*options["private_host"], *(hosts_of(urls) if options["allow_private"] else ())]
+    if named:
+        chosen["allow_private"] = ",".join(dict.fromkeys([*(part for part in stored.split(",") if part), *named]))
+        try:
+            check_entries(frozenset(named))
+        except ValueError as error:
+            raise CommandError(f"--private-host: {error}", returncode=2) from None
     return {key: value for key, value in chosen.items() if value is not None}
+
+
+def hosts_of(urls: Iterable[str]) -> list[str]:
+    """Host and port of each address as the address guard's exceptions want them; what is no address is passed over."""
+    found = set()
+    for url in urls:
+        with suppress(UrlError):
+            found.add(host_key(canonical(url if "://" in url else f"http://{url}")))
+    return sorted(found)
 
 
 @contextmanager
@@ -54,7 +83,9 @@ def work(run: Run, label: str) -> Run:
         if state == RunState.RUNNING:
             runs.pause(run.pk, SYSTEM.now())
             raise Stopped(f"Stopped; what was fetched is stored. Run {run.pk} is paused and goes on where it stood.")
-        if state == "leased":
+        if state == slices.NO_ROOM:
+            raise CommandError(f"The disk of the database is full; run {run.pk} goes on where it stood once there is room.")
+        if state == slices.LEASED:
             raise CommandError(
                 f"Run {run.pk} is being worked by another process; stop it on the desk, or wait until it has ended."
             )

@@ -24,6 +24,8 @@ from crawlmgr.supervisor import AlreadyRunning, Child, Pulse, Supervisor, lock
 
 log = logging.getLogger("crawlmgr.supervisor")
 GRACE_SECONDS = 5.0
+DOUBT_TICKS = 3
+"""How many times a cluster that lost a worker is asked for a sign of life before it is started anew."""
 
 
 @dataclass(slots=True)
@@ -46,7 +48,8 @@ def cluster(node: str, queue_name: str, workers: int) -> Cluster:
     }
     program = [str(settings.BASE_DIR / "manage.py"), "cluster"]
     child = Child(f"worker cluster {node}", program, folder=settings.BASE_DIR, environment=environment, ends_early=True)
-    pulse = Pulse(settings.STALL_SECONDS, busy_seconds=settings.TASK_TIMEOUT_SECONDS + 10)
+    busy, doubt = settings.TASK_TIMEOUT_SECONDS + 10, DOUBT_TICKS * settings.TICK_SECONDS
+    pulse = Pulse(settings.STALL_SECONDS, busy_seconds=busy, doubt_seconds=doubt)
     return Cluster(node, queue_name, workers, child, pulse)
 
 
@@ -76,8 +79,10 @@ def supervise(clusters: Sequence[Cluster], others: Sequence[Child] = ()) -> None
     )
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, supervisor.stop)
+    log.info("%s", ", ".join(child.name for child in supervisor.children), extra={"event": "supervision_started"})
     with closing(connection):
         supervisor.run()
+    log.info("all children have ended", extra={"event": "supervision_ended"})
 
 
 class _Watch:
@@ -87,6 +92,7 @@ class _Watch:
         self.clusters = {one.child.name: one for one in clusters}
 
     def started(self, child: Child) -> None:
+        log.info("%s", child.name, extra={"event": "child_started", "child": child.pid})
         one = self.clusters.get(child.name)
         if one is None:
             return
@@ -101,10 +107,13 @@ class _Watch:
 
     def ended(self, child: Child, why: str) -> None:
         say(f"The {child.name} {why}; it is started again.")
+        log.info("%s: %s", child.name, why, extra={"event": "child_ended"})
         one = self.clusters.get(child.name)
         try:
             if one is not None:
                 nodes.restarted(one.node, why, SYSTEM.now())
+            else:
+                nodes.web_restarted(why, SYSTEM.now())
         except DatabaseProblem as error:
             self._away(error)
 
@@ -116,12 +125,13 @@ class _Watch:
         now = SYSTEM.now()
         try:
             queue.tick(one.node, one.queue, now)
-            heartbeat, busy = nodes.signs(one.node, now)
+            signs = nodes.signs(one.node, now)
         except DatabaseProblem as error:
             self._away(error)
             one.pulse.pause(time.monotonic())
             return ""
-        if one.pulse.stalled(heartbeat, busy, time.monotonic()):
+        one.pulse.count(signs.restarts, time.monotonic())
+        if one.pulse.stalled(signs.heartbeat, signs.busy, time.monotonic()):
             return "stopped taking tasks"
         return self._monitor_lost(one)
 

@@ -10,7 +10,7 @@ from datetime import datetime
 from django.conf import settings
 from django.db.models import Count, Min, Q, Sum
 
-from crawlmgr.models import ACTIVE, Host, Run
+from crawlmgr.models import Host, Run
 from crawlmgr.reads import status as status_reads
 from crawlmgr.services import queue
 
@@ -40,7 +40,7 @@ def metrics(now: datetime) -> Iterator[Metric]:
     counted = Run.objects.order_by().values_list("kind", "state").annotate(Count("id"))
     runs = {(kind, name): count for kind, name, count in counted}
     yield Metric("crawlmgr_runs", "Runs by kind and state.", runs, ("kind", "state"))
-    oldest = Run.objects.filter(state__in=ACTIVE).aggregate(at=Min("progressed"))["at"]
+    oldest = Run.objects.at_work().aggregate(at=Min("progressed"))["at"]
     idle = max(0.0, (now - oldest).total_seconds()) if oldest else 0.0
     yield Metric("crawlmgr_run_idle_seconds", "Since the last progress of the active run that stood still longest.", {(): idle})
     host = Host.objects.aggregate(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
@@ -11,6 +11,8 @@ from django.db.models import Count, QuerySet
 
 from crawlmgr.models import ACTIVE, Event, Page, Run, RunHost, RunState, Url, UrlState
 from crawlmgr.reads.paging import Slice, cut
+
+MOST_ACTIVE = 2_000  # active runs that are looked at for a short list
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,11 +30,13 @@ class Outcome:
 
 def listed(*, kind: str = "", states: tuple[str, ...] = (), target: int | None = None) -> QuerySet[Run]:
     """Runs, newest first, without the big columns."""
-    runs = Run.objects.defer("parameters", "result").order_by("-id")
+    if set(states) == set(ACTIVE):
+        runs = Run.objects.filter(pk__in=list(Run.objects.at_work().values_list("pk", flat=True)))
+    else:
+        runs = Run.objects.filter(state__in=states) if states else Run.objects.all()
+    runs = runs.defer("parameters", "result").order_by("-id")
     if kind:
         runs = runs.filter(kind=kind)
-    if states:
-        runs = runs.filter(state__in=states)
     return runs if target is None else runs.filter(target=target)
 
 
@@ -44,14 +48,20 @@ def page(query: Mapping[str, str], *, kind: str = "", states: tuple[str, ...] = 
 def active(limit: int = 20) -> list[Run]:
     """What works, waits or is paused now: working ones first."""
     rank = {RunState.RUNNING: 0, RunState.QUEUED: 1, RunState.PAUSED: 2}
-    return sorted(
-        listed(states=tuple(str(state) for state in ACTIVE))[:limit], key=lambda run: (rank[RunState(run.state)], -run.pk)
-    )
+    found = Run.objects.at_work().defer("parameters", "result")[:MOST_ACTIVE]
+    return sorted(found, key=lambda run: (rank[RunState(run.state)], -run.pk))[:limit]
+
+
+def at_work(kind: str, targets: Collection[int] | None = None) -> dict[int, Run]:
+    """The active runs of a kind by what they work on, of all targets or of these."""
+    rows = (run for run in Run.objects.at_work().defer("parameters", "result") if run.kind == kind)
+    return {run.target: run for run in rows if run.target is not None and (targets is None or run.target in targets)}
 
 
 def ended(limit: int = 6) -> list[Run]:
     """The runs that ended last."""
-    return list(listed(states=("finished", "stopped", "failed")).exclude(finished=None).order_by("-id")[:limit])
+    over = Run.objects.exclude(state__in=ACTIVE).exclude(finished=None).defer("parameters", "result")
+    return list(over.order_by("-id")[:limit])
 
 
 def outcomes(run: Run) -> list[Outcome]:

@@ -49,7 +49,7 @@ def status(now: datetime) -> Status:
     nodes = list(Node.objects.filter(heartbeat__gte=now - RECENT).values_list("heartbeat", "workers")[:1000])
     alive = [workers for heartbeat, workers in nodes if heartbeat >= alive_since(now)]
     states = dict(
-        Run.objects.filter(state__in=[RunState.RUNNING, RunState.QUEUED, RunState.PAUSED])
+        Run.objects.at_work()
         .values_list("state")
         .annotate(Count("id"))
         .order_by()

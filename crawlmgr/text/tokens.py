@@ -34,6 +34,7 @@ _MARKS = "'+#"  # what a word may hold beside letters and digits
 _ASCII = {n: chr(n).lower() if chr(n).isalnum() or chr(n) in _MARKS else " " for n in range(128)} | _CONTROLS
 _HAS_HAN = re.compile(f"[{HAN}]")
 _DIGITS = re.compile(r"\d+")
+LONGEST_WORD = 100  # characters of a word in letters that count: no language has longer ones, but files have
 MEMO_WORDS = 200_000  # pieces of text whose words a tokenizer remembers
 
 
@@ -150,13 +151,13 @@ class Tokenizer:
         if piece in self._stop:
             return None
         if piece[0] >= "\u3040":  # kana, Chinese, Hangul: nothing to stem
-            return piece
+            return piece[:LONGEST_WORD]
         return self._latin(piece)
 
     def _latin(self, word: str) -> str | None:
         if _DIGITS.fullmatch(word):
             return word if self._numbers else None
-        word = word.partition("'")[0]
+        word = word.partition("'")[0][:LONGEST_WORD]
         if len(word) < 2 or word in self._stop:
             return None
         return _stem(word) if self._stem else word

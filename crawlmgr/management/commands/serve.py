@@ -11,10 +11,13 @@ from typing import Any, NamedTuple
 
 from django.conf import settings
 from django.contrib.auth import get_user_model
+from django.contrib.auth.password_validation import validate_password
+from django.core.exceptions import ValidationError
 from django.core.management import call_command
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.db import Error as DatabaseProblem
 
+from crawlmgr import environment
 from crawlmgr.management.base import say
 from crawlmgr.management.supervision import cluster, ground_is_firm, only_one, supervise
 from crawlmgr.services import nodes, queue
@@ -69,6 +72,7 @@ class Command(BaseCommand):
             call_command("collectstatic", interactive=False, verbosity=0)
             queue.make_schedules()
             login = self._first_login()
+            os.environ.pop("CRAWLMGR_ADMIN_PASSWORD", None)  # no child needs it, and a process's environment can be read
         except DatabaseProblem as error:
             raise CommandError(f"The database does not answer: {str(error).strip().splitlines()[0]}") from None
         bound = Address(bind.host, listener.getsockname()[1])
@@ -89,8 +93,12 @@ class Command(BaseCommand):
         if users.filter(is_superuser=True, is_active=True).exists():
             return "Log in with your account."
         name = "admin" if not users.filter(username="admin").exists() else f"admin-{secrets.token_hex(2)}"
-        given = os.environ.get("CRAWLMGR_ADMIN_PASSWORD", "")
+        given = environment.admin_password()
         password = given or secrets.token_urlsafe(12)
+        try:
+            validate_password(password, users.model(username=name))
+        except ValidationError as weak:
+            raise CommandError(f"CRAWLMGR_ADMIN_PASSWORD: {' '.join(weak.messages)}") from None
         users.create_superuser(name, "", password)
         return f"First login: {name}, password " + ("from CRAWLMGR_ADMIN_PASSWORD." if given else f"{password} (shown only now).")
 

@@ -49,6 +49,14 @@ def test_why_a_run_waits_or_ended_is_told_in_words(client: Client, values: dict[
     assert words.encode() in client.get(f"/admin/runs/{one.pk}/").content
 
 
+def test_what_slowed_a_run_down_is_shown_where_there_was_any(client: Client) -> None:
+    smooth, slow = run(state="finished"), run(state="finished", busy=3, retries=12, waits=2, waited_seconds=120)
+    assert "429" not in client.get(f"/admin/runs/{smooth.pk}/").content.decode()
+    text = client.get(f"/admin/runs/{slow.pk}/").content.decode()
+    assert "<dt>Answers 429 or 503</dt><dd class=\"warn\">3</dd>" in text and "<dt>Tries again</dt><dd>12</dd>" in text
+    assert "<dt>Waits for hosts</dt><dd>2 · 2 min</dd>" in text, text[text.index("Waits for hosts") :][:80]
+
+
 def test_buttons_fit_the_state(client: Client) -> None:
     shown = {"queued": {"pause", "stop"}, "running": {"pause", "stop"}, "paused": {"resume", "stop"}, "failed": {"resume"}, "finished": set()}
     for state, wanted in shown.items():
@@ -89,5 +97,5 @@ def test_the_status_bar_counts_what_lives(client: Client) -> None:
     Event.objects.create(at=NOW, level=40, code="slice_broke", text="boom", run=one)
     state = client.get("/admin/status.json").json()
     assert (state["light"], state["workers"], state["runs"]) == ("warn", "3 workers", "1 running, 0 waiting")
-    assert state["rate"] in ("2 pages a minute", "3 pages a minute")
+    assert state["rate"] in ("2 pages a minute · 0 requests in flight", "3 pages a minute · 0 requests in flight")
     assert state["error"]["text"] == "Work on a run broke off: boom" and state["error"]["url"] == f"/admin/runs/{one.pk}/"

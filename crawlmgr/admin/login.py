@@ -1,0 +1,87 @@
+"""The login: failed ones are counted by django-axes and told; too many let nobody in for a while."""
+
+from __future__ import annotations
+
+import ipaddress
+from datetime import datetime, timedelta
+from typing import Any
+
+from axes.handlers.proxy import AxesProxyHandler
+from axes.models import AccessAttempt
+from axes.signals import user_locked_out
+from django.conf import settings
+from django.contrib.auth import get_user_model
+from django.core.exceptions import ValidationError
+from django.db.models import Sum
+from django.dispatch import receiver
+from django.http import HttpRequest
+from django.utils import timezone
+from django.utils.translation import gettext as _
+from unfold.forms import AuthenticationForm
+
+from crawlmgr.models import Event
+from crawlmgr.services import events
+
+CODE = "login_barred"
+
+
+def client_address(request: HttpRequest) -> str | None:
+    """Whose logins are counted together: an address, of IPv6 its /64 network, which one person has whole.
+
+    Behind a proxy for TLS it is what that proxy, and nobody before it, says.
+    """
+    text = str(request.META.get("REMOTE_ADDR", ""))
+    if settings.BEHIND_TLS:
+        text = str(request.META.get("HTTP_X_FORWARDED_FOR", "")).rpartition(",")[2].strip() or text
+    try:
+        address = ipaddress.ip_address(text)
+    except ValueError:
+        return None
+    if isinstance(address, ipaddress.IPv6Address):
+        if address.ipv4_mapped:
+            return str(address.ipv4_mapped)
+        return str(ipaddress.IPv6Network((address, 64), strict=False).network_address)
+    return text
+
+
+def barred(request: HttpRequest, name: str) -> bool:
+    """Whether this name may not log in from where the request comes from, or nobody may from there."""
+    if not AxesProxyHandler.is_allowed(request, {"username": name}):
+        return True
+    failures = _failures_of(client_address(request), timezone.now())
+    if failures < settings.LOGIN_FAILURES_OF_ADDRESS:
+        return False
+    _tell(str(client_address(request)))
+    return True
+
+
+def _failures_of(address: str | None, now: datetime) -> int:
+    since = now - settings.AXES_COOLOFF_TIME
+    rows = AccessAttempt.objects.filter(ip_address=address, attempt_time__gte=since)
+    return rows.aggregate(count=Sum("failures_since_start"))["count"] or 0
+
+
+def _tell(text: str) -> None:
+    """One event for a bar, however many attempts it stops."""
+    now = timezone.now()
+    if not Event.objects.filter(code=CODE, text=text, at__gte=now - settings.AXES_COOLOFF_TIME).exists():
+        events.warn(CODE, text, now=now)
+
+
+@receiver(user_locked_out)
+def _barred_now(username: str | None = None, ip_address: str | None = None, **_: Any) -> None:
+    known = get_user_model()._default_manager.filter(username=username).exists()  # a stranger's name may be somebody's password
+    _tell(f"{username if known else '?'} · {ip_address or '?'}")
+
+
+class LoginForm(AuthenticationForm):
+    """The desk's login form; who is barred is told so before the password is looked at."""
+
+    def clean(self) -> dict[str, Any]:
+        name = str(self.cleaned_data.get("username", ""))
+        assert self.request is not None  # noqa: S101 - the view gives it
+        if barred(self.request, name):
+            minutes = int(settings.AXES_COOLOFF_TIME / timedelta(minutes=1))
+            text = _("Too many failed logins. Wait %(minutes)d minutes, then try again.") % {"minutes": minutes}
+            raise ValidationError(text, code="barred")
+        return dict(super().clean())

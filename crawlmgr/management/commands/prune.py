@@ -1,0 +1,33 @@
+"""`prune`: drops what is past the time that it is kept, or says what that would be."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandParser
+
+from crawlmgr.clock import SYSTEM
+from crawlmgr.management import database
+from crawlmgr.management.base import table, write_json
+from crawlmgr.services import pruning
+
+
+class Command(BaseCommand):
+    help = "Drops rows that are past the time that they are kept (CRAWLMGR_KEEP_…_DAYS), as the workers do once a day."
+    requires_system_checks = ()
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("--dry-run", action="store_true", help="only say how many rows of each kind that are")
+        parser.add_argument("--json", action="store_true", help="one JSON document on standard output")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        database.ready()
+        now = SYSTEM.now()
+        kinds = [kind._asdict() for kind in pruning.frees(now)]
+        if not options["dry_run"]:
+            pruning.prune(now)
+        if options["json"]:
+            write_json({"dropped": not options["dry_run"], "kinds": kinds})
+            return
+        rows = [(row["kind"], row["keep_days"] or None, row["rows"]) for row in kinds]
+        self.stdout.write(table(("kind", "days kept", "rows past that"), rows))

@@ -1,0 +1,304 @@
+"""Who may do what, of every address of the desk: the matrix below names them all, and a new one must enter it.
+
+A role may what the roles before it may. That the lowest that may and the highest that may not are told apart is what is tested, for
+every address and method; a role that may not changes no row of any table.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import User
+from django.test import Client
+from django.urls import URLResolver, get_resolver
+from django.utils import timezone
+from django_q.models import OrmQ, Schedule, Task
+
+from crawlmgr.services import backup, queue
+from tests.crawlmgr.admin.rows import user
+
+pytestmark = pytest.mark.django_db
+ROLES = ("anonymous", "none", "viewer", "operator", "administrator", "first")
+LEVELS = {"open": 0, "login": 1, "viewer": 2, "operator": 3, "administrator": 4, "nobody": 6, "never": 6}
+# (who may read it, who may send to it): "open" to all, "login" any account, "nobody" is refused to superusers too, "never": it
+# takes no such request
+MATRIX: dict[tuple[str, str], tuple[str, ...]] = {
+    ("open", "open"): (
+        "",
+        "i18n/setlang/",
+        "admin/login/",
+    ),
+    ("open", "never"): (
+        "healthz",
+    ),
+    ("viewer", "never"): (
+        "metrics",
+        "admin/export/<slug:table>.<slug:fmt>",
+        "admin/runs/",
+        "admin/runs/<int:pk>/",
+        "admin/forums/board/<int:pk>/",
+        "admin/forums/simulations/",
+        "admin/forums/simulations/<int:pk>/",
+        "admin/forums/simulations/<int:pk>.<slug:fmt>",
+        "admin/forums/",
+        "admin/forums/site/<int:pk>/",
+        "admin/forums/site/<int:pk>/delays/",
+        "admin/forums/site/<int:pk>/delays/<slug:table>.csv",
+        "admin/forums/tree/<int:pk>/",
+        "admin/forums/site/<int:pk>/plan/",
+        "admin/forums/thread/<int:pk>/",
+        "admin/topics/",
+        "admin/topics/<int:pk>/",
+        "admin/topics/comparison/<int:pk>/",
+        "admin/topics/comparison/<int:pk>/points.csv",
+        "admin/topics/run/<int:pk>/",
+        "admin/topics/run/<int:pk>/pages/",
+        "admin/topics/<int:pk>/search/",
+        "admin/topics/page/<int:pk>/",
+        "admin/deepweb/form/<int:pk>/",
+        "admin/deepweb/harvest/<int:pk>/",
+        "admin/deepweb/clusters/",
+        "admin/deepweb/records/",
+        "admin/deepweb/record/<int:pk>/",
+        "admin/deepweb/",
+        "admin/deepweb/site/<int:pk>/",
+        "admin/status.json",
+        "admin/hosts/",
+        "admin/hosts/<int:pk>/",
+        "admin/archive/",
+        "admin/archive/files/<int:pk>/",
+        "admin/archive/files/<int:pk>/download",
+        "admin/archive/pages/<int:pk>/",
+        "admin/workers/",
+        "admin/events/",
+        "admin/sessions/",
+    ),
+    ("login", "login"): (
+        "admin/search/",
+        "admin/",
+        "admin/password_change/",
+        "admin/r/<path:content_type_id>/<path:object_id>/",
+        "admin/django_q/ormq/<path:object_id>/",
+        "admin/django_q/schedule/<path:object_id>/",
+        "admin/django_q/failure/<path:object_id>/",
+        "admin/django_q/success/<path:object_id>/",
+        "admin/auth/user/<path:object_id>/",
+        "admin/(?P<url>.*)$",
+        "admin/logout/",
+    ),
+    ("never", "operator"): (
+        "admin/runs/<int:pk>/pause/",
+        "admin/runs/<int:pk>/resume/",
+        "admin/runs/<int:pk>/stop/",
+        "admin/forums/site/<int:pk>/model/restore/",
+        "admin/forums/site/<int:pk>/model/keep/",
+        "admin/forums/site/<int:pk>/model/take-back/",
+        "admin/forums/simulations/<int:pk>/stop/",
+        "admin/forums/site/<int:pk>/login/remove/",
+        "admin/forums/site/<int:pk>/crawl/",
+        "admin/forums/site/<int:pk>/pause/",
+        "admin/forums/site/<int:pk>/boards/",
+        "admin/forums/site/<int:pk>/plan/policy/",
+        "admin/forums/site/<int:pk>/plan/anew/",
+        "admin/forums/site/<int:pk>/plan/add/",
+        "admin/forums/plan/visits/<int:pk>/",
+        "admin/topics/<int:pk>/seeds/",
+        "admin/topics/<int:pk>/samples/",
+        "admin/topics/<int:pk>/schedule/",
+        "admin/topics/run/<int:pk>/edit/",
+        "admin/topics/<int:pk>/draw/",
+        "admin/deepweb/form/<int:pk>/role/",
+        "admin/deepweb/form/<int:pk>/type/",
+        "admin/deepweb/form/<int:pk>/release/",
+        "admin/deepweb/form/<int:pk>/harvest/",
+        "admin/deepweb/form/<int:pk>/try/",
+        "admin/deepweb/clusters/make/",
+        "admin/deepweb/cluster/<int:pk>/name/",
+        "admin/deepweb/cluster/<int:pk>/harvest/",
+        "admin/deepweb/site/<int:pk>/find/",
+    ),
+    ("operator", "operator"): (
+        "admin/forums/add/",
+        "admin/forums/simulations/new/",
+        "admin/forums/site/<int:pk>/edit/",
+        "admin/topics/add/",
+        "admin/deepweb/add/",
+    ),
+    ("viewer", "operator"): (
+        "admin/forums/add/<int:pk>/",
+        "admin/forums/site/<int:pk>/model/",
+        "admin/forums/site/<int:pk>/correct/",
+        "admin/forums/site/<int:pk>/login/",
+        "admin/forums/site/<int:pk>/tuning/",
+        "admin/topics/<int:pk>/crawl/",
+        "admin/topics/<int:pk>/compare/",
+        "admin/topics/<int:pk>/words/",
+        "admin/topics/<int:pk>/try/",
+    ),
+    ("never", "administrator"): (
+        "admin/forums/simulations/<int:pk>/delete/",
+        "admin/forums/simulations/logs/<int:pk>/delete/",
+    ),
+    ("administrator", "administrator"): (
+        "admin/forums/site/<int:pk>/delete/",
+        "admin/topics/<int:pk>/delete/",
+        "admin/deepweb/site/<int:pk>/delete/",
+        "admin/django_q/ormq/",
+        "admin/django_q/schedule/",
+        "admin/django_q/failure/",
+        "admin/django_q/success/",
+        "admin/auth/user/<id>/password/",
+        "admin/auth/user/",
+        "admin/auth/user/add/",
+        "admin/auth/user/<path:object_id>/delete/",
+        "admin/auth/user/<path:object_id>/change/",
+        "admin/django_q/ormq/<path:object_id>/history/",
+        "admin/django_q/schedule/<path:object_id>/history/",
+        "admin/django_q/failure/<path:object_id>/history/",
+        "admin/django_q/success/<path:object_id>/history/",
+        "admin/auth/user/<path:object_id>/history/",
+        "admin/^(?P<app_label>django_q|auth)/$",
+    ),
+    ("never", "viewer"): (
+        "admin/forums/site/<int:pk>/tuning/preview/",
+        "admin/sessions/end/",
+    ),
+    ("login", "never"): (
+        "admin/password_change/done/",
+        "admin/jsi18n/",
+    ),
+    ("nobody", "never"): (
+        "admin/autocomplete/",
+    ),
+    ("nobody", "nobody"): (
+        "admin/django_q/ormq/add/",
+        "admin/django_q/ormq/<path:object_id>/delete/",
+        "admin/django_q/schedule/add/",
+        "admin/django_q/schedule/<path:object_id>/delete/",
+        "admin/django_q/failure/add/",
+        "admin/django_q/failure/<path:object_id>/delete/",
+        "admin/django_q/success/add/",
+        "admin/django_q/success/<path:object_id>/delete/",
+    ),
+    ("administrator", "nobody"): (
+        "admin/django_q/ormq/<path:object_id>/change/",
+        "admin/django_q/schedule/<path:object_id>/change/",
+        "admin/django_q/failure/<path:object_id>/change/",
+        "admin/django_q/success/<path:object_id>/change/",
+    ),
+}
+HIDDEN = {"admin/^(?P<app_label>django_q|auth)/$"}  # says "not found" where it refuses
+BY_TABLE = {"django_q/ormq": OrmQ, "django_q/schedule": Schedule, "django_q/failure": Task, "django_q/success": Task, "auth/user": User}
+
+
+def _patterns(resolver: Any, before: str = "") -> Iterator[str]:
+    for one in resolver.url_patterns:
+        whole = before + str(one.pattern)
+        if isinstance(one, URLResolver):
+            yield from _patterns(one, whole)
+        else:
+            yield whole
+
+
+def _address(pattern: str, rows: dict[str, Any]) -> str:
+    """An address of this pattern: of rows that are there where Django's admin shows them, of none else. A row that is not there is
+    looked for after the role has been asked."""
+    if pattern.startswith("admin/^"):
+        return "/admin/auth/"
+    table = next((name for name in rows if f"/{name}/" in f"/{pattern}"), "")
+    key = str(rows[table]) if table else "999999"
+    filled = re.sub(r"<(?:int|path):\w+>|<id>", key, pattern.replace("(?P<url>.*)$", "nowhere"))
+    return "/" + filled.replace("<slug:table>", "pages").replace("<slug:fmt>", "csv")
+
+
+def _refused(status: int, where: str, pattern: str) -> bool:
+    return status in (401, 403, 405) or (status == 302 and "/admin/login/" in where) or (status == 404 and pattern in HIDDEN)
+
+
+@pytest.fixture
+def rows() -> dict[str, Any]:
+    """A row of each table that Django's admin shows, none of them the asking user's own."""
+    now = timezone.now()
+    queue.make_schedules()
+    queue.requeue([1], now)
+    for number, success in ((1, True), (2, False)):
+        Task.objects.create(id=str(number) * 32, name="t", func=queue.SLICE, args=(1,), success=success, started=now, stopped=now)
+    other = User.objects.create_user("other", is_staff=True)
+    found: dict[str, Any] = {"django_q/ormq": OrmQ.objects.get().pk, "django_q/schedule": Schedule.objects.all()[0].pk}
+    return {**found, "django_q/failure": "2" * 32, "django_q/success": "1" * 32, "auth/user": other.pk}
+
+
+def _client(role: str) -> Client:
+    client = Client()
+    if role != "anonymous":
+        client.force_login(User.objects.filter(username=role).first() or user(role))
+    return client
+
+
+def _counts() -> dict[str, int]:
+    tables = [*backup.tables(), OrmQ, Schedule, Task]
+    return {table._meta.label: table._base_manager.count() for table in tables}
+
+
+def test_the_matrix_names_every_address_once() -> None:
+    named = [pattern for patterns in MATRIX.values() for pattern in patterns]
+    assert sorted(named) == sorted(set(_patterns(get_resolver())))
+
+
+@pytest.mark.parametrize("role", ROLES[:-1])
+def test_each_role_does_what_the_matrix_says(role: str, rows: dict[str, Any]) -> None:
+    """The lowest role that may and the next one below it, for each address; a superuser stands in where nobody may."""
+    client, wrong = _client(role), []
+    before = _counts()
+    rank = ROLES.index(role)
+    for levels, patterns in MATRIX.items():
+        for method, level in zip(("get", "post"), levels, strict=True):
+            if rank not in (LEVELS[level], LEVELS[level] - 1) and not (level in ("nobody", "never") and rank == 4):
+                continue
+            for pattern in patterns:
+                if pattern == "admin/logout/":
+                    continue
+                answer = getattr(client, method)(_address(pattern, rows))
+                may = rank >= LEVELS[level]
+                if _refused(answer.status_code, answer.headers.get("Location", ""), pattern) == may:
+                    wrong.append(f"{role} {method} {pattern}: {answer.status_code}, the matrix says {level}")
+    assert not wrong, "\n".join(wrong)
+    assert role not in ("anonymous", "none") or _counts() == before
+
+
+def test_a_superuser_is_refused_where_nobody_may(rows: dict[str, Any]) -> None:
+    client, wrong = _client("first"), []
+    before = _counts()
+    for levels, patterns in MATRIX.items():
+        for method, level in zip(("get", "post"), levels, strict=True):
+            for pattern in patterns if level in ("nobody", "never") else ():
+                status = getattr(client, method)(_address(pattern, rows)).status_code
+                if status not in (403, 405):
+                    wrong.append(f"{method} {pattern}: {status}")
+    assert not wrong and _counts() == before, "\n".join(wrong)
+
+
+@pytest.mark.parametrize("role", ["anonymous", "viewer"])
+def test_other_methods_change_nothing_and_show_no_more(role: str, rows: dict[str, Any]) -> None:
+    client, wrong = _client(role), []
+    before, rank = _counts(), ROLES.index(role)
+    for (level, _send), patterns in MATRIX.items():
+        for pattern in patterns:
+            for method in ("put", "delete"):
+                status = getattr(client, method)(_address(pattern, rows)).status_code
+                if status < 300 and rank < LEVELS[level]:
+                    wrong.append(f"{method} {pattern}: {status}")
+    assert not wrong and _counts() == before, "\n".join(wrong)
+
+
+def test_sending_without_a_token_is_refused_everywhere(rows: dict[str, Any]) -> None:
+    """An address that takes POST from a superuser takes none that another site's page sends in his name."""
+    user("first")
+    strict = Client(enforce_csrf_checks=True)
+    strict.force_login(User.objects.get(username="first"))
+    sent = [pattern for (_read, send), patterns in MATRIX.items() if send not in ("never",) for pattern in patterns]
+    taken = [pattern for pattern in sent if strict.post(_address(pattern, rows)).status_code != 403]
+    assert taken == []

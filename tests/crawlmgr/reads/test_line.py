@@ -1,0 +1,63 @@
+"""What is in flight, as the desk tells it."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from django.db import connection
+from django.test import Client
+from django.test.utils import CaptureQueriesContext
+from django.urls import reverse
+
+from crawlmgr.models import Host, Run, RunState
+from crawlmgr.reads import line
+from crawlmgr.services import frontier, hosts, runs
+from crawlmgr.services.frontier import NewUrl
+
+pytestmark = pytest.mark.django_db
+
+
+def flying(count: int, claimed: int, *, now: datetime, ago: float = 0.0) -> Run:
+    """A run at work with so many addresses, of which so many were claimed `ago` seconds before now."""
+    hosts.forget()
+    settings = {"in_flight": 7, "total_timeout_seconds": 20.0, "connections": 2}
+    run = runs.create("topic", "a topic", parameters={"settings": settings}, now=now, start=False)
+    frontier.add(run.pk, [NewUrl(f"http://h{n}.example/") for n in range(count)], now)
+    Run.objects.filter(pk=run.pk).update(state=RunState.RUNNING, lease_until=now + timedelta(minutes=1), started=now)
+    assert len(frontier.claim_many(run.pk, 1, now - timedelta(seconds=ago), 50.0, claimed)) == claimed
+    return Run.objects.get(pk=run.pk)
+
+
+def test_a_run_tells_how_many_of_how_many_and_on_which_hosts() -> None:
+    now = datetime.now(UTC)
+    run = flying(5, 3, now=now)
+    found = line.of_run(run, now)
+    assert found is not None and (found.number, found.most) == (3, 7)
+    assert sorted(found.on.values()) == [1, 1, 1] and found.waited_for == ()
+    assert line.of_hosts(Host.objects.values_list("pk", flat=True), now) == found.on and line.total(now) == 3
+    assert line.total(now + timedelta(hours=1)) == 0, "nobody has been heard of for longer than a lease"
+    run.state = RunState.PAUSED
+    assert line.of_run(run, now) is None
+
+
+def test_hosts_that_take_long_are_named_the_slowest_first() -> None:
+    now = datetime.now(UTC)
+    run = flying(3, 2, now=now, ago=9)
+    found = line.of_run(run, now)
+    assert found is not None and [one.since for one in found.waited_for] == [now - timedelta(seconds=9)] * 2
+
+
+def test_the_desk_shows_it_at_the_same_cost_for_many(admin_client: Client) -> None:
+    now = datetime.now(UTC)
+    run = flying(4, 2, now=now, ago=9)
+    body = admin_client.get(reverse("admin:run", args=[run.pk]), {"part": "live"}).content.decode()
+    assert "Requests in flight" in body and "2 of 7" in body and "Slow to answer" in body
+    assert "1 / 1" in admin_client.get(reverse("admin:hosts")).content.decode()
+    assert "2 requests in flight" in admin_client.get(reverse("admin:status")).json()["rate"]
+    with CaptureQueriesContext(connection) as few:
+        line.of_run(run, now)
+    flying(60, 40, now=now)
+    with CaptureQueriesContext(connection) as many:
+        line.of_run(run, now)
+    assert len(few) == len(many) == 1
