@@ -57,9 +57,16 @@ class BoardRows:
             return [plain[0]], [plain[1]]
         if not threads and not posts and plain:
             return plain[:1], []
+        if threads and not posts and len(plain) == 1 and self._exceeds(plain[0], threads[0]):
+            posts = plain  # more of them than of threads, and nothing else to be
         if not threads and plain and posts and "views" not in roles[plain[0]] and plain[0] in both:
             threads = plain[:1]
         return threads, posts
+
+    def _exceeds(self, column: str, other: str) -> bool:
+        shared = self._columns[column].keys() & self._columns[other].keys()
+        more = sum(self._columns[column][at].value >= self._columns[other][at].value for at in shared)
+        return bool(shared) and more >= 0.9 * len(shared)
 
     def _is_common(self, column: str) -> bool:
         return len(self._columns[column]) >= 0.5 * len(self.rows)

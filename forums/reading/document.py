@@ -14,19 +14,19 @@ from lxml import etree
 from lxml.html import HtmlElement, HTMLParser, document_fromstring
 
 from crawlmgr.text.dates import DateContext
-from crawlmgr.web.bounds import bounded_markup
+from crawlmgr.web.bounds import READ_TAGS, bounded_markup
 from crawlmgr.web.encoding import decode
 from crawlmgr.web.records import outline
 from forums.reading.addresses import board_key, thread_key
 from forums.reading.dateorder import is_day_first
 from forums.reading.linkusers import board_spaces, called_users, leads_to_user
 from forums.reading.pagetimes import TimedPage
-from forums.reading.patterns import leads_to, patterns
+from forums.reading.patterns import MAX_ADDRESS, leads_to, patterns
 from forums.reading.posts_mails import part_heads
 from forums.reading.textlines import part_lines
 from forums.reading.words import class_roles
 
-MAX_LINKS = 8_000
+MAX_LINKS = 3_000
 _PLURAL_SLUG = re.compile(r"/(?:questions|topics|threads|discussions|conversations)/[^/\d]+/?$", re.I)
 _ID_DIGITS = re.compile(r"[\d]+")
 _SIDE = re.compile(
@@ -35,6 +35,8 @@ _SIDE = re.compile(
     re.I,
 )
 _XML_DECLARATION = re.compile(r"^\s*<\?xml[^>]{0,200}\?>")
+_CARD = 12  # characters of a link from which it may be a card with more than a title
+_TITLE = re.compile(r"(?<![a-z])(?:title|subject)(?![a-z])", re.I)
 _HEADINGS = frozenset("h1 h2 h3 h4 h5 h6".split())
 _CHARSET_META = re.compile(r"(<meta[^>]{0,200}?charset\s*=\s*[\"']?)[\w-]+", re.I)
 
@@ -59,7 +61,7 @@ class Page(TimedPage):
         self, html: str | bytes, url: str, fetched_at: datetime, timezone: str = "UTC", day_first: bool | None = None
     ) -> None:
         self.url = url
-        self.source = bounded_markup(decode(html)[0] if isinstance(html, bytes) else html)[0]
+        self.source, self.is_cut = bounded_markup(decode(html)[0] if isinstance(html, bytes) else html, READ_TAGS)
         self.root = parse(self.source)
         self.base = self._base()
         part_lines(self.root, self.base)
@@ -106,7 +108,8 @@ class Page(TimedPage):
 
     @cached_property
     def links(self) -> list[Link]:
-        """The links to pages, in order. Links within the page, to scripts and to mail are left out."""
+        """The first 3,000 links to pages, in order. Links within the page, to scripts, to mail and of more than 2,048 characters
+        are left out."""
         page, raw = self.outline, []
         own = self.url.split("#", 1)[0]
         for node, tag in enumerate(page.tags):
@@ -115,7 +118,7 @@ class Page(TimedPage):
             href = (page.elements[node].get("href") or "").strip()
             if not href or href[0] == "#" or re.match(r"(?i)(?:javascript|mailto|tel|data|about):", href):
                 continue
-            address = _join(self.base, href)
+            address = _join(self.base, href) if len(href) <= MAX_ADDRESS else ""
             if not address.startswith(("http://", "https://")):
                 continue
             url, _, fragment = address.partition("#")
@@ -135,11 +138,17 @@ class Page(TimedPage):
         return made
 
     def _heading_in(self, node: int) -> int:
-        """The heading inside a link that is a whole card: what names the link; else the link itself."""
+        """The heading inside a link that is a whole card, or what is called a title there: what names the link; else the
+        link itself."""
         page = self.outline
         if page.piece_to[node] - page.piece_from[node] < 2:
             return node
-        return next((at for at in range(node + 1, page.ends[node]) if page.tags[at] in _HEADINGS and page.text(at)), node)
+        inside = [at for at in range(node + 1, page.ends[node]) if page.piece_from[at] < page.piece_to[at]]
+        heading = next((at for at in inside if page.tags[at] in _HEADINGS), node)
+        if heading == node and page.text_length(node) > _CARD:
+            called = [at for at in inside if _TITLE.search(page.classes[at])]
+            heading = called[0] if len(called) == 1 else node
+        return heading
 
     @cached_property
     def link_at(self) -> dict[int, Link]:

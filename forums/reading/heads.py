@@ -6,11 +6,8 @@ from bisect import bisect_left
 from collections import Counter
 
 from forums.reading.document import Page
-from forums.reading.rows import Row
+from forums.reading.rows import COUNTED, Row
 from forums.reading.words import text_roles
-
-COUNTED = frozenset({"replies", "comments", "posts", "topics", "views"})
-
 
 _MENUS = frozenset({"menu", "menubar", "menuitem", "tab", "tablist", "navigation"})
 
@@ -24,7 +21,6 @@ class Heads:
         self.texts: dict[int, str] = {}
         self._in_table = self._leads_away = False
         first = next((row for row in rows if row.counts or row.times), rows[0])  # not the heading of a category
-        self._rows_start = first.start
         width = Counter(self._width(row) for row in rows).most_common(1)[0][0]
         if width >= 2:
             self._find(first, width)

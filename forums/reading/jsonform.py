@@ -47,7 +47,8 @@ def _post(record: PostRecord, offsets: Offsets) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _record(record: BoardRecord | ThreadRecord | PostRecord, offsets: Offsets) -> dict[str, Any]:
+def record_json(record: BoardRecord | ThreadRecord | PostRecord, offsets: Offsets) -> dict[str, Any]:
+    """One record as in the document."""
     if isinstance(record, BoardRecord):
         return _board(record, offsets)
     return _thread(record, offsets) if isinstance(record, ThreadRecord) else _post(record, offsets)
@@ -58,12 +59,14 @@ def to_json(reading: PageReading) -> dict[str, Any]:
     offsets = dict(reading.utc_offsets)
     return {
         "kind": str(reading.kind),
-        "records": [_record(record, offsets) for record in reading.records],
+        "records": [record_json(record, offsets) for record in reading.records],
         "next": reading.next,
         "pages": list(reading.pages),
         "title": reading.title,
         "engine": reading.engine,
         "confidence": round(reading.confidence, 3),
+        "complete": reading.complete,
+        "doubts": list(reading.doubts),
         "sort": reading.sort,
         "boards": [_board(record, offsets) for record in reading.boards],
         "evidence": list(reading.evidence),

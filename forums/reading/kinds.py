@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_left
 from dataclasses import dataclass
+from typing import NamedTuple
 from urllib.parse import urlsplit
 
 from lxml.html import HtmlElement
@@ -161,27 +162,40 @@ def inside(inner: RowSet, outer: RowSet) -> bool:
     return within >= 0.7 * len(inner.rows)
 
 
-def decide(page: Page, found: Choice, expect: PageKind | None) -> tuple[PageKind, float, tuple[str, ...]]:
-    """The kind of the page, how sure it is in [0, 1], and codes of what decided."""
+class Verdict(NamedTuple):
+    """How much a page looks like each kind by the rules, and codes of what spoke for or against."""
+
+    threads: float
+    boards: float
+    posts: float
+    evidence: tuple[str, ...]
+
+
+def verdict_of(page: Page, found: Choice) -> Verdict:
+    """The readings of a page weighed against each other by the rules."""
     evidence: list[str] = []
-    threads, boards = _lists(page, found, evidence, expect)
+    threads, boards = _lists(page, found, evidence)
     posts = _posts(page, found, evidence)
     if "names-of-posts" in evidence:
         threads *= 0.3
-    values = {PageKind.threadlist: threads, PageKind.index: boards, PageKind.thread: posts}
+    return Verdict(threads, boards, posts, tuple(evidence))
+
+
+def ruled(page: Page, verdict: Verdict, expect: PageKind | None) -> tuple[PageKind, float]:
+    """The kind of the page by the rules, and how sure they are in [0, 1]."""
+    values = {PageKind.threadlist: verdict.threads, PageKind.index: verdict.boards, PageKind.thread: verdict.posts}
     if expect in values and values[expect] >= 0.5 * ENOUGH:
         values[expect] *= 1.5
     kind = max(values, key=lambda name: values[name])
     best = values[kind]
     if best < ENOUGH:
         if page.is_thread_address and leads_to(page.pattern) == "thread":
-            return PageKind.thread, 0.3, ("address-only",)
-        return PageKind.other, min(1.0, 1 - best), tuple(evidence)
-    second = sorted(values.values())[-2]
-    return kind, round(min(1.0, best) * min(1.0, 0.5 + (best - second)), 3), tuple(evidence)
+            return PageKind.thread, 0.0
+        return PageKind.other, min(1.0, 1 - best)
+    return kind, min(1.0, best) * min(1.0, 0.5 + (best - sorted(values.values())[-2]))
 
 
-def _lists(page: Page, found: Choice, evidence: list[str], expect: PageKind | None) -> tuple[float, float]:
+def _lists(page: Page, found: Choice, evidence: list[str]) -> tuple[float, float]:
     """How much a page looks like a list of threads and like an index of boards."""
     threads = found.threads.quality if found.threads else 0.0
     boards = found.boards.quality if found.boards else 0.0
@@ -191,8 +205,7 @@ def _lists(page: Page, found: Choice, evidence: list[str], expect: PageKind | No
     elif found.threads and _are_announcements(found.threads):
         threads *= 0.28
         evidence.append("announcements")
-    lone = expect is PageKind.threadlist and found.boards is not None and len(found.boards.rows) == 1
-    if found.threads and found.boards and not lone and inside(found.threads, found.boards):
+    if found.threads and found.boards and inside(found.threads, found.boards):
         threads *= 0.3
         evidence.append("threads-in-boards")
     if found.threads and threads >= ENOUGH and len(found.threads.rows) >= 3 and boards and names_board(page.board_key):

@@ -33,25 +33,22 @@ def board_spaces(page: Outline, links: Sequence[tuple[int, str, str]]) -> frozen
 def called_users(page: Outline, links: Sequence[tuple[int, str, str]], found: Mapping[str, str]) -> frozenset[str]:
     """The patterns of addresses that lead to people by what the page says before their links: "by" before two different
     ones and two fifths of all, none of them long. `found` gives the pattern of an address."""
-    texts: dict[str, list[str]] = defaultdict(list)
     said: dict[str, set[str]] = defaultdict(set)
+    named: dict[str, list[int]] = defaultdict(list)
     count: Counter[str] = Counter()
     for node, url, _ in links:
         pattern, first = _VARIED.sub("*", found[url]), page.piece_from[node]
-        text = page.text(node)
-        if not text:
-            continue
-        texts[pattern].append(text)
+        if first == page.piece_to[node]:
+            continue  # a picture
+        named[pattern].append(node)
         if first and page.pieces[first - 1].line == page.pieces[first].line and ends_by(page.pieces[first - 1].text):
             said[pattern].add(url)
             count[pattern] += 1
     people = {
         pattern
         for pattern, urls in said.items()
-        if len(urls) >= 2
-        and 5 * count[pattern] >= 2 * len(texts[pattern])
-        and leads_to(pattern) != "thread"
-        and all(len(text) <= 40 and is_name(text) for text in texts[pattern])
+        if len(urls) >= 2 and 5 * count[pattern] >= 2 * len(named[pattern]) and leads_to(pattern) != "thread"
+        if all(len(text) <= 40 and is_name(text) for text in map(page.text, named[pattern]))
     }
     return frozenset(pattern for pattern in found.values() if _VARIED.sub("*", pattern) in people)
 

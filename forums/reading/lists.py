@@ -9,10 +9,10 @@ from functools import cached_property
 
 from forums.reading.addresses import board_key
 from forums.reading.document import Link, Page
-from forums.reading.heads import COUNTED, Heads
+from forums.reading.heads import Heads
 from forums.reading.patterns import leads_to
 from forums.reading.rowgroups import Group, groups
-from forums.reading.rows import Row
+from forums.reading.rows import COUNTED, Row
 from forums.reading.words import class_roles, text_roles
 
 _FORUM_ADDRESS = re.compile(

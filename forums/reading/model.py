@@ -74,8 +74,10 @@ Records = tuple[BoardRecord, ...] | tuple[ThreadRecord, ...] | tuple[PostRecord,
 class PageReading:
     """What `read_page` found.
 
-    `records` are of the type that belongs to `kind`. `boards` are sub-boards that stand on a list of threads,
-    `confidence` lies in [0, 1], `sort` is "last_reply" or "created" for a list whose order shows it,
+    `records` are of the type that belongs to `kind`. `complete` is false where records may be missing, `doubts` say in
+    words what speaks against the reading. `boards` are sub-boards that stand on a list of threads,
+    `confidence` in [0, 1] is how likely every record is there and no other,
+    `sort` is "last_reply" or "created" for a list whose order shows it,
     `evidence` holds short codes of what decided, `utc_offsets` the moments that the page wrote with an offset from
     UTC of their own, and that offset in seconds: the site's own time, for showing and for guessing its zone.
     """
@@ -86,6 +88,8 @@ class PageReading:
     pages: tuple[str, ...] = ()
     title: str = ""
     confidence: float = 0.0
+    complete: bool = True
+    doubts: tuple[str, ...] = ()
     engine: str = "unknown"
     sort: str | None = None
     thread_id: str | None = None

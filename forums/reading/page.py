@@ -9,12 +9,17 @@ from typing import NamedTuple
 
 from lxml.html import HtmlElement
 
+from crawlmgr.web.budget import OVER_BUDGET, PAGE_SECONDS, OverBudget, cpu_budget
 from crawlmgr.web.pagination import find_pages
 from forums.reading.addresses import thread_key
 from forums.reading.boardrows import BoardRows
 from forums.reading.document import Page
 from forums.reading.engines import engine_of, expected_kind
-from forums.reading.kinds import ENOUGH, Choice, decide, inside, weigh
+from forums.reading.kinds import ENOUGH, Choice, inside, verdict_of, weigh
+from forums.reading.learned.doubts import doubt_of
+from forums.reading.learned.second import Second
+from forums.reading.learned.weights import Weights, shipped
+from forums.reading.lists import RowSet
 from forums.reading.model import BoardRecord, PageKind, PageReading, PostRecord, Records, ThreadRecord
 from forums.reading.postrows import PostRows, opening_post
 from forums.reading.posts_set import PostSet
@@ -22,8 +27,10 @@ from forums.reading.rows import Row
 from forums.reading.rules import KindRules, SiteRules, corrected
 from forums.reading.threadrows import ThreadRows, board_address, sort_of
 
+CUT = "cut"  # evidence of a page of which only the beginning was read
 
-class _Read(NamedTuple):
+
+class Read(NamedTuple):
     """A reading and the elements of its records."""
 
     reading: PageReading
@@ -48,7 +55,8 @@ def read_page(
     posts; the strongest reading gives the kind. `timezone` (IANA name) and `day_first` are the site's for times that do
     not say; `hints` lets known engines add certainty; `expect` is the kind that the site's model expects at this
     address and tips the scales where they are even; `rules` are the operator's corrections; `counts_posts` tells what the
-    site's lists count, where that is known.
+    site's lists count, where that is known. Of a page beyond the limits of `bounded_markup` the beginning is read; one that
+    takes more than some 1.5 seconds of CPU is of kind other with the evidence "over_budget".
     """
     return read_regions(
         html,
@@ -74,18 +82,42 @@ def read_regions(
     expect: PageKind | None = None,
     rules: SiteRules | None = None,
     counts_posts: bool | None = None,
+    seconds: float = PAGE_SECONDS,
 ) -> tuple[PageReading, tuple[HtmlElement, ...]]:
     """`read_page`, and the element of each record in the order of the records, all of one tree: the row that names a
     thread or board (the first of several that make one record), the block of a post."""
+    try:
+        with cpu_budget(seconds):
+            return _regions(
+                html, url, fetched_at, hints, timezone, day_first, expect, rules, counts_posts
+            )
+    except OverBudget:
+        doubts = ("The page takes too long to read.",)
+        return PageReading(PageKind.other, complete=False, doubts=doubts, evidence=(OVER_BUDGET,)), ()
+
+
+def _regions(
+    html: str | bytes,
+    url: str,
+    fetched_at: datetime,
+    hints: bool,
+    timezone: str,
+    day_first: bool | None,
+    expect: PageKind | None,
+    rules: SiteRules | None,
+    counts_posts: bool | None,
+) -> tuple[PageReading, tuple[HtmlElement, ...]]:
     page = Page(html, url, fetched_at, timezone, day_first)
     page.is_thread_address &= expect is not PageKind.threadlist
     engine = engine_of(page, page.source) if hints else "unknown"
     stated = rules.kind_of(url) if rules else None
-    found = weigh(page)
-    kind, confidence, evidence = decide(page, found, expect or expected_kind(engine, url))
-    if stated:
-        kind, confidence, evidence = stated, 1.0, ("stated",)
-    read = _read(page, found, kind, rules.for_kind(kind) if rules else None)
+    expected = expect or expected_kind(engine, url)
+    second = second_reading(page, shipped())
+    shares = second.kind_shares(expected)
+    kind = stated or second.settled(shares, expected)
+    evidence = ("stated",) if stated else second.verdict.evidence
+    read = read_as(second, kind, rules.for_kind(kind) if rules else None)
+    doubt = doubt_of(second, shares, read.reading, stated is not None)
     if counts_posts is not None and kind is PageKind.threadlist:
         read = read._replace(reading=replace(read.reading, records=tuple(_counted(read.reading.records, counts_posts))))
     links = find_pages(page.root, url)
@@ -96,36 +128,46 @@ def read_regions(
         last=links.last,
         current=links.current,
         engine=engine,
-        confidence=confidence,
-        evidence=evidence,
+        confidence=doubt.confidence,
+        complete=doubt.complete and not page.is_cut,
+        doubts=(*doubt.doubts, "Only the beginning of the page was read.") if page.is_cut else doubt.doubts,
+        evidence=(*evidence, CUT) if page.is_cut else evidence,
         utc_offsets=tuple(sorted(page.offsets.items())),
     )
     return reading, read.elements
 
 
-def _read(page: Page, found: Choice, kind: PageKind, rules: KindRules | None) -> _Read:
+def second_reading(page: Page, weights: Weights | None) -> Second:
+    """Both readings of a page, not yet chosen between. Without weights the scores are to be given."""
+    found = weigh(page)
+    return Second(page, found, verdict_of(page, found), weights)
+
+
+def read_as(second: Second, kind: PageKind, rules: KindRules | None = None) -> Read:
+    """The records of a page read as of one kind."""
+    page = second.page
     base = PageReading(kind, title=_title(page))
     if kind is PageKind.threadlist:
-        return _thread_list(page, found, base, rules)
+        return _thread_list(second, base, rules)
     if kind is PageKind.index:
-        return _index(page, found, base, rules)
+        return _index(page, second.boards, base, rules)
     if kind is PageKind.thread:
-        posts = _posts(page, found)
+        posts = _posts(page, second.found) or (list(second.posts.records()) if second.posts else [])
         if rules:
             posts = corrected(page, rules, PostRecord(None, None, ""), posts)
         records = tuple(post for _, post in posts)
         thread_id = thread_key(page.url).partition(" ")[2] or None
-        return _Read(replace(base, records=records, thread_id=thread_id), tuple(element for element, _ in posts))
-    return _Read(base, ())
+        return Read(replace(base, records=records, thread_id=thread_id), tuple(element for element, _ in posts))
+    return Read(base, ())
 
 
-def _index(page: Page, found: Choice, base: PageReading, rules: KindRules | None) -> _Read:
-    rows = BoardRows(found.boards) if found.boards else None
+def _index(page: Page, found: RowSet | None, base: PageReading, rules: KindRules | None) -> Read:
+    rows = BoardRows(found) if found else None
     pairs = list(zip(_elements(page, rows.rows), rows.records(), strict=True)) if rows else []
     if rules:
         pairs = corrected(page, rules, BoardRecord("", ""), pairs)
     reading = replace(base, records=tuple(board for _, board in pairs), boards=tuple(rows.sub_boards()) if rows else ())
-    return _Read(reading, tuple(element for element, _ in pairs))
+    return Read(reading, tuple(element for element, _ in pairs))
 
 
 def _counted(records: Records, counts_posts: bool) -> Iterator[ThreadRecord]:
@@ -143,13 +185,13 @@ def _elements(page: Page, rows: list[Row]) -> list[HtmlElement]:
     return [page.outline.elements[row.record[0]] for row in rows]
 
 
-def _thread_list(page: Page, found: Choice, base: PageReading, rules: KindRules | None) -> _Read:
-    rows = found.threads
+def _thread_list(second: Second, base: PageReading, rules: KindRules | None) -> Read:
+    page, found, rows = second.page, second.found, second.threads
     pairs = list(zip(_elements(page, rows.rows), ThreadRows(rows).records(), strict=True)) if rows else []
     if rules:
         pairs = corrected(page, rules, ThreadRecord("", ""), pairs)
     boards: list[BoardRecord] = []
-    if found.boards and found.boards.quality >= ENOUGH and not (found.threads and inside(found.boards, found.threads)):
+    if found.boards and found.boards.quality >= ENOUGH and not (rows and inside(found.boards, rows)):
         boards = BoardRows(found.boards).records()
     records = tuple(record for _, record in pairs)
     reading = replace(
@@ -159,7 +201,7 @@ def _thread_list(page: Page, found: Choice, base: PageReading, rules: KindRules 
         sort=sort_of(list(records)),
         board_url=board_address([record.board_url for record in records if record.board_url]),
     )
-    return _Read(reading, tuple(element for element, _ in pairs))
+    return Read(reading, tuple(element for element, _ in pairs))
 
 
 def _posts(page: Page, found: Choice) -> list[tuple[HtmlElement, PostRecord]]:

@@ -14,12 +14,11 @@ from lxml.html import HtmlElement
 from crawlmgr.text.dates import DateContext, Moment, find_time, parse_time
 from crawlmgr.web.records import Outline
 from forums.reading.daytimes import Days, below_days, days_of
-from forums.reading.splittimes import split_times
+from forums.reading.splittimes import CLOCK, split_times
 from forums.reading.texttimes import inner_times
 
 LONGEST_TIME_LINE = 220
 _TIME_ATTRIBUTE = re.compile(r"time|date|stamp|created|posted|updated|activity|epoch|publish", re.I)
-_CLOCK = re.compile(r"^(?:at |um |à |@ ?)?\d{1,2}[:.h]\d\d(?:[:.]\d\d)?(?: ?[ap]\.?m\.?)?$", re.I)
 _TOOLTIP_ATTRIBUTE = re.compile(r"title|tool-?tip|tippy|tip$", re.I)
 _OFFSET = re.compile(r"\d[Tt ]\d\d:\d\d(?::\d\d(?:\.\d+)?)? ?([+-])(\d\d):?(\d\d)$")
 
@@ -204,7 +203,7 @@ class TimedPage:
         """The end of a line, or of the next one where a line break inside one element, or a column of times of day beside
         that of the dates, parts a date from its time of day."""
         pieces = self.outline.pieces
-        if not (end == at + 1 < len(pieces) and _CLOCK.match(pieces[end].text)):
+        if not (end == at + 1 < len(pieces) and CLOCK.fullmatch(pieces[end].text)):
             return end
         inside = pieces[end].node == pieces[at].node
         return end + 1 if inside or self._clocks_apart and self._is_date_beside(at, end) else end
@@ -214,7 +213,7 @@ class TimedPage:
         """Whether the page has a column of dates and right after it one of their times of day: no date stands there."""
         pieces = self.outline.pieces
         seconds = [pieces[at + 1].text for at in range(len(pieces) - 1) if self._is_date_beside(at, at + 1)]
-        return bool(seconds) and all(_CLOCK.match(text) for text in seconds)
+        return bool(seconds) and all(CLOCK.fullmatch(text) for text in seconds)
 
     def _is_date_beside(self, at: int, other: int) -> bool:
         """Whether a text is a date without a time of day, in an element right before that of another time."""

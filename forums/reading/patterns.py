@@ -17,6 +17,8 @@ from forums.reading.addresses import (
     split_address,
 )
 
+MAX_ADDRESS = 2_048  # characters of an address that are looked at, and steps of its path: no forum's are longer
+MAX_STEPS = 32
 _KINDS = frozenset("thread topic forum board category user member profile announcement blog group tag".split())
 _ID_MARKS = frozenset("t f p u tid fid topic forum thread".split())
 
@@ -75,7 +77,7 @@ def _query_mask(query: list[tuple[str, str]]) -> str:
 
 def patterns(urls: Iterable[str]) -> dict[str, str]:
     """The pattern of each address, learned from all of them together: digits are #, what varies is *, words that
-    several addresses share in one place stay. `/topic/84-my-notes` and `/topic/9-hello` both give `host/topic/#-*`.
+    several addresses share in one place stay. Of each the first 2,048 characters and 32 steps count. `/topic/84-my-notes` and `/topic/9-hello` both give `host/topic/#-*`.
     """
     forms: dict[str, tuple[str, list[str], str]] = {}
     company: dict[tuple[str, int, int], dict[str, set[str]]] = defaultdict(lambda: defaultdict(set))
@@ -84,7 +86,8 @@ def patterns(urls: Iterable[str]) -> dict[str, str]:
     for url in urls:
         if url in forms:
             continue
-        host, segments, query = split_address(url)
+        host, segments, query = split_address(url[:MAX_ADDRESS])
+        segments = segments[:MAX_STEPS]
         kinds[url] = [found.group(1).lower() if (found := _KIND_NAME.match(segment)) else "" for segment in segments]
         for at, segment in enumerate(segments):
             named[host, at, kinds[url][at]].add(segment)

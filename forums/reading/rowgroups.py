@@ -124,7 +124,7 @@ def groups(page: Page) -> list[Group]:
     named = [link for link in page.links if _names(link, page)]
     places: dict[tuple[str, str, tuple[int, str]], list[Link]] = defaultdict(list)
     for link in named:
-        places[_family(link.pattern), page.outline.shapes[link.node], _cell_path(page, link.node)].append(link)
+        places[family(link.pattern), page.outline.shapes[link.node], _cell_path(page, link.node)].append(link)
     for key in [key for key in places if "?" in key[0] and "#" in key[0].partition("?")[0]]:
         bare = (key[0].partition("?")[0], *key[1:])
         if bare in places:
@@ -153,9 +153,9 @@ def _without_times(links: list[Link], timed: set[int]) -> list[Link]:
 
 def _holds_others(row: Row) -> bool:
     """Whether a supposed lone row holds further links of its kind: then it is no row but their list."""
-    family = _family(row.title.pattern)
+    own = family(row.title.pattern)
     return any(
-        link.key != row.title.key and not link.is_user and not link.fragment and _family(link.pattern) == family
+        link.key != row.title.key and not link.is_user and not link.fragment and family(link.pattern) == own
         for link in row.links
     )
 
@@ -192,7 +192,7 @@ def _varied(links: list[Link]) -> bool:
 
 
 @lru_cache(maxsize=8_192)
-def _family(pattern: str) -> str:
+def family(pattern: str) -> str:
     """A pattern with its slugs alike: words with and without a number in them are one family."""
     return re.sub(r"\*\.html?(?=$|\?)", "*", re.sub(r"\*[-_]#|#[-_]\*", "*", pattern))
 
@@ -208,7 +208,7 @@ def _joined(page: Page, pattern: str, rows: list[Row], named: list[Link]) -> lis
     keys = {row.title.key for row in rows}
     added = []
     for link in named:
-        if _family(link.pattern) != _family(pattern) or link.key in keys:
+        if family(link.pattern) != family(pattern) or link.key in keys:
             continue
         node = link.node
         while node >= 0 and (outline.paths[node], outline.depths[node]) not in levels:

@@ -20,6 +20,10 @@ if TYPE_CHECKING:
     from forums.reading.rowgroups import Group
 
 
+COUNTED = frozenset({"replies", "comments", "posts", "topics", "views"})
+"""What the numbers of a row count."""
+
+
 class Count(NamedTuple):
     """A count in a row: its value, its column, what its surroundings call it, and its node."""
 
@@ -41,14 +45,17 @@ def count_columns(rows: list[Row]) -> dict[str, dict[int, Count]]:
             role = next(iter(roles)) if "label" in found.roles and len(roles) == 1 else ""
             usual = role and votes[role] * 2 >= len(rows)
             columns[f"{found.column}={role}" if usual else found.column].setdefault(at, found)
-    for outer in sorted(columns, key=len):
-        for inner in [name for name in columns if _INSIDE.fullmatch(name.removeprefix(outer)) and name.startswith(outer)]:
-            if not columns[outer].keys() & columns[inner].keys():
+    for inner in sorted(columns, key=len):
+        outer = inner
+        while (shorter := _INSIDE.sub("", outer)) != outer:
+            outer = shorter
+            if outer in columns and not columns[outer].keys() & columns[inner].keys():
                 columns[outer].update(columns.pop(inner))  # an element more around some of the numbers, as of rounded ones
+                break
     return columns
 
 
-_INSIDE = re.compile(r"(?:/(?:span|b|strong|em|i|a|font|abbr|small|bdi)\b[^/]*)+")
+_INSIDE = re.compile(r"/(?:span|b|strong|em|i|a|font|abbr|small|bdi)\b[^/]*$")
 
 
 class Row:
@@ -141,13 +148,17 @@ class Row:
             if self._is_pager(at):
                 return []
             exact, title_roles = self._attribute(node, top)
+            tooltip: list[Count] = []
+            if title_roles and exact is not None and text.isdigit() and not str(exact).startswith(text):
+                tooltip = [Count(exact, f"{column}/title", title_roles | {"label"}, node)]  # "Views: 6877" over the replies
+                exact, title_roles = None, frozenset()
             if exact is not None and (exact == value or len(str(exact)) > len(str(value)) or not text.isdigit()):
                 value = exact
             hints = self._roles(node, top) if not title_roles else title_roles | {"label"}  # words say more than class names
             told = self._beside(at)
-            if told & _VALUES:
-                hints -= _VALUES  # a word beside it says more than class names, which may be those of all the counts
-            return [Count(value, column, hints | told, node)]
+            if told & COUNTED:
+                hints -= COUNTED  # a word beside it says more than class names, which may be those of all the counts
+            return [Count(value, column, hints | told, node), *tooltip]
         both = pair(text)
         if both:
             roles = self._roles(node, top)
@@ -166,7 +177,7 @@ class Row:
             after = inner[at + 1][1] if at + 1 < len(inner) else len(text)
             label = text[before:start] if leads else text[end:after]
             before = end
-            roles = text_roles(label) & {"replies", "comments", "posts", "topics", "views"}
+            roles = text_roles(label) & COUNTED
             if roles and len(label) <= 40:
                 found.append(Count(value, f"{column}/{at}/{'+'.join(sorted(roles))}", roles | {"label"}, node))
             elif len(inner) == 1 and not leads and start == 0 and 0 < len(label.split()) <= 2 and label.strip().isalpha():
@@ -182,7 +193,7 @@ class Row:
             element = page.elements[node]
             title = element.get("title") or element.get("aria-label") or ""
             if title and len(title) <= 60 and page.piece_to[node] - page.piece_from[node] <= 2:
-                roles = text_roles(title) & {"replies", "comments", "posts", "topics", "views"}
+                roles = text_roles(title) & COUNTED
                 return exact_count(title), roles
             if page.piece_to[node] - page.piece_from[node] > 2:
                 break
@@ -323,5 +334,4 @@ _PAGE_MARK = re.compile(
     r"[?&;](?:page|start|st|offset|pg|p)=\d|/p(?:age)?[-_/]?\d+|topic[=,]\d+\.\d|-\d+-[2-9]\d*-\d+\.html?", re.I
 )
 _TERMS = frozenset("dt th label span em strong b i small div dfn".split())
-_VALUES = frozenset({"replies", "comments", "posts", "topics", "views"})
-_COUNT_ROLES = _VALUES | {"last"}
+_COUNT_ROLES = COUNTED | {"last"}

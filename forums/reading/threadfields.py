@@ -9,14 +9,11 @@ from functools import cached_property
 from crawlmgr.text.dates import Moment
 from forums.reading.lists import RowSet, falling
 from forums.reading.pagetimes import Time
-from forums.reading.rows import Count, Row, count_columns
+from forums.reading.rows import COUNTED, Count, Row, count_columns
 from forums.reading.values import count
 from forums.reading.words import class_roles, text_roles
 
 _POSTED = re.compile(r"posted\W*$|发表于\W*$|發表於\W*$", re.I)  # of an opening post or of the last one
-
-_VALUES = frozenset({"replies", "comments", "posts", "views", "topics"})
-
 
 class ThreadFields:
     """The fields of a list of threads, worked out over all rows together."""
@@ -32,12 +29,20 @@ class ThreadFields:
     @cached_property
     def _columns(self) -> dict[str, dict[int, Count]]:
         found = count_columns(self.rows)
-        return {name: cells for name, cells in found.items() if self._is_called(cells) or not _are_ranks(cells)}
+        return {
+            name: cells
+            for name, cells in found.items()
+            if self._is_called(cells) or not (_are_ranks(cells) or self._are_ids(cells))
+        }
+
+    def _are_ids(self, cells: dict[int, Count]) -> bool:
+        """Whether the numbers of a column stand in the addresses of the rows' titles: ids, which count nothing."""
+        same = sum(cells[at].value > 9 and str(cells[at].value) in self.rows[at].title.url for at in cells)
+        return len(cells) >= 3 and same >= 0.8 * len(cells)
 
     def _is_called(self, cells: dict[int, Count]) -> bool:
         """Whether a word, a class or a head calls the numbers of a column replies, views or the like."""
-        named = {"replies", "comments", "posts", "views", "topics"}
-        return any(found.roles & named or self.heads.of(self.rows[at], found.node) & named for at, found in cells.items())
+        return any(found.roles & COUNTED or self.heads.of(self.rows[at], found.node) & COUNTED for at, found in cells.items())
 
     def _column_roles(self, column: str) -> frozenset[str]:
         cells = self._columns[column]
@@ -45,9 +50,9 @@ class ThreadFields:
         for at, found in cells.items():
             told = found.roles - {"last"}
             if "label" not in told:
-                head = self.heads.of(self.rows[at], found.node) & {"replies", "comments", "posts", "views", "topics"}
+                head = self.heads.of(self.rows[at], found.node) & COUNTED
                 if head and not {"replies", "views"} <= head:  # one head for both: order decides
-                    told = (told - _VALUES) | head
+                    told = (told - COUNTED) | head
             votes.update(told)
         return frozenset(role for role, number in votes.items() if number * 2 >= len(cells))
 

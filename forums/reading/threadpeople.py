@@ -40,8 +40,9 @@ class ThreadPeople(ThreadFields):
         for link in row.links:
             if link.is_user and link.key != row.title.key:
                 name = link.text or self._image_name(link.node)
-                if len(name) == 1:
-                    name = whole[link.url]  # a letter drawn for an avatar
+                told = whole.get(link.url, "")
+                if len(name) == 1 or (not link.text and told and told in name):
+                    name = told  # not the letter or the tooltip of an avatar
                 name = clean_name(name)
                 if name and is_name(name) and not self._again(row, found, name, link.node):
                     roles = self._person_roles(row, link.node, self.page.outline.piece_from[link.node])
@@ -189,7 +190,9 @@ class ThreadPeople(ThreadFields):
         return [Person(name, node, frozenset({role}) if role in ("last", "created") else frozenset())]
 
     def _is_person_cell(self, row: Row, node: int) -> bool:
-        outline, at, steps = self.page.outline, node, 0
+        outline, at, steps, head = self.page.outline, node, 0, self.heads.of(row, node)
+        if "author" in head and "topics" not in head:
+            return True
         if node in self.page.link_at and leads_to(self.page.link_at[node].pattern):
             return False
         while at >= row.start and steps < 3:
@@ -197,8 +200,7 @@ class ThreadPeople(ThreadFields):
                 return True
             at = outline.parents[at]
             steps += 1
-        head = self.heads.of(row, node)
-        return "author" in head and "topics" not in head
+        return False
 
     def _before_time(self, text: str) -> str:
         """The name in "by anna » Tue Mar 04" or "Started by anna, 3 days ago"."""

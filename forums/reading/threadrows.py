@@ -17,6 +17,8 @@ from forums.reading.threadpeople import ThreadPeople
 from forums.reading.values import count
 from forums.reading.words import LOCKED, PINNED, text_roles
 
+_BULLETS = "●•◆■□▪►▶◇○·» "  # drawn before a title
+
 
 class ThreadRows(ThreadPeople):
     """The fields of a list of threads, worked out over all rows together."""
@@ -214,7 +216,7 @@ class ThreadRows(ThreadPeople):
         return made
 
     def _title(self, row: Row) -> str:
-        text = row.title.text
+        text = row.title.text.lstrip(_BULLETS) or row.title.text
         if text.endswith(("…", "...")):
             whole = self.page.outline.elements[row.title.node].get("title") or ""
             if whole.startswith(text.rstrip("….").strip()):

@@ -87,9 +87,18 @@ def _after_by(text: str) -> str:
 
 def clean_name(text: str) -> str:
     """A name without "by", colons and brackets around it."""
-    text = " ".join(text.split()).strip(_EDGES)
-    shorter = _after_by(text).strip(_EDGES)
-    return shorter or text
+    text = _without_edges(" ".join(text.split()))
+    return _without_edges(_after_by(text)) or text
+
+
+def _without_edges(text: str) -> str:
+    """A text without marks at its ends, but for a bracket that closes one inside: "Hill [Ret.]"."""
+    inner = text.strip(_EDGES)
+    at = text.find(inner) + len(inner)
+    for opening, closing in ("[]", "()"):
+        if inner.count(opening) > inner.count(closing) and text[at : at + 1] == closing:
+            return inner + closing
+    return inner
 
 
 def starts_by(text: str) -> bool:

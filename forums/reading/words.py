@@ -21,7 +21,7 @@ REPLIES = _any(
     "repl(?:y|ies)", "responses?", "answers?", "antwort(?:en)?", "antw", "réponses?", "reponses?", "rép", "respuestas?", "resp",
     "risposte?", "respostas?", "reacties?", "antwoorden", "ответ(?:ы|ов|а|ах)?", "отв", "odpowiedzi", "odp", "svar", "vastauksia",
     "vastaukset", "yanıt(?:lar)?", "cevap(?:lar)?", "відповід(?:і|ей)", "balasan", "trả lời", "hozzászólás", "válaszok",
-    "回复", "回覆", "回應", "回应", "回帖", "跟帖", "答复", "答覆", "回答", "返信", "レス", "返答", "댓글", "답글", "답변", "ردود", "الردود", "תגובות",
+    "回复", "回覆", "回應", "回应", "回帖", "跟帖", "跟贴", "答复", "答覆", "回答", "返信", "レス", "返答", "댓글", "답글", "답변", "ردود", "الردود", "תגובות",
 )  # fmt: skip
 COMMENTS = _any(
     "comments?", "kommentar(?:e|en)?", "commentaires?", "comentarios?", "commenti", "comentários?", "комментари(?:и|ев|й|я)", "评论", "評論",

@@ -1,0 +1,100 @@
+"""From links that were chosen to rows: the record around each, whatever their addresses and places look like."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections import Counter, defaultdict
+from collections.abc import Hashable, Sequence
+
+from crawlmgr.web.records import Record, records_around
+from forums.reading.document import Link, Page
+from forums.reading.lists import RowSet
+from forums.reading.rowgroups import Group
+from forums.reading.rows import Row
+from forums.reading.values import count
+
+_REST = 8  # elements beside a link that can belong to its row
+_CLIMB = 12
+_WHOLE = frozenset("body html table tbody main".split())
+_LONGEST = 700  # characters of a row that stands alone
+
+
+def _alone(page: Page, node: int) -> bool:
+    """Whether an element can be the row of a list that has only one."""
+    outline = page.outline
+    return outline.tags[node] in ("tr", "li", "article", "dl") or bool(page.times_in(node, outline.ends[node]))
+
+
+def _held(page: Page, nodes: list[int], record: Record) -> int:
+    """How many of the chosen links stand in a record."""
+    return bisect_left(nodes, page.outline.ends[record[-1]]) - bisect_left(nodes, record[0])
+
+
+def _with_rest(page: Page, record: Record, nodes: list[int]) -> Record:
+    """A record and what follows it beside it without another chosen link: where rows hold the answers to them, an element
+    of one's own is not to be had."""
+    outline, made = page.outline, list(record)
+    parent = outline.parents[record[-1]]
+    while len(made) <= _REST:
+        node = outline.ends[made[-1]]
+        if parent < 0 or node >= outline.ends[parent] or _held(page, nodes, (node,)):
+            break
+        made.append(node)
+    return tuple(made) if len(made) <= _REST else record
+
+
+def _between(page: Page, node: int, before: int, after: int) -> Record:
+    """The outermost element around a link that contains none of the other chosen links and is not the whole page."""
+    outline, best, above = page.outline, node, page.outline.parents[node]
+    for _ in range(_CLIMB):
+        if above <= before or above < 0 or outline.ends[above] > after or outline.tags[above] in _WHOLE:
+            break
+        if outline.text_length(above) > _LONGEST and best != node:
+            break
+        best, above = above, outline.parents[above]
+    return (best,)
+
+
+_DIFFERENT = 4  # links of one key that say different things: the key does not tell what these addresses lead to
+
+
+def identities(links: Sequence[Link]) -> list[str]:
+    """What tells links of a list apart: their keys, or their addresses where one key stands for many things."""
+    said: dict[str, set[str]] = defaultdict(set)
+    for link in links:
+        if count(link.text) is None:
+            said[link.key].add(link.text)
+    return [link.url if len(said[link.key]) >= _DIFFERENT else link.key for link in links]
+
+
+def rows_of(page: Page, links: list[Link]) -> list[Row]:
+    """The rows that links name, one a link, in order: at the level of the tree that most share, the others where they stand."""
+    links = sorted(links, key=lambda link: link.node)
+    names: dict[Hashable, Link] = {}
+    anchors = []
+    for key, link in zip(identities(links), links, strict=True):
+        names.setdefault(key, link)
+        anchors.append((link.node, key))
+    if len(names) == 1:
+        only, link = next(iter(names.items()))
+        found = records_around(page.outline, [(link.node, only)], lambda node: _alone(page, node))
+    else:
+        found = records_around(page.outline, anchors)
+    records: dict[Hashable, Record] = dict(found)
+    nodes = sorted(link.node for link in names.values())
+    for name, link in names.items():
+        record = records.get(name)
+        if record is None or record == (link.node,) or _held(page, nodes, record) > 1:
+            at = bisect_left(nodes, link.node)
+            after = nodes[at + 1] if at + 1 < len(nodes) else len(page.outline)
+            records[name] = _with_rest(page, _between(page, link.node, nodes[at - 1] if at else -1, after), nodes)
+    made = [Row(page, records[name], link) for name, link in names.items()]
+    return sorted(made, key=lambda row: row.title.node)
+
+
+def row_set(page: Page, links: list[Link]) -> RowSet | None:
+    """The list whose rows links name; None for no links."""
+    if not links:
+        return None
+    pattern = Counter(link.pattern for link in links).most_common(1)[0][0]
+    return RowSet(page, Group(page, pattern, rows_of(page, links)), [])

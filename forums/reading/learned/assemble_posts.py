@@ -1,0 +1,96 @@
+"""From texts that were chosen to posts: the span of each with its time, so that the fields are read as from any set of posts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from lxml.html import HtmlElement
+
+from crawlmgr.text.dates import Moment
+from crawlmgr.web.records import siblings_of_tops
+from forums.reading.document import Page
+from forums.reading.model import PostRecord
+from forums.reading.pagetimes import Time
+from forums.reading.postrows import PostRows
+from forums.reading.posts_set import PostSet, is_post_time
+from forums.reading.posts_spans import Span
+
+_CLIMB = 40  # elements above a text that can be its post
+_LONGEST_SPAN = 40  # siblings that one post can be
+
+
+def _tops(page: Page, bodies: list[int]) -> list[int]:
+    """The highest element around each text that holds no other of them."""
+    outline, tops = page.outline, []
+    for at, body in enumerate(bodies):
+        before = bodies[at - 1] if at else -1
+        after = bodies[at + 1] if at + 1 < len(bodies) else len(outline)
+        best, above = body, outline.parents[body]
+        for _ in range(_CLIMB):
+            if above <= before or above < 0 or outline.ends[above] > after or outline.tags[above] in ("body", "html"):
+                break
+            if len(bodies) == 1 and page.times_in(best, outline.ends[best]) and _is_much(page, above, body):
+                break
+            best, above = above, outline.parents[above]
+        tops.append(best)
+    return tops
+
+
+def _is_much(page: Page, node: int, body: int) -> bool:
+    """Whether an element holds much more than a text."""
+    return page.outline.text_length(node) > 3 * page.outline.text_length(body) + 400
+
+
+def _leveled(page: Page, tops: list[int], bodies: list[int]) -> list[int]:
+    """Tops brought down to the depth that most have: the first and the last have nobody on one side to stop at."""
+    outline = page.outline
+    if len(tops) < 3:
+        return tops
+    depths = sorted(outline.depths[top] for top in tops)
+    usual = depths[len(depths) // 2]
+    made = []
+    for top, body in zip(tops, bodies, strict=True):
+        node = body
+        while outline.depths[node] > max(usual, outline.depths[top]) and outline.parents[node] >= 0:
+            node = outline.parents[node]
+        made.append(node)
+    return made
+
+
+def _time_of(page: Page, start: int, end: int, body: int) -> Time | None:
+    """The time of a post: the first outside its text, best before it."""
+    inside = range(body, page.outline.ends[body])
+    found = [time for time in page.times_in(start, end) if time.node not in inside and is_post_time(page, time)]
+    before = [time for time in found if time.node < body]
+    return next(iter(before or found), None)
+
+
+class LearnedPosts:
+    """Posts around texts that a model chose. `untimed` are those that show no time of their own."""
+
+    def __init__(self, page: Page, bodies: list[int]) -> None:
+        self.page = page
+        outline = page.outline
+        records = siblings_of_tops(outline, _leveled(page, _tops(page, bodies), bodies))
+        spans, self.untimed = [], set[int]()
+        for at, (record, body) in enumerate(zip(records, bodies, strict=True)):
+            start, end = record[0], outline.ends[record[-1]]
+            if len(record) > _LONGEST_SPAN:
+                start, end = body, outline.ends[body]
+            anchor = _time_of(page, start, end, body)
+            if anchor is None:
+                self.untimed.add(at)
+                piece = outline.piece_from[start]
+                line = outline.pieces[piece].line if piece < len(outline.pieces) else -1
+                anchor = Time(start, piece, line, Moment(page.dates.fetched_at, 60, False), False, "")
+            spans.append(Span(start, end, anchor))
+        self.posts = PostSet(page, spans)
+        self.posts.__dict__["bodies"] = list(bodies)
+
+    def records(self) -> Iterator[tuple[HtmlElement, PostRecord]]:
+        """The posts in order, each with the element that it begins at."""
+        elements = {id(self.page.outline.elements[span.start]): at for at, span in enumerate(self.posts.spans)}
+        for element, record in PostRows(self.posts).records():
+            timed = elements[id(element)] not in self.untimed
+            yield element, record if timed else replace(record, posted=None)

@@ -1,0 +1,156 @@
+"""Candidates for the texts of posts: every block of a page with a text of its own, with its features."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass
+from math import log1p
+
+import numpy as np
+
+from forums.reading.document import Page
+from forums.reading.learned.links import numbered, page_features
+from forums.reading.learned.signals import Signals
+
+INLINE = frozenset(
+    """a abbr acronym b bdi bdo big cite code em font i img input kbd label mark s samp small span strong sub sup time tt u
+    button svg br hr option th""".split()
+)
+MOST_BODIES = 2_500
+TAGS = ("div", "td", "p", "li", "article", "section", "dd", "pre", "blockquote", "main", "tr", "table", "ul", "h1")
+_FAR = 60.0  # texts: no further apart is told
+
+
+@dataclass
+class BodyTable:
+    """The candidate elements of a page and their features, a row an element. `clusters` numbers, at each width, the
+    cluster of each."""
+
+    nodes: np.ndarray
+    features: np.ndarray
+    clusters: np.ndarray
+
+
+def candidates(page: Page) -> list[int]:
+    """Blocks with text, the deepest of those that hold the same texts."""
+    outline = page.outline
+    deepest: dict[tuple[int, int], int] = {}
+    for node, tag in enumerate(outline.tags):
+        first, last = outline.piece_from[node], outline.piece_to[node]
+        if last > first and tag not in INLINE and tag not in ("html", "body"):
+            deepest[first, last] = node  # later ones of the same range are deeper
+    found = sorted(deepest.values())
+    return found[:MOST_BODIES]
+
+
+def _distances(signals: Signals, marks: np.ndarray, pieces: np.ndarray, back: bool) -> np.ndarray:
+    """Texts between each place and the nearest mark before it (or from it on)."""
+    if not len(marks):
+        return np.full(len(pieces), _FAR)
+    at = np.searchsorted(marks, pieces, side="left")
+    if back:
+        near = marks[np.maximum(at - 1, 0)]
+        return np.where(at > 0, np.minimum(pieces - near, _FAR), _FAR)
+    near = marks[np.minimum(at, len(marks) - 1)]
+    return np.where(at < len(marks), np.minimum(near - pieces, _FAR), _FAR)
+
+
+def _own(page: Page, signals: Signals, nodes: np.ndarray) -> np.ndarray:
+    """Features of each element by itself and of the one around it."""
+    outline = page.outline
+    first, last, end = signals.first[nodes], signals.last[nodes], signals.ends[nodes]
+    parents = np.asarray([max(0, outline.parents[node]) for node in nodes], dtype=np.int64)
+    grand = np.asarray([max(0, outline.parents[node]) for node in parents], dtype=np.int64)
+    chars = signals.chars[last] - signals.chars[first]
+
+    def held(where: np.ndarray, around: np.ndarray) -> np.ndarray:
+        return where[signals.ends[around]] - where[around]
+
+    columns = [
+        np.log1p(chars), (signals.linked[last] - signals.linked[first]) / np.maximum(1, chars), np.log1p(last - first),
+        chars / signals.total, (signals.short[last] - signals.short[first]) / np.maximum(1, last - first),
+        (signals.numbers[last] - signals.numbers[first]) / np.maximum(1, last - first), signals.depth[nodes],
+        nodes / signals.size, first / max(1, signals.pieces), np.log1p(held(signals.times, nodes)),
+        np.log1p(held(signals.users, nodes)),
+        np.log1p(held(signals.links, nodes)), np.log1p(held(signals.images, nodes)), np.log1p(end - nodes),
+    ]  # fmt: skip
+    for around in (parents, grand):
+        whole = signals.chars[signals.last[around]] - signals.chars[signals.first[around]]
+        columns += [
+            chars / np.maximum(1, whole), np.log1p(held(signals.times, around)), np.log1p(held(signals.users, around)),
+            np.log1p(held(signals.images, around)),
+            (first - signals.first[around]) / np.maximum(1, signals.last[around] - signals.first[around]),
+        ]  # fmt: skip
+    times = np.unique(np.asarray([time.piece for time in page.times], dtype=np.int64))
+    people = np.unique(np.asarray([outline.piece_from[link.node] for link in page.links if link.is_user], dtype=np.int64))
+    columns += [
+        np.log1p(_distances(signals, times, first, True)), np.log1p(_distances(signals, times, last, False)),
+        np.log1p(_distances(signals, people, first, True)), np.log1p(_distances(signals, people, last, False)),
+    ]  # fmt: skip
+    low = np.maximum(0, first - 16)
+    columns += list(np.minimum(signals.labels[first] - signals.labels[low], 2.0).T)
+    columns += list(np.minimum(signals.labels[last] - signals.labels[first], 2.0).T)
+    extra = []
+    for node in nodes:
+        tag, below = outline.tags[node], [outline.tags[child] for child in outline.children(int(node))[:12]]
+        extra.append(
+            [
+                *(float(tag == name) for name in TAGS), float("p" in below), float("br" in below), 
+                float("blockquote" in below),
+                float("div" in below or "table" in below), float(len(below)), *signals.framed[node],
+                float(page.is_aside(int(node))),
+                *signals.roles(int(node), 4),
+            ]
+        )  # fmt: skip
+    return np.column_stack([*columns, np.asarray(extra, dtype=np.float64)])
+
+
+def _shared(signals: Signals, nodes: np.ndarray, own: np.ndarray) -> np.ndarray:
+    """Features of a cluster: the same for each of its elements."""
+    n = len(nodes)
+    chars = np.expm1(own[:, 0])
+    gaps = np.diff(nodes)
+    between_times = between_users = between_chars = 0.0
+    if n > 1:
+        a, b = nodes[:-1], nodes[1:]
+        ends = np.minimum(signals.ends[a], b)
+        between_times = float(np.minimum(1.0, signals.times[b] - signals.times[ends]).mean())
+        between_users = float(np.minimum(1.0, signals.users[b] - signals.users[ends]).mean())
+        between_chars = float(np.log1p(np.maximum(0, signals.chars[signals.first[b]] - signals.chars[signals.last[a]])).mean())
+    return np.asarray(
+        [
+            log1p(n), min(1.0, float(chars.sum()) / signals.total), float(chars.std()) / max(1.0, float(chars.mean())),
+            float(chars.max() / signals.total), nodes[0] / signals.size, nodes[-1] / signals.size,
+            float(gaps.std()) / max(1.0, float(gaps.mean())) if n > 2 else 1.0, between_times, between_users, between_chars,
+            *own.mean(axis=0),
+        ]
+    )  # fmt: skip
+
+
+def body_table(page: Page, signals: Signals) -> BodyTable:
+    """The candidate texts of a page with their features."""
+    nodes = np.asarray(candidates(page), dtype=np.int64)
+    if not len(nodes):
+        return BodyTable(nodes, np.zeros((0, 0), dtype=np.float32), np.zeros((0, 0), dtype=np.int64))
+    own = _own(page, signals, nodes)
+    whole, near = signals.chains
+    widths = [
+        numbered([page.outline.paths[node] for node in nodes]),
+        numbered([int(whole[node]) for node in nodes]),
+        numbered([int(near[node]) for node in nodes]),
+    ]
+    parts = [own]
+    for numbers in widths:
+        groups: dict[int, list[int]] = defaultdict(list)
+        for at, number in enumerate(numbers):
+            groups[int(number)].append(at)
+        made: np.ndarray | None = None
+        for members in groups.values():
+            block = _shared(signals, nodes[members], own[members])
+            if made is None:
+                made = np.zeros((len(nodes), len(block)))
+            made[members] = block
+        if made is not None:
+            parts.append(made)
+    parts.append(np.tile(np.asarray(page_features(page, signals)), (len(nodes), 1)))
+    return BodyTable(nodes, np.hstack(parts).astype(np.float32), np.column_stack(widths))

@@ -1,0 +1,64 @@
+"""Which candidates are records: those whose scores stand out on their own page, and what stands like them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from crawlmgr.web.records import Outline
+from forums.reading.document import Link
+from forums.reading.learned.assemble import identities
+
+FLOOR = 0.5
+"""A candidate with this score is chosen however high others stand."""
+LINK_SHARE, BODY_SHARE = 0.65, 0.6
+"""Share of the mean of the page's three best scores from which a candidate is chosen."""
+COMPLETED = 0.25
+"""The same share where at least half of those that stand alike were chosen."""
+_WIDTHS = (1, 2)
+
+
+def best_of(scores: np.ndarray, number: int = 3) -> float:
+    """The mean of the highest scores; 0 for none."""
+    return float(np.sort(scores)[-number:].mean()) if len(scores) else 0.0
+
+
+def above(scores: np.ndarray, share: float) -> np.ndarray:
+    """Which scores stand out: relative to the page's best, for absolute ones differ from engine to engine."""
+    return scores >= min(FLOOR, share * best_of(scores))
+
+
+def chosen_links(links: Sequence[Link], clusters: np.ndarray, scores: np.ndarray) -> list[int]:
+    """Places of the links that name records, one for each: `scores` for one class, `clusters` a column for each width."""
+    if not len(scores):
+        return []
+    taken = above(scores, LINK_SHARE)
+    low = scores >= COMPLETED * best_of(scores)
+    for width in _WIDTHS:
+        numbers = clusters[:, width]
+        for number in np.unique(numbers[taken]):
+            alike = numbers == number
+            if 2 * taken[alike].sum() >= alike.sum():
+                taken = taken | (alike & low)
+    places = np.flatnonzero(taken)
+    best: dict[str, int] = {}
+    for at, name in zip(places, identities([links[int(at)] for at in places]), strict=True):
+        if name not in best or scores[at] > scores[best[name]]:
+            best[name] = int(at)
+    return sorted(best.values())
+
+
+def chosen_bodies(outline: Outline, nodes: np.ndarray, scores: np.ndarray) -> list[int]:
+    """Places of the texts of posts: of elements within each other the one that scores highest."""
+    if not len(scores):
+        return []
+    taken: list[int] = []
+    covered = np.zeros(len(outline) + 1, dtype=bool)
+    ends = np.asarray(outline.ends)
+    for at in sorted(np.flatnonzero(above(scores, BODY_SHARE)), key=lambda at: -scores[at]):
+        start, end = int(nodes[at]), int(ends[nodes[at]])
+        if not covered[start:end].any():
+            covered[start:end] = True
+            taken.append(int(at))
+    return sorted(taken)

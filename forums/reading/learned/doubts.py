@@ -1,0 +1,66 @@
+"""How sure a reading is, whether records may be missing, and in words what speaks against it."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from forums.reading.learned.choose import COMPLETED, best_of
+from forums.reading.learned.second import KINDS, Second
+from forums.reading.model import PageKind, PageReading, PostRecord
+
+_UNLIKELY = 0.6  # share of the chosen kind below which the kind itself is in doubt
+_DIFFERENT = 0.5  # agreement of both readers below which it is told
+
+
+class Doubt(NamedTuple):
+    """`confidence` in [0, 1] is how likely a reading has every record and no other; `complete` is false when records may be
+    missing."""
+
+    confidence: float
+    complete: bool
+    doubts: tuple[str, ...]
+
+
+def doubt_of(second: Second, shares: np.ndarray, reading: PageReading, is_stated: bool) -> Doubt:
+    """The doubt about a reading. `shares` of the kinds; a kind that the operator stated is not in doubt itself."""
+    if is_stated:
+        shares = np.asarray([float(kind is reading.kind) for kind in KINDS])
+    records = reading.records
+    named = sum(bool(isinstance(record, PostRecord) and record.author) for record in records) / max(1, len(records))
+    features = second.doubt_features(shares, reading.kind, len(records), named)
+    sure = second.sure(features)
+    complete = second.is_whole(features)
+    return Doubt(round(sure, 3), complete, tuple(_words(second, shares, reading, features[0], complete)))
+
+
+def _words(second: Second, shares: np.ndarray, reading: PageReading, features: np.ndarray, complete: bool) -> list[str]:
+    made = []
+    order = np.argsort(-shares)
+    if shares[order[0]] < _UNLIKELY:
+        made.append(f"The page may also be of the kind {KINDS[int(order[1])]}.")
+    if complete:
+        return made
+    if reading.kind in (PageKind.threadlist, PageKind.index):
+        left = _left_out(second, reading)
+        if left:
+            made.append(f"{left} rows that look like the others were left out.")
+    if reading.records and features[9] < _DIFFERENT:
+        made.append("Two ways of reading found different records.")
+    if not reading.records and reading.kind is not PageKind.other:
+        made.append("No records were found.")
+    return made or ["Records may be missing."]
+
+
+def _left_out(second: Second, reading: PageReading) -> int:
+    """Links that stand like those of the records and score well, and name none."""
+    scores = second.link_scores[:, 1 if reading.kind is PageKind.threadlist else 2] if len(second.link_scores) else np.zeros(0)
+    urls = {getattr(record, "url", None) for record in reading.records}
+    table = second.links
+    taken = np.asarray([link.url in urls for link in table.links], dtype=bool)
+    if not taken.any():
+        return 0
+    alike = np.isin(table.clusters[:, 1], np.unique(table.clusters[taken, 1])) & ~taken
+    left = alike & (scores >= COMPLETED * best_of(scores))
+    return len({table.links[at].url for at in np.flatnonzero(left)})

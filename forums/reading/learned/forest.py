@@ -1,0 +1,92 @@
+"""Trees of learned models as flat arrays, walked for many candidates at once: averaged leaves, or summed ones."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+_LEVELS = 255  # steps that the shares of an averaged leaf are kept in
+_PARTS = ("feature", "threshold", "skip", "values", "roots", "start")
+
+
+class Tree(NamedTuple):
+    """One tree in the order of a walk with the left child first: the feature and bound that each node asks, its right child
+    or -1 for a leaf, the values of the leaves (nodes x classes), and how deep it is."""
+
+    feature: np.ndarray
+    threshold: np.ndarray
+    right: np.ndarray
+    values: np.ndarray
+    depth: int
+
+
+@dataclass(frozen=True)
+class Forest:
+    """Trees one after the other. A node asks whether `feature` is at most `threshold`: if so the next node follows, else the
+    one `skip` further; a skip of 0 is a leaf. With an empty `start` the leaves hold shares of the classes in steps of
+    1/255, and the forest answers their mean; else leaves hold what they add to the log odds `start` of the classes, the
+    trees taking the classes in turn."""
+
+    feature: np.ndarray
+    threshold: np.ndarray
+    skip: np.ndarray
+    values: np.ndarray
+    roots: np.ndarray
+    start: np.ndarray
+    depth: int
+
+    def predict(self, features: np.ndarray) -> np.ndarray:
+        """Shares of the classes, a row a candidate: (n x features) -> (n x classes), rows sum to 1."""
+        classes = len(self.start) or self.values.shape[1]
+        if not len(features):
+            return np.zeros((0, classes))
+        reached = self.values[self._leaves(features)].astype(np.float64)
+        if len(self.start):
+            odds = np.column_stack([reached[:, at::classes, 0].sum(axis=1) for at in range(classes)]) + self.start
+            made = np.exp(odds - odds.max(axis=1, keepdims=True))
+        else:
+            made = reached.sum(axis=1)
+        shares: np.ndarray = made / np.maximum(made.sum(axis=1, keepdims=True), 1e-9)
+        return shares
+
+    def _leaves(self, features: np.ndarray) -> np.ndarray:
+        """The leaf that each candidate reaches in each tree."""
+        at = np.tile(self.roots.astype(np.int64), (len(features), 1))
+        rows = np.arange(len(features))[:, None]
+        steps, asked = self.skip.astype(np.int64), self.feature.astype(np.int64)
+        for _ in range(self.depth):
+            skip = steps[at]
+            right = features[rows, asked[at]] > self.threshold[at]
+            at += np.where(skip == 0, 0, np.where(right, skip, 1))
+        return at
+
+    def arrays(self, name: str) -> dict[str, np.ndarray]:
+        """The arrays under a name, as `from_arrays` takes them."""
+        return {f"{name}.{part}": getattr(self, part) for part in _PARTS} | {f"{name}.depth": np.asarray(self.depth)}
+
+    @staticmethod
+    def from_arrays(name: str, arrays: Mapping[str, np.ndarray]) -> Forest:
+        """The forest of a name."""
+        feature, threshold, skip, values, roots, start = (arrays[f"{name}.{part}"] for part in _PARTS)
+        return Forest(feature, threshold, skip, values, roots, start, int(arrays[f"{name}.depth"]))
+
+    @staticmethod
+    def of_trees(trees: Sequence[Tree], start: np.ndarray | None = None) -> Forest:
+        """The forest of trees: of shares, or with `start` of log odds."""
+        features, thresholds, skips, values, roots, first = [], [], [], [], [], 0
+        for tree in trees:
+            leaf = tree.right < 0
+            kept = np.where(leaf[:, None], tree.values, 0.0)
+            features.append(np.where(leaf, 0, tree.feature).astype(np.uint16))
+            thresholds.append(np.where(leaf, 0.0, tree.threshold).astype(np.float32))
+            skips.append(np.where(leaf, 0, tree.right - np.arange(len(leaf))).astype(np.uint16))
+            values.append(np.rint(kept * _LEVELS).astype(np.uint8) if start is None else kept.astype(np.float32))
+            roots.append(first)
+            first += len(leaf)
+        return Forest(
+            np.concatenate(features), np.concatenate(thresholds), np.concatenate(skips), np.concatenate(values),
+            np.asarray(roots, dtype=np.uint32), np.zeros(0) if start is None else start, max(tree.depth for tree in trees),
+        )  # fmt: skip

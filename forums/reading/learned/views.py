@@ -1,0 +1,119 @@
+"""The page in numbers for the models of its kind and of the doubt: what both readers found and how far they agree."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import log, log1p
+
+import numpy as np
+
+from crawlmgr.web.records import Outline
+from forums.reading.document import Page
+from forums.reading.kinds import Choice
+from forums.reading.learned.bodies import BodyTable
+from forums.reading.learned.choose import LINK_SHARE, above, best_of
+from forums.reading.learned.links import LinkTable
+from forums.reading.lists import RowSet
+from forums.reading.posts_set import PostSet
+
+
+def _shared(one: set[str], other: set[str]) -> float:
+    return len(one & other) / max(1, len(one | other))
+
+
+def _keys(rows: RowSet | None) -> set[str]:
+    return {row.title.key for row in rows.rows} if rows else set()
+
+
+def links_view(page: Page, table: LinkTable, scores: np.ndarray, found: Choice) -> list[float]:
+    """What the scores of the links say: how high, how many, how much of the page, for titles and for boards."""
+    if not len(scores):
+        return [0.0] * 22
+    made: list[float] = []
+    for kind, rows in ((1, found.threads), (2, found.boards)):
+        values = scores[:, kind]
+        taken = above(values, LINK_SHARE)
+        named = [link for link, chosen in zip(table.links, taken, strict=True) if chosen]
+        keys = {link.key for link in named}
+        made += [
+            float(values.max()), best_of(values), best_of(values, 10), log1p(len(named)), log1p(len(keys)),
+            float(values[taken].mean()), float(values[taken].sum() / max(1e-9, values.sum())),
+            min(1.0, sum(len(link.text) for link in named) / max(1, page.text_total)), _shared(keys, _keys(rows)),
+        ]  # fmt: skip
+    return [*made, made[1] - made[10], float(scores[:, 1].sum()), float(scores[:, 2].sum()), float(scores[:, 0].mean())]
+
+
+def bodies_view(page: Page, table: BodyTable, scores: np.ndarray, chosen: Sequence[int], posts: PostSet | None) -> list[float]:
+    """What the scores of the texts say, and how far the rules' posts are the same."""
+    if not len(scores):
+        return [0.0] * 9
+    nodes = [int(table.nodes[at]) for at in chosen]
+    own = scores[list(chosen)]
+    chars = sum(page.outline.text_length(node) for node in nodes)
+    return [
+        float(scores.max()), best_of(scores), best_of(scores, 10), log1p(len(nodes)), float(own.mean()) if len(own) else 0.0,
+        float(own.sum() / max(1e-6, scores.sum())), chars / max(1, page.text_total), log1p(chars / max(1, len(nodes))),
+        agreement(page.outline, nodes, posts),
+    ]  # fmt: skip
+
+
+def agreement(outline: Outline, nodes: Sequence[int], posts: PostSet | None) -> float:
+    """Share of texts that the rules' posts have too, one within the other."""
+    own = sorted({body for body in posts.bodies if body is not None}) if posts else []
+    if not own:
+        return 0.0
+    starts, ends = np.asarray(own), np.asarray([outline.ends[node] for node in own])
+    met = 0
+    for node in nodes:
+        at = int(np.searchsorted(starts, node, side="right")) - 1
+        inside = at >= 0 and node < ends[at]
+        holds = at + 1 < len(own) and starts[at + 1] < outline.ends[node]
+        met += inside or holds
+    return met / max(1, len(nodes), len(own))
+
+
+def list_doubt(table: LinkTable, scores: np.ndarray, chosen: set[str], other: set[str]) -> list[float]:
+    """What speaks for and against a list: `chosen` and `other` are the addresses of its rows and of the other reader's."""
+    best: dict[str, float] = {}
+    for link, score in zip(table.links, scores, strict=True):
+        if link.url in chosen:
+            best[link.url] = max(best.get(link.url, 0.0), float(score))
+    taken = np.asarray([link.url in chosen for link in table.links], dtype=bool)
+    top, rest = best_of(scores), scores[~taken]
+    numbers = table.clusters[:, 1]
+    alike = np.isin(numbers, np.unique(numbers[taken])) & ~taken
+    values = list(best.values()) or [0.0]
+    return [
+        _shared(chosen, other), float(np.mean(values)), min(values), top, float(rest.max()) if len(rest) else 0.0,
+        float((rest > 0.3 * top).sum()) / max(1, len(chosen)), float(alike.sum()) / max(1, int(taken.sum())), 0.0,
+    ]  # fmt: skip
+
+
+def thread_doubt(
+    table: BodyTable, scores: np.ndarray, outline: Outline, nodes: Sequence[int], same: float, named: float
+) -> list[float]:
+    """What speaks for and against posts: `nodes` are their texts, `same` how far both readers agree, `named` the share
+    of posts with an author."""
+    covered = np.zeros(len(outline) + 1, dtype=bool)
+    own = []
+    for node in nodes:
+        covered[node : outline.ends[node]] = True
+        inside = (table.nodes >= node) & (table.nodes < outline.ends[node])
+        own.append(float(scores[inside].max()) if inside.any() else 0.0)
+    sums = np.concatenate([[0], np.cumsum(covered)])
+    ends = np.asarray([outline.ends[node] for node in table.nodes.tolist()], dtype=np.int64)
+    rest = scores[sums[ends] == sums[table.nodes]]
+    top, own = best_of(scores), own or [0.0]
+    return [
+        same, float(np.mean(own)), min(own), top, float(rest.max()) if len(rest) else 0.0,
+        float((rest > 0.5 * top).sum()) / max(1, len(nodes)), 0.0, named,
+    ]  # fmt: skip
+
+
+def doubt_view(shares: np.ndarray, kind: int, records: int, rest: Sequence[float]) -> list[float]:
+    """Features of the doubt: `shares` of the four kinds, the chosen one, how many records, and what speaks for them."""
+    first, second = np.sort(shares)[::-1][:2]
+    return [
+        float(first), float(first - second), log(float(first) / (1.02 - float(first))), *(float(kind == at) for at in range(4)),
+        log1p(records), float(records == 0), *(rest or [0.0] * 8),
+    ]  # fmt: skip

@@ -1,0 +1,74 @@
+"""The learned weights, read once: `weights.npz` beside this file, with `card.json` that says on what, how and how well."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+
+import numpy as np
+
+from forums.reading.learned.forest import Forest
+
+FILE = Path(__file__).with_name("weights.npz")
+MODELS = ("links", "bodies", "kind", "kind_scores", "doubt", "cut")
+CARD = Path(__file__).with_name("card.json")
+
+
+@dataclass(frozen=True)
+class Model:
+    """Forests that answer together: the mean of their shares."""
+
+    forests: tuple[Forest, ...]
+
+    def predict(self, features: np.ndarray) -> np.ndarray:
+        """Shares of the classes, a row a candidate."""
+        found = [forest.predict(features) for forest in self.forests]
+        made: np.ndarray = sum(found[1:], found[0]) / len(found)
+        return made
+
+
+@dataclass(frozen=True)
+class Weights:
+    """The models: of links (none, title, board), of texts (none, post), of the page's kind from all numbers and from
+    those without the rules', of whether a reading is perfect (no, yes), and of whether it is cut short (no, yes). `whole` is
+    the share of the last below which a reading counts as complete."""
+
+    links: Model
+    bodies: Model
+    kind: Model
+    kind_scores: Model
+    doubt: Model
+    cut: Model
+    whole: float
+
+    def save(self, path: Path) -> None:
+        """Writes the weights; beside first, then renamed."""
+        arrays: dict[str, np.ndarray] = {"whole": np.asarray(self.whole)}
+        for name in MODELS:
+            forests = getattr(self, name).forests
+            arrays[f"{name}.forests"] = np.asarray(len(forests))
+            for at, forest in enumerate(forests):
+                arrays |= forest.arrays(f"{name}.{at}")
+        beside = path.with_suffix(".part.npz")
+        np.savez_compressed(beside, **arrays)  # type: ignore[arg-type]
+        beside.replace(path)
+
+
+def _model(name: str, arrays: Mapping[str, np.ndarray]) -> Model:
+    return Model(tuple(Forest.from_arrays(f"{name}.{at}", arrays) for at in range(int(arrays[f"{name}.forests"]))))
+
+
+def read_weights(path: Path) -> Weights:
+    """The weights of a file."""
+    with np.load(path) as stored:
+        arrays: Mapping[str, np.ndarray] = dict(stored)
+    links, bodies, kind, kind_scores, doubt, cut = (_model(name, arrays) for name in MODELS)
+    return Weights(links, bodies, kind, kind_scores, doubt, cut, float(arrays["whole"]))
+
+
+@lru_cache(maxsize=1)
+def shipped() -> Weights:
+    """The weights that come with the reader."""
+    return read_weights(FILE)

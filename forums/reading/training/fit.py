@@ -1,0 +1,281 @@
+"""Fitting the reader's models stage by stage, each stage on scores of models that never saw the page's engine."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass, field
+from datetime import datetime
+from multiprocessing import get_context
+from typing import NamedTuple
+
+import numpy as np
+from sklearn.ensemble import ExtraTreesClassifier, HistGradientBoostingClassifier
+
+from crawlmgr.web.pagination import find_pages
+from forums.reading.jsonform import record_json
+from forums.reading.learned.forest import Forest, Tree
+from forums.reading.learned.second import KINDS, Second
+from forums.reading.learned.weights import Model, Weights
+from forums.reading.page import read_as, second_reading
+from forums.reading.training.labels import body_labels, link_labels
+from forums.reading.training.pages import Saved, parsed
+from forums.reading.training.scoring import ENOUGH, Tally, tally
+
+FOLDS = 5
+_NEGATIVES, _POSITIVES = 90, 60  # candidates of one page that a model is trained on
+_MORE = 0.25  # weight of pages that are only trained on
+_SILENT = 0.03
+"""Share of cut pages, every engine counting the same, that may be called complete."""
+
+
+@dataclass(frozen=True)
+class Shape:
+    """How many trees, how small their leaves, how many features a split looks at."""
+
+    trees: int
+    leaf: int
+    features: int | float
+
+
+LINKS = Shape(100, 6, 45)
+ROUNDS = 60
+BODIES = Shape(100, 6, 50)
+KIND = Shape(200, 2, 0.3)
+DOUBT = Shape(200, 12, 0.6)
+
+
+@dataclass
+class Sample:
+    """A page in training: its reading in the making, its labels, and the weight that lets its engine count like others."""
+
+    saved: Saved
+    second: Second
+    links: np.ndarray
+    bodies: np.ndarray
+    group: str
+    weight: float = 1.0
+    fold: int = 0
+    given: dict[str, np.ndarray] = field(default_factory=dict)
+
+
+def samples_of(pages: Sequence[Saved], now: datetime, leave_out: str) -> list[Sample]:
+    """The pages with candidates and labels; `leave_out` names what a fold keeps whole: "engine" or "site"."""
+    made = []
+    for saved in pages:
+        page = parsed(saved, now)
+        second = second_reading(page, None)
+        links = link_labels(second.links.links, saved.truth)
+        bodies = body_labels(page, second.bodies, saved.truth, second.found.posts)
+        group = saved.engine if leave_out == "engine" or not saved.is_forum else saved.site
+        made.append(Sample(saved, second, links, bodies, group))
+    sizes, groups = Counter(sample.saved.engine for sample in made), Counter(sample.group for sample in made)
+    order = sorted(groups, key=lambda group: (-groups[group], group))
+    folds = {group: at % FOLDS for at, group in enumerate(order)}
+    for sample in made:
+        sample.weight = (1.0 if sample.saved.measured else _MORE) / np.sqrt(sizes[sample.saved.engine])
+        sample.fold = folds[sample.group]
+        sample.second.given = sample.given
+    return made
+
+
+class Examples(NamedTuple):
+    """What a model is trained on: features, labels from 0, and weights, a row a candidate."""
+
+    features: np.ndarray
+    labels: np.ndarray
+    weights: np.ndarray
+
+
+def averaged(examples: Examples, classes: int, shape: Shape) -> Forest:
+    """Extremely randomised trees, as flat arrays. Deterministic."""
+    model = ExtraTreesClassifier(shape.trees, min_samples_leaf=shape.leaf, max_features=shape.features, random_state=0)
+    model.fit(examples.features, examples.labels, sample_weight=examples.weights)
+    trees = []
+    for estimator in model.estimators_:
+        tree = estimator.tree_
+        shares = np.zeros((tree.node_count, classes))
+        shares[:, model.classes_.astype(int)] = tree.value[:, 0] / np.maximum(tree.value[:, 0].sum(axis=1, keepdims=True), 1e-12)
+        trees.append(Tree(tree.feature, tree.threshold, tree.children_right, shares, int(tree.max_depth)))
+    return Forest.of_trees(trees)
+
+
+def boosted(examples: Examples, rounds: int) -> Forest:
+    """Gradient boosting over three or more classes, as flat arrays. Deterministic."""
+    model = HistGradientBoostingClassifier(
+        max_iter=rounds, learning_rate=0.12, max_leaf_nodes=20, min_samples_leaf=25, l2_regularization=5, max_bins=63,
+        max_features=0.15, early_stopping=False, random_state=0,
+    )  # fmt: skip
+    model.fit(examples.features, examples.labels, sample_weight=examples.weights)
+    trees = []
+    for turn in model._predictors:  # noqa: SLF001 - the trees have no public name
+        for predictor in turn:
+            nodes = predictor.nodes
+            right = np.where(nodes["is_leaf"], -1, nodes["right"].astype(np.int64))
+            depth = int(nodes["depth"].max())
+            trees.append(Tree(nodes["feature_idx"], nodes["num_threshold"], right, nodes["value"][:, None], depth))
+    return Forest.of_trees(trees, np.asarray(model._baseline_prediction).reshape(-1))  # noqa: SLF001
+
+
+def _candidates(tables: Sequence[np.ndarray], labels: Sequence[np.ndarray], samples: Sequence[Sample]) -> Examples:
+    """Features, labels and weights of the candidates to train on, some of each page."""
+    random = np.random.default_rng(0)
+    features, wanted, weights = [], [], []
+    for table, known, sample in zip(tables, labels, samples, strict=True):
+        kept = []
+        for places, most in ((np.flatnonzero(known > 0), _POSITIVES), (np.flatnonzero(known == 0), _NEGATIVES)):
+            kept.append(random.choice(places, most, replace=False) if len(places) > most else places)
+        chosen = np.sort(np.concatenate(kept))
+        if len(chosen):
+            features.append(table[chosen])
+            wanted.append(known[chosen])
+            weights.append(np.full(len(chosen), sample.weight))
+    return Examples(np.vstack(features), np.concatenate(wanted), np.concatenate(weights))
+
+
+def _parts(samples: Sequence[Sample], fold: int) -> tuple[list[Sample], list[Sample]]:
+    return [sample for sample in samples if sample.fold != fold], [sample for sample in samples if sample.fold == fold]
+
+
+class Job(NamedTuple):
+    """A model to train: of averaged trees, and boosted ones for a number of rounds above 0."""
+
+    examples: Examples
+    classes: int
+    shape: Shape
+    rounds: int
+
+
+def trained(job: Job) -> Model:
+    """The model of a job."""
+    made = [averaged(job.examples, job.classes, job.shape)]
+    if job.rounds:
+        made.append(boosted(job.examples, job.rounds))
+    return Model(tuple(made))
+
+
+def _all_trained(jobs: Sequence[Job], workers: int) -> list[Model]:
+    """The models of jobs, in order, by several processes where asked to."""
+    if workers < 2:
+        return [trained(job) for job in jobs]
+    with ProcessPoolExecutor(workers, mp_context=get_context("spawn")) as pool:
+        return list(pool.map(trained, jobs))
+
+
+def _links(samples: Sequence[Sample]) -> Job:
+    used = [sample for sample in samples if len(sample.links)]
+    return Job(_candidates([s.second.links.features for s in used], [s.links for s in used], used), 3, LINKS, ROUNDS)
+
+
+def _bodies(samples: Sequence[Sample]) -> Job:
+    used = [sample for sample in samples if len(sample.bodies)]
+    return Job(_candidates([s.second.bodies.features for s in used], [s.bodies for s in used], used), 2, BODIES, 0)
+
+
+def _kinds(samples: Sequence[Sample]) -> tuple[Model, Model]:
+    features = np.vstack([sample.second.kind_features[0] for sample in samples])
+    rules = samples[0].second.kind_features[1]
+    labels = np.asarray([KINDS.index(sample.saved.truth["kind"]) for sample in samples])
+    weights = np.asarray([sample.weight for sample in samples])
+    with_rules, without = (averaged(Examples(each, labels, weights), 4, KIND) for each in (features, features[:, rules:]))
+    return Model((with_rules,)), Model((without,))
+
+
+@dataclass
+class Outcome:
+    """How a page came out with its engine left out."""
+
+    document: dict[str, object]
+    tally: Tally
+    features: np.ndarray
+    sure: float = 0.0
+    cut: float = 0.0
+
+    @property
+    def is_cut(self) -> bool:
+        """Whether too few of the records came back."""
+        return self.tally.found < ENOUGH * self.tally.truth
+
+
+def _interpret(sample: Sample) -> Outcome:
+    """The reading of a page from the scores that it was given."""
+    shares = sample.second.kind_shares(None)
+    kind = sample.second.settled(shares, None)
+    reading = read_as(sample.second, kind).reading
+    offsets = dict(sample.second.page.offsets)
+    document: dict[str, object] = {
+        "kind": str(kind),
+        "records": [record_json(record, offsets) for record in reading.records],
+        "next": find_pages(sample.second.page.root, sample.saved.url).next,
+    }
+    named = sum(bool(getattr(record, "author", None)) for record in reading.records) / max(1, len(reading.records))
+    features = sample.second.doubt_features(shares, kind, len(reading.records), named if kind is KINDS[2] else 0.0)
+    return Outcome(document, tally(sample.saved.truth, document), features)
+
+
+def _doubts(samples: Sequence[Sample], outcomes: Sequence[Outcome]) -> tuple[Model, Model]:
+    """The models of a perfect reading and of one that is cut short."""
+    pairs = [(sample, outcome) for sample, outcome in zip(samples, outcomes, strict=True) if sample.saved.measured]
+    samples, outcomes = [sample for sample, _ in pairs], [outcome for _, outcome in pairs]
+    features = np.vstack([outcome.features for outcome in outcomes])
+    weights = np.asarray([sample.weight for sample in samples])
+    perfect = np.asarray([int(outcome.tally.is_perfect) for outcome in outcomes])
+    cut = np.asarray([int(outcome.is_cut) for outcome in outcomes])
+    first, second = (averaged(Examples(features, labels, weights), 2, DOUBT) for labels in (perfect, cut))
+    return Model((first,)), Model((second,))
+
+
+def counts(sample: Sample) -> bool:
+    """Whether figures speak of a page: one of a forum, and not only trained on."""
+    return sample.saved.is_forum and sample.saved.measured
+
+
+def _whole(samples: Sequence[Sample], outcomes: Sequence[Outcome]) -> float:
+    """The highest likelihood of being cut with which readings may be called complete: at most `_SILENT` of the pages are then
+    cut short in silence, every engine counting the same."""
+    asked = [(s.saved.engine, o) for s, o in zip(samples, outcomes, strict=True) if counts(s) and o.tally.truth]
+    sizes = Counter(engine for engine, _ in asked)
+    share = [1 / sizes[engine] / len(sizes) for engine, _ in asked]
+    for step in range(60, 0, -1):
+        pairs = zip(share, asked, strict=True)
+        silent = sum(part for part, (_, outcome) in pairs if outcome.cut <= step / 100 and outcome.sure >= 0.5 and outcome.is_cut)
+        if silent <= _SILENT:
+            return step / 100
+    return 0.0
+
+
+def fit(samples: Sequence[Sample], workers: int = 1) -> tuple[Weights, list[Outcome]]:
+    """The weights from all pages, and how each page comes out under models that never saw its group."""
+    parts = [*(_parts(samples, fold)[0] for fold in range(FOLDS)), samples]
+    models = _all_trained([*(_links(part) for part in parts), *(_bodies(part) for part in parts)], workers)
+    for fold, (links, bodies) in enumerate(zip(models[:FOLDS], models[FOLDS + 1 : 2 * FOLDS + 1], strict=True)):
+        for sample in _parts(samples, fold)[1]:
+            sample.given["links"] = links.predict(sample.second.links.features)
+            sample.given["bodies"] = bodies.predict(sample.second.bodies.features)[:, -1] if len(sample.bodies) else np.zeros(0)
+    return settle(samples, models[FOLDS], models[-1])
+
+
+def settle(samples: Sequence[Sample], links: Model, bodies: Model) -> tuple[Weights, list[Outcome]]:
+    """The stages after the scores of links and texts, which the pages were given: kinds, readings, doubt."""
+    for fold in range(FOLDS):
+        known, kept = _parts(samples, fold)
+        kinds = _kinds(known)
+        for sample in kept:
+            features, rules = sample.second.kind_features
+            sample.given["kind"] = (kinds[0].predict(features)[0] + kinds[1].predict(features[:, rules:])[0]) / 2
+    outcomes = [_interpret(sample) for sample in samples]
+    for fold in range(FOLDS):
+        places = [at for at, sample in enumerate(samples) if sample.fold != fold]
+        doubt, cut = _doubts([samples[at] for at in places], [outcomes[at] for at in places])
+        for at, sample in enumerate(samples):
+            if sample.fold == fold:
+                outcomes[at].sure = float(doubt.predict(outcomes[at].features)[0, 1])
+                outcomes[at].cut = float(cut.predict(outcomes[at].features)[0, 1])
+    whole = _whole(samples, outcomes)
+    for outcome, sample in zip(outcomes, samples, strict=True):
+        outcome.document |= {"confidence": outcome.sure, "complete": outcome.cut <= whole}
+        outcome.tally = tally(sample.saved.truth, outcome.document)
+    kinds = _kinds(samples)
+    weights = Weights(links, bodies, *kinds, *_doubts(samples, outcomes), whole)
+    return weights, outcomes

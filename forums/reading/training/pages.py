@@ -1,0 +1,53 @@
+"""Folders of saved pages: with checked truth, or of pages that are no forum's."""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections.abc import Iterator
+from datetime import datetime
+from pathlib import Path
+from typing import NamedTuple
+from urllib.parse import urlsplit
+
+from crawlmgr.text.dates import DateContext, find_time
+from crawlmgr.text.dates_zones import page_clock
+from crawlmgr.web.encoding import decode
+from forums.reading.document import Page
+from forums.reading.training.scoring import Truth
+
+
+class Saved(NamedTuple):
+    """A saved page: its file, address, engine and site, and its truth. One that is not `measured` is only trained on."""
+
+    file: Path
+    url: str
+    engine: str
+    site: str
+    truth: Truth
+    is_forum: bool
+    measured: bool = True
+
+
+def saved_pages(folder: Path, measured: bool = True) -> Iterator[Saved]:
+    """The pages of a folder: `pages.csv` with `html/` and `truth/`, or `list.jsonl` alone for pages of no forum. Raises
+    FileNotFoundError for a folder with neither."""
+    if not (folder / "pages.csv").exists():
+        for line in (folder / "list.jsonl").read_text(encoding="utf-8").splitlines():
+            entry = json.loads(line)
+            site = urlsplit(entry["base_url"]).hostname or ""
+            truth = {"kind": "other", "base_url": entry["base_url"], "records": []}
+            yield Saved(folder / entry["file"], entry["base_url"], site, site, truth, False)
+        return
+    with (folder / "pages.csv").open(encoding="utf-8", newline="") as stream:
+        for row in csv.DictReader(stream):
+            truth = json.loads((folder / "truth" / row["file"]).with_suffix(".json").read_text(encoding="utf-8"))
+            yield Saved(folder / "html" / row["file"], row["base_url"], row["engine"], row["site"], truth, True, measured)
+
+
+def parsed(saved: Saved, now: datetime) -> Page:
+    """A saved page, parsed as of its own clock where it prints one, else as of `now`."""
+    text = decode(saved.file.read_bytes())[0]
+    clock = page_clock(text)
+    told = find_time(clock, DateContext(now, "UTC")) if clock else None
+    return Page(text, saved.url, told.value if told and not told.relative else now)

@@ -1,0 +1,91 @@
+"""What a training comes to: figures with every engine counting the same, how far confidence can be trusted, and the card."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from forums.reading.training.fit import FOLDS, LINKS, ROUNDS, Outcome, Sample, counts
+from forums.reading.training.scoring import FIGURES, by_group
+
+_BINS = 10
+SURE = 0.9
+Figures = dict[str, Any]
+
+
+def _rounded(row: dict[str, float | None]) -> dict[str, float | None]:
+    return {name: None if value is None else round(value, 4) for name, value in row.items()}
+
+
+def reliability(sure: np.ndarray, perfect: np.ndarray) -> Figures:
+    """How often readings said with some confidence are perfect, by tenths, and the expected calibration error: the mean
+    distance of the two, weighed by how many readings a tenth has."""
+    places = np.minimum((sure * _BINS).astype(int), _BINS - 1)
+    rows = []
+    for at in range(_BINS):
+        inside = places == at
+        if inside.any():
+            said, were = float(sure[inside].mean()), float(perfect[inside].mean())
+            rows.append({"from": at / _BINS, "pages": int(inside.sum()), "said": round(said, 3), "perfect": round(were, 3)})
+    error = sum(row["pages"] * abs(row["said"] - row["perfect"]) for row in rows) / max(1, len(sure))
+    high = sure >= SURE
+    return {
+        "bins": rows,
+        "expected_calibration_error": round(error, 4),
+        "sure_pages": int(high.sum()),
+        "sure_perfect": round(float(perfect[high].mean()), 4) if high.any() else None,
+    }
+
+
+def figures(samples: Sequence[Sample], outcomes: Sequence[Outcome]) -> Figures:
+    """The table: macro figures on the whole and by kind, each engine, the reliability, and pages of no forum read as one."""
+    pairs = [(sample, outcome) for sample, outcome in zip(samples, outcomes, strict=True) if counts(sample)]
+    groups = by_group((sample.saved.engine, outcome.tally) for sample, outcome in pairs)
+    kinds = {}
+    for kind in ("threadlist", "index", "thread"):
+        asked = [(s.saved.engine, o.tally) for s, o in pairs if s.saved.truth["kind"] == kind]
+        if asked:
+            kinds[kind] = {"pages": len(asked), **_rounded(by_group(asked)["macro"])}
+    others = [outcome for sample, outcome in zip(samples, outcomes, strict=True) if not sample.saved.is_forum]
+    sure = np.asarray([outcome.sure for _, outcome in pairs])
+    perfect = np.asarray([float(outcome.tally.is_perfect) for _, outcome in pairs])
+    doubted = sum(not o.document["complete"] and o.tally.is_perfect for _, o in pairs)
+    return {
+        "pages": len(pairs),
+        "macro": _rounded(groups.pop("macro")),
+        "kinds": kinds,
+        "engines": {engine: _rounded(row) for engine, row in groups.items()},
+        "reliability": reliability(sure, perfect),
+        "perfect_but_doubted": round(doubted / max(1, int(perfect.sum())), 4),
+        "no_forum": {"pages": len(others), "read_as_forum": sum(o.document["kind"] != "other" for o in others)},
+    }
+
+
+def card(samples: Sequence[Sample], leave_out: str, found: Figures) -> Figures:
+    """On what the weights were trained, how, and how well they do on what was left out."""
+    engines = Counter(sample.saved.engine for sample in samples if counts(sample))
+    others = sum(not sample.saved.is_forum for sample in samples)
+    return {
+        "what": "Models of the forum page reader: links, texts of posts, kind of page, doubt",
+        "pages": {"forum": sum(engines.values()), "other": others, "drawn": sum(not sample.saved.measured for sample in samples)},
+        "engines": dict(sorted(engines.items())),
+        "records": sum(len(sample.saved.truth["records"]) for sample in samples),
+        "how": {
+            "first": f"{LINKS.trees} extremely randomised trees and {ROUNDS} rounds of gradient boosting, averaged",
+            "weights": "a page counts 1 / sqrt(pages of its engine)",
+            "folds": FOLDS,
+            "left_out": leave_out,
+            "stages": "each stage is trained on scores of models that never saw the page's group",
+        },
+        "figures": {name: value for name, value in found.items() if name != "engines"},
+    }
+
+
+def table_rows(found: Figures) -> list[list[Any]]:
+    """The table for a person: the whole, the kinds, the engines."""
+    rows = [["macro", *(found["macro"][name] for name in FIGURES)]]
+    rows += [[f"macro {kind}", *(row[name] for name in FIGURES)] for kind, row in found["kinds"].items()]
+    return rows + [[engine, *(row[name] for name in FIGURES)] for engine, row in found["engines"].items()]

@@ -1,0 +1,107 @@
+"""The markups of these tests as a folder of pages with truth, for `reader train --more`: `python -m tests.forums.markup_pages FOLDER`."""
+
+from __future__ import annotations
+
+import csv
+import json
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+from urllib.parse import urljoin
+
+from lxml.html import document_fromstring
+
+from tests.forums.boards import RandomForum, Reply, Section, Topic
+from tests.forums.heldout.indexes import INDEXES as KEPT_INDEXES
+from tests.forums.heldout.lists import LISTS as KEPT_LISTS
+from tests.forums.heldout.posts import THREADS as KEPT_THREADS
+from tests.forums.markup_lists import INDEXES, LISTS
+from tests.forums.markup_posts import POSTS
+from tests.forums.markup_random import LAYOUTS, RandomMarkup
+from tests.forums.markup_software import SOFTWARE
+
+SITE = "http://forum.example"
+LANGUAGES = ("en", "de", "ru", "zh")
+SEED = 77_000
+
+
+class Drawn(NamedTuple):
+    """A page: its markup, address, kind, HTML and true records."""
+
+    markup: str
+    url: str
+    kind: str
+    html: str
+    records: list[dict[str, Any]]
+
+
+def _thread(topic: Topic, url: str) -> dict[str, Any]:
+    return {"url": url, "title": topic.title, "author": topic.posts[0].author, "replies": topic.replies}
+
+
+def _board(board: Section, url: str) -> dict[str, Any]:
+    return {"url": url, "name": board.name, "threads": board.threads, "posts": board.posts}
+
+
+def _post(post: Reply) -> dict[str, Any]:
+    return {"author": post.author, "posted_iso": post.posted.strftime("%Y-%m-%dT%H:%M"), "text_start": post.text[:60]}
+
+
+def drawn(forum: RandomForum, at: int) -> Iterator[Drawn]:
+    """Every markup once, for one forum."""
+    for name, kept in KEPT_LISTS.items():
+        rows = [_thread(topic, urljoin(kept.url, kept.link(topic))) for topic in forum.topics]
+        yield Drawn(f"kept-list-{name}", kept.url, "threadlist", kept.render(forum), rows)
+    for name, made in KEPT_INDEXES.items():
+        boards = [_board(board, urljoin(made.url, made.link(board))) for board in forum.boards]
+        yield Drawn(f"kept-index-{name}", made.url, "index", made.render(forum), boards)
+    for name, markup in KEPT_THREADS.items():
+        for topic in markup.pick(forum.topics)[:2]:
+            url = markup.url.format(n=topic.number)
+            yield Drawn(f"kept-thread-{name}", url, "thread", markup.render(forum, topic), [_post(post) for post in topic.posts])
+    for name, software in SOFTWARE.items():
+        rows = [_thread(topic, f"{SITE}{software.link(topic)}") for topic in forum.topics]
+        yield Drawn(f"software-{name}", software.url, "threadlist", software.render(forum), rows)
+    for name in LAYOUTS:
+        random = RandomMarkup(SEED + at, forum, name)
+        rows = [_thread(topic, random.link(topic)) for topic in forum.topics]
+        yield Drawn(f"random-{name}", random.url, "threadlist", random.html(), rows)
+    for name, post in POSTS.items():
+        topic = max(forum.topics, key=lambda topic: len(topic.posts))
+        yield Drawn(f"thread-{name}", f"{SITE}/topic/{topic.number}", "thread", post(forum, topic), [_post(p) for p in topic.posts])
+    for kind, markups, url in (("threadlist", LISTS, f"{SITE}/board-7"), ("index", INDEXES, f"{SITE}/")):
+        for name, render in markups.items():
+            yield Drawn(f"{kind}-{name}", url, kind, render(forum), _found(render(forum), url, forum, kind))
+
+
+def _found(html: str, url: str, forum: RandomForum, kind: str) -> list[dict[str, Any]]:
+    """True records by the texts of links, for markups that do not tell their addresses apart."""
+    links = {" ".join(link.text_content().split()): urljoin(url, link.get("href")) for link in document_fromstring(html).iter("a")}
+    if kind == "threadlist":
+        return [_thread(topic, links[topic.title]) for topic in forum.topics if topic.title in links]
+    return [_board(board, links[board.name]) for board in forum.boards if board.name in links]
+
+
+def write(folder: Path) -> int:
+    """Writes the folder and answers how many pages it holds."""
+    rows = []
+    for at, language in enumerate(LANGUAGES):
+        for number, page in enumerate(drawn(RandomForum(SEED + at, language), at)):
+            file = f"{page.markup}/{language}-{number}.html"
+            for name, text in (
+                (f"html/{file}", page.html),
+                (f"truth/{file[:-5]}.json", json.dumps({"kind": page.kind, "base_url": page.url, "records": page.records})),
+            ):
+                (folder / name).parent.mkdir(parents=True, exist_ok=True)
+                (folder / name).write_text(text, encoding="utf-8")
+            rows.append({"file": file, "base_url": page.url, "engine": page.markup, "site": page.markup})
+    with (folder / "pages.csv").open("w", encoding="utf-8", newline="") as stream:
+        writer = csv.DictWriter(stream, ["file", "base_url", "engine", "site"])
+        writer.writeheader()
+        writer.writerows(rows)
+    return len(rows)
+
+
+if __name__ == "__main__":
+    sys.stdout.write(f"{write(Path(sys.argv[1]))} pages\n")
