@@ -1,4 +1,7 @@
-"""The closed loop `adaptive`: after every visit a new forecast, every few minutes the boards whose waiting posts weigh most."""
+"""The closed loop `adaptive`: after every visit a new forecast, every few minutes the boards whose waiting posts weigh most.
+
+With overview sources it looks before it visits: reading an index page or a newest list competes with the visits for one budget.
+"""
 
 from __future__ import annotations
 
@@ -6,67 +9,16 @@ import copy
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import NamedTuple
 
 import numpy as np
 
-from forums.events import DAY_SECONDS, HOUR_SECONDS, Bools, Floats, Ints, Sites
-from forums.excitation import MOST_FITTED_BOARDS, POOLED, Kernel, Modes, expected, fit, state_after
-from forums.intensity import DAY_HOURS, Intensity
-from forums.pacing import Budget, Pace
+from forums.events import HOUR_SECONDS, Bools, Floats, Ints, Sites
+from forums.forecast import Arrays, Forecast, Seen
+from forums.loop_values import Choice, Looks, LoopOptions, Outlook, Reason
+from forums.overview import Overview, Sight, Source
+from forums.pacing import Budget, Pace, Spending
 
-
-@dataclass(frozen=True, slots=True)
-class LoopOptions:
-    """Constants of the closed loop; tuned on public logs.
-
-    floor_per_day: least weighted events a day that a board is expected to bring. clock_floor: least activity of an hour
-    relative to the mean hour. band: share of the day's visits by which the loop may run ahead of or behind its plan;
-    shrinks over the last `closing_hours`. steer: how hard the price follows the use. price_step: how fast the price
-    moves. own_share: weight of the site's own kernel against `kernel`. fit_after_days: history that only excites.
-    tick_seconds: time between two rankings; at the last one before midnight the rest of the day's visits is used.
-    """
-
-    kernel: Kernel = POOLED
-    floor_per_day: float = 0.3
-    clock_floor: float = 0.05
-    band: float = 0.4
-    closing_hours: float = 4.0
-    steer: float = 4.0
-    price_step: float = 0.02
-    own_share: float = 0.5
-    fit_after_days: float = 3.0
-    tick_seconds: float = 180.0
-
-
-@dataclass(frozen=True, slots=True)
-class Seen:
-    """Events that visits have seen: board, epoch seconds, weight (importance included), in any order."""
-
-    board: Ints
-    times: Floats
-    weights: Floats
-
-
-class Reason(NamedTuple):
-    """A board's rank in numbers: expected waiting events (weighted), hours since its last visit, its usual events an
-    hour at this time of day, its index (`rank`) and the price of a visit (both weighted event-hours).
-    """
-
-    waiting: float
-    hours_since_visit: float
-    usual_per_hour: float
-    rank: float
-    price: float
-
-
-class Outlook(NamedTuple):
-    """Visits to come in their order: board, epoch seconds, expected weighted events and weighted event-hours of each."""
-
-    board: Ints
-    moments: Floats
-    events: Floats
-    delay: Floats
+__all__ = ("AdaptiveLoop", "Choice", "LoopOptions", "Looks", "Outlook", "Reason", "Seen", "Source")
 
 
 class AdaptiveLoop:
@@ -79,6 +31,10 @@ class AdaptiveLoop:
     index_i = N_i(x) x / 2: expected weighted events since the board's last visit x hours ago, times half their
     waiting; equal indices are the optimum's condition (square-root law). A visit is made while the plan (cumulated
     sum of sqrt f over the day) allows it and the index is worth the price.
+
+    With `looks`, `choose` also names a source to read, one at the most, charged as its cost in visits; `told` brings what an
+    index page showed, `swept` what the threads brought that a newest list named. Then index_i = sum of w (t - t_e) over posts
+    known to wait, and F_i(y) y / 2 for those that may have come in the y hours since the board was last looked at.
     """
 
     def __init__(
@@ -90,182 +46,231 @@ class AdaptiveLoop:
         since: float,
         budget: Budget,
         options: LoopOptions | None = None,
+        looks: Looks | None = None,
+        deadline_hours: Floats | None = None,
     ) -> None:
         """rates: (n, bins), weighted events per hour by local time; last_visit: (n,), epoch seconds, up to when a board's
-        events are known; since: start of the history that `seen` covers.
+        events are known; since: start of the history that `seen` covers; deadline_hours: (n,), the longest that a post of a
+        board should wait, inf for none.
         """
         self.options = options or LoopOptions()
-        self.sites = sites
         self.budget = budget
-        self.count = len(rates)
-        flat = np.where(rates.sum(axis=1, keepdims=True) > 0, rates, 1e-9)
-        self._set_rates(flat * np.maximum(1.0, self.options.floor_per_day / (flat.mean(axis=1) * DAY_HOURS))[:, None])
+        self._of(Forecast(rates, sites, seen, np.asarray(last_visit, dtype=float), since, self.options.forecast))
         self.last_visit = np.asarray(last_visit, dtype=float).copy()
         self.visiting: Bools = np.zeros(self.count, dtype=bool)
-        self._operational = self._time(self.last_visit, self._all)
-        self._kernels = self._fitted(seen, since)
-        modes = [Modes.of(kernel) for kernel in self._kernels]
-        self._into = np.array([mode.into for mode in modes])
-        self._decay = np.array([mode.decay for mode in modes])[sites.site]
-        self._state = self._replayed(seen, since)
-        self._forecast_anew()
+        self.deadline_hours = np.full(self.count, np.inf) if deadline_hours is None else deadline_hours
+        self.overview = self._overview(looks)
         self._pace = self._paced()
         if math.isnan(budget.price):
             budget.price = self._pace.first_price()
 
-    def _paced(self) -> Pace:
-        given = self.options
-        return Pace(
-            self._rates, self.sites, self.budget,
-            tick_seconds=given.tick_seconds, band=given.band, closing_hours=given.closing_hours,
-        )  # fmt: skip
-
-    def _set_rates(self, rates: Floats) -> None:
-        self._rates = rates
-        self._level = rates.mean(axis=1)
-        self._clock = Intensity.of(np.maximum(rates / self._level[:, None], self.options.clock_floor))
-        self._all = np.arange(self.count)
+    def _of(self, forecast: Forecast) -> None:
+        self.forecast, self.sites, self.count, self._all = forecast, forecast.sites, len(forecast.all), forecast.all
         self._taken = np.zeros(self.count)  # what visits of an outlook have fetched of the forecast
 
-    def _forecast_anew(self) -> None:
-        self._amplitudes = np.empty_like(self._state)
-        self._forecast(self._all)
+    def _overview(self, looks: Looks | None) -> Overview | None:
+        if looks is None or not looks.sources:
+            return None
+        return Overview(looks.sources, self.last_visit, looks.new_weight, looks.reply_weight)
 
-    def packed(self) -> tuple[dict[str, Floats | Bools], dict[str, Floats | Bools]]:
-        """What a day leaves as it is (rates, kernels) and what every visit moves: arrays from which `unpacked` goes on."""
-        fixed: dict[str, Floats | Bools] = {"rates": self._rates, "into": self._into, "decay": self._decay}
-        moving: dict[str, Floats | Bools] = {
+    def _paced(self) -> Pace:
+        """Boards that one newest list covers are fetched together: for the day's plan and the price they are one."""
+        given, rates, site = self.options, self.forecast.rates, self.sites.site
+        group = self._all if self.overview is None else self.overview.together()
+        _names, first, number = np.unique(group, return_index=True, return_inverse=True)
+        merged = np.zeros((len(first), rates.shape[1]))
+        np.add.at(merged, number, rates)
+        sites = Sites(site[first], self.sites.clocks)
+        return Pace(
+            merged, sites, self.budget, tick_seconds=given.tick_seconds, band=given.band, closing_hours=given.closing_hours
+        )
+
+    def packed(self) -> tuple[Arrays, Arrays]:
+        """What a day leaves as it is (rates, kernels, deadlines) and what every visit moves: arrays from which `unpacked`
+        goes on."""
+        fixed, moving = self.forecast.packed()
+        fixed["deadline_hours"] = self.deadline_hours
+        moving |= {
             "last_visit": self.last_visit,
             "visiting": self.visiting,
-            "operational": self._operational,
-            "state": self._state,
             "plan": self._pace.plan,
             "budget": self.budget.packed(),
         }
+        if self.overview is not None:
+            moving |= self.overview.packed()
         return fixed, moving
 
     @classmethod
     def unpacked(
         cls,
-        fixed: Mapping[str, Floats | Bools],
-        moving: Mapping[str, Floats | Bools],
+        fixed: Mapping[str, Floats | Bools | Ints],
+        moving: Mapping[str, Floats | Bools | Ints],
         sites: Sites,
         options: LoopOptions | None = None,
+        looks: Looks | None = None,
     ) -> AdaptiveLoop:
-        """The loop that `packed` gave, over the same boards and sites."""
+        """The loop that `packed` gave, over the same boards, sites and sources."""
         loop = cls.__new__(cls)
-        loop.options, loop.sites, loop.count = options or LoopOptions(), sites, len(fixed["rates"])
-        loop._set_rates(np.asarray(fixed["rates"], dtype=float))
-        loop._into, loop._decay = np.asarray(fixed["into"], dtype=float), np.asarray(fixed["decay"], dtype=float)
+        loop.options = options or LoopOptions()
         loop.budget = Budget.unpacked(np.asarray(moving["budget"], dtype=float))
+        loop._of(Forecast.unpacked(fixed, moving, sites, loop.options.forecast))
         loop.last_visit, loop.visiting = np.array(moving["last_visit"], dtype=float), np.array(moving["visiting"], dtype=bool)
-        loop._operational, loop._state = np.array(moving["operational"], dtype=float), np.array(moving["state"], dtype=float)
+        loop.deadline_hours = np.asarray(fixed.get("deadline_hours", np.full(loop.count, np.inf)), dtype=float)
+        loop.overview = loop._overview(looks)
+        if loop.overview is not None:
+            loop.overview.restore(moving)
         loop._pace = loop._paced()
         loop._pace.plan = np.array(moving["plan"], dtype=float)
-        loop._forecast_anew()
         return loop
 
     # --- what is known -------------------------------------------------------------------------------------------------
 
-    def _time(self, times: Floats, board: Ints) -> Floats:
-        """Operational time of each board at these moments, hours."""
-        return self._clock.mass(board, self.sites.local_hours(times, board))
-
-    def _fitted(self, seen: Seen, since: float) -> list[Kernel]:
-        """One kernel a site: the given one, averaged with the site's own fit where its history allows one."""
-        kernels = []
-        origin = self._time(np.full(self.count, since), self._all)
-        first = self._time(np.full(self.count, since + self.options.fit_after_days * DAY_SECONDS), self._all) - origin
-        stop = self._operational - origin
-        clock = self._time(seen.times, seen.board) - origin[seen.board]
-        by_site = np.argsort(self.sites.site[seen.board], kind="stable")
-        by_site = by_site[clock[by_site] >= 0]
-        bounds = np.searchsorted(self.sites.site[seen.board[by_site]], np.arange(len(self.sites.clocks) + 1))
-        place = np.full(self.count, -1)
-        for number in range(len(self.sites.clocks)):
-            members = np.flatnonzero((self.sites.site == number) & (stop > first))
-            members = members[np.argsort(-self._level[members], kind="stable")[:MOST_FITTED_BOARDS]]
-            place[members] = np.arange(len(members))
-            rows = by_site[bounds[number] : bounds[number + 1]]
-            rows = rows[place[seen.board[rows]] >= 0]
-            own = self.options.kernel
-            if len(rows) and self.options.own_share > 0:
-                owner = place[seen.board[rows]]
-                own = fit(own, self._level[members], owner, clock[rows], seen.weights[rows], first[members], stop[members])
-            kernels.append(self.options.kernel.mixed(own, self.options.own_share))
-        return kernels
-
-    def _replayed(self, seen: Seen, since: float) -> Floats:
-        """X of each board at its last visit."""
-        origin = self._time(np.full(self.count, since), self._all)
-        age = self._operational[seen.board] - self._time(seen.times, seen.board)
-        known = (seen.times >= since) & (seen.times <= self.last_visit[seen.board])
-        span = np.maximum(self._operational - origin, 0.0)
-        board, passed, weights = seen.board[known], np.maximum(age[known], 0.0), seen.weights[known]
-        return state_after(self.options.kernel.taus_hours, self._level, board, passed, weights, span)
-
-    def _forecast(self, boards: Ints) -> None:
-        """Turns the states of these boards into the modes of their forecast."""
-        deviation = self._state[boards] - self._level[boards, None]
-        self._amplitudes[boards] = np.einsum("mij,mj->mi", self._into[self.sites.site[boards]], deviation)
-
     def observe(self, boards: Ints, board: Ints, times: Floats, weights: Floats, now: float) -> None:
         """`boards` were visited at `now` and brought these events, one entry an event: board, epoch seconds, weight."""
         boards = np.asarray(boards, dtype=np.int64)
-        taus = np.array(self.options.kernel.taus_hours)
-        current = self._time(np.full(len(boards), now), boards)
-        passed = np.maximum(current - self._operational[boards], 0.0)
-        self._state[boards] *= np.exp(-passed[:, None] / taus)
-        self._operational[boards] = np.maximum(current, self._operational[boards])
-        if len(board):
-            age = np.maximum(self._operational[board] - self._time(times, board), 0.0)
-            np.add.at(self._state, board, weights[:, None] / taus * np.exp(-age[:, None] / taus))
+        if self.overview is not None:
+            self.forecast.rewind(boards)
+        self.forecast.learn(boards, board, times, weights, np.full(len(boards), now))
+        self.forecast.settle(boards)
         self.last_visit[boards] = now
         self.visiting[boards] = False
         self._taken[boards] = 0.0
-        self._forecast(boards)
+        if self.overview is not None:
+            lost = self.overview.visited(boards, board, times, weights, now)
+            self.forecast.rewind(lost)
+            self.overview.forget(lost, self.last_visit)
+
+    def told(self, source: int, sight: Sight, now: float) -> None:
+        """An index page was read at `now` and showed this."""
+        if self.overview is None:
+            raise ValueError("a loop without sources is told nothing")
+        waiting = self.expected_events(now) - self.overview.known
+        new = self.overview.read(source, sight, now, waiting)
+        self.forecast.learn(new.boards, new.board, new.times, new.weights, new.until)
+
+    def swept(self, source: int, board: Ints, times: Floats, weights: Floats, now: float) -> None:
+        """A newest list was read at `now` and its changed threads fetched, which brought these events."""
+        if self.overview is None:
+            raise ValueError("a loop without sources is told nothing")
+        boards = self.overview.believed_boards(source)
+        self.forecast.rewind(boards)
+        self.forecast.learn(boards, board, times, weights, np.full(len(boards), now))
+        self.forecast.settle(boards)
+        self.overview.swept(source, boards, board, times, weights, now)
+
+    def fetched_until(self) -> Floats:
+        """Up to when the posts of each board have been fetched, by a visit or by way of a newest list, (n,) epoch seconds."""
+        return self.last_visit if self.overview is None else self.overview.fetched_until(self.last_visit)
+
+    def take_over(self, before: AdaptiveLoop) -> None:
+        """What looks have told another loop over the same boards and sources, which was built on older rates."""
+        self.last_visit, self.visiting, overview = before.last_visit, before.visiting, before.overview
+        if overview is None or self.overview is None:
+            return
+        self.overview.restore(overview.packed())
+        self._told_again()
+
+    def recall_looks(self, moving: Mapping[str, Floats | Bools | Ints]) -> None:
+        """The same from arrays that `packed` gave, over the same boards and sources."""
+        if self.overview is not None:
+            self.overview.restore(moving)
+            np.maximum(self.overview.look, self.last_visit, out=self.overview.look)
+            self._told_again()
+
+    def forget_looks(self, looks: Looks | None) -> None:
+        """Other sources than before: all boards are known up to their last visits only."""
+        if self.overview is not None:
+            self.forecast.rewind(self._all)
+        self.overview = self._overview(looks)
+
+    def _told_again(self) -> None:
+        """The forecast of boards that were looked at since they were fetched, from what is known to wait."""
+        assert self.overview is not None  # noqa: S101 - asked for with sources only
+        looked = np.flatnonzero(self.overview.look > self.fetched_until())
+        board, times, weights = self.overview.waiting(looked)
+        self.forecast.learn(looked, board, times, weights, self.overview.look[looked])
 
     def missed(self, boards: Ints) -> None:
         """The visits of these boards failed: they rank again with the waiting they have."""
         self.visiting[boards] = False
 
     def expected_events(self, now: float, boards: Ints | None = None) -> Floats:
-        """N_i: weighted events that wait on each board now, as forecast at its last visit."""
+        """N_i: weighted events that wait on each board now, as forecast at its last visit or look, and as looks have told."""
         rows = self._all if boards is None else boards
-        elapsed = np.maximum(self._time(np.full(len(rows), now), rows) - self._operational[rows], 0.0)
-        grown = expected(self._level[rows], self._amplitudes[rows], self._decay[rows], elapsed)
-        return np.maximum(grown - self._taken[rows], 0.0)
+        waiting = np.maximum(self.forecast.expected(now, rows) - self._taken[rows], 0.0)
+        return waiting if self.overview is None else waiting + self.overview.known[rows]
 
     def index(self, now: float) -> Floats:
-        """N_i(x) x / 2, weighted event-hours, (n,)."""
-        hours = np.maximum(now - self.last_visit, 0.0) / HOUR_SECONDS
-        return self.expected_events(now) * hours / 2.0
+        """N_i(x) x / 2 of boards that only visits see, else what is known to have waited and F_i(y) y / 2, but no less than the
+        share of the former by which their sources are doubted; weighted event-hours, (n,)."""
+        if self.overview is None:
+            return self.expected_events(now) * (np.maximum(now - self.last_visit, 0.0) / HOUR_SECONDS) / 2.0
+        own = self.forecast.expected_by_visits(now) * (np.maximum(now - self.fetched_until(), 0.0) / HOUR_SECONDS) / 2.0
+        return np.maximum(self.overview.known_hours(now) + self._unseen(now), self.overview.doubts() * own)
+
+    def _unseen(self, now: float) -> Floats:
+        """F_i(y) y / 2: event-hours of what may have come since each board was last looked at, (n,)."""
+        assert self.overview is not None  # noqa: S101 - asked for with sources only
+        waiting = np.maximum(self.forecast.expected(now, self._all) - self._taken, 0.0)
+        return waiting * self.overview.hours_since_look(now) / 2.0
+
+    def pressing(self, now: float) -> Bools:
+        """Boards that must be visited now: by their deadline, or because looks have spared them for longest_wait_hours; (n,)."""
+        soon = now + self.options.tick_seconds
+        waited = (soon - self.last_visit) / HOUR_SECONDS
+        must = waited >= self.deadline_hours
+        if self.overview is not None:
+            longest = max(self.options.longest_wait_hours, 96.0 * self.count / self.budget.visits_per_day)
+            must |= waited >= longest
+        return must
 
     # --- what is done --------------------------------------------------------------------------------------------------
 
     def due(self, now: float, allowed: Bools | None = None) -> Ints:
         """Boards to visit now, most urgent first; they count as used. `allowed` leaves out boards that may not be visited."""
+        return self.choose(now, allowed, None).boards
+
+    def choose(self, now: float, allowed: Bools | None, readable: Bools | None) -> Choice:
+        """Boards to visit now and at most one source to read (of those `readable`, (S,)); they count as used."""
         self._pace.turn(now)
         target, band = self._pace.target(now)
         index = self.index(now)
         open_now = ~self.visiting if allowed is None else allowed & ~self.visiting
+        rank = np.where(self.pressing(now), np.inf, index)
         budget = self.budget
         late = budget.visits_per_day - self.count * self._pace.ticks_left(now)  # what the day's other rankings cannot make up for
-        least, most = max(target - band, late), max(target + band, late)
-        room = int(np.ceil(max(most - budget.used, 0.0)))
-        ranked = _largest(np.where(open_now, index, -1.0), room)
+        steer, step = self.options.steer, self.options.price_step / self._pace.units
+        spend = Spending(budget, max(target - band, late), max(target + band, late), target, steer, step)
+        room = spend.room()
+        look = self._look(now, index, open_now, readable, room)
+        ranked = _largest(np.where(open_now, rank, -1.0), room)
         chosen: list[int] = []
-        for board, value in zip(ranked.tolist(), index[ranked].tolist(), strict=True):
-            if budget.used >= min(most, budget.visits_per_day) or not open_now[board]:
+        for board, value, place in zip(ranked.tolist(), index[ranked].tolist(), rank[ranked].tolist(), strict=True):
+            if look.source >= 0 and look.gain >= place:
                 break
-            worth = budget.price * np.exp(self.options.steer * (budget.used - target) / budget.visits_per_day)
-            if value < worth and budget.used >= least:
+            if not open_now[board] or not spend.takes(value, 1, forced=place == np.inf):
                 break
-            budget.price += self.options.price_step / self.count * (value - budget.price)
-            budget.used += 1
             chosen.append(board)
+            look.without(board)
+        source = look.source if look.source >= 0 and spend.takes(look.gain, look.cost, forced=look.probe) else -1
         self.visiting[chosen] = True
-        return np.array(chosen, dtype=np.int64)
+        return Choice(np.array(chosen, dtype=np.int64), source)
+
+    def _look(self, now: float, index: Floats, open_now: Bools, readable: Bools | None, room: int) -> _Look:
+        """The source that is worth most a visit of its cost, or one that is to be probed; none where none may be read, or
+        none whose cost `room` would pay."""
+        overview = self.overview
+        if overview is None or readable is None or not (readable & (overview.cost <= room)).any():
+            return _Look()
+        readable = readable & (overview.cost <= room)
+        gains, part = overview.gains(self._unseen(now), index, now, open_now, self.options.eta)
+        probes = [number for number in overview.to_probe(now).tolist() if readable[number]]
+        best = probes[0] if probes else int(np.where(readable, gains / overview.cost, -1.0).argmax())
+        if not readable[best] or (not probes and gains[best] <= 0.0):
+            return _Look()
+        rows, cost = overview.pairs(best), int(overview.cost[best])
+        parts = dict(zip(overview.board[rows].tolist(), (part[rows] / cost).tolist(), strict=True))
+        return _Look(best, np.inf if probes else float(gains[best]) / cost, cost, bool(probes), parts)
 
     def change_budget(self, visits_per_day: int, now: float) -> None:
         """Another number of visits a day from now on: the rest of today gets its share of the new number."""
@@ -273,36 +278,69 @@ class AdaptiveLoop:
 
     def outlook(self, now: float, until: float, step_seconds: float = 900.0) -> Outlook:
         """The visits to come, should every board bring what is forecast."""
+        return self.ahead(now, until, step_seconds)[0]
+
+    def ahead(self, now: float, until: float, step_seconds: float = 900.0) -> tuple[Outlook, Floats]:
+        """The visits to come, and the moments of looks, should every board bring what is forecast."""
         ahead = copy.copy(self)
         ahead._pace = self._pace.ahead(step_seconds)
         ahead.budget = ahead._pace.budget
         ahead.last_visit, ahead._taken = self.last_visit.copy(), self._taken.copy()
         ahead.visiting = np.zeros(self.count, dtype=bool)
-        parts = [Outlook(np.zeros(0, dtype=np.int64), np.zeros(0), np.zeros(0), np.zeros(0))]
+        ahead.overview = copy.deepcopy(self.overview)
+        readable = None if ahead.overview is None else np.ones(len(ahead.overview), dtype=bool)
+        parts, looks = [Outlook(np.zeros(0, dtype=np.int64), np.zeros(0), np.zeros(0), np.zeros(0))], []
         for step in range(1, int((until - now) / step_seconds) + 1):
             moment = now + step * step_seconds
-            due = ahead.due(moment)
+            due, source = ahead.choose(moment, None, readable)
             waiting = ahead.expected_events(moment, due)
-            hours = (moment - ahead.last_visit[due]) / HOUR_SECONDS
-            parts.append(Outlook(due, np.full(len(due), moment), waiting, waiting * hours / 2.0))
-            ahead._taken[due] += waiting
-            ahead.last_visit[due] = moment
-            ahead.visiting[due] = False
-        return Outlook(*(np.concatenate(arrays) for arrays in zip(*parts, strict=True)))
+            delay = ahead.index(moment)[due]
+            parts.append(Outlook(due, np.full(len(due), moment), waiting, delay))
+            ahead._pretend(due, source, moment)
+            if source >= 0:
+                looks.append(moment)
+        return Outlook(*(np.concatenate(arrays) for arrays in zip(*parts, strict=True))), np.array(looks)
+
+    def _pretend(self, due: Ints, source: int, moment: float) -> None:
+        """In an outlook: these boards are visited, this source is read, and each brings what was forecast."""
+        forecast = np.maximum(self.forecast.expected(moment, self._all) - self._taken, 0.0)
+        if self.overview is not None and source >= 0:
+            seen = self.overview.believed_boards(source)
+            self.overview.pretend(source, seen, forecast[seen], moment)
+            self._taken[seen] += forecast[seen]
+            forecast[seen] = 0.0
+        self._taken[due] += forecast[due]
+        self.last_visit[due] = moment
+        self.visiting[due] = False
+        if self.overview is not None:
+            self.overview.clear(due, moment)
 
     def explain(self, board: int, now: float) -> Reason:
         """Why a board ranks where it does."""
-        rows = np.array([board])
-        moment = np.array([now])
-        hour = self.sites.local_hours(moment, rows)
-        usual = self._rates[board, int((hour[0] % DAY_HOURS) * self._rates.shape[1] / DAY_HOURS)]
         return Reason(
-            waiting=float(self.expected_events(now, rows)[0]),
+            waiting=float(self.expected_events(now, np.array([board]))[0]),
             hours_since_visit=(now - float(self.last_visit[board])) / HOUR_SECONDS,
-            usual_per_hour=float(usual),
+            usual_per_hour=self.forecast.usual_per_hour(now, board),
             rank=float(self.index(now)[board]),
             price=float(self.budget.price),
+            known=float(self.overview.known[board]) if self.overview is not None else 0.0,
         )
+
+
+@dataclass(slots=True)
+class _Look:
+    """A source that may be read in this ranking: its gain a visit of its cost, and each board's part in it."""
+
+    source: int = -1
+    gain: float = 0.0
+    cost: int = 1
+    probe: bool = False
+    parts: Mapping[int, float] | None = None
+
+    def without(self, board: int) -> None:
+        """A board that is visited now needs no look."""
+        if self.parts is not None:
+            self.gain -= self.parts.get(board, 0.0)
 
 
 def _largest(values: Floats, count: int) -> Ints:

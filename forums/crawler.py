@@ -12,6 +12,7 @@ from crawlmgr.engine import Stored
 from crawlmgr.models import Page, Run, RunState, Url, UrlState
 from crawlmgr.services import archive, fetching, hosts
 from crawlmgr.services.frontier import NewUrl
+from crawlmgr.web.budget import OVER_BUDGET
 from crawlmgr.web.exchange import FetchRequest, FetchResponse
 from crawlmgr.web.html import links, page_title
 from crawlmgr.web.robots_meta import PageWishes, wishes
@@ -19,12 +20,12 @@ from crawlmgr.web.url import host_key, url_hash
 from forums.discovery import Explorer, FetchedPage, LayoutChange, SiteModel, recheck
 from forums.discovery.pages import PageFacts, facts
 from forums.discovery.shapes import page_key
-from forums.login import leaves
+from forums.login import leaves, origins
 from forums.models import Board, Site, Thread, Visit
 from forums.reading import PageKind, PageReading, read_page
 from forums.reading.apis import api_address, read_api
 from forums.reading.rules import SiteRules
-from forums.services import layouts, logins, sites, structures, visits
+from forums.services import layouts, logins, overviews, sites, structures, visits
 
 THREADS_CHECKED = 3  # threads of a slice, and pages of a kind at once, that are held against the model
 AFTER_ALL = 1e6  # so much lower is the priority of what is to be asked for after all boards
@@ -34,8 +35,9 @@ PUT_BACK = 3  # times that a page waits for the site to be learned again
 @dataclass(frozen=True, slots=True)
 class Read:
     """What one page gave: its reading, how it differs from the site's model (None: as expected, or not looked at), whether it
-    was made for a guest although the site has a login, whether the forum's JSON interface gave nothing, why the page itself asks
-    not to be read (a code); and for the last page of a sample the model learned and its verdict."""
+    was made for a guest although the site has a login, whether the forum's JSON interface gave nothing, why the page is
+    not read (a code: it asks not to be, or costs too much); and for the last page of a sample the model learned and its
+    verdict."""
 
     reading: PageReading | None
     change: LayoutChange | None = None
@@ -56,6 +58,7 @@ class ForumCrawler:
     """
 
     kind = "forum"
+    alone_kinds = frozenset({"sample", *logins.KINDS})
 
     def __init__(self) -> None:
         self._site: Site | None = None
@@ -72,6 +75,7 @@ class ForumCrawler:
     def settings(self, run: Run) -> CrawlSettings:
         settings = CrawlSettings.from_mapping(run.parameters.get("settings", {}))
         addresses = [Site.objects.values_list("url", flat=True).get(pk=run.target)]
+        settings = replace(settings, own_origins=origins(addresses[0]))
         addresses += Board.objects.filter(pk__in=run.parameters["boards"]).values_list("url", flat=True)
         for key in {host_key(address) for address in addresses}:
             hosts.configure(key, settings)
@@ -81,7 +85,8 @@ class ForumCrawler:
         self._foretold = visits.foretold(_boards(run), now)
 
     def begin(self, run: Run, now: datetime) -> Sequence[NewUrl]:
-        return [*self._membership(run).begin(run), *_staying(visits.begin(run, _boards(run), self._foretold))]
+        looks = overviews.begin(run)
+        return [*self._membership(run).begin(run), *_staying([*looks, *visits.begin(run, _boards(run), self._foretold)])]
 
     def _load(self, run: Run) -> Site:
         """The site and its model, once a slice."""
@@ -113,7 +118,7 @@ class ForumCrawler:
         robots.txt refuses it, or it gave nothing in this run before."""
         site, settings = self._load(run), CrawlSettings.from_mapping(run.parameters.get("settings", {}))
         kind = PageKind.threadlist if item.kind == "list" else PageKind.thread
-        if item.kind == "sample" or not settings.use_apis or run.result.get("api") == "off":
+        if item.kind in ("sample", "overview") or not settings.use_apis or run.result.get("api") == "off":
             return None
         if self._rules is not None and self._rules.for_kind(kind) is not None:
             return None
@@ -138,7 +143,7 @@ class ForumCrawler:
         if asked.noindex or (asked.nofollow and item.kind == "list"):
             return Read(None, refused="robots_meta")
         site = self._load(run)
-        expect = PageKind.threadlist if item.kind == "list" else PageKind.thread
+        expect = {"list": PageKind.threadlist, "overview": None}.get(item.kind, PageKind.thread)
         assert response.fetched_at is not None  # noqa: S101 - a response with a status has a time
         reading = read_page(
             response.text,
@@ -150,11 +155,13 @@ class ForumCrawler:
             rules=self._rules,
             counts_posts=site.structure.get("counts_posts"),
         )
+        if OVER_BUDGET in reading.evidence:
+            return Read(None, refused=OVER_BUDGET)
         if asked.nofollow:
             reading = replace(reading, next=None)
         if settings.obey_nofollow:
             reading = _followed(reading, response)
-        return Read(reading, self._check(run, item, response, reading, expect))
+        return Read(reading, self._check(run, item, response, reading, expect) if expect is not None else None)
 
     def _check(self, run: Run, item: Url, response: FetchResponse, reading: PageReading, expect: PageKind) -> LayoutChange | None:
         """How the pages of a kind seen in this slice differ from the model; only pages that would tell are looked at."""
@@ -211,6 +218,8 @@ class ForumCrawler:
                 return put_back
             if read.change.broken and layouts.state_of(run) == "disagrees":
                 return self.failed(run, item, "layout_changed", now)
+        if item.kind == "overview":
+            return overviews.store(run, item, response, read.reading, now)
         if item.kind == "list":
             return visits.store_list(run, item, response, read.reading, settings, now)
         return visits.store_thread(run, item, response, read.reading, settings, now)
@@ -284,6 +293,8 @@ class ForumCrawler:
             return visits.list_failed(run, item, reason, now)
         if item.kind == "thread":
             return visits.thread_failed(run, item, reason, now)
+        if item.kind == "overview":
+            return overviews.failed(item, reason, now)
         if item.kind in logins.KINDS:
             self._membership(run).failed(run, reason, now)
             return Stored()
@@ -343,7 +354,7 @@ class DiscoveryCrawler:
     def settings(self, run: Run) -> CrawlSettings:
         settings = CrawlSettings.from_mapping(run.parameters.get("settings", {}))
         hosts.configure(host_key(run.parameters["url"]), settings)
-        return settings
+        return replace(settings, own_origins=origins(run.parameters["url"]))
 
     def _explorer(self, run: Run) -> Explorer:
         if self.explorer is None:

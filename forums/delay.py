@@ -6,7 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from forums.events import DAY_SECONDS, HOUR_SECONDS, Bools, Floats, Ints
+from forums.events import DAY_SECONDS, Bools, Floats, Ints
+from forums.law import total_delay, waited_hours
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,7 +23,7 @@ def event_delays(board: Ints, times: Floats, visit_board: Ints, visit_times: Flo
 
     Times are seconds on one clock, visits in any order. An event that no visit finds waits until `horizon`.
     """
-    hours = np.maximum(horizon - np.asarray(times, dtype=float), 0.0) / HOUR_SECONDS
+    hours = waited_hours(np.asarray(times, dtype=float), horizon)
     found = np.zeros(len(times), dtype=bool)
     if len(times) and len(visit_times):
         order = np.lexsort((visit_times, visit_board))
@@ -33,7 +34,7 @@ def event_delays(board: Ints, times: Floats, visit_board: Ints, visit_times: Flo
         place = np.searchsorted(keys, board * span + (times - origin), side="left")
         inside = np.minimum(place, len(keys) - 1)
         found = (place < len(keys)) & (owners[inside] == board)
-        hours = np.where(found, np.maximum(moments[inside] - times, 0.0) / HOUR_SECONDS, hours)
+        hours = np.where(found, waited_hours(times, moments[inside]), hours)
     return Delays(hours, found)
 
 
@@ -59,7 +60,7 @@ def summarise(delays: Delays, weights: Floats, days: float, target_hours: float 
     """Eq. (3) and (4): total = sum of weight * delay, where weight = W_i for a new thread and theta * W_i for a reply."""
     if not len(delays.hours):
         return DelaySummary(0, 0.0, None, None, None, None, 0)
-    total = float(np.dot(weights, delays.hours))
+    total = total_delay(weights, delays.hours)
     weight = float(weights.sum())
     return DelaySummary(
         events=len(delays.hours),

@@ -10,6 +10,7 @@ import numpy as np
 
 from forums.delay import Delays, DelaySummary, event_delays, summarise
 from forums.events import Bools, Floats, Ints
+from forums.law import total_delay
 from forums.schedule import Demand, era
 
 WEEK_DAYS, DAY_HOURS = 7, 24
@@ -97,6 +98,6 @@ def by_board(items: Items, era_hours: Floats, boards: int, days: float, target_h
             weights = items.weights[rows]
             part = Delays(items.hours[rows], np.ones(len(rows), dtype=bool))
             total = float(weights.sum())
-            era_mean = float(np.dot(weights, era_hours[rows])) / total if total > 0 else None
+            era_mean = total_delay(weights, era_hours[rows]) / total if total > 0 else None
             found.append(BoardDelay(board, summarise(part, weights, days, target_hours), era_mean))
     return found

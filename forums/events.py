@@ -15,11 +15,12 @@ from zoneinfo import ZoneInfo
 import numpy as np
 from numpy.typing import NDArray
 
+from forums.law import HOUR_SECONDS, event_weights
+
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 Bools = NDArray[np.bool_]
 
-HOUR_SECONDS = 3600.0
 DAY_SECONDS = 86400.0
 HEADER = ["board", "thread", "kind", "ts"]
 KEPT_BAD_ROWS = 20
@@ -65,10 +66,8 @@ class Events:
         return len(self.times)
 
     def weights(self, theta: float) -> Floats:
-        """Weight of each event: 1 for a new thread, theta for a reply (eq. (3) of the forum paper), 0 < theta <= 1."""
-        if not 0.0 < theta <= 1.0:
-            raise ValueError("theta lies above 0 and at most at 1")
-        return np.where(self.opener, 1.0, theta)
+        """Weight of each event: 1 for a new thread, theta for a reply (eq. (3) of the forum paper)."""
+        return event_weights(self.opener, theta)
 
     def between(self, start: float, stop: float) -> Events:
         """The events with start <= time < stop (epoch seconds)."""

@@ -165,8 +165,17 @@ class Visit:
         self.state = state or VisitState()
         self._seen = set(self.state.seen)
 
-    def read(self, url: str, rows: Iterable[Row], next_url: str | None, known: Mapping[str, Mapping[str, Any]]) -> Decision:
-        """Takes one list page. `known` maps the keys of stored threads to the signature that a list last showed of them.
+    def read(
+        self,
+        url: str,
+        rows: Iterable[Row],
+        next_url: str | None,
+        known: Mapping[str, Mapping[str, Any]],
+        fetched: frozenset[str] = frozenset(),
+    ) -> Decision:
+        """Takes one list page. `known` maps the keys of stored threads to the signature that a list last showed of them;
+        `fetched` names those that were fetched otherwise since the last complete visit, and so count as changed to the stop
+        tests although nothing of them is left to fetch.
 
         Rows met before in this visit are neutral (they shifted while we paged), pinned rows are handled but neutral to the
         stop tests. Advances the state; see `Decision`.
@@ -196,6 +205,9 @@ class Visit:
                 tally.hits += counted and not late
             elif differs(known[row.key], signature(row)):
                 changed.append(row)
+                tally.hits += counted
+            elif row.key in fetched:
+                unchanged.append(row)
                 tally.hits += counted
             else:
                 unchanged.append(row)

@@ -119,6 +119,16 @@ def may_see(url: str, site_url: str) -> bool:
     return same and (url.startswith("https:") or not site_url.startswith("https:"))
 
 
+def origins(site_url: str) -> str:
+    """The origins that `may_see` lets what is secret of a site go to, by comma.
+
+    >>> origins("https://a.org/forum/"), origins("http://a.org:81/")
+    ('https://a.org', 'http://a.org:81,https://a.org:81')
+    """
+    schemes = ("https",) if site_url.startswith("https:") else ("http", "https")
+    return ",".join(f"{scheme}://{host_key(site_url)}" for scheme in schemes)
+
+
 def _says(pattern: re.Pattern[str], url: str) -> bool:
     """Whether a whole segment of an address's path, or a name or value of its query, is such a word."""
     try:

@@ -40,6 +40,37 @@ class Budget:
         return cls(int(visits), price, int(used), int(from_used), from_plan, None if math.isnan(tick) else tick, day)
 
 
+@dataclass(frozen=True, slots=True)
+class Spending:
+    """Spends the day's visits in one ranking: `least` are to be used by now, at most `most`; between them what is worth the
+    price, which rises with what is used beyond `target`. step: share by which the price moves to the value of what was done.
+    """
+
+    budget: Budget
+    least: float
+    most: float
+    target: float
+    steer: float
+    step: float
+
+    def room(self) -> int:
+        """Visits that this ranking may make at the most."""
+        return min(math.ceil(max(self.most - self.budget.used, 0.0)), max(self.budget.visits_per_day - self.budget.used, 0))
+
+    def takes(self, value: float, cost: int, *, forced: bool) -> bool:
+        """Whether something of this value (weighted event-hours a visit) is done; then it counts and the price follows."""
+        budget = self.budget
+        if cost > self.room():
+            return False
+        worth = budget.price * np.exp(self.steer * (budget.used - self.target) / budget.visits_per_day)
+        if value < worth and budget.used >= self.least and not forced:
+            return False
+        if math.isfinite(value):
+            budget.price += self.step * (value - budget.price)
+        budget.used += cost
+        return True
+
+
 class Pace:
     """Follows a budget through its days, which begin at the midnights of the first site's clock.
 
@@ -51,7 +82,7 @@ class Pace:
         self, rates: Floats, sites: Sites, budget: Budget, *, tick_seconds: float, band: float, closing_hours: float
     ) -> None:
         """rates: (n, bins), weighted events per hour by local time of each board's site."""
-        self._roots = np.sqrt(rates)
+        self._roots, self.units = np.sqrt(rates), len(rates)
         self._sites = sites
         self.budget = budget
         self.tick_seconds, self._band, self._closing_hours = tick_seconds, band, closing_hours

@@ -9,6 +9,7 @@ import numpy as np
 
 from forums.events import Bools, Floats, Ints
 from forums.intensity import DAY_HOURS
+from forums.law import USUAL_THETA, event_weights, weighted
 
 WEEK_DAYS = 7
 LARGEST_KAPPA = 1e5
@@ -127,7 +128,7 @@ def estimate(
     boards: int,
     end_hour: float,
     options: ProfileOptions,
-    theta: float = 0.5,
+    theta: float = USUAL_THETA,
     importance: Floats | None = None,
     site: Ints | None = None,
     days_known: float | None = None,
@@ -148,13 +149,13 @@ def estimate(
     own = np.ones(boards) if importance is None else np.asarray(importance, dtype=float)
     new = np.bincount(board, fade * opener, boards) / effective
     replies = np.bincount(board, fade * ~opener, boards) / effective
-    weighted = shape_counts(board, hours, fade * np.where(opener, 1.0, theta), boards, options.bins)
+    counts = shape_counts(board, hours, fade * event_weights(opener, theta), boards, options.bins)
     raw = shape_counts(board, hours, fade, boards, options.bins)
-    shape, kappa = np.empty_like(weighted), 0.0
+    shape, kappa = np.empty_like(counts), 0.0
     for members in site_groups(site, boards):
-        shape[members], found = _shrunk(weighted[members], raw[members], options)
+        shape[members], found = _shrunk(counts[members], raw[members], options)
         kappa = max(kappa, found)
-    volume = (new + theta * replies) * effective
+    volume = weighted(new, replies, theta) * effective
     rate = (volume + options.prior_days * options.prior_per_day) / (effective + options.prior_days)
     weights = own * rate
     return BoardProfiles(
@@ -210,7 +211,7 @@ def pooled_prior(profiles: BoardProfiles, unknown: Bools, theta: float, importan
         volume = float((profiles.weights[known] / importance[known]).mean())
         shape = (profiles.shape[known] * (profiles.weights[known] / importance[known])[:, None]).sum(axis=0)
     else:
-        new, replies, volume = 1.0, 3.0, 1.0 + 3.0 * theta
+        new, replies, volume = 1.0, 3.0, weighted(1.0, 3.0, theta)
         hours = (np.arange(bins) + 0.5) * DAY_HOURS / bins
         shape = 1.0 + PRIOR_SWING * np.cos((hours - PRIOR_PEAK_HOUR) / DAY_HOURS * 2 * np.pi)
     profiles.new_per_day[unknown], profiles.replies_per_day[unknown] = new, replies
@@ -267,7 +268,7 @@ def settling(
     end_hour: float,
     options: ProfileOptions,
     days: Sequence[float],
-    theta: float = 0.5,
+    theta: float = USUAL_THETA,
 ) -> list[Settling]:
     """The curve of how estimates settle as the history grows (the paper's "from 20 days on"); the longest is the yardstick."""
     found = {

@@ -10,6 +10,7 @@ import numpy as np
 from forums.allocation import rounded
 from forums.events import Floats, Ints
 from forums.intensity import DAY_HOURS, Intensity, quantiles
+from forums.law import shares
 from forums.timetable import Timetable, cycle_days, spread_over_days
 
 HOURS = 24
@@ -125,7 +126,7 @@ def bra_literal(demand: Demand, visits_per_day: int) -> Timetable:
     formula, is interpolated in the hour added last. Uses fewer visits than allowed, boards may get none at all.
     """
     weights = demand.weights
-    share = weights / weights.sum() if weights.sum() > 0 else np.full(demand.boards, 1.0 / demand.boards)
+    share = shares(weights)
     shape = _by_hour(demand.rates)
     boards: list[int] = []
     hours: list[float] = []

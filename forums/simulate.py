@@ -10,20 +10,27 @@ from zoneinfo import ZoneInfo
 
 import numpy as np
 
-from forums.adaptive import AdaptiveLoop, LoopOptions, Seen
+from forums.adaptive import AdaptiveLoop, Looks, LoopOptions, Seen, Source
+from forums.board_log import BoardLog
 from forums.clairvoyant import bound
 from forums.delay import Delays, DelaySummary, daily_totals, event_delays, summarise
 from forums.events import DAY_SECONDS, Bools, Events, Floats, Ints, LocalClock, Sites
+from forums.law import USUAL_THETA, event_weights, weighted
+from forums.overview import Sight
 from forums.pacing import Budget
 from forums.profile import BoardEvents, ProfileOptions, Settling, estimate, settling
 from forums.schedule import Demand, assert_budget, bra, bra_literal, bra_method1, era, lra, with_midnight, wra
 from forums.schedule_optimal import OptimalPlanner
 from forums.timetable import Timetable
 
-POLICIES = ("era", "wra", "lra", "bra", "bra_literal", "bra_method1", "optimal", "adaptive", "clairvoyant")
+POLICIES = ("era", "wra", "lra", "bra", "bra_literal", "bra_method1", "optimal", "adaptive", "glances", "newest", "clairvoyant")
+OBSERVES = {"glances": "index", "newest": "newest"}  # what else than the boards they visit policies see; all others: visits
+LOOPS = ("adaptive", "glances", "newest")
 READINGS = ("cyclic", "midnight")
 KNOWN_DAYS = 160
 LONGEST_WAIT_DAYS = 5
+
+Shows = Callable[[BoardLog, Ints, float], Sight]
 
 PAPER_PROFILE = ProfileOptions(kappa_factor=0.0)  # eq. (5) and (7) as they stand
 OPTIMAL_PROFILE = ProfileOptions(prior_days=1.0, prior_per_day=1.0)  # a silent board is not a dead one; tuned on other windows
@@ -39,19 +46,21 @@ class Setup:
     """One experiment: the test's first local day, lengths in days, weights, and which boards take part.
 
     min_events: weighted events a board must have in the history; 0 keeps every board with any event in the 160 days
-    before the test. importance: W_i by board name, 1 where absent. bins: parts of a day for profiles.
+    before the test. importance: W_i by board name, 1 where absent. bins: parts of a day for profiles. glance_cost: visits that
+    a look at the index page (`glances`) or a read of the newest list (`newest`) is charged as.
     """
 
     start: date
     history_days: int = 20
     test_days: int = 10
-    theta: float = 0.5
+    theta: float = USUAL_THETA
     zone: ZoneInfo = field(default_factory=lambda: ZoneInfo("UTC"))
     reading: str = "cyclic"
     min_events: float = 0.0
     bins: int = 24
     importance: dict[str, float] = field(default_factory=dict)
     target_hours: float = 1.0
+    glance_cost: int = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +79,7 @@ class Outcome:
         delay = self.delay
         return {
             "policy": self.policy,
+            "observes": OBSERVES.get(self.policy, "visits"),
             "visits_per_board": self.visits_per_board,
             "visits_per_day": self.visits_per_day,
             "visits_used_per_day": self.visits_used_per_day,
@@ -98,7 +108,7 @@ class Simulation:
             raise SetupError(f"no board has enough events before {setup.start.isoformat()}")
         self.clock = LocalClock(setup.zone, self.since - DAY_SECONDS, self.stop + (LONGEST_WAIT_DAYS + 1) * DAY_SECONDS)
         self.importance = np.array([setup.importance.get(name, 1.0) for name in self.events.boards])
-        self.weights = self.events.weights(setup.theta) * self.importance[self.events.board]
+        self.weights = event_weights(self.events.opener, setup.theta, self.importance[self.events.board])
         rows = slice(*np.searchsorted(self.events.times, [self.start, self.stop], side="left").tolist())
         self.test_board, self.test_times = self.events.board[rows], self.events.times[rows]
         self.test_weights = self.weights[rows]
@@ -153,13 +163,15 @@ class Simulation:
         """One policy with `budget` visits a day in all; `visits_per_board` only names the outcome."""
         if policy == "clairvoyant":
             return self._bound(visits_per_board, budget)
-        if policy == "adaptive":
-            board, moments = self.run_loop(budget)
+        if policy in LOOPS:
+            followed = self.follow(policy, budget)
+            board, moments, spent, spent_at = followed.board, followed.moments, followed.spent, followed.spent_at
         else:
             board, moments = self._expanded(self.timetable(policy, budget))
+            spent, spent_at = np.ones(len(moments), dtype=np.int64), moments
         horizon = max(self.stop, float(moments.max()) if len(moments) else self.stop)
         delays = event_delays(self.test_board, self.test_times, board, moments, horizon)
-        used = float(((moments >= self.start) & (moments < self.stop)).sum()) / self.setup.test_days
+        used = float(spent[(spent_at >= self.start) & (spent_at < self.stop)].sum()) / self.setup.test_days
         return self._outcome(policy, visits_per_board, budget, used, delays)
 
     def timetable(self, policy: str, visits_per_day: int) -> Timetable:
@@ -197,75 +209,118 @@ class Simulation:
         return Outcome("clairvoyant", per_board, budget, best.visits / days, summary, None)
 
     def run_loop(self, visits_per_day: int, options: LoopOptions | None = None) -> tuple[Ints, Floats]:
-        """The closed loop over the test and on until every board was visited after it; exactly the budget on every day."""
+        """Board and moment of every visit of the closed loop `adaptive`; see `follow`."""
+        followed = self.follow("adaptive", visits_per_day, options)
+        return followed.board, followed.moments
+
+    def follow(
+        self, policy: str, visits_per_day: int, options: LoopOptions | None = None, shows: Shows = BoardLog.sight
+    ) -> Followed:
+        """A closed loop over the test and on until every board was visited after it; exactly the budget on every day.
+
+        `shows`: what an index page shows of these boards of the log at a moment (a test may let it lie).
+        """
         options = options or LoopOptions()
         log = BoardLog(self.events, self.weights, self.start)
         sites = Sites(np.zeros(self.boards, dtype=np.int64), [self.clock])
-        budget, last = Budget(visits_per_day), np.full(self.boards, self.start)
-        loop = self._loop(self.start, last, sites, budget, options)
-        boards, moments = [], []
+        every = np.arange(self.boards)
+        looks = self._looks(policy, every)
+        loop = self._loop(np.full(self.boards, self.start), self.start, sites, Budget(visits_per_day), options, looks)
+        if loop.overview is not None:
+            loop.overview.calibrate(0, shows(log, every, self.start), self.start)
+        trace = _Trace()
         end = self.stop + LONGEST_WAIT_DAYS * DAY_SECONDS
-        steps = int((end - self.start) / options.tick_seconds)
         tomorrow = self.setup.start + timedelta(days=1)
-        for step in range(steps):
+        for step in range(int((end - self.start) / options.tick_seconds)):
             self.pulse()
             now = self.start + step * options.tick_seconds
-            if now >= self.stop and (loop.last_visit >= self.stop).all():
+            if now >= self.stop and (loop.fetched_until() >= self.stop).all():
                 break
             if now >= _midnight(tomorrow, self.setup.zone):
-                loop = self._loop(now, loop.last_visit, sites, budget, options)
+                before, loop = loop, self._loop(loop.fetched_until(), now, sites, loop.budget, options, looks)
+                loop.take_over(before)
                 tomorrow += timedelta(days=1)
+            self._tick(loop, log, now, trace, shows)
+        followed = trace.followed()
+        self._assert_exact(followed, visits_per_day)
+        return followed
+
+    def _looks(self, policy: str, every: Ints) -> Looks | None:
+        """The one source that a policy has beside its visits."""
+        if policy not in OBSERVES:
+            return None
+        source = Source(every, newest=policy == "newest", cost=self.setup.glance_cost)
+        return Looks([source], self.importance, weighted(0.0, self.importance, self.setup.theta))
+
+    def _tick(self, loop: AdaptiveLoop, log: BoardLog, now: float, trace: _Trace, shows: Shows) -> None:
+        """One ranking; after a look, one more that knows what it told."""
+        readable = np.ones(1, dtype=bool) if loop.overview is not None else None
+        due, source = loop.choose(now, None, readable)
+        if len(due):
+            loop.observe(due, *log.take(due, now), now)
+            trace.fetched(due, now, len(due))
+        if source < 0 or loop.overview is None:
+            return
+        cost = int(loop.overview.cost[source])
+        if loop.overview.newest[source]:
+            boards = loop.overview.believed_boards(source)
+            loop.swept(source, *log.take(boards, now), now)
+            trace.fetched(boards, now, cost)
+        else:
+            loop.told(source, shows(log, loop.overview.board[loop.overview.pairs(source)], now), now)
+            trace.fetched(np.zeros(0, dtype=np.int64), now, cost)
             due = loop.due(now)
             if len(due):
                 loop.observe(due, *log.take(due, now), now)
-                boards.append(due)
-                moments.append(np.full(len(due), now))
-        board, moment = np.concatenate(boards), np.concatenate(moments)
-        self._assert_exact(moment, visits_per_day)
-        return board, moment
+                trace.fetched(due, now, len(due))
 
-    def _loop(self, now: float, last: Floats, sites: Sites, budget: Budget, options: LoopOptions) -> AdaptiveLoop:
+    def _loop(
+        self, known_until: Floats, now: float, sites: Sites, budget: Budget, options: LoopOptions, looks: Looks | None
+    ) -> AdaptiveLoop:
         """The loop for a new day, knowing only what visits have seen."""
         since = now - self.setup.history_days * DAY_SECONDS
         events = self.events
-        rows = (events.times >= since) & (events.times <= last[events.board])
+        rows = (events.times >= since) & (events.times <= known_until[events.board])
         seen = Seen(events.board[rows], events.times[rows], self.weights[rows])
-        rates = self.demand(self.profile(LOOP_PROFILE), last, now).rates
-        return AdaptiveLoop(rates, sites, seen, last, since, budget, options)
+        rates = self.demand(self.profile(LOOP_PROFILE), known_until, now).rates
+        return AdaptiveLoop(rates, sites, seen, known_until, since, budget, options, looks)
 
-    def _assert_exact(self, moments: Floats, visits_per_day: int) -> None:
-        inside = moments[(moments >= self.start) & (moments < self.stop)]
-        day = np.floor(self.clock.local_hours(inside) / 24.0).astype(np.int64)
-        counts = np.bincount(day - int(day.min()), minlength=self.setup.test_days)
+    def _assert_exact(self, followed: Followed, visits_per_day: int) -> None:
+        inside = (followed.spent_at >= self.start) & (followed.spent_at < self.stop)
+        day = np.floor(self.clock.local_hours(followed.spent_at[inside]) / 24.0).astype(np.int64)
+        counts = np.bincount(day - int(day.min()), followed.spent[inside], minlength=self.setup.test_days)
         if (counts != visits_per_day).any():
-            raise AssertionError(f"the loop made {counts.tolist()} visits a day instead of {visits_per_day}")
+            raise AssertionError(f"the loop used {counts.tolist()} visits a day instead of {visits_per_day}")
 
 
-class BoardLog:
-    """Hands out each board's events once, up to the moment of a visit: what an incremental visit finds."""
+@dataclass(frozen=True, slots=True)
+class Followed:
+    """What a loop did: board and moment of everything that was fetched, and what it spent when, in visits."""
 
-    def __init__(self, events: Events, weights: Floats, start: float) -> None:
-        order = np.lexsort((events.times, events.board))
-        self._board, self._times, self._weights = events.board[order], events.times[order], weights[order]
-        bounds = np.searchsorted(self._board, np.arange(len(events.boards) + 1))
-        self._origin = float(events.times.min()) if len(events) else start
-        self._span = float(events.times.max()) - self._origin + 1.0 if len(events) else 1.0
-        self._keys = self._board * self._span + (self._times - self._origin)
-        self._stop = bounds[1:]
-        self._next = self._place(np.arange(len(events.boards)), start)
+    board: Ints
+    moments: Floats
+    spent: Ints
+    spent_at: Floats
 
-    def _place(self, boards: Ints, moment: float) -> Ints:
-        """Index behind the last event of each board at or before a moment."""
-        offset = np.clip(moment - self._origin, -0.5, self._span - 0.5)
-        return np.minimum(np.searchsorted(self._keys, boards * self._span + offset, side="right"), self._stop[boards])
 
-    def take(self, boards: Ints, now: float) -> tuple[Ints, Floats, Floats]:
-        """Board, time and weight of all events that these boards gained since they were last taken."""
-        first, last = self._next[boards], self._place(boards, now)
-        self._next[boards] = last
-        counts = last - first
-        rows = np.repeat(first - np.cumsum(counts) + counts, counts) + np.arange(counts.sum())
-        return self._board[rows], self._times[rows], self._weights[rows]
+class _Trace:
+    """Gathers what a loop does."""
+
+    def __init__(self) -> None:
+        self.boards: list[Ints] = []
+        self.moments: list[Floats] = []
+        self.spent: list[tuple[int, float]] = []
+
+    def fetched(self, boards: Ints, now: float, cost: int) -> None:
+        """These boards' posts were fetched now, at this cost."""
+        self.boards.append(boards)
+        self.moments.append(np.full(len(boards), now))
+        self.spent.append((cost, now))
+
+    def followed(self) -> Followed:
+        """All of it."""
+        spent = np.array([cost for cost, _at in self.spent], dtype=np.int64)
+        return Followed(np.concatenate(self.boards), np.concatenate(self.moments), spent, np.array([at for _c, at in self.spent]))
 
 
 def _midnight(day: date, zone: ZoneInfo) -> float:

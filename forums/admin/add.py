@@ -16,7 +16,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, gettext_noop
 
 from crawlmgr.admin import words
-from crawlmgr.admin.rooms import attempt, back, page, room
+from crawlmgr.admin.rooms import attempt, back, opens_nothing, page, room
 from crawlmgr.admin.runs import story
 from crawlmgr.models import Run, RunState
 from crawlmgr.reads import runs as run_reads
@@ -79,7 +79,7 @@ def add(request: HttpRequest) -> HttpResponse:
     if not request.user.has_perm("forums.add_site"):
         raise PermissionDenied
     form = AddressForm(request.POST or None, initial={"address": request.GET.get("address", "")})
-    if request.method == "POST" and form.is_valid():
+    if request.method == "POST" and form.is_valid() and opens_nothing(request, form, "private"):
         run = _discover(request, form)
         if run is not None:
             return back(request, "forum-found", run.pk)

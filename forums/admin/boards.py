@@ -13,6 +13,7 @@ from forums import reads
 from forums.admin import charts
 from forums.admin.add import INTERVALS
 from forums.models import Board
+from forums.reads.patterns import seen
 
 
 @room("forums/board/<int:pk>/", "board", "forums.view_board")
@@ -36,7 +37,8 @@ def board_page(request: HttpRequest, pk: int) -> HttpResponse:
         "zone": reads.zone(board.site),
         "intervals": INTERVALS,
         "run": next(iter(reads.active_runs([board.site_id])), None),
-        "charts": [charts.board_by_day(board, now), charts.board_visits(board)] if first_page else [],
+        "charts": [*charts.hourly(board, now), charts.board_by_day(board, now), charts.board_visits(board)] if first_page else [],
+        "seen": seen(board) if first_page else [],
     }
     trail = [(_("Forums"), reverse("admin:forums")), (board.site.name, reverse("admin:forum", args=[board.site_id]))]
     if board.parent is not None:

@@ -6,9 +6,11 @@ from datetime import datetime
 
 from django.utils.translation import gettext as _
 
-from crawlmgr.admin.charts import COLOURS, NEW, UNCHANGED, UPDATED, Chart, Series, chart
+from crawlmgr.admin.charts import COLOURS, NEW, UNCHANGED, UPDATED, Chart, Series, chart, heatmap
 from forums import reads
+from forums.admin.delays import WEEKDAYS
 from forums.models import Board, Site
+from forums.reads.patterns import pattern
 
 
 def posts_by_day(site: Site, now: datetime) -> Chart:
@@ -53,6 +55,34 @@ def board_by_day(board: Board, now: datetime) -> Chart:
         y=_("posts a day"),
         note=_("the last 30 days"),
     )
+
+
+def hourly(board: Board, now: datetime) -> list[Chart]:
+    """When a board's posts come and when it is visited, by hour of the day; and its posts by weekday and hour."""
+    found, hours = pattern(board, reads.zone(board.site), now), list(range(24))
+    clock = _("hour of the day (%(zone)s)") % {"zone": board.site.timezone}
+    series = [
+        Series(_("posts"), hours, found.posts, NEW),
+        Series(_("visits"), hours, found.visits, UNCHANGED, line=True, points=True, second=True),
+    ]
+    note = _("the last four weeks")
+    return [
+        chart(
+            "chart-hours", _("Hourly pattern"), series,
+            x=clock, y=_("posts a day"), y2=_("visits a day"), numbers=True, note=note,
+        ),
+        heatmap(
+            "chart-week",
+            _("Posts by weekday and hour"),
+            [f"{hour:02}" for hour in hours],
+            [_(day) for day in WEEKDAYS],
+            found.week if any(map(any, found.week)) else [[None] * 24],
+            x=clock,
+            y=_("weekday"),
+            z=_("posts"),
+            note=note,
+        ),
+    ]  # fmt: skip
 
 
 def board_visits(board: Board) -> Chart:

@@ -13,8 +13,9 @@ from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from crawlmgr.admin.rooms import back, numbers, page, room
+from crawlmgr.admin.rooms import OPEN_PRIVATE, back, numbers, opens_nothing, page, room
 from crawlmgr.conf import CrawlSettings
+from crawlmgr.services import sealed_settings
 from crawlmgr.web.url import canonical, host_key
 from forums import reads
 from forums.admin.add import INTERVALS
@@ -22,6 +23,7 @@ from forums.admin.sites import find
 from forums.models import Board, Site
 from forums.services import sites
 
+PRIVATE = ("private", "proxy_private", "proxy_resolves")  # what they open, only an administrator may open
 SWITCHES = ("respect_robots", "obey_robots_meta", "obey_nofollow", "use_apis")
 KEEP = ("", gettext_lazy("as each board has it"))
 
@@ -41,6 +43,8 @@ class EditForm(forms.Form):
     proxy = forms.CharField(label=gettext_lazy("Proxy"), max_length=300, required=False)
     headers = forms.CharField(label=gettext_lazy("Request headers"), max_length=8000, required=False, strip=True)
     private = forms.BooleanField(label=gettext_lazy("Allow private addresses for this forum"), required=False)
+    proxy_private = forms.BooleanField(label=gettext_lazy("The proxy lies on a private network"), required=False)
+    proxy_resolves = forms.BooleanField(label=gettext_lazy("The proxy looks names up itself"), required=False)
     respect_robots = forms.BooleanField(label=gettext_lazy("Obey robots.txt"), required=False)
     obey_robots_meta = forms.BooleanField(label=gettext_lazy("Obey robots meta tags and X-Robots-Tag"), required=False)
     obey_nofollow = forms.BooleanField(label=gettext_lazy("Do not follow links marked rel=nofollow"), required=False)
@@ -78,7 +82,7 @@ def edit(request: HttpRequest, pk: int) -> HttpResponse:
     chosen = {board.pk for board, _depth in boards if board.enabled}
     if request.method == "POST":
         chosen = set(numbers(request.POST.getlist("board")))
-        if form.is_valid() and _save(request, site, form, chosen):
+        if form.is_valid() and opens_nothing(request, form, *PRIVATE, before=_open(site)) and _save(request, site, form, chosen):
             return back(request, "forum", pk)
     trail = [(_("Forums"), reverse("admin:forums")), (site.name, reverse("admin:forum", args=[pk]))]
     context = {
@@ -92,16 +96,32 @@ def edit(request: HttpRequest, pk: int) -> HttpResponse:
 
 
 def _initial(site: Site) -> dict[str, Any]:
-    crawl = CrawlSettings.from_mapping(site.settings)
+    crawl = CrawlSettings.from_mapping(sealed_settings.shown(site.settings))
     named = ("delay_seconds", "connections", "history_days", "max_pages", "proxy", *SWITCHES)
     return {
         "name": site.name,
         "timezone": site.timezone,
         **{name: getattr(crawl, name) for name in named},
         "headers": "\n".join(f"{name}: {value}" for name, value in crawl.headers.items()),
-        "private": bool(crawl.allow_private),
+        **{name: name in _open(site) for name in PRIVATE},
         "interval": "",
     }
+
+
+def _open(site: Site) -> set[str]:
+    """What the forum's crawls may reach already."""
+    crawl = CrawlSettings.from_mapping(site.settings)
+    states = {"private": crawl.allow_private, "proxy_private": crawl.proxy_private, "proxy_resolves": crawl.proxy_resolves}
+    return {name for name, state in states.items() if state}
+
+
+def _wanted(request: HttpRequest, site: Site, form: EditForm) -> set[str]:
+    """What they are to reach from now on. Who may not open anything closes nothing either, but for a proxy: another one than that
+    which an administrator had allowed is not allowed with it."""
+    if request.user.has_perm(OPEN_PRIVATE):
+        return {name for name in PRIVATE if form.cleaned_data[name]}
+    same = form.cleaned_data["proxy"] == _initial(site)["proxy"]
+    return {name for name in _open(site) if same or name == "private"}
 
 
 def _save(request: HttpRequest, site: Site, form: EditForm, chosen: set[int]) -> bool:
@@ -110,8 +130,10 @@ def _save(request: HttpRequest, site: Site, form: EditForm, chosen: set[int]) ->
     settings: dict[str, Any] = {name: data[name] for name in plain if data[name] != _initial(site)[name]}
     settings["proxy"] = data["proxy"] or None
     settings["headers"] = data["headers"] or None
-    if data["private"] != bool(site.settings.get("allow_private")):  # the exception holds for the forum's own address only
-        settings["allow_private"] = host_key(canonical(site.url)) if data["private"] else None
+    wanted = _wanted(request, site, form)
+    if ("private" in wanted) != ("private" in _open(site)):  # the exception holds for the forum's own address only
+        settings["allow_private"] = host_key(canonical(site.url)) if "private" in wanted else None
+    settings |= {name: name in wanted or None for name in ("proxy_private", "proxy_resolves")}
     wishes = {
         "name": data["name"],
         "timezone": data["timezone"],

@@ -43,13 +43,13 @@ def branch(request: HttpRequest, item: str) -> Node | None:
     if not request.user.has_perm("forums.view_site"):
         return None
     rows = reads.tree_sites()
-    shown = rows[: reads.TREE_LIMIT]
+    shown = rows[: reads.TREE_SITES]
     opened = _open_site(item)
     if opened and opened not in {site.pk for site in shown}:
         shown += list(Site.objects.only("id", "name", "paused").filter(pk=opened))
     working = {run.target: run.state for run in reads.active_runs([site.pk for site in shown])} if shown else {}
     nodes = [_site_node(site, working.get(site.pk, ""), site.pk == opened) for site in shown]
-    if len(rows) > reads.TREE_LIMIT:
+    if len(rows) > reads.TREE_SITES:
         nodes.append(Node(_("All forums"), reverse("admin:forums"), "more_horiz", "forums:all"))
     if request.user.has_perm("forums.add_site"):
         nodes.append(Node(_("Add forum"), reverse("admin:forum-add"), "add", "forum-add"))

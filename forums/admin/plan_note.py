@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from typing import Any
 
 from django.http import HttpRequest
 
-from forums.admin import policies
+from forums.admin import plan_words, policies
 from forums.models import Basis, PlanDay
+from forums.reads.standing import standing
 from forums.services import plans
 
 
@@ -18,12 +20,16 @@ def plan_note(request: HttpRequest, pk: int) -> dict[str, Any] | None:
     plan, own = plans.of_site(pk), plans.current(pk)
     if plan is None:
         return {"own": own, "policy": "interval"}
+    stands = standing(plan, datetime.now(UTC))
     latest = PlanDay.objects.filter(plan=plan).order_by("-day").first()
     return {
         "own": own if own is not None and own.active else None,
         "policy": plan.policy,
         "name": policies.name(plan.policy),
         "visits": plan.visits_per_day,
+        "used": stands.used_today,
+        "left": stands.left_today,
+        "sentence": plan_words.sentence(latest, plan),
         "like_intervals": plan.site_id is not None and plan.visits_per_day == plans.of_intervals(pk),
         "prior": latest is None or latest.basis == Basis.PRIOR,
     }

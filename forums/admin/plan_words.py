@@ -6,8 +6,12 @@ from datetime import datetime
 from typing import Any
 from zoneinfo import ZoneInfo
 
+from django.db.models import Sum
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_noop
+
+from crawlmgr.admin.tags import duration
+from forums.models import Plan, PlanDay, Policy
 
 REASONS = {
     "asked": gettext_noop("asked for by a person"),
@@ -30,6 +34,19 @@ REASONS = {
 def reason(code: str) -> str:
     """Why a day was planned anew."""
     return _(REASONS[code]) if code in REASONS else code
+
+
+def sentence(day: PlanDay | None, plan: Plan) -> str:
+    """What the policy does for this forum, in one sentence: how long posts wait, and how long with equal visits."""
+    weight = day.board_days.aggregate(total=Sum("weight"))["total"] if day is not None else None
+    if day is None or not weight or day.expected_delay is None or day.era_delay is None:
+        return ""
+    waits, equal = (duration(3600.0 * value / weight) for value in (day.expected_delay, day.era_delay))
+    values = {"waits": waits, "equal": equal, "visits": day.visits_per_day}
+    if plan.policy == Policy.ERA:
+        return _("With %(visits)s equal visits a day posts are expected to wait %(equal)s on average.") % values
+    text = _("Posts are expected to wait %(waits)s on average, %(equal)s with equal visits at the same cost (%(visits)s a day).")
+    return text % values
 
 
 def why(code: str, figures: dict[str, Any], zone: ZoneInfo, at: datetime, person: str = "") -> str:

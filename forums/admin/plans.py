@@ -12,10 +12,12 @@ from django.utils.translation import gettext as _
 
 from crawlmgr.admin.charts import NEW, UNCHANGED, Chart, Series, chart
 from crawlmgr.admin.rooms import act, attempt, back, number, page, room
+from forums import law
 from forums.admin import plan_words, policies
 from forums.admin.tuning import find_scope, tabs, trail
 from forums.models import Plan, PlanDay, PlannedVisit, Policy, Site
 from forums.reads import plans as reads
+from forums.reads.standing import standing
 from forums.services import plan_days, plans
 
 SHOWN, MOST_SHOWN = 40, 1000
@@ -48,7 +50,12 @@ def _shown(request: HttpRequest, plan: Plan, now: datetime) -> dict[str, Any]:
         "zone": zone,
         "policy": policies.name(plan.policy),
         "stale": plan_words.reason(plan.stale) if plan.stale else "",
-        "coming": [{**_row(one.code, one.figures, zone, one.at, _person(one.planned)), "visit": one} for one in coming],
+        "standing": standing(plan, now),
+        "sentence": plan_words.sentence(latest, plan),
+        "coming": [
+            {**_row(one.code, one.figures, zone, one.expected_at, _person(one.planned)), **_span(one, zone), "visit": one}
+            for one in coming
+        ],
         "more": min(limit * 4, MOST_SHOWN) if more and limit < MOST_SHOWN else 0,
         "made": [
             {**_row(one.code, one.figures, zone, one.at, _person(one)), "visit": one, **_found(one, plan)}
@@ -74,6 +81,16 @@ def _row(code: str, figures: dict[str, Any], zone: ZoneInfo, at: datetime, perso
     }
 
 
+def _span(one: reads.Coming, zone: ZoneInfo) -> dict[str, Any]:
+    """Between which times an expected visit is likely; a planned one has its time."""
+    if one.until is None:
+        return {"likely": False}
+    first, last = one.at.astimezone(zone), one.until.astimezone(zone)
+    day = "" if first.date() == last.date() else f"{last:%m-%d} "
+    exact = f"{first:%H:%M:%S} – {day}{last:%H:%M:%S}"
+    return {"likely": True, "clock": f"{first:%m-%d %H:%M}–{day}{last:%H:%M}", "exact": exact}
+
+
 def _person(visit: PlannedVisit | None) -> str:
     return visit.edited_by.get_username() if visit is not None and visit.edited_by is not None else _("a person")
 
@@ -83,8 +100,8 @@ def _found(visit: PlannedVisit, plan: Plan) -> dict[str, Any]:
     if visit.visit is None:
         return {"posts": None, "delay": None}
     done = visit.visit
-    weight = visit.board.importance * visit.board.site.importance
-    waited = weight * (done.delay_new_seconds + plan.theta * done.delay_replies_seconds) / 3600
+    weight = law.importance(visit.board.site.importance, visit.board.importance)
+    waited = law.delay_of_sums(done.delay_new_seconds, done.delay_replies_seconds, plan.theta, weight)
     return {"posts": done.arrived_new + done.arrived_replies, "delay": waited}
 
 

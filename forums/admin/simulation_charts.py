@@ -102,4 +102,4 @@ def by_day(rows: Rows, column: str, key: str, title: str, unit: str, factor: flo
 
 def _line(policy: str, x: Sequence[float], y: Sequence[float | None]) -> Series:
     dashed = policy in ("clairvoyant", "oracle")
-    return Series(policies.short(policy), x, y, policies.COLOURS[policy], line=True, points=True, dashed=dashed)
+    return Series(policies.name(policy), x, y, policies.COLOURS[policy], line=True, points=True, dashed=dashed)

@@ -24,6 +24,7 @@ from crawlmgr.services import runs
 from crawlmgr.services.exports import safe_cell
 from forums import fetch_simulation, simulate
 from forums.admin import policies, simulation_charts
+from forums.law import LEAST_THETA, MOST_THETA, USUAL_THETA
 from forums.models import EventLog, Simulation, SimulationKind, Site
 from forums.reads import simulations as reads
 from forums.services import event_logs, simulations
@@ -105,7 +106,9 @@ class SchedulesForm(LogForm):
     )
     history_days = forms.IntegerField(min_value=1, max_value=LONGEST_DAYS, initial=20, label=gettext_lazy("History (days)"))
     test_days = forms.IntegerField(min_value=1, max_value=LONGEST_DAYS, initial=10, label=gettext_lazy("Test (days)"))
-    theta = forms.FloatField(min_value=0.01, max_value=1, initial=0.5, label=gettext_lazy("Weight θ of a reply"))
+    theta = forms.FloatField(
+        min_value=LEAST_THETA, max_value=MOST_THETA, initial=USUAL_THETA, label=gettext_lazy("Weight θ of a reply")
+    )
     reading = forms.ChoiceField(
         choices=[
             ("cyclic", gettext_lazy("cyclic: every visit counts")),

@@ -28,6 +28,7 @@ from forums.admin import policies, tuning_charts
 from forums.admin.simulations import BINS
 from forums.admin.sites import find as find_site
 from forums.events import Floats
+from forums.law import LEAST_IMPORTANCE, LEAST_THETA, MOST_IMPORTANCE, MOST_THETA
 from forums.models import Plan, Policy, Site
 from forums.planning import EXACT_BOARDS
 from forums.reads import tuning as reads
@@ -49,7 +50,7 @@ class TuningForm(forms.Form):
 
     policy = forms.ChoiceField(choices=Policy.choices, label=gettext_lazy("Policy"))
     visits_per_day = forms.IntegerField(min_value=1, max_value=10_000_000, label=gettext_lazy("Visits a day"))
-    theta = forms.FloatField(min_value=0.01, max_value=1, label=gettext_lazy("Weight θ of a reply"))
+    theta = forms.FloatField(min_value=LEAST_THETA, max_value=MOST_THETA, label=gettext_lazy("Weight θ of a reply"))
     history_days = forms.FloatField(min_value=1, max_value=400, label=gettext_lazy("History (days)"))
     half_life_days = forms.FloatField(min_value=0.5, max_value=400, required=False, label=gettext_lazy("Half-life (days)"))
     bins = forms.TypedChoiceField(choices=BINS, coerce=int, label=gettext_lazy("Parts of the day"))
@@ -69,7 +70,7 @@ class TuningForm(forms.Form):
                 value = float(str(text).replace(",", "."))
             except ValueError:
                 value = 0.0
-            if not 0.01 <= value <= 1000:
+            if not LEAST_IMPORTANCE <= value <= MOST_IMPORTANCE:
                 raise ValueError(_("An importance lies between 0.01 and 1000."))
             if name == "importance":
                 site = value

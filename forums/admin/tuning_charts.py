@@ -28,11 +28,11 @@ def delays(
     policy → (visits a day, hours)."""
     scale = 1.0 / weight if weight > 0 else 0.0
     series = [
-        Series(policies.short(name), numbers, [value * scale for value in values], policies.COLOURS[name], line=True)
+        Series(policies.name(name), numbers, [value * scale for value in values], policies.COLOURS[name], line=True)
         for name, values in curves.items()
     ]
     series += [
-        Series(policies.short(name), [x], [y], policies.COLOURS[name], line=True, points=True) for name, (x, y) in points.items()
+        Series(policies.name(name), [x], [y], policies.COLOURS[name], line=True, points=True) for name, (x, y) in points.items()
     ]
     drawn = chart(
         "chart-curve", _("Expected delay against visits a day"), series,

@@ -14,12 +14,12 @@ import numpy as np
 
 from crawlmgr.management.base import say
 from crawlmgr.management.base import table as text_table
-from forums.adaptive import AdaptiveLoop, LoopOptions, Seen
+from forums.adaptive import AdaptiveLoop, Looks, LoopOptions, Seen, Source
+from forums.board_log import BoardLog
 from forums.events import DAY_SECONDS, HOUR_SECONDS, Events, Floats, LocalClock, Sites
 from forums.pacing import Budget
 from forums.schedule import Demand
 from forums.schedule_optimal import OptimalPlanner
-from forums.simulate import BoardLog
 
 HELP = "planning 100, 1,000 and 10,000 boards: a timetable, and a day of the closed loop"
 START = datetime(2026, 1, 5, tzinfo=UTC).timestamp()
@@ -52,7 +52,10 @@ def measure(boards: int, visits: int, tick_seconds: float) -> dict[str, Any]:
     planned, planned_cpu = time.perf_counter() - began, time.process_time() - worked
     events = _posts(rates, rng, days=21)
     worked = time.process_time()
-    start, loop_day, made = _loop_day(rates, events, boards * visits, tick_seconds)
+    start, loop_day, made, _longest = _loop_day(rates, events, boards * visits, tick_seconds, looks=False)
+    loop_cpu = time.process_time() - worked
+    worked = time.process_time()
+    _start, looks_day, _made, longest = _loop_day(rates, events, boards * visits, tick_seconds, looks=True)
     return {
         "boards": boards,
         "visits_per_day": len(table.board),
@@ -60,9 +63,12 @@ def measure(boards: int, visits: int, tick_seconds: float) -> dict[str, Any]:
         "timetable_cpu_seconds": planned_cpu,
         "loop_start_seconds": start,
         "loop_day_seconds": loop_day,
-        "loop_cpu_seconds": time.process_time() - worked,
+        "loop_cpu_seconds": loop_cpu,
         "loop_visits": made,
         "loop_milliseconds_per_tick": 1000 * loop_day / (DAY_SECONDS / tick_seconds),
+        "looks_day_seconds": looks_day,
+        "looks_cpu_seconds": time.process_time() - worked,
+        "longest_tick_cpu_seconds": longest,
         "peak_memory_bytes": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024),
     }
 
@@ -78,8 +84,11 @@ def _posts(rates: Floats, rng: np.random.Generator, days: int) -> Events:
     return Events(names, ("t",), board[order], np.zeros(len(times), dtype=np.int64), opener[order], times[order])
 
 
-def _loop_day(rates: Floats, events: Events, budget: int, tick_seconds: float) -> tuple[float, float, int]:
-    """Seconds to start the loop, seconds for its day, visits made."""
+def _loop_day(
+    rates: Floats, events: Events, budget: int, tick_seconds: float, *, looks: bool
+) -> tuple[float, float, int, float]:
+    """Seconds to start the loop, seconds for its day, visits it used, CPU seconds of its longest ranking; with `looks` every
+    site has an index page."""
     boards = len(rates)
     clock = LocalClock(ZoneInfo("UTC"), START - 21 * DAY_SECONDS, START + 2 * DAY_SECONDS)
     sites = Sites(np.arange(boards) // BOARDS_A_SITE, [clock] * (-(-boards // BOARDS_A_SITE)))
@@ -89,24 +98,36 @@ def _loop_day(rates: Floats, events: Events, budget: int, tick_seconds: float) -
     log = BoardLog(events, weights, START)
     began = time.perf_counter()
     options = LoopOptions(tick_seconds=tick_seconds)
-    loop = AdaptiveLoop(rates, sites, seen, np.full(boards, START), START - 20 * DAY_SECONDS, Budget(budget), options)
+    pages = [np.flatnonzero(sites.site == number) for number in range(len(sites.clocks))] if looks else []
+    sources = Looks([Source(members) for members in pages], np.ones(boards), np.full(boards, 0.5)) if looks else None
+    last = np.full(boards, START)
+    loop = AdaptiveLoop(rates, sites, seen, last, START - 20 * DAY_SECONDS, Budget(budget), options, sources)
+    for number, members in enumerate(pages):
+        if loop.overview is not None:
+            loop.overview.calibrate(number, log.sight(members, START), START)
+    readable = np.ones(len(pages), dtype=bool) if looks else None
     started = time.perf_counter()
-    made = 0
+    made, longest = 0, 0.0
     for step in range(int(DAY_SECONDS / tick_seconds)):
-        now = START + step * tick_seconds
-        due = loop.due(now)
+        now, worked = START + step * tick_seconds, time.process_time()
+        due, source = loop.choose(now, None, readable)
         if len(due):
             loop.observe(due, *log.take(due, now), now)
-            made += len(due)
+        if source >= 0:
+            loop.told(source, log.sight(pages[source], now), now)
+        made += len(due) + (source >= 0)
+        longest = max(longest, time.process_time() - worked)
     if made != budget:
-        raise AssertionError(f"the loop made {made} visits instead of {budget}")
-    return started - began, time.perf_counter() - started, made
+        raise AssertionError(f"the loop used {made} visits instead of {budget}")
+    return started - began, time.perf_counter() - started, made, longest
 
 
 def table(result: dict[str, Any]) -> str:
     """A row a size."""
-    header = ["boards", "visits a day", "timetable s", "of CPU", "loop start s", "day s", "both of CPU", "ms a tick", "peak MB"]
+    header = ["boards", "visits a day", "timetable s", "of CPU", "loop start s", "day s", "both of CPU", "ms a tick"]
+    header += ["day with looks s", "of CPU", "longest tick s", "peak MB"]
     names = ("boards", "visits_per_day", "timetable_seconds", "timetable_cpu_seconds", "loop_start_seconds", "loop_day_seconds")
-    names += ("loop_cpu_seconds", "loop_milliseconds_per_tick")
+    names += ("loop_cpu_seconds", "loop_milliseconds_per_tick", "looks_day_seconds", "looks_cpu_seconds")
+    names += ("longest_tick_cpu_seconds",)
     rows = [[*(row[name] for name in names), round(row["peak_memory_bytes"] / 1e6)] for row in result["sizes"]]
     return text_table(header, rows)

@@ -1,4 +1,4 @@
-"""`bench read`: CPU milliseconds that reading one page of a forum takes."""
+"""`bench read`: CPU milliseconds that reading one page of a forum takes, and how right readings are, also of engines left out."""
 
 from __future__ import annotations
 
@@ -12,22 +12,44 @@ from typing import Any
 from crawlmgr.clock import SYSTEM
 from crawlmgr.management.base import table as plain_table
 from forums.reading import read_page
+from forums.reading.training.fit import fit, samples_of
+from forums.reading.training.pages import saved_pages
+from forums.reading.training.report import figures, table_rows
+from forums.reading.training.scoring import FIGURES
 
-HELP = "CPU time of reading saved forum pages (list.jsonl with file and base_url a line)."
+HELP = "CPU time of reading saved forum pages (list.jsonl with file and base_url a line), or with --leave-out how right it is."
 
 
 def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("--rounds", type=int, default=3, help="times that every page is read; the fastest counts")
+    parser.add_argument("--leave-out", choices=("engine", "site"), help="train without each and measure on it, pages with truth")
+    parser.add_argument("--other", default="", metavar="DIR", help="with --leave-out: pages that are no forum's")
+    parser.add_argument("--workers", type=int, default=1, help="with --leave-out: processes that train at once")
+    parser.add_argument("--more", default="", metavar="DIR", help="with --leave-out: further pages to train on")
 
 
 def run(options: dict[str, Any]) -> dict[str, Any]:
-    folder, at = Path(options["data"] or "."), SYSTEM.now()
+    folder = Path(options["data"] or ".")
+    return _left_out(folder, options) if options.get("leave_out") else _costs(folder, options["rounds"])
+
+
+def _left_out(folder: Path, options: dict[str, Any]) -> dict[str, Any]:
+    pages = list(saved_pages(folder))
+    for name in ("other", "more"):
+        if options[name]:
+            pages += saved_pages(Path(options[name]), measured=name == "other")
+    samples = samples_of(pages, SYSTEM.now(), options["leave_out"])
+    return figures(samples, fit(samples, options["workers"])[1])
+
+
+def _costs(folder: Path, rounds: int) -> dict[str, Any]:
+    at = SYSTEM.now()
     entries = [json.loads(line) for line in (folder / "list.jsonl").read_text(encoding="utf-8").splitlines() if line.strip()]
     pages = [((folder / entry["file"]).read_bytes(), entry["base_url"]) for entry in entries]
     milliseconds = []
     for html, url in pages:
         taken = []
-        for _ in range(max(1, options["rounds"])):
+        for _ in range(max(1, rounds)):
             start = time.process_time()
             read_page(html, url, at)
             taken.append(1000 * (time.process_time() - start))
@@ -42,5 +64,7 @@ def run(options: dict[str, Any]) -> dict[str, Any]:
 
 
 def table(result: dict[str, Any]) -> str:
-    """The figures as one row."""
+    """The figures: one row of costs, or a row for the whole, each kind and each engine."""
+    if "macro" in result:
+        return plain_table(["", *FIGURES], table_rows(result))
     return plain_table(list(result), [list(result.values())])

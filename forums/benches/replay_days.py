@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 
 import numpy as np
+from django.db.models import Q
 
 from crawlmgr import engine
 from crawlmgr.clock import ManualClock
@@ -15,12 +16,13 @@ from crawlmgr.services import hosts
 from crawlmgr.web.url import canonical, host_key, url_hash
 from forums.benches.replay_forum import ReplayForum, ReplayServer
 from forums.delay import event_delays
-from forums.events import HOUR_SECONDS, Events, Floats, Ints
-from forums.models import Board, Plan, PlannedVisit, Site, Visit
+from forums.events import Events, Floats, Ints
+from forums.law import USUAL_THETA, delay_of_sums
+from forums.models import Board, Look, OverviewSource, Plan, PlannedVisit, Site, SourceKind, Visit
 from forums.pacing import PAUSE_TICKS
 from forums.reading import board_key
 from forums.services import dispatch, loops, plans, sites
-from forums.simulate import Setup, Simulation
+from forums.simulate import LOOPS, OBSERVES, Setup, Simulation
 
 OPEN = {"allow_private": "127.0.0.1", "delay_seconds": 0.0, "respect_robots": False}
 AFTER_DAYS = 3  # how long the replay goes on for what the last days left
@@ -55,7 +57,7 @@ def replay(
     *,
     days: int = 10,
     history_days: int = 20,
-    theta: float = 0.5,
+    theta: float = USUAL_THETA,
     step_seconds: float = 60.0,
     pulse: Callable[[datetime], None] = lambda now: None,
 ) -> Replayed:
@@ -69,11 +71,13 @@ def replay(
     forum = ReplayForum(simulation.events, clock)
     with ReplayServer(forum) as server:
         site = _added(server.url, simulation.events, history_days, clock.now())
+        if policy in OBSERVES:
+            _looked_at(site, OBSERVES[policy], server.url, clock.now())
         _work(sites.crawl_now(site.pk, now=clock.now(), start=False), clock)
         plans.save(
             site.pk,
             {
-                "policy": policy,
+                "policy": "adaptive" if policy in LOOPS else policy,
                 "visits_per_day": visits_per_board * simulation.boards,
                 "history_days": float(history_days),
                 "theta": theta,
@@ -110,6 +114,15 @@ def _added(url: str, events: Events, history_days: int, now: datetime) -> Site:
     return site
 
 
+def _looked_at(site: Site, kind: str, url: str, now: datetime) -> None:
+    """The overview source that the site's model would name."""
+    address = url if kind == SourceKind.INDEX else f"{url}newest"
+    boards = list(site.boards.order_by("pk").values_list("pk", flat=True))
+    OverviewSource.objects.create(
+        site=site, kind=kind, url=address, url_hash=url_hash(canonical(address)), found=now, boards=boards
+    )
+
+
 def _work(run: Run, clock: ManualClock) -> None:
     state = engine.run_slice(run.pk, clock=clock)
     if state != RunState.FINISHED:
@@ -125,7 +138,9 @@ def _next(now: datetime, step_seconds: float, policy: str) -> datetime:
     midnight = (now + timedelta(days=1)).replace(hour=0, minute=0, second=0, microsecond=0)
     before = midnight - timedelta(seconds=60)
     step = now + timedelta(seconds=step_seconds)
-    if policy == "adaptive":
+    if policy in LOOPS:
+        if Look.objects.filter(read_at__gte=now - timedelta(seconds=1)).exists():  # what a look told is ranked with at once
+            return min(now + timedelta(seconds=60), before if now < before else midnight)
         step += timedelta(seconds=_idle_steps(now, step_seconds) * step_seconds)
     else:
         planned = PlannedVisit.objects.filter(state=PlannedVisit.State.PLANNED, at__gt=now).order_by("at")
@@ -140,7 +155,8 @@ def _idle_steps(now: datetime, step_seconds: float) -> int:
     if live is None or live.loop.visiting.any():
         return 0
     longest = PAUSE_TICKS * loops.OPTIONS.tick_seconds - step_seconds
-    soon = live.loop.outlook(now.timestamp(), now.timestamp() + longest, step_seconds).moments[:1]
+    outlook, looks = live.loop.ahead(now.timestamp(), now.timestamp() + longest, step_seconds)
+    soon = np.sort(np.concatenate([outlook.moments, looks]))[:1]
     until = soon[0] - now.timestamp() if len(soon) else longest
     return max(0, int(round(until / step_seconds)) - 1)
 
@@ -148,7 +164,12 @@ def _idle_steps(now: datetime, step_seconds: float) -> int:
 def _figures(simulation: Simulation, policy: str, visits_per_board: int, requests: int) -> Replayed:
     setup, days = simulation.setup, simulation.setup.test_days
     number = {pk: int(position) for pk, position in Board.objects.values_list("pk", "position")}
-    visits = Visit.objects.filter(planned__isnull=False).order_by("started")
+    visits = Visit.objects.filter(Q(planned__isnull=False) | Q(kind=Visit.Kind.TARGETED)).order_by("started")
+    listed = np.array([visit.kind == Visit.Kind.LIST for visit in visits], dtype=bool)
+    looks = Look.objects.filter(
+        at__gte=datetime.fromtimestamp(simulation.start, UTC), at__lt=datetime.fromtimestamp(simulation.stop, UTC)
+    )
+    spent = sum(looks.values_list("cost", flat=True))
     board: Ints = np.array([number[visit.board_id] for visit in visits], dtype=np.int64)
     moments: Floats = np.array([visit.started.timestamp() for visit in visits if visit.started])
     daily, found = np.zeros(days), 0
@@ -157,7 +178,7 @@ def _figures(simulation: Simulation, policy: str, visits_per_board: int, request
             day = int((posted - simulation.start) // 86400)
             if 0 <= day < days and posted >= simulation.start:
                 found += 1
-                daily[day] += (1.0 if opener else setup.theta) * delay / HOUR_SECONDS
+                daily[day] += delay_of_sums(delay if opener else 0.0, 0.0 if opener else delay, setup.theta, 1.0)
     delays = event_delays(simulation.test_board, simulation.test_times, board, moments, simulation.stop)
     inside = (moments >= simulation.start) & (moments < simulation.stop)
     outcome = simulation.run(policy, visits_per_board)
@@ -165,7 +186,7 @@ def _figures(simulation: Simulation, policy: str, visits_per_board: int, request
         raise ValueError(f"{policy} is a bound, not a policy that visits could follow")
     return Replayed(
         policy=policy,
-        visits_per_day=float(inside.sum()) / days,
+        visits_per_day=float((inside & listed).sum() + spent) / days,
         items=len(simulation.test_times),
         found=found,
         measured=float(daily.sum()) / days,

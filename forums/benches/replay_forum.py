@@ -15,6 +15,7 @@ from crawlmgr.clock import Clock
 from forums.events import Events
 
 THREADS_A_PAGE, POSTS_A_PAGE = 25, 20
+NEWEST_SHOWN = 40
 
 
 class ReplayForum:
@@ -48,10 +49,9 @@ class ReplayForum:
         words = parts.path.strip("/").split("/")
         now = self.clock.now().timestamp()
         if parts.path == "/":
-            rows = "".join(
-                f'<tr><td><a class=forumtitle href="/board/{n}">{name}</a></td></tr>' for n, name in enumerate(self.names)
-            )
-            return _frame("Index", f"<h1>Replay</h1><table class=forums><tr><th>Forum</th></tr>{rows}</table>")
+            return self._index(now)
+        if parts.path == "/newest":
+            return self._newest(now)
         if len(words) == 2 and words[1].isdigit():
             if words[0] == "board" and int(words[1]) < len(self.names):
                 return self._board(int(words[1]), number, now)
@@ -59,10 +59,40 @@ class ReplayForum:
                 return self._topic(int(words[1]), number, now)
         return None
 
-    def _board(self, board: int, number: int, now: float) -> str | None:
+    def _alive(self, board: int, now: float) -> list[tuple[float, int, int]]:
+        """Time of the last post, number and posts of each thread of a board until now, newest first."""
         counts = [(thread, self._posts(thread, now)) for thread in self.threads[board]]
-        alive = [(self.times[self.first[thread] + posts - 1], thread, posts) for thread, posts in counts if posts]
-        alive.sort(reverse=True)
+        alive = [(float(self.times[self.first[thread] + posts - 1]), thread, posts) for thread, posts in counts if posts]
+        return sorted(alive, reverse=True)
+
+    def _index(self, now: float) -> str:
+        rows = []
+        for number, name in enumerate(self.names):
+            alive = self._alive(number, now)
+            posts, last = sum(one[2] for one in alive), _time(alive[0][0]) if alive else ""
+            rows.append(
+                f'<tr class=forum><td><a class=forumtitle href="/board/{number}">{name}</a></td>'
+                f"<td class=topics>{len(alive)}</td><td class=posts>{posts}</td><td class=lastpost>{last}</td></tr>"
+            )
+        head = "<tr><th>Forum</th><th>Topics</th><th>Posts</th><th>Last post</th></tr>"
+        return _frame("Index", f"<h1>Replay</h1><table class=forums>{head}{''.join(rows)}</table>")
+
+    def _newest(self, now: float) -> str:
+        """The threads of all boards, newest first, each with its board."""
+        alive = sorted(((one, board) for board in range(len(self.names)) for one in self._alive(board, now)), reverse=True)
+        rows = [
+            f'<tr class=topic><td><a class=topictitle href="/topic/{thread}">Thread about subject {thread}</a><br>'
+            f"by <a class=username href=/user/u{thread % 17}>u{thread % 17}</a> in "
+            f'<a class=forumtitle href="/board/{board}">{self.names[board]}</a></td><td class=replies>{posts - 1}</td>'
+            f"<td class=views>{thread * 37 % 900 + 12}</td><td class=lastpost>by <a class=username href=/user/u{posts % 13}>"
+            f"u{posts % 13}</a> {_time(last)}</td></tr>"
+            for (last, thread, posts), board in alive[:NEWEST_SHOWN]
+        ]
+        head = "<tr><th>Topic</th><th>Replies</th><th>Views</th><th>Last post</th></tr>"
+        return _frame("Newest topics", f"<h1>Newest topics</h1><table class=topics>{head}{''.join(rows)}</table>")
+
+    def _board(self, board: int, number: int, now: float) -> str | None:
+        alive = self._alive(board, now)
         pages = max(1, -(-len(alive) // THREADS_A_PAGE))
         if number > pages:
             return None

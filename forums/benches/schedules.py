@@ -33,6 +33,7 @@ BUSY_EVENTS = 30.0
 LEAST_BUSY = 3
 QUARTERS = 96
 SMOOTHED = ProfileOptions(smooth_bins=3, kappa_factor=16.0, half_life_days=14.0)
+PAIRS = (("adaptive", "optimal"), ("glances", "adaptive"), ("newest", "era"))
 COLUMNS = (
     "wra",
     "lra",
@@ -43,6 +44,8 @@ COLUMNS = (
     "optimal",
     "optimal_smoothed",
     "adaptive",
+    "glances",
+    "newest",
     "hindsight",
     "clairvoyant",
 )
@@ -66,7 +69,7 @@ def run(options: dict[str, Any]) -> dict[str, Any]:
     if unknown := set(columns) - set(COLUMNS):
         raise CommandError(f"no such policy: {', '.join(sorted(unknown))}; there are {', '.join(COLUMNS)}", returncode=2)
     rows: list[dict[str, Any]] = []
-    days: dict[tuple[str, str], list[tuple[Floats, Floats]]] = {}
+    days: dict[tuple[str, str, str, str], list[tuple[Floats, Floats]]] = {}
     for path in _logs(Path(options["data"]), options["logs"]):
         events, _bad = read_events(path)
         name = path.name.split(".")[0]
@@ -75,7 +78,10 @@ def run(options: dict[str, Any]) -> dict[str, Any]:
                 row = _window(events, name, date.fromisoformat(first), chosen, visits, columns, days)
                 if row is not None:
                     rows.append(row)
-    return {"visits_per_board": visits, "columns": columns, "rows": rows, "adaptive_over_optimal": _paired(days)}
+    found: dict[str, Any] = {"visits_per_board": visits, "columns": columns, "rows": rows}
+    for over, under in PAIRS:
+        found[f"{over}_over_{under}"] = _paired({key[:2]: one for key, one in days.items() if key[2:] == (over, under)})
+    return found
 
 
 def _logs(folder: Path, names: str | None) -> list[Path]:
@@ -104,7 +110,7 @@ def _window(
     chosen: str,
     visits: list[int],
     columns: list[str],
-    days: dict[tuple[str, str], list[tuple[Floats, Floats]]],
+    days: dict[tuple[str, str, str, str], list[tuple[Floats, Floats]]],
 ) -> dict[str, Any] | None:
     setup = Setup(
         first + timedelta(days=HISTORY_DAYS),
@@ -130,9 +136,10 @@ def _window(
                 daily[column].append(by_day)
     base = np.array(totals["era"])
     ratios = {column: float((np.array(totals[column]) / base).mean()) for column in columns}
-    if {"adaptive", "optimal"} <= set(columns):
-        pair = (np.sum(daily["adaptive"], axis=0), np.sum(daily["optimal"], axis=0))
-        days.setdefault((name, chosen), []).append(pair)
+    for over, under in PAIRS:
+        if {over, under} <= set(totals):
+            pair = (np.sum(daily[over], axis=0), np.sum(daily[under], axis=0))
+            days.setdefault((name, chosen, over, under), []).append(pair)
     return {
         "log": name,
         "set": chosen,
@@ -193,7 +200,7 @@ class _Variants:
 
 
 def _paired(days: dict[tuple[str, str], list[tuple[Floats, Floats]]]) -> list[dict[str, Any]]:
-    """adaptive / optimal over all days of a log's windows with its 95 % interval."""
+    """One policy over another on all days of a log's windows, with its 95 % interval."""
     found = []
     for (name, chosen), pairs in days.items():
         first, second = (np.concatenate([pair[part] for pair in pairs]) for part in (0, 1))
@@ -217,6 +224,9 @@ def table(result: dict[str, Any]) -> str:
         for row in result["rows"]
     ]
     lines = [text_table(header, rows)]
-    for one in result["adaptive_over_optimal"]:
-        lines.append(f"{one['log']} {one['set']}: adaptive / optimal {one['ratio']:.3f} [{one['low']:.3f}, {one['high']:.3f}]")
+    for over, under in PAIRS:
+        lines += [
+            f"{one['log']} {one['set']}: {over} / {under} {one['ratio']:.3f} [{one['low']:.3f}, {one['high']:.3f}]"
+            for one in result[f"{over}_over_{under}"]
+        ]
     return "\n".join(lines)

@@ -26,7 +26,7 @@ def add_arguments(parser: Any) -> None:
 
 def run(options: dict[str, Any]) -> Result:
     database.ready()
-    settings = foreground.web_settings(options)
+    settings = foreground.web_settings(options, [options["url"]])
     try:
         run = _begin(options, settings)
     except ValueError as error:

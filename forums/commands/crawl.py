@@ -8,6 +8,7 @@ from typing import Any
 from django.core.management.base import CommandError
 
 from crawlmgr.clock import SYSTEM
+from crawlmgr.conf import CrawlSettings
 from crawlmgr.management import database, foreground
 from crawlmgr.management.base import Result, say, table
 from crawlmgr.models import Run
@@ -29,12 +30,8 @@ def add_arguments(parser: Any) -> None:
 def run(options: dict[str, Any]) -> Result:
     database.ready()
     began = time.monotonic()
-    settings = foreground.web_settings(options)
-    for name, value in (("history_days", options["history_days"]), ("max_pages", options["max_pages"])):
-        if value is not None:
-            settings[name] = value
     try:
-        run = _begin(options, settings)
+        run = _begin(options, _settings(options))
     except Site.DoesNotExist:
         raise CommandError(f"There is no site {options['site']}; `forum add ADDRESS` makes one.") from None
     except ValueError as error:
@@ -79,6 +76,13 @@ def run(options: dict[str, Any]) -> Result:
         for b in boards
     ]
     return Result(document, table(header, rows) + f"\n{run.requests} requests, {document['seconds']} s, {run.stopped_by}")
+
+
+def _settings(options: dict[str, Any]) -> dict[str, Any]:
+    site = Site.objects.get(pk=options["site"])
+    settings = foreground.web_settings(options, [site.url], stored=CrawlSettings.from_mapping(site.settings).allow_private)
+    pages = {"history_days": options["history_days"], "max_pages": options["max_pages"]}
+    return settings | {name: value for name, value in pages.items() if value is not None}
 
 
 def _begin(options: dict[str, Any], settings: dict[str, Any]) -> Run:

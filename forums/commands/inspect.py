@@ -13,6 +13,7 @@ from django.conf import settings
 from django.core.management.base import CommandError
 
 from crawlmgr.clock import SYSTEM
+from crawlmgr.management import foreground
 from crawlmgr.management.base import Result, table
 from crawlmgr.services.fetching import user_agent
 from crawlmgr.text.dates import DateContext, find_time
@@ -35,7 +36,7 @@ def add_arguments(parser: ArgumentParser) -> None:
         "--batch", default="", metavar="FILE.jsonl", help='lines {"file", "base_url"}; paths are relative to the file'
     )
     parser.add_argument("--no-hints", action="store_true", help="read without what is known about engines")
-    parser.add_argument("--allow-private", action="store_true", help="addresses on loopback and private networks too")
+    parser.add_argument("--allow-private", action="store_true", help="even if it lies on a private network")
 
 
 def run(options: dict[str, Any]) -> Result:
@@ -79,7 +80,7 @@ def _load(path: Path) -> bytes:
 
 
 def _fetch(url: str, allow_private: bool) -> tuple[str, str]:
-    allowed = frozenset({"*"}) if allow_private else frozenset[str]()
+    allowed = frozenset(foreground.hosts_of([url]) if allow_private else ())
     fetcher = Fetcher(FetchSettings(user_agent=user_agent(), allow_private=allowed, private_only=not settings.CONTACT))
     try:
         response = fetcher.fetch(FetchRequest(url))

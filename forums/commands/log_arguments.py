@@ -43,7 +43,7 @@ def zone_of(text: str) -> ZoneInfo:
         raise argparse.ArgumentTypeError(f"unknown time zone {text!r}") from error
 
 
-def whole_days(text: str) -> int:
+def whole_number(text: str) -> int:
     """A number of days, at least 1."""
     try:
         value = int(text)

@@ -4,16 +4,20 @@ from __future__ import annotations
 
 from collections import defaultdict
 from datetime import datetime, time, timedelta
-from typing import Any
+from typing import Any, NamedTuple
+from zoneinfo import ZoneInfo
 
 from django.core.management.base import CommandError
 
 from crawlmgr.clock import SYSTEM
 from crawlmgr.management import database
 from crawlmgr.management.base import Result, say, table
-from forums.models import Basis, Plan, PlanDay, PlannedVisit, Policy, Site
-from forums.services import loops, plan_days, plans
+from forums.models import Basis, BoardDay, Plan, PlanDay, Policy, Site
+from forums.reads import plans as reads
+from forums.reads.standing import SourceStanding, standing
+from forums.services import plan_days, plans
 
+MOST_VISITS = 1_000_000
 HELP = "compute and store the next day's visits"
 ON_WHAT = {
     Basis.HISTORY: "on the boards' own history",
@@ -53,19 +57,23 @@ def _result(plan: Plan, made: PlanDay, now: datetime) -> Result:
     zone = plans.zone_of(plan)
     start = datetime.combine(made.day, time(), zone)
     end = datetime.combine(made.day + timedelta(days=1), time(), zone)
-    visits: dict[int, list[str]] = defaultdict(list)
-    for board_id, at in _visits(plan, start, end, now):
-        visits[board_id].append(f"{at.astimezone(zone):%H:%M:%S}")
+    visits: dict[int, list[_Visit]] = defaultdict(list)
+    for one in _visits(plan, start, end, now):
+        visits[one.board].append(one)
     boards = [
-        {"board": row.board_id, "name": row.board.name, "weight": row.weight, "visits": sorted(visits[row.board_id])}
+        _board(row, sorted(visits[row.board_id], key=lambda one: one.at), zone, plan)
         for row in made.board_days.select_related("board").order_by("board_id")
     ]
     say(f"The plan rests {ON_WHAT[Basis(made.basis)]}.")
+    stands = standing(plan, now)
     document = {
         "plan": plan.pk,
         "site": plan.site_id,
         "policy": plan.policy,
-        "visits_per_day": plan.visits_per_day,
+        "visits_per_day": stands.visits_per_day,
+        "used_today": stands.used_today,
+        "left_today": stands.left_today,
+        "sources": [_source(one) for one in stands.sources],
         "day": made.day.isoformat(),
         "timezone": zone.key,
         "basis": made.basis,
@@ -74,15 +82,54 @@ def _result(plan: Plan, made: PlanDay, now: datetime) -> Result:
         "sites_held_back_by_requests": made.limited_sites,
         "expected_delay_per_day": made.expected_delay,
         "era_delay_per_day": made.era_delay,
+        "delay_unit": "weighted event-hours a day",
         "expected_only": plan.policy == Policy.ADAPTIVE,
         "boards": boards,
     }
     rows = [(b["name"], round(b["weight"], 2), len(b["visits"]), " ".join(one[:5] for one in b["visits"])) for b in boards]
-    return Result(document, table(("board", "weight", "visits", f"{made.day} ({zone.key})"), rows))
+    head = f"{stands.visits_per_day} visits a day; today {stands.used_today} used, {stands.left_today} left\n"
+    return Result(document, head + table(("board", "weight", "visits", f"{made.day} ({zone.key})"), rows))
 
 
-def _visits(plan: Plan, start: datetime, end: datetime, now: datetime) -> list[tuple[int, datetime]]:
+class _Visit(NamedTuple):
+    """A visit to come of the day: board, moment, posts that should wait by then, why."""
+
+    board: int
+    at: datetime
+    posts: float | None
+    reason: str
+
+
+def _source(one: SourceStanding) -> dict[str, Any]:
+    source = one.source
+    return {
+        "url": source.url,
+        "kind": source.kind,
+        "boards": len(source.boards),
+        "believed": source.believed,
+        "looks_today": one.looks,
+        "share_of_budget": one.share_of_budget,
+    }
+
+
+def _board(row: BoardDay, visits: list[_Visit], zone: ZoneInfo, plan: Plan) -> dict[str, Any]:
+    """A board's part of the document; an adaptive plan has no times, so that its visits are only likely, and the next one lies
+    between two moments."""
+    board = row.board
+    return {
+        "board": row.board_id,
+        "name": board.name,
+        "weight": row.weight,
+        "visits": [f"{one.at.astimezone(zone):%H:%M:%S}" for one in visits],
+        "reasons": [one.reason for one in visits],
+        "likely": plan.policy == Policy.ADAPTIVE,
+        "expected_posts": [None if one.posts is None else round(one.posts, 2) for one in visits],
+        "next_visit": board.next_visit.isoformat() if board.next_visit else None,
+        "next_until": board.next_until.isoformat() if board.next_until else None,
+    }
+
+
+def _visits(plan: Plan, start: datetime, end: datetime, now: datetime) -> list[_Visit]:
     """The day's visits: those written down, and for the closed loop those that it expects."""
-    planned = PlannedVisit.objects.filter(plan=plan, at__gte=start, at__lt=end, state=PlannedVisit.State.PLANNED)
-    found = list(planned.values_list("board_id", "at"))
-    return found + [one for one in loops.expected(plan, now, end) if start <= one[1]] if plan.policy == Policy.ADAPTIVE else found
+    rows, _more = reads.coming(plan, now, MOST_VISITS)
+    return [_Visit(one.board.pk, one.expected_at, one.posts, one.reason) for one in rows if start <= one.expected_at < end]

@@ -13,7 +13,8 @@ from zoneinfo import ZoneInfo
 from django.core.management.base import CommandError
 
 from crawlmgr.management.base import Result, say, table
-from forums.commands.log_arguments import day_of, load, names_of, whole_days, zone_of
+from forums.commands.log_arguments import day_of, load, names_of, whole_number, zone_of
+from forums.law import THETA_BOUNDS, USUAL_THETA, checked_theta
 from forums.simulate import POLICIES, READINGS, Setup, SetupError, Simulation, latest_start, run_all
 
 HELP = "Try schedules on an event log (CSV board,thread,kind,ts) and tell the delay each would have had."
@@ -35,12 +36,9 @@ def visits_of(text: str) -> list[int]:
 def theta_of(text: str) -> float:
     """Weight of a reply against a new thread."""
     try:
-        value = float(text)
+        return checked_theta(float(text))
     except ValueError as error:
-        raise argparse.ArgumentTypeError(f"{text!r} is no number") from error
-    if not 0 < value <= 1:
-        raise argparse.ArgumentTypeError("theta lies above 0 and at most at 1")
-    return value
+        raise argparse.ArgumentTypeError(f"{text!r}: {THETA_BOUNDS}") from error
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -48,14 +46,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("events", type=Path, metavar="EVENTS", help="CSV file board,thread,kind,ts (gzip if it ends in .gz)")
     parser.add_argument("--policies", type=names_of(POLICIES), default=DEFAULT_POLICIES, help=f"of {','.join(POLICIES)}")
     parser.add_argument("--visits-per-board", type=visits_of, default="4,5,6,7,8,9,10,11", help="visits a board and day")
-    parser.add_argument("--history-days", type=whole_days, default=20, help="days before the test that plans are made from")
-    parser.add_argument("--test-days", type=whole_days, default=10, help="days whose delays are counted")
+    parser.add_argument("--history-days", type=whole_number, default=20, help="days before the test that plans are made from")
+    parser.add_argument("--test-days", type=whole_number, default=10, help="days whose delays are counted")
     parser.add_argument("--start", type=day_of, help="first day of the test (default: the last whole test window)")
-    parser.add_argument("--theta", type=theta_of, default=0.5, help="weight of a reply against a new thread")
+    parser.add_argument("--theta", type=theta_of, default=USUAL_THETA, help="weight of a reply against a new thread")
     parser.add_argument("--timezone", type=zone_of, default="UTC", help="the site's time zone")
     parser.add_argument("--reading", choices=READINGS, default="cyclic", help="how bra counts the visit at midnight")
     parser.add_argument("--min-events", type=float, default=0.0, help="weighted events a board needs in the history")
     parser.add_argument("--granularity", choices=sorted(GRANULARITIES), default="1h", help="bins of the daily profile")
+    parser.add_argument(
+        "--glance-cost", type=whole_number, default=1, help="visits that a look at a page is charged as"
+    )
     parser.add_argument("--weights", type=Path, metavar="FILE", help="CSV board,weight: importance of boards")
     parser.add_argument("--target-hours", type=float, default=1.0, help="a delay that counts as in time")
 
@@ -99,6 +100,7 @@ def run(options: dict[str, Any]) -> Result:
         bins=GRANULARITIES[options["granularity"]],
         importance=read_weights(options["weights"], events.boards) if options["weights"] else {},
         target_hours=options["target_hours"],
+        glance_cost=options["glance_cost"],
     )
     try:
         simulation = Simulation(events, setup)
@@ -122,9 +124,10 @@ def run(options: dict[str, Any]) -> Result:
 
 def _text(document: dict[str, Any]) -> str:
     """The table for a person."""
-    header = ["policy", "visits a board", "used a day", "delay a day", "mean h", "median h", "p90 h", "in time", "to era"]
+    header = ["policy", "observes", "visits a board", "used a day", "delay a day", "mean h", "median h", "p90 h", "in time"]
+    header += ["to era"]
     names = [
-        "policy", "visits_per_board", "visits_used_per_day", "total_delay_per_day", "mean_delay_hours",
+        "policy", "observes", "visits_per_board", "visits_used_per_day", "total_delay_per_day", "mean_delay_hours",
         "median_delay_hours", "p90_delay_hours", "share_within_target", "ratio_to_era",
     ]  # fmt: skip
     rows = [[row[name] for name in names] for row in document["results"]]

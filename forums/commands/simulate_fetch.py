@@ -12,7 +12,7 @@ from typing import Any
 from django.core.management.base import CommandError
 
 from crawlmgr.management.base import Result, say, table
-from forums.commands.log_arguments import day_of, load, names_of, whole_days, zone_of
+from forums.commands.log_arguments import day_of, load, names_of, whole_number, zone_of
 from forums.fetch_simulation import (
     POLICIES,
     DayFigures,
@@ -58,8 +58,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("events", type=Path, metavar="EVENTS", help="CSV file board,thread,kind,ts (gzip if it ends in .gz)")
     parser.add_argument("--policies", type=names_of(POLICIES), default="bic,eic,hazard", help=f"of {','.join(POLICIES)}")
     parser.add_argument("--cycle-hours", type=cycle_of, default=6.0, help="time between two cycles")
-    parser.add_argument("--days", type=whole_days, default=31, help="length of the experiment")
-    parser.add_argument("--fetches-per-cycle", type=whole_days, metavar="B", help="threads that predictions may fetch a cycle")
+    parser.add_argument("--days", type=whole_number, default=31, help="length of the experiment")
+    parser.add_argument("--fetches-per-cycle", type=whole_number, metavar="B", help="threads that predictions may fetch a cycle")
     parser.add_argument("--start", type=day_of, help="first day (default: so that it ends with the log)")
     parser.add_argument("--timezone", type=zone_of, default="UTC", help="the site's time zone")
     parser.add_argument("--interrupted", type=share_of, default=0.05, help="share of list visits that break off")

@@ -8,7 +8,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from crawlmgr.text.dates_zones import ZoneGuess
-from forums.discovery import evidence, layout
+from forums.discovery import evidence, layout, overviews
 from forums.discovery.candidates import START, Candidate, Candidates, all_boards, board_rows, clean_name, thread_rows
 from forums.discovery.model import BoardFound, SiteModel
 from forums.discovery.pages import PageFacts
@@ -51,6 +51,7 @@ def site_model(candidates: Candidates, guess: ZoneGuess, start_url: str, read_ag
         layouts=layout.learn(pages),
         pages_read=len(pages),
         counts_posts=evidence.counts_posts(pages),
+        sources=overviews.sources(pages, [candidate.url for candidate in chosen]),
     )
 
 

@@ -53,6 +53,16 @@ class Layout:
 
 
 @dataclass(frozen=True, slots=True)
+class SourceFound:
+    """A page that tells about many boards: `kind` is index (figures of boards) or newest (threads of all boards, newest first);
+    `boards` are the keys of those that it shows."""
+
+    url: str
+    kind: str
+    boards: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class SiteModel:
     """What was learned of a site. `patterns` are address shapes per kind (index, list, thread, profile, alias): digits
     are #, changing words *. `timezone_evidence` and `confidence` tell how the zone was found (see `ZoneGuess`).
@@ -74,6 +84,7 @@ class SiteModel:
     layouts: tuple[Layout, ...] = ()
     pages_read: int = 0
     counts_posts: bool | None = None
+    sources: tuple[SourceFound, ...] = ()
     version: int = VERSION
 
     def to_json(self) -> dict[str, Any]:
@@ -84,6 +95,7 @@ class SiteModel:
         value["layouts"] = [
             {**asdict(layout), "roles": list(layout.roles), "marks": list(layout.marks)} for layout in self.layouts
         ]
+        value["sources"] = [{**asdict(source), "boards": list(source.boards)} for source in self.sources]
         return value
 
     @staticmethod
@@ -97,6 +109,8 @@ class SiteModel:
         fields["layouts"] = tuple(
             Layout(layout["kind"], layout["rows"], tuple(layout["roles"]), tuple(layout["marks"])) for layout in value["layouts"]
         )
+        given = value.get("sources", ())
+        fields["sources"] = tuple(SourceFound(one["url"], one["kind"], tuple(one["boards"])) for one in given)
         for name in ("list_flip", "thread_flip"):
             fields[name] = Flip(**value[name]) if value[name] else None
         return SiteModel(**fields)

@@ -5,6 +5,7 @@ from forums.models.plans import ALL_SITES, TIMETABLES, Basis, BoardDay, LoopStat
 from forums.models.predictions import ReplyModel
 from forums.models.simulations import EventLog, Simulation, SimulationKind
 from forums.models.sites import DEFAULT_INTERVAL_SECONDS, Board, BoardHour, Post, Site, Thread, Visit
+from forums.models.sources import Look, OverviewSource, SourceKind
 from forums.models.structures import Origin, StructureVersion
 
 __all__ = [
@@ -18,8 +19,10 @@ __all__ = [
     "EventLog",
     "LoginMethod",
     "LoginState",
+    "Look",
     "LoopState",
     "Origin",
+    "OverviewSource",
     "Plan",
     "PlanDay",
     "PlannedVisit",
@@ -30,6 +33,7 @@ __all__ = [
     "SimulationKind",
     "Site",
     "SiteLogin",
+    "SourceKind",
     "StructureVersion",
     "Thread",
     "Visit",

@@ -7,6 +7,8 @@ from django.core.validators import MaxValueValidator, MinValueValidator
 from django.db import models
 from django.utils.translation import gettext_lazy as _
 
+from forums.law import LEAST_THETA, MOST_THETA, USUAL_THETA
+
 ALL_SITES = "all"
 
 
@@ -46,7 +48,9 @@ class Plan(models.Model):
     visits_per_day = models.PositiveIntegerField(
         _("visits a day"), validators=[MinValueValidator(1), MaxValueValidator(10_000_000)]
     )
-    theta = models.FloatField(_("weight of a reply"), default=0.5, validators=[MinValueValidator(0.01), MaxValueValidator(1.0)])
+    theta = models.FloatField(
+        _("weight of a reply"), default=USUAL_THETA, validators=[MinValueValidator(LEAST_THETA), MaxValueValidator(MOST_THETA)]
+    )
     history_days = models.FloatField(_("history (days)"), default=20.0, validators=[MinValueValidator(1), MaxValueValidator(400)])
     half_life_days = models.FloatField(_("half-life (days)"), null=True, blank=True, validators=[MinValueValidator(0.5)])
     bins = models.PositiveSmallIntegerField(

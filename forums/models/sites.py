@@ -6,6 +6,8 @@ from django.core.validators import MaxValueValidator, MinValueValidator
 from django.db import models
 from django.utils.translation import gettext_lazy as _
 
+from forums.law import LEAST_IMPORTANCE, MOST_IMPORTANCE
+
 DEFAULT_INTERVAL_SECONDS = 6 * 3600
 
 
@@ -27,7 +29,9 @@ class Site(models.Model):
     version = models.PositiveIntegerField(default=0)
     layout = models.JSONField(default=dict, blank=True)
     paused = models.BooleanField(_("scheduled visits paused"), default=False)
-    importance = models.FloatField(_("importance"), default=1.0, validators=[MinValueValidator(0.01), MaxValueValidator(1000)])
+    importance = models.FloatField(
+        _("importance"), default=1.0, validators=[MinValueValidator(LEAST_IMPORTANCE), MaxValueValidator(MOST_IMPORTANCE)]
+    )
     requests_per_day = models.PositiveIntegerField(_("requests a day at the most"), null=True, blank=True)
     silent_since = models.DateTimeField(_("silent since"), null=True, blank=True)
     added = models.DateTimeField(_("added"))
@@ -48,7 +52,8 @@ class Board(models.Model):
 
     `watermark` and the stop tests refer to the last *complete* visit; `unfinished` holds where an interrupted one stood
     ({"url", "page", "since"}), and the next visit goes on from there after it has read what is new on top. Delays are
-    measured of what was posted after `watched_since`.
+    measured of what was posted after `watched_since`. `next_visit` is when the board is visited next; with `next_until` it is
+    only likely to be visited between the two. `deadline_hours` is the longest that a post should wait, where a person set one.
     """
 
     site = models.ForeignKey(Site, models.CASCADE, related_name="boards")
@@ -58,13 +63,19 @@ class Board(models.Model):
     key = models.CharField(max_length=200)
     position = models.PositiveIntegerField(default=0)
     enabled = models.BooleanField(_("visited"), default=True)
-    importance = models.FloatField(_("importance"), default=1.0, validators=[MinValueValidator(0.01), MaxValueValidator(1000)])
+    importance = models.FloatField(
+        _("importance"), default=1.0, validators=[MinValueValidator(LEAST_IMPORTANCE), MaxValueValidator(MOST_IMPORTANCE)]
+    )
     interval_seconds = models.PositiveIntegerField(
         _("interval (s)"),
         default=DEFAULT_INTERVAL_SECONDS,
         validators=[MinValueValidator(60), MaxValueValidator(31 * 86400)],
     )
+    deadline_hours = models.FloatField(
+        _("no post waits longer than (h)"), null=True, blank=True, validators=[MinValueValidator(0.1), MaxValueValidator(744)]
+    )
     next_visit = models.DateTimeField(_("next visit"), null=True, blank=True)
+    next_until = models.DateTimeField(null=True, blank=True)
     last_visit = models.DateTimeField(_("last visit"), null=True, blank=True)
     watermark = models.DateTimeField(null=True, blank=True)
     complete_at = models.DateTimeField(_("last complete visit"), null=True, blank=True)
@@ -172,14 +183,20 @@ class BoardHour(models.Model):
 
 
 class Visit(models.Model):
-    """One visit of one board. `state` is the pure visit's state between two pages; `precision` = changed / fetched threads.
+    """One visit of one board: of its list, or `targeted` at threads that a newest list named, which leaves the board's watermark
+    and stop tests alone. `state` is the pure visit's state between two pages; `precision` = changed / fetched threads.
 
     What arrived since the board is watched and was found now: `arrived_new` opening posts with `delay_new_seconds` in all,
     `arrived_replies` and `delay_replies_seconds`; `arrivals` holds the first of them, [epoch seconds, 1 for an opening
     post, delay in seconds] each.
     """
 
+    class Kind(models.TextChoices):
+        LIST = "list", _("of the board's list")
+        TARGETED = "targeted", _("targeted at changed threads")
+
     board = models.ForeignKey(Board, models.CASCADE, related_name="visits")
+    kind = models.CharField(_("kind"), max_length=8, choices=Kind.choices, default=Kind.LIST)
     run = models.ForeignKey("crawlmgr.Run", models.CASCADE, related_name="visits")
     started = models.DateTimeField(_("started"), null=True, blank=True)
     finished = models.DateTimeField(_("finished"), null=True, blank=True)

@@ -10,7 +10,8 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from django.db.models import Count, Max, Min, OuterRef, Q, Subquery, Sum
 
-from crawlmgr.models import ACTIVE, Run
+from crawlmgr.models import Run
+from crawlmgr.reads import runs as run_reads
 from crawlmgr.reads.paging import Order, Slice, cut
 from forums.models import Board, BoardHour, Post, Site, Thread, Visit
 
@@ -18,7 +19,8 @@ BY_NAME = Order(("name", "id"), downwards=False)
 BY_LAST_REPLY = Order(("last_reply", "id"), nullable=True)
 IN_THREAD = Order(("page", "position", "id"), downwards=False)
 BOARDS_A_PAGE = 200
-TREE_LIMIT = 300
+TREE_LIMIT = 300  # boards of a site, in the tree
+TREE_SITES = 60
 
 
 @dataclass(slots=True)
@@ -29,6 +31,7 @@ class SiteRow:
     boards: int = 0
     last_visit: datetime | None = None
     next_visit: datetime | None = None
+    next_until: datetime | None = None
     overdue: int = 0
     run: Run | None = None
 
@@ -67,7 +70,9 @@ def sites(query: Mapping[str, str], now: datetime, size: int = 50) -> Slice:
 def with_freshness(rows: Sequence[Site], now: datetime) -> list[SiteRow]:
     """Sites with the sums over their boards and the run that is at them."""
     found = {site.pk: SiteRow(site) for site in rows}
-    late = Q(enabled=True, next_visit__lt=now - timedelta(minutes=10))
+    late = Q(enabled=True, next_visit__lt=now - timedelta(minutes=10)) & (
+        Q(next_until__isnull=True) | Q(next_until__lt=now - timedelta(minutes=10))
+    )
     sums = (
         Board.objects.filter(site_id__in=list(found))
         .values("site_id")
@@ -83,17 +88,28 @@ def with_freshness(rows: Sequence[Site], now: datetime) -> list[SiteRow]:
         entry.boards, entry.last_visit = row["number"], row["last"]
         if not entry.site.paused:
             entry.next_visit, entry.overdue = row["next"], row["late"]
+    _note_spans(found)
     for run in active_runs(list(found)):
         found[run.target].run = run
     return list(found.values())
 
 
+def _note_spans(found: Mapping[int, SiteRow]) -> None:
+    """Until when the next visit of a site is likely, where it is not planned at a time."""
+    first = Q(pk__in=[])
+    for key, row in found.items():
+        if row.next_visit is not None:
+            first |= Q(site_id=key, next_visit=row.next_visit)
+    for board in Board.objects.filter(first, enabled=True, next_until__isnull=False).only("site_id", "next_until"):
+        found[board.site_id].next_until = board.next_until
+
+
 def active_runs(site_ids: Sequence[int]) -> list[Run]:
     """Visits that run, wait or are paused, of these sites."""
-    return list(Run.objects.filter(kind="forum", target__in=site_ids, state__in=ACTIVE).defer("parameters", "result"))
+    return list(run_reads.at_work("forum", set(site_ids)).values())
 
 
-def tree_sites(limit: int = TREE_LIMIT) -> list[Site]:
+def tree_sites(limit: int = TREE_SITES) -> list[Site]:
     """Sites for the tree, by name; one more than `limit` tells that there are more."""
     return list(Site.objects.only("id", "name", "paused")[: limit + 1])
 

@@ -12,6 +12,7 @@ from zoneinfo import ZoneInfo
 import numpy as np
 from django.db.models import Count, F, Q, QuerySet, Sum
 
+from forums import law
 from forums.delay_report import Items
 from forums.events import LocalClock
 from forums.models import Board, PlannedVisit, Site, Visit
@@ -101,8 +102,8 @@ def found(site: Site | None, now: datetime, days: int, theta: float, own: ZoneIn
 def _items(known: list[Board], rows: list[tuple[int, float, bool, float]], theta: float) -> Items:
     values = np.array(rows, dtype=float).reshape(-1, 4)
     board, times, opener = values[:, 0].astype(np.int64), values[:, 1], values[:, 2] > 0
-    importance = np.array([one.importance * one.site.importance for one in known])
-    weights = np.where(opener, 1.0, theta) * (importance[board] if len(known) else 1.0)
+    importance = np.array([law.importance(one.site.importance, one.importance) for one in known])
+    weights = law.event_weights(opener, theta, importance[board] if len(known) else 1.0)
     site = np.array([one.site_id for one in known], dtype=np.int64)
     local = np.zeros(len(times))
     for pk in set(site.tolist()):
@@ -133,5 +134,6 @@ def expected(site: Site | None, since: datetime, theta: float) -> Expected:
     for board, at, hoped, weight, new, replies, name in values.iterator(chunk_size=5000):
         if name not in zones:
             zones[name] = zone(Site(timezone=name))
-        result.add(board, at.astimezone(UTC).astimezone(zones[name]), float(hoped), weight * (new + theta * replies) / 3600)
+        measured = law.delay_of_sums(new, replies, theta, weight)
+        result.add(board, at.astimezone(UTC).astimezone(zones[name]), float(hoped), measured)
     return result

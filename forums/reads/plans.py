@@ -15,13 +15,33 @@ AHEAD = timedelta(days=2)
 
 @dataclass(slots=True)
 class Coming:
-    """A visit to come: one that is planned (`planned`), or one that the closed loop expects to make."""
+    """A visit to come: one that is planned (`planned`) at a time, or one that the closed loop expects to make, likely before
+    `until`; `posts` that should wait by then."""
 
     board: Board
     at: datetime
     planned: PlannedVisit | None = None
+    until: datetime | None = None
+    posts: float | None = None
     code: str = "expected"
     figures: dict[str, Any] = field(default_factory=dict)
+    middle: datetime | None = None
+
+    @property
+    def expected_at(self) -> datetime:
+        """The moment that the plan or the loop's outlook names."""
+        return self.middle or self.at
+
+    @property
+    def reason(self) -> str:
+        """Why, in plain English; pages have their own words in the reader's language."""
+        hours, waiting = self.figures.get("hours_since"), self.figures.get("waiting")
+        after = "" if hours is None else f", {hours:.1f} h after the visit before"
+        if self.code == "rhythm":
+            return f"{self.figures.get('per_hour') or 0:.2g} posts an hour before it{after}"
+        if self.code == "expected":
+            return f"about {waiting or 0:.2g} posts should wait{after}"
+        return {"even": f"at equal distances{after}", "person": "put by a person"}.get(self.code, self.code)
 
 
 def coming(plan: Plan, now: datetime, limit: int, board: int | None = None) -> tuple[list[Coming], bool]:
@@ -29,37 +49,47 @@ def coming(plan: Plan, now: datetime, limit: int, board: int | None = None) -> t
     rows = PlannedVisit.objects.filter(plan=plan, state=PlannedVisit.State.PLANNED, at__gte=now - timedelta(minutes=10))
     rows = rows.filter(board_id=board) if board else rows
     rows = rows.select_related("board__site", "edited_by").defer("board__unfinished", "board__site__structure")
-    found = [Coming(one.board, one.at, one, one.code, one.figures) for one in rows.order_by("at", "id")[: limit + 1]]
+    share = _posts_per_weight(plan)
+    found = [
+        Coming(one.board, one.at, one, None, _posts(one, share), one.code, one.figures)
+        for one in rows.order_by("at", "id")[: limit + 1]
+    ]
     if plan.policy == Policy.ADAPTIVE and plan.active:
         found += _expected(plan, now, board)
-    found.sort(key=lambda one: (one.at, one.board.pk))
+    found.sort(key=lambda one: (one.expected_at, one.board.pk))
     return found[:limit], len(found) > limit
 
 
 def _expected(plan: Plan, now: datetime, board: int | None) -> list[Coming]:
-    """What the loop expects; a board's previous visit is the one before it in this list, or its last one made.
-
-    The posts that should wait by then are told by the board's usual number a day, as it was last planned with.
-    """
+    """What the loop expects; a board's previous visit is the one before it in this list, or its last one made."""
     outlook = loops.expected(plan, now, now + AHEAD)
-    boards = Board.objects.select_related("site").defer("unfinished", "site__structure").in_bulk({pk for pk, _at in outlook})
-    latest = PlanDay.objects.filter(plan=plan).order_by("-day").values("pk")[:1]
-    usual = {one.board_id: one.new_per_day + one.replies_per_day for one in BoardDay.objects.filter(planned_day__in=latest)}
+    boards = Board.objects.select_related("site").defer("unfinished", "site__structure").in_bulk({one.board for one in outlook})
     last = {pk: one.last_visit for pk, one in boards.items()}
     found = []
-    for pk, at in outlook:
-        if pk in boards and board in (None, pk):
-            found.append(Coming(boards[pk], at, figures=_figures(last[pk], at, usual.get(pk))))
-            last[pk] = at
+    for one in outlook:
+        if one.board in boards and board in (None, one.board):
+            figures = _figures(last[one.board], one.at, one.posts)
+            found.append(Coming(boards[one.board], one.first, until=one.last, posts=one.posts, figures=figures, middle=one.at))
+            last[one.board] = one.at
     return found
 
 
-def _figures(previous: datetime | None, at: datetime, per_day: float | None) -> dict[str, Any]:
+def _figures(previous: datetime | None, at: datetime, posts: float) -> dict[str, Any]:
     if previous is None:
-        return {}
-    hours = (at - previous).total_seconds() / 3600
-    waiting = None if per_day is None else per_day * hours / 24
-    return {"previous": previous.isoformat(), "hours_since": hours, "waiting": waiting}
+        return {"waiting": posts}
+    return {"previous": previous.isoformat(), "hours_since": (at - previous).total_seconds() / 3600, "waiting": posts}
+
+
+def _posts_per_weight(plan: Plan) -> dict[int, float]:
+    """Posts that a weighted event of each board stands for, as the plan was last made."""
+    latest = PlanDay.objects.filter(plan=plan).order_by("-day").values("pk")[:1]
+    rows = BoardDay.objects.filter(planned_day__in=latest).values_list("board_id", "new_per_day", "replies_per_day", "weight")
+    return {pk: (new + replies) / weight if weight > 0 else 1.0 for pk, new, replies, weight in rows}
+
+
+def _posts(visit: PlannedVisit, share: dict[int, float]) -> float | None:
+    """Posts that a planned visit should find: people read of posts, plans count weighted events."""
+    return None if visit.expected_events is None else visit.expected_events * share.get(visit.board_id, 1.0)
 
 
 def made(plan: Plan, limit: int = 30) -> list[PlannedVisit]:

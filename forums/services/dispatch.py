@@ -11,8 +11,8 @@ from django.db.models import Min, Q
 
 from crawlmgr.models import Run
 from crawlmgr.services import events, runs
-from forums.models import Basis, Board, Plan, PlanDay, PlannedVisit, Policy, Site, Visit
-from forums.services import loops, plan_days, plans, sites
+from forums.models import Basis, Board, Look, OverviewSource, Plan, PlanDay, PlannedVisit, Policy, Site, Visit
+from forums.services import loops, overviews, plan_days, plans, sites
 
 GATHER_SECONDS = 30  # boards due within this time go into the same run
 FOLLOW_SECONDS = 10.0  # a plan is looked at so often at the most
@@ -51,10 +51,10 @@ def _by_interval(now: datetime, limit: int) -> int:
     return started
 
 
-def _start(site_id: int, board_ids: Sequence[int], now: datetime) -> Run | None:
+def _start(site_id: int, board_ids: Sequence[int], now: datetime, looks: Sequence[int] = ()) -> Run | None:
     """Starts a visit of these boards; None where the site is under visit, or refuses, which is told."""
     try:
-        return sites.crawl_now(site_id, board_ids=board_ids, now=now)
+        return sites.crawl_now(site_id, board_ids=board_ids, now=now, looks=looks)
     except runs.Busy:
         return None
     except ValueError as error:
@@ -137,11 +137,13 @@ def _due(plan: Plan, now: datetime) -> dict[int, list[PlannedVisit]]:
     return found
 
 
-def _begin(site_id: int, planned: Sequence[PlannedVisit], now: datetime) -> bool:
-    """Starts a run over the boards of planned visits, which become its visits."""
+def _begin(site_id: int, planned: Sequence[PlannedVisit], now: datetime, source: OverviewSource | None = None) -> bool:
+    """Starts a run over the boards of planned visits, which become its visits, and over a look at a source."""
     with transaction.atomic():
-        run = _start(site_id, [visit.board_id for visit in planned], now)
+        looks = [overviews.ask(source, now).pk] if source is not None else []
+        run = _start(site_id, [visit.board_id for visit in planned], now, looks)
         if run is None:
+            Look.objects.filter(pk__in=looks).delete()
             return False
         for one in planned:
             one.visit = Visit.objects.get_or_create(run=run, board_id=one.board_id)[0]
@@ -178,17 +180,21 @@ def _by_loop(plan: Plan, now: datetime) -> int:
             if visit.board_id in number:
                 live.loop.visiting[number[visit.board_id]] = True
                 live.loop.budget.used += 1
-    due = live.loop.due(now.timestamp(), loops.allowed(live, now))
+    due, source = loops.choose(live, now)
     for place in due.tolist():
         values, waiting, rank = loops.figures(live, place, now)
         visit = PlannedVisit(plan=plan, board_id=int(live.boards[place]), at=now, code="waiting", figures=values)
         visit.expected_events, visit.expected_delay = waiting, rank
         chosen.setdefault(int(live.sites[live.site[place]]), []).append(visit)
+    if source is not None:
+        chosen.setdefault(source.site_id, [])
     started = 0
     for site_id, visits in chosen.items():
-        if _begin(site_id, visits, now):
+        look = source if source is not None and source.site_id == site_id else None
+        if _begin(site_id, visits, now, look):
             started += 1
             continue
+        live.loop.budget.used -= look.cost if look is not None else 0
         refused = [number[visit.board_id] for visit in visits if visit.board_id in number]
         live.loop.missed(np.array(refused, dtype=np.int64))
         live.loop.budget.used -= len(refused)

@@ -5,11 +5,13 @@ from __future__ import annotations
 import csv
 import gzip
 import os
+import re
 import secrets
 import tempfile
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -22,11 +24,14 @@ from forums.models import EventLog, Post, Site
 
 LARGEST_BYTES = 120_000_000  # unpacked; what is larger is a task for the command line
 FROZEN_DAYS = 240  # 160 days in which a board counts as known, and room for history and test
+_FILE = re.compile(r"[0-9a-zA-Z_-]{1,100}\.csv(?:\.gz)?")
 GZIP = b"\x1f\x8b"
 
 
 def path(log: EventLog) -> Path:
-    """Where the log's file lies."""
+    """Where the log's file lies. Raises EventsError for a name that leads out of the folder, as a changed backup may bring."""
+    if not _FILE.fullmatch(log.file):
+        raise EventsError(f"{log.file[:80]!r} is no name of an event file")
     return Path(settings.EVENTS_DIR) / log.file
 
 
@@ -87,10 +92,14 @@ def _openers(site: Site) -> dict[int, int]:
 
 def remove(log: EventLog) -> None:
     """Deletes a log with its file and the simulations made with it."""
-    place = path(log)
+    try:
+        place = path(log)
+    except EventsError:
+        place = None  # no file of ours
     with transaction.atomic():
         log.delete()
-        transaction.on_commit(lambda: place.unlink(missing_ok=True))
+        if place is not None:
+            transaction.on_commit(partial(place.unlink, missing_ok=True))
 
 
 @contextmanager

@@ -10,12 +10,12 @@ import numpy as np
 from django.db import transaction
 
 from crawlmgr.conf import CrawlSettings
-from forums import planning
+from forums import planning, tuning
 from forums.events import HOUR_SECONDS, Floats, Ints, LocalClock
 from forums.intensity import DAY_HOURS
 from forums.models import BoardDay, Plan, PlanDay, PlannedVisit, Policy
 from forums.services import loops, plans
-from forums.services.rhythms import Rhythm, rhythm
+from forums.services.rhythms import Rhythm, posts_per_weight, rhythm
 
 TWO_DAYS_UP_TO = 20_000  # visits a day; beyond, only the current day is written out
 EPOCH = date(1970, 1, 1)
@@ -137,7 +137,7 @@ def _of_day(
     clocks = [LocalClock(other, now.timestamp() - 5 * 86400, now.timestamp() + 4 * 86400) for other in found.zones]
     local_now, local_first = _local(found, clocks, board, moments), _local(found, clocks, board, first)
     expected = planning.expectations(found.profiles.rates, board, local_first, local_now)
-    raw = _raw_share(plan, found)[board]
+    raw = posts_per_weight(found, plan.theta)[board]
     figures = [
         {
             "from_hour": round(float(expected.from_hour[index]), 2),
@@ -165,13 +165,6 @@ def _local(found: Rhythm, clocks: list[LocalClock], board: Ints, moments: Floats
         rows = found.site[board] == number
         result[rows] = clock.local_hours(moments[rows])
     return result
-
-
-def _raw_share(plan: Plan, found: Rhythm) -> Floats:
-    """Posts a weighted event, by board: people read of posts, not of weighted events."""
-    posts = found.profiles.new_per_day + found.profiles.replies_per_day
-    weighted = (found.profiles.new_per_day + plan.theta * found.profiles.replies_per_day) * found.importance
-    return np.divide(posts, weighted, out=np.ones(len(posts)), where=weighted > 0)
 
 
 # --- what a person fixed --------------------------------------------------------------------------------------------------
@@ -222,19 +215,20 @@ def _write(plan: Plan, found: Rhythm, visits: _Visits, code: str) -> None:
 def _adaptive_days(
     plan: Plan, found: Rhythm, loop: loops.AdaptiveLoop, days: list[date], now: datetime, reason: str
 ) -> PlanDay | None:
-    """The loop's days: nothing is fixed ahead but what a person pinned; the expectation is that of its outlook."""
+    """The loop's days: nothing is fixed ahead but what a person pinned; the expectation is that of the timetable
+    that it starts from."""
     zone = plans.zone_of(plan)
     ends = [datetime.combine(day + timedelta(days=1), time(), zone).timestamp() for day in days]
-    outlook = loop.outlook(now.timestamp(), ends[-1] - 1.0)
-    loops.note_expected(found, outlook)
+    outlook = loop.outlook(now.timestamp(), ends[-1] - 1.0, loops.step_seconds(loop))
+    loops.note_expected(found, loop, outlook, now)
     made: PlanDay | None = None
+    basis = tuning.Basis(found.profiles.rates, found.plain.rates, np.ones(len(found.boards)))
+    delay = tuning.expected(tuning.day(plan.policy, basis, plan.visits_per_day), basis)  # as the tuning page tells it
     start = 0.0
     for day, end in zip(days, ends, strict=True):
         _pinned(plan, found, day, now)
-        rows = (outlook.moments >= start) & (outlook.moments < end)
-        board = outlook.board[rows]
+        board = outlook.board[(outlook.moments >= start) & (outlook.moments < end)]
         visits = np.bincount(board, minlength=len(found.boards)).astype(float)
-        delay = np.bincount(board, outlook.delay[rows], len(found.boards)).astype(float)
         made = _day(plan, found, day, now, reason, visits, delay, ())
         start = end
     return made

@@ -13,6 +13,7 @@ from django.db import transaction
 from django.db.models import Q
 
 from forums import reads
+from forums.law import checked_importance
 from forums.models import ALL_SITES, Board, Plan, PlannedVisit, Policy, Site
 
 FIELDS = ("policy", "visits_per_day", "theta", "history_days", "half_life_days", "bins", "active")
@@ -107,7 +108,7 @@ def free_interval(plan: Plan, now: datetime) -> None:
     PlannedVisit.objects.filter(plan=plan, state=PlannedVisit.State.PLANNED).delete()
     for board in boards_under(plan).only("id", "last_visit", "interval_seconds"):
         due = (board.last_visit or now) + timedelta(seconds=board.interval_seconds)
-        Board.objects.filter(pk=board.pk).update(next_visit=max(now, due))
+        Board.objects.filter(pk=board.pk).update(next_visit=max(now, due), next_until=None)
 
 
 def boards_under(plan: Plan) -> Any:
@@ -149,8 +150,7 @@ def set_importance(
     Plans that it concerns become stale. Raises ValueError with one line.
     """
     for value in [*([site] if site is not None else []), *(boards or {}).values()]:
-        if not 0.01 <= value <= 1000:
-            raise ValueError("an importance lies between 0.01 and 1000")
+        checked_importance(value)
     if requests_per_day is not None and requests_per_day < 1:
         raise ValueError("a site needs at least one request a day")
     with transaction.atomic():
@@ -243,13 +243,14 @@ def _changed(visit: PlannedVisit, now: datetime) -> None:
     note_next([visit.board_id], now)
 
 
-def next_visit(board: Board, now: datetime) -> datetime:
-    """When a board whose visit has just ended is expected to be visited next."""
-    if of_site(board.site_id) is None:
+def next_visit(board: Board, now: datetime) -> datetime | None:
+    """When a board whose visit has just ended is visited next; None where the closed loop has yet to say so."""
+    plan = of_site(board.site_id)
+    if plan is None:
         return now + timedelta(seconds=board.interval_seconds)
     planned = PlannedVisit.objects.filter(board=board, state=PlannedVisit.State.PLANNED, at__gt=now).order_by("at")
     first: datetime | None = planned.values_list("at", flat=True).first()
-    return first or board.next_visit or now + timedelta(days=1)
+    return first or (None if plan.policy == Policy.ADAPTIVE else board.next_visit or now + timedelta(days=1))
 
 
 def note_next(board_ids: list[int], now: datetime) -> None:
@@ -259,4 +260,6 @@ def note_next(board_ids: list[int], now: datetime) -> None:
     for board_id, at in planned.order_by("-at").values_list("board_id", "at"):
         first[board_id] = at
     for board_id, at in first.items():
-        Board.objects.filter(pk=board_id).update(next_visit=at)
+        Board.objects.filter(pk=board_id).exclude(next_until__isnull=False, next_visit__lt=at).update(
+            next_visit=at, next_until=None
+        )

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
 from datetime import datetime
+from functools import partial
 from typing import Any
 
 from django.db.models import QuerySet
 
 from crawlmgr.clock import SYSTEM
 from crawlmgr.models import ACTIVE, Run
-from crawlmgr.services import removals, runs
+from crawlmgr.services import removals
 from crawlmgr.services.removals import Part, Removal
 from forums.models import BoardDay, BoardHour, PlannedVisit, Post, Site, Thread, Visit
 from forums.services import structures
@@ -31,12 +31,8 @@ def delete(site: Site, now: datetime, user: Any = None) -> None:
 
 def start(site: Site, now: datetime, user: Any = None) -> Run | None:
     """Removes a small site at once; of a large one gives the run whose worker does it. Raises runs.Busy where one is at it."""
-    check(site.pk)
-    if _removal(site, now, user).count(removals.AT_ONCE) < removals.AT_ONCE:
-        delete(site, now, user)
-        return None
-    _quieten(site, now)
-    return removals.begin(KIND, site.pk, site.name, now=now, user=user)
+    quieten = partial(_quieten, site, now)
+    return removals.start(KIND, site.pk, site.name, _removal(site, now, user), quieten, now=now, user=user)
 
 
 class SiteRemoval(removals.RemovalJob):
@@ -57,9 +53,7 @@ def _runs(site_id: int | None) -> QuerySet[Run]:
 def _quieten(site: Site, now: datetime) -> None:
     """Ends what works at the site, and lets no schedule begin anew."""
     Site.objects.filter(pk=site.pk).update(paused=True)
-    for run in _runs(site.pk).filter(state__in=ACTIVE):
-        with suppress(runs.WrongState):  # it has just ended by itself
-            runs.stop(run.pk, now)
+    removals.end_runs(_runs(site.pk).filter(state__in=ACTIVE), now)
 
 
 def _removal(site: Site, now: datetime, user: Any) -> Removal:

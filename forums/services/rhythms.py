@@ -11,7 +11,7 @@ import numpy as np
 from django.db.models import Count, Q, Sum
 
 from crawlmgr.conf import CrawlSettings
-from forums import reads
+from forums import law, reads
 from forums.events import HOUR_SECONDS, Bools, Events, Floats, Ints, LocalClock, from_rows
 from forums.intensity import DAY_HOURS
 from forums.models import Basis, Board, BoardHour, Plan, Post, Visit
@@ -51,6 +51,11 @@ class Rhythm:
         return str(Basis.MIXED if self.prior.any() else Basis.HISTORY)
 
 
+def posts_per_weight(found: Rhythm, theta: float) -> Floats:
+    """Posts that a weighted event of each board stands for, (n,)."""
+    return law.posts_per_weight(found.profiles.new_per_day, found.profiles.replies_per_day, theta, found.importance)
+
+
 def boards_of(plan: Plan) -> list[Board]:
     """The boards that a plan visits: those of its site, or of all sites without an active plan of their own."""
     rows = Board.objects.filter(enabled=True).select_related("site").defer("unfinished", "site__structure")
@@ -84,7 +89,7 @@ def rhythm(plan: Plan, now: datetime, boards: Sequence[Board] | None = None) -> 
     site = np.array([number[board.site_id] for board in chosen], dtype=np.int64)
     first = {board.site_id: board.site for board in reversed(chosen)}
     zones = tuple(reads.zone(first[pk]) for pk in site_ids)
-    importance = np.array([board.importance * board.site.importance for board in chosen])
+    importance = np.array([law.importance(board.site.importance, board.importance) for board in chosen])
     spans = np.array([known_days(board, now, plan.history_days) for board in chosen])
     events = _hours(chosen, now - timedelta(days=plan.history_days + 1), now, plan.bins)
     profiles, plain = (_estimated(plan, now, zones, site, importance, spans, events, shrink) for shrink in (True, False))

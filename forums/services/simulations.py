@@ -65,6 +65,7 @@ def schedule_setup(setup: dict[str, Any]) -> simulate.Setup:
         min_events=setup["min_events"],
         bins=setup["bins"],
         target_hours=setup["target_hours"],
+        glance_cost=setup.get("glance_cost", 1),
     )
 
 

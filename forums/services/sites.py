@@ -14,12 +14,12 @@ from django.db.models import Q
 
 from crawlmgr.conf import CrawlSettings
 from crawlmgr.models import Page, Run
-from crawlmgr.services import hosts, runs
+from crawlmgr.services import hosts, runs, sealed_settings, vault
 from crawlmgr.web.url import UrlError, canonical, host_key, url_hash
 from forums.discovery import Explorer
 from forums.models import DEFAULT_INTERVAL_SECONDS, Board, Site
 from forums.reading import board_key
-from forums.services import plans, removals, structures
+from forums.services import overviews, plans, removals, structures
 
 RESERVED_HEADERS = frozenset(  # what the fetcher itself decides, the contact rule, and what belongs to a login
     ("host", "content-length", "content-type", "transfer-encoding", "connection", "user-agent", "cookie", "authorization")
@@ -117,7 +117,7 @@ def save(
         raise ValueError("no board is chosen")
     timezone = timezone or result["site"]["timezone"] or "UTC"
     ZoneInfo(timezone)
-    merged = {**run.parameters.get("settings", {}), **(settings or {})}
+    merged = sealed_settings.sealed({**run.parameters.get("settings", {}), **(settings or {})})
     CrawlSettings.from_mapping(merged)
     root = result["site"]["url"]
     values = {
@@ -152,6 +152,7 @@ def save(
         if parent is not None and parent.pk != board.pk:
             Board.objects.filter(pk=board.pk).update(parent=parent)
     structures.begun(site, now, user, run.pk)
+    overviews.note(site, now)
     plans.begin(site.pk, now=now, user=user)
     site.refresh_from_db()
     return site
@@ -168,7 +169,7 @@ def parse_headers(text: str) -> dict[str, str]:
             raise ValueError(f"headers, line {number}: {line.strip()[:60]!r} is no “Name: value”")
         if name.lower() in RESERVED_HEADERS:
             raise ValueError(f"headers, line {number}: {name} is not set here")
-        if not value.isprintable() or not value.isascii():
+        if value != sealed_settings.DOTS and not (value.isprintable() and value.isascii()):
             raise ValueError(f"headers, line {number}: the value of {name} has control characters or some beyond ASCII")
         headers[name] = value
     return headers
@@ -222,7 +223,14 @@ def update(site_id: int, wishes: Mapping[str, Any], *, now: datetime, user: Any 
 
 
 def _settings(before: Mapping[str, Any], wishes: Mapping[str, Any]) -> tuple[dict[str, Any], list[tuple[str, str, str]]]:
-    """A site's settings with the wishes in them, and what differs; values of headers may be secret and are not told."""
+    """A site's settings with the wishes in them, sealed, and what differs; values of headers may be secret and are not told.
+    Dots in a wish stand for what is kept."""
+    wishes = sealed_settings.filled(wishes, before)
+    replaced = {key for key, value in wishes.items() if key in ("proxy", "headers", "cookies")}
+    try:
+        before = sealed_settings.opened(before)
+    except vault.Unreadable:
+        before = sealed_settings.shown({key: value for key, value in before.items() if key not in replaced})
     after = {key: value for key, value in {**before, **wishes}.items() if value is not None}
     check_proxy(str(after.get("proxy", "")))
     CrawlSettings.from_mapping(after)
@@ -232,7 +240,7 @@ def _settings(before: Mapping[str, Any], wishes: Mapping[str, Any]) -> tuple[dic
         if was != now:
             shown = [", ".join(side) if isinstance(side, Mapping) else "" if side is None else str(side) for side in (was, now)]
             told.append((key, *shown) if key != "proxy" else (key, *map(_without_password, shown)))
-    return after, told
+    return sealed_settings.sealed(after), told
 
 
 def _without_password(address: str) -> str:
@@ -262,14 +270,16 @@ def crawl_now(
     now: datetime,
     user: Any = None,
     parameters: dict[str, Any] | None = None,
+    looks: Sequence[int] = (),
     start: bool = True,
 ) -> Run:
-    """Starts a visit of a site's boards. Raises runs.Busy while another visits the site, ValueError for bad settings."""
+    """Starts a visit of a site's boards, and these looks at its overview sources before it. Raises runs.Busy while another visits
+    the site, ValueError for bad settings."""
     site = Site.objects.get(pk=site_id)
     boards = Board.objects.filter(site=site)
     boards = boards.filter(pk__in=board_ids) if board_ids is not None else boards.filter(enabled=True)
     chosen = list(boards.order_by("position", "id").values_list("pk", flat=True))
-    if not chosen:
+    if not chosen and not looks:
         raise ValueError(f"{site.name} has no such board")
     settings = {**site.settings, **(parameters or {})}
     CrawlSettings.from_mapping(settings)
@@ -279,7 +289,7 @@ def crawl_now(
         site.name,
         target=site.pk,
         exclusive=f"forum {site.pk}",
-        parameters={"boards": chosen, "settings": settings},
+        parameters={"boards": chosen, "settings": settings, **({"looks": list(looks)} if looks else {})},
         now=now,
         user=user,
         start=start,

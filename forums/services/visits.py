@@ -42,12 +42,12 @@ def begin(run: Run, boards: Sequence[Board], expected: Mapping[int, Sequence[Thr
         payload = {"conditional": bool(board.watermark and not board.unfinished)}
         links.append(NewUrl(board.url, "list", key=f"visit {visit.pk} list 1", group=visit.pk, payload=payload, priority=base))
         for thread in Thread.objects.filter(board=board, pending=True).order_by("-last_reply")[:5000]:
-            links.append(_thread_link(visit.pk, thread, base + 2))
-        links += [_thread_link(visit.pk, thread, base + 3) for thread in expected.get(board.pk, ())]
+            links.append(thread_link(visit.pk, thread, base + 2))
+        links += [thread_link(visit.pk, thread, base + 3) for thread in expected.get(board.pk, ())]
     return links
 
 
-def _thread_link(visit_id: int, thread: Thread, priority: float) -> NewUrl:
+def thread_link(visit_id: int, thread: Thread, priority: float) -> NewUrl:
     again = thread.fetched_at is not None and thread.last_page_url
     payload = {"thread": thread.pk, "page": max(1, thread.last_page) if again else 1, "found": False}
     return _page_link(thread.last_page_url if again else thread.url, visit_id, payload, priority)
@@ -108,7 +108,7 @@ def store_list(
     known = dict(
         Thread.objects.filter(site_id=visit.board.site_id, key__in=[row.key for row, _r in rows]).values_list("key", "signature")
     )
-    decision = walk.read(item.url, [row for row, _r in rows], reading.next, known)
+    decision = walk.read(item.url, [row for row, _r in rows], reading.next, known, _fetched_since(visit, list(known)))
     never = visit.board.has_last_reply is None and not Thread.objects.filter(board=visit.board).exists()
     if walk.state.stopped_by == "no_records" and never:
         walk.state.stopped_by, walk.state.complete = "empty_board", True  # never had a thread: nothing is missing
@@ -116,7 +116,7 @@ def store_list(
     # What a thread met again in this visit shows by now may have come after its page was fetched: the next visit compares it.
     met = {row.key for row in (*decision.changed, *decision.unchanged, *decision.old)}
     stored = threads.seen(visit.board, [pair for pair in rows if pair[0].key in met], owed, now)
-    links = [_thread_link(visit.pk, stored[key], item.priority + 1) for key in owed]
+    links = [thread_link(visit.pk, stored[key], item.priority + 1) for key in owed]
     if decision.next_url:
         number = walk.state.pages_read + 1
         links.append(
@@ -133,6 +133,17 @@ def store_list(
     outcome.counts["unchanged"] = outcome.counts.get("unchanged", 0) + len(decision.unchanged)
     outcome.title = reading.title
     return outcome
+
+
+def _fetched_since(visit: Visit, keys: list[str]) -> frozenset[str]:
+    """Threads that targeted visits have fetched since the board's list was last read to its end: they have changed since, so
+    that they look unchanged now proves nothing about the rows below them."""
+    since = visit.board.complete_at
+    targeted = Visit.objects.filter(board__site_id=visit.board.site_id, kind=Visit.Kind.TARGETED)
+    if since is None or not targeted.filter(finished__gte=since).exists():
+        return frozenset()
+    rows = Thread.objects.filter(site_id=visit.board.site_id, key__in=keys, fetched_at__gte=since)
+    return frozenset(rows.values_list("key", flat=True))
 
 
 def _note_board(board: Board, rows: Sequence[tuple[incremental.Row, Any]], reading: PageReading) -> None:
@@ -257,12 +268,15 @@ def finish(visit: Visit, now: datetime) -> None:
     threads is not complete, and says why instead of how its list ended.
     """
     state = incremental.VisitState.from_json(visit.state)
+    if visit.kind == Visit.Kind.TARGETED:
+        _finish_targeted(visit, state, now)
+        return
     stopped_by, complete = visit.stopped_by, state.complete
     if complete and state.owing:
         stopped_by, complete = max(state.owing, key=lambda code: state.owing[code]), False
     board = Board.objects.get(pk=visit.board_id)
     board.last_visit = now
-    board.next_visit = plans.next_visit(board, now)
+    board.next_visit, board.next_until = plans.next_visit(board, now), None
     if state.complete:
         if state.stopped_by != "not_modified":
             board.watermark = incremental.watermark(state, visit.started or now)
@@ -270,7 +284,8 @@ def finish(visit: Visit, now: datetime) -> None:
         board.watched_since = board.watched_since or visit.started or now
     elif state.last_url and state.pages_read:
         board.unfinished = {"url": state.last_url, "page": state.page, "since": now.isoformat()}
-    board.save(update_fields=["last_visit", "next_visit", "watermark", "complete_at", "watched_since", "unfinished"])
+    names = ["last_visit", "next_visit", "next_until", "watermark", "complete_at", "watched_since", "unfinished"]
+    board.save(update_fields=names)
     state.seen = []
     Visit.objects.filter(pk=visit.pk).update(
         finished=now,
@@ -283,11 +298,20 @@ def finish(visit: Visit, now: datetime) -> None:
         events.warn("visit_incomplete", f"{board.name}: {stopped_by}", now=now, run_id=visit.run_id)
 
 
+def _finish_targeted(visit: Visit, state: incremental.VisitState, now: datetime) -> None:
+    """The end of a visit that read no list: what the board's own visits build on stays as it is."""
+    reason = max(state.owing, key=lambda code: state.owing[code]) if state.owing else visit.stopped_by
+    values = {"finished": now, "complete": not state.owing and reason == "targeted", "stopped_by": reason[:60]}
+    Visit.objects.filter(pk=visit.pk).update(**values)
+
+
 def cut_short(run: Run, reason: str, now: datetime) -> None:
     """Ends every visit of a run that will not go on; their owing threads stay pending."""
     for visit in Visit.objects.filter(run=run, finished__isnull=True).select_related("board"):
         if visit.started is None:
             visit.started = now
+        if visit.kind == Visit.Kind.TARGETED:
+            visit.stopped_by = reason
         state = incremental.VisitState.from_json(visit.state)
         if not visit.stopped_by:
             visit.stopped_by = state.stopped_by = reason

@@ -190,7 +190,7 @@ def test_boards_without_any_event_are_expected_to_bring_the_floor_at_first_and_l
         AdaptiveLoop(rates, sites_of(2), NOTHING, np.full(2, START), since, Budget(20)).expected_events(START + 24 * HOUR)[0]
         for since in (START, START - 20 * DAY)
     ]
-    assert waiting[0] == pytest.approx(LoopOptions().floor_per_day, rel=0.05)
+    assert waiting[0] == pytest.approx(LoopOptions().forecast.floor_per_day, rel=0.05)
     assert 0 < waiting[1] < waiting[0] / 2
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import json
 from collections.abc import Iterator
 from datetime import timedelta
@@ -85,7 +86,8 @@ def test_the_preview_follows_the_fields_and_saves_nothing() -> None:
     bars = [sum(figure(answer, "chart-allocation")["data"][0]["y"]) for answer in (few, many)]
     assert bars == pytest.approx([12, 48], abs=0.1)
     names = {line["name"] for line in figure(many, "chart-curve")["data"]}
-    assert {"era", "wra", "lra", "bra", "optimal timetable", "fixed interval"} == names
+    plain = {"era: equal visits, equally spaced", "wra: visits by volume", "lra: hours by rhythm", "bra: the paper's rule, repaired"}
+    assert plain | {"optimal timetable", "fixed interval"} == {html.unescape(name) for name in names}
     assert figure(many, "chart-curve")["layout"]["shapes"][0]["x0"] == 48
     heavy = Board.objects.get(position=0)
     loved = ask(client, forum, "quick", **{f"importance-{heavy.pk}": "500", "board": str(heavy.pk)})

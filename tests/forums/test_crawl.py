@@ -11,6 +11,7 @@ from crawlmgr import engine
 from crawlmgr.models import Page, Run, RunState, Url
 from crawlmgr.services import hosts, runs
 from forums.models import Board, BoardHour, Post, Site, Thread, Visit
+from forums.reading import PageKind, PageReading
 from forums.services import sites
 from tests.site.forum import ForumServer, LocalForum
 
@@ -275,3 +276,10 @@ def test_a_thread_that_is_kept_from_guests_leaves_the_visit_complete(server: For
     run = crawl(site, history_days=400)
     assert run.stopped_by == "complete"
     assert stored() == {row for row in server.forum.truth() if row[0] != "/topic/3"}
+
+
+def test_pages_that_cost_too_much_are_told_with_that_reason(server: ForumServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    site = added(server)
+    monkeypatch.setattr("forums.crawler.read_page", lambda *_, **__: PageReading(PageKind.other, evidence=("over_budget",)))
+    run = crawl(site)
+    assert set(Visit.objects.filter(run=run).values_list("stopped_by", flat=True)) == {"over_budget"} and not Post.objects.exists()

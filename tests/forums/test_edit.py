@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from django.test import Client
 
-from crawlmgr.models import Event
-from crawlmgr.services import hosts
+from crawlmgr.models import Event, Run
+from crawlmgr.services import hosts, sealed_settings
 from forums.discovery import SiteModel
 from forums.discovery.model import Flip, Layout
 from forums.models import Board, Origin, Site, StructureVersion
@@ -56,27 +56,70 @@ def boards() -> list[int]:
 
 
 def test_a_saved_forum_is_edited_and_who_did_it_is_told(client: Client, forum: Site) -> None:
+    client.force_login(user("administrator"))  # who alone may open private addresses
     answer = client.post(f"/admin/forums/site/{forum.pk}/edit/", {**FORM, "board": boards()[:2], "private": "on"})
     assert answer.headers["Location"] == f"/admin/forums/site/{forum.pk}/"
     forum.refresh_from_db()
     assert (forum.name, forum.timezone) == ("Mine", "Europe/Berlin")
-    assert forum.settings == {
+    assert sealed_settings.opened(forum.settings) == {
         "delay_seconds": 2.5, "connections": 2, "history_days": 30, "proxy": "http://proxy.example:3128",
         "headers": {"Accept-Language": "de", "X-Mine": "1"}, "allow_private": "forum.example",
     }  # fmt: skip
     assert list(Board.objects.order_by("id").values_list("enabled", "interval_seconds")) == [(True, 3600), (True, 3600), (False, 3600)]
     told = Event.objects.get(code="site_edited")
-    assert told.text.endswith("(operator)") and told.host_id == forum.host_id
+    assert told.text.endswith("(administrator)") and told.host_id == forum.host_id
     page = client.get(f"/admin/forums/site/{forum.pk}/edit/").content.decode()
-    assert "X-Mine: 1" in page and 'value="2.5"' in page
+    assert f"X-Mine: {sealed_settings.DOTS}" in page and 'value="2.5"' in page
     assert "holds from the next visit on" in page  # of the zone: stored times stay as they were read
 
 
 def test_the_exception_for_private_addresses_goes_with_its_tick(client: Client, forum: Site) -> None:
+    client.force_login(user("administrator"))
     client.post(f"/admin/forums/site/{forum.pk}/edit/", {**FORM, "private": "on", "board": boards()})
     client.post(f"/admin/forums/site/{forum.pk}/edit/", {**FORM, "board": boards()})
     forum.refresh_from_db()
     assert "allow_private" not in forum.settings
+
+
+OPENING = ({"private": "on"}, {"proxy_private": "on"}, {"proxy_resolves": "on"})
+
+
+@pytest.mark.parametrize("more", OPENING, ids=lambda more: next(iter(more)))
+def test_an_operator_opens_nothing_private(client: Client, forum: Site, more: dict[str, str]) -> None:
+    answer = client.post(f"/admin/forums/site/{forum.pk}/edit/", {**FORM, **more, "board": boards()})
+    assert answer.status_code == 422 and "Only an administrator may allow that." in answer.content.decode()
+    forum.refresh_from_db()
+    assert forum.settings == {}
+
+
+def test_what_an_administrator_opened_stays_with_an_operators_edit_but_for_another_proxy(client: Client, forum: Site) -> None:
+    administrator = Client()
+    administrator.force_login(user("administrator"))
+    address = f"/admin/forums/site/{forum.pk}/edit/"
+    opened = {name: value for more in OPENING for name, value in more.items()}
+    assert administrator.post(address, {**FORM, **opened, "board": boards()}).status_code == 302
+    assert client.post(address, {**FORM, "delay_seconds": "4", "board": boards()}).status_code == 302
+    forum.refresh_from_db()
+    open_still = {name: forum.settings.get(name) for name in ("allow_private", "proxy_private", "proxy_resolves", "delay_seconds")}
+    assert open_still == {"allow_private": "forum.example", "proxy_private": True, "proxy_resolves": True, "delay_seconds": 4}
+    assert client.post(address, {**FORM, "proxy": "http://127.0.0.1:5432", "board": boards()}).status_code == 302
+    forum.refresh_from_db()
+    assert not {"proxy_private", "proxy_resolves"} & set(forum.settings) and forum.settings["allow_private"] == "forum.example"
+    assert administrator.post(address, {**FORM, "board": boards()}).status_code == 302
+    forum.refresh_from_db()
+    assert "allow_private" not in forum.settings
+
+
+@pytest.mark.parametrize("address", ["forums/add/", "topics/add/", "deepweb/add/"])
+def test_an_operator_adds_nothing_with_private_addresses(client: Client, address: str) -> None:
+    asked = {"address": "http://10.0.0.1/", "addresses": "http://10.0.0.1/", "seeds": "http://10.0.0.1/", "name": "x", "keywords": "w",
+             "delay_seconds": "1", "depth": "1", "pages": "9", "private": "on"}  # fmt: skip
+    answer = client.post(f"/admin/{address}", asked)
+    assert answer.status_code == 422 and "Only an administrator may allow that." in answer.content.decode()
+    assert not Run.objects.exists()
+    administrator = Client()
+    administrator.force_login(user("administrator"))
+    assert administrator.post(f"/admin/{address}", asked).status_code == 302
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from crawlmgr import engine
+from crawlmgr import engine, storing
 from crawlmgr.models import Host, Run, RunState, Url
 from crawlmgr.services import hosts
 from crawlmgr.web.url import canonical, host_key, url_hash
@@ -162,6 +162,6 @@ def test_a_host_that_is_down_costs_a_few_tries_not_one_for_every_thread(forum: F
     first = Visit.objects.get(run=run, board__position=0)
     assert first.list_pages == 1
     tried = Url.objects.filter(run=run, group=first.pk, kind="thread", attempts__gt=0).count()
-    assert tried <= engine.HOST_DOWN_AFTER + 1
+    assert tried <= storing.HOST_DOWN_AFTER + 1
     assert state in (RunState.FINISHED, RunState.RUNNING)
     assert Thread.objects.filter(site=site, pending=True).count() >= 6, "what could not be fetched is still owed"

@@ -241,5 +241,5 @@ def test_a_board_never_visited_waits_from_when_its_site_was_added() -> None:
     assert made is not None and made.basis == "prior"
     live = loops.load(plan, NOW)
     assert live is not None and not len(live.loop.due(NOW.timestamp() + 60)) and (live.loop.last_visit == NOW.timestamp()).all()
-    expected = [at for _board, at in loops.expected(plan, NOW, NOW + timedelta(days=1))]
+    expected = [one.at for one in loops.expected(plan, NOW, NOW + timedelta(days=1))]
     assert NOW + timedelta(minutes=30) < min(expected) and 8 <= len(expected) <= 13

@@ -33,11 +33,12 @@ def bursty_log(seed: int = 5) -> Events:
 
 
 @pytest.mark.once
-@pytest.mark.parametrize(("policy", "days"), [("era", 4), ("optimal", 3), ("adaptive", 2)])
+@pytest.mark.parametrize(("policy", "days"), [("era", 10), ("optimal", 6), ("adaptive", 4), ("glances", 3), ("newest", 3)])
 def test_measured_delays_agree_with_the_simulator(policy: str, days: int) -> None:
     hosts.forget()
     found = replay(bursty_log(), START, policy, 4, days=days, step_seconds=880.0)
     assert found.visits_per_day == 12
-    assert found.found == found.items >= 12
+    assert found.found == found.items >= 15
     assert found.measured == pytest.approx(found.recomputed, rel=0.01)
-    assert found.measured == pytest.approx(found.simulated, rel=0.02 if policy == "era" else 0.3)
+    room = {"era": 0.02, "glances": 0.5, "newest": 0.5}.get(policy, 0.3)  # a simulated look is ranked with at once
+    assert found.measured == pytest.approx(found.simulated, rel=room)

@@ -17,7 +17,7 @@ from crawlmgr.clock import SYSTEM
 from crawlmgr.models import Host, Run, RunState
 from crawlmgr.services import runs
 from forums import simulate
-from forums.events import read_events
+from forums.events import EventsError, read_events
 from forums.models import Board, EventLog, Post, Simulation, Site, Thread
 from forums.services import event_logs, simulations
 
@@ -68,6 +68,19 @@ def test_an_upload_is_read_once_and_described(folder: Path) -> None:
     assert kept.first is not None and kept.last is not None and kept.first < kept.last < NOW
     assert [path.name for path in folder.iterdir()] == [kept.file] and kept.file.endswith(".csv.gz")
     assert len(event_logs.read(kept)) == kept.events
+
+
+@pytest.mark.parametrize("name", ["../secret.key", "/etc/passwd", "a/../../x.csv", "..", ".csv", "x.csv\n", "secret.key"])
+def test_a_log_of_a_changed_backup_reads_and_removes_no_other_file(folder: Path, tmp_path: Path, name: str) -> None:
+    outside = folder.parent / "secret.key"
+    outside.write_text("board,thread,kind,ts\na,1,new,1700000000\n")
+    kept = log()
+    EventLog.objects.filter(pk=kept.pk).update(file=name if name != "secret.key" else str(outside))
+    kept.refresh_from_db()
+    with pytest.raises(EventsError, match="no name of an event file"):
+        event_logs.read(kept)
+    event_logs.remove(kept)
+    assert outside.exists() and not EventLog.objects.exists()
 
 
 @pytest.mark.parametrize("text", [b"", b"a,b\n1,2\n", b"board,thread,kind,ts\n", b"\x1f\x8bbroken", b"\xff\xfe\x00"])

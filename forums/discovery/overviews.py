@@ -1,0 +1,46 @@
+"""Overview sources among the pages of a sample: index pages with figures, and lists of all boards' threads."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from forums.discovery.candidates import all_boards, board_rows, thread_rows
+from forums.discovery.model import SourceFound
+from forums.discovery.pages import PageFacts
+from forums.discovery.shapes import board_identity, page_key
+from forums.reading import PageKind
+
+LEAST_BOARDS = 2
+
+
+def sources(pages: Iterable[PageFacts], board_urls: Iterable[str]) -> tuple[SourceFound, ...]:
+    """Pages that tell about two boards or more: those that show figures of boards, then first pages of mixed lists.
+
+    A page whose boards another of its kind shows too is left out.
+    """
+    known = {board_identity(url) for url in board_urls}
+    found: dict[str, list[SourceFound]] = {"index": [], "newest": []}
+    for page in pages:
+        if page.kind is PageKind.index:
+            telling = [row for row in board_rows(page) if (row.threads, row.posts, row.last_reply) != (None, None, None)]
+            rows = {board_identity(row.url) for row in telling}
+            kind = "index"
+        elif all_boards(page) and (page.reading.current or 1) == 1 and any(row.last_reply for row in thread_rows(page)):
+            rows = {board_identity(row.board_url) for row in thread_rows(page) if row.board_url}
+            kind = "newest"
+        else:
+            continue
+        boards = tuple(sorted(rows & known))
+        if len(boards) >= LEAST_BOARDS:
+            found[kind].append(SourceFound(page.url, kind, boards))
+    return tuple(one for kind in found.values() for one in _widest(kind))
+
+
+def _widest(found: list[SourceFound]) -> list[SourceFound]:
+    """Those that show a board which no wider one shows; the same address once."""
+    kept: list[SourceFound] = []
+    for one in sorted(found, key=lambda source: (-len(source.boards), len(source.url))):
+        shown = {board for other in kept for board in other.boards}
+        if set(one.boards) - shown and page_key(one.url) not in {page_key(other.url) for other in kept}:
+            kept.append(one)
+    return kept

@@ -1,0 +1,85 @@
+"""The forum paper's law, once: weights and delays of eq. (1) to (6), importance W, the bounds of theta. All else calls these."""
+
+from __future__ import annotations
+
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+Bools = NDArray[np.bool_]
+Number = TypeVar("Number", float, Floats)
+
+HOUR_SECONDS = 3600.0
+LEAST_THETA, MOST_THETA, USUAL_THETA = 0.01, 1.0, 0.5  # weight of a reply against a new thread
+LEAST_IMPORTANCE, MOST_IMPORTANCE = 0.01, 1000.0
+THETA_BOUNDS = f"theta lies between {LEAST_THETA:g} and {MOST_THETA:g}"
+IMPORTANCE_BOUNDS = f"an importance lies between {LEAST_IMPORTANCE:g} and {MOST_IMPORTANCE:g}"
+
+
+def checked_theta(theta: float) -> float:
+    """The same theta; ValueError where it lies outside its bounds (or is no number)."""
+    if not LEAST_THETA <= theta <= MOST_THETA:
+        raise ValueError(THETA_BOUNDS)
+    return theta
+
+
+def checked_importance(value: float) -> float:
+    """The same importance; ValueError where it lies outside its bounds (or is no number)."""
+    if not LEAST_IMPORTANCE <= value <= MOST_IMPORTANCE:
+        raise ValueError(IMPORTANCE_BOUNDS)
+    return value
+
+
+def importance(site: Number, board: Number) -> Number:
+    """W_i = Ws Wp: what a board's events weigh more than others'; one or many."""
+    return site * board
+
+
+def weighted(new: Number, replies: Number, theta: float) -> Number:
+    """new + theta replies: weighted events, events a day or event-hours, one or many.
+
+    Eq. (3) and (5) count with it: a new thread weighs 1, a reply theta.
+
+    >>> weighted(2.0, 4.0, 0.5)
+    4.0
+    """
+    return new + theta * replies
+
+
+def event_weights(opener: Bools, theta: float, board_importance: Floats | float = 1.0) -> Floats:
+    """Weight of each event, (n,): W for a new thread, theta W for a reply; eq. (3) and (4). W: one, or one an event."""
+    return np.where(opener, 1.0, checked_theta(theta)) * board_importance
+
+
+def board_weights(new_per_day: Floats, replies_per_day: Floats, theta: float, board_importance: Floats) -> Floats:
+    """Eq. (5): WP_i = W_i (Ng + theta Nr), weighted events a day, (n,)."""
+    return board_importance * weighted(new_per_day, replies_per_day, theta)
+
+
+def shares(weights: Floats) -> Floats:
+    """Eq. (6): WP_i / sum of WP, the share of each board in the day's visits, (n,); equal where no board weighs anything."""
+    total = float(weights.sum())
+    return weights / total if total > 0 else np.full(len(weights), 1.0 / max(1, len(weights)))
+
+
+def waited_hours(posted: Any, fetched: Any) -> Any:
+    """Eq. (1) and (2): D = c - t of events posted at t and fetched at c (epoch seconds), in hours; 0 where c is before t."""
+    return np.maximum(np.asarray(fetched, dtype=float) - posted, 0.0) / HOUR_SECONDS
+
+
+def total_delay(weights: Floats, hours: Floats) -> float:
+    """Eq. (3) and (4): sum over events of weight times delay, weighted event-hours."""
+    return float(np.dot(weights, hours))
+
+
+def delay_of_sums(new_seconds: float, replies_seconds: float, theta: float, board_importance: float) -> float:
+    """Eq. (3) and (4) from sums of waits: W (sum over new threads + theta sum over replies), weighted event-hours."""
+    return board_importance * weighted(new_seconds, replies_seconds, theta) / HOUR_SECONDS
+
+
+def posts_per_weight(new_per_day: Floats, replies_per_day: Floats, theta: float, board_importance: Floats) -> Floats:
+    """Posts that one weighted event stands for, (n,): people read of posts, the law counts weighted events; 1 for no post."""
+    weights = board_weights(new_per_day, replies_per_day, theta, board_importance)
+    return np.divide(new_per_day + replies_per_day, weights, out=np.ones(len(weights)), where=weights > 0)

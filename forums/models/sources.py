@@ -1,0 +1,76 @@
+"""Overview sources of a site: pages that tell about many boards at once, and the looks that were taken at them."""
+
+from __future__ import annotations
+
+from django.core.validators import MinValueValidator
+from django.db import models
+from django.utils.translation import gettext_lazy as _
+
+from forums.overview import FIRST_DOUBT
+
+
+class SourceKind(models.TextChoices):
+    """What a source shows: an index of boards with counts, or a site-wide list of threads, newest first."""
+
+    INDEX = "index", _("index page")
+    NEWEST = "newest", _("newest list")
+
+
+class OverviewSource(models.Model):
+    """A page of a site that tells about many boards. `boards` are those that it has shown; `shown` what it showed last:
+    {board: [threads, posts, epoch seconds of the last post]}, null where it shows none. `cost` is what reading it is charged
+    as, in visits; `lag_seconds`, `doubt` (share in [0, 1]) and `believed` (boards whose figures count) were learned from visits.
+    """
+
+    site = models.ForeignKey("forums.Site", models.CASCADE, related_name="sources")
+    kind = models.CharField(_("kind"), max_length=8, choices=SourceKind.choices)
+    url = models.TextField(_("address"))
+    url_hash = models.BigIntegerField()
+    enabled = models.BooleanField(_("read"), default=True)
+    found = models.DateTimeField(_("found"))
+    boards = models.JSONField(default=list, blank=True)
+    shown = models.JSONField(default=dict, blank=True)
+    read_at = models.DateTimeField(_("read"), null=True, blank=True)
+    cost = models.PositiveSmallIntegerField(_("costs (visits)"), default=1, validators=[MinValueValidator(1)])
+    lag_seconds = models.FloatField(default=0.0)
+    doubt = models.FloatField(default=FIRST_DOUBT)
+    believed = models.PositiveIntegerField(default=0)
+
+    class Meta:
+        verbose_name = _("overview source")
+        verbose_name_plural = _("overview sources")
+        ordering = ("site", "id")
+        constraints = [models.UniqueConstraint(fields=["site", "url_hash"], name="source_once")]
+
+    def __str__(self) -> str:
+        return self.url
+
+
+class Look(models.Model):
+    """One reading of a source: asked for by a ranking, done once the page was read (and, of a newest list, its threads
+    fetched), or failed with a reason. `shown` as in the source; `threads` is how many changed threads a newest list named."""
+
+    class State(models.TextChoices):
+        ASKED = "asked", _("asked for")
+        DONE = "done", _("done")
+        FAILED = "failed", _("failed")
+
+    source = models.ForeignKey(OverviewSource, models.CASCADE, related_name="looks")
+    run = models.ForeignKey("crawlmgr.Run", models.SET_NULL, null=True, blank=True, related_name="looks")
+    at = models.DateTimeField(_("time"))
+    read_at = models.DateTimeField(null=True, blank=True)
+    state = models.CharField(_("state"), max_length=6, choices=State.choices, default=State.ASKED)
+    reason = models.CharField(_("reason"), max_length=60, blank=True)
+    cost = models.PositiveSmallIntegerField(default=1)
+    shown = models.JSONField(default=dict, blank=True)
+    threads = models.PositiveIntegerField(_("threads"), default=0)
+    bytes = models.PositiveBigIntegerField(_("bytes"), default=0)
+
+    class Meta:
+        verbose_name = _("look")
+        verbose_name_plural = _("looks")
+        ordering = ("-id",)
+        indexes = [models.Index(fields=["source", "-at"], name="look_source"), models.Index(fields=["read_at"], name="look_read")]
+
+    def __str__(self) -> str:
+        return f"{self.source} {self.at:%Y-%m-%d %H:%M}"

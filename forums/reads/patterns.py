@@ -1,0 +1,62 @@
+"""Reads for a board's hourly pattern: when its posts come, when it is visited, what looks told of it last."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from zoneinfo import ZoneInfo
+
+from forums.models import Board, BoardHour, Look, OverviewSource, Visit
+
+PATTERN_DAYS = 28
+MOST_VISITS = 20_000
+
+
+@dataclass(frozen=True, slots=True)
+class Pattern:
+    """A board's last weeks by its site's clock. week: 7 rows (Monday first) of 24, posts in all. posts, visits: mean of a day by
+    hour, 24 each."""
+
+    week: list[list[int]]
+    posts: list[float]
+    visits: list[float]
+
+
+def pattern(board: Board, local: ZoneInfo, now: datetime, days: int = PATTERN_DAYS) -> Pattern:
+    """Posts and visits of a board by hour and weekday; two queries."""
+    since = now - timedelta(days=days)
+    week = [[0] * 24 for _ in range(7)]
+    visits = [0.0] * 24
+    rows = BoardHour.objects.filter(board=board, hour__gte=since).values_list("hour", "threads", "replies")
+    for hour, threads, replies in rows.iterator(chunk_size=5000):
+        at = hour.astimezone(local)
+        week[at.weekday()][at.hour] += threads + replies
+    made = Visit.objects.filter(board=board, started__gte=since).order_by("-started").values_list("started", flat=True)
+    for started in made[:MOST_VISITS]:
+        visits[started.astimezone(local).hour] += 1.0 / days
+    return Pattern(week, [sum(row[hour] for row in week) / days for hour in range(24)], visits)
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """What the last look at an overview source told of a board; None where it shows none."""
+
+    source: OverviewSource
+    threads: int | None
+    posts: int | None
+    waiting: int
+
+
+def seen(board: Board) -> list[Seen]:
+    """What each source of the site showed of a board last, and how many posts more than at the look before its last visit."""
+    found = []
+    for source in OverviewSource.objects.filter(site_id=board.site_id, enabled=True).order_by("pk"):
+        threads, posts, _last = source.shown.get(str(board.pk)) or (None, None, None)
+        if source.read_at is None or str(board.pk) not in source.shown:
+            continue
+        before = Look.objects.filter(source=source, state=Look.State.DONE, read_at__lte=board.last_visit or source.found)
+        then = before.order_by("-read_at").values_list("shown", flat=True).first() or {}
+        known = (then.get(str(board.pk)) or (None, None, None))[1]
+        waiting = max(0, int(posts) - int(known)) if posts is not None and known is not None else 0
+        found.append(Seen(source, threads, posts, waiting))
+    return found

@@ -1,0 +1,73 @@
+"""Where a plan stands today, and when each board comes next: one answer for every page, the command line and JSON."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from datetime import datetime, time, timedelta
+from typing import Any
+
+from django.db.models import Count, Sum
+
+from forums.models import Look, OverviewSource, Plan, PlannedVisit, Policy, Visit
+from forums.services import loops, plans
+
+State = PlannedVisit.State
+
+
+@dataclass(frozen=True, slots=True)
+class SourceStanding:
+    """An overview source under a plan: `share_of_budget` is what its looks used of today's visits so far."""
+
+    source: OverviewSource
+    looks: int
+    used: int
+    share_of_budget: float
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """A plan's budget in visits: a day, used today (visits made and what looks cost), left today. On the day on which a plan
+    begins or changes, its rest gets a part of the day's visits; then used and left come to less than `visits_per_day`."""
+
+    visits_per_day: int
+    used_today: int
+    left_today: int
+    visits_today: int = 0
+    looks_today: int = 0
+    sources: tuple[SourceStanding, ...] = field(default=())
+
+
+def midnight(plan: Plan, now: datetime) -> datetime:
+    """When the present day of a plan began."""
+    zone = plans.zone_of(plan)
+    return datetime.combine(now.astimezone(zone).date(), time(), zone)
+
+
+def standing(plan: Plan, now: datetime) -> Standing:
+    """Where a plan stands; six queries at the most."""
+    since = midnight(plan, now)
+    if plan.policy == Policy.INTERVAL:
+        visits = Visit.objects.filter(started__gte=since, board__in=plans.boards_under(plan)).count()
+        a_day = plans.of_intervals(plan.site_id) if plan.site_id is not None else plan.visits_per_day
+        return Standing(a_day, visits, max(0, a_day - visits), visits)
+    planned = PlannedVisit.objects.filter(plan=plan)
+    visits = planned.filter(state=State.STARTED, at__gte=since, at__lte=now).count()
+    sources = _sources(plan, since, now)
+    spent = sum(one.used for one in sources)
+    if plan.policy == Policy.ADAPTIVE:
+        used = loops.used(plan, now)
+        left = plan.visits_per_day - used if used is not None else plan.visits_per_day
+    else:
+        left = planned.filter(state=State.PLANNED, at__gte=now - timedelta(minutes=10), at__lt=since + timedelta(days=1)).count()
+    return Standing(plan.visits_per_day, visits + spent, max(0, left), visits, sum(one.looks for one in sources), tuple(sources))
+
+
+def _sources(plan: Plan, since: datetime, now: datetime) -> list[SourceStanding]:
+    rows: Any = OverviewSource.objects.select_related("site").filter(enabled=True)
+    rows = rows.filter(site_id=plan.site_id) if plan.site_id is not None else rows.exclude(site__plan__active=True)
+    found = list(rows.order_by("site_id", "pk"))
+    taken = Look.objects.filter(source__in=found, at__gte=since, at__lte=now).values("source_id")
+    sums = {row["source_id"]: (row["n"], row["cost"]) for row in taken.annotate(n=Count("id"), cost=Sum("cost")).order_by()}
+    return [
+        SourceStanding(one, *sums.get(one.pk, (0, 0)), sums.get(one.pk, (0, 0))[1] / max(1, plan.visits_per_day)) for one in found
+    ]

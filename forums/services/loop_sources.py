@@ -1,0 +1,144 @@
+"""The overview sources of a live loop: which pages it may read, what is remembered of them, what looks have told it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+import numpy as np
+
+from forums.adaptive import AdaptiveLoop, Looks, Source
+from forums.events import Bools, Floats, Ints
+from forums.law import event_weights, weighted
+from forums.models import Look, OverviewSource, SourceKind, Visit
+from forums.overview import Sight
+
+NEVER = float("nan")
+
+
+def of(site_ids: Sequence[int]) -> list[OverviewSource]:
+    """The sources that may be read of these sites, in a fixed order."""
+    rows = OverviewSource.objects.filter(enabled=True)
+    rows = rows.filter(site_id__in=list(site_ids)) if len(site_ids) <= 500 else rows
+    wanted = set(site_ids)
+    return [one for one in rows.order_by("pk") if one.site_id in wanted]
+
+
+def looks(
+    sources: Sequence[OverviewSource], boards: Ints, site: Ints, sites: Ints, importance: Floats, theta: float
+) -> Looks | None:
+    """The sources as the loop knows them: the boards that each has shown, before its first reading all of its site."""
+    place = {int(pk): index for index, pk in enumerate(boards.tolist())}
+    number = {int(pk): index for index, pk in enumerate(sites.tolist())}
+    found = []
+    for one in sources:
+        shown = sorted(place[pk] for pk in one.boards if pk in place)
+        members = np.array(shown, dtype=np.int64) if shown else np.flatnonzero(site == number[one.site_id])
+        newest, lag = one.kind == SourceKind.NEWEST, one.lag_seconds / 3600.0
+        found.append(Source(members, newest=newest, cost=one.cost, doubt=one.doubt, lag_hours=lag))
+    return Looks(found, importance, weighted(0.0 * importance, importance, theta)) if found else None
+
+
+def sight(source: OverviewSource, shown: Mapping[str, Any], members: Sequence[int]) -> Sight:
+    """What a page showed of these boards (ids), in their order."""
+    rows = [shown.get(str(pk)) or (None, None, None) for pk in members]
+    values = np.array([[NEVER if one is None else float(one) for one in row] for row in rows], dtype=float).reshape(-1, 3)
+    return Sight(values[:, 0], values[:, 1], values[:, 2])
+
+
+def _members(loop: AdaptiveLoop, boards: Ints, number: int) -> list[int]:
+    assert loop.overview is not None  # noqa: S101 - asked of sources that the loop has
+    return boards[loop.overview.board[loop.overview.pairs(number)]].tolist()
+
+
+def pairs(loop: AdaptiveLoop, sources: Sequence[OverviewSource], boards: Ints) -> dict[str, Ints]:
+    """What the loop's figures of sources are about: ids of sources and of their boards."""
+    if loop.overview is None:
+        return {}
+    return {"source_ids": np.array([one.pk for one in sources], dtype=np.int64), "pair_ids": boards[loop.overview.board]}
+
+
+def same(stored: Mapping[str, Any], loop: AdaptiveLoop, sources: Sequence[OverviewSource], boards: Ints) -> bool:
+    """Whether stored figures are about the same sources and boards."""
+    now = pairs(loop, sources, boards)
+    return all(np.array_equal(stored.get(name, np.zeros(0)), value) for name, value in now.items())
+
+
+def calibrate(loop: AdaptiveLoop, sources: Sequence[OverviewSource], boards: Ints) -> None:
+    """Begins anew with what each source showed last. Figures from before a board's last visit are left out: what came since
+    and was fetched would count as new; the time of the last post still tells."""
+    if loop.overview is None:
+        return
+    for number, source in enumerate(sources):
+        if source.read_at is None:
+            continue
+        at = source.read_at.timestamp()
+        members = _members(loop, boards, number)
+        seen = sight(source, source.shown, members)
+        late = loop.last_visit[loop.overview.board[loop.overview.pairs(number)]] > at
+        loop.overview.calibrate(
+            number, Sight(np.where(late, np.nan, seen.threads), np.where(late, np.nan, seen.posts), seen.last_post), at
+        )
+
+
+def remember(loop: AdaptiveLoop, sources: Sequence[OverviewSource]) -> None:
+    """Writes down what was learned of the sources, for the desk and for a loop that begins anew."""
+    if loop.overview is None:
+        return
+    for number, source in enumerate(sources):
+        values = {
+            "lag_seconds": round(float(loop.overview.lag_hours[number]) * 3600.0, 1),
+            "doubt": round(float(loop.overview.doubt[number]), 4),
+            "believed": len(loop.overview.believed_boards(number)),
+        }
+        if any(getattr(source, name) != value for name, value in values.items()):
+            OverviewSource.objects.filter(pk=source.pk).update(**values)
+
+
+def readable(loop: AdaptiveLoop, sources: Sequence[OverviewSource], open_sites: set[int]) -> Bools | None:
+    """Sources that may be read now: of sites that may be visited, without a look that is still under way."""
+    if loop.overview is None:
+        return None
+    asked = Look.objects.filter(state=Look.State.ASKED, source__in=list(sources), run__isnull=False)
+    busy = set(asked.values_list("source_id", flat=True))
+    return np.array([one.site_id in open_sites and one.pk not in busy for one in sources], dtype=bool)
+
+
+def ended(sources: Sequence[OverviewSource], since: datetime, now: datetime) -> list[Look]:
+    """Looks that were taken in this time; of newest lists those whose threads have all been dealt with."""
+    if not sources:
+        return []
+    rows = Look.objects.filter(state=Look.State.DONE, read_at__gte=since, read_at__lte=now, source__in=list(sources))
+    return [one for one in rows.order_by("read_at") if not _unfinished(one)]
+
+
+def _unfinished(look: Look) -> bool:
+    return Visit.objects.filter(run_id=look.run_id, kind=Visit.Kind.TARGETED, finished__isnull=True).exists()
+
+
+def tell(
+    loop: AdaptiveLoop, sources: Sequence[OverviewSource], boards: Ints, importance: Floats, theta: float, look: Look
+) -> int:
+    """Tells the loop what a look showed, once; returns whether it was news."""
+    number = next(index for index, one in enumerate(sources) if one.pk == look.source_id)
+    if loop.overview is None or look.read_at is None or look.read_at.timestamp() <= loop.overview.read_at[number]:
+        return 0
+    at = look.read_at.timestamp()
+    if sources[number].kind == SourceKind.INDEX:
+        loop.told(number, sight(sources[number], look.shown, _members(loop, boards, number)), at)
+        return 1
+    place = {int(pk): index for index, pk in enumerate(boards.tolist())}
+    board, times, opener = [], [], []
+    for visit in Visit.objects.filter(run_id=look.run_id, kind=Visit.Kind.TARGETED).only("board_id", "arrivals"):
+        for posted, is_opener, _delay in visit.arrivals if visit.board_id in place else ():
+            board.append(place[visit.board_id])
+            times.append(min(float(posted), at))
+            opener.append(bool(is_opener))
+    owner = np.array(board, dtype=np.int64)
+    weights = event_weights(np.array(opener, dtype=bool), theta, importance[owner] if len(owner) else 1.0)
+    kept = np.isin(owner, loop.overview.board[loop.overview.pairs(number)])
+    loop.overview.believe_shown(number, np.array([place[int(pk)] for pk in look.shown if int(pk) in place], dtype=np.int64), at)
+    kept &= np.isin(owner, loop.overview.believed_boards(number))
+    loop.swept(number, owner[kept], np.array(times)[kept], weights[kept], at)
+    return 1

@@ -1,0 +1,21 @@
+"""Forums and their runs that an older command line let reach every private address: now their own hosts."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.apps import apps as installed
+
+from crawlmgr.services import private_hosts
+
+
+def mend(apps: Any = installed) -> None:
+    """After a migration or a restore. `apps` are the models as they are at that moment."""
+    sites = apps.get_model("forums", "Site").objects
+    runs = apps.get_model("crawlmgr", "Run").objects.filter(kind__in=("forum", "forum-discovery"))
+
+    def named(run: Any) -> list[str]:
+        return [*sites.filter(pk=run.target).values_list("url", flat=True), str(run.parameters.get("url", ""))]
+
+    private_hosts.mend(sites, "settings", lambda site: [site.url])
+    private_hosts.mend(runs, "parameters", named, inside="settings")

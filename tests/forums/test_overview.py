@@ -1,0 +1,318 @@
+"""Looks before visits: what a page tells, how far it is believed, and what the closed loop makes of it."""
+
+from __future__ import annotations
+
+import hashlib
+from datetime import date
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from forums.adaptive import AdaptiveLoop, Looks, Seen, Source
+from forums.board_log import BoardLog
+from forums.delay import event_delays
+from forums.events import from_rows
+from forums.overview import FIRST_DOUBT, LEAST_DOUBT, LONGEST_LAG_HOURS, Overview, Sight
+from forums.pacing import Budget
+from forums.simulate import Setup, Simulation
+from tests.forums.test_adaptive import DIURNAL, NOTHING, sites_of
+from tests.forums.test_simulate import FIRST, synthetic
+
+DAY, HOUR = 86400.0, 3600.0
+NOW = FIRST
+BOARDS = np.arange(3)
+NAN = np.nan
+
+
+@pytest.fixture(scope="module")
+def simulation():
+    return Simulation(synthetic(), Setup(date(2026, 1, 5), test_days=4))
+
+
+def overview_of(*sources: Source) -> Overview:
+    made = Overview(sources or [Source(BOARDS)], np.full(3, NOW), np.ones(3), np.full(3, 0.5))
+    for number in range(len(made)):
+        shown = made.pairs(number).stop - made.pairs(number).start
+        made.calibrate(number, sight([10, 20, 30][:shown], [100, 200, 300][:shown], [NOW] * shown), NOW)
+    return made
+
+
+def sight(threads, posts, last) -> Sight:
+    return Sight(np.array(threads, dtype=float), np.array(posts, dtype=float), np.array(last, dtype=float))
+
+
+def visit(overview, board, times, weights, now):
+    many = np.full(len(times), board)
+    return overview.visited(np.array([board]), many, np.array(times, dtype=float), np.array(weights, dtype=float), now)
+
+
+def delay(simulation, policy, visits, **given):
+    followed = simulation.follow(policy, visits, **given)
+    horizon = max(simulation.stop, float(followed.moments.max()))
+    found = event_delays(simulation.test_board, simulation.test_times, followed.board, followed.moments, horizon)
+    return float((found.hours * simulation.test_weights).sum())
+
+
+# --- what a page tells ------------------------------------------------------------------------------------------------
+
+
+def test_new_threads_and_posts_become_waiting_weight_at_even_times():
+    overview = overview_of()
+    told = overview.read(0, sight([11, 20, 30], [104, 200, 300], [NOW + 2 * HOUR, NOW, NOW]), NOW + 3 * HOUR, np.zeros(3))
+    assert overview.known.tolist() == [1.0 + 3 * 0.5, 0.0, 0.0]
+    assert told.board.tolist() == [0] * 4 and np.diff(told.times).tolist() == [HOUR / 2] * 3
+    assert told.times[-1] == NOW + 2 * HOUR
+    assert overview.known_hours(NOW + 3 * HOUR)[0] == pytest.approx(0.625 * (1 + 1.5 + 2 + 2.5))
+    assert (overview.look == NOW + 3 * HOUR).all()
+
+
+def test_a_second_look_tells_only_what_came_since_the_first():
+    overview = overview_of()
+    overview.read(0, sight([11, 20, 30], [104, 200, 300], [NOW + HOUR, NOW, NOW]), NOW + 2 * HOUR, np.zeros(3))
+    again = overview.read(0, sight([11, 20, 30], [105, 200, 300], [NOW + 3 * HOUR, NOW, NOW]), NOW + 4 * HOUR, np.zeros(3))
+    assert again.weights.tolist() == [0.5] and overview.known[0] == 3.0
+
+
+def test_what_a_visit_fetched_is_not_told_again():
+    overview = overview_of()
+    visit(overview, 0, [NOW + HOUR, NOW + 2 * HOUR], [1.0, 0.5], NOW + 3 * HOUR)
+    told = overview.read(0, sight([11, 20, 30], [102, 200, 300], [NOW + 2 * HOUR, NOW, NOW]), NOW + 4 * HOUR, np.zeros(3))
+    assert not len(told.board) and overview.known.tolist() == [0.0, 0.0, 0.0]
+
+
+def test_a_page_without_counts_tells_by_the_time_of_the_last_post():
+    overview = Overview([Source(BOARDS)], np.full(3, NOW), np.ones(3), np.full(3, 0.5))
+    overview.calibrate(0, sight([NAN] * 3, [NAN] * 3, [NOW - HOUR, NOW, NAN]), NOW)
+    told = overview.read(0, sight([NAN] * 3, [NAN] * 3, [NOW + HOUR, NOW, NAN]), NOW + 2 * HOUR, np.array([4.0, 1.0, 1.0]))
+    assert overview.known[0] == pytest.approx(4.0 / (1 - np.exp(-4.0 / 0.65))) and overview.known[1:].tolist() == [0.0, 0.0]
+    assert told.times.max() == NOW + HOUR
+    assert overview.look.tolist() == [NOW + 2 * HOUR, NOW + 2 * HOUR, NOW]
+
+
+def test_a_board_that_the_page_does_not_show_keeps_its_own_forecast():
+    overview = overview_of()
+    overview.read(0, sight([10, NAN, 30], [100, NAN, 300], [NOW, NAN, NOW]), NOW + HOUR, np.zeros(3))
+    assert overview.look[1] == NOW and overview.believed().tolist() == [True, False, True]
+    gains, part = overview.gains(np.full(3, 2.0), np.full(3, 9.0), NOW + 2 * HOUR, np.ones(3, dtype=bool), 0.5)
+    assert part[1] == 0.0 and gains[0] == pytest.approx(2.0 * (1.0 - FIRST_DOUBT))
+
+
+def test_two_sources_do_not_tell_the_same_posts_twice():
+    overview = overview_of(Source(BOARDS), Source(BOARDS[:2]))
+    shown = [NOW + HOUR, NOW, NOW]
+    overview.read(0, sight([11, 20, 30], [101, 200, 300], shown), NOW + 2 * HOUR, np.zeros(3))
+    overview.read(1, sight([11, 20], [101, 200], shown[:2]), NOW + 3 * HOUR, np.zeros(3))
+    assert overview.known.tolist() == [1.0, 0.0, 0.0]
+
+
+# --- how far it is believed ---------------------------------------------------------------------------------------------
+
+
+def test_a_lag_is_learned_and_taken_off():
+    overview = overview_of()
+    overview.read(0, sight([10, 20, 30], [100, 200, 300], [NOW] * 3), NOW + 2 * HOUR, np.zeros(3))
+    visit(overview, 0, [NOW + 1.75 * HOUR, NOW + 1.9 * HOUR], [0.5, 0.5], NOW + 3 * HOUR)
+    assert overview.lag_hours[0] == pytest.approx(0.25) and overview.believed().all()
+    overview.read(0, sight([10, 20, 30], [102, 200, 300], [NOW] * 3), NOW + 4 * HOUR, np.zeros(3))
+    assert overview.look[1] == pytest.approx(NOW + 3.75 * HOUR)
+
+
+@pytest.mark.parametrize("lie", ["frozen", "invented"])
+def test_a_source_that_contradicts_visits_twice_running_is_not_believed_until_it_agrees(lie):
+    overview = overview_of()
+    posts, moment = 100.0, NOW
+    for turn in (1, 2):
+        moment += 5 * HOUR
+        posts += 7 if lie == "invented" else 0
+        overview.read(0, sight([10, 20, 30], [posts, 200, 300], [moment, NOW, NOW]), moment, np.zeros(3))
+        found = [moment - 3 * HOUR, moment - 2.5 * HOUR] if lie == "frozen" else []
+        visit(overview, 0, found, [0.5] * len(found), moment + HOUR)
+        assert overview.believed().tolist() == [turn < 2, True, True]
+    assert overview.doubts()[0] == 1.0
+    before = overview.look[0]
+    for _ in range(2):
+        moment += 5 * HOUR
+        posts += 1
+        overview.read(0, sight([10, 20, 30], [posts, 200, 300], [moment, NOW, NOW]), moment, np.zeros(3))
+        assert overview.look[0] in (before, moment) and overview.known[0] == 0.0
+        visit(overview, 0, [moment - 2 * HOUR], [0.5], moment + HOUR)
+        before = overview.look[0]
+        if overview.believed()[0]:
+            break
+    assert overview.believed().all()
+
+
+def test_a_source_that_contradicts_on_all_boards_is_dropped_as_a_whole_and_probed():
+    overview = overview_of()
+    overview.read(0, sight([10, 20, 30], [100, 200, 300], [NOW] * 3), NOW + 9 * HOUR, np.zeros(3))
+    lost = [visit(overview, board, [NOW + 2 * HOUR], [0.5], NOW + 10 * HOUR).tolist() for board in range(3)]
+    assert lost == [[], [], [0, 1]] and not overview.believed().any()
+    assert overview.to_probe(NOW + 40 * HOUR).tolist() == []
+    assert overview.to_probe(NOW + 60 * HOUR).tolist() == [0]
+
+
+def test_a_newest_list_that_misses_posts_is_not_believed():
+    overview = overview_of(Source(BOARDS, newest=True))
+    for turn in (1, 2):
+        now = NOW + turn * 5 * HOUR
+        overview.swept(0, BOARDS, np.array([1]), np.array([now - HOUR]), np.array([0.5]), now)
+        visit(overview, 0, [now - 2 * HOUR], [0.5], now + HOUR)
+    assert overview.believed().tolist() == [False, True, True]
+    assert overview.fetched_until(np.full(3, NOW)).tolist() == [NOW, NOW + 10 * HOUR, NOW + 10 * HOUR]
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.lists(st.tuples(st.floats(0.1, 30.0), st.booleans()), max_size=12), st.integers(1, 4))
+def test_an_honest_page_is_never_doubted_and_never_loses_a_post(posts, looks):
+    """Whatever is posted and however often it is looked at: what is known to wait is what waits."""
+    events = from_rows([("a", "1", True, NOW - HOUR)] + [("a", "1", opener, NOW + at * HOUR) for at, opener in posts])
+    log = BoardLog(events, events.weights(0.5), NOW)
+    overview = Overview([Source(np.array([0]))], np.array([NOW]), np.ones(1), np.array([0.5]))
+    overview.calibrate(0, log.sight(np.array([0]), NOW), NOW)
+    for turn in range(1, looks + 1):
+        now = NOW + turn * 7 * HOUR
+        overview.read(0, log.sight(np.array([0]), now), now, np.zeros(1))
+        waiting = sum(1.0 if opener else 0.5 for at, opener in posts if NOW + at * HOUR <= now)
+        assert overview.known[0] == pytest.approx(waiting)
+    end = NOW + 40 * HOUR
+    overview.visited(np.array([0]), *log.take(np.array([0]), end), end)
+    assert overview.believed().all() and overview.lag_hours[0] == 0.0 and overview.known[0] == 0.0
+    overview.read(0, log.sight(np.array([0]), end + HOUR), end + HOUR, np.zeros(1))
+    assert overview.known[0] == 0.0
+
+
+# --- what the loop makes of it -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("visits", "digest"),
+    [
+        (12, "98f80af934d20e6c5d03bca822dd2939c481a39e577f881cc4cf4a92f21c9c5b"),
+        (40, "1f96f2767be1fa738ebcc0c0741d8376c5fcfd93460fb79b4bb0ed8024050bca"),
+    ],
+)
+def test_without_sources_the_loop_is_byte_for_byte_what_it_was_before_there_were_any(simulation, visits, digest):
+    board, moments = simulation.run_loop(visits)
+    assert hashlib.sha256(board.astype("<i8").tobytes() + moments.astype("<f8").tobytes()).hexdigest() == digest
+
+
+def test_looks_shorten_the_delay_at_the_same_cost(simulation):
+    loop = delay(simulation, "adaptive", 32)
+    glances, newest = delay(simulation, "glances", 32), delay(simulation, "newest", 32)
+    assert glances < 0.95 * loop and newest < 0.6 * glances
+
+
+@pytest.mark.parametrize("policy", ["glances", "newest"])
+@pytest.mark.parametrize("cost", [1, 2, 3])
+def test_budget_is_exact_whatever_a_look_costs(policy, cost):
+    simulation = Simulation(synthetic(), Setup(date(2026, 1, 5), test_days=2, glance_cost=cost))
+    outcome = simulation.run(policy, 3)
+    assert outcome.visits_used_per_day == 12 and outcome.delay.not_found == 0
+    followed = simulation.follow(policy, 12)
+    looks = followed.spent_at[np.flatnonzero(np.diff(followed.spent_at, prepend=0.0) > 0)]
+    assert len(np.unique(looks)) == len(looks)
+
+
+def frozen(log, boards, now):
+    return BoardLog.sight(log, boards, FIRST)
+
+
+def lying():
+    rng, count = np.random.default_rng(1), np.zeros(4)
+
+    def shows(log, boards, now):
+        count[:] += rng.poisson(1.0, 4)
+        return Sight(np.floor(count / 5), count.copy(), np.full(4, now))
+
+    return shows
+
+
+@pytest.mark.parametrize("shows", [frozen, lying()], ids=["frozen", "lying"])
+def test_a_source_that_lies_or_freezes_costs_at_most_a_twentieth(shows):
+    totals = np.zeros(2)
+    for seed in range(4, 7):
+        simulation = Simulation(synthetic(seed=seed), Setup(date(2026, 1, 5), test_days=6))
+        totals += delay(simulation, "glances", 32, shows=shows), delay(simulation, "adaptive", 32)
+    assert totals[0] <= 1.05 * totals[1]
+
+
+@pytest.mark.parametrize("policy", ["glances", "newest"])
+def test_what_comes_later_changes_nothing_before(simulation, policy):
+    events = synthetic()
+    kept = zip(events.board, events.thread, events.opener, events.times, strict=True)
+    rows = [(events.boards[b], str(t), bool(o), float(m)) for b, t, o, m in kept if m < FIRST + DAY]
+    rows += [("b3", "x", True, FIRST + DAY + 60.0 * number) for number in range(300)]
+    changed = Simulation(from_rows(rows), Setup(date(2026, 1, 5), test_days=4))
+    found = []
+    for one in (simulation, changed):
+        followed = one.follow(policy, 12)
+        first = followed.moments < FIRST + DAY
+        found.append([(one.events.boards[b], at) for b, at in zip(followed.board[first], followed.moments[first], strict=True)])
+    assert sorted(found[0]) == sorted(found[1]) and len(found[0]) >= 6
+
+
+def looking(visits: int, **given: object) -> AdaptiveLoop:
+    rates = np.outer([5.0, 20.0, 60.0], DIURNAL / DIURNAL.sum())
+    looks = Looks([Source(BOARDS)], np.ones(3), np.full(3, 0.5))
+    loop = AdaptiveLoop(rates, sites_of(3), NOTHING, np.full(3, NOW), NOW - 20 * DAY, Budget(visits), looks=looks, **given)
+    loop.overview.calibrate(0, sight([10, 20, 30], [100, 200, 300], [NOW] * 3), NOW)
+    return loop
+
+
+def test_a_board_known_to_have_posts_is_visited_before_those_expected_to():
+    loop = looking(24)
+    loop.told(0, sight([14, 20, 30], [104, 200, 300], [NOW + 2 * HOUR, NOW, NOW]), NOW + 3 * HOUR)
+    assert loop.index(NOW + 4 * HOUR).argmax() == 0
+    assert loop.due(NOW + 6 * HOUR)[0] == 0 and loop.explain(0, NOW + 6 * HOUR).known == 4.0
+
+
+def test_a_packed_loop_with_looks_goes_on_as_it_was():
+    one = looking(24)
+    one.told(0, sight([12, 20, 30], [103, 201, 300], [NOW + HOUR, NOW + HOUR, NOW]), NOW + 2 * HOUR)
+    fixed, moving = one.packed()
+    two = AdaptiveLoop.unpacked(fixed, {k: v.copy() for k, v in moving.items()}, sites_of(3), looks=Looks([Source(BOARDS)], np.ones(3), np.full(3, 0.5)))
+    for step in range(60):
+        now = NOW + (3 + step / 4) * HOUR
+        chosen = [loop.choose(now, None, np.ones(1, dtype=bool)) for loop in (one, two)]
+        assert chosen[0].boards.tolist() == chosen[1].boards.tolist() and chosen[0].source == chosen[1].source
+        for loop, choice in zip((one, two), chosen, strict=True):
+            loop.observe(choice.boards, np.zeros(0, dtype=np.int64), np.zeros(0), np.zeros(0), now)
+    assert one.budget == two.budget and (one.overview.known == two.overview.known).all()
+
+
+def test_the_outlook_counts_looks_too_and_changes_nothing():
+    loop = looking(24)
+    loop.overview.doubt[:] = LEAST_DOUBT
+    loop.due(NOW)
+    before = [array.copy() for part in loop.packed() for array in part.values()]
+    outlook, looks = loop.ahead(NOW, NOW + DAY - 1)
+    assert len(outlook.board) + len(looks) == 24 and len(looks) > 0
+    after = [array for part in loop.packed() for array in part.values()]
+    assert all(np.array_equal(one, two, equal_nan=True) for one, two in zip(before, after, strict=True))
+
+
+def test_a_deadline_is_kept_on_a_quiet_board():
+    loop = looking(40, deadline_hours=np.array([3.0, np.inf, np.inf]))
+    waits, last = [], NOW
+    for step in range(480):
+        now = NOW + step * 180.0
+        due, source = loop.choose(now, None, np.ones(1, dtype=bool))
+        if 0 in due:
+            waits.append((now - last) / HOUR)
+            last = now
+        if len(due):
+            loop.observe(due, np.zeros(0, dtype=np.int64), np.zeros(0), np.zeros(0), now)
+        if source >= 0:
+            loop.told(source, sight([10, 20, 30], [100, 200, 300], [NOW] * 3), now)
+    assert len(waits) >= 7 and max(waits) <= 3.0
+    assert loop.budget.used == 40
+
+
+def test_lags_beyond_the_longest_are_no_lags():
+    overview = overview_of()
+    overview.read(0, sight([10, 20, 30], [100, 200, 300], [NOW] * 3), NOW + 5 * HOUR, np.zeros(3))
+    visit(overview, 0, [NOW + HOUR], [0.5], NOW + 6 * HOUR)
+    assert overview.lag_hours[0] == 0.0 < LONGEST_LAG_HOURS and overview.wrong[0] == 1
+    assert isinstance(NOTHING, Seen)

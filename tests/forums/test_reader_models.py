@@ -1,0 +1,100 @@
+"""The learned reader's parts: trees as arrays, the choice of candidates, rows around links that share no shape."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from sklearn.ensemble import ExtraTreesClassifier, HistGradientBoostingClassifier
+
+from forums.reading.document import Page
+from forums.reading.learned.assemble import identities, row_set
+from forums.reading.learned.assemble_posts import LearnedPosts
+from forums.reading.learned.choose import chosen_bodies, chosen_links
+from forums.reading.learned.weights import FILE, read_weights, shipped
+from forums.reading.training.fit import Examples, Shape, averaged, boosted
+from tests.forums.boards import NOW
+
+
+@pytest.fixture(scope="module")
+def examples() -> Examples:
+    random = np.random.default_rng(3)
+    features = random.normal(size=(400, 6)).astype(np.float32)
+    labels = (features[:, 0] + features[:, 1] > 0).astype(int) + (features[:, 2] > 0.8)
+    return Examples(features, labels, random.uniform(0.5, 2.0, 400))
+
+
+def test_averaged_trees_answer_as_the_library_does(examples: Examples) -> None:
+    model = ExtraTreesClassifier(12, min_samples_leaf=4, max_features=3, random_state=0)
+    model.fit(examples.features, examples.labels, sample_weight=examples.weights)
+    ours = averaged(examples, 3, Shape(12, 4, 3)).predict(examples.features)
+    assert np.abs(ours - model.predict_proba(examples.features)).max() < 0.01  # leaves are kept in steps of 1/255
+
+
+def test_boosted_trees_answer_as_the_library_does(examples: Examples) -> None:
+    model = HistGradientBoostingClassifier(
+        max_iter=9, learning_rate=0.12, max_leaf_nodes=20, min_samples_leaf=25, l2_regularization=5, max_bins=63,
+        max_features=0.15, early_stopping=False, random_state=0,
+    )  # fmt: skip
+    model.fit(examples.features, examples.labels, sample_weight=examples.weights)
+    ours = boosted(examples, 9).predict(examples.features)
+    assert np.abs(ours - model.predict_proba(examples.features)).max() < 1e-4
+
+
+def test_shipped_weights_survive_being_saved(tmp_path: Path, examples: Examples) -> None:
+    shipped().save(tmp_path / "weights.npz")
+    again, width = read_weights(tmp_path / "weights.npz"), 600
+    values = np.random.default_rng(1).normal(size=(20, width)).astype(np.float32)
+    assert np.array_equal(again.links.predict(values), shipped().links.predict(values))
+    assert again.whole == shipped().whole
+    assert FILE.stat().st_size < 1_500_000
+
+
+def _page(body: str, url: str = "http://forum.example/forum/7") -> Page:
+    return Page(f"<html><body>{body}</body></html>", url, NOW)
+
+
+def test_candidates_are_chosen_relative_to_the_best_of_their_page() -> None:
+    page = _page("".join(f'<p><a href="/x/{at}-name">Name number {at}</a></p>' for at in range(6)))
+    clusters = np.zeros((6, 4), dtype=int)
+    clusters[:, 1] = clusters[:, 2] = [0, 0, 1, 2, 3, 4]
+    low = np.asarray([0.3, 0.28, 0.29, 0.1, 0.02, 0.01])
+    assert chosen_links(page.links, clusters, low) == [0, 1, 2]
+    assert chosen_links(page.links, clusters, low * 3) == [0, 1, 2]
+    weak_like = np.asarray([0.9, 0.3, 0.8, 0.1, 0.02, 0.01])  # the second stands like the first
+    assert chosen_links(page.links, clusters, weak_like) == [0, 1, 2]
+
+
+def test_of_nested_texts_the_better_one_is_chosen() -> None:
+    page = _page("<div><div>one text</div></div><div>another text</div>")
+    outline = page.outline
+    divs = [node for node, tag in enumerate(outline.tags) if tag == "div"]
+    assert chosen_bodies(outline, np.asarray(divs), np.asarray([0.6, 0.8, 0.7])) == [1, 2]
+
+
+def test_rows_stand_around_links_of_several_shapes() -> None:
+    rows = [
+        '<li class="row"><h3><a href="/wordpress/first">First title</a></h3> <span>3 replies</span></li>',
+        '<li class="row"><b><a href="/word-press/2-second">Second title</a></b> <span>4 replies</span></li>',
+        '<li class="row pinned"><p><em><a href="/p.php?id=9">Third title</a></em></p> <span>5 replies</span></li>',
+    ]
+    page = _page(f"<ul>{''.join(rows)}</ul>")
+    made = row_set(page, list(page.links))
+    assert made is not None
+    assert [row.text for row in made.rows] == ["First title 3 replies", "Second title 4 replies", "Third title 5 replies"]
+
+
+def test_one_key_for_many_things_tells_nothing_apart() -> None:
+    page = _page("".join(f'<p><a href="/t/5/?name=a{at}">Title {word}</a></p>' for at, word in enumerate("abcdef")))
+    assert len(set(identities(page.links))) == len({link.url for link in page.links}) == 6
+
+
+def test_posts_without_times_have_none() -> None:
+    posts = "".join(f'<div class="c"><b>anna{at}</b><div class="t">Some words that say {at} things.</div></div>' for at in range(3))
+    page = _page(posts, "http://forum.example/topic/7")
+    outline = page.outline
+    bodies = [node for node, name in enumerate(outline.classes) if name == "t"]
+    records = [record for _, record in LearnedPosts(page, bodies).records()]
+    assert [record.text for record in records] == [f"Some words that say {at} things." for at in range(3)]
+    assert {record.posted for record in records} == {None}
