@@ -138,7 +138,7 @@ def classify_html(html: str | bytes, url: str, model: FormModel) -> tuple[Form |
     Of several forms on a page the one that is most surely a search form that can be asked is meant; where there is
     none, the one with most fields. Without any form: other, confidence 0.
     """
-    read = [(form, model.classify(form)) for form in read_forms(html, url)]
+    read = [(form, model.classify(form)) for form in read_forms(html, url, cut=False)]
     if not read:
         return None, Verdict(FormType.OTHER, 0.0, False, {})
     askable = [pair for pair in read if pair[1].searchable]

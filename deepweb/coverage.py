@@ -161,7 +161,7 @@ def stopped_by(outcomes: Sequence[Outcome], times: Sequence[int], rules: StopRul
         returned, new = sum(outcome.returned for outcome in last), sum(outcome.new for outcome in last)
         if rules.min_gain is not None and new <= rules.min_gain * returned:
             return "gain"
-        cut = sum(outcome.overflowed for outcome in outcomes)
+        cut = sum(not outcome.is_whole for outcome in outcomes)
         if rules.good_turing is not None and cut * 10 <= len(outcomes) and seen.good_turing >= rules.good_turing:
             return "good_turing"
     return None

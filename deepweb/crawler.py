@@ -14,6 +14,7 @@ from crawlmgr.engine import Stored
 from crawlmgr.models import Run, Url, UrlState
 from crawlmgr.services import frontier, hosts
 from crawlmgr.services.frontier import NewUrl
+from crawlmgr.web.budget import OVER_BUDGET, OverBudget, cpu_budget
 from crawlmgr.web.exchange import FetchRequest, FetchResponse
 from crawlmgr.web.html import page_title
 from crawlmgr.web.url import host_key
@@ -23,8 +24,9 @@ from deepweb.models import Form, Harvest, Query, Source
 from deepweb.reading import Answer, Context, read_answer, read_detail
 from deepweb.search_forms import Form as PageForm
 from deepweb.search_forms import FormType, read_forms
-from deepweb.services import answers, clusters, forms, harvests, records, sources
-from deepweb.services.workbench import Wishes, Workbench
+from deepweb.services import answers, clusters, figures, forms, harvests, records, sizing, sources
+from deepweb.services.wishes import Wishes
+from deepweb.services.workbench import Workbench
 from deepweb.terms import bindings
 
 
@@ -64,14 +66,22 @@ class FormFinder:
     def request(self, run: Run, item: Url) -> FetchRequest:
         return FetchRequest(item.url)
 
-    def read(self, run: Run, item: Url, response: FetchResponse) -> _PageRead | None:
+    def read(self, run: Run, item: Url, response: FetchResponse) -> _PageRead | OverBudget | None:
         if not response.ok:
             return None
-        page = read_page(response.text, response.url)
-        return _PageRead(page, forms.typed(page.forms, response.text))
+        try:
+            with cpu_budget():
+                page = read_page(response.text, response.url)
+                return _PageRead(page, forms.typed(page.forms, response.text))
+        except OverBudget as error:
+            return error
 
-    def store(self, run: Run, item: Url, response: FetchResponse, reading: _PageRead | None, now: datetime) -> Stored:
+    def store(
+        self, run: Run, item: Url, response: FetchResponse, reading: _PageRead | OverBudget | None, now: datetime
+    ) -> Stored:
         source = self._source(run, item.group or 0)
+        if isinstance(reading, OverBudget):
+            return Stored(state=UrlState.FAILED, reason=OVER_BUDGET)
         if reading is None:
             return Stored(state=UrlState.FAILED, reason=f"http_{response.status}")
         before = set(Form.objects.filter(source=source).values_list("signature", flat=True))
@@ -133,6 +143,7 @@ class HarvestCrawler:
     """Asks search forms, one query at a time, and fetches the pages of the records found."""
 
     kind = "deepweb-harvest"
+    tells_why = True
 
     def __init__(self) -> None:
         self.benches: dict[int, Workbench] = {}
@@ -176,7 +187,14 @@ class HarvestCrawler:
             return FetchRequest(submission.url, method="POST", body=submission.body.encode())
         return FetchRequest(submission.url)
 
-    def read(self, run: Run, item: Url, response: FetchResponse) -> Answer | dict[str, str] | _Opening:
+    def read(self, run: Run, item: Url, response: FetchResponse) -> Answer | dict[str, str] | _Opening | OverBudget:
+        try:
+            with cpu_budget():
+                return self._read(run, item, response)
+        except OverBudget as error:
+            return error
+
+    def _read(self, run: Run, item: Url, response: FetchResponse) -> Answer | dict[str, str] | _Opening:
         bench = self._bench(run, item)
         if item.kind == "detail":
             return read_detail(response.text, bench.furniture) if response.status == 200 else {}
@@ -199,6 +217,12 @@ class HarvestCrawler:
 
     def store(self, run: Run, item: Url, response: FetchResponse, reading: Any, now: datetime) -> Stored:
         bench = self._bench(run, item)
+        if item.kind == "detail":
+            harvests.count_detail_requests(bench, max(1, item.attempts) + len(response.redirects))
+        if isinstance(reading, OverBudget):
+            ended = self.failed(run, item, OVER_BUDGET, now)
+            ended.state, ended.reason = UrlState.FAILED, OVER_BUDGET
+            return ended
         if isinstance(reading, _Opening):
             self.opening.discard(item.pk)
             return answers.reopened(bench, item, response, reading.forms, now)
@@ -219,6 +243,7 @@ class HarvestCrawler:
 
     def failed(self, run: Run, item: Url, reason: str, now: datetime) -> Stored:
         if item.kind == "detail":
+            harvests.count_detail_requests(self._bench(run, item), item.attempts - reason.startswith(answers.UNSENT))
             return Stored()
         return answers.failed(run, self._all(run), self._bench(run, item), item, reason, now)
 
@@ -234,8 +259,9 @@ class HarvestCrawler:
 
     def _sum_up(self, run: Run, benches: Sequence[Workbench]) -> None:
         for bench in benches:
-            harvests.size_up(bench)
-        Run.objects.filter(pk=run.pk).update(result=harvests.result_of(run))
+            sizing.size_up(bench)
+            harvests.save(bench)
+        Run.objects.filter(pk=run.pk).update(result=figures.result_of(run))
 
     def ended(self, run: Run, state: str, now: datetime) -> None:
         """A harvest that was stopped is summed up with what it has."""

@@ -13,6 +13,7 @@ class FieldRole(StrEnum):
 
     QUERY = "query"
     REFINEMENT = "refinement"
+    REQUIRED = "required"
     SORT = "sort"
     PAGE = "page"
     PAGE_SIZE = "page_size"

@@ -7,6 +7,7 @@ from collections import Counter
 from typing import NamedTuple
 from urllib.parse import parse_qsl, urlsplit
 
+from crawlmgr.web.budget import cpu_budget
 from crawlmgr.web.html import scan
 from crawlmgr.web.traps import trap_reason
 from crawlmgr.web.url import UrlError, canonical, host_key, registered_domain
@@ -39,8 +40,10 @@ class PageForms(NamedTuple):
     links: list[tuple[str, str, float]]
 
 
+@cpu_budget()
 def read_page(html: str, url: str) -> PageForms:
-    """Forms and links of a page; links as (address, anchor, place on the page from 0 to 1)."""
+    """Forms and links of a page; links as (address, anchor, place on the page from 0 to 1). Raises OverBudget where reading
+    takes too much CPU."""
     root = parse_page(html)
     forms = forms_of_tree(root, url) if root is not None else []
     page = scan(html, url)

@@ -11,16 +11,17 @@ from deepweb.form_rules import rule_type
 from deepweb.form_words import concept_names, concepts_in, words
 from deepweb.search_forms import Form
 
-FEATURES_VERSION = 1
+FEATURES_VERSION = 2
 _KINDS = (
     "text", "search", "email", "tel", "url", "number", "password", "checkbox", "radio", "select", "textarea", "file",
-    "hidden", "submit", "image", "button", "reset",
+    "hidden", "submit", "image", "button", "reset", "date",
 )  # fmt: skip
 _BUTTONS = ("submit", "image", "button")
 _NOT_TYPED = ("hidden", "submit", "image", "button", "reset")
 _MAX_WORD = 24
 _CJK = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
 _PRICE = re.compile(r"[$€£¥₩₽]\s?\d|\d\s?[$€£¥₩₽]|\d[.,]\d\d\s?(eur|usd|kr|zł|руб|元|円|원)", re.I)
+_FLIPS = re.compile(r"[?&/](?:page|p|pg|start|offset)[=/-]?\d+", re.I)
 _EMPTY_VALUES = {"", "on", "1", "0", "true", "yes"}
 
 
@@ -82,6 +83,7 @@ def counts(form: Form) -> dict[str, float]:
         "only_buttons": float(not typed),
         "one_select": float(kinds["select"] == 1 and len(typed) == 1),
         "price": float(_PRICE.search(form.text) is not None),
+        "flips": float(len(_FLIPS.findall(form.links)) > 1),
         "question": float("?" in form.text or "？" in form.text),
         "index": math.log1p(form.index),
     }

@@ -37,7 +37,7 @@ def rule_type(form: Form) -> RuleVerdict:
     roles = {field.role for field in form.fields}
     if FieldRole.QUANTITY in roles or ("order" in said and "search" not in said):
         return RuleVerdict(FormType.ORDER, "order_words")
-    if not lines and not form.of_kind("select"):
+    if not lines and not form.of_kind("select", "date", "month", "range"):
         return RuleVerdict(FormType.OTHER, "nothing_to_fill")
     if roles & {FieldRole.EMAIL, FieldRole.PHONE, FieldRole.CAPTCHA} and len(lines) <= 2:
         recovery = "recover" in said or "recover" in concepts_in(form.text[:400])

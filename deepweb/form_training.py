@@ -63,7 +63,7 @@ def example_of(row: dict[str, Any]) -> Example:
         raise TrainingError(f"a line lacks {error}") from error
     except ValueError as error:
         raise TrainingError(f"no form type: {row['type']!r}") from error
-    forms = read_forms(html, url)
+    forms = read_forms(html, url, cut=False)
     form = forms[0] if forms else Form(url, url, "get", ())
     domain = row.get("domain") or registered_domain(urlsplit(url).hostname or "")
     return Example(form, kind, domain, counts(form), word_features(form))

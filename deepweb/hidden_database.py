@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import zlib
 from collections.abc import Hashable, Iterable, Sequence
 
 import numpy as np
@@ -15,11 +16,14 @@ BOX = "q"
 class HiddenDatabase:
     """Answers conjunctive queries over `records` (terms of each, in the order in which the site ranks them).
 
-    Answers hold the first `limit` matching records (None: all). Terms in `refused` find nothing, as stop words do.
+    Answers hold the first `limit` matching records (None: all); where the site is not `ranked`, those that come first in an
+    order of the query's own. Terms in `refused` find nothing, as stop words do.
     """
 
-    def __init__(self, records: Sequence[Iterable[Term]], limit: int | None = None, refused: Iterable[Term] = ()) -> None:
-        self.limit = limit
+    def __init__(
+        self, records: Sequence[Iterable[Term]], limit: int | None = None, refused: Iterable[Term] = (), ranked: bool = True
+    ) -> None:
+        self.limit, self.ranked = limit, ranked
         self.refused = frozenset(refused)
         self._terms_of = [tuple(dict.fromkeys(terms)) for terms in records]
         self._postings: dict[Term, list[int]] = {}
@@ -49,10 +53,19 @@ class HiddenDatabase:
             found = set(places) if found is None else found.intersection(places)
         return sorted(found or ())
 
+    def shown(self, query: Query, places: list[int]) -> list[int]:
+        """What the answer holds of the matching `places`."""
+        if self.limit is None or len(places) <= self.limit:
+            return places
+        if not self.ranked:
+            own = np.random.default_rng(zlib.crc32(repr(sorted(query)).encode()))
+            places = [places[place] for place in own.permutation(len(places))]
+        return places[: self.limit]
+
     def ask(self, query: Query) -> tuple[list[tuple[Hashable, tuple[Term, ...]]], bool]:
         """The answer as (place, terms of the record), and whether records were held back."""
         places = self.matches(query)
-        shown = places if self.limit is None else places[: self.limit]
+        shown = self.shown(query, places)
         return [(place, self._terms_of[place]) for place in shown], len(shown) < len(places)
 
 
@@ -104,14 +117,18 @@ def greedy_oracle(database: HiddenDatabase, queries: int) -> list[int]:
     """Records covered after each query by the greedy choice of one who knows the whole database: each query is the single
     term whose answer holds most records not yet covered. A bar to measure policies against, not always the optimum.
     """
-    answers = {term: database.ask((term,))[0] for term in database.terms}
-    names = list(answers)
-    columns = [place for shown in answers.values() for place, _ in shown]
-    starts = np.cumsum([0, *(len(shown) for shown in answers.values())])
-    held = sparse.csr_matrix((np.ones(len(columns), dtype=np.int64), columns, starts), shape=(len(names), len(database)))
+    shown = [database.shown((term,), database.matches((term,))) for term in database.terms]
+    return greedy_cover(shown, len(database), queries)
+
+
+def greedy_cover(answers: Sequence[Sequence[int]], records: int, queries: int) -> list[int]:
+    """Records covered after each query, the answer with most places not yet covered first; places lie below `records`."""
+    columns = [place for shown in answers for place in shown]
+    starts = np.cumsum([0, *(len(shown) for shown in answers)])
+    held = sparse.csr_matrix((np.ones(len(columns), dtype=np.int64), columns, starts), shape=(len(answers), records))
     by_record = held.tocsc()
     gains = np.asarray(held.sum(axis=1)).ravel()
-    covered = np.zeros(len(database), dtype=bool)
+    covered = np.zeros(records, dtype=bool)
     curve = []
     for _ in range(queries):
         best = int(gains.argmax())

@@ -28,6 +28,10 @@ class QueryKind(models.TextChoices):
     TRIAL = "trial", _("trial")
 
 
+COUNTED = (QueryKind.SEED, QueryKind.TRIAL, QueryKind.POLICY)
+"""Queries for records; random probes count beside them, nonsense does not."""
+
+
 class QueryState(models.TextChoices):
     SENT = "sent", _("under way")
     VALID = "valid", _("records")
@@ -79,7 +83,8 @@ class Form(models.Model):
     """One form of a site, wherever it stands there: (source, signature) is unique.
 
     `type` is the classifier's word, `corrected` a person's, which holds. `released` lets a POST form be sent.
-    `described` is the whole form as `search_forms.Form`; `words` are the two spaces of its page for clustering.
+    `described` is the whole form as `search_forms.Form`; `words` are the two spaces of its page for clustering. `learned`
+    are roles of its fields as harvests proved them, `roles` those that a person set, which hold.
     """
 
     source = models.ForeignKey(Source, models.CASCADE, related_name="forms")
@@ -95,6 +100,8 @@ class Form(models.Model):
     corrected_at = models.DateTimeField(null=True, blank=True)
     released = models.BooleanField(_("released"), default=False)
     described = models.JSONField(default=dict)
+    learned = models.JSONField(default=dict, blank=True)
+    roles = models.JSONField(default=dict, blank=True)
     language = models.CharField(max_length=20, blank=True)
     charset = models.CharField(max_length=40, default="utf-8")
     words = models.JSONField(default=dict)
@@ -122,7 +129,9 @@ class Form(models.Model):
 class Harvest(models.Model):
     """One form asked in one run. `state` is what was learned of the site's answers; counters are sums over its queries.
 
-    Life: open (being asked) → ended, with `stopped_by`. Size and coverage come from random probes at its end.
+    Life: open (being asked) → ended, with `stopped_by`. Size and coverage come from random probes at its end. `queries`
+    are those for records and the random probes among them (`probes`); nonsense that calibrates is no query, but its
+    requests count. `requests` are all but those of detail pages, which are `detail_requests`.
     """
 
     run = models.ForeignKey("crawlmgr.Run", models.CASCADE, related_name="harvests")
@@ -136,6 +145,7 @@ class Harvest(models.Model):
     returned = models.PositiveBigIntegerField(_("returned"), default=0)
     records = models.PositiveIntegerField(_("records"), default=0)
     details = models.PositiveIntegerField(_("detail pages"), default=0)
+    detail_requests = models.PositiveIntegerField(default=0)
     low = models.FloatField(null=True, blank=True)
     high = models.FloatField(null=True, blank=True)
     unknown = models.CharField(max_length=40, blank=True)
@@ -155,15 +165,13 @@ class Harvest(models.Model):
         """E = N_valid / N_total, in [0, 1]."""
         return self.valid / self.queries if self.queries else None
 
-    def coverage(self) -> tuple[float, float] | None:
-        """The share of the database that was seen, as an interval; None where its size is not known."""
-        if self.low is None or self.high is None:
-            return None
-        return min(1.0, self.records / max(self.high, 1.0)), min(1.0, self.records / max(self.low, 1.0))
-
 
 class Query(models.Model):
-    """One submission of a harvest with all its pages. `found` are the ids of the records returned, in their order."""
+    """One submission of a harvest with all its pages. `found` are the ids of the records returned, in their order.
+
+    `overflowed`: the site held records back. `partial`: we stopped before the last page, or lost it. `stated` are the
+    numbers that may be the total, `total` the one that proved to be.
+    """
 
     harvest = models.ForeignKey(Harvest, models.CASCADE, related_name="log")
     number = models.PositiveIntegerField(_("number"))
@@ -178,7 +186,9 @@ class Query(models.Model):
     returned = models.PositiveIntegerField(_("results"), default=0)
     new = models.PositiveIntegerField(_("new"), default=0)
     total = models.PositiveBigIntegerField(_("stated"), null=True, blank=True)
+    stated = models.JSONField(default=list)
     overflowed = models.BooleanField(_("cut"), default=False)
+    partial = models.BooleanField(_("not read to the end"), default=False)
     found = models.JSONField(default=list)
     records_after = models.PositiveIntegerField(default=0)
     requests_after = models.PositiveIntegerField(default=0)

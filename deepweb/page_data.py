@@ -4,19 +4,24 @@ from __future__ import annotations
 
 import json
 import re
+from collections import deque
 from collections.abc import Iterator, Mapping
+from itertools import islice
 from typing import Any, NamedTuple
 from urllib.parse import urljoin, urlsplit
 
 from crawlmgr.web.url import UrlError, parse
 
-MAX_DATA = 5_000_000
+MAX_DATA = 5_000_000  # characters of a page
+MAX_NODES = 100_000  # objects and lists of a page
 _MOST_FIELDS = 60
+_MOST_NAMES = 600  # of an object that are looked at for those
 _MOST_TOTAL = 10**10
 _UNSTORABLE = re.compile("[\x00\ud800-\udfff]")  # JSON can name them, but they are no text: no database takes them
 _NAMED = re.compile(r"\\u(?:0000|d[89a-f])", re.I)
 _MOST_DEEP = 12
-_SCRIPT = re.compile(r"<script\b([^>]*)>(.*?)</script\s*>", re.I | re.S)
+_SCRIPT = re.compile(r"<script\b([^>]{0,2000})>", re.I)
+_SCRIPT_END = re.compile(r"</script\s{0,20}>", re.I)
 _ASSIGNED = re.compile(r"^\s*(?:(?:var|let|const)\s+)?[\w.$\[\]\"']{1,80}\s*=\s*(?=[\[{])")
 _ADDRESS_NAME = re.compile(r"^(?:url|href|link|permalink|uri|path|@id|detail_?url|html_url|canonical_?url)$", re.I)
 _TOTAL_NAME = re.compile(
@@ -34,10 +39,10 @@ class DataList(NamedTuple):
 
 
 class PageData(NamedTuple):
-    """The JSON of one page: its lists, the total and the next page that stand beside them."""
+    """The JSON of one page: its lists, the numbers named as totals and the next page that stand beside them."""
 
     lists: tuple[DataList, ...] = ()
-    total: int | None = None
+    totals: tuple[tuple[str, int], ...] = ()
     next: str = ""
     largest: Mapping[str, str] = {}
 
@@ -45,7 +50,8 @@ class PageData(NamedTuple):
 def page_data(text: str, url: str) -> PageData:
     """Reads all JSON of a page, or the text as JSON if it is that; empty where there is none. Never raises for bad JSON."""
     lists: dict[str, DataList] = {}
-    total, following = None, ""
+    totals: dict[str, int] = {}
+    following = ""
     largest: dict[str, str] = {}
     for document in _documents(text):
         for path, node in _nodes(document):
@@ -55,14 +61,14 @@ def page_data(text: str, url: str) -> PageData:
                     lists.setdefault(path, DataList(path, items))
                 continue
             for name, value in node.items():
-                if total is None and _TOTAL_NAME.match(name) and type(value) is int and 0 <= value < _MOST_TOTAL:
-                    total = value
+                if _TOTAL_NAME.match(name) and type(value) is int and 0 <= value < _MOST_TOTAL and "[]" not in path:
+                    totals.setdefault(f"{path}.{name}", value)
                 if not following and _NEXT_NAME.match(name) and isinstance(value, str) and _is_address(value):
                     following = urljoin(url, value)
             fields = flat(node, url)
             if len(fields) >= 2 and _length(fields) > _length(largest):
                 largest = fields
-    return PageData(tuple(lists.values()), total, following, largest)
+    return PageData(tuple(lists.values()), tuple(totals.items()), following, largest)
 
 
 def _length(fields: Mapping[str, str]) -> int:
@@ -75,12 +81,22 @@ def _documents(text: str) -> Iterator[Any]:
     if text.lstrip()[:1] in ("{", "["):
         yield from _parsed(text)
         return
-    for match in _SCRIPT.finditer(text):
-        attributes, body = match.groups()
+    for attributes, body in _scripts(text):
         if "json" in attributes.lower():
             yield from _parsed(body)
         elif (assigned := _ASSIGNED.match(body)) is not None:
             yield from _parsed(body[assigned.end() :])
+
+
+def _scripts(text: str) -> Iterator[tuple[str, str]]:
+    """Attributes and content of each script that has an end."""
+    at = 0
+    while (start := _SCRIPT.search(text, at)) is not None:
+        end = _SCRIPT_END.search(text, start.end())
+        if end is None:
+            return
+        yield start[1], text[start.end() : end.start()]
+        at = end.end()
 
 
 def _parsed(text: str) -> Iterator[Any]:
@@ -104,8 +120,10 @@ def _storable(value: Any) -> Any:
 def _nodes(document: Any) -> Iterator[tuple[str, Any]]:
     """Every object and list with the names that lead to it, outermost first; items of lists share one path."""
     stack: list[tuple[str, Any, int]] = [("", document, 0)]
-    while stack:
+    left = MAX_NODES
+    while stack and left > 0:
         path, node, depth = stack.pop()
+        left -= 1
         if depth > _MOST_DEEP or not isinstance(node, (dict, list)):
             continue
         yield path, node
@@ -117,12 +135,14 @@ def _nodes(document: Any) -> Iterator[tuple[str, Any]]:
 def flat(item: Mapping[str, Any], url: str) -> dict[str, str]:
     """The plain values of an object and of objects inside it ("author.name"), lists of plain values joined; addresses whole."""
     found: dict[str, str] = {}
-    waiting: list[tuple[str, Any]] = list(item.items())
-    while waiting and len(found) < _MOST_FIELDS:
-        name, value = waiting.pop(0)
+    waiting: deque[tuple[str, Any]] = deque(islice(item.items(), _MOST_NAMES))
+    left = _MOST_NAMES
+    while waiting and len(found) < _MOST_FIELDS and left > 0:
+        name, value = waiting.popleft()
+        left -= 1
         if isinstance(value, dict):
             if name.count(".") < 3:
-                waiting += [(f"{name}.{inner}", each) for inner, each in value.items()]
+                waiting += [(f"{name}.{inner}", each) for inner, each in islice(value.items(), left)]
         elif isinstance(value, list):
             plain = [str(each) for each in value if isinstance(each, (str, int, float)) and not isinstance(each, bool)]
             if plain and len(plain) == len(value):

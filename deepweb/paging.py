@@ -23,10 +23,12 @@ _DIGITS = re.compile(r"\d{1,9}")
 _SECOND = re.compile(r"/(?:p|page|seite|pagina)?[/-]?2/?", re.I)
 _UNASKED = ("password", "file", "email", "textarea", "tel")
 _MOST_TEXTS = 2
+_LONGEST_WORD = 60
+_DATA_ADDRESS = re.compile(r"^(?:data-(?:[\w-]*(?:url|href|next|src|link|action|endpoint|page-?url))|hx-get|up-href)$", re.I)
 
 
 class NextPage(NamedTuple):
-    """How to get the next page, and by what: "link", "button", "postback" or "number"."""
+    """How to get the next page, and by what: "link", "more", "button", "postback" or "number"."""
 
     submission: Submission
     by: str
@@ -49,7 +51,7 @@ def next_page(
     is typed into a form that has such a box. `may_post` allows buttons of forms sent by POST.
     """
     found = find_pages(root, url)
-    if found.next is not None and _same_site(found.next, url):
+    if found.next is not None and found.next != url and _same_site(found.next, url):
         return NextPage(Submission("GET", found.next, "", ""), "link")
     if found.pages and found.current is not None:  # a pager of links that knows its place and has no next: the last page
         return None
@@ -57,6 +59,9 @@ def next_page(
     if further is not None:
         return NextPage(Submission("GET", further, "", ""), "link")
     forms = forms_of_tree(root, url)
+    loaded = _by_script_button(root, url)
+    if loaded is not None:
+        return NextPage(Submission("GET", loaded, "", ""), "more")
     pressed = _by_button(forms, url, number, may_post, charset) or (
         _by_postback(root, forms, number, charset) if may_post else None
     )
@@ -82,7 +87,7 @@ def _by_echo(root: HtmlElement, url: str, bound: Mapping[str, str], number: int,
             continue
         said = {(name, value.casefold()) for name, value in _pairs(parts.query, charset)}
         repeats = parts.path == path and bool(wanted) and wanted <= said
-        if not (repeats or _counts_on(url, target)) or not _same_site(target, url):
+        if target == url or not (repeats or _counts_on(url, target)) or not _same_site(target, url):
             continue
         text = " ".join((element.text_content() or "").split())
         if flip_word(text) == "next":
@@ -90,6 +95,19 @@ def _by_echo(root: HtmlElement, url: str, bound: Mapping[str, str], number: int,
         if page_number(text) == number + 1:
             numbered = numbered or target
     return numbered
+
+
+def _by_script_button(root: HtmlElement, url: str) -> str | None:
+    """The address that a "load more" of a script fetches, where its element names it."""
+    for element in root.iter("button", "a", "div", "span"):
+        if flip_word(" ".join((element.text_content() or "").split())[:_LONGEST_WORD]) != "next":
+            continue
+        for name, value in element.attrib.items():
+            if _DATA_ADDRESS.match(str(name)) and value.strip() and not value.strip().startswith(("#", "javascript:")):
+                target = urljoin(url, value.strip())
+                if _same_site(target, url):
+                    return target
+    return None
 
 
 def _counts_on(url: str, target: str) -> bool:

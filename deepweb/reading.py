@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
+from crawlmgr.web.budget import cpu_budget
 from crawlmgr.web.records import outline
 from deepweb.field_roles import FieldRole
 from deepweb.page_data import DataList, PageData, address_of, page_data
@@ -13,7 +14,7 @@ from deepweb.record_fields import fields_of_page, merged
 from deepweb.result_list import Echo, FoundRecord, Furniture, ListShape, ResultList, page_furniture, page_lines, read_results
 from deepweb.search_forms import Form, forms_of_tree, parse_page
 from deepweb.submission import Submission
-from deepweb.totals import stated_total
+from deepweb.totals import Stated, stated_numbers
 
 PAGE_FULL_FROM = 5
 _SESSION = (FieldRole.TOKEN,)
@@ -26,7 +27,7 @@ class Answer(NamedTuple):
     records: tuple[FoundRecord, ...] = ()
     shape: ListShape | None = None
     next: NextPage | None = None
-    total: int | None = None
+    stated: tuple[Stated, ...] = ()
     lines: tuple[str, ...] = ()
     furniture: Furniture = Furniture()
     forms: tuple[Form, ...] = ()
@@ -46,8 +47,9 @@ class Context(NamedTuple):
     charset: str
 
 
+@cpu_budget()
 def read_answer(html: str, url: str, known: Context) -> Answer:
-    """Reads a result page; a page that cannot be read has nothing."""
+    """Reads a result page; a page that cannot be read has nothing. Raises OverBudget where reading takes too much CPU."""
     root = parse_page(html)
     if root is None:
         return Answer(url)
@@ -75,18 +77,28 @@ def read_answer(html: str, url: str, known: Context) -> Answer:
     again = any(form.signature == known.form.signature for form in forms)
     lines = (*page_lines(page), *_lines_of(data))
     furniture = page_furniture(page, url, echo)
-    total = stated_total(line for line in lines if line not in known.furniture.lines)
     return Answer(
         url,
         found.records,
         found.shape,
         follow,
-        data.total if found.shape is not None and found.shape.is_data else total,
+        _stated(lines, data, found, known),
         lines,
         furniture._replace(lines=furniture.lines | frozenset(_lines_of(data))),
         forms,
         login=not size and not again and any(form.of_kind("password") for form in forms),
     )
+
+
+def _stated(lines: Sequence[str], data: PageData, found: ResultList, known: Context) -> tuple[Stated, ...]:
+    """The numbers that may be the total: of the data's names, or of lines that are neither furniture nor a record's text."""
+    if found.shape is not None and found.shape.is_data:
+        return tuple(Stated(f"data {path}", number) for path, number in data.totals)
+    numbered = [line for line in lines if any(letter.isdigit() for letter in line) and line not in known.furniture.lines]
+    values = {value for record in found.records for value in record.fields.values()}
+    whole = "\n".join(values)
+    others = [line for line in numbered if line not in whole and not any(2 * len(v) > len(line) and v in line for v in values)]
+    return stated_numbers(others, words_bound(known.bound), len(found.records))
 
 
 def _echo(known: Context) -> Echo:
@@ -123,8 +135,9 @@ def _lines_of(data: PageData) -> list[str]:
     return [_line_of(each, item) for each in data.lists for item in each.items]
 
 
+@cpu_budget()
 def read_detail(html: str, furniture: Furniture) -> dict[str, str]:
-    """The fields of a record's own page."""
+    """The fields of a record's own page. Raises OverBudget where reading takes too much CPU."""
     root = parse_page(html)
     shown = {} if root is None else fields_of_page(root, furniture.lines)
     told = page_data(html, "").largest

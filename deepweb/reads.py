@@ -10,12 +10,12 @@ from typing import Any
 from django.db.models import Count, Q, QuerySet, Sum
 
 from crawlmgr.models import Run
+from crawlmgr.reads import runs as run_reads
 from crawlmgr.reads.paging import Order, Slice, cut
 from deepweb.models import Cluster, Form, Harvest, Query, Record, Source
 from deepweb.search_forms import FormType
 from deepweb.services import forms as form_services
 
-ACTIVE = ("queued", "running", "paused")
 TREE_LIMIT = 30
 COLUMNS_SHOWN = 7
 SAMPLE = 300
@@ -48,7 +48,7 @@ def with_numbers(rows: Sequence[Source]) -> list[SourceRow]:
         .values("source_id")
         .annotate(whole=Count("id"), search=Count("id", filter=is_search))
     }
-    working = {run.target: run for run in Run.objects.filter(kind="deepweb-find", target__in=ids, state__in=ACTIVE)}
+    working = run_reads.at_work("deepweb-find", ids)
     return [
         SourceRow(
             row,
@@ -65,9 +65,9 @@ def tree_sources() -> list[Source]:
     return list(Source.objects.only("id", "name").order_by("-id")[: TREE_LIMIT + 1])
 
 
-def working(kind: str, targets: Sequence[int]) -> dict[int | None, Run]:
+def working(kind: str, targets: Sequence[int]) -> dict[int, Run]:
     """Active runs of a kind by what they work on."""
-    return {run.target: run for run in Run.objects.filter(kind=kind, target__in=targets, state__in=ACTIVE)}
+    return run_reads.at_work(kind, targets)
 
 
 def forms_of(source: Source) -> list[Form]:

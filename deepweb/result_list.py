@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
+from bisect import bisect_left
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
@@ -20,6 +21,7 @@ _ENDS = frozenset(("header", "footer"))
 _ITEMS = frozenset(("article", "li", "td", "dd"))
 """Head and foot of one record rather than of the page."""
 _MOST_GROUPS = 8
+_MOST_COLUMNS = 100  # of a row that are told apart
 _MIN_LEARNED = 2
 _LONGEST = 200
 _SESSION = re.compile(
@@ -130,15 +132,23 @@ def read_results(page: Outline, url: str, echo: Echo, furniture: Furniture, shap
 def _read(page: Outline, tops: Sequence[Record], anchors: Sequence[_Anchor], shape: ListShape) -> ResultList:
     found: dict[str, FoundRecord] = {}
     by_node = [anchor for anchor in anchors if anchor.path == shape.link] if shape.link else []
+    places = [anchor.node for anchor in by_node]
     ranks = _ranks([anchor.url for anchor in by_node])
     shape = replace(shape, ranks=tuple(sorted({*shape.ranks, *ranks}))) if ranks else shape
     for record, fields in zip(tops, fields_of_rows(page, tops), strict=True):
         if not fields:
             continue
-        own = next((a.url for a in by_node if any(page.contains(node, a.node) for node in record)), "")
+        firsts = [at for node in record if (at := _first_in(page, places, node)) is not None]
+        own = by_node[min(firsts)].url if firsts else ""
         made = FoundRecord(_without(own, shape.ranks), fields)
         found.setdefault(made.key, made)
     return ResultList(tuple(found.values()), shape)
+
+
+def _first_in(page: Outline, places: Sequence[int], node: int) -> int | None:
+    """Which of some nodes in the order of the page is the first that stands in a sub-tree."""
+    at = bisect_left(places, node)
+    return at if at < len(places) and page.contains(node, places[at]) else None
 
 
 def _ranks(urls: Sequence[str]) -> set[str]:
@@ -180,7 +190,8 @@ def _path(page: Outline, node: int, columns: bool = True) -> str:
 
 def _column(page: Outline, node: int) -> int:
     row = page.parents[node]
-    return page.children(row).index(node) if row >= 0 else 0
+    cells = page.children(row, _MOST_COLUMNS) if row >= 0 else [node]
+    return cells.index(node) if node in cells else _MOST_COLUMNS
 
 
 def _address(page: Outline, node: int, url: str, echo: Echo) -> str:
@@ -345,13 +356,12 @@ def _by_shape(page: Outline, anchors: Sequence[_Anchor], shape: ListShape, furni
         return [record for _, record in records_around(page, own, lambda node: _path(page, node, False) == shape.top)]
     last = shape.top.rpartition("/")[2]
     old = _old_lines(page, furniture)
-    linked = {anchor.node for anchor in anchors if anchor.path == shape.link}
+    linked = sorted(anchor.node for anchor in anchors if anchor.path == shape.link)
     found: list[Record] = []
     for node in range(len(page)):
         if page.shapes[node] != last or _path(page, node, columns=False) != shape.top or _is_header(page, node):
             continue
         inside = page.pieces[page.piece_from[node] : page.piece_to[node]]
-        has_link = any(node <= place < page.ends[node] for place in linked)
-        if has_link or not shape.link and any(piece.line not in old for piece in inside):
+        if _first_in(page, linked, node) is not None or not shape.link and any(piece.line not in old for piece in inside):
             found.append((node,))
     return found

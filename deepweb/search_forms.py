@@ -13,7 +13,11 @@ import lxml.etree
 import lxml.html
 from lxml.html import HtmlElement
 
+from crawlmgr.web.bounds import MAX_CHARS, READ_TAGS, bounded_markup
+from deepweb.big_forms import parts_of
+from deepweb.element_text import squeezed, visible_text
 from deepweb.field_roles import FieldRole, role_of
+from deepweb.script_forms import ScriptRequest, is_scripted, request_of
 
 MAX_OPTIONS = 500
 _MAX_LABEL = 120
@@ -21,27 +25,6 @@ _MAX_TEXT = 4_000
 _MAX_FORMS = 200
 _CONTROLS = {"input", "select", "textarea", "button"}
 _UNSEEN = {"script", "style", "noscript", "template", "option", "head"}
-_BLOCKS = {
-    "p",
-    "div",
-    "li",
-    "tr",
-    "td",
-    "th",
-    "br",
-    "h1",
-    "h2",
-    "h3",
-    "h4",
-    "fieldset",
-    "legend",
-    "label",
-    "ul",
-    "table",
-    "dt",
-    "dd",
-}
-_SPACES = re.compile(r"\s+")
 _DIGITS = re.compile(r"\d+")
 _TOKEN = re.compile(r"[0-9a-f]{16,}|\d{6,}", re.I)
 
@@ -96,7 +79,9 @@ class FormField:
 
 @dataclass(frozen=True, slots=True)
 class Form:
-    """A form as a page shows it. `action` is absolute; `text` is what stands inside it outside the controls."""
+    """A form as a page shows it. `action` is absolute; `text` is what stands inside it outside the controls. `scripted`: a
+    script sends it, to where cannot be read.
+    """
 
     page_url: str
     action: str
@@ -109,6 +94,7 @@ class Form:
     headings: str = ""
     links: str = ""
     title: str = ""
+    scripted: bool = False
 
     def of_kind(self, *kinds: str) -> list[FormField]:
         """Fields of the given kinds, in the order of the page."""
@@ -147,7 +133,10 @@ def parse_page(html: str | bytes) -> HtmlElement | None:
     """The tree of a page or of a fragment; None where there is nothing to read. Never raises for bad HTML."""
     if not html or not html.strip():
         return None
+    if isinstance(html, bytes) and len(html) > MAX_CHARS:
+        html = html[:MAX_CHARS]
     if isinstance(html, str):
+        html = bounded_markup(html, READ_TAGS)[0]
         # lxml refuses text that declares its encoding in an XML prolog; bytes with a stated parser encoding it takes.
         html = html.encode("utf-8", "surrogatepass" if "\ud800" <= max(html) <= "\udfff" else "strict")
         parser = lxml.html.HTMLParser(encoding="utf-8", huge_tree=True)
@@ -160,18 +149,21 @@ def parse_page(html: str | bytes) -> HtmlElement | None:
     return root
 
 
-def read_forms(html: str | bytes, page_url: str) -> list[Form]:
-    """All forms of a page in its order; a form without a control is left out. At most 200 forms a page are read."""
+def read_forms(html: str | bytes, page_url: str, cut: bool = True) -> list[Form]:
+    """All forms of a page in its order; a form without a control is left out. At most 200 forms a page are read.
+
+    `cut`: a page that is one big form gives its parts, each a form of its own.
+    """
     root = parse_page(html)
-    return [] if root is None else forms_of_tree(root, page_url)
+    return [] if root is None else forms_of_tree(root, page_url, cut)
 
 
-def forms_of_tree(root: HtmlElement, page_url: str) -> list[Form]:
+def forms_of_tree(root: HtmlElement, page_url: str, cut: bool = True) -> list[Form]:
     """`read_forms` over a tree that is already there."""
     base = root.find(".//base[@href]")
     base_url = _join(page_url, base.get("href", "")) if base is not None else page_url
-    title = _squeeze(root.findtext(".//title") or "")
-    labels = {e.get("for"): _text_of(e) for e in root.iter("label") if e.get("for")}
+    title = squeezed(root.findtext(".//title") or "")
+    labels = {e.get("for"): visible_text(e) for e in root.iter("label") if e.get("for")}
     outside: dict[str, list[HtmlElement]] = {}
     for element in root.iter(*_CONTROLS):
         if element.get("form"):
@@ -181,9 +173,32 @@ def forms_of_tree(root: HtmlElement, page_url: str) -> list[Form]:
         if index >= _MAX_FORMS:
             break
         form = _read_form(element, page_url, base_url, labels, outside)
-        if form.fields:
+        parts = parts_of(element) if cut and len(form.of_kind("submit", "image")) > 1 else []
+        for part in parts:
+            found.append(replace(_part_of(form, _read_form(part, page_url, base_url, labels, {})), index=index, title=title))
+        if is_scripted(element):
+            form = _of_script(form, request_of(root, base_url))
+        if form.fields and not parts:
             found.append(replace(form, index=index, title=title))
     return found
+
+
+def _of_script(form: Form, request: ScriptRequest | None) -> Form:
+    """A form whose script was read: its box under the name that the script sends; one that was not says that it is scripted."""
+    texts = form.text_fields
+    if request is None or len(texts) != 1:
+        return replace(form, scripted=True)
+    box = replace(texts[0], name=request.name)
+    fixed = tuple(FormField(name, "hidden", value=value, role=FieldRole.FIXED) for name, value in request.fixed)
+    return replace(form, action=request.action, method="get", fields=(*fixed, box))
+
+
+def _part_of(whole: Form, part: Form) -> Form:
+    """One part of a big form as a form of its own, with the hidden fields of the whole."""
+    hidden = tuple(field for field in whole.fields if field.kind == "hidden")
+    shown = tuple(field for field in part.fields if field.kind != "hidden")
+    kept = replace(part, action=whole.action, method=whole.method, enctype=whole.enctype, fields=(*hidden, *shown))
+    return replace(kept, css=f"{whole.css} {part.css}".strip())
 
 
 def _read_form(
@@ -206,9 +221,9 @@ def _read_form(
         fields=fields,
         enctype=element.get("enctype", "application/x-www-form-urlencoded").strip().lower(),
         css=_identity(element),
-        text=_squeeze(" ".join(reader.text))[:_MAX_TEXT],
-        headings=_squeeze(" ".join(reader.headings)),
-        links=_squeeze(" ".join(reader.links))[:_MAX_TEXT],
+        text=squeezed(" ".join(reader.text))[:_MAX_TEXT],
+        headings=squeezed(" ".join(reader.headings)),
+        links=squeezed(" ".join(reader.links))[:_MAX_TEXT],
     )
 
 
@@ -240,9 +255,9 @@ class _Reader:
                 if node.tag != "button":
                     continue
             if node.tag == "a":
-                self.links.append(_text_of(node) + " " + (node.get("href") or "")[:200])
+                self.links.append(visible_text(node) + " " + (node.get("href") or "")[:200])
             elif node.tag in ("h1", "h2", "h3", "h4", "h5", "legend", "caption"):
-                self.headings.append(_text_of(node))
+                self.headings.append(visible_text(node))
             elif node.tag == "img":
                 self._say(node.get("alt"), node)
             if node.tag not in ("button", "select", "textarea"):
@@ -250,7 +265,7 @@ class _Reader:
             stack.extend((child, False) for child in reversed(node))
 
     def _say(self, text: str | None, node: HtmlElement) -> None:
-        words = _squeeze(text or "")
+        words = squeezed(text or "")
         if not words or any(c in words for c in "{};") and len(words) > _MAX_LABEL:
             return
         self.text.append(words)
@@ -278,7 +293,7 @@ class _Reader:
             kind=kind,
             label=label[:_MAX_LABEL],
             value=(_value_of(element) or "")[:2_000],
-            placeholder=_squeeze(element.get("placeholder") or element.get("title") or element.get("alt") or "")[:_MAX_LABEL],
+            placeholder=squeezed(element.get("placeholder") or element.get("title") or element.get("alt") or "")[:_MAX_LABEL],
             css=_identity(element, with_name=False),
             required=element.get("required") is not None or element.get("aria-required") == "true",
             multiple=element.get("multiple") is not None,
@@ -298,11 +313,11 @@ class _Reader:
         own = self._labels.get(element.get("id") or "\0", "")
         if not own:
             wrapping = next((p for p in element.iterancestors("label")), None)
-            own = _text_of(wrapping) if wrapping is not None else ""
-        own = own or _squeeze(element.get("aria-label") or "")
+            own = visible_text(wrapping) if wrapping is not None else ""
+        own = own or squeezed(element.get("aria-label") or "")
         if own or element.tag == "button":
-            return own or _text_of(element)
-        return _squeeze(" ".join(self._recent[-3:]))[-_MAX_LABEL:]
+            return own or visible_text(element)
+        return squeezed(" ".join(self._recent[-3:]))[-_MAX_LABEL:]
 
     def _choice(self, field: FormField, element: HtmlElement) -> None:
         own = self._labels.get(element.get("id") or "\0", "")
@@ -314,7 +329,7 @@ class _Reader:
                     self._waiting = None if own else place
                 return
         self._fields.append(
-            replace(field, value="", label=_squeeze(" ".join(self._recent[-2:]))[-_MAX_LABEL:], options=(option,))
+            replace(field, value="", label=squeezed(" ".join(self._recent[-2:]))[-_MAX_LABEL:], options=(option,))
         )
         self._recent.clear()
         self._waiting = None if own else len(self._fields) - 1
@@ -347,33 +362,14 @@ def _options(element: HtmlElement) -> Iterator[Option]:
     for count, option in enumerate(element.iter("option")):
         if count >= MAX_OPTIONS:
             return
-        label = _text_of(option)
+        label = visible_text(option)
         value = option.get("value")
         yield Option(label if value is None else value, label[:_MAX_LABEL], option.get("selected") is not None)
 
 
 def _identity(element: HtmlElement, with_name: bool = True) -> str:
     parts = [element.get("id"), element.get("class"), element.get("role"), element.get("name") if with_name else None]
-    return _squeeze(" ".join(part for part in parts if part))[:200]
-
-
-def _text_of(element: HtmlElement) -> str:
-    parts: list[str] = []
-    for node in element.iter():
-        if not isinstance(node.tag, str) or node.tag in ("script", "style"):
-            continue
-        if node.tag == "option" and element.tag != "option":
-            continue
-        parts.append(node.text or "")
-        if node.tag == "img":
-            parts.append(node.get("alt") or "")
-        if node is not element:
-            parts.append(" " + (node.tail or "") if node.tag in _BLOCKS else node.tail or "")
-    return _squeeze("".join(parts))
-
-
-def _squeeze(text: str) -> str:
-    return _SPACES.sub(" ", text).strip()
+    return squeezed(" ".join(part for part in parts if part))[:200]
 
 
 def _join(base: str, href: str) -> str:

@@ -8,6 +8,8 @@ from typing import Any
 from deepweb.query_words import query_words
 from deepweb.terms import WordMode, has_han, says, words_of
 
+_BOTH = 0.8
+
 
 def hits_of(records: Mapping[int, Mapping[str, Any]], found: set[int], word: str, mode: WordMode) -> dict[str, list[int]]:
     """Of the records that say a word in a column: how many were found by it, and how many not."""
@@ -33,3 +35,11 @@ def telling_word(texts: Sequence[str], mode: WordMode) -> str | None:
             if found:
                 return found[0]
     return None
+
+
+def how_words_combine(words: Sequence[str], found: Sequence[Mapping[str, Any]], mode: WordMode) -> str:
+    """What a site makes of words in one box, by the records that they brought together: "and" where nearly all of these say
+    every one of them, "phrase" where none was found, else "or" (or the lists say too little, which comes to the same)."""
+    texts = ["\n".join(map(str, record.values())) for record in found]
+    both = sum(all(says(text, word.casefold(), mode) for word in words) for text in texts)
+    return "phrase" if not texts else "and" if both >= _BOTH * len(texts) else "or"

@@ -9,6 +9,7 @@ import numpy as np
 
 CUT_FROM_QUERIES = 10
 _ROOM = 1_024
+_TWICE_LISTED = 0.05
 
 
 class Term(NamedTuple):
@@ -34,6 +35,8 @@ class Outcome(NamedTuple):
     """What one query brought: records returned and new among them, and whether the site held some back.
 
     `before` is how many of the records seen till then had its first term; `foretold` and `bucket` are the choice's.
+    `partial`: the answer was not read to its end, which says nothing about where the site cuts. `matching` is how many records
+    match, where the site says so.
     """
 
     query: Query
@@ -43,6 +46,13 @@ class Outcome(NamedTuple):
     before: int = 0
     foretold: float = 0.0
     bucket: int = -1
+    partial: bool = False
+    matching: int | None = None
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether all that matches was returned."""
+        return not (self.overflowed or self.partial)
 
 
 class Seen:
@@ -131,7 +141,9 @@ class Seen:
         """Places of the terms of the record at a place."""
         return self._terms_of[record]
 
-    def add(self, choice: Choice, answer: Iterable[tuple[Hashable, Iterable[Term]]], overflowed: bool = False) -> Outcome:
+    def add(
+        self, choice: Choice, answer: Iterable[tuple[Hashable, Iterable[Term]]], overflowed: bool = False, partial: bool = False
+    ) -> Outcome:
         """Takes one answer: (key, terms) of each record returned. Terms of a record seen before are not read again.
 
         The same choices and answers in the same order give the same state: a stored query log resumes a harvest.
@@ -154,7 +166,8 @@ class Seen:
         self._count(fresh, again)
         self.answers.append(np.array(fresh + again, dtype=np.int64))
         self._asked.add(tuple(sorted(query)))
-        outcome = Outcome(query, len(fresh) + len(again), len(fresh), overflowed, before, choice.foretold, choice.bucket)
+        returned = len(fresh) + len(again)
+        outcome = Outcome(query, returned, len(fresh), overflowed, before, choice.foretold, choice.bucket, partial)
         self.outcomes.append(outcome)
         return outcome
 
@@ -183,18 +196,20 @@ class Seen:
 def cut_at(outcomes: Sequence[Outcome], stated: Sequence[int | None] = ()) -> int | None:
     """The number of records at which a site cuts its answers, None while nothing shows that it does.
 
-    Where sites state how many there are (`stated`, beside `outcomes`), the largest answer below its statement. Else the
-    most frequent size among the first 10 answers that had any, if it is the largest size too and came at least thrice.
+    Where sites state how many there are (`stated`, beside `outcomes`), the largest answer well below its statement. Else
+    the most frequent size among the first 10 answers that had any, if it is the largest size too and came at least thrice.
+    Answers that were not read to their end tell nothing.
     """
     told = [
         outcome.returned
         for outcome, total in zip(outcomes, stated, strict=False)
-        if total is not None and total > outcome.returned > 0
+        if not outcome.partial and is_short_of(outcome.returned, total)
     ]
     if told:
         return max(told)
-    sizes = [outcome.returned for outcome in outcomes if outcome.returned > 0 and len(outcome.query) == 1]
-    sizes = sizes or [outcome.returned for outcome in outcomes if outcome.returned > 0]  # a form of ranges alone
+    outcomes = [outcome for outcome in outcomes if outcome.returned > 0 and not outcome.partial]
+    sizes = [outcome.returned for outcome in outcomes if len(outcome.query) == 1]
+    sizes = sizes or [outcome.returned for outcome in outcomes]  # a form of ranges alone
     first = sizes[:CUT_FROM_QUERIES]
     if not first or max(sizes) != max(first):
         return None
@@ -202,3 +217,8 @@ def cut_at(outcomes: Sequence[Outcome], stated: Sequence[int | None] = ()) -> in
     return (
         largest if first.count(largest) >= 3 and first.count(largest) >= max(first.count(size) for size in set(first)) else None
     )
+
+
+def is_short_of(returned: int, total: int | None) -> bool:
+    """Whether an answer that was read to its end holds fewer records than were stated, beyond some that were listed twice."""
+    return total is not None and 0 < returned < total - _TWICE_LISTED * returned

@@ -24,7 +24,9 @@ _PRIOR_RETURNS = 2.0
 _PRIOR_QUERIES = 1.0
 _BUCKETS = 5
 _PAIRS = _BUCKETS  # the bucket of refinements
-_OVER_CUT = 0.25
+_LEAST_UNSEEN = 0.02
+_EIGHTHS = (-1.53, -0.89, -0.49, -0.16, 0.16, 0.49, 0.89, 1.53)
+"""The normal distribution's middles of eight equal shares."""
 _REFINED = 20
 
 
@@ -59,8 +61,9 @@ def _best(score: np.ndarray, free: np.ndarray) -> int | None:
 class PaperPolicy:
     """Algorithm 2 of the paper: rounds of the heaviest words of the last round's records.
 
-    Weight of a word in round i: sum over P_i of tf * ln(N / n), N and n over all records so far; words in more than 90 %
-    of P_i or in fewer than max(2 records, 5 %) of it are left out. Ends after `max_rounds` rounds or when fewer than
+    Weight of a word in round i: records of P_i with it times ln(N / n), N and n over all records so far (a list shows a word
+    once, so that tf is 0 or 1, and K is 1); words in more than 90 % of P_i (`too_common`) or in fewer than max(2 records,
+    5 %) of it (`too_rare`) are left out. Ends after `max_rounds` rounds or when fewer than
     `min_candidates` are left; with `stop_rule` False it goes on, from all records seen where P_i gives too few.
     `round`, `started` (answers before the round) and `queue` are its whole state, so that it can be stored.
     """
@@ -69,6 +72,8 @@ class PaperPolicy:
     per_round: int = PER_ROUND
     max_rounds: int = MAX_ROUNDS
     min_candidates: int = MIN_CANDIDATES
+    too_common: float = TOO_COMMON
+    too_rare: float = TOO_RARE
     stop_rule: bool = True
     refused: frozenset[Term] = frozenset()
     queue: list[Term] = field(default_factory=list)
@@ -101,14 +106,15 @@ class PaperPolicy:
         self.started = len(seen.answers)
         return bool(self.queue)
 
-    def candidates(self, seen: Seen, records: np.ndarray, too_rare: float = TOO_RARE) -> list[Term]:
+    def candidates(self, seen: Seen, records: np.ndarray, too_rare: float | None = None) -> list[Term]:
         """The words of `records` that pass the filters and were not asked, heaviest first."""
         if not len(records):
             return []
         found = np.bincount(np.concatenate([seen.terms_at(int(record)) for record in records]), minlength=len(seen.frequency))
         weight = found * np.log(np.maximum(seen.records, 2) / np.maximum(seen.frequency, 1))
-        least = max(2.0, too_rare * len(records)) if len(records) > 1 else 1.0
-        kept = (found >= least) & (found <= max(1.0, TOO_COMMON * len(records))) & _unasked(seen, self.refused)
+        rare = self.too_rare if too_rare is None else too_rare
+        least = max(2.0, rare * len(records)) if len(records) > 1 else 1.0
+        kept = (found >= least) & (found <= max(1.0, self.too_common * len(records))) & _unasked(seen, self.refused)
         order = np.argsort(-weight, kind="stable")
         return [seen.term(int(place)) for place in order[kept[order]]]
 
@@ -133,13 +139,15 @@ class FrequencyPolicy:
 class FreshPolicy:
     """Asks what should bring most records not yet seen, knowing that answers are cut at `limit` (None: not cut).
 
-    score = E[min(df^, K)] * min(1, (df^/K)^-1/4) * fresh * learned, over the unasked words, where
-    - df^ is gamma-distributed with mean s * df_seen and shape df_seen: a word seen often is known better, and one whose
-      number may as well lie beyond the cut K brings less than its mean says; s is the ratio of what words brought to how
-      often they had been seen, cut answers counted at the larger of K and s * df_seen (a censored mean, by iteration);
+    score = E[U if df_seen + U <= K else K * (1 - df_seen / (df_seen + U))] * sqrt(fresh) * learned, over the unasked words:
+    - U, the records of a word that were not seen yet, is gamma-distributed with mean df_seen * (s - 1) * sqrt(g / fresh) and
+      shape df_seen: a word seen often is known better, and one whose number may as well lie beyond the cut K brings less
+      than its mean says. s is the ratio of what words brought to how often they had been seen, cut answers counted at the
+      larger of K and s * df_seen (a censored mean, by iteration). A whole answer brings all that was not seen, a cut one
+      its share of it;
     - fresh = (f1 + 2 g) / (n + 2): the Good-Turing share of a word's records still unseen, from how often they were
-      returned (n) and how many of them once (f1), drawn towards the share g of the whole harvest. It stands where
-      1 + 2 df_new / df_seen, the share first seen in the last answer, could stand, and covers more;
+      returned (n) and how many of them once (f1), drawn towards the share g of the whole harvest: where a site always
+      ranks the same records first, the words of those look less fresh than others;
     - learned = new records brought to new records foretold, for words of about the same df^ / K, because a word that
       overflows brings the best-ranked records again, how much so only the site itself can tell; and so for words of
       one kind (input and length), because an author's name and a common syllable of the same df_seen bring different things.
@@ -196,12 +204,11 @@ class FreshPolicy:
         """New records expected of each term, and its bucket: 0 well below the cut, 4 far above."""
         cut = self._cut(seen)
         frequency = seen.frequency * self.scales(seen)[seen.kinds]
-        overall = seen.once.sum() / max(1, seen.returns.sum())
+        overall = max(seen.once.sum() / max(1, seen.returns.sum()), 1e-6)
         fresh = (seen.once + _PRIOR_RETURNS * overall) / (seen.returns + _PRIOR_RETURNS)
-        over = np.maximum(frequency / cut, 1e-9)
-        bucket = np.clip(np.floor(np.log2(over) + 1), 0, _BUCKETS - 1).astype(int)
-        brought = _cut_mean(seen.frequency, frequency, cut) if self.limit else frequency
-        return brought * np.minimum(1.0, over**-_OVER_CUT) * fresh, bucket
+        bucket = np.clip(np.floor(np.log2(np.maximum(frequency / cut, 1e-9)) + 1), 0, _BUCKETS - 1).astype(int)
+        unseen = np.maximum(frequency - seen.frequency, _LEAST_UNSEEN * seen.frequency) * np.sqrt(overall / fresh)
+        return _new_of(seen.frequency, unseen, cut) * np.sqrt(fresh), bucket
 
     def scale(self, seen: Seen) -> float:
         """s: how many records a word has for each that was seen before it was asked; at least 1."""
@@ -242,7 +249,7 @@ class FreshPolicy:
 def _known(seen: Seen) -> np.ndarray:
     """(seen before, returned, cut, kind) of the latest single words that had been seen before they were asked."""
     rows = [
-        (o.before, o.returned, o.overflowed, seen.kind_of(o.query[0]))
+        (o.before, o.returned, not o.is_whole, seen.kind_of(o.query[0]))
         for o in seen.outcomes[-_SCALE_MEMORY:]
         if o.before > 0 and len(o.query) == 1
     ]
@@ -263,12 +270,16 @@ def _censored_scale(known: np.ndarray, returned_before: float, seen_before: floa
     return max(1.0, scale)
 
 
-def _cut_mean(shape: np.ndarray, mean: np.ndarray, cut: float) -> np.ndarray:
-    """E[min(X, cut)] of gamma variables: mean * P(shape + 1, x) + cut * (1 - P(shape, x)), x = cut * shape / mean."""
-    from scipy.special import gammainc  # takes longer to load than many a command to run
-
-    at = cut * shape / mean
-    return np.asarray(mean * gammainc(shape + 1, at) + cut * (1 - gammainc(shape, at)))
+def _new_of(known: np.ndarray, unseen: np.ndarray, cut: float) -> np.ndarray:
+    """New records that answers cut at `cut` bring, of `known` records seen and gamma-distributed ones unseen of these means:
+    the mean over eight equally likely values (Wilson and Hilferty's approximation of the gamma distribution)."""
+    shape = np.maximum(known, 1).astype(float)
+    brought = np.zeros(len(known))
+    for z in _EIGHTHS:
+        drawn = unseen * np.maximum(1 - 1 / (9 * shape) + z / (3 * np.sqrt(shape)), 0.0) ** 3
+        whole = known + drawn
+        brought += np.where(whole <= cut, drawn, cut * drawn / np.maximum(whole, 1.0)) / len(_EIGHTHS)
+    return brought
 
 
 def refinement(seen: Seen, asked: int, refused: Iterable[Term] = ()) -> tuple[Query, float] | None:
@@ -288,18 +299,3 @@ def refinement(seen: Seen, asked: int, refused: Iterable[Term] = ()) -> tuple[Qu
         if term.input == query[0].input and term not in barred and not seen.was_asked((*query, term)):
             return (*query, term), float(counts[place] / len(records))
     return None
-
-
-def how_words_combine(first: int, second: int, both: int, limit: int | None = None) -> str:
-    """What a site makes of two words in one box, from the sizes of three answers: "and", "or" or "phrase".
-
-    "or" when the pair brings more than either word did, "phrase" when it brings nothing although each brought
-    something, else "and". "unknown" where a word brought nothing, or where the cut hides the difference.
-    """
-    if not first or not second:
-        return "unknown"
-    if both == 0:
-        return "phrase"
-    if limit is not None and both >= limit and max(first, second) >= limit:
-        return "unknown"
-    return "or" if both > max(first, second) else "and"

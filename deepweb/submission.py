@@ -11,6 +11,8 @@ from deepweb.field_roles import FieldRole
 from deepweb.search_forms import Form, FormType
 
 POST_CONFIDENCE = 0.8
+SURE = 0.7
+"""The confidence from which on a form typed search is sent without a person's word."""
 _NEVER_SENT = frozenset(("button", "reset", "file"))
 _PERSONAL = frozenset((FieldRole.EMAIL, FieldRole.PASSWORD, FieldRole.FILE, FieldRole.CAPTCHA))
 
@@ -71,8 +73,8 @@ def _selected(form: Form, name: str) -> list[tuple[str, str]]:
 def refusal(form: Form, verdict: Verdict, released: bool) -> str | None:
     """Why a form must not be submitted, None where it may: section 5.1.
 
-    Only forms typed search, without password, file, e-mail or captcha; by POST only with confidence of at least 0.8,
-    without a text area, urlencoded, and released by the operator.
+    Only forms typed search with confidence of at least 0.7 or released by the operator, without password, file, e-mail or
+    captcha; by POST only with confidence of at least 0.8, without a text area, urlencoded, and released by the operator.
     """
     if verdict.type is not FormType.SEARCH:
         return "not_search"
@@ -80,6 +82,8 @@ def refusal(form: Form, verdict: Verdict, released: bool) -> str | None:
         return "personal_fields"
     if not verdict.searchable:
         return "nothing_to_fill"
+    if verdict.confidence < SURE and not released:
+        return "unsure"
     if form.method == "post":
         if form.of_kind("textarea"):
             return "post_textarea"

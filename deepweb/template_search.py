@@ -6,12 +6,15 @@ sample of its submissions brought. Cut answers are what is worth refining: by a 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import numpy as np
 
+from deepweb.field_roles import FieldRole
+from deepweb.range_cells import Asked, Cell, cells
 from deepweb.search_forms import Form
 from deepweb.seen import Choice, Outcome, Query, Seen, Term
 from deepweb.templates_informative import MAX_BOUND, Template, inputs_of, is_informative, ranges
@@ -24,6 +27,10 @@ _LATEST = 6
 _REFINED = 40
 _TIMES = 2.0
 _TRUST = 10.0
+_FEW_VALUES = 5
+_MORE = 1.5
+_TEXT_VALUES = 20
+_UNKNOWN_SCALE = 10.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +59,9 @@ def slots_of(form: Form, box: str) -> list[Slot]:
     """What a form can be narrowed by, besides its box for words: selects, radios, groups of checkboxes, ranges."""
     inputs = inputs_of(form)
     fields = {field.name: field for field in form.fields}
-    found = [Slot((each.name,), each.values) for each in inputs if not each.free]
+    found = [
+        Slot((each.name,), each.values) for each in inputs if not each.free and not (box and each.role is FieldRole.REQUIRED)
+    ]
     for low, high in ranges([each for each in inputs if each.name != box]):
         whole = whole_range(fields[low], fields[high])
         if whole is not None:
@@ -60,16 +69,30 @@ def slots_of(form: Form, box: str) -> list[Slot]:
     return found
 
 
+def text_slots(columns: Mapping[str, Sequence[str]], listed: Iterable[Mapping[str, str]], slots: Sequence[Slot]) -> list[Slot]:
+    """Further text boxes whose columns are known, with the values that most of the records have there."""
+    taken = {name for slot in slots for name in slot.names}
+    counts: dict[str, Counter[str]] = {name: Counter() for name in columns if name not in taken}
+    for record in listed if counts else ():
+        for name, count in counts.items():
+            count.update(str(record[column]).strip() for column in columns[name] if record.get(column))
+    chosen = {name: tuple(v for v, times in count.most_common(_TEXT_VALUES) if times > 1) for name, count in counts.items()}
+    return [Slot((name,), values) for name, values in chosen.items() if len(values) > 1]
+
+
 @dataclass(slots=True)
 class TemplateSearch:
     """Chooses bindings of templates from what was seen; its state is the query log alone, so that it resumes with it.
 
-    `stated` are the totals that the site told, beside the outcomes; `limit` where it cuts its answers.
+    `stated` are the totals that the site told, beside the outcomes; `limit` where it cuts its answers. `values` are where the
+    records seen lie in a range (by its first input), where its column is known; `must` are inputs that each query has to bind.
     """
 
     slots: Sequence[Slot]
     limit: int | None = None
     stated: Sequence[int | None] = ()
+    values: Mapping[str, np.ndarray] = field(default_factory=dict)
+    must: frozenset[str] = frozenset()
     _answers: dict[Query, frozenset[int]] = field(default_factory=dict)
     _by_template: dict[Template, list[int]] = field(default_factory=dict)
 
@@ -78,6 +101,8 @@ class TemplateSearch:
         self._note(seen)
         found: tuple[Choice | None, float] = (None, 0.0)
         for offer in self._offers(seen):
+            if not self.must <= offer.template:
+                continue
             worth = offer.foretold * self._learned(seen, offer.template)
             if worth > found[1] and not seen.was_asked(offer.query):
                 found = Choice(offer.query, offer.foretold), worth
@@ -116,11 +141,15 @@ class TemplateSearch:
     def _offers(self, seen: Seen) -> Iterator[_Offer]:
         for slot in self.slots:
             yield from self._alone(seen, slot)
-        cut = [place for place, outcome in enumerate(seen.outcomes) if outcome.overflowed]
+        cut = [place for place, outcome in enumerate(seen.outcomes) if not outcome.is_whole]
         for place in cut[-_REFINED:]:
             outcome = seen.outcomes[place]
+            if not outcome.query[0].value:  # everything: what refines it is the choice alone
+                continue
             for slot in self.slots:
                 if slot.whole is not None and slot.names[0] in _template(outcome.query):
+                    if len(_template(outcome.query)) == len(slot.names) and self._has_values(slot):
+                        continue
                     yield from self._halves(seen, outcome, slot, self._matching(place, outcome))
                 elif not _template(outcome.query).intersection(slot.names):
                     yield from self._refined(seen, outcome, slot, self._matching(place, outcome))
@@ -130,6 +159,10 @@ class TemplateSearch:
         template = frozenset(slot.names)
         known = self.verdict(template, seen)
         if known is False:
+            return
+        if slot.whole is not None and self._has_values(slot):
+            for cell in self._cells(seen, slot):
+                yield _Offer(slot.binding(cell.range), cell.new, template)
             return
         if slot.whole is not None:
             waiting = [slot.whole]
@@ -145,6 +178,33 @@ class TemplateSearch:
                 yield _Offer(query, self._usual(seen, template), template)
                 return
 
+    def _has_values(self, slot: Slot) -> bool:
+        return self.limit is not None and len(self.values.get(slot.names[0], ())) >= _FEW_VALUES
+
+    def _cells(self, seen: Seen, slot: Slot) -> list[Cell]:
+        """The range cut by where the records seen lie; how many there are for each seen, from what its cells have brought."""
+        whole = slot.whole
+        if whole is None or self.limit is None:
+            return []
+        values = self.values[slot.names[0]]
+        asked: list[Asked] = []
+        brought, known = _UNKNOWN_SCALE, 1.0
+        for place in self._places(slot):
+            outcome = seen.outcomes[place]
+            span = whole.read([term.value for name in slot.names for term in outcome.query if term.input == name])
+            if span is None:
+                continue
+            told = outcome.is_whole or outcome.matching is not None
+            matching = float(max(outcome.returned, outcome.matching or 0)) if told else _MORE * outcome.returned
+            asked.append(Asked(span, matching, told, outcome.is_whole))
+            before = float(((values >= span.low) & (values <= span.high)).sum()) - outcome.new
+            if before > 0:
+                brought, known = brought + matching, known + before
+        return cells(whole, asked, values, brought / known, self.limit)
+
+    def _places(self, slot: Slot) -> list[int]:
+        return self._by_template.get(frozenset(slot.names), [])
+
     def _usual(self, seen: Seen, template: Template) -> float:
         """New records that queries of a template bring of late; before any, a whole answer."""
         new = [seen.outcomes[place].new for place in self._by_template.get(template, [])][-_LATEST:]
@@ -152,6 +212,8 @@ class TemplateSearch:
 
     def _matching(self, place: int, outcome: Outcome) -> float:
         """How many records a cut answer stands for: as the site says, else twice what it shows."""
+        if outcome.is_whole:
+            return float(outcome.returned)
         told = self.stated[place] if place < len(self.stated) else None
         return float(told) if told is not None and told > outcome.returned else _TIMES * max(1, outcome.returned)
 

@@ -25,7 +25,10 @@ _ANY = re.compile(
     re.I,
 )
 _NOT_ASKED = frozenset(
-    (FieldRole.SORT, FieldRole.PAGE, FieldRole.PAGE_SIZE, FieldRole.TERMS, FieldRole.REMEMBER, FieldRole.SUBMIT)
+    (
+        *(FieldRole.SORT, FieldRole.PAGE, FieldRole.PAGE_SIZE, FieldRole.TERMS, FieldRole.REMEMBER, FieldRole.SUBMIT),
+        *(FieldRole.FIXED, FieldRole.TOKEN),
+    )
 )
 
 
@@ -53,7 +56,7 @@ def inputs_of(form: Form) -> list[Input]:
     for field in form.fields:
         if not field.name or field.role in _NOT_ASKED or field.name in found:
             continue
-        if field.kind in ("text", "search", "number", "date", "month", "range"):
+        if field.kind in ("text", "search", "number", "date", "month", "range") or field.role is FieldRole.QUERY:
             found[field.name] = Input(field.name, field.kind, field.role)
         elif field.kind in ("select", "radio", "checkbox"):
             values = choices_of(field)
@@ -71,13 +74,19 @@ def choices_of(field: FormField) -> tuple[str, ...]:
 
 
 def query_input(inputs: Sequence[Input]) -> Input | None:
-    """The box for words: one whose role says so, else the first free text box."""
-    texts = [each for each in inputs if each.free and each.kind in ("text", "search")]
-    return next((each for each in texts if each.role is FieldRole.QUERY), texts[0] if texts else None)
+    """The box for words: one whose role says so, else the first free text box that is no end of a range."""
+    texts = [each for each in inputs if each.free and (each.kind in ("text", "search") or each.role is FieldRole.QUERY)]
+    said = next((each for each in texts if each.role is FieldRole.QUERY), None)
+    return said or next((each for each in texts if each.role not in (FieldRole.DATE, FieldRole.NUMBER)), None)
 
 
 def ranges(inputs: Sequence[Input]) -> list[tuple[str, str]]:
-    """Pairs of inputs that are the two ends of one range: names equal but for min/max, from/to, start/end, low/high."""
+    """Pairs of free inputs that are the two ends of one range."""
+    return range_ends([each for each in inputs if each.free])
+
+
+def range_ends(fields: Iterable[Input | FormField]) -> list[tuple[str, str]]:
+    """Pairs of names that are equal but for min/max, from/to, start/end, low/high and their like."""
     ends = (
         ("min", "max"),
         ("from", "to"),
@@ -87,7 +96,7 @@ def ranges(inputs: Sequence[Input]) -> list[tuple[str, str]]:
         ("since", "until"),
         ("after", "before"),
     )
-    names = {each.name for each in inputs if each.free}
+    names = {each.name for each in fields}
     found = []
     for name in sorted(names):
         for low, high in ends:

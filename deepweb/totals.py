@@ -1,9 +1,11 @@
-"""How many results a page says there are."""
+"""How many results a site says there are: numbers that pages state, and which of them proves to be the total over queries."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
 
 _NUMBER = r"(\d{1,3}(?:[,.   ']\d{3})+|\d+)"
 _WHAT = (
@@ -22,25 +24,128 @@ _PATTERNS = (
     ),
     re.compile(rf"{_NUMBER}\+?\s*{_WHAT}(?![a-z])", re.I),
 )
+_WINDOW = re.compile(rf"{_NUMBER}\s*(?:-|–|—|to|bis|à|a|до|~|至|から)\s*{_NUMBER}\D{{1,12}}$", re.I)
 _MORE = re.compile(r"\b(?:page|seite|página|pagina|страница|第)\s*\d+\s*(?:of|von|/|de|di|из)\s*\d+", re.I)
 _ADDRESS = re.compile(r"https?://\S+|\b\d+(?:\.\d+){2,}\b")
+_SPACES = re.compile(r"\s+")
+_DIGITS = re.compile(r"\d[\d,.   ']*")
 _LONGEST_LINE = 160
+_LONGEST_SHAPE = 80
+_MOST = 10**10
+_MOST_NUMBERS = 12
+_BEFORE = 40
+_AGREEING = 2
 
 
-def stated_total(lines: Iterable[str]) -> int | None:
-    """The largest number of results that a short line states; None where none does. Numbers of pages do not count.
+class Stated(NamedTuple):
+    """A number that may be the total: the line it stands in, with its numbers and the query's words taken out; `window` is
+    set where the line says which results it shows ("1 to 10 of 34") and these are as many as the page has."""
 
-    >>> stated_total(["Showing 1 to 10 of 1,234 entries"]), stated_total(["共 56 条记录"]), stated_total(["Page 2 of 9"])
-    (1234, 56, None)
+    shape: str
+    number: int
+    window: bool = False
+
+
+class Told(NamedTuple):
+    """What one answer said: its numbers, how many records it held, whether it was read to its end, and what was bound."""
+
+    stated: Sequence[Stated]
+    returned: int
+    read_whole: bool
+    bound: frozenset[tuple[str, str]] = frozenset()
+
+
+def stated_numbers(lines: Iterable[str], said: Sequence[str] = (), shown: int = 0) -> tuple[Stated, ...]:
+    """The numbers of results that short lines state, of each line the first of each kind. Numbers of pages do not count.
+
+    `said` are the words asked for, `shown` the records of this page.
+
+    >>> [each.number for each in stated_numbers(["Showing 1 to 10 of 1,234 entries", "Page 2 of 9", "共 56 条记录"])]
+    [1234, 56]
     """
-    best: int | None = None
+    found: dict[str, Stated] = {}
+    words = [word.casefold() for word in said if len(word) > 1]
     for line in lines:
-        if len(line) > _LONGEST_LINE or not any(letter.isdigit() for letter in line):
+        if len(line) > _LONGEST_LINE or not any(letter.isdigit() for letter in line) or len(found) >= _MOST_NUMBERS:
             continue
         line = _MORE.sub(" ", _ADDRESS.sub(" ", line))
-        for pattern in _PATTERNS:
-            for match in pattern.finditer(line):
-                number = int(re.sub(r"\D", "", match.group(1)))
-                if number < 10**10 and (best is None or number > best):
-                    best = number
-    return best
+        for match in (match for pattern in _PATTERNS for match in pattern.finditer(line)):
+            number = _value(match.group(1))
+            shape = _shape(line[: match.start(1)], line[match.end(1) :], words)
+            if number < _MOST and shape not in found:
+                found[shape] = Stated(shape, number, shown > 0 and _is_window(line[: match.start(1)], number, shown))
+    return tuple(found.values())
+
+
+def _value(text: str) -> int:
+    return int(re.sub(r"\D", "", text))
+
+
+def _shape(before: str, after: str, words: Sequence[str]) -> str:
+    parts = []
+    for text in (before[-_LONGEST_SHAPE:], after[:_LONGEST_SHAPE]):
+        low = text.casefold()
+        for word in words:
+            low = low.replace(word, " ")
+        parts.append(_SPACES.sub(" ", _DIGITS.sub("#", low)).strip())
+    return "|".join(parts)
+
+
+def _is_window(before: str, number: int, shown: int) -> bool:
+    match = _WINDOW.search(before[-_BEFORE:])
+    if match is None:
+        return False
+    first, last = _value(match.group(1)), _value(match.group(2))
+    return first <= last <= number and last - first + 1 == shown
+
+
+def trusted_shape(told: Sequence[Told]) -> str | None:
+    """The line whose number is the total, None while none has proved to be.
+
+    No answer may hold more than the number says, and a query that binds more may not have more. Then one line that
+    counts the very results it shows is enough; else the numbers must differ between queries, and in half of the answers
+    that were read to their end be the records they held (all others the site would have cut). Of several the one that
+    most answers have, then the largest.
+    """
+    by_shape: dict[str, list[tuple[Told, Stated]]] = defaultdict(list)
+    for answer in told:
+        for stated in answer.stated:
+            by_shape[stated.shape].append((answer, stated))
+    best: tuple[tuple[int, int], str] | None = None
+    for shape, pairs in by_shape.items():
+        if _contradicts(pairs) or not _is_proved(pairs):
+            continue
+        worth = (len(pairs), sum(stated.number for _, stated in pairs))
+        if best is None or worth > best[0]:
+            best = worth, shape
+    return best[1] if best is not None else None
+
+
+def _contradicts(pairs: Sequence[tuple[Told, Stated]]) -> bool:
+    if any(answer.returned > stated.number for answer, stated in pairs):
+        return True
+    last = pairs[-_BEFORE:]
+    return any(
+        narrow.bound > wide.bound and less.number > more.number
+        for narrow, less in last
+        if len(narrow.bound) > 1
+        for wide, more in last
+    )
+
+
+def _is_proved(pairs: Sequence[tuple[Told, Stated]]) -> bool:
+    held = [(answer, stated) for answer, stated in pairs if answer.returned]
+    if any(stated.window for _, stated in held):
+        return True
+    if len(held) < _AGREEING or len({stated.number for _, stated in held}) < _AGREEING:
+        return False
+    sizes = [answer.returned for answer, _ in held]
+    short = [(answer, stated) for answer, stated in held if answer.read_whole and answer.returned < max(sizes)]
+    if short:
+        return 2 * sum(answer.returned == stated.number for answer, stated in short) >= len(short)
+    return len(held) > _AGREEING or any(answer.returned == stated.number for answer, stated in held)
+
+
+def total_of(stated: Iterable[Stated], shape: str | None) -> int | None:
+    """The total that an answer states in the line of this shape; None where it has no such line, or none is trusted."""
+    return next((each.number for each in stated if each.shape == shape), None) if shape is not None else None

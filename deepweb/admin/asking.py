@@ -18,16 +18,17 @@ from crawlmgr.admin.rooms import act, attempt, back, page, room
 from crawlmgr.models import Run
 from deepweb import reads
 from deepweb.admin import charts
-from deepweb.admin.pages import picture
+from deepweb.admin.pages import picture, role_choices, roles
 from deepweb.models import Form, FormTypes, Harvest
 from deepweb.search_forms import FormType
-from deepweb.services import forms, harvests
-from deepweb.services.workbench import POLICIES
+from deepweb.services import figures, forms, harvests
+from deepweb.services.wishes import POLICIES
 from deepweb.submission import fill
 from deepweb.templates_informative import inputs_of
 
 TABLES = ("forms", "queries", "records")
 TRIED_INPUTS = 8
+PAPER = ("paper_seeds", "per_round", "rounds", "too_common", "too_rare")
 
 
 class BudgetForm(django_forms.Form):
@@ -43,11 +44,16 @@ class BudgetForm(django_forms.Form):
     min_gain = django_forms.FloatField(label=gettext_lazy("Least gain"), min_value=0, max_value=1, initial=0.01)
     coverage = django_forms.FloatField(label=gettext_lazy("Coverage to reach"), min_value=0.01, max_value=1, required=False)
     seed_terms = django_forms.CharField(label=gettext_lazy("First words"), max_length=2_000, required=False)
+    paper_seeds = django_forms.IntegerField(label=gettext_lazy("First words of the source's method"), min_value=1, required=False)
+    per_round = django_forms.IntegerField(label=gettext_lazy("Words a round"), min_value=1, max_value=1_000, required=False)
+    rounds = django_forms.IntegerField(label=gettext_lazy("Rounds"), min_value=1, max_value=1_000, required=False)
+    too_common = django_forms.FloatField(label=gettext_lazy("Too common from"), min_value=0, max_value=1, required=False)
+    too_rare = django_forms.FloatField(label=gettext_lazy("Too rare below"), min_value=0, max_value=1, required=False)
     stop_rules = django_forms.BooleanField(label=gettext_lazy("Stop rules"), required=False)
 
     def wishes(self) -> dict[str, Any]:
         """The fields as a run's parameters."""
-        data = dict(self.cleaned_data)
+        data = {name: value for name, value in self.cleaned_data.items() if value is not None or name not in PAPER}
         data["policy"] = data["policy"] or "fresh"
         data["seed_terms"] = [word.strip() for word in data["seed_terms"].replace("，", ",").split(",") if word.strip()]
         return data
@@ -78,8 +84,10 @@ def form_page(request: HttpRequest, pk: int) -> HttpResponse:
         "form": form,
         "picture": picture(form),
         "types": FormTypes.choices,
+        "roles": roles(form) if form.kind == FormType.SEARCH else [],
+        "role_choices": role_choices(),
         "refused": refused,
-        "releasable": form.method == "post" and form.kind == FormType.SEARCH,
+        "releasable": form.kind == FormType.SEARCH and (form.method == "post" or form.released or refused == "unsure"),
         "harvests": past,
         "run": run,
         "inputs": inputs,
@@ -106,6 +114,15 @@ def correct(request: HttpRequest, pk: int) -> HttpResponse:
         _("The type is noted.") if kind else _("The classifier's type holds again."),
         lambda: forms.correct(form, kind, request.user, datetime.now(UTC)),
     )
+    return back(request, "search-form", pk)
+
+
+@act("deepweb/form/<int:pk>/role/", "form-role", "deepweb.change_form")
+def set_role(request: HttpRequest, pk: int) -> HttpResponse:
+    """A person's word on what a field is for; it holds before what harvests proved."""
+    form = find(pk)
+    name, role = request.POST.get("name", ""), request.POST.get("role", "")
+    attempt(request, _("The role is noted."), lambda: forms.set_role(form, name, role))
     return back(request, "search-form", pk)
 
 
@@ -171,14 +188,13 @@ def harvest_page(request: HttpRequest, pk: int) -> HttpResponse:
     slice_ = reads.log(row, request.GET.dict())
     tried = bool(row.run.parameters.get("fixed"))
     last = slice_.rows[0] if tried and slice_.rows else None
-    coverage = row.coverage()
     context = {
         "harvest": row,
         "run": row.run,
         "form": row.form,
         "slice": slice_,
         "keep": "",
-        "coverage": coverage,
+        "figures": figures.figures([row]),
         "tried": tried,
         "sent": _sent(row) if tried else None,
         "seen": reads.sample_of(last) if last is not None else [],

@@ -14,13 +14,14 @@ from deepweb import reads
 from deepweb.admin import charts
 from deepweb.models import Cluster
 from deepweb.services import clusters, harvests
+from deepweb.services.wishes import POLICIES
 
 
 @room("deepweb/clusters/", "form-clusters", "deepweb.view_cluster")
 def cluster_page(request: HttpRequest) -> HttpResponse:
     """The map of the search forms, the clusters as lists, and how efficiently each was asked."""
     rows = reads.clusters()
-    context = {"rows": rows, "charts": [charts.cluster_map(rows), charts.efficiency(rows)]}
+    context = {"rows": rows, "policies": POLICIES, "charts": [charts.cluster_map(rows), charts.efficiency(rows)]}
     trail = [(_("Search sites"), reverse("admin:sources"))]
     return page(request, "deepweb/clusters.html", context, title=_("Form clusters"), item="form-clusters", trail=trail)
 
@@ -54,11 +55,16 @@ def harvest(request: HttpRequest, pk: int) -> HttpResponse:
     if not queries:
         messages.error(request, _("The number of queries is a whole number from 1."))
         return back(request, "form-clusters")
+    wishes = {"queries": queries, "policy": request.POST.get("policy", "") or "fresh"}
     attempt(
         request,
         _("The harvest has started."),
         lambda: harvests.start(
-            harvests.of_cluster(row), {"queries": queries}, now=datetime.now(UTC), label=row.name, user=request.user
+            harvests.of_cluster(row),
+            wishes,
+            now=datetime.now(UTC),
+            label=row.name,
+            user=request.user,
         ),
     )
     return back(request, "form-clusters")

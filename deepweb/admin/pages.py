@@ -5,10 +5,59 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+
+from deepweb.field_roles import FieldRole
+from deepweb.form_roles import ASKED_ROLES
 from deepweb.models import Form
+from deepweb.services import forms
 
 _SHOWN_OPTIONS = 6
 _UNSEEN = ("hidden",)
+
+ROLES = {
+    FieldRole.QUERY: gettext_lazy("words to search"),
+    FieldRole.OTHER: gettext_lazy("further text"),
+    FieldRole.REFINEMENT: gettext_lazy("choice"),
+    FieldRole.REQUIRED: gettext_lazy("choice that has to be made"),
+    FieldRole.DATE: gettext_lazy("date"),
+    FieldRole.NUMBER: gettext_lazy("number"),
+    FieldRole.PAGE: gettext_lazy("page number"),
+    FieldRole.PAGE_SIZE: gettext_lazy("results a page"),
+    FieldRole.SORT: gettext_lazy("order"),
+    FieldRole.FIXED: gettext_lazy("left as it is"),
+}
+"""The roles that a person may choose from, in words."""
+
+
+@dataclass(frozen=True, slots=True)
+class RoleOf:
+    """What one field is asked as, and who says so."""
+
+    name: str
+    label: str
+    role: str
+    said: str
+    by: str
+    set_by_hand: str
+
+
+def roles(form: Form) -> list[RoleOf]:
+    """The fields of a search form that a query may fill or a person may rule on."""
+    found = []
+    for field in forms.page_form(form).fields:
+        if not field.name or field.kind in forms.NEVER_ASKED:
+            continue
+        by = _("set by a person") if field.name in form.roles else _("proved by answers") if field.name in form.learned else ""
+        said = str(ROLES.get(field.role, field.role.value))
+        found.append(RoleOf(field.name, field.label, field.role.value, said, by, form.roles.get(field.name, "")))
+    return found
+
+
+def role_choices() -> list[tuple[str, str]]:
+    """The roles to choose from."""
+    return [(role.value, str(ROLES[role])) for role in ASKED_ROLES]
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,7 @@ from django.utils.translation import gettext_lazy
 
 from crawlmgr.admin import exports
 from crawlmgr.admin import removals as removal_rooms
-from crawlmgr.admin.rooms import act, attempt, back, page, room
+from crawlmgr.admin.rooms import act, attempt, back, opens_nothing, page, room
 from crawlmgr.models import Run
 from crawlmgr.web.url import UrlError, canonical, host_key
 from deepweb import reads
@@ -75,7 +75,7 @@ def add(request: HttpRequest) -> HttpResponse:
     if not request.user.has_perm("deepweb.add_source"):
         raise PermissionDenied
     form = AddForm(request.POST or None)
-    if request.method == "POST" and form.is_valid():
+    if request.method == "POST" and form.is_valid() and opens_nothing(request, form, "private"):
         run = _find(request, form)
         if run is not None:
             only = run.parameters["sources"]

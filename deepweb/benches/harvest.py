@@ -17,6 +17,7 @@ from django.core.management.base import CommandError
 
 from crawlmgr.management.base import say
 from crawlmgr.management.base import table as plain_table
+from deepweb.benches import harvest_forms
 from deepweb.hidden_database import BOX, HiddenDatabase, greedy_oracle
 from deepweb.seen import Term
 from deepweb.terms import WordMode, words_of
@@ -27,18 +28,29 @@ _MANAGE = Path(__file__).resolve().parents[2] / "manage.py"
 
 
 def add_arguments(parser: Any) -> None:
-    parser.add_argument("--url", required=True, help="page of the search form")
-    parser.add_argument("--truth", required=True, metavar="FILE", help='JSON {"records": [{"url", "fields": {…}}]}')
+    parser.add_argument("--forms", action="store_true", help="a local web of forms of every make instead of --url")
+    parser.add_argument("--only-forms", default="", metavar="A,B", help="with --forms: these kinds of form")
+    parser.add_argument("--form-records", type=int, default=2000, metavar="N", help="with --forms: records of each site")
+    parser.add_argument("--form-probes", type=int, default=0, metavar="N", help="with --forms: random probes (default 0)")
+    parser.add_argument("--keep-log", action="store_true", help="with --forms: each query in the JSON")
+    parser.add_argument("--random-seed", type=int, default=1, help="with --forms: another seed gives other records")
+    parser.add_argument("--url", default="", help="page of the search form")
+    parser.add_argument("--truth", default="", metavar="FILE", help='JSON {"records": [{"url", "fields": {…}}]}')
     parser.add_argument("--only", default="", metavar="PREFIX", help="records of the truth whose address begins so")
-    parser.add_argument("--fields", required=True, metavar="A,B", help="fields that the form searches, for the oracle")
+    parser.add_argument("--fields", default="", metavar="A,B", help="fields that the form searches, for the oracle")
     parser.add_argument("--match", choices=[mode.value for mode in WordMode], default="words", help="how the form matches")
     parser.add_argument("--cut", type=int, help="results that the form shows at the most")
-    parser.add_argument("--queries", type=int, default=100)
+    parser.add_argument("--queries", type=int, help="queries of each harvest (default 100; 40 with --forms)")
     parser.add_argument("--policies", default="paper,frequency,fresh")
     parser.add_argument("--seeds", type=int, default=3, help="random seeds for the size estimate (default 3)")
 
 
 def run(options: dict[str, Any]) -> dict[str, Any]:
+    options = {**options, "queries": options["queries"] or (40 if options["forms"] else 100)}
+    if options["forms"]:
+        return harvest_forms.measure(options)
+    if not (options["url"] and options["truth"] and options["fields"]):
+        raise CommandError("give --url, --truth and --fields, or --forms", returncode=2)
     started = time.perf_counter()
     records = [
         r for r in json.loads(Path(options["truth"]).read_text("utf-8"))["records"] if r["url"].startswith(options["only"])
@@ -55,7 +67,7 @@ def run(options: dict[str, Any]) -> dict[str, Any]:
     for seed in range(1, options["seeds"] + 1):
         found, exported = _harvest(options, ["--random-seed", str(seed), "--no-stop-rule"])
         sizes.append(
-            {"seed": seed, "interval": found["estimated_total"], "reason": found["not_estimable"], "records": found["records"]}
+            {"seed": seed, "interval": found["estimated_total"], "reason": found["estimate_reason"], "records": found["records"]}
         )
         equal.append(_equal(exported, records, seed))
         say(f"seed {seed}: {sizes[-1]['interval'] or sizes[-1]['reason']}, equal {equal[-1]['equal']} of {equal[-1]['compared']}")
@@ -125,6 +137,8 @@ def _equal(exported: Sequence[dict[str, Any]], records: Sequence[dict[str, Any]]
 
 
 def table(result: dict[str, Any]) -> str:
+    if "forms" in result:
+        return harvest_forms.table(result)
     points = list(result["policies"][0]["at"]) if result["policies"] else []
     header = ("policy", *(f"@{point}" for point in points), "valid", "requests", "of oracle")
     body = [

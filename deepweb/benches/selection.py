@@ -19,7 +19,10 @@ from deepweb.size_probes import ProbeAnswer, ProbedRecord, estimate_size, plan_p
 HELP = "query policies (paper, frequency, fresh, random, greedy oracle) and size estimates on synthetic hidden databases"
 CHECKPOINTS = (10, 25, 50, 100, 150)
 SIZE_QUERIES = (50, 150, 400)
+KINDS = ("ranked and cut", "unranked and cut", "large and uniform")
+KIND_QUERIES = 60
 _SEEDS = 5
+_PAIR = 2
 
 
 def add_arguments(parser: Any) -> None:
@@ -27,6 +30,9 @@ def add_arguments(parser: Any) -> None:
     parser.add_argument("--documents", type=int, default=20_000)
     parser.add_argument("--vocabulary", type=int, default=12_000)
     parser.add_argument("--limit", type=int, default=200, help="records an answer is cut at in the second table (default 200)")
+    parser.add_argument("--pairs", type=int, default=10, help="pairs of first words on each kind of database (default 10)")
+    parser.add_argument("--intervals", type=int, default=50, help="databases whose size is estimated (default 50)")
+    parser.add_argument("--random-seed", type=int, default=1, help="another seed gives other databases of the three kinds")
     parser.add_argument("--probes", type=int, default=60, help="random probes for the size estimate (default 60)")
 
 
@@ -76,11 +82,21 @@ def run(options: dict[str, Any]) -> dict[str, Any]:
             for name, curve in _curves(database, seeds, number):
                 say(f"database {number + 1}, {table_name}: {name} covers {curve[-1] / len(database):.3f}")
                 cover.setdefault(table_name, {}).setdefault(name, []).append([count / len(database) for count in curve])
-        intervals.append(_interval(database, seeds, options["probes"], number))
         database.limit = None
         for queries in SIZE_QUERIES:
             sizes[queries].append(_by_random_words(database, np.random.default_rng(100 + number), queries))
+    for number in range(options["intervals"]):
+        rng = np.random.default_rng([options["random_seed"], number])
+        small = synthetic(rng, options["documents"] // 4, options["vocabulary"] // 2, limit=options["limit"])
+        intervals.append(_interval(small, middling_terms(small, rng, _SEEDS), options["probes"], number))
+    given = [row for row in intervals if row["low"] is not None]
     return {
+        "kinds": _kinds(options),
+        "interval": {
+            "databases": len(intervals),
+            "given": len(given) / max(1, len(intervals)),
+            "holds": sum(row["low"] <= 1 <= row["high"] for row in given) / max(1, len(given)),
+        },
         "databases": options["databases"],
         "documents": options["documents"],
         "limit": options["limit"],
@@ -92,6 +108,33 @@ def run(options: dict[str, Any]) -> dict[str, Any]:
         "intervals": intervals,
         "seconds": time.perf_counter() - started,
     }
+
+
+def _kinds(options: dict[str, Any]) -> dict[str, dict[str, float]]:
+    """Shares of the greedy oracle by single words after 60 queries, mean over pairs of first words, by kind of database."""
+    found: dict[str, dict[str, float]] = {}
+    size, words = options["documents"], options["vocabulary"]
+    for place, name in enumerate(KINDS):
+        rng = np.random.default_rng([options["random_seed"], place])
+        if name == "large and uniform":
+            database = synthetic(rng, size, words, topics=1, limit=options["limit"], own_share=0.0)
+        else:
+            database = synthetic(rng, size // 4, words // 2, limit=options["limit"] // 2, mean_length=60.0)
+        database.ranked = name != "unranked and cut"
+        bar = greedy_oracle(database, KIND_QUERIES)[-1]
+        shares: dict[str, list[float]] = {}
+        for pair in range(options["pairs"]):
+            seeds = middling_terms(database, np.random.default_rng([options["random_seed"], place, pair]), _PAIR)
+            policies: dict[str, Policy] = {
+                "fresh": FreshPolicy(seeds, database.limit, database.refused),
+                "frequency": FrequencyPolicy(seeds, database.refused),
+            }
+            for policy, chooser in policies.items():
+                shares.setdefault(policy, []).append(harvest(database, chooser, KIND_QUERIES)[0].records / bar)
+        found[name] = {policy: float(np.mean(values)) for policy, values in shares.items()}
+        found[name] |= {"fresh_low": min(shares["fresh"]), "fresh_high": max(shares["fresh"])} if shares else {}
+        say(f"{name}: {found[name]}")
+    return found
 
 
 def _curves(database: HiddenDatabase, seeds: list[Term], number: int) -> list[tuple[str, list[int]]]:
@@ -145,7 +188,9 @@ def _interval(database: HiddenDatabase, seeds: list[Term], probes: int, number: 
 
 
 def table(result: dict[str, Any]) -> str:
-    parts = []
+    names = ("fresh", "fresh_low", "fresh_high", "frequency")
+    kinds = [(kind, *(row.get(name) for name in names)) for kind, row in result["kinds"].items()]
+    parts = [plain_table(("share of the oracle", *names), kinds)]
     for name, rows in result["coverage"].items():
         header = (f"coverage, {name}", *(f"@{point}" for point in CHECKPOINTS), *(("to 90 %",) if name == "uncut" else ()))
         body = [
@@ -159,9 +204,6 @@ def table(result: dict[str, Any]) -> str:
             ("random words", *names), [(queries, *(row[name] for name in names)) for queries, row in result["sizes"].items()]
         )
     )
-    parts.append(
-        plain_table(
-            ("size by probes", "low", "high", "why not"), [("", r["low"], r["high"], r["reason"]) for r in result["intervals"]]
-        )
-    )
+    told = result["interval"]
+    parts.append(f"size: interval given for {told['given']:.2f} of {told['databases']} databases, {told['holds']:.2f} hold it")
     return "\n\n".join(parts)

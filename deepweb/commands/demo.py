@@ -14,7 +14,7 @@ from crawlmgr.management.demonstration import MARK, Room, Served
 from crawlmgr.models import Run
 from crawlmgr.services import runs
 from deepweb.models import Form, Harvest, Source
-from deepweb.services import harvests, sources
+from deepweb.services import figures, harvests, sources
 
 NAME = "Museum of instruments (demo)"
 WISHES = {"queries": 50, "probes": 40, "details": 40}
@@ -49,7 +49,7 @@ class DeepwebDemo:
             raise CommandError(f"No search form was found at {source.url}.")
         ended = Harvest.objects.filter(form=form, ended=True).order_by("-pk").first()
         run = ended.run if ended is not None else self._harvest(source, form)
-        found = run.result or harvests.result_of(run)
+        found = run.result or figures.result_of(run)
         source.refresh_from_db()
         names = ("queries", "valid", "probes", "estimated_total", "coverage", "stopped_by")
         return {
@@ -61,7 +61,7 @@ class DeepwebDemo:
             "run": run.pk,
             "records": source.records,
             **{name: found[name] for name in names},
-            "requests": run.requests,
+            "requests": found["requests"],
         }
 
     def _harvest(self, source: Source, form: Form) -> Run:

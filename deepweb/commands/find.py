@@ -30,7 +30,7 @@ def add_arguments(parser: Any) -> None:
 
 def run(options: dict[str, Any]) -> Result:
     database.ready()
-    run = look(options["urls"], options["depth"], options["pages"], foreground.web_settings(options))
+    run = look(options["urls"], options["depth"], options["pages"], foreground.web_settings(options, options["urls"]))
     found = Form.objects.filter(source_id__in=run.parameters["sources"]).order_by("source_id", "depth", "pk")
     forms = [describe(form) for form in found]
     if not run.fetched:

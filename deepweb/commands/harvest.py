@@ -8,14 +8,15 @@ from django.core.management.base import CommandError
 from django.db.models import Q
 
 from crawlmgr.clock import SYSTEM
+from crawlmgr.conf import CrawlSettings
 from crawlmgr.management import database, foreground
 from crawlmgr.management.base import Result, table
 from crawlmgr.models import Run
 from crawlmgr.services import runs
 from deepweb.commands import find
 from deepweb.models import Cluster, Form
-from deepweb.services import forms, harvests
-from deepweb.services.workbench import POLICIES, Wishes
+from deepweb.services import figures, forms, harvests
+from deepweb.services.wishes import POLICIES, Wishes
 
 HELP = "ask a search form and store the records that come back"
 
@@ -23,14 +24,14 @@ HELP = "ask a search form and store the records that come back"
 def add_arguments(parser: Any) -> None:
     parser.add_argument("form", nargs="?", metavar="FORM_OR_URL", help="number of a form, or the address of a page with one")
     parser.add_argument("--cluster", type=int, metavar="C", help="all forms of this cluster, out of one budget")
-    parser.add_argument("--queries", type=int, default=100, metavar="N", help="queries at the most (default 100)")
+    parser.add_argument("--queries", type=int, default=100, metavar="N", help="queries for records at the most (default 100)")
     parser.add_argument("--requests", type=int, metavar="N", help="requests at the most, result pages included")
     parser.add_argument("--policy", choices=POLICIES, default="fresh", help="how queries are chosen (default fresh)")
     parser.add_argument("--seed-terms", default="", metavar="A,B", help="words to begin with, by comma")
     parser.add_argument(
         "--max-pages", type=int, default=200, metavar="N", help="result pages of one query at the most (default 200)"
     )
-    parser.add_argument("--probes", type=int, default=240, metavar="N", help="random queries for the size estimate (default 240)")
+    parser.add_argument("--probes", type=int, default=240, metavar="N", help="random queries beside them, for the size (240)")
     parser.add_argument("--details", default="1000", metavar="N|all", help="detail pages fetched at the most (default 1000)")
     parser.add_argument("--coverage", type=float, metavar="SHARE", help="end when this share of the database is surely reached")
     parser.add_argument("--no-stop-rule", action="store_true", help="spend the whole budget, whatever the queries bring")
@@ -41,16 +42,20 @@ def add_arguments(parser: Any) -> None:
 
 def run(options: dict[str, Any]) -> Result:
     database.ready()
-    settings, wishes = foreground.web_settings(options), _wishes(options)
-    chosen = _chosen(options, settings)
+    wishes = _wishes(options)
+    chosen = _chosen(options)
+    settings = foreground.web_settings(options, [form.source.url for form in chosen], stored=_stored(chosen))
     if options["release"]:
         for form in chosen:
             forms.release(form, True)
             form.released = True
     run = foreground.work(_begin(chosen, wishes, settings), f"harvest of {chosen[0].source.name}")
+    unasked = figures.nothing_was_asked(run)
+    if unasked:
+        raise CommandError(unasked)
     if not run.fetched and run.failed + run.refused:
         raise CommandError(f"No query was answered: {run.stopped_by}")
-    document = {"run": run.pk, "state": run.state, **(run.result or harvests.result_of(run)), "requests": run.requests}
+    document = {"run": run.pk, "state": run.state, **(run.result or figures.result_of(run)), "run_requests": run.requests}
     return Result(document, _text(document))
 
 
@@ -77,7 +82,13 @@ def _wishes(options: dict[str, Any]) -> dict[str, Any]:
     return wishes
 
 
-def _chosen(options: dict[str, Any], settings: dict[str, Any]) -> list[Form]:
+def _stored(chosen: list[Form]) -> str:
+    """What the sites of these forms allow already."""
+    allowed = (CrawlSettings.from_mapping(form.source.parameters).allowed_private for form in chosen)
+    return ",".join(sorted(frozenset().union(*allowed)))
+
+
+def _chosen(options: dict[str, Any]) -> list[Form]:
     if (options["cluster"] is None) == (options["form"] is None):
         raise CommandError("give a form, the address of a page with one, or --cluster", returncode=2)
     if options["cluster"] is not None:
@@ -95,7 +106,7 @@ def _chosen(options: dict[str, Any], settings: dict[str, Any]) -> list[Form]:
         if form is None:
             raise CommandError(f"There is no form {wanted}; `deepweb find ADDRESS` looks for some.")
         return [form]
-    return [_form_of_page(wanted, settings)]
+    return [_form_of_page(wanted, foreground.web_settings(options, [wanted]))]
 
 
 def _form_of_page(url: str, settings: dict[str, Any]) -> Form:
@@ -136,14 +147,17 @@ def _text(found: dict[str, Any]) -> str:
     total, share = found["estimated_total"], found["coverage"]
     rows = [
         ("queries", found["queries"]),
+        ("of these random probes", found["probes"]),
         ("valid", found["valid"]),
         ("efficiency", found["efficiency"]),
         ("records", found["records"]),
         ("records a query", found["records_per_query"]),
         ("overlap rate", found["overlap_rate"]),
-        ("estimated total", f"{total[0]:.0f} to {total[1]:.0f}" if total else f"not estimable ({found['not_estimable']})"),
+        ("estimated total", f"{total[0]:.0f} to {total[1]:.0f}" if total else f"not estimable ({found['estimate_reason']})"),
         ("coverage", f"{share[0]:.2f} to {share[1]:.2f}" if share else None),
+        ("share of answers cut", found["policy_share_of_cuts"]),
         ("requests", found["requests"]),
+        ("detail pages", found["details"]),
         ("stopped by", found["stopped_by"]),
     ]
     return table(("", ""), rows)

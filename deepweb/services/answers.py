@@ -7,9 +7,11 @@ from datetime import datetime
 
 from crawlmgr.engine import Stored
 from crawlmgr.models import Run, Url, UrlState
+from crawlmgr.web.budget import OverBudget
 from crawlmgr.web.exchange import FetchResponse
 from deepweb.finder import shape
-from deepweb.models import Query, QueryKind, QueryState
+from deepweb.models import COUNTED, Query, QueryKind, QueryState
+from deepweb.query_log import is_cut
 from deepweb.reading import Answer, read_detail, words_bound
 from deepweb.result_list import FoundRecord
 from deepweb.results import NoResultPages, ResultKind, judge
@@ -17,7 +19,7 @@ from deepweb.seen import Query as Terms
 from deepweb.seen import Term
 from deepweb.services import forms, harvests, records
 from deepweb.services.probing import PAGES
-from deepweb.services.workbench import COUNTED, NONSENSE, Workbench
+from deepweb.services.workbench import NONSENSE, Workbench
 from deepweb.terms import bindings
 
 ERRORS_IN_A_ROW = 3
@@ -26,9 +28,12 @@ NONSENSE_TEXT = 40_000
 STALE_PAGES = 3
 STALE_SHARE = 0.1
 SESSION_STATUS = frozenset((400, 401, 403, 419, 422, 440))
+UNSENT = ("robots", "robots_unreachable", "refused_address")
+"""Reasons for which a request never left."""
 GAINS_KEPT = 10
 SAME_PAGE = 0.95
 KNOWN_ADDRESSES = 5
+UNHEEDED = 5
 
 
 def terms_of(row: Query) -> Terms:
@@ -66,7 +71,8 @@ def store_page(
         harvests.save(bench)
         link = harvests.page_link(bench, row, answer.next.submission, number + 1)
         return Stored(links=[link], counts={"new": new, "items": len(answer.records)})
-    row.overflowed = answer.next is not None and kind is ResultKind.VALID and not bench.state.pop("came_round", False)
+    further = kind is ResultKind.VALID and answer.next is not None and not bench.state.get("came_round", False)
+    row.partial = further or kind is ResultKind.ERROR  # pages that we did not read, or one that was lost
     stored = _end(run, benches, bench, row, QueryState.VALID, "", now)
     stored.counts = {"new": new, "items": len(answer.records)}
     return stored
@@ -77,7 +83,10 @@ def _lone_record(bench: Workbench, response: FetchResponse, answer: Answer) -> A
     known = bench.harvest.form.found_records.exclude(url="").values_list("url", flat=True)[:KNOWN_ADDRESSES]
     if answer.login or shape(response.url) not in {shape(url) for url in known} - {shape(bench.form.action)}:
         return answer
-    fields = read_detail(response.text, bench.furniture)
+    try:
+        fields = read_detail(response.text, bench.furniture)
+    except OverBudget:
+        return answer
     return answer._replace(records=(FoundRecord(response.url, fields),), shape=None, next=None) if fields else answer
 
 
@@ -107,6 +116,13 @@ def _nonsense(
     state.setdefault("nonsense", []).append(["\n".join(answer.lines)[:NONSENSE_TEXT], words])
     known = state.get("furniture", {"links": [], "lines": []})
     shown = {"links": set(answer.furniture.links), "lines": set(answer.furniture.lines)}
+    if answer.next is not None and len(answer.records) >= UNHEEDED:  # the box is not heeded: these are records
+        own = {value for record in answer.records for value in record.fields.values()}
+        shown = {
+            "links": shown["links"] - {record.url for record in answer.records},
+            "lines": {line for line in shown["lines"] if not any(line in value or value in line for value in own)},
+        }
+        state["nonsense"][-1][0] = ""
     if bench.finds_nothing:
         state["furniture"] = {name: sorted({*known[name], *lines}) for name, lines in shown.items()}
     elif len(state["nonsense"]) == 1:
@@ -157,7 +173,8 @@ def _keep(bench: Workbench, row: Query, answer: Answer, number: int, now: dateti
     row.pages += 1
     row.returned = len(row.found)
     row.new += len(new)
-    row.total = answer.total if answer.total is not None else row.total
+    if number == 1:
+        row.stated = [list(each) for each in answer.stated]
     bench.known.update(new)
     bench.harvest.returned += len(fresh)
     bench.harvest.records = len(bench.known)
@@ -189,23 +206,24 @@ def _end(
     """Ends a query, sums it up, and begins the next one of the run."""
     harvest = bench.harvest
     row.state, row.reason, row.ended_at = state, reason[:200], now
-    limit = bench.limit
-    if limit is not None and row.returned >= limit or row.total is not None and row.total > row.returned > 0:
-        row.overflowed = True
     bench.state.pop("came_round", None)
-    if row.kind in COUNTED:
+    row.overflowed = not row.partial and is_cut(row.returned, row.total, bench.limit)
+    if row.kind != QueryKind.NONSENSE:
         harvest.queries += 1
         harvest.valid += state == QueryState.VALID
+    if row.kind in COUNTED:
         bench.state["gains"] = [*bench.state.get("gains", []), row.new / max(1, row.requests)][-GAINS_KEPT:]
     elif row.kind == QueryKind.PROBE:
         harvest.probes += 1
-        found = {"term": row.terms[0], "found": row.found, "overflowed": row.overflowed}
+        found = {"term": row.terms[0], "found": row.found, "overflowed": row.overflowed or row.partial}
         bench.state.setdefault("probes", []).append(found)
     elif state == QueryState.ERROR:
         bench.state["nonsense_failed"] = int(bench.state.get("nonsense_failed", 0)) + 1
     row.records_after, row.requests_after = harvest.records, harvest.requests
     row.save()
-    bench.take(row)
+    for told, (total, cut) in bench.take(row).items():
+        Query.objects.filter(harvest=harvest, number=told).update(total=total, overflowed=cut)
+    forms.learn_roles(harvest.form, bench.proved())
     _note_errors(bench, state, reason)
     links = harvests.next_links(run, benches, bench.wishes, now)
     harvests.save(bench)
@@ -224,11 +242,13 @@ def failed(run: Run, benches: Sequence[Workbench], bench: Workbench, item: Url, 
     row = Query.objects.filter(pk=item.payload.get("query")).first()
     if row is None or row.state != QueryState.SENT:
         return Stored()
-    _count_requests(bench, row, item.attempts)
-    if reason in ("robots", "robots_unreachable"):
-        bench.state["ending"] = reason
+    if reason.startswith(UNSENT):
+        bench.state["ending"] = reason.partition(":")[0]
+        _count_requests(bench, row, item.attempts - 1)
+    else:
+        _count_requests(bench, row, item.attempts)
     if row.found:  # pages before this one had records
-        row.overflowed = True
+        row.partial = True
         return _end(run, benches, bench, row, QueryState.VALID, reason, now)
     return _end(run, benches, bench, row, QueryState.ERROR, reason, now)
 

@@ -27,6 +27,7 @@ QUERIES = (
         "requests",
         "cut",
         "stated_total",
+        "partial",
     ),
     *("state", "reason", "form_id", "run", "records_after"),
 )
@@ -55,7 +56,7 @@ def _queries(chosen: Filter) -> Iterator[Sequence[Any]]:
     rows = narrowed(rows, chosen, site="harvest__form__source_id", run="harvest__run_id", since="sent_at")
     columns = (
         *("harvest__form__action", "terms", "returned", "new", "state", "sent_at", "kind", "number", "pages", "requests"),
-        *("overflowed", "total", "reason", "harvest__form_id", "harvest__run_id", "records_after"),
+        *("overflowed", "total", "partial", "reason", "harvest__form_id", "harvest__run_id", "records_after"),
     )
     for row in rows.values_list(*columns).iterator(chunk_size=CHUNK):
         action, terms, returned, new, state, sent, *rest, reason, form, run, after = row

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from typing import Any, NamedTuple
@@ -12,7 +12,9 @@ from django.db.models import F
 
 from crawlmgr.web.url import registered_domain
 from deepweb.classifier import Verdict, can_be_asked, shipped_model
+from deepweb.field_roles import FieldRole
 from deepweb.form_json import form_from_json, form_to_json
+from deepweb.form_roles import ASKED_ROLES, settled
 from deepweb.models import Form, Source
 from deepweb.page_words import words_of_form_page
 from deepweb.search_forms import Form as PageForm
@@ -22,6 +24,10 @@ from deepweb.terms import language_of
 
 MAX_FORMS_A_PAGE = 20
 MAX_WORDS = 400
+PERSONAL = frozenset(
+    (*(FieldRole.EMAIL, FieldRole.PASSWORD, FieldRole.CAPTCHA, FieldRole.USERNAME, FieldRole.FILE, FieldRole.PHONE),)
+)
+NEVER_ASKED = frozenset(("password", "file", "submit", "image", "button", "reset", "hidden"))
 
 
 class Typed(NamedTuple):
@@ -77,9 +83,32 @@ def keep(source: Source, found: Sequence[Typed], *, depth: int, language: str, c
     return kept
 
 
-def page_form(row: Form) -> PageForm:
-    """The form as values."""
+def described_form(row: Form) -> PageForm:
+    """The form as its page shows it."""
     return form_from_json(row.described)
+
+
+def page_form(row: Form) -> PageForm:
+    """The form as values, each field in the role that a person gave it, a harvest proved, or the form itself tells."""
+    return settled(described_form(row), {**row.learned, **row.roles})
+
+
+def learn_roles(row: Form, learned: Mapping[str, str]) -> None:
+    """Keeps the roles that a harvest proved; what a person said holds all the same."""
+    if {**row.learned, **learned} != row.learned:
+        row.learned = {**row.learned, **learned}
+        Form.objects.filter(pk=row.pk).update(learned=row.learned)
+
+
+def set_role(row: Form, name: str, role: str) -> None:
+    """A person's word on what a field is for; empty takes it back. Raises ValueError for another field or role."""
+    form = described_form(row)
+    if name not in {field.name for field in form.fields if field.name and field.kind not in NEVER_ASKED}:
+        raise ValueError(f"{name} is no field of the form")
+    if role and role not in ASKED_ROLES:
+        raise ValueError(f"{role} is no role of a field")
+    kept = {key: value for key, value in row.roles.items() if key != name}
+    Form.objects.filter(pk=row.pk).update(roles={**kept, name: role} if role else kept)
 
 
 def verdict_of(row: Form) -> Verdict:
@@ -115,7 +144,7 @@ def correct(row: Form, kind: str, user: Any, now: datetime) -> None:
 
 def verdict_of_model(row: Form) -> Verdict:
     """The classifier's own verdict on a stored form."""
-    return shipped_model().classify(page_form(row))
+    return shipped_model().classify(described_form(row))
 
 
 def release(row: Form, released: bool) -> None:

@@ -2,27 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
 import numpy as np
 from django.db import transaction
+from django.db.models import F
 
 from crawlmgr.conf import CrawlSettings
 from crawlmgr.models import ACTIVE, Run
 from crawlmgr.services import runs
 from crawlmgr.services.frontier import NewUrl
-from deepweb.coverage import Estimate
 from deepweb.finder import same_site
 from deepweb.models import Cluster, Form, Harvest, Query, Record
 from deepweb.reading import needs_session
 from deepweb.seen import Term
 from deepweb.services import forms, removals
-from deepweb.services.probing import SAMPLE, next_probe, plan_from_json
-from deepweb.services.workbench import COUNTED, Ask, Wishes, Workbench
-from deepweb.size_probes import ProbeAnswer, ProbedRecord, ProbePlan, estimate_size
+from deepweb.services.figures import NOT_ASKED
+from deepweb.services.probing import SAMPLE, next_probe
+from deepweb.services.sizing import size_of
+from deepweb.services.wishes import Wishes
+from deepweb.services.workbench import Ask, Workbench
 from deepweb.submission import Submission, fill
 from deepweb.terms import bindings
 
@@ -31,11 +32,8 @@ FIRST_QUERIES = 3
 RECENT = 5
 UNDERSTOOD = 0.9
 MAX_QUEUED = 50_000
-MANY = 100_000
-ENOUGH_WHOLE = 50
 COVERAGE_FROM = 30
 CHUNK = 900
-ADDRESSES = ("http://", "https://")
 
 
 class Refused(ValueError):
@@ -134,7 +132,7 @@ def _for_coverage(bench: Workbench) -> Ask | None:
         probe = next_probe(bench)
         if probe is not None:
             return probe
-        size = _size(bench)
+        size = size_of(bench)
         if size is None or size.high is None:
             state["size_from"] = 2 * len(bench.log)
             for name in ("plan", "plans", "probes"):
@@ -207,8 +205,10 @@ def save(bench: Workbench) -> None:
 
 def finish(bench: Workbench, now: datetime) -> list[NewUrl]:
     """Ends the asking of a form; its detail pages are what is left to fetch."""
-    harvest = bench.harvest
-    harvest.ended, harvest.stopped_by = True, str(bench.state.get("ending", "queries"))[:60]
+    harvest, reason = bench.harvest, str(bench.state.get("ending", "queries"))
+    if not harvest.requests:  # nothing was ever sent
+        reason = f"{NOT_ASKED}: {reason}"
+    harvest.ended, harvest.stopped_by = True, reason[:60]
     links = _details(bench)
     save(bench)
     return links
@@ -216,19 +216,20 @@ def finish(bench: Workbench, now: datetime) -> list[NewUrl]:
 
 def _details(bench: Workbench) -> list[NewUrl]:
     """Detail pages to fetch: of a sample of the probes' records first, where the lists do not tell by what they were found,
-    then of the records found, in their order, as many as wished."""
+    then of the records found, in their order; with the sample as many as wished."""
     limit = MAX_QUEUED if bench.wishes.details is None else min(bench.wishes.details, MAX_QUEUED)
     if limit == 0:
         return []
     first: list[int] = []
     if bench.state.get("probes") and not _understood(bench):
         rng = np.random.default_rng([bench.wishes.random_seed, 11])
-        for probe in bench.state["probes"]:
-            size = min(SAMPLE, len(probe["found"]))
+        each = min(SAMPLE, limit // len(bench.state["probes"]))
+        for probe in bench.state["probes"] if each else ():
+            size = min(each, len(probe["found"]))
             probe["sample"] = sorted(int(pk) for pk in rng.choice(probe["found"], size=size, replace=False)) if size else []
             first += probe["sample"]
     sample = set(first)
-    rest = [pk for pk in sorted(bench.known) if pk not in sample][:limit]
+    rest = [pk for pk in sorted(bench.known) if pk not in sample][: limit - len(sample)]
     urls = _addresses([*sorted(sample), *rest])
     return [
         NewUrl(
@@ -243,6 +244,12 @@ def _details(bench: Workbench) -> list[NewUrl]:
         for pk, url in urls.items()
         if same_site(url, bench.form.action)
     ]
+
+
+def count_detail_requests(bench: Workbench, number: int) -> None:
+    """Adds what a detail page took."""
+    Harvest.objects.filter(pk=bench.harvest.pk).update(detail_requests=F("detail_requests") + number)
+    bench.harvest.detail_requests += number
 
 
 def _addresses(ids: Sequence[int]) -> dict[int, str]:
@@ -263,121 +270,6 @@ def _understood(bench: Workbench) -> bool:
             said = "\n".join(str(each) for each in listed.values()).casefold()
             explained += Term(name, value) in bench.asking.terms(listed) or value.casefold() in said
     return explained >= UNDERSTOOD * pairs
-
-
-def size_up(bench: Workbench) -> None:
-    """Estimates the size of the database from the harvest's probes, or notes why that cannot be done."""
-    harvest, size = bench.harvest, _size(bench)
-    if size is None:
-        harvest.unknown = "too_few_words" if "plan" in bench.state else "no_probes"
-    else:
-        harvest.low, harvest.high, harvest.unknown = size.low, size.high, size.reason[:40]
-    save(bench)
-
-
-def _size(bench: Workbench) -> Estimate | None:
-    """What the probes asked so far tell; None where none was asked."""
-    plan = bench.state.get("plan")
-    probes = {tuple(probe["term"]): probe for probe in bench.state.get("probes", [])}
-    if not plan or not probes:
-        return None
-    drawn = [probes[tuple(term)] for term in plan["drawn"] if tuple(term) in probes]
-    sampled = any("sample" in probe for probe in drawn)
-    fields = _fields({pk for probe in drawn for pk in (probe.get("sample", []) if sampled else probe["found"])})
-    answers = _answers(bench, drawn, sampled, _known_records(bench, fields))
-    drawn_from = plan_from_json(plan)
-    others = _whole_others(bench, fields) if sampled else {}
-    if len(others) < ENOUGH_WHOLE:
-        return estimate_size(drawn_from, answers, bench.harvest.records)
-    counts = _counts(drawn_from, others.values())
-    missed = sum(not _finds(drawn_from, record) for record in others.values())
-    drawn_from = replace(drawn_from, outside=missed / len(others))
-    return estimate_size(drawn_from, answers, bench.harvest.records, counts)
-
-
-def _answers(bench: Workbench, drawn: Sequence[Any], sampled: bool, known: Mapping[int, ProbedRecord]) -> list[ProbeAnswer]:
-    answers = []
-    for probe in drawn:
-        chosen = probe.get("sample", []) if sampled else probe["found"]
-        shown = [known[pk] for pk in chosen if pk in known]
-        whole = len(probe["found"]) if sampled else 0
-        answers.append(ProbeAnswer(Term(*probe["term"]), shown, bool(probe["overflowed"]), whole))
-    return answers
-
-
-def _whole_others(bench: Workbench, sampled: Mapping[int, Any]) -> dict[int, ProbedRecord]:
-    """Records known with their detail pages that the probes did not choose: what a list shows of a record says too little
-    to tell how often a word stands in the database, and which records no word of the pool finds."""
-    ids = bench.harvest.form.found_records.filter(detail_at__isnull=False).values_list("pk", flat=True)
-    return _known_records(bench, _fields({pk for pk in ids if pk not in sampled and pk in bench.known}))
-
-
-def _counts(plan: ProbePlan, records: Iterable[ProbedRecord]) -> dict[Term, int]:
-    texts = [(record.text, record.terms) for record in records]
-    low = {term: term.value.casefold() for term in plan.pool}
-    return {term: sum(value in text or term in terms for text, terms in texts) for term, value in low.items()}
-
-
-def _finds(plan: ProbePlan, record: ProbedRecord) -> bool:
-    return any(term.value.casefold() in record.text or term in record.terms for term in plan.pool)
-
-
-def _fields(ids: set[int]) -> dict[int, dict[str, Any]]:
-    found: dict[int, dict[str, Any]] = {}
-    wanted = sorted(ids)
-    for begin in range(0, len(wanted), CHUNK):
-        found.update(Record.objects.filter(pk__in=wanted[begin : begin + CHUNK]).values_list("pk", "fields"))
-    return found
-
-
-def _known_records(bench: Workbench, fields: Mapping[int, Mapping[str, Any]]) -> dict[int, ProbedRecord]:
-    """The sampled records with what the box finds them by: their columns without those that it does not search."""
-    searched = bench.searched_columns(fields)
-    known = {}
-    for pk, own in fields.items():
-        told = {name: str(value) for name, value in own.items() if name in searched or name in bench.columns_of_inputs()}
-        text = "\n".join(value for name, value in told.items() if name in searched and not value.startswith(ADDRESSES))
-        known[pk] = ProbedRecord(pk, frozenset(bench.asking.terms(told, MANY)), text.casefold())
-    return known
-
-
-def result_of(run: Run) -> dict[str, Any]:
-    """What a run of harvests brought, as the command line gives it; sums over its forms."""
-    harvests = list(Harvest.objects.filter(run=run).select_related("form").order_by("position"))
-    queries, valid = sum(h.queries for h in harvests), sum(h.valid for h in harvests)
-    records, returned = sum(h.records for h in harvests), sum(h.returned for h in harvests)
-    sized = bool(harvests) and all(h.low is not None and h.high is not None for h in harvests)
-    low, high = sum(h.low or 0 for h in harvests), sum(h.high or 0 for h in harvests)
-    return {
-        "queries": queries,
-        "valid": valid,
-        "efficiency": valid / queries if queries else None,
-        "records": records,
-        "records_per_query": records / queries if queries else None,
-        "overlap_rate": returned / records if records else None,
-        "estimated_total": [low, high] if sized else None,
-        "coverage": [min(1.0, records / max(high, 1.0)), min(1.0, records / max(low, 1.0))] if sized else None,
-        "not_estimable": None if sized else next((h.unknown for h in harvests if h.unknown), "no_probes"),
-        "stopped_by": harvests[0].stopped_by if len(harvests) == 1 else run.stopped_by,
-        "curve": curve([h.pk for h in harvests]),
-        "probes": sum(h.probes for h in harvests),
-        "details": sum(h.details for h in harvests),
-        "forms": [
-            {"form": h.form_id, "queries": h.queries, "records": h.records, "requests": h.requests, "stopped_by": h.stopped_by}
-            for h in harvests
-        ],
-    }
-
-
-def curve(ids: Sequence[int]) -> list[list[int]]:
-    """[queries, records] after each counted query, over harvests of one run in the order in which they asked."""
-    latest: dict[int, int] = {}
-    points = []
-    rows = Query.objects.filter(harvest_id__in=ids, kind__in=COUNTED).exclude(state="sent").order_by("ended_at", "pk")
-    for place, (harvest, records) in enumerate(rows.values_list("harvest_id", "records_after"), start=1):
-        latest[harvest] = records
-        points.append([place, sum(latest.values())])
-    return points
 
 
 def is_session(bench: Workbench) -> bool:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
 from datetime import datetime
+from functools import partial
 from typing import Any
 
 from django.db.models import Q
 
 from crawlmgr.models import ACTIVE, Run
-from crawlmgr.services import removals, runs
+from crawlmgr.services import removals
 from crawlmgr.services.removals import Part, Removal
 from deepweb.models import Form, Harvest, Query, Record, Source
 
@@ -29,12 +29,8 @@ def delete(source: Source, now: datetime) -> None:
 
 def start(source: Source, now: datetime, user: Any = None) -> Run | None:
     """Removes a small site at once; of a large one gives the run whose worker does it. Raises runs.Busy where one is at it."""
-    check(source.pk)
-    if _removal(source).count(removals.AT_ONCE) < removals.AT_ONCE:
-        delete(source, now)
-        return None
-    _end_runs(source, now)
-    return removals.begin(KIND, source.pk, source.name, now=now, user=user)
+    quieten = partial(_end_runs, source, now)
+    return removals.start(KIND, source.pk, source.name, _removal(source), quieten, now=now, user=user)
 
 
 class SourceRemoval(removals.RemovalJob):
@@ -56,9 +52,7 @@ def _runs(source_id: int | None) -> list[int]:
 
 
 def _end_runs(source: Source, now: datetime) -> None:
-    for pk in _runs(source.pk):
-        with suppress(runs.WrongState):  # it has just ended by itself
-            runs.stop(pk, now)
+    removals.end_runs(Run.objects.filter(pk__in=_runs(source.pk)), now)
 
 
 def _removal(source: Source) -> Removal:

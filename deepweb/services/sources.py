@@ -12,8 +12,8 @@ from django.db import transaction
 
 from crawlmgr.conf import CrawlSettings
 from crawlmgr.models import Run
-from crawlmgr.services import runs
-from crawlmgr.web.url import UrlError, canonical, host_key, url_hash
+from crawlmgr.services import runs, sealed_settings
+from crawlmgr.web.url import UrlError, canonical, url_hash
 from deepweb.models import Source
 from deepweb.services import removals
 
@@ -28,6 +28,7 @@ class BadAddress(ValueError):
 
 def add(urls: Sequence[str], now: datetime, settings: Mapping[str, Any] | None = None) -> list[Source]:
     """The sources of these addresses, made where they are new. Raises BadAddress before anything is stored."""
+    settings = sealed_settings.sealed(settings or {})
     wanted = {}
     for url in urls:
         text = url.strip() if "://" in url else f"http://{url.strip()}"
@@ -91,16 +92,15 @@ def settings_of(source: Source, run: Run) -> CrawlSettings:
 
 
 def settings_of_all(chosen: Sequence[Source], run: Run) -> CrawlSettings:
-    """What holds for a run over several sites: the exceptions of the address guard of all of them (of one that allows every
-    address its own host only, for the others' sake), robots.txt obeyed where one wants it, the rest as the first has it.
-    Each host's pace is set apart from this."""
+    """What holds for a run over several sites: the exceptions of the address guard of all of them, robots.txt obeyed where one
+    wants it, the rest as the first has it. Each host's pace is set apart from this."""
     if not chosen:
         return CrawlSettings.from_mapping(run.parameters.get("settings", {}))
     each = [(source, settings_of(source, run)) for source in dict.fromkeys(chosen)]
     shared = replace(each[0][1], respect_robots=any(settings.respect_robots for _source, settings in each))
     if len(each) == 1 or run.parameters.get("settings", {}).get("allow_private"):
         return shared
-    allowed = {host_key(source.url) if one == "*" else one for source, settings in each for one in settings.allowed_private}
+    allowed = {one for _source, settings in each for one in settings.allowed_private}
     return replace(shared, allow_private=",".join(sorted(allowed)))
 
 

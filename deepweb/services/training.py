@@ -5,10 +5,10 @@ from __future__ import annotations
 from deepweb.form_training import Example, example_of_form
 from deepweb.models import Form
 from deepweb.search_forms import FormType
-from deepweb.services.forms import page_form
+from deepweb.services.forms import described_form
 
 
 def corrected_examples() -> list[Example]:
     """The forms whose type a person gave."""
     rows = Form.objects.exclude(corrected="").defer("words").order_by("pk")
-    return [example_of_form(page_form(row), FormType(row.corrected)) for row in rows]
+    return [example_of_form(described_form(row), FormType(row.corrected)) for row in rows]

@@ -2,75 +2,42 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from deepweb.beginning import Way, lone_choice, ways_of, words_of_records
 from deepweb.coverage import StopRules, stopped_by
-from deepweb.models import Harvest, Query, QueryKind, QueryState, Record
+from deepweb.field_roles import FieldRole
+from deepweb.form_roles import settled
+from deepweb.models import COUNTED, Harvest, Query, QueryKind, QueryState, Record
+from deepweb.parts import Parts, parts_of
+from deepweb.query_log import Logged, QueryLog
+from deepweb.range_places import RangePlaces
 from deepweb.result_list import Furniture, ListShape
 from deepweb.results import NoResultPages, learn_no_result_pages, nonsense_word
-from deepweb.searched import hits_of, telling_word
+from deepweb.searched import hits_of, how_words_combine, telling_word
 from deepweb.seen import Choice, Seen, Term, cut_at
 from deepweb.seen import Query as Terms
 from deepweb.selection import FrequencyPolicy, FreshPolicy, PaperPolicy, Policy
 from deepweb.services import forms
-from deepweb.template_search import Slot, TemplateSearch, slots_of
-from deepweb.templates_informative import inputs_of
+from deepweb.services.wishes import Wishes
+from deepweb.template_search import Slot, TemplateSearch, slots_of, text_slots
 from deepweb.terms import Asking, WordMode, asking_of, first_words, has_han
+from deepweb.totals import Stated
 
-POLICIES = ("fresh", "frequency", "paper")
-COUNTED = (QueryKind.SEED, QueryKind.TRIAL, QueryKind.POLICY)
 NONSENSE = 2
 SEEDS_WITHOUT_RECORDS = 30
+TRIES_A_WAY = 5
 ENOUGH_RECORDS = 10
-PAPER_SEEDS = 5
 INPUT_TRIES = 3
 PAGE_WORDS = 10
 MISSES = 5
 MISSING_QUERIES = 2
-MISSED = 0.1
-VOICES = 3
 CUT_UNKNOWN_BEFORE = 4
+PAIRS_FROM = 8
 _CHUNK = 900
-
-
-@dataclass(frozen=True, slots=True)
-class Wishes:
-    """What a run of harvests was asked for; `from_mapping` reads a run's parameters and refuses what makes no sense."""
-
-    policy: str = "fresh"
-    queries: int = 100
-    requests: int | None = None
-    seed_terms: tuple[str, ...] = ()
-    stop_rules: bool = True
-    min_gain: float = 0.01
-    coverage: float | None = None
-    probes: int = 240
-    details: int | None = 1000
-    max_pages: int = 200
-    random_seed: int = 1
-    fixed: tuple[tuple[tuple[str, str], ...], ...] = ()
-
-    @classmethod
-    def from_mapping(cls, given: Mapping[str, Any]) -> Wishes:
-        """Raises ValueError with one line for an unknown policy or a number out of range."""
-        names = set(cls.__dataclass_fields__)
-        values = {name: value for name, value in given.items() if name in names and (value is not None or name == "details")}
-        if values.get("policy", "fresh") not in POLICIES:
-            raise ValueError(f"{values['policy']} is no policy; there are {', '.join(POLICIES)}")
-        for name, low in (("queries", 1), ("requests", 1), ("probes", 0), ("details", 0), ("max_pages", 1)):
-            value = values.get(name)
-            if value is not None and (not isinstance(value, int) or value < low):
-                raise ValueError(f"{name}: {value!r} is no whole number of at least {low}")
-        share = values.get("coverage")
-        if share is not None and not (isinstance(share, (int, float)) and 0 < share <= 1):
-            raise ValueError(f"coverage: {share!r} is no share above 0 and of at most 1")
-        values["seed_terms"] = tuple(values.get("seed_terms", ()))
-        values["fixed"] = tuple(tuple((str(n), str(v)) for n, v in query) for query in values.get("fixed", ()))
-        return cls(**values)
 
 
 class Ask(NamedTuple):
@@ -80,11 +47,11 @@ class Ask(NamedTuple):
     choice: Choice
 
 
-class _Logged(NamedTuple):
-    choice: Choice
-    found: list[int]
-    overflowed: bool
-    total: int | None
+def _logged(row: Query) -> Logged:
+    query = tuple(Term(name, value) for name, value in row.terms)
+    stated = tuple(Stated(*each) for each in row.stated)
+    choice = Choice(query, row.foretold, row.bucket)
+    return Logged(row.number, choice, list(row.found), row.overflowed, row.partial, stated, row.total)
 
 
 class Workbench:
@@ -98,10 +65,13 @@ class Workbench:
         self.is_open = False
         self.listed: dict[int, dict[str, str]] = {}
         self.known: set[int] = set()
-        self.log: list[_Logged] = []
+        self.log = QueryLog()
         self.columns: dict[str, None] = {}
         self.seen, self.asking = Seen(), Asking("")
         self.slots: list[Slot] = []
+        self.parts = Parts((), self._column)
+        self.ways = ways_of(self.form, forms.PERSONAL)
+        self.places = RangePlaces()
         self.where: dict[Term, str] = {}
         self._load()
 
@@ -112,8 +82,7 @@ class Workbench:
         self.known = wanted
         for row in rows:
             if row.kind in COUNTED:
-                query = tuple(Term(name, value) for name, value in row.terms)
-                self.log.append(_Logged(Choice(query, row.foretold, row.bucket), row.found, row.overflowed, row.total))
+                self.log.entries.append(_logged(row))
         self._rebuild()
 
     def remember(self, ids: set[int]) -> None:
@@ -134,12 +103,23 @@ class Workbench:
         )
         if unsearched.issuperset(self.columns):  # something must be searched: its one column says more than is searched
             unsearched = frozenset()
-        return asking_of(self.form, tuple(self.columns), mode, barred, unsearched, self.state.get("box", ""))
+        return asking_of(self.form, tuple(self.columns), mode, barred, unsearched, self.way.box)
 
-    def _note_searched(self, entry: _Logged) -> None:
+    @property
+    def way(self) -> Way:
+        """The way of asking that is tried, or that was found to bring records."""
+        return self.ways[min(int(self.state.get("way", 0)), len(self.ways) - 1)]
+
+    def proved(self) -> dict[str, str]:
+        """The roles of fields that answers with records have proved."""
+        if not self.way.box or not any(entry.found and entry.choice.query[0].input == self.way.box for entry in self.log):
+            return {}
+        return {self.way.box: FieldRole.QUERY.value, **dict.fromkeys(self.way.required, FieldRole.REQUIRED.value)}
+
+    def _note_searched(self, entry: Logged) -> None:
         """Which columns the box searches: a whole answer to a word lacks no record that says it in a searched column."""
-        query = entry.choice.query
-        if entry.overflowed or len(query) != 1 or query[0].input != self.asking.box:
+        query = self.parts.without(entry.choice.query)
+        if not entry.is_whole or len(query) != 1 or query[0].input != self.asking.box or not query[0].value:
             return
         limit, word = self.limit, query[0].value.casefold()
         if limit is not None and len(entry.found) >= limit:
@@ -156,48 +136,39 @@ class Workbench:
 
     def _by_input(self) -> dict[str, tuple[int, int]]:
         """Queries asked of each input alone, and how many of them brought records; the box for words is never barred."""
-        box = asking_of(self.form, box=self.state.get("box", "")).box
+        boxes = {way.box for way in self.ways}
         counts: dict[str, tuple[int, int]] = {}
         for entry in self.log:
             name = entry.choice.query[0].input
-            if len(entry.choice.query) == 1 and name != box and name not in self.state.get("boxes", ()):
+            if len(entry.choice.query) == 1 and name not in boxes:
                 asked, valid = counts.get(name, (0, 0))
                 counts[name] = asked + 1, valid + bool(entry.found)
         return counts
-
-    def searched_columns(self, fields: Mapping[int, Mapping[str, Any]]) -> set[str]:
-        """The columns that the box searches, of records with all their fields: those in which a word hardly ever stands
-        that did not find the record. Told by all whole answers to a single word."""
-        counts: dict[str, list[int]] = {}
-        for term, found in self._whole_answers():
-            for name, (hits, misses) in hits_of(fields, found, term.value.casefold(), self.asking.mode).items():
-                pair = counts.setdefault(name, [0, 0])
-                pair[0] += min(hits, VOICES)
-                pair[1] += min(misses, VOICES)
-        return {name for name, (hits, misses) in counts.items() if hits and misses <= MISSED * (hits + misses)}
 
     def columns_of_inputs(self) -> set[str]:
         """The columns that other inputs than the box are filled from."""
         return {column for columns in self.asking.columns.values() for column in columns}
 
-    def _whole_answers(self) -> list[tuple[Term, set[int]]]:
-        limit, box = self.limit, self.asking.box
-        asked = [(entry.choice.query, entry.found, entry.overflowed) for entry in self.log]
-        asked += [((Term(*probe["term"]),), probe["found"], probe["overflowed"]) for probe in self.state.get("probes", [])]
-        return [
-            (query[0], set(found))
-            for query, found, cut in asked
-            if len(query) == 1 and query[0].input == box and not cut and (limit is None or len(found) < limit)
-        ]
-
     def _rebuild(self) -> None:
         """The seen anew, where what records are asked by has changed."""
+        self.form = settled(self.form, dict.fromkeys(self.way.required, FieldRole.REQUIRED.value) | self._box_role())
         self.asking, self.where = self._asking(), {}
         self.slots = slots_of(self.form, self.asking.box)
+        self.parts = Parts(parts_of(self.form) if self.asking.box else (), self._column)
         self.seen = Seen(self._column)
         terms = {pk: self._terms(pk) for entry in self.log for pk in entry.found if pk in self.listed}
         for entry in self.log:
-            self.seen.add(entry.choice, [(pk, terms[pk]) for pk in entry.found if pk in terms], entry.overflowed)
+            found = [(pk, terms[pk]) for pk in entry.found if pk in terms]
+            self._see(entry, found)
+
+    def _box_role(self) -> dict[str, str]:
+        return {self.way.box: FieldRole.QUERY.value} if self.way.box else {}
+
+    def _see(self, entry: Logged, found: list[tuple[int, Sequence[Term]]]) -> None:
+        self.seen.add(entry.choice, found, entry.overflowed, entry.partial)
+        if self.parts:
+            whole = [(pk, self._terms(pk)) for pk, _ in found]
+            self.parts.add(entry.choice, whole, entry.overflowed, entry.partial)
 
     def _terms(self, pk: int) -> list[Term]:
         return self.asking.terms(self.listed[pk], where=self.where)
@@ -206,38 +177,36 @@ class Workbench:
         return self.where.get(term, "")
 
     # --- what an answer adds
-    def take(self, row: Query) -> None:
-        """Adds a finished query of the log."""
+    def take(self, row: Query) -> dict[int, tuple[int | None, bool]]:
+        """Adds a finished query of the log; what it tells of earlier ones, by number: their totals, and that they were cut."""
         self.remember(set(row.found))
         self.known.update(row.found)
         if row.kind not in COUNTED:
-            return
-        query = tuple(Term(name, value) for name, value in row.terms)
-        entry = _Logged(Choice(query, row.foretold, row.bucket), list(row.found), row.overflowed, row.total)
-        self.log.append(entry)
-        if row.kind == QueryKind.TRIAL:
+            return {}
+        entry = _logged(row)
+        self.log.entries.append(entry)
+        if row.kind == QueryKind.TRIAL and entry.choice.query[0].value:
             self._tried(bool(row.found))
         self._note_searched(entry)
         if self._asking() != self.asking:
             self._rebuild()
         else:
-            found = [(pk, self._terms(pk) if not self.seen.has(pk) else ()) for pk in entry.found]
-            self.seen.add(entry.choice, found, entry.overflowed)
-        limit = self.limit
-        if limit is not None:
-            self._note_cut(limit)
+            self._see(entry, [(pk, self._terms(pk) if not self.seen.has(pk) else ()) for pk in entry.found])
+        self._note_joins(entry)
+        return self.log.settle(self.seen)
 
-    def _note_cut(self, limit: int) -> None:
-        """Answers as long as the cut, taken for whole before the cut was known, were cut too."""
-        for place, outcome in enumerate(self.seen.outcomes):
-            if outcome.returned >= limit and not outcome.overflowed:
-                self.seen.outcomes[place] = outcome._replace(overflowed=True)
-                self.log[place] = self.log[place]._replace(overflowed=True)
+    def _note_joins(self, entry: Logged) -> None:
+        """What the site makes of two words in its box, by what the records say that two of them brought."""
+        query = entry.choice.query
+        if len(query) != 2 or {term.input for term in query} != {self.asking.box}:
+            return
+        found = [self.listed[pk] for pk in entry.found if pk in self.listed]
+        self.state["joins"] = how_words_combine([term.value for term in query], found, self.asking.mode)
 
     @property
     def limit(self) -> int | None:
         """The number of records at which the site cuts its answers, None while nothing shows that it does."""
-        return cut_at(self.seen.outcomes, [entry.total for entry in self.log])
+        return cut_at(self.seen.outcomes, self.log.totals)
 
     @property
     def furniture(self) -> Furniture:
@@ -282,7 +251,7 @@ class Workbench:
         return None
 
     def _first(self) -> Ask | str | None:
-        """Nonsense, first words, and trials of how the site matches Chinese."""
+        """Nonsense, everything at once, first words, and trials of how the site matches Chinese."""
         box = self.asking.box
         said = self.state.get("nonsense", [])
         if len(said) + self.state.get("nonsense_failed", 0) < NONSENSE and (query := self._calibration(box, len(said))):
@@ -290,43 +259,66 @@ class Workbench:
         if not box:
             nothing = len(self.log) >= SEEDS_WITHOUT_RECORDS and not any(entry.found for entry in self.log)
             return "no_results" if nothing else None
-        valid = sum(bool(entry.found) for entry in self.log)
-        enough = PAPER_SEEDS if self.wishes.policy == "paper" else 2
+        if self.wishes.policy != "paper" and not self.parts and not self.state.get("everything"):
+            self.state["everything"] = True
+            return Ask(QueryKind.TRIAL, Choice((Term(box, ""),)))
+        valid = sum(bool(entry.found) and entry.choice.query[0].input == box for entry in self.log)
+        enough = self.wishes.paper_seeds if self.wishes.policy == "paper" else 1
         if valid < enough or self.seen.records < ENOUGH_RECORDS and len(self.log) < SEEDS_WITHOUT_RECORDS:
-            seed = next((term for term in self._seeds() if not self.seen.was_asked((term,))), None)
-            asked = sum(entry.choice.query[0].input == box for entry in self.log)
-            if seed is not None and asked < SEEDS_WITHOUT_RECORDS + valid:
-                return Ask(QueryKind.SEED, Choice((seed,)))
-            if not valid:
-                return self._first() if self._take_other_box() else "no_results"
+            seed = self._seed(valid)
+            if seed is not None:
+                return seed
+            if not valid and self._take_other_way():
+                return self._first()
+            if not self.seen.records:
+                return "needs_browser" if self.form.scripted else "no_results"
         return self._trial()
+
+    def _seed(self, valid: int) -> Ask | None:
+        """The next of the first words, `valid` of which brought records; after some in vain a choice without a word. None where
+        this way of asking has had its tries."""
+        part, asked = self.parts.at(len(self.log)), len(self.log) - int(self.state.get("way_from", 0))
+        if not valid and asked >= TRIES_A_WAY and not self.parts and self.wishes.policy != "paper":
+            choice = lone_choice(self.slots, self.seen)
+            if choice is not None:
+                return Ask(QueryKind.SEED, Choice(choice))
+        is_last = int(self.state.get("way", 0)) >= len(self.ways) - 1
+        tries = SEEDS_WITHOUT_RECORDS if valid or is_last else TRIES_A_WAY
+        if self.seen.records and not valid:  # of a choice: words that the site holds
+            tries += TRIES_A_WAY
+        seed = next((term for term in self._seeds(valid) if not self.seen.was_asked((term, *part))), None)
+        return Ask(QueryKind.SEED, Choice((seed, *part))) if seed is not None and asked < tries + valid else None
 
     def _calibration(self, box: str, number: int) -> Terms:
         """What tells a page's furniture: nonsense; where there is no box for words, two choices of one input."""
         if box:
             rng = np.random.default_rng([self.wishes.random_seed, 0, number])
-            return (Term(box, nonsense_word(rng)),)
+            return (Term(box, nonsense_word(rng)), *self.parts.at(0))
         slot = next((slot for slot in self.slots if len(slot.values) > number), None)
         if slot is not None:
             return slot.binding(slot.values[-number])
         span = next((slot for slot in self.slots if slot.whole is not None), None)
         return span.binding(span.whole.ends()[number]) if span is not None and span.whole is not None else ()
 
-    def _take_other_box(self) -> bool:
-        """Turns to the form's next text box where no word brought anything in this one; False where there is none."""
-        tried = self.state.setdefault("boxes", [])
-        tried.append(self.asking.box)
-        left = [each.name for each in inputs_of(self.form) if each.kind in ("text", "search") and each.name not in tried]
-        if not left:
+    def _take_other_way(self) -> bool:
+        """Turns to the next way of asking where no word brought anything by this one; False where there is none."""
+        number = int(self.state.get("way", 0)) + 1
+        if number >= len(self.ways):
             return False
-        self.state["box"] = left[0]
+        self.state["way"], self.state["way_from"] = number, len(self.log)
+        self.form = forms.page_form(self.harvest.form)
         self._rebuild()
         return True
 
-    def _seeds(self) -> list[Term]:
+    def _seeds(self, valid: int) -> list[Term]:
+        if self.seen.records and not valid and (known := words_of_records(self.seen, self.asking.box)):
+            return known
         row = self.harvest.form
         page = sorted(row.words.get("page", {}), key=lambda word: -row.words["page"][word])[:PAGE_WORDS]
-        words = first_words(row.language, self.wishes.seed_terms, self.cluster_terms, page)
+        given = self.wishes.seed_terms
+        if self.wishes.policy == "paper" and not given:  # the source begins with the heaviest words alone
+            given = tuple(dict.fromkeys([*self.cluster_terms, *page]))[: max(self.wishes.paper_seeds, PAGE_WORDS)]
+        words = first_words(row.language, given, self.cluster_terms, page)
         return [Term(self.asking.box, word) for word in words]
 
     def _trial(self) -> Ask | None:
@@ -373,11 +365,16 @@ class Workbench:
 
     def _best_of_all(self, policy: Policy) -> Choice | None:
         """The best word or, where answers are cut or there is no box for words, the best binding of other inputs."""
-        choice, worth = policy.best(self.seen) if isinstance(policy, FreshPolicy) else (policy.next(self.seen), 0.0)
-        cut = any(outcome.overflowed for outcome in self.seen.outcomes)
-        if not self.slots or self.asking.box and not cut:
+        if self.parts and isinstance(policy, FreshPolicy):
+            choice, worth = self.parts.best(self.seen, policy, self.limit)
+        else:
+            choice, worth = policy.best(self.seen) if isinstance(policy, FreshPolicy) else (policy.next(self.seen), 0.0)
+        cut = any(not outcome.is_whole for outcome in self.seen.outcomes)
+        slots = [*self.slots, *text_slots(self.asking.columns, self.listed.values(), self.slots)]
+        if not slots or self.asking.box and not cut:
             return choice
-        search = TemplateSearch(self.slots, self.limit, [entry.total for entry in self.log])
+        values = self.places.values(self.form, self.slots, self.listed, self.log.entries)
+        search = TemplateSearch(slots, self.limit, self.log.totals, values, self.parts.names)
         bound, brings = search.best(self.seen)
         return bound if bound is not None and (choice is None or brings > worth) else choice
 
@@ -389,7 +386,8 @@ class Workbench:
         if self.wishes.policy == "paper":
             known = self.state.get("paper", {"queue": [], "round": 1, "started": 0})
             queue = [Term(*term) for term in known["queue"]]
-            return PaperPolicy(
-                (), stop_rule=self.wishes.stop_rules, refused=refused, queue=queue, round=known["round"], started=known["started"]
-            )
-        return FreshPolicy((), self.limit, refused)
+            state = {"queue": queue, "round": known["round"], "started": known["started"]}
+            return PaperPolicy((), refused=refused, **self.wishes.of_paper(), **state)
+        cut = any(not outcome.is_whole for outcome in self.seen.outcomes)
+        pairs = cut and self.state.get("joins", "and") == "and" and len(self.log) >= PAIRS_FROM and not self.parts
+        return FreshPolicy((), self.limit, refused, pairs=pairs)

@@ -122,6 +122,7 @@ def test_viewers_change_nothing_and_operators_do() -> None:
     posts = {
         reverse("admin:form-type", args=[form.pk]): {"type": "other"},
         reverse("admin:form-release", args=[form.pk]): {"released": "1"},
+        reverse("admin:form-role", args=[form.pk]): {"name": "q", "role": "other"},
         reverse("admin:form-harvest", args=[form.pk]): {"queries": "5"},
         reverse("admin:form-try", args=[form.pk]): {"input-q": "river"},
         reverse("admin:source-find", args=[form.source_id]): {},
@@ -142,6 +143,24 @@ def test_viewers_change_nothing_and_operators_do() -> None:
     before = Run.objects.count()
     operator.post(reverse("admin:form-harvest", args=[form.pk]), {"queries": "5", "probes": "0", "details": "0", "min_gain": "0"})
     assert Run.objects.count() == before, "a form that is no search form is not asked"
+
+
+def test_what_a_field_is_for_is_shown_and_corrected() -> None:
+    form = filled().form
+    browser = client("operator")
+    Form.objects.filter(pk=form.pk).update(learned={"q": "query"})
+    address = reverse("admin:search-form", args=[form.pk])
+    assert "proved by answers" in browser.get(address).content.decode()
+    browser.post(reverse("admin:form-role", args=[form.pk]), {"name": "q", "role": "fixed"})
+    form.refresh_from_db()
+    assert form.roles == {"q": "fixed"} and "set by a person" in browser.get(address).content.decode()
+    for wrong in ({"name": "nothing", "role": "query"}, {"name": "q", "role": "password"}):
+        browser.post(reverse("admin:form-role", args=[form.pk]), wrong)
+    form.refresh_from_db()
+    assert form.roles == {"q": "fixed"}
+    browser.post(reverse("admin:form-role", args=[form.pk]), {"name": "q", "role": ""})
+    form.refresh_from_db()
+    assert form.roles == {}
 
 
 def test_an_operator_starts_harvests_trials_and_looks() -> None:

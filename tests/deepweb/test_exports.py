@@ -18,7 +18,9 @@ pytestmark = pytest.mark.django_db
 
 def add(source: Source, number: int, **fields: str) -> None:
     form = source.forms.get()
-    Record.objects.create(source=source, form=form, key_hash=number, url=f"http://b.example/{number}", fields=fields, first_seen=NOW)
+    Record.objects.create(
+        source=source, form=form, key_hash=number, url=f"http://b.example/{number}", fields=fields, first_seen=NOW
+    )
 
 
 def test_a_column_named_like_a_formula_is_text_to_a_spreadsheet() -> None:
@@ -29,8 +31,15 @@ def test_a_column_named_like_a_formula_is_text_to_a_spreadsheet() -> None:
     assert dict(zip(header, rows[-1], strict=True))["field_form"] == "own"
 
 
+@pytest.mark.parametrize("sign", ["=", "+", "-", "@", "|", "＝", "＋", "－", "＠", "｜", "\t", "\r", "\n"])
+def test_a_cell_that_a_spreadsheet_might_run_is_text(sign: str) -> None:
+    assert exports.safe_cell(f"{sign}1+1") == f"'{sign}1+1" and exports.safe_cell(f"1{sign}1") == f"1{sign}1"
+
+
 @pytest.mark.parametrize("fmt", ["csv", "jsonl"])
-def test_a_field_found_while_the_export_is_written_waits_for_the_next(fmt: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_field_found_while_the_export_is_written_waits_for_the_next(
+    fmt: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     source = filled(rows=2).form.source
     table = exports.tables()["records"]
     found, calls = table.found, []

@@ -13,8 +13,9 @@ import pytest
 from crawlmgr import engine
 from crawlmgr.models import Run, RunState, Url, UrlState
 from crawlmgr.services import hosts, runs
+from crawlmgr.web.budget import OverBudget
 from deepweb.models import Cluster, Form, Harvest, Query, QueryState, Record, Source
-from deepweb.services import clusters, forms, harvests, probing, sources
+from deepweb.services import clusters, figures, forms, harvests, probing, sources
 from tests.site.search import SearchServer, SearchSite
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -41,10 +42,10 @@ def the_form() -> Form:
     return Form.objects.get(type="search")
 
 
-def harvest(form: Form, **wishes: Any) -> Run:
+def harvest(form: Form, ends: RunState = RunState.FINISHED, **wishes: Any) -> Run:
     asked = {"queries": 40, "probes": 0, "details": 0, "stop_rules": False, "seed_terms": ["river", "stone"], **wishes}
     run = harvests.start([form], asked, now=now(), settings=OPEN, begin=False)
-    assert engine.run_slice(run.pk) == RunState.FINISHED
+    assert engine.run_slice(run.pk) == ends
     run.refresh_from_db()
     return run
 
@@ -119,6 +120,17 @@ def test_a_cut_answer_is_refined_by_a_choice_beside_the_word() -> None:
         harvest(the_form(), queries=50)
         refined = Query.objects.filter(kind="policy", terms__1__isnull=False)
         assert refined.exists() and all(query.state == QueryState.VALID for query in refined)
+
+
+def test_where_words_in_the_dark_bring_nothing_a_choice_alone_tells_words_that_do() -> None:
+    with SearchServer(SearchSite(books=60, paging="link")) as server:
+        found(server)
+        run = harvest(the_form(), seed_terms=[f"unheardof{place}" for place in range(30)], queries=30)
+    log = list(Query.objects.filter(kind__in=("seed", "policy")).order_by("number"))
+    first = next(place for place, query in enumerate(log) if query.found)
+    assert first <= 5 and [name for name, _ in log[first].terms] == ["kind"], "not all the words in vain come first"
+    assert [name for name, _ in log[first + 1].terms] == ["q"] and log[first + 1].found, "a word of the records found"
+    assert len(numbers()) == 60, run.result
 
 
 @pytest.mark.once
@@ -239,7 +251,8 @@ def test_a_form_that_brings_nothing_ends_with_its_reason(answer: tuple[int, dict
     with SearchServer(SearchSite()) as server:
         found(server)
         server.site.failing["/search"] = lambda count: answer
-        run = sources_settings(harvest, max_attempts=1)(the_form())
+        ends = RunState.FAILED if reason == "http_500" else RunState.FINISHED  # a site out of order was not reached at all
+        run = sources_settings(harvest, max_attempts=1)(the_form(), ends)
         assert Harvest.objects.get().stopped_by == reason
         assert run.stopped_by == reason and run.result["records"] == 0 and not server.site.submitted
 
@@ -259,8 +272,9 @@ def test_a_form_that_never_answers_ends_with_time_out() -> None:
         found(server)
         server.site.delay_seconds = 1.0
         begun = time.monotonic()
-        sources_settings(harvest, max_attempts=1, read_timeout_seconds=0.1)(the_form())
+        run = sources_settings(harvest, max_attempts=1, read_timeout_seconds=0.1)(the_form(), RunState.FAILED)
         assert Harvest.objects.get().stopped_by.startswith("timeout") and time.monotonic() - begun < 200
+        assert run.stopped_by == Harvest.objects.get().stopped_by
 
 
 def test_robots_txt_is_obeyed() -> None:
@@ -271,7 +285,7 @@ def test_robots_txt_is_obeyed() -> None:
             described={**form.described, "action": form.action.replace("/search", "/private/search")}
         )
         harvest(Form.objects.get(pk=form.pk))
-        assert Harvest.objects.get().stopped_by == "robots"
+        assert Harvest.objects.get().stopped_by == "not asked: robots" and figures.nothing_was_asked(Run.objects.latest("pk"))
         assert not any("private/search" in line for line in server.site.log)
 
 
@@ -330,10 +344,10 @@ def test_the_key_of_a_run_over_many_things_tells_all_of_them() -> None:
 def test_a_harvest_ends_when_the_wished_share_of_the_database_is_reached(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(harvests, "COVERAGE_FROM", 4)
     monkeypatch.setattr(probing, "FROM_QUERIES", 4)
-    monkeypatch.setattr(probing, "A_QUERY", 6)
+    monkeypatch.setattr(probing, "A_QUERY", 8)  # some of the words are of a column that is not searched
     with SearchServer(SearchSite(books=250, layout="bare", a_page=40)) as server:
         found(server)
-        run = harvest(the_form(), queries=200, probes=24, coverage=0.7, random_seed=2)
+        run = harvest(the_form(), queries=200, probes=32, coverage=0.7, random_seed=2)
         assert run.result["stopped_by"] == "coverage" and run.result["queries"] < 200
         low, high = run.result["estimated_total"]
         assert run.result["records"] >= 0.7 * high and low <= 1.3 * 250 and high >= 250 / 1.3
@@ -350,11 +364,26 @@ def test_wishes_that_make_no_sense_are_refused() -> None:
 
 def test_a_run_over_several_sites_has_the_exceptions_of_each_and_no_more() -> None:
     rows = sources.add(["http://10.0.0.1/"], now(), {"allow_private": "10.0.0.1", "respect_robots": False})
-    rows += sources.add(["http://10.0.0.2:8080/"], now(), {"allow_private": "*"})
+    rows += sources.add(["http://10.0.0.2:8080/"], now(), {"allow_private": "10.0.0.2:8080,*"})
     rows += sources.add(["http://public.example/"], now())
     run = Run.objects.create(kind="deepweb-find", label="x", created=now(), parameters={"sources": [row.pk for row in rows]})
     settings = sources.settings_of_all(rows, run)
     assert settings.allowed_private == {"10.0.0.1", "10.0.0.2:8080"} and settings.respect_robots
-    assert sources.settings_of_all(rows[1:2], run).allowed_private == {"*"}
-    run.parameters["settings"] = {"allow_private": "*"}
-    assert sources.settings_of_all(rows, run).allowed_private == {"*"}
+    assert sources.settings_of_all(rows[1:2], run).allowed_private == {"10.0.0.2:8080"}  # "*" allows nothing
+    run.parameters["settings"] = {"allow_private": "10.0.0.3"}
+    assert sources.settings_of_all(rows, run).allowed_private == {"10.0.0.3"}
+
+
+def test_answers_and_pages_that_cost_too_much_fail_with_that_reason(monkeypatch: pytest.MonkeyPatch) -> None:
+    def costly(*_: Any) -> None:
+        raise OverBudget
+
+    with SearchServer(SearchSite()) as server:
+        found(server)
+        monkeypatch.setattr("deepweb.crawler.read_answer", costly)
+        run = harvest(the_form(), queries=2)
+        assert set(Url.objects.filter(run=run).values_list("state", "reason")) == {(UrlState.FAILED, "over_budget")}
+        assert not Record.objects.exists() and not Query.objects.filter(state=QueryState.SENT).exists()
+        monkeypatch.setattr("deepweb.crawler.read_page", costly)
+        run = found(server)
+        assert set(Url.objects.filter(run=run).values_list("reason", flat=True)) == {"over_budget"}

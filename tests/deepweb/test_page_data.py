@@ -37,12 +37,12 @@ def test_lists_of_objects_become_records_with_flat_fields() -> None:
         assert found.records[0].fields == {
             "id": "1", "title": "Red house", "author.name": "Ann", "tags": "a, b", "url": "http://x.org/b/1",
         }  # fmt: skip
-        assert found.total == 31 and found.next.submission.url == "http://x.org/s?q=house&page=2"
+        assert [each.number for each in found.stated] == [31] and found.next.submission.url == "http://x.org/s?q=house&page=2"
 
 
 def test_an_answer_that_is_json_itself_is_read() -> None:
     found = read(json.dumps({"items": BOOKS, "count": 2}))
-    assert len(found.records) == 2 and found.total == 2
+    assert len(found.records) == 2 and [each.number for each in found.stated] == [2]
 
 
 def test_what_pages_without_records_have_too_is_no_record() -> None:
@@ -80,7 +80,7 @@ def test_what_no_database_takes_and_no_browser_opens_is_left_out() -> None:
         {"url": "http://[x", "title": "cut \ud83d", "b\u0000": "c\u0000"}, {"link": "http://", "title": "two \ud83d\ude00", "b": "x"},
         {"url": "/three", "title": "three", "b": "x"}]}"""
     found = page_data(data, "http://x.org/")
-    assert (found.total, found.next) == (None, "")
+    assert (found.totals, found.next) == ((), "")
     first, second, third = found.lists[0].items
     assert (first["title"], first["b\ufffd"], second["title"]) == ("cut \ufffd", "c\ufffd", "two \U0001f600")
     assert [address_of(one) for one in (first, second, third)] == ["", "http://x.org/", "http://x.org/three"]

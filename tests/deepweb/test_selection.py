@@ -8,8 +8,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from deepweb.hidden_database import BOX, HiddenDatabase, greedy_oracle, middling_terms, synthetic
+from deepweb.searched import how_words_combine
 from deepweb.seen import Choice, Outcome, Seen, Term, cut_at
-from deepweb.selection import FrequencyPolicy, FreshPolicy, PaperPolicy, how_words_combine, refinement
+from deepweb.selection import FrequencyPolicy, FreshPolicy, PaperPolicy, refinement
+from deepweb.terms import WordMode
 
 
 def q(*words):
@@ -169,12 +171,12 @@ def test_the_cut_is_recognised(sizes, stated, cut):
 
 
 def test_how_words_combine():
-    assert how_words_combine(100, 40, 12) == "and"
-    assert how_words_combine(100, 40, 130) == "or"
-    assert how_words_combine(100, 40, 0) == "phrase"
-    assert how_words_combine(0, 40, 0) == "unknown"
-    assert how_words_combine(50, 50, 50, limit=50) == "unknown"
-    assert how_words_combine(50, 50, 31, limit=50) == "and"
+    both, one = {"t": "Red house by a river"}, {"t": "Red barn"}
+    assert how_words_combine(["red", "house"], [both] * 9 + [one], WordMode.WORDS) == "and"
+    assert how_words_combine(["red", "house"], [both] * 5 + [one] * 5, WordMode.WORDS) == "or"
+    assert how_words_combine(["red", "house"], [], WordMode.WORDS) == "phrase"
+    assert how_words_combine(["red", "riv"], [both], WordMode.WORDS) == "or"
+    assert how_words_combine(["red", "riv"], [both], WordMode.PARTS) == "and"
 
 
 def test_the_oracle_is_greedy_and_a_database_answers_conjunctions():

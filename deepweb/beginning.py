@@ -1,0 +1,62 @@
+"""How the asking of a form begins: the ways of asking that are tried in turn, and what is tried while words bring nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from deepweb.field_roles import FieldRole
+from deepweb.search_forms import Form
+from deepweb.seen import Query, Seen, Term
+from deepweb.template_search import Slot
+from deepweb.templates_informative import inputs_of
+from deepweb.terms import asking_of
+
+LONE_CHOICES = 3
+KNOWN_WORDS = 20
+
+
+class Way(NamedTuple):
+    """How a form is asked: its box for words, and an input that every query has to choose of though the form says nothing."""
+
+    box: str
+    required: tuple[str, ...] = ()
+
+
+def ways_of(form: Form, personal: Collection[str]) -> list[Way]:
+    """The ways of asking in the order in which they are tried: the likeliest box alone, beside each open choice, then every
+    other box that is not of a `personal` role; at the end the first one again, with more words."""
+    first = asking_of(form).box
+    if not first:
+        return [Way("")]
+    texts = [f.name for f in form.fields if f.kind in ("text", "search") and f.name and f.role not in personal]
+    open_ = [each.name for each in inputs_of(form) if each.values and each.role is FieldRole.REFINEMENT]
+    chosen = {f.name for f in form.fields if any(o.selected and o.value.strip() for o in f.options)}
+    others = [Way(name) for name in dict.fromkeys(texts) if name != first]
+    beside = [Way(first, (name,)) for name in open_ if name not in chosen]
+    return [Way(first), *beside, *others, *([Way(first)] if beside or others else [])]
+
+
+def lone_choice(slots: Sequence[Slot], seen: Seen) -> Query | None:
+    """A choice to ask without a word, where words in the dark brought nothing: its records tell words that the site holds.
+
+    The first choice of each of the first three slots, each once; None where records are known or all were asked."""
+    if seen.records:
+        return None
+    queries = [slot.binding(slot.values[0]) for slot in slots if slot.values][:LONE_CHOICES]
+    return next((query for query in queries if not seen.was_asked(query)), None)
+
+
+def words_of_records(seen: Seen, box: str) -> list[Term]:
+    """The words for a box that the records seen say, in most of them first: at most 20."""
+    order = np.argsort(-np.asarray(seen.frequency), kind="stable")
+    terms = (seen.term(int(place)) for place in order)
+    found: list[Term] = []
+    for term in terms:
+        if len(found) == KNOWN_WORDS:
+            break
+        if term.input == box:
+            found.append(term)
+    return found

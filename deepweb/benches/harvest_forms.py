@@ -1,0 +1,155 @@
+"""Harvests of a local web of forms of every make: records against a greedy oracle, marks of cuts, values of fields."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+from urllib.parse import urlsplit
+
+import numpy as np
+
+from crawlmgr.management.base import say
+from crawlmgr.management.base import table as plain_table
+from deepweb.benches.form_web import BY_NAME, KINDS, FormServer, FormSite, Kind, small
+from deepweb.hidden_database import greedy_cover
+from deepweb.seen import Term
+from deepweb.terms import bindings
+
+WORDS_ASKED = 6_000
+_ROOT = Path(__file__).resolve().parents[2]
+
+
+class _Query(NamedTuple):
+    kind: str
+    terms: list[list[str]]
+    state: str
+    returned: int
+    new: int
+    cut: bool
+    partial: bool
+    total: int | None
+    requests: int
+    reason: str
+
+
+def measure(options: dict[str, Any]) -> dict[str, Any]:
+    """A row for each kind of form; `only` names some of them."""
+    names = [name for name in options["only_forms"].split(",") if name] or [kind.name for kind in KINDS]
+    kinds = [small(BY_NAME[name], options["form_records"]) for name in names]
+    with tempfile.TemporaryDirectory(prefix="forms-") as folder:
+        side = subprocess.Popen(
+            [sys.executable, "-m", "deepweb.benches.form_side"],
+            cwd=_ROOT,
+            env={**os.environ, "CRAWLMGR_DATA": folder},
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            text=True,
+        )
+        try:
+            rows = [_row(kind, side, options) for kind in kinds]
+        finally:
+            side.terminate()
+            side.wait()
+    good = [row for row in rows if row["of_oracle"] >= 0.85]
+    return {"kinds": len(rows), "queries": options["queries"], "at_85": len(good), "forms": rows}
+
+
+def _row(kind: Kind, side: Any, options: dict[str, Any]) -> dict[str, Any]:
+    site = FormSite(kind, options["random_seed"])
+    wishes = {"queries": options["queries"], "probes": options["form_probes"], "details": 0, "stop_rules": False}
+    with FormServer(site) as server:
+        side.stdin.write(json.dumps({"url": server.url, "wishes": wishes}) + "\n")
+        side.stdin.flush()
+        told = json.loads(side.stdout.readline())
+    found = told.get("result") or {}
+    queries = [_Query(*row) for row in told.get("queries", ())]
+    bar = oracle(site, options["queries"])
+    records = _right(site, told.get("records", ()))
+    row = {
+        "form": kind.name,
+        "records": len(records),
+        "oracle": bar,
+        "of_oracle": len(records) / bar if bar else 0.0,
+        "wrong_records": len(told.get("records", ())) - len(records),
+        "queries": found.get("queries", 0),
+        "requests": found.get("requests", 0),
+        "efficiency": found.get("efficiency"),
+        "cuts_right": _cuts_right(site, queries),
+        "fields_right": float(np.mean(list(records.values()))) if records else None,
+        "stopped_by": told.get("failed") or found.get("stopped_by"),
+        "cpu_seconds": told.get("cpu_seconds", 0.0),
+    }
+    if options.get("keep_log"):
+        row["log"] = [query._asdict() for query in queries]
+    say(f"{kind.name}: {row['records']} of {bar} ({row['of_oracle']:.2f}), {row['stopped_by']}")
+    return row
+
+
+def _right(site: FormSite, records: Iterable[tuple[str, dict[str, str]]]) -> dict[int, bool]:
+    """The records of the site that were found, by number, and whether title and author stand apart and whole."""
+    by_title = {record.title: record for record in site.all}
+    found = {}
+    for url, fields in records:
+        values = {str(value).strip() for value in fields.values()}
+        path = urlsplit(url).path
+        record = None
+        if path.startswith("/item/") and path.removeprefix("/item/").isdecimal():
+            place = int(path.removeprefix("/item/")) - 1
+            record = site.all[place] if place < len(site.all) else None
+        elif not url:
+            record = next((by_title[value] for value in values if value in by_title), None)
+        if record is not None:
+            found[record.number] = record.title in values and any(
+                value.removeprefix("by ").strip() == record.fields["author"] for value in values
+            )
+    return found
+
+
+def _cuts_right(site: FormSite, queries: Sequence[_Query]) -> float | None:
+    """The share of valid queries for records whose mark (cut, or not) is true of the site."""
+    marks = []
+    for query in queries:
+        if query.kind in ("seed", "trial", "policy") and query.state == "valid" and not query.partial:
+            bound = bindings(tuple(Term(*term) for term in query.terms))
+            matching = site.matching(_as_sent(site, bound)) or ()
+            marks.append(query.cut == bool(site.kind.cut and len(matching) > site.kind.cut))
+    return float(np.mean(marks)) if marks else None
+
+
+def _as_sent(site: FormSite, bound: dict[str, str]) -> dict[str, str]:
+    return {"q": bound["words"]} if site.kind.answer == "script" and "words" in bound else bound
+
+
+def oracle(site: FormSite, queries: int) -> int:
+    """What one who knows all would have after so many queries by single words (beside choices that must be made); by
+    choices or by disjoint spans where the form has no box."""
+    kind, count = site.kind, len(site.all)
+    if kind.everything or not kind.box and kind.between:
+        return count if kind.everything else min(count, queries * (kind.cut or count))
+    must = [select for select in kind.selects if select.required]
+    choices = must or (list(kind.selects) if not kind.box else [])
+    values = [[(select.name, value) for value in site.values(select.field)] for select in choices]
+    bound: list[dict[str, str]] = [dict(each) for each in itertools.product(*values)] if must else [{}]
+    if kind.box:
+        words = sorted(site.words, key=lambda word: -len(site.words[word]))[: WORDS_ASKED // len(bound)]
+        asked = [{kind.box: word, **more} for word in words for more in bound]
+    else:
+        parts = [part for size in (1, 2) for part in itertools.combinations(values, size)]
+        asked = [dict(each) for part in parts for each in itertools.product(*part)]
+    answers = [(site.matching(each) or [])[: kind.cut] for each in asked]
+    return greedy_cover(answers, count, queries)[-1]
+
+
+def table(result: dict[str, Any]) -> str:
+    names = ("form", "records", "oracle", "of_oracle", "queries", "requests", "efficiency", "cuts_right", "fields_right")
+    names = (*names, "stopped_by")
+    rows = [tuple(row[name] for name in names) for row in result["forms"]]
+    return plain_table(names, rows) + f"\n{result['at_85']} of {result['kinds']} kinds at .85 of the oracle or above"

@@ -1,0 +1,30 @@
+"""Pages that are one big form (ASP.NET): where their parts lie, each with a button and something to fill in."""
+
+from __future__ import annotations
+
+from lxml.html import HtmlElement
+
+_NOT_FILLED = frozenset(("hidden", "submit", "image", "button", "reset"))
+
+
+def parts_of(form: HtmlElement) -> list[HtmlElement]:
+    """The parts of a page that is one big form (ASP.NET): around each button the least element with something to fill in.
+    None where there are no such marks, or no two parts lie apart."""
+    if not any((control.get("name") or "").startswith("__VIEWSTATE") for control in form.iter("input")):
+        return []
+    parts: list[HtmlElement] = []
+    for button in form.iter("input", "button"):
+        if (button.get("type") or "submit").lower() not in ("submit", "image"):
+            continue
+        around = next((p for p in button.iterancestors() if p is form or _fillable(p)), form)
+        if around is form:
+            return []
+        if not any(part is around for part in parts):
+            parts.append(around)
+    nested = any(a is not b and any(p is b for p in a.iterancestors()) for a in parts for b in parts)
+    return parts if len(parts) > 1 and not nested else []
+
+
+def _fillable(element: HtmlElement) -> bool:
+    typed = (control for control in element.iter("input", "select", "textarea"))
+    return any((c.get("type") or "text").lower() not in _NOT_FILLED for c in typed)

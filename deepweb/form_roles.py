@@ -1,0 +1,83 @@
+"""What the fields of one form are for, seen together: a prior from names, kinds and labels, under what probes or people said."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from deepweb.field_roles import FieldRole
+from deepweb.search_forms import Form, FormField
+from deepweb.templates_informative import choices_of, range_ends
+
+ASKED_ROLES = (
+    FieldRole.QUERY,
+    FieldRole.OTHER,
+    FieldRole.REFINEMENT,
+    FieldRole.REQUIRED,
+    FieldRole.DATE,
+    FieldRole.NUMBER,
+    FieldRole.PAGE,
+    FieldRole.PAGE_SIZE,
+    FieldRole.SORT,
+    FieldRole.FIXED,
+)
+"""Roles that a person may give to a field of a search form."""
+
+_TEXTS = ("text", "search")
+_LOOSE = ("number", "tel", "url")
+_KEPT = frozenset((FieldRole.EMAIL, FieldRole.PASSWORD, FieldRole.CAPTCHA, FieldRole.USERNAME, FieldRole.FILE))
+_STARRED = re.compile(r"\*\s*:?\s*$|\((?:required|pflichtfeld|obligatoire|obligatorio|必填|必須)\)", re.I)
+_ONLY = 2
+
+
+def settled(form: Form, told: Mapping[str, str] | None = None) -> Form:
+    """The form with the roles that its fields have among one another; `told` are roles that were proved or set by name.
+
+    A lone box for text is the query whatever its name: `page`, `from`, `start` and `p` are telling names beside another box
+    only. Two ends of one range are its ends, not a page and something else. A choice that has to be made (required, or
+    starred) and offers no "any" is a part of every query.
+    """
+    told = told or {}
+    ends = {
+        name for pair in range_ends([f for f in form.fields if f.kind in (*_TEXTS, *_LOOSE, "date", "month")]) for name in pair
+    }
+    roles = {field.name: _alone(field, ends) for field in form.fields if field.name}
+    box = _query_box(form.fields, roles, ends)
+    if box is not None:
+        roles[box] = FieldRole.QUERY
+    for name, role in told.items():
+        if name in roles and roles[name] not in _KEPT:
+            roles[name] = FieldRole(role)
+    return replace(form, fields=tuple(replace(f, role=roles[f.name]) if f.name else f for f in form.fields))
+
+
+def _alone(field: FormField, ends: set[str]) -> FieldRole:
+    if field.name in ends and field.role not in _KEPT:
+        return FieldRole.DATE if field.role is FieldRole.DATE or field.kind in ("date", "month") else FieldRole.NUMBER
+    if field.kind in ("select", "radio") and field.role is FieldRole.REFINEMENT and _must_choose(field):
+        return FieldRole.REQUIRED
+    return field.role
+
+
+def _must_choose(field: FormField) -> bool:
+    chosen = next((option for option in field.options if option.selected), None)
+    if chosen is None and field.kind == "select":
+        chosen = next(iter(field.options), None)
+    is_set = chosen is not None and bool(chosen.value.strip())
+    said_so = field.required or bool(_STARRED.search(field.label))
+    return said_so and not is_set and len(choices_of(field)) >= _ONLY
+
+
+def _query_box(fields: Sequence[FormField], roles: Mapping[str, FieldRole], ends: set[str]) -> str | None:
+    """The name of the box for words, where no field's own role says which; None where one does, or there is no box."""
+    free = [f for f in fields if f.kind in _TEXTS and f.name and f.name not in ends and roles[f.name] not in _KEPT]
+    if any(roles[field.name] is FieldRole.QUERY for field in free):
+        return None
+    if len(free) == 1:
+        return free[0].name
+    likely = [f for f in free if roles[f.name] not in (FieldRole.PAGE, FieldRole.PAGE_SIZE, FieldRole.DATE, FieldRole.NUMBER)]
+    if likely or free:
+        return (likely or free)[0].name
+    loose = [f for f in fields if f.kind in _LOOSE and f.name and f.name not in ends]
+    return loose[0].name if len(loose) == 1 else None

@@ -1,0 +1,105 @@
+"""Forms with a choice that has to be made: each choice is a database of its own, and the best word of all of them is asked."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from typing import Protocol
+
+from deepweb.field_roles import FieldRole
+from deepweb.search_forms import Form
+from deepweb.seen import Choice, Query, Seen, Term
+from deepweb.templates_informative import inputs_of
+
+MOST_PARTS = 120
+FEW_RECORDS = 10
+OWN_FROM = 4
+PRIOR = 20.0
+WORDS_TRIED = 200
+
+
+class Scored(Protocol):
+    """A policy that says what its best query should bring."""
+
+    def best(self, seen: Seen) -> tuple[Choice | None, float]: ...
+
+
+def parts_of(form: Form, required: Iterable[str] = ()) -> list[Query]:
+    """Every way to make the choices that have to be made, in the order of the form; one empty way where there is none."""
+    names = frozenset(required)
+    choices = [each for each in inputs_of(form) if each.values and (each.role is FieldRole.REQUIRED or each.name in names)]
+    ways = itertools.product(*([Term(each.name, value) for value in each.values] for each in choices))
+    return [tuple(way) for way in itertools.islice(ways, MOST_PARTS)]
+
+
+class Parts:
+    """What was seen of each part: its own answers, by words alone. Grows with the log, as Seen does."""
+
+    def __init__(self, parts: Sequence[Query], column_of: Callable[[Term], str]) -> None:
+        self._parts = [part for part in parts if part]
+        self.seen = {part: Seen(column_of) for part in self._parts}
+
+    def __bool__(self) -> bool:
+        return bool(self._parts)
+
+    @property
+    def names(self) -> frozenset[str]:
+        """The inputs that every query has to bind."""
+        return frozenset(term.input for part in self._parts for term in part)
+
+    def at(self, number: int) -> Query:
+        """One part after the other; empty where there are none."""
+        return self._parts[number % len(self._parts)] if self._parts else ()
+
+    def without(self, query: Query) -> Query:
+        """A query without the choices that had to be made."""
+        return tuple(term for term in query if term.input not in self.names)
+
+    def add(self, choice: Choice, answer: Iterable[tuple[Hashable, Iterable[Term]]], overflowed: bool, partial: bool) -> None:
+        """Takes an answer to a word in one of the parts; anything else is not for them."""
+        part = tuple(term for term in choice.query if term.input in self.names)
+        words = self.without(choice.query)
+        answer = [(key, [term for term in terms if term.input not in self.names]) for key, terms in answer]
+        if part in self.seen and len(words) == 1:
+            self.seen[part].add(Choice(words, choice.foretold, choice.bucket), answer, overflowed, partial)
+
+    def best(self, overall: Seen, policy: Scored, limit: int | None) -> tuple[Choice | None, float]:
+        """The word and the part that should bring most new records.
+
+        A part that has answered little is judged by the words of all: a word brings there what it was seen in overall, times
+        what the part's own answers brought for what their words were seen in (of all parts together, as long as it has none).
+        """
+        found: tuple[Choice | None, float] = (None, 0.0)
+        brought = {part: self._brought(overall, part) for part in self.seen}
+        returned, known = (sum(pair[place] for pair in brought.values()) for place in (0, 1))
+        usual = max(returned, 1.0) / max(known, 1.0)
+        for part, seen in self.seen.items():
+            if len(seen.outcomes) >= OWN_FROM and seen.records >= FEW_RECORDS:
+                choice, worth = policy.best(seen)
+            else:
+                choice, worth = self._by_all(overall, seen, brought[part], usual, limit)
+            if choice is not None and worth > found[1]:
+                found = choice._replace(query=(*choice.query, *part)), worth
+        return found
+
+    @staticmethod
+    def _brought(overall: Seen, part: Query) -> tuple[float, float]:
+        """Records returned in a part, and in how many of the records seen before its words stood."""
+        told = [o for o in overall.outcomes if o.before > 0 and set(part) <= set(o.query)]
+        return float(sum(outcome.returned for outcome in told)), float(sum(outcome.before for outcome in told))
+
+    def _by_all(
+        self, overall: Seen, seen: Seen, brought: tuple[float, float], usual: float, limit: int | None
+    ) -> tuple[Choice | None, float]:
+        share = (brought[0] + PRIOR * usual) / (brought[1] + PRIOR)
+        best: tuple[Choice | None, float] = (None, 0.0)
+        for place in (-overall.frequency).argsort(kind="stable")[:WORDS_TRIED]:
+            term = overall.term(int(place))
+            if term.input in self.names or seen.was_asked((term,)):
+                continue
+            own = seen.place(term)
+            matching = share * float(overall.frequency[place])
+            new = min(matching, float(limit or matching)) - (float(seen.frequency[own]) if own is not None else 0.0)
+            if new > best[1]:
+                best = Choice((term,), new), new
+        return best

@@ -1,0 +1,71 @@
+"""Forms that a script sends: the request that it makes, where the page's own script spells it out plainly."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import NamedTuple
+from urllib.parse import parse_qsl, urljoin, urlsplit, urlunsplit
+
+from lxml.html import HtmlElement
+
+from deepweb.form_words import concepts_in
+
+MOST_SCRIPT = 400_000
+_CALL = r"(?:fetch|get|getJSON|ajax|open|request|axios)\(\s*(?:(['\"])(?:GET|get)\1\s*,\s*)?"
+_JOINED = re.compile(
+    _CALL + r"(?P<quote>['\"`])(?P<url>[^'\"`\s]{1,300}?[?&](?P<name>[\w.\[\]-]{1,40})=)(?:(?P=quote)\s*(?:\+|\.concat)|\$\{)"
+)
+_OBJECT = re.compile(
+    _CALL + r"(?P<quote>['\"`])(?P<url>[^'\"`\s$]{1,300})(?P=quote)\s*,\s*\{\s*(?:(?:params|data)\s*:\s*\{)?\s*"
+    r"['\"]?(?P<name>[\w.-]{1,40})['\"]?\s*:"
+)
+_HANDLED = re.compile(r"preventDefault|return\s+false|onsubmit", re.I)
+_BRIEF = frozenset(("q", "s", "k", "w", "kw", "term", "terms", "words", "text", "query", "search", "keyword", "keywords"))
+
+
+class ScriptRequest(NamedTuple):
+    """What a script asks for: an address without parameters, the parameter for the words, and those that stay."""
+
+    action: str
+    name: str
+    fixed: tuple[tuple[str, str], ...] = ()
+
+
+def is_scripted(form: HtmlElement) -> bool:
+    """Whether a form names no address of its own and leaves the sending to a script."""
+    action = (form.get("action") or "").strip().lower()
+    if action and not action.startswith(("javascript:", "#")):
+        return False
+    if form.get("onsubmit") or action:
+        return True
+    return (form.get("method") or "").lower() != "post" and any(_HANDLED.search(text) for text in _scripts(form))
+
+
+def request_of(root: HtmlElement, base_url: str) -> ScriptRequest | None:
+    """The search request that the scripts of a page make, on the page's own site; None where none is plain."""
+    for text in _scripts(root):
+        for pattern in (_JOINED, _OBJECT):
+            for match in pattern.finditer(text):
+                name = match["name"]
+                try:
+                    parts = urlsplit(urljoin(base_url, match["url"]))
+                except ValueError:
+                    continue
+                if parts.hostname != urlsplit(base_url).hostname or not _is_search(name, parts.path):
+                    continue
+                fixed = tuple((key, value) for key, value in parse_qsl(parts.query) if key != name and "$" not in value)
+                return ScriptRequest(urlunsplit((parts.scheme, parts.netloc, parts.path, "", "")), name, fixed)
+    return None
+
+
+def _scripts(element: HtmlElement) -> Iterator[str]:
+    root = element.getroottree().getroot()
+    for script in root.iter("script"):
+        text = script.text or ""
+        if text and not script.get("src") and "json" not in (script.get("type") or ""):
+            yield text[:MOST_SCRIPT]
+
+
+def _is_search(name: str, path: str) -> bool:
+    return name.lower() in _BRIEF or "search" in concepts_in(name) or "search" in concepts_in(path)

@@ -1,0 +1,23 @@
+"""Search sites and their runs that an older command line let reach every private address: now their own hosts."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.apps import apps as installed
+from django.db.models import Q
+
+from crawlmgr.services import private_hosts
+
+
+def mend(apps: Any = installed) -> None:
+    """After a migration or a restore. `apps` are the models as they are at that moment."""
+    sources = apps.get_model("deepweb", "Source").objects
+    runs = apps.get_model("crawlmgr", "Run").objects.filter(kind__in=("deepweb-find", "deepweb-harvest"))
+
+    def named(run: Any) -> list[str]:
+        chosen = Q(pk__in=run.parameters.get("sources", ())) | Q(forms__in=run.parameters.get("forms", ()))
+        return list(sources.filter(chosen).values_list("url", flat=True).distinct())
+
+    private_hosts.mend(sources, "parameters", lambda source: [source.url])
+    private_hosts.mend(runs, "parameters", named, inside="settings")

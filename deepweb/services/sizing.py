@@ -1,0 +1,120 @@
+"""The size of a harvested database: what its random probes tell, with the records' own pages where lists say too little."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from deepweb.coverage import Estimate
+from deepweb.models import Record
+from deepweb.searched import hits_of
+from deepweb.seen import Term
+from deepweb.services.probing import plan_from_json
+from deepweb.services.workbench import Workbench
+from deepweb.size_probes import ProbeAnswer, ProbedRecord, ProbePlan, estimate_size
+
+MANY = 100_000
+ENOUGH_WHOLE = 50
+CHUNK = 900
+MISSED = 0.1
+VOICES = 3
+ADDRESSES = ("http://", "https://")
+
+
+def size_up(bench: Workbench) -> None:
+    """Estimates the size of the database from the harvest's probes, or notes why that cannot be done."""
+    harvest, size = bench.harvest, size_of(bench)
+    if size is None:
+        harvest.unknown = "no_records" if not bench.known else "too_few_words" if "plan" in bench.state else "no_probes"
+    else:
+        harvest.low, harvest.high, harvest.unknown = size.low, size.high, size.reason[:40]
+
+
+def size_of(bench: Workbench) -> Estimate | None:
+    """What the probes asked so far tell; None where none was asked."""
+    plan = bench.state.get("plan")
+    probes = {tuple(probe["term"]): probe for probe in bench.state.get("probes", [])}
+    if not plan or not probes:
+        return None
+    drawn = [probes[tuple(term)] for term in plan["drawn"] if tuple(term) in probes]
+    sampled = any("sample" in probe for probe in drawn)
+    fields = _fields({pk for probe in drawn for pk in (probe.get("sample", []) if sampled else probe["found"])})
+    answers = _answers(bench, drawn, sampled, _known_records(bench, fields))
+    drawn_from = plan_from_json(plan)
+    others = _whole_others(bench, fields) if sampled else {}
+    if len(others) < ENOUGH_WHOLE:
+        return estimate_size(drawn_from, answers, bench.harvest.records)
+    counts = _counts(drawn_from, others.values())
+    missed = sum(not _finds(drawn_from, record) for record in others.values())
+    drawn_from = replace(drawn_from, outside=missed / len(others))
+    return estimate_size(drawn_from, answers, bench.harvest.records, counts)
+
+
+def _answers(bench: Workbench, drawn: Sequence[Any], sampled: bool, known: Mapping[int, ProbedRecord]) -> list[ProbeAnswer]:
+    answers = []
+    for probe in drawn:
+        chosen = probe.get("sample", []) if sampled else probe["found"]
+        shown = [known[pk] for pk in chosen if pk in known]
+        whole = len(probe["found"]) if sampled else 0
+        answers.append(ProbeAnswer(Term(*probe["term"]), shown, bool(probe["overflowed"]), whole))
+    return answers
+
+
+def _whole_others(bench: Workbench, sampled: Mapping[int, Any]) -> dict[int, ProbedRecord]:
+    """Records known with their detail pages that the probes did not choose: what a list shows of a record says too little
+    to tell how often a word stands in the database, and which records no word of the pool finds."""
+    ids = bench.harvest.form.found_records.filter(detail_at__isnull=False).values_list("pk", flat=True)
+    return _known_records(bench, _fields({pk for pk in ids if pk not in sampled and pk in bench.known}))
+
+
+def _counts(plan: ProbePlan, records: Iterable[ProbedRecord]) -> dict[Term, int]:
+    texts = [(record.text, record.terms) for record in records]
+    low = {term: term.value.casefold() for term in plan.pool}
+    return {term: sum(value in text or term in terms for text, terms in texts) for term, value in low.items()}
+
+
+def _finds(plan: ProbePlan, record: ProbedRecord) -> bool:
+    return any(term.value.casefold() in record.text or term in record.terms for term in plan.pool)
+
+
+def _fields(ids: set[int]) -> dict[int, dict[str, Any]]:
+    found: dict[int, dict[str, Any]] = {}
+    wanted = sorted(ids)
+    for begin in range(0, len(wanted), CHUNK):
+        found.update(Record.objects.filter(pk__in=wanted[begin : begin + CHUNK]).values_list("pk", "fields"))
+    return found
+
+
+def _known_records(bench: Workbench, fields: Mapping[int, Mapping[str, Any]]) -> dict[int, ProbedRecord]:
+    """The sampled records with what the box finds them by: their columns without those that it does not search."""
+    searched = _searched_columns(bench, fields)
+    known = {}
+    for pk, own in fields.items():
+        told = {name: str(value) for name, value in own.items() if name in searched or name in bench.columns_of_inputs()}
+        text = "\n".join(value for name, value in told.items() if name in searched and not value.startswith(ADDRESSES))
+        known[pk] = ProbedRecord(pk, frozenset(bench.asking.terms(told, MANY)), text.casefold())
+    return known
+
+
+def _searched_columns(bench: Workbench, fields: Mapping[int, Mapping[str, Any]]) -> set[str]:
+    """The columns that the box searches, of records with all their fields: those in which a word hardly ever stands
+    that did not find the record. Told by all whole answers to a single word."""
+    counts: dict[str, list[int]] = {}
+    for term, found in _whole_answers(bench):
+        for name, (hits, misses) in hits_of(fields, found, term.value.casefold(), bench.asking.mode).items():
+            pair = counts.setdefault(name, [0, 0])
+            pair[0] += min(hits, VOICES)
+            pair[1] += min(misses, VOICES)
+    return {name for name, (hits, misses) in counts.items() if hits and misses <= MISSED * (hits + misses)}
+
+
+def _whole_answers(bench: Workbench) -> list[tuple[Term, set[int]]]:
+    limit, box = bench.limit, bench.asking.box
+    asked = [(entry.choice.query, entry.found, not entry.is_whole) for entry in bench.log]
+    asked += [((Term(*probe["term"]),), probe["found"], probe["overflowed"]) for probe in bench.state.get("probes", [])]
+    return [
+        (query[0], set(found))
+        for query, found, cut in asked
+        if len(query) == 1 and query[0].input == box and not cut and (limit is None or len(found) < limit)
+    ]

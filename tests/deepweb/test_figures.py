@@ -1,0 +1,74 @@
+"""Every figure of a harvest is one figure: counters, JSON, desk and curve agree with a recount from the stored queries."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from django.core.management import CommandError, call_command
+from django.urls import reverse
+
+from deepweb.models import COUNTED, Form, Harvest, Query, QueryState, Record
+from deepweb.services import figures
+from tests.deepweb.test_admin import client
+from tests.deepweb.test_harvest import found, harvest, the_form
+from tests.site.search import SearchServer, SearchSite
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+@pytest.fixture(autouse=True)
+def fresh_hosts() -> None:
+    from crawlmgr.services import hosts
+
+    hosts.forget()
+
+
+def test_every_figure_agrees_with_a_recount_from_the_database() -> None:
+    with SearchServer(SearchSite(books=250, layout="list", a_page=40)) as server:
+        found(server)
+        run = harvest(the_form(), queries=24, probes=20, details=15)
+        asked = [line for line in server.site.log if "/search?" in line]
+    row, result = Harvest.objects.get(), run.result
+    counted = list(Query.objects.filter(harvest=row, kind__in=(*COUNTED, "probe")).order_by("number"))
+    returned = {pk for query in counted for pk in query.found}
+    assert result["probes"] == sum(query.kind == "probe" for query in counted) > 0
+    assert result["queries"] == row.queries == len(counted) == len(result["curve"])
+    assert result["valid"] == row.valid == sum(query.state == QueryState.VALID for query in counted)
+    assert result["records"] == row.records == len(returned) == Record.objects.count() == result["curve"][-1][1]
+    assert result["returned"] == row.returned == sum(len(query.found) for query in counted)
+    assert result["requests"] == row.requests == sum(q.requests for q in Query.objects.all()) == len(asked)
+    assert sum(query.new for query in counted) == len(returned)
+    assert result["records_per_query"] == len(returned) / len(counted) <= max(query.returned for query in counted)
+    assert result["details"] == result["detail_requests"] == 15 >= Record.objects.filter(detail_at__isnull=False).count()
+    answers = [query for query in counted if query.kind != "probe" and query.state == QueryState.VALID]
+    assert result["policy_share_of_cuts"] == sum(query.overflowed for query in answers) / len(answers)
+    assert (result["estimated_total"] is None) == bool(result["estimate_reason"])
+    assert run.requests == result["requests"] + result["detail_requests"]
+    page = client("viewer").get(reverse("admin:harvest", args=[row.pk])).content.decode()
+    facts = dict(re.findall(r"<dt>([^<]+)</dt><dd>([\d,.]+)", page))
+    shown = {name: float(facts[name].replace(",", "")) for name in ("Queries", "Valid", "Records", "Returned", "Requests")}
+    assert shown == {name: result[name.lower()] for name in shown}
+    assert float(facts["Records a query"]) == round(result["records_per_query"], 1)
+
+
+def test_our_own_stop_is_no_cut_of_the_site() -> None:
+    with SearchServer(SearchSite(books=300, layout="list", paging="link", states_total=True)) as server:
+        found(server)
+        run = harvest(the_form(), queries=12, max_pages=2, seed_terms=["river", "stone"])
+    partial = Query.objects.filter(partial=True)
+    assert partial.exists() and all(query.returned == 20 for query in partial)
+    assert not Query.objects.filter(overflowed=True).exists() and run.result["policy_share_of_cuts"] == 0
+    assert all(query.total is not None and query.total > 20 for query in partial), "totals are known all the same"
+
+
+def test_what_can_not_be_asked_at_all_is_said_and_ends_with_status_one() -> None:
+    with SearchServer(SearchSite(books=30)) as server:
+        found(server)
+        form = the_form()
+        action = form.action.replace("/search", "/private/search")
+        Form.objects.filter(pk=form.pk).update(described={**form.described, "action": action})
+        with pytest.raises(CommandError) as ended:
+            call_command("deepweb", "harvest", str(form.pk), "--allow-private", "--delay", "0", "--json")
+        assert ended.value.returncode == 1 and str(ended.value) == "not asked: robots"
+        assert figures.nothing_was_asked(Harvest.objects.get().run) == "not asked: robots"

@@ -1,0 +1,95 @@
+"""What fields are for, seen together: names that mislead, ends of ranges, choices that must be made, and what people said."""
+
+from __future__ import annotations
+
+import pytest
+
+from deepweb.field_roles import FieldRole
+from deepweb.form_roles import settled
+from deepweb.parts import Parts, parts_of
+from deepweb.search_forms import Form, read_forms
+from deepweb.seen import Choice, Seen, Term
+from deepweb.template_search import slots_of
+from deepweb.templates_informative import inputs_of, query_input
+
+
+def form(inside: str, told: dict[str, str] | None = None) -> Form:
+    return settled(read_forms(f"<form action=/f>{inside}<button>Go</button></form>", "http://x.org/")[0], told)
+
+
+def role(found: Form, name: str) -> FieldRole:
+    return next(field.role for field in found.fields if field.name == name)
+
+
+def box(found: Form) -> str | None:
+    words = query_input(inputs_of(found))
+    return words.name if words is not None else None
+
+
+@pytest.mark.parametrize("name", ["p", "from", "start", "page", "offset", "n", "title", "isbn", "seite", "zip"])
+def test_a_lone_box_is_the_query_whatever_its_name(name: str) -> None:
+    assert box(form(f"<input name={name}>")) == name
+    assert (
+        box(form(f"<input name={name}><select name=sort><option>a<option>b</select><input type=hidden name=page value=1>"))
+        == name
+    )
+
+
+def test_a_page_number_beside_the_words_stays_one() -> None:
+    found = form("<input name=title> <input name=page size=2>")
+    assert (box(found), role(found, "page")) == ("title", FieldRole.PAGE)
+    assert "page" not in {each.name for each in inputs_of(found)}
+
+
+def test_a_lone_box_for_a_number_is_asked_too() -> None:
+    assert box(form("<input type=number name=zip>")) == "zip" and box(form("<input type=tel name=nr>")) == "nr"
+
+
+def test_personal_fields_are_never_made_a_query_not_even_by_hand() -> None:
+    for inside in ("<input name=email>", "<input type=password name=p>", "<input name=captcha>"):
+        name = read_forms(f"<form>{inside}</form>", "http://x.org/")[0].fields[0].name
+        assert role(form(inside, {name: "query"}), name) is not FieldRole.QUERY
+
+
+def test_the_ends_of_a_range_are_no_pages() -> None:
+    found = form("<input name=q> <input name=from type=date> <input name=to type=date> <input name=p_min> <input name=p_max>")
+    assert box(found) == "q" and role(found, "from") is FieldRole.DATE and role(found, "p_min") is FieldRole.NUMBER
+    assert {slot.names for slot in slots_of(found, "q")} == {("from", "to"), ("p_min", "p_max")}
+
+
+SELECT = "<input name=q><label>Genre{star} <select name=g{must}><option value=''>choose<option>a<option>b</select></label>"
+
+
+def test_a_choice_that_has_to_be_made_is_part_of_every_query() -> None:
+    for inside in (SELECT.format(star="", must=" required"), SELECT.format(star=" *", must="")):
+        found = form(inside)
+        assert role(found, "g") is FieldRole.REQUIRED and not slots_of(found, "q")
+        assert parts_of(found) == [(Term("g", "a"),), (Term("g", "b"),)]
+    assert parts_of(form(SELECT.format(star="", must=""))) == [()]
+    assert parts_of(form(SELECT.format(star="", must=""), {"g": "required"})) == parts_of(found)
+
+
+def test_the_word_of_a_person_holds() -> None:
+    found = form("<input name=a><input name=q>", {"a": "query", "q": "other"})
+    assert box(found) == "a" and role(found, "q") is FieldRole.OTHER
+
+
+def test_each_part_is_asked_by_what_words_bring_there() -> None:
+    parts, overall = Parts([(Term("g", "a"),), (Term("g", "b"),)], lambda term: ""), Seen()
+
+    class Never:
+        def best(self, seen: Seen) -> tuple[Choice | None, float]:
+            return None, 0.0
+
+    def take(word: str, part: str, records: range, words: list[str]) -> None:
+        choice = Choice((Term("q", word), Term("g", part)))
+        answer = [(record, [Term("q", each) for each in words] + [Term("g", part)]) for record in records]
+        overall.add(choice, answer)
+        parts.add(choice, answer, False, False)
+
+    take("red", "a", range(10), ["red", "blue"])
+    choice, worth = parts.best(overall, Never(), 50)
+    assert choice is not None and worth > 0 and choice.query[0].input == "q" and choice.query[1].input == "g"
+    take("red", "b", range(10, 12), ["red", "green"])
+    choice, _ = parts.best(overall, Never(), 50)
+    assert choice is not None and choice.query[0].value != "red" and parts.names == {"g"}

@@ -1,0 +1,74 @@
+"""The local web of forms: makes of forms that were asked wrongly or not at all are harvested; the oracle knows what can be had."""
+
+from __future__ import annotations
+
+import pytest
+
+from crawlmgr import engine
+from crawlmgr.services import hosts
+from deepweb.benches.form_web import BY_NAME, KINDS, FormServer, FormSite, small
+from deepweb.benches.harvest_forms import oracle
+from deepweb.models import Form, Harvest, Query, QueryState, Record
+from deepweb.services import forms, harvests, sources
+from tests.deepweb.test_harvest import OPEN, now
+
+pytestmark = pytest.mark.django_db(transaction=True)
+RECORDS = 160
+
+
+@pytest.fixture(autouse=True)
+def fresh_hosts() -> None:
+    hosts.forget()
+
+
+def harvested(name: str, queries: int = 14) -> tuple[FormSite, Harvest]:
+    site = FormSite(small(BY_NAME[name], RECORDS))
+    with FormServer(site) as server:
+        look = sources.find([server.url], now=now(), depth=0, pages=1, settings=OPEN, start=False)
+        engine.run_slice(look.pk)
+        form = Form.objects.get(type="search")
+        if form.method == "post":
+            forms.release(form, True)
+            form.refresh_from_db()
+        wishes = {"queries": queries, "probes": 0, "details": 0, "stop_rules": False}
+        run = harvests.start([form], wishes, now=now(), settings=OPEN, begin=False)
+        engine.run_slice(run.pk)
+    return site, Harvest.objects.get(run=run)
+
+
+@pytest.mark.parametrize(
+    ("name", "box"),
+    [("box_page", "page"), ("box_from", "from"), ("script_form", "q"), ("aspnet", "ctl00$Main$txtFind"), ("load_more", "q")],
+)
+def test_a_box_is_found_whatever_its_name_and_make(name: str, box: str) -> None:
+    site, harvest = harvested(name)
+    assert harvest.records >= 0.7 * oracle(site, harvest.queries) and harvest.form.learned == {box: "query"}
+    assert Record.objects.count() == harvest.records <= RECORDS
+
+
+def test_a_choice_that_the_form_does_not_say_to_be_needed_is_found_by_trying() -> None:
+    site, harvest = harvested("required_unmarked", 24)
+    assert harvest.form.learned == {"q": "query", "place": "required"}
+    valid = Query.objects.filter(harvest=harvest, state=QueryState.VALID)
+    assert valid.exists() and all({name for name, _ in query.terms} == {"q", "place"} for query in valid)
+    assert len({tuple(query.terms[1]) for query in valid}) == len(site.values("place"))
+
+
+def test_a_box_that_is_not_heeded_opens_the_whole_table() -> None:
+    _, harvest = harvested("open_filters", 3)
+    assert harvest.records == RECORDS and not Query.objects.filter(overflowed=True).exists()
+
+
+def test_a_range_beside_no_words_is_cut_into_cells_where_the_records_lie() -> None:
+    site, harvest = harvested("number_range", 12)
+    assert harvest.records >= 0.6 * RECORDS
+    cut = Query.objects.filter(harvest=harvest, kind="policy", overflowed=True)
+    assert cut.exists() and all(query.returned == site.kind.cut for query in cut)
+
+
+def test_the_local_web_has_thirty_kinds_of_form_and_a_bar_for_each() -> None:
+    assert len(KINDS) >= 30 and len(BY_NAME) == len(KINDS)
+    for kind in KINDS:
+        site = FormSite(small(kind, 60))
+        assert 0 < oracle(site, 5) <= 60, kind.name
+        assert site.answer("GET", "/", "", "").status == 200

@@ -1,0 +1,78 @@
+"""Ranges cut by where records lie: cells of about an answer's size, what was answered never asked again, columns found out."""
+
+from __future__ import annotations
+
+from datetime import date
+
+import numpy as np
+import pytest
+
+from deepweb.range_cells import Asked, Cell, cells, column_of, uncovered, value_of, values_of
+from deepweb.value_ranges import Range
+
+DAYS = Range(date(1900, 1, 1).toordinal(), date(2100, 12, 31).toordinal(), "%Y-%m-%d")
+PRICES = Range(0, 1_000_000)
+LIMIT = 50
+
+
+def covered(values: np.ndarray, whole: Range, queries: int, stated: bool) -> int:
+    """Records found after so many queries of a site that ranks at random and shows the first 50."""
+    rng = np.random.default_rng(1)
+    order, seen, asked = rng.permutation(len(values)), set(), []
+    span = whole
+    for _ in range(queries):
+        matching = [int(place) for place in order if span.low <= values[place] <= span.high]
+        seen.update(matching[:LIMIT])
+        known = stated or len(matching) <= LIMIT
+        asked.append(Asked(span, float(len(matching)) if known else 1.5 * LIMIT, known, len(matching) <= LIMIT))
+        found = cells(whole, asked, np.sort(values[sorted(seen)]).astype(float), 5.0, LIMIT)
+        span = max(found, key=lambda cell: cell.new).range
+    return len(seen)
+
+
+@pytest.mark.parametrize(("stated", "least"), [(True, 1_150), (False, 700)])
+def test_cells_bring_more_than_half_of_a_database_that_words_hardly_open(stated: bool, least: int) -> None:
+    rng = np.random.default_rng(2)
+    prices = (np.exp(rng.normal(4.5, 1, 2000)) + 1).astype(int)
+    days = (date(2024, 12, 31).toordinal() - np.minimum(3600, rng.exponential(700, 2000))).astype(int)
+    for values, whole in ((prices, PRICES), (days, DAYS)):
+        assert covered(values, whole, 40, stated) >= least
+
+
+def test_what_was_answered_whole_is_never_asked_again_and_nothing_is_left_out() -> None:
+    asked = [Asked(Range(0, 99), 30, True, True), Asked(Range(200, 299), 400, True, False)]
+    found = cells(Range(0, 999), asked, np.array([210.0, 220.0, 250.0, 800.0]), 10.0, LIMIT)
+    spans = [cell.range for cell in found]
+    assert all(span.low > 99 for span in spans) and Range(200, 299) not in spans
+    assert not uncovered(Range(100, 999), spans)
+
+
+def test_a_single_value_that_was_cut_is_given_up() -> None:
+    assert cells(Range(5, 5), [Asked(Range(5, 5), 90, True, False)], np.array([5.0]), 2.0, LIMIT) == []
+    assert isinstance(cells(Range(5, 6), [Asked(Range(5, 6), 90, True, False)], np.array([5.0]), 2.0, LIMIT)[0], Cell)
+
+
+@pytest.mark.parametrize(
+    ("text", "whole", "value"),
+    [
+        ("$ 1,250", PRICES, 1250.0),
+        ("no price", PRICES, None),
+        ("3000000", PRICES, None),
+        ("2021-03-04", DAYS, date(2021, 3, 4).toordinal()),
+        ("4 March 2021", DAYS, date(2021, 3, 4).toordinal()),
+        ("2021年3月4日", DAYS, date(2021, 3, 4).toordinal()),
+        ("about 2021", DAYS, date(2021, 7, 1).toordinal()),
+        ("99/99", DAYS, None),
+    ],
+)
+def test_values_are_read_as_they_are_written(text: str, whole: Range, value: float | None) -> None:
+    assert value_of(text, whole) == value
+
+
+def test_the_column_is_told_by_its_name_or_by_what_answers_hold() -> None:
+    rows = {n: {"Price": str(100 + n), "Pages": str(300 - 10 * n), "Title": "x"} for n in range(20)}
+    asked = [(Range(100, 109), list(range(10)))]
+    assert column_of(rows, PRICES, asked, frozenset()) == "Price"
+    assert column_of(rows, PRICES, [], frozenset({"price"})) == "Price"
+    assert column_of(rows, PRICES, [], frozenset({"cost"})) is None
+    assert values_of(rows.values(), "Price", PRICES).tolist() == [float(100 + n) for n in range(20)]
