@@ -7,6 +7,7 @@ import random
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 from crawlmgr.web.url import UrlError, canonical
 from focused.archive import Archive
@@ -32,11 +33,13 @@ from focused.topics import Topic
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A strategy that takes part, with parameters; `label` tells two entries of one strategy apart."""
+    """A strategy that takes part, with parameters; `label` tells two entries of one strategy apart. `given` are further
+    arguments of the strategy's class, such as a prior of another web."""
 
     strategy: str
     values: Mapping[str, Value] = field(default_factory=dict)
     label: str = ""
+    given: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def name(self) -> str:
@@ -192,7 +195,7 @@ def run_entry(
     ties = random.Random(random_seed) if random_ties else None  # noqa: S311 - a draw among equals, no secret
     rng = random.Random(random_seed)  # noqa: S311 - a search, no secret
     graph = MemoryGraph(ties)
-    strategy = strategy_class(entry.strategy, further)(Relevance(topic), graph, rng, entry.values)
+    strategy = strategy_class(entry.strategy, further)(Relevance(topic), graph, rng, entry.values, **entry.given)
     return crawl(strategy, graph, archive, topic.seeds, pages, on_page)
 
 

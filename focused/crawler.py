@@ -23,6 +23,8 @@ from focused.stages import Draft, run_stages
 
 RECALL_SECONDS = 0.5
 """How long pages are taken from the archive in one transaction."""
+FOLLOW_SECONDS = 0.05
+"""The same after a page from the network."""
 
 
 _EDITED = f"SELECT 1 FROM focused_topicrun WHERE run_id = %s AND {pages.EDITED}"  # noqa: S608 - fixed words
@@ -30,20 +32,25 @@ _FOUND_ON = "SELECT id FROM crawlmgr_url WHERE run_id = %s AND key_hash = %s"
 
 
 class TopicCrawler:
-    """One address (or, over several hosts, a few) in the frontier at a time, chosen by the strategy after each page.
+    """As many addresses in the frontier as may be in flight, chosen by the strategy after each page.
 
     Pages from the archive never pass the frontier: they are taken when nothing waits there (`idle`).
     """
 
     kind = "topic"
+    pages_together = 16
+    paces_new_hosts = True
 
     def __init__(self) -> None:
         self._session: Session | None = None
-        self._paced: set[str] = set()
         self._pulse: Callable[[], None] = sessions.no_pulse
 
     def heed(self, pulse: Callable[[], None]) -> None:
         self._pulse = pulse
+
+    def forget(self, run: Run) -> None:
+        self._session = None
+        sessions.forget(run.pk)
 
     def session(self, run: Run) -> Session:
         """The run's session; nobody else works the run while this slice does."""
@@ -88,23 +95,20 @@ class TopicCrawler:
         if reading is None or reading.problem or reading.content is None:
             problem = reading.problem if reading is not None else f"http_{response.status}"
             pages.failed(session, item.url, problem, now)
-            self._follow(run, session, now)
-            return Stored(state=UrlState.FAILED, reason=problem)
+            return Stored(links=self._follow(run, session, now), state=UrlState.FAILED, reason=problem)
         outcome = pages.arrived(session, item.url, reading, now)
         session.addresses[item.url] = item.pk
-        self._follow(run, session, now)
+        links = self._follow(run, session, now)
         if outcome.kind == TopicPage.Kind.SAME:
-            return Stored(reason=outcome.problem)
+            return Stored(links=links, reason=outcome.problem)
         known = {"unchanged": 1} if response.not_modified else {}
-        return Stored(
-            title=outcome.title, relevance=outcome.similarity, counts={"items": int(outcome.relevant), **known}
-        )
+        counts = {"items": int(outcome.relevant), **known}
+        return Stored(links=links, title=outcome.title, relevance=outcome.similarity, counts=counts)
 
     def failed(self, run: Run, item: Url, reason: str, now: datetime) -> Stored:
         session = self.session(run)
         pages.failed(session, item.url, reason, now)
-        self._follow(run, session, now)
-        return Stored()
+        return Stored(links=self._follow(run, session, now))
 
     def idle(self, run: Run, now: datetime) -> Sequence[NewUrl] | str:
         """Nothing waits in the frontier: what was dropped there is told to the strategy, pages come from the archive, the next
@@ -123,10 +127,9 @@ class TopicCrawler:
             chosen = session.choose()
             missing = [url for url in list(session.outstanding) if not self._recall(run, session, url, now)]
             if missing:
-                self._enqueue(run, session, missing, now)
-                return ()
+                return self._links(session, missing)
             if not chosen and session.exhausted:
-                return "frontier"
+                return session.walk.strategy.ending()
             if time.monotonic() >= until:
                 return ()
 
@@ -148,14 +151,18 @@ class TopicCrawler:
             frontier.drop(run.pk, now, f"budget {reason}")
         return reason
 
-    def _follow(self, run: Run, session: Session, now: datetime) -> None:
-        """After a page from the network: edits, then the next address (from the archive it would come in `idle`)."""
+    def _follow(self, run: Run, session: Session, now: datetime) -> list[NewUrl]:
+        """After a page from the network: edits, then the next addresses; pages that the archive has are taken on the way, so that
+        the line stays busy."""
         if session.edited:
             self._edits(session, now)
-        if session.options.source != "net" or self._over(run, session, now):
-            return
-        if chosen := session.choose():
-            self._enqueue(run, session, chosen, now)
+        if session.options.source == "net":
+            return [] if self._over(run, session, now) else self._links(session, session.choose())
+        missing: list[str] = []
+        until = time.monotonic() + FOLLOW_SECONDS
+        while time.monotonic() < until and not self._over(run, session, now) and (chosen := session.choose()):
+            missing += [url for url in chosen if not self._recall(run, session, url, now)]
+        return self._links(session, missing)
 
     def _edits(self, session: Session, now: datetime) -> None:
         edits = TopicRun.objects.select_for_update().get(pk=session.run_id).edits
@@ -166,21 +173,19 @@ class TopicCrawler:
                     frontier.drop(session.run_id, now, "dropped_host", host=found)
         TopicRun.objects.filter(pk=session.run_id).update(edits=[])
 
-    def _enqueue(self, run: Run, session: Session, urls: Sequence[str], now: datetime) -> None:
-        for key in sorted({host_key(url) for url in urls} - self._paced):  # all runs lock hosts in one order
-            self._paced.add(key)
-            if not Host.objects.filter(key=key, last_request_at__isnull=False).exists():
-                # Never met before: the run's own pace.
-                hosts.configure(key, CrawlSettings.from_mapping(run.parameters.get("settings", {})))
+    def _links(self, session: Session, urls: Sequence[str]) -> list[NewUrl]:
+        """Chosen addresses for the frontier, where those that were chosen first come first."""
+        links = []
         for url in urls:
             why = session.outstanding[url]
-            parent = self._found_on(session, why.get("parent"))
             node = session.graph.node(url)
-            depth = node.depth if node is not None else 0
-            new = NewUrl(url, "page", payload={"why": why}, depth=depth, priority=-float(session.steps))
-            frontier.add(run.pk, [new], now, parent_id=parent)
-        if not isinstance(session.graph, sessions.MemoryGraph):
+            depth, parent = (node.depth if node is not None else 0), self._found_on(session, why.get("parent"))
+            session.chosen += 1
+            place = -float(session.chosen)
+            links.append(NewUrl(url, "page", payload={"why": why}, depth=depth, priority=place, parent_id=parent))
+        if urls and not isinstance(session.graph, sessions.MemoryGraph):
             session.graph.settle()
+        return links
 
     def _found_on(self, session: Session, parent: str | None) -> int | None:
         """The frontier's row of the page that an address was found on."""

@@ -4,9 +4,14 @@ from __future__ import annotations
 
 import heapq
 import random
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from enum import IntEnum
 from typing import Any, NamedTuple, Protocol
+
+from crawlmgr.web.url import host_key
+
+LOOKED_AT = 64
+"""First nodes of a queue that are looked at for one whose host may be asked now."""
 
 
 class State(IntEnum):
@@ -74,8 +79,12 @@ class UrlGraph(Protocol):
     def push(self, node: Node, priority: float, queue: str = "", parent: str | None = None) -> None:
         """Puts the node into a queue or moves it there; the higher priority is popped first, then the earlier push."""
 
+    resting: Collection[str]
+    """Hosts (`host_key`) that may not be asked now, because enough of their addresses are being asked for already."""
+
     def pop(self, queue: str = "") -> Node | None:
-        """Takes the first node of a queue out; None when the queue is empty."""
+        """Takes out the first node of a queue whose host is not resting, looking at the first `LOOKED_AT`; the nodes passed over
+        keep their places. None when there is none."""
 
     def drop(self, node: Node) -> None:
         """Takes a waiting node out of its queue; it stays known."""
@@ -96,6 +105,11 @@ class UrlGraph(Protocol):
         """The links that were remembered for a page."""
 
 
+def beginning(url: str) -> str:
+    """An address up to its path."""
+    return url[: url.index("/", 8) + 1] if "/" in url[8:] else url
+
+
 class MemoryGraph:
     """Graph in dictionaries and one heap a queue; entries that were overtaken are left in the heap and skipped.
 
@@ -109,6 +123,9 @@ class MemoryGraph:
         self._links: dict[str, Sequence[OutLink]] = {}
         self._ties = ties
         self._pushes = 0
+        self.resting: Collection[str] = ()
+        self._site: str | None = None
+        """The beginning of every address so far, as long as all are of one host."""
 
     def __len__(self) -> int:
         return len(self._nodes)
@@ -120,6 +137,10 @@ class MemoryGraph:
         node = self._nodes.get(url)
         if node is None:
             node = self._nodes[url] = Node(url, depth, parent)
+            if self._site is None:
+                self._site = beginning(url)
+            elif self._site and not url.startswith(self._site):
+                self._site = ""
         elif depth < node.depth and node.state < State.FETCHED:
             node.depth = depth
         return node
@@ -146,13 +167,25 @@ class MemoryGraph:
 
     def pop(self, queue: str = "") -> Node | None:
         heap = self._heaps.get(queue)
-        while heap:
-            _, _, version, node = heapq.heappop(heap)
-            if node.version == version and node.state == State.WAITING:
-                self._waiting[queue] -= 1
-                node.state = State.KNOWN
-                return node
-        return None
+        if self.resting and self._site and host_key(self._site) in self.resting:
+            return None
+        passed: list[tuple[float, float, int, Node]] = []
+        found = None
+        while heap and len(passed) < LOOKED_AT:
+            entry = heapq.heappop(heap)
+            node = entry[3]
+            if node.version != entry[2] or node.state != State.WAITING:
+                continue
+            if self.resting and host_key(node.url) in self.resting:
+                passed.append(entry)
+                continue
+            self._waiting[queue] -= 1
+            node.state = State.KNOWN
+            found = node
+            break
+        for entry in passed:
+            heapq.heappush(self._heaps[queue], entry)
+        return found
 
     def drop(self, node: Node) -> None:
         if node.state == State.WAITING:

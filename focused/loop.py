@@ -104,7 +104,8 @@ def crawl(
     pages: int,
     on_page: Callable[[Page], None] | None = None,
 ) -> Trail:
-    """Fetches up to `pages` pages in the strategy's order; stopped_by is "pages" or "frontier" (nothing waits any more).
+    """Fetches up to `pages` pages in the strategy's order; stopped_by is "pages", or what the strategy says of its end
+    ("frontier": nothing waits any more).
 
     `on_page` sees every page before the strategy does.
     """
@@ -115,7 +116,7 @@ def crawl(
     while trail.fetched < pages:
         node = strategy.select()
         if node is None:
-            trail.stopped_by = "frontier"
+            trail.stopped_by = strategy.ending()
             return trail
         try:
             content = source.get(node.url)

@@ -24,7 +24,9 @@ class RunOptions:
         "count", "Whether pages from the archive use up the budget of a mixed run, or come free", choices=("count", "free")
     )
     graph: str = parameter("memory", "Where the graph of addresses lives: small and fast, or large", choices=GRAPHS)
-    ahead: int = parameter(1, "Addresses chosen at once, so that a host that makes us wait does not hold up the others", 1, 64)
+    ahead: int = parameter(
+        0, "Addresses chosen before the pages of those before them have come (0: as many as keep the line busy)", 0, 512
+    )
     context: str = parameter("plain", "How words around a link are weighed", choices=("plain", "weighted"))
     main_text: bool = parameter(False, "Judge pages by their main text, menus left out")
     packed: bool = parameter(True, "Store the words of pages compressed")

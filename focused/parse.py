@@ -10,6 +10,7 @@ from resiliparse.extract.html2text import extract_plain_text
 
 from crawlmgr.text.duplicates import simhash
 from crawlmgr.text.tokens import Tokenizer
+from crawlmgr.web.bounds import READ_TAGS, bounded_markup
 from crawlmgr.web.encoding import decode
 from crawlmgr.web.html import PageScan, scan
 from crawlmgr.web.url import UrlError, canonical
@@ -49,7 +50,7 @@ def _sides(context: str, anchor: str, tokenizer: Tokenizer) -> tuple[list[str], 
 
 def main_text(html: str, whole: str) -> str:
     """The text without menus and other furniture; the whole text where that leaves next to nothing."""
-    found = extract_plain_text(html, main_content=True, list_bullets=False)
+    found = extract_plain_text(bounded_markup(html, READ_TAGS)[0], main_content=True, list_bullets=False)
     return found if len(found) * 4 >= len(whole) or len(found) >= 400 else whole
 
 

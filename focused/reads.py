@@ -9,14 +9,15 @@ from typing import Any
 
 from django.db.models import Count, OuterRef, QuerySet, Subquery
 
-from crawlmgr.models import Page, Run, Url, UrlState, WarcFile
+from crawlmgr.models import Page, Url, UrlState, WarcFile
+from crawlmgr.reads import runs as run_reads
 from crawlmgr.reads.paging import Order, Slice, cut
 from crawlmgr.web.url import UrlError, canonical, url_hash
 from focused.models import Comparison, Topic, TopicPage, TopicRun
 from focused.scope import Scope
 
 CURVE_POINTS = 160
-TREE_LIMIT = 200
+TREE_LIMIT = 60
 PAGE = TopicPage.Kind.PAGE
 
 
@@ -42,8 +43,7 @@ def tree_topics() -> list[Topic]:
 
 def active_topics() -> dict[int, str]:
     """Topics with a run under way, and its state."""
-    rows = Run.objects.filter(kind="topic", state__in=["queued", "running", "paused"]).values_list("target", "state")
-    return {target: state for target, state in rows if target is not None}
+    return {target: run.state for target, run in run_reads.at_work("topic").items()}
 
 
 def topic_runs(topic: Topic, limit: int = 20) -> list[TopicRun]:

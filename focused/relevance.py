@@ -72,6 +72,11 @@ class Relevance:
         return self._frequencies.idf
 
     @property
+    def samples(self) -> Sequence[Mapping[str, float]]:
+        """Word counts of the samples; of a topic without any, its keywords."""
+        return self._samples or [self.counts]
+
+    @property
     def vector(self) -> Mapping[str, float]:
         """The topic's weighted words."""
         return self._vector

@@ -6,6 +6,7 @@ import html
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
+from crawlmgr.web.budget import OVER_BUDGET, OverBudget, cpu_budget
 from crawlmgr.web.encoding import decode
 from crawlmgr.web.url import UrlError, canonical
 from focused.pages import Content
@@ -52,9 +53,13 @@ def convert(draft: Draft, parser: Parser) -> None:
 
 
 def run_stages(stages: Iterable[Stage], draft: Draft, parser: Parser) -> Draft:
-    """The draft after all stages, or after the first that found a problem."""
-    for stage in stages:
-        stage(draft, parser)
-        if draft.problem:
-            break
+    """The draft after all stages, or after the first that found a problem; "over_budget" where they take too much CPU."""
+    try:
+        with cpu_budget():
+            for stage in stages:
+                stage(draft, parser)
+                if draft.problem:
+                    break
+    except OverBudget:
+        draft.problem = OVER_BUDGET
     return draft

@@ -14,7 +14,7 @@ from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
-from crawlmgr.admin.rooms import back, page, room
+from crawlmgr.admin.rooms import back, opens_nothing, page, room
 from crawlmgr.web.encoding import decode
 from focused.models import Topic
 from focused.services import samples, topics
@@ -89,7 +89,7 @@ def add(request: HttpRequest) -> HttpResponse:
     if not request.user.has_perm("focused.add_topic"):
         raise PermissionDenied
     form = TopicForm(request.POST or None, request.FILES or None)
-    if request.method == "POST" and form.is_valid():
+    if request.method == "POST" and form.is_valid() and opens_nothing(request, form, "private"):
         topic = _make(request, form)
         if topic is not None:
             return back(request, "topic", topic.pk)

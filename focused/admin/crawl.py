@@ -20,7 +20,7 @@ from focused.options import RunOptions
 from focused.parameters import parameters_of
 from focused.scope import Scope
 from focused.services import topics
-from focused.strategies import BUILT_IN, strategy_class
+from focused.strategies import BUILT_IN, DEFAULT, strategy_class
 
 PLAIN = ("pages", "minutes", "relevant", "source")
 """Options that everybody needs; the rest is folded away."""
@@ -34,13 +34,17 @@ def strategies() -> list[dict[str, str]]:
 
 @room("topics/<int:pk>/crawl/", "topic-crawl", "focused.view_topic", post="crawlmgr.add_run")
 def crawl(request: HttpRequest, pk: int) -> HttpResponse:
-    """The form of a run; `strategy` in the address chooses which strategy's parameters it shows."""
+    """The form of a run. `strategy` is the one that is picked, and runs; `shown` the one whose parameters the form shows: where
+    another was picked since, that one runs with the topic's own parameters for it, or the defaults. `show` starts nothing."""
     topic = find(pk)
     if not request.user.has_perm("crawlmgr.add_run"):
         raise PermissionDenied
-    asked = request.POST.get("strategy") or request.GET.get("strategy") or topic.strategy
-    known = {one["name"] for one in strategies()}
-    name = asked if asked in known else "best_first"
+    name = request.POST.get("strategy") or request.GET.get("strategy") or topic.strategy
+    if name not in {one["name"] for one in strategies()}:
+        messages.error(request, _("There is no strategy %(name)s.") % {"name": name[:60]})
+        if request.method == "POST":
+            return back(request, "topic-crawl", pk)
+        name = DEFAULT
     own = parameters_of(strategy_class(name, settings.TOPIC_STRATEGIES).Settings)
     general = parameters_of(RunOptions)
     values = topic.parameters if name == topic.strategy else {}
@@ -48,10 +52,11 @@ def crawl(request: HttpRequest, pk: int) -> HttpResponse:
     scope = options.pop("scope", {})
     wrong: dict[str, dict[str, str]] = {"p": {}, "o": {}}
     if request.method == "POST":
-        values, wrong["p"] = fields.read(own, request.POST, "p_")
+        if request.POST.get("shown", name) == name:  # else the form's fields were another strategy's
+            values, wrong["p"] = fields.read(own, request.POST, "p_")
         options, wrong["o"] = fields.read(general, request.POST, "o_")
         scope = _scope(request)
-        if not (wrong["p"] or wrong["o"]):
+        if "show" not in request.POST and not (wrong["p"] or wrong["o"]):
             answer = _start(request, topic, name, values, options, scope)
             if answer is not None:
                 return answer

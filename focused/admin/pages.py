@@ -52,17 +52,18 @@ def topic_search(request: HttpRequest, pk: int) -> HttpResponse:
     """Search over the pages of all runs of a topic."""
     topic = find_topic(pk)
     context = {"row": None, "run": None, "topic": topic, "asked": "", "fate": None, "user_words": topic.user_words}
-    return _listed(request, context, reads.run_ids(topic), reverse("admin:topic-search", args=[pk]), _("Search"))
+    return _listed(request, context, [], reverse("admin:topic-search", args=[pk]), _("Search"))
 
 
 def _listed(request: HttpRequest, context: dict[str, Any], run_ids: list[int], address: str, title: str) -> HttpResponse:
     text, number = request.GET.get("q", "").strip()[:300], _number(request)
     best = request.GET.get("by") == "best"
-    total, slice_ = None, Slice([])
+    total, cut, slice_ = None, False, Slice([])
     if text:
         query = search.read_query(text, context["user_words"])
-        hits = search.find(query, run_ids, start=(number - 1) * SIZE, limit=SIZE)
-        total, rows = hits.total, reads.pages_by_id(hits.pages)
+        topic_pk = None if run_ids else context["topic"].pk
+        hits = search.find(query, run_ids, topic=topic_pk, start=(number - 1) * SIZE, limit=SIZE)
+        total, cut, rows = hits.total, hits.cut, reads.pages_by_id(hits.pages)
         for one in rows:
             one.snippet = snippets.around(one, query.words)
         more = number * SIZE < hits.total
@@ -81,6 +82,7 @@ def _listed(request: HttpRequest, context: dict[str, Any], run_ids: list[int], a
         {
             "q": text,
             "total": total,
+            "cut": cut,
             "rows": rows,
             "slice": slice_,
             "keep": f"{keep}&" if keep else "",

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import json
-import random
 import time
-from collections.abc import Mapping
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from statistics import mean
 from typing import Any
@@ -17,22 +14,25 @@ from django.core.management.base import CommandError
 from crawlmgr.management.base import say
 from crawlmgr.management.base import table as plain_table
 from crawlmgr.text.tokens import Tokenizer
+from focused import packs, prior
 from focused.archive import Archive
-from focused.comparison import Entry, compare, read_labels
-from focused.evaluate import Label, bootstrap_difference, targets
-from focused.files import read_text, topic_from_files
+from focused.comparison import Entry, run_entry
+from focused.evaluate import bootstrap_difference, targets
 from focused.parse import CONTEXTS, Parser
 from focused.strategies import BUILT_IN
-from focused.topics import Topic
+from focused.strategies.adaptive import Prior
 
 HELP = "strategy × topic: targets found at 10, 25 and 50 % of the pages (--data: folder with packs of recorded sites)"
 SHARES = ("10", "25", "50")
 REFERENCES = {"breadth_first": "bfs", "best_first": "best_first_parent", "shark": "shark"}
 TOLERANCE = 0.95
+NEAR = 0.03
+PRIORED = ("adaptive",)
+"""Strategies that begin with a prior: trained on the other packs where there are any."""
 
 
 def add_arguments(parser: Any) -> None:
-    parser.add_argument("--strategies", default=",".join(BUILT_IN), help="names by comma (default: all)")
+    parser.add_argument("--strategies", default=",".join(BUILT_IN), help="names by comma (default: all), adaptive:frozen too")
     parser.add_argument("--topics", default="", help="names by comma (default: all)")
     parser.add_argument("--draws", type=int, default=1, help="runs with other random numbers; more than 1: ties at random")
     parser.add_argument("--other-documents", type=int, default=0, help="further runs, each with four other samples")
@@ -44,95 +44,116 @@ def add_arguments(parser: Any) -> None:
 def run(options: dict[str, Any]) -> dict[str, Any]:
     if not options["data"]:
         raise CommandError("bench strategies needs --data: a folder with packs (pages.warc.gz, topics, baselines.json)")
-    packs = sorted(path.parent for path in Path(options["data"]).glob("*/pages.warc.gz"))
-    if not packs:
-        raise CommandError(f"no pack in {options['data']}: none of its folders holds pages.warc.gz")
+    try:
+        found = packs.folders(Path(options["data"]))
+    except ValueError as error:
+        raise CommandError(str(error)) from None
     started = time.process_time()
-    wanted = set(filter(None, options["topics"].split(",")))
+    parser = Parser(Tokenizer(), CONTEXTS[options["context"]], main=options["main_text"])
+    priors = _priors(found, options) if any(name in options["strategies"].split(",") for name in PRIORED) else {}
+    wanted = frozenset(filter(None, options["topics"].split(",")))
     rows: list[dict[str, Any]] = []
-    for pack in packs:
-        folders = sorted(path for path in (pack / "topics").iterdir() if not wanted or path.name in wanted)
-        if not folders:
-            continue
-        archive = Archive([pack / "pages.warc.gz"], Parser(Tokenizer(), CONTEXTS[options["context"]], main=options["main_text"]))
-        references = json.loads(read_text(pack / "baselines.json"))["topics"]
-        for folder in folders:
-            say(f"{pack.name} {folder.name}")
-            rows.extend(_topic_rows(pack.name, folder, archive, references[folder.name], options))
+    for pack in found:
+        archive = packs.open_archive(pack, parser)
+        for one in packs.topics(pack, archive, keywords=options["keywords"], wanted=wanted):
+            say(f"{pack.name} {one.name}")
+            rows.extend(_topic_rows(one, archive, options, priors.get(pack.name)))
     return {"rows": rows, "summary": _summary(rows), "seconds": time.process_time() - started}
 
 
+def _priors(found: Sequence[Path], options: Mapping[str, Any]) -> dict[str, Prior]:
+    """For each pack the prior of the other packs; none where there is only one, which then runs with the shipped prior."""
+    if len(found) < 2:
+        return {}
+    priors = {}
+    for pack in found:
+        others = [other for other in found if other != pack]
+        lessons = [lesson for other in others for lesson in prior.lessons(other)]
+        priors[pack.name] = prior.train(lessons, say=lambda text, name=pack.name: say(f"prior without {name}: {text}"))
+    return priors
+
+
 def _topic_rows(
-    pack: str, folder: Path, archive: Archive, reference: Mapping[str, Any], options: Mapping[str, Any]
+    one: packs.PackTopic, archive: Archive, options: Mapping[str, Any], without: Prior | None
 ) -> list[dict[str, Any]]:
-    topic, _ = topic_from_files(
-        folder.name,
-        folder / "seeds.txt",
-        [folder / "documents"],
-        keywords_file=folder / "keywords.txt" if options["keywords"] else None,
-    )
-    labels = read_labels(read_text(folder / "labels.csv").splitlines(), archive)
-    budgets = {share: int(reference["budget"][share]) for share in SHARES}
+    budgets = {share: one.budget(share) for share in SHARES}
+    whole = targets(one.labels)
     rows = []
     for name in options["strategies"].split(","):
-        found: dict[str, list[int]] = {share: [] for share in SHARES}
+        entry = _entry(name, without)
+        recalls: dict[str, list[float]] = {share: [] for share in SHARES}
+        areas: list[float] = []
         started = time.process_time()
-        for drawn, left_out in _draws(topic, archive, labels, options):
+        for drawn, left_out in packs.draws(one, archive, options["other_documents"]):
             for seed in range(1, options["draws"] + 1):
-                (outcome,) = compare(
-                    drawn,
-                    archive,
-                    [Entry(name)],
-                    max(budgets.values()),
-                    labels=labels,
-                    random_seed=seed,
-                    random_ties=options["draws"] > 1,
-                )
-                scored = targets(labels) - left_out
+                most, ties = max(budgets.values()), options["draws"] > 1
+                trail = run_entry(drawn, archive, entry, most, random_seed=seed, random_ties=ties)
+                scored = whole - left_out
+                hits = [step.url in scored for step in trail.steps]
                 for share, budget in budgets.items():
-                    found[share].append(sum(step.url in scored for step in outcome.trail.steps[:budget]))
-        compared = reference["results"].get(REFERENCES.get(name, ""), {})
-        rows.append(
-            {
-                "pack": pack,
-                "topic": folder.name,
-                "seeds": reference["seed_mode"],
-                "targets": len(targets(labels)),
-                "strategy": name,
-                "found": {share: mean(values) for share, values in found.items()},
-                "reference": {share: compared[share]["mean"] for share in SHARES} if compared else None,
-                "seconds": time.process_time() - started,
-            }
-        )
+                    recalls[share].append(sum(hits[:budget]) / len(scored))
+                areas.append(_area(hits, max(budgets.values()), len(scored)))
+        rows.append(_row(one, name, recalls, areas, time.process_time() - started))
     return rows
 
 
-def _draws(
-    topic: Topic, archive: Archive, labels: Mapping[str, Label], options: Mapping[str, Any]
-) -> list[tuple[Topic, frozenset[str]]]:
-    """The topic as given, then with samples drawn from the relevant pages; those pages are left out of the score."""
-    draws = [(topic, frozenset[str]())]
-    pool = sorted(targets(labels))
-    rng = random.Random(7)  # noqa: S311 - a fixed draw that can be repeated
-    for _ in range(options["other_documents"]):
-        chosen = rng.sample(pool, 4)
-        texts = [" ".join(page.words) for url in chosen if (page := archive.get(url)) is not None]
-        draws.append((replace(topic, documents=tuple(texts)), frozenset(chosen)))
-    return draws
+def _entry(name: str, without: Prior | None) -> Entry:
+    """A strategy by its name; "adaptive:frozen" is adaptive that learns nothing."""
+    strategy, _, variant = name.partition(":")
+    if variant not in ("", "frozen") or (variant and strategy not in PRIORED):
+        raise CommandError(f"no variant {name}")
+    values = {"learn": False, "feedback": False} if variant else {}
+    given = {"prior": without} if without is not None and strategy in PRIORED else {}
+    return Entry(strategy, values, name, given)
+
+
+def _area(hits: Sequence[bool], pages: int, wanted: int) -> float:
+    """Mean recall over the fetches up to `pages`: the area under the curve of recall."""
+    found = np.cumsum([*hits, *[False] * max(0, pages - len(hits))][:pages])
+    return float(found.mean() / wanted)
+
+
+def _row(
+    one: packs.PackTopic, name: str, recalls: Mapping[str, list[float]], areas: list[float], seconds: float
+) -> dict[str, Any]:
+    whole = len(targets(one.labels))
+    compared = one.reference["results"].get(REFERENCES.get(name, ""), {})
+    return {
+        "pack": one.pack,
+        "topic": one.name,
+        "seeds": one.reference["seed_mode"],
+        "targets": whole,
+        "strategy": name,
+        "recall": {share: mean(values) for share, values in recalls.items()},
+        "recalls_25": recalls["25"],
+        "found": {share: mean(values) * whole for share, values in recalls.items()},
+        "area": mean(areas),
+        "reference": {share: compared[share]["mean"] for share in SHARES} if compared else None,
+        "seconds": seconds,
+    }
 
 
 def _summary(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """A row a strategy: mean recall at each share over the topics, topics within 5 % of the reference at 25 %, and the
-    difference of recall at 25 % to best_first with its 95 % interval (paired bootstrap over topics)."""
+    """A row a strategy: mean recall at each share and mean area over the topics, topics within 3 points of the best fixed
+    strategy and within 5 % of the reference at 25 %, and the difference of recall at 25 % to best_first with its 95 % interval
+    (paired bootstrap over topics)."""
     summary = []
     base = [_recall(row) for row in rows if row["strategy"] == "best_first"]
+    best: dict[tuple[str, str], float] = {}
+    for row in rows:
+        if row["strategy"].partition(":")[0] not in PRIORED:
+            key = row["pack"], row["topic"]
+            best[key] = max(best.get(key, 0.0), _recall(row))
+    best = {(row["pack"], row["topic"]): best.get((row["pack"], row["topic"]), 0.0) for row in rows}
     for name in dict.fromkeys(row["strategy"] for row in rows):
         own = [row for row in rows if row["strategy"] == name]
         compared = [row for row in own if row["reference"]]
         summary.append(
             {
                 "strategy": name,
-                "mean_recall": {share: mean(row["found"][share] / row["targets"] for row in own) for share in SHARES},
+                "mean_recall": {share: mean(row["recall"][share] for row in own) for share in SHARES},
+                "mean_area": mean(row["area"] for row in own),
+                "near_best": sum(_recall(row) >= best[row["pack"], row["topic"]] - NEAR for row in own),
                 "topics": len(own),
                 "above_best_first": _above([_recall(row) for row in own], base),
                 "within_5_percent": sum(_reaches(row) for row in compared) if compared else None,
@@ -147,7 +168,7 @@ def _above(recalls: list[float], base: list[float]) -> tuple[float, float, float
 
 
 def _recall(row: Mapping[str, Any]) -> float:
-    return float(row["found"]["25"] / row["targets"])
+    return float(row["recall"]["25"])
 
 
 def _reaches(row: Mapping[str, Any]) -> bool:
@@ -169,12 +190,14 @@ def table(result: dict[str, Any]) -> str:
             s["strategy"],
             *(s["mean_recall"][share] for share in SHARES),
             "{:+.3f} [{:+.3f}, {:+.3f}]".format(*s["above_best_first"]) if s["above_best_first"] else None,
+            s["mean_area"],
+            s["near_best"],
             s["within_5_percent"],
             round(s["seconds"], 1),
         )
         for s in result["summary"]
     ]
-    names = ("strategy", "recall 10 %", "25 %", "50 %", "above best_first", "topics within 5 %", "CPU seconds")
+    names = ("strategy", "recall 10 %", "25 %", "50 %", "above best_first", "area", "near best", "within 5 %", "CPU seconds")
     return plain_table(header, lines) + "\n\n" + plain_table(names, summary)
 
 

@@ -9,6 +9,7 @@ from django.conf import settings
 from django.core.management.base import CommandError
 
 from crawlmgr.clock import SYSTEM
+from crawlmgr.conf import CrawlSettings
 from crawlmgr.management import database, foreground
 from crawlmgr.management.base import Result
 from crawlmgr.models import Run
@@ -32,7 +33,9 @@ def add_arguments(parser: Any) -> None:
     parser.add_argument("--graph", choices=GRAPHS, help="where the graph of addresses lives (default memory)")
     parser.add_argument("--minutes", type=float, metavar="M", help="minutes at the most")
     parser.add_argument("--relevant", type=int, metavar="N", help="pages on topic that are enough")
-    parser.add_argument("--ahead", type=int, metavar="N", help="addresses chosen at once over several hosts (default 1)")
+    parser.add_argument(
+        "--ahead", type=int, metavar="N", help="addresses chosen before their pages have come (default: by --in-flight)"
+    )
     parser.add_argument("--history", type=int, metavar="RUN", help="an earlier run that the strategy learns from")
     parser.add_argument("--random-seed", type=int, metavar="N", help="beginning of the draws of strategies that draw (default 1)")
     parser.add_argument("--hosts", metavar="A,B", help="stay on these hosts and their subdomains")
@@ -82,7 +85,7 @@ def _begin(options: dict[str, Any]) -> Run:
             strategy=options["strategy"] or "",
             parameters=parameters,
             options=wishes,
-            settings=foreground.web_settings(options),
+            settings=foreground.web_settings(options, [seed.url for seed in topic.seeds.all()], stored=_stored(topic)),
             now=SYSTEM.now(),
             start=False,
         )
@@ -92,6 +95,10 @@ def _begin(options: dict[str, Any]) -> Run:
         raise CommandError(str(error)) from None
     except runs.Busy as busy:
         return foreground.joined(busy, "topic")
+
+
+def _stored(topic: Topic) -> str:
+    return CrawlSettings.from_mapping(topic.settings).allow_private
 
 
 def _check(strategy: str, parameters: dict[str, Any], wishes: dict[str, Any], scope: dict[str, Any]) -> None:

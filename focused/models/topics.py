@@ -25,7 +25,7 @@ class Topic(models.Model):
     threshold = models.FloatField(
         _("threshold"), null=True, blank=True, validators=[MinValueValidator(0.0), MaxValueValidator(1.0)]
     )
-    strategy = models.CharField(_("strategy"), max_length=60, default="best_first")
+    strategy = models.CharField(_("strategy"), max_length=60, default="adaptive")
     parameters = models.JSONField(_("parameters"), default=dict, blank=True)
     options = models.JSONField(_("options"), default=dict, blank=True)
     settings = models.JSONField(_("settings"), default=dict, blank=True)

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 
 from django.db import connection
 
 from crawlmgr.services import sql
-from crawlmgr.web.url import url_hash
-from focused.graph import Node, OutLink, State
+from crawlmgr.web.url import host_key, url_hash
+from focused.graph import LOOKED_AT, Node, OutLink, State
 
 _COLUMNS = ("url", "alias_of", "parent", "depth", "state", "queue", "priority", "position", "data", "links")
 _SELECT = f"SELECT url_hash, {', '.join(_COLUMNS)} FROM focused_graphnode WHERE run_id = %s"  # noqa: S608 - fixed names
-_NEXT = _SELECT + " AND queue = %s AND state = 1 ORDER BY priority DESC, position LIMIT 1"
+_NEXT = _SELECT + " AND queue = %s AND state = 1 ORDER BY priority DESC, position LIMIT %s"
 _SAVE = (
     f"INSERT INTO focused_graphnode (run_id, url_hash, {', '.join(_COLUMNS)})"  # noqa: S608 - fixed names
     f" VALUES ({', '.join(['%s'] * (len(_COLUMNS) + 2))}) ON CONFLICT (run_id, url_hash)"
@@ -34,6 +34,7 @@ class DatabaseGraph:
 
     def __init__(self, run_id: int, pushes: int = 0, cached: int = 50_000) -> None:
         self.pushes = pushes
+        self.resting: Collection[str] = ()
         self._run = run_id
         self._cached = cached
         self._empty()
@@ -105,14 +106,25 @@ class DatabaseGraph:
         if not self._counts()[queue]:
             return None
         self.flush()
-        rows = sql.fetch(_NEXT, (self._run, queue))
-        if not rows:
+        row = self._first(queue)
+        if row is None:
             return None
-        node = self._take(rows[0])
+        node = self._take(row)
         self._counts()[queue] -= 1
         node.state = State.KNOWN
         self._touched[self._hashes[node]] = node
         return node
+
+    def _first(self, queue: str) -> tuple | None:
+        """The row of the first node of a queue whose host is not resting."""
+        for looked_at in (1, LOOKED_AT) if self.resting else (1,):
+            rows = sql.fetch(_NEXT, (self._run, queue, looked_at))
+            for row in rows:
+                if not self.resting or host_key(row[1]) not in self.resting:
+                    return row
+            if len(rows) < looked_at:
+                break
+        return None
 
     def drop(self, node: Node) -> None:
         if node.state == State.WAITING:

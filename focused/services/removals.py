@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
 from datetime import datetime
+from functools import partial
 from typing import Any
 
 from django.db.models import QuerySet
 
 from crawlmgr.models import ACTIVE, Run
-from crawlmgr.services import removals, runs
+from crawlmgr.services import removals
 from crawlmgr.services.removals import Part, Removal
 from focused.models import GraphNode, Topic, TopicPage
 from focused.services import search
@@ -30,12 +30,8 @@ def delete(topic: Topic, now: datetime) -> None:
 
 def start(topic: Topic, now: datetime, user: Any = None) -> Run | None:
     """Removes a small topic at once; of a large one gives the run whose worker does it. Raises runs.Busy where one is at it."""
-    check(topic.pk)
-    if _removal(topic).count(removals.AT_ONCE) < removals.AT_ONCE:
-        delete(topic, now)
-        return None
-    _quieten(topic, now)
-    return removals.begin(KIND, topic.pk, topic.name, now=now, user=user)
+    quieten = partial(_quieten, topic, now)
+    return removals.start(KIND, topic.pk, topic.name, _removal(topic), quieten, now=now, user=user)
 
 
 class TopicRemoval(removals.RemovalJob):
@@ -56,9 +52,7 @@ def _runs(topic_id: int | None) -> QuerySet[Run]:
 def _quieten(topic: Topic, now: datetime) -> None:
     """Ends the topic's crawls, and lets no schedule begin anew."""
     Topic.objects.filter(pk=topic.pk).update(next_run=None, interval_seconds=None)
-    for run in _runs(topic.pk).filter(state__in=ACTIVE):
-        with suppress(runs.WrongState):  # it has just ended by itself
-            runs.stop(run.pk, now)
+    removals.end_runs(_runs(topic.pk).filter(state__in=ACTIVE), now)
 
 
 def _removal(topic: Topic) -> Removal:

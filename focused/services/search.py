@@ -6,16 +6,19 @@ import re
 import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from django.db import connection
 from django.db.models import QuerySet
 
 from crawlmgr.services import sql
+from crawlmgr.services.walking import in_parts
 from crawlmgr.text.tokens import Tokenizer
-from focused.models import TopicPage
+from focused.models import TopicPage, TopicRun
 from focused.services.pages import Arrival
 
 MOST_WORDS = 16_000  # positions that PostgreSQL keeps of a text
+MOST_RANKED = 2_000  # pages that are ranked: the newest of those that fit
 _PART = re.compile(r'(-?)"([^"]*)"|(-?)(\S+)')
 
 
@@ -34,10 +37,11 @@ class Query:
 
 @dataclass(frozen=True, slots=True)
 class Hits:
-    """A page of results, best first, and how many there are in all."""
+    """A page of results, best first, and how many there are in all; `cut` where more fit than are counted and ranked."""
 
     total: int
     pages: Sequence[int]
+    cut: bool = False
 
 
 def read_query(text: str, user_words: Iterable[str] = ()) -> Query:
@@ -56,18 +60,42 @@ def index(arrival: Arrival) -> None:
     """Stage: puts the page's words into the index."""
     if arrival.stored is None:
         return
-    tokens = arrival.draft.tokens[:MOST_WORDS]
+    row = arrival.session.row
+    _put(_Entry(arrival.stored.pk, row.run_id, row.topic_id, arrival.draft.tokens[:MOST_WORDS]))
+
+
+class _Entry(NamedTuple):
+    """A page in the index: its words, and the words for its run and its topic, by which a search is narrowed there."""
+
+    pk: int
+    run: int
+    topic: int | None
+    words: Sequence[str]
+
+    @property
+    def place(self) -> tuple[str, ...]:
+        return (run_word(self.run),) if self.topic is None else (run_word(self.run), topic_word(self.topic))
+
+
+def run_word(pk: int) -> str:
+    """What the index calls a run: no word of a page looks so."""
+    return f"run#{pk}"
+
+
+def topic_word(pk: int) -> str:
+    """What the index calls a topic."""
+    return f"topic#{pk}"
+
+
+def _put(entry: _Entry) -> None:
     if connection.vendor == "sqlite":
-        sql.execute("INSERT INTO focused_pagetext (rowid, words) VALUES (%s, %s)", (arrival.stored.pk, " ".join(tokens)))
-    else:
-        _put_vector(arrival.stored.pk, tokens)
-
-
-def _put_vector(pk: int, tokens: Sequence[str]) -> None:
+        values = (entry.pk, " ".join(entry.words), " ".join(entry.place))
+        sql.execute("INSERT INTO focused_pagetext (rowid, words, place) VALUES (%s, %s, %s)", values)
+        return
     sql.execute(
         "INSERT INTO focused_pagetext (rowid, words) VALUES (%s, %s::tsvector)"
         " ON CONFLICT (rowid) DO UPDATE SET words = EXCLUDED.words",
-        (pk, _vector(tokens)),
+        (entry.pk, " ".join([_vector(entry.words), *map(_quoted, entry.place)])),
     )
 
 
@@ -80,18 +108,17 @@ def clear() -> None:
 def rebuild() -> None:
     """Makes the index anew from the pages that are stored, as after a restore: a backup holds the pages and not the index."""
     clear()
-    for pk, tokens in _stored(TopicPage.objects.filter(kind=TopicPage.Kind.PAGE)):
-        if connection.vendor == "sqlite":
-            sql.execute("INSERT INTO focused_pagetext (rowid, words) VALUES (%s, %s)", (pk, " ".join(tokens)))
-        else:
-            _put_vector(pk, tokens)
+    for entry in _stored(TopicPage.objects.filter(kind=TopicPage.Kind.PAGE)):
+        _put(entry)
 
 
-def _stored(pages: QuerySet[TopicPage]) -> Iterator[tuple[int, list[str]]]:
-    """Key and indexed words of each page."""
-    for pk, words, packed in pages.values_list("pk", "words", "packed").iterator(chunk_size=500):
-        text = (zlib.decompress(words) if packed else bytes(words)).decode("utf-8")
-        yield pk, text.split(" ")[:MOST_WORDS]
+def _stored(pages: QuerySet[TopicPage]) -> Iterator[_Entry]:
+    """The entry of each page."""
+    topics = dict(TopicRun.objects.values_list("run_id", "topic_id"))
+    for page in in_parts(pages.only("pk", "words", "packed", "run_id"), "pk", 500):
+        words = bytes(page.words or b"")
+        text = (zlib.decompress(words) if page.packed else words).decode("utf-8")
+        yield _Entry(page.pk, page.run_id, topics.get(page.run_id), text.split(" ")[:MOST_WORDS])
 
 
 def remove(keys: Sequence[int]) -> None:
@@ -100,38 +127,62 @@ def remove(keys: Sequence[int]) -> None:
         places = ", ".join(["%s"] * len(keys))
         sql.execute(f"DELETE FROM focused_pagetext WHERE rowid IN ({places})", tuple(keys))  # noqa: S608 - fixed words
         return
-    for pk, tokens in _stored(TopicPage.objects.filter(pk__in=keys, kind=TopicPage.Kind.PAGE)):
-        kept = " ".join(tokens)
-        sql.execute("INSERT INTO focused_pagetext (focused_pagetext, rowid, words) VALUES ('delete', %s, %s)", (pk, kept))
+    for entry in _stored(TopicPage.objects.filter(pk__in=keys, kind=TopicPage.Kind.PAGE)):
+        sql.execute(
+            "INSERT INTO focused_pagetext (focused_pagetext, rowid, words, place) VALUES ('delete', %s, %s, %s)",
+            (entry.pk, " ".join(entry.words), " ".join(entry.place)),
+        )
 
 
-def find(query: Query, run_ids: Sequence[int], *, start: int = 0, limit: int = 25) -> Hits:
-    """The pages of the runs that fit, best first (BM25, on PostgreSQL ts_rank); a page of several runs once, its newest."""
-    if not query.wanted or not run_ids:
+def find(query: Query, run_ids: Sequence[int] = (), *, topic: int | None = None, start: int = 0, limit: int = 25) -> Hits:
+    """The pages of the runs, or of all runs of the topic, that fit, best first (BM25, on PostgreSQL ts_rank); a page of several
+    runs once, its newest. Where more than MOST_RANKED fit the newest of them are counted and ranked, so that a word on every
+    page costs no more than another."""
+    places = [topic_word(topic)] if topic is not None else [run_word(pk) for pk in run_ids]
+    if not query.wanted or not places:
         return Hits(0, ())
-    places = ", ".join(["%s"] * len(run_ids))
-    if connection.vendor == "sqlite":
-        fits, score, values = "focused_pagetext MATCH %s", "bm25(focused_pagetext)", (_fts5(query),)
-        ranked: tuple[object, ...] = ()
-    else:
-        fits, score, values = "x.words @@ %s::tsquery", "-ts_rank(x.words, %s::tsquery)", (_tsquery(query),)
-        ranked = values
-    inner = (
-        f"SELECT t.id AS id, t.url_hash AS url_hash, {score} AS score FROM focused_pagetext x"  # noqa: S608 - fixed words
-        f" JOIN focused_topicpage t ON t.id = x.rowid WHERE {fits} AND t.run_id IN ({places})"
+    hits, values, cut = (_hits_sqlite if connection.vendor == "sqlite" else _hits_postgresql)(query, places)
+    once = (
+        f"WITH hit AS MATERIALIZED ({hits}) SELECT MAX(t.id) AS id, MIN(hit.score) AS score"  # noqa: S608 - fixed words
+        " FROM hit JOIN focused_topicpage t ON t.id = hit.id GROUP BY t.url_hash"
     )
-    once = f"WITH hit AS MATERIALIZED ({inner}) SELECT MAX(id) AS id, MIN(score) AS score FROM hit GROUP BY url_hash"  # noqa: S608
-    total = sql.fetch(f"SELECT COUNT(*) FROM ({once}) AS pages", (*ranked, *values, *run_ids))[0][0]  # noqa: S608
-    rows = sql.fetch(f"{once} ORDER BY score, id LIMIT %s OFFSET %s", (*ranked, *values, *run_ids, limit, start))
-    return Hits(int(total), tuple(pk for pk, _ in rows))
+    rows = sql.fetch(f"{once} ORDER BY score, id", values)
+    return Hits(len(rows), tuple(pk for pk, _ in rows[start : start + limit]), cut)
+
+
+Found = tuple[str, tuple[object, ...], bool]
+"""A query for `id` and `score` of the hits, its values, and whether older hits are left out."""
+
+
+def _hits_sqlite(query: Query, places: Sequence[str]) -> Found:
+    fits = f"words : ({_fts5(query)}) AND place : ({' OR '.join(_phrase([place]) for place in places)})"
+    newest = "SELECT rowid FROM focused_pagetext WHERE focused_pagetext MATCH %s ORDER BY rowid DESC LIMIT 1 OFFSET %s"
+    older = sql.fetch(newest, (fits, MOST_RANKED))
+    hits = (
+        "SELECT rowid AS id, bm25(focused_pagetext, 1.0, 0.0) AS score FROM focused_pagetext"
+        " WHERE focused_pagetext MATCH %s AND rowid > %s"
+    )
+    return hits, (fits, older[0][0] if older else -1), bool(older)
+
+
+def _hits_postgresql(query: Query, places: Sequence[str]) -> Found:
+    words = _tsquery(query)
+    fits = f"({words}) & ({' | '.join(map(_quoted, places))})"
+    few = "SELECT COUNT(*) FROM (SELECT 1 FROM focused_pagetext WHERE words @@ %s::tsquery LIMIT %s) AS found"
+    cut = sql.fetch(few, (fits, MOST_RANKED + 1))[0][0] > MOST_RANKED
+    newest = "SELECT rowid FROM focused_pagetext WHERE words @@ %s::tsquery"
+    newest += f" ORDER BY rowid DESC LIMIT {MOST_RANKED}" if cut else ""
+    hits = f"SELECT rowid AS id, -ts_rank(words, %s::tsquery) AS score FROM focused_pagetext WHERE rowid IN ({newest})"  # noqa: S608
+    return hits, (words, fits), cut
+
+
+def _phrase(words: Sequence[str]) -> str:
+    return '"' + " ".join(word.replace('"', "") for word in words) + '"'
 
 
 def _fts5(query: Query) -> str:
-    def group(words: Sequence[str]) -> str:
-        return '"' + " ".join(word.replace('"', "") for word in words) + '"'
-
-    text = " AND ".join(group(words) for words in query.wanted)
-    return f"({text}) NOT ({' OR '.join(group(words) for words in query.unwanted)})" if query.unwanted else text
+    text = " AND ".join(_phrase(words) for words in query.wanted)
+    return f"({text}) NOT ({' OR '.join(_phrase(words) for words in query.unwanted)})" if query.unwanted else text
 
 
 def _quoted(word: str) -> str:

@@ -8,15 +8,18 @@ import zlib
 from collections import Counter, OrderedDict
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from itertools import islice
 from typing import Any
 
 from django.conf import settings
 from django.utils.module_loading import import_string
 
+from crawlmgr.conf import CrawlSettings
 from crawlmgr.engine import Interrupted
 from crawlmgr.models import Page as StoredPage
 from crawlmgr.models import Run, Url, UrlState
 from crawlmgr.services import archive
+from crawlmgr.services.walking import in_parts
 from crawlmgr.text.tfidf import Idf
 from crawlmgr.text.tokens import Tokenizer
 from crawlmgr.web.url import UrlError, absolute, canonical, host_key, url_hash
@@ -35,6 +38,9 @@ from focused.strategies import strategy_class
 from focused.topics import Topic
 
 KEPT = 4
+LOOKAHEAD = 4
+"""Addresses chosen for each request that may be in flight, at the most: a host rests between two requests, a request takes some
+half a second, and so 1 + 2 x the pause keep the line busy over many hosts."""
 REMEMBERED = 50_000
 """Pages whose rows a session keeps the numbers of; others are looked up."""
 HISTORY_PAGES = 5000
@@ -69,7 +75,15 @@ class Session:
         self.steps = 0
         self.mark = 0
         self.asked = 0
+        web = CrawlSettings.from_mapping(run.parameters.get("settings", {}))
+        self.connections = web.connections
+        self.most = self.options.ahead or int(web.in_flight * min(LOOKAHEAD, 1 + 2 * web.delay_seconds))
+        """How many addresses are chosen before their pages have come."""
+        if self.options.source == "archive" or strategy.one_at_a_time:
+            self.most = 1
         self.outstanding: dict[str, dict[str, Any]] = {}
+        self.chosen = 0
+        """Addresses given to the frontier so far by this session."""
         self.exhausted = False
         self.edited = False
         """Whether there were edits to carry out when the last step was stored."""
@@ -89,11 +103,15 @@ class Session:
         self.walk.strategy.start([url for url in self.topic.seeds if self.scope.refusal(url, 0) is None])
 
     def choose(self) -> list[str]:
-        """The addresses whose turn it is now: as many as may be chosen at once, no second one of a host that has one."""
-        limit = 1 if self.options.source == "archive" or self.walk.strategy.one_at_a_time else self.options.ahead
-        hosts = {host_key(url) for url in self.outstanding}
+        """The addresses whose turn it is now, the strategy's best first, no more of a host than it has connections; together with
+        those chosen before whose pages have not come, as many as may be in flight."""
+        if len(self.outstanding) >= self.most:
+            return []
+        on = Counter(host_key(url) for url in self.outstanding)
+        resting = {host for host, number in on.items() if number >= self.connections}
         chosen: list[str] = []
-        while len(self.outstanding) < limit and self.asked + len(self.outstanding) < self.options.pages:
+        self.graph.resting = resting
+        while len(self.outstanding) < self.most and self.asked + len(self.outstanding) < self.options.pages:
             node = self.walk.strategy.select()
             if node is None:
                 self.exhausted = not self.outstanding
@@ -103,9 +121,11 @@ class Session:
                 continue
             self.outstanding[node.url] = self.explain(node)
             chosen.append(node.url)
-            if (host := host_key(node.url)) in hosts:
-                break
-            hosts.add(host)
+            host = host_key(node.url)
+            on[host] += 1
+            if on[host] >= self.connections:
+                resting.add(host)
+        self.graph.resting = ()
         return chosen
 
     def explain(self, node: Node) -> dict[str, Any]:
@@ -219,10 +239,10 @@ def _resume(session: Session, row: TopicRun, pulse: Callable[[], None]) -> None:
         stored = json.loads(zlib.decompress(row.frequencies))
         session.walk.strategy.topic.restore(Idf(stored["documents"], stored["counts"]))
     pages = TopicPage.objects.filter(run_id=row.pk, kind=TopicPage.Kind.PAGE)
-    for page in pages.filter(step__gt=row.frequencies_step).order_by("step").iterator(chunk_size=200):
+    for page in in_parts(pages.filter(step__gt=row.frequencies_step), "step", 200):
         session.walk.strategy.topic.learn(words_of(page))
         pulse()
-    for number, fingerprint in pages.order_by("number").values_list("number", "fingerprint").iterator():
+    for number, fingerprint in list(pages.order_by("number").values_list("number", "fingerprint")):
         session.walk.prints.add(fingerprint, number)
         session.walk.pages += 1
         pulse()
@@ -241,8 +261,8 @@ def _resume(session: Session, row: TopicRun, pulse: Callable[[], None]) -> None:
 
 def _replay(session: Session, row: TopicRun, pulse: Callable[[], None]) -> None:
     """Goes through the steps of the log that the session does not know, with the pages from the archive."""
-    steps = TopicPage.objects.filter(run_id=row.pk, step__gt=session.steps, step__lte=row.steps).order_by("step")
-    for step in steps.iterator(chunk_size=100):
+    steps = TopicPage.objects.filter(run_id=row.pk, step__gt=session.steps, step__lte=row.steps)
+    for step in in_parts(steps, "step", 100):
         if step.kind == TopicPage.Kind.EDIT:
             session.edit(step.why)
         else:
@@ -365,10 +385,10 @@ def history_of(run_id: int) -> Sequence[Page]:
         return ()
     options: RunOptions = read_settings(RunOptions, run.parameters["options"])
     parser = Parser(Tokenizer(Topic.from_json(row.definition).user_words), CONTEXTS[options.context], main=options.main_text)
-    steps = TopicPage.objects.filter(run_id=run_id, kind=TopicPage.Kind.PAGE).order_by("step")[:HISTORY_PAGES]
+    steps = in_parts(TopicPage.objects.filter(run_id=run_id, kind=TopicPage.Kind.PAGE), "step", 100)
     return [
         Page(step.url, step.depth, content_of(step, parser, options), step.similarity or 0.0, step.relevant)
-        for step in steps.iterator(chunk_size=100)
+        for step in islice(steps, HISTORY_PAGES)
     ]
 
 

@@ -11,7 +11,7 @@ from django.db import transaction
 
 from crawlmgr.conf import CrawlSettings
 from crawlmgr.models import Run
-from crawlmgr.services import runs
+from crawlmgr.services import runs, sealed_settings
 from crawlmgr.web.url import canonical, host_key, url_hash
 from focused.models import SampleDocument, Seed, TopicRun
 from focused.models import Topic as StoredTopic
@@ -56,6 +56,7 @@ def add(
         raise ValueError(f"there is a topic {name} already")
     if not seeds:
         raise ValueError("a topic needs a seed to start from")
+    values["settings"] = sealed_settings.sealed(values.get("settings", {}))
     topic = StoredTopic.objects.create(name=name[:200], added=now, **values)
     add_seeds(topic, seeds)
     for position, (title, text) in enumerate(documents):

@@ -19,9 +19,13 @@ BUILT_IN: Mapping[str, str] = {
     "dynamic_tunnel": "focused.strategies.dynamic_tunnel.DynamicTunnel",
     "context_graph": "focused.strategies.context_graph.ContextGraph",
     "classifier_distiller": "focused.strategies.classifier_distiller.ClassifierDistiller",
+    "adaptive": "focused.strategies.adaptive.Adaptive",
     "ant_colony": "focused.strategies.ant_colony.AntColony",
     "space_evolution": "focused.strategies.space_evolution.SpaceEvolution",
 }
+
+DEFAULT = "adaptive"
+"""The strategy of topics that name none."""
 
 
 def strategy_class(name: str, further: Mapping[str, str] | None = None) -> type[Strategy]:

@@ -91,7 +91,7 @@ class AntColony(Strategy):
         similarity: str = parameter(
             "cosine", "Relevance of text: cosine of word weights, or Sem word by word", choices=("cosine", "words")
         )
-        stop: bool = parameter(True, "Stop after three cycles without a fetch or a direction in the pheromone")
+        stop: bool = parameter(False, "End after three cycles without a fetch or a direction in the pheromone (as published)")
 
     settings: Settings
 
@@ -115,13 +115,22 @@ class AntColony(Strategy):
         self._fetched = 0
         self._waiting: dict[str, None] = {}
         self._walk: Iterator[Node] = iter(())
+        self._still = False
+        """Whether the rule of `stop` has ended the walk."""
 
     def start(self, seeds: Sequence[str]) -> None:
         super().start(seeds)
         self._walk = self._cycles()
 
     def select(self) -> Node | None:
-        return self.graph.pop() or next(self._walk, None)
+        node = self.graph.pop() or next(self._walk, None)
+        if node is None and not self._still and len(self._links.open_rows()):  # links came after the last cycle had ended
+            self._walk = self._cycles()
+            node = next(self._walk, None)
+        return node
+
+    def ending(self) -> str:
+        return "no_direction" if self._still and len(self._links.open_rows()) else super().ending()
 
     def expand(self, node: Node, page: Page) -> None:
         self._fetched += 1
@@ -182,6 +191,7 @@ class AntColony(Strategy):
             idle = self._fetched == before
             still = still + 1 if idle and self._directionless(ants) else 0
             if self.settings.stop and still >= STILL_CYCLES:
+                self._still = True
                 return
             if idle:
                 yield from self._best_open()

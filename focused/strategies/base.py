@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -11,6 +11,9 @@ from focused.graph import Node, State, UrlGraph
 from focused.pages import Page
 from focused.parameters import Parameter, Value, parameters_of, read_settings
 from focused.relevance import Relevance
+
+GIVEN_UP = "given_up"
+"""The queue of links that a rule gave up. Nothing is taken out of it; a link that another page offers leaves it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +85,24 @@ class Strategy:
         """The node of a link on the node's page, made when new; None where nothing is left to order: fetched, failed, a seed."""
         child = self.graph.add(url, node.depth + 1, node.url)
         return None if child.state >= State.FETCHED or child.depth == 0 else child
+
+    def unplaced(self, node: Node) -> bool:
+        """Whether a link has no place yet: it is new, or a rule gave it up."""
+        return node.state == State.KNOWN or node.queue == GIVEN_UP
+
+    def give_up(self, node: Node, links: Iterable[str]) -> None:
+        """Links of the node's page that a rule of the strategy leaves out, unless another page offers them."""
+        for url in links:
+            child = self.open(node, url)
+            if child is not None and child.state == State.KNOWN:
+                self.graph.push(child, 0.0, GIVEN_UP, node.url)
+
+    rule: ClassVar[str] = "given_up"
+    """What ended a run that gave links up, as a code for `ending`."""
+
+    def ending(self) -> str:
+        """Why `select` has nothing to give: "frontier" where no known URL is left, else the rule by which links were given up."""
+        return self.rule if self.graph.waiting(GIVEN_UP) else "frontier"
 
     resumable: ClassVar[bool] = False
     """Whether `state` holds all that the object knows beside the graph, so that a run goes on without replaying its pages."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from focused.graph import Node, State
+from focused.graph import Node
 from focused.pages import Page
 from focused.parameters import parameter
 from focused.strategies.base import Strategy
@@ -22,6 +22,7 @@ class BestFirst(Strategy):
     name = "best_first"
     summary = "Links of the most similar pages first."
     resumable = True
+    rule = "rule_off_topic"
 
     @dataclass(frozen=True, slots=True)
     class Settings:
@@ -39,6 +40,7 @@ class BestFirst(Strategy):
 
     def expand(self, node: Node, page: Page) -> None:
         if not page.relevant and node.parent is not None and self.settings.off_topic == "drop":
+            self.give_up(node, (link.url for link in page.links))
             return
         reserve = not page.relevant and self.settings.off_topic == "reserve"
         a = self.settings.anchor
@@ -50,5 +52,5 @@ class BestFirst(Strategy):
             if a:
                 score = (1 - a) * score + a * self.topic.text(link.anchor_words)
             queue = RESERVE if reserve else ""
-            if child.state == State.KNOWN or (child.queue == queue and score > child.priority) or child.queue > queue:
+            if self.unplaced(child) or (child.queue == queue and score > child.priority) or child.queue > queue:
                 self.graph.push(child, score, queue, node.url)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from crawlmgr.web.url import host_key
-from focused.graph import Node, State
+from focused.graph import Node
 from focused.pages import Link, Page
 from focused.parameters import parameter
 from focused.strategies.base import Strategy
@@ -22,6 +22,7 @@ class Fish(Strategy):
     name = "fish"
     summary = "Links of pages on topic first, and only a few steps beyond pages off topic."
     resumable = True
+    rule = "rule_depth"
 
     @dataclass(frozen=True, slots=True)
     class Settings:
@@ -50,6 +51,7 @@ class Fish(Strategy):
         settings = self.settings
         left = settings.depth if page.relevant else node.get("left", 0) - 1
         if left < 0:
+            self.give_up(node, (link.url for link in page.links))
             return
         self._pages += 1
         chosen = int(settings.width * settings.factor) if page.relevant else settings.width
@@ -60,7 +62,7 @@ class Fish(Strategy):
             child = self.open(node, link.url)
             if child is None:
                 continue
-            known = child.state == State.WAITING
+            known = not self.unplaced(child)
             child.data["left"] = max(left, child.get("left", 0))
             potential = best if number < chosen else 0.0
             if not known or potential > child.priority:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from focused.graph import Node, State
+from focused.graph import Node
 from focused.pages import Page
 from focused.parameters import parameter
 from focused.strategies.base import Strategy
@@ -20,6 +20,7 @@ class PageRank(Strategy):
     name = "pagerank"
     summary = "Pages that many well-linked pages on topic point to first."
     resumable = True
+    rule = "rule_off_topic"
 
     @dataclass(frozen=True, slots=True)
     class Settings:
@@ -40,6 +41,7 @@ class PageRank(Strategy):
     def expand(self, node: Node, page: Page) -> None:
         off_topic = not page.relevant and node.parent is not None
         if off_topic and self.settings.off_topic == "drop":
+            self.give_up(node, (link.url for link in page.links))
             return
         queue = RESERVE if off_topic and self.settings.off_topic == "reserve" else ""
         share = node.get("score", START) / max(1, len(page.links))
@@ -47,7 +49,7 @@ class PageRank(Strategy):
             child = self.open(node, link.url)
             if child is None:
                 continue
-            first = child.state == State.KNOWN
+            first = self.unplaced(child)
             score = START if first else child.data["score"] + share
             child.data["score"] = score
             self.graph.push(child, score, queue if first else min(queue, child.queue), node.url)

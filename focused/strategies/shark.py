@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from focused.graph import Node, State
+from focused.graph import Node
 from focused.pages import Link, Page
 from focused.parameters import parameter
 from focused.strategies.base import Strategy
@@ -21,6 +21,7 @@ class Shark(Strategy):
     name = "shark"
     summary = "Links by inherited similarity, anchor text and the words around it."
     resumable = True
+    rule = "rule_depth"
 
     @dataclass(frozen=True, slots=True)
     class Settings:
@@ -40,6 +41,7 @@ class Shark(Strategy):
         similar = page.similarity > settings.similar
         left = settings.depth if similar else node.get("left", 0) - 1
         if left < 0:
+            self.give_up(node, (link.url for link in page.links))
             return
         inherited = settings.delta * (page.similarity if similar else node.get("inherited", 0.0))
         for link in page.links:
@@ -48,7 +50,7 @@ class Shark(Strategy):
                 continue
             neighbourhood = self._neighbourhood(link)
             potential = settings.gamma * inherited + (1 - settings.gamma) * neighbourhood
-            known = child.state == State.WAITING
+            known = not self.unplaced(child)
             child.data["left"] = max(left, child.get("left", 0))
             if not known or potential > child.priority:
                 child.data.update(inherited=inherited, neighbourhood=neighbourhood)

@@ -72,7 +72,11 @@ class SpaceEvolution(Strategy):
         self._walk = self._cycles()
 
     def select(self) -> Node | None:
-        return self.graph.pop() or next(self._walk, None)
+        node = self.graph.pop() or next(self._walk, None)
+        if node is None and len(self._links.open_rows()):  # links came after the last cycle had ended
+            self._walk = self._cycles()
+            node = next(self._walk, None)
+        return node
 
     def expand(self, node: Node, page: Page) -> None:
         if node.parent is None:

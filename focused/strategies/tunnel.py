@@ -15,6 +15,8 @@ class Tunnelling(Strategy):
     Subclasses say what a link gets (`steps`) and where it waits (`place`).
     """
 
+    rule = "rule_tunnel"
+
     def steps(self, node: Node, score: float) -> int | None:
         """k of a link on the node's page; None where the link is given up."""
         raise NotImplementedError
@@ -38,6 +40,7 @@ class Tunnelling(Strategy):
             for link in self.graph.links(page):
                 steps = self.steps(page, link.score)
                 if steps is None:
+                    self.give_up(page, [link.url])
                     continue
                 child = self.graph.add(link.url, page.depth + 1, page.url)
                 known = child.get("k", -1)
@@ -51,6 +54,5 @@ class Tunnelling(Strategy):
 
     def _offer(self, page: Node, child: Node, score: float) -> None:
         queue, priority = self.place(page, child, score)
-        waits = child.state == State.WAITING
-        if not waits or queue < child.queue or (queue == child.queue and priority > child.priority):
+        if self.unplaced(child) or queue < child.queue or (queue == child.queue and priority > child.priority):
             self.graph.push(child, priority, queue, page.url)

@@ -184,8 +184,10 @@ def test_an_ant_colony_counts_fetches_once_for_all_ants():
 def test_a_colony_without_direction_stops():
     web = Web({"s": (OFF, [f"p{i}" for i in range(8)]), **{f"p{i}": (OFF, []) for i in range(8)}})
     hopeless = {"threshold": 1.0, "rho": 1.0}  # too few links for a threshold of their own, none worth it
-    assert run("ant_colony", web, ["s"], **hopeless).fetched < 9
-    assert run("ant_colony", web, ["s"], **hopeless, stop=False).fetched == 9
+    stopped = run("ant_colony", web, ["s"], **hopeless, stop=True)
+    assert (stopped.fetched < 9, stopped.stopped_by) == (True, "no_direction")
+    everything = run("ant_colony", web, ["s"], **hopeless)
+    assert (everything.fetched, everything.stopped_by) == (9, "frontier")
 
 
 def test_entering_the_library_by_hand():

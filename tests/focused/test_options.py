@@ -19,7 +19,7 @@ from focused.services import dispatch, sessions, topics
 from tests.focused.topical import DOCUMENTS, TopicalWeb
 from tests.site.server import LocalSite
 
-OPEN = {"allow_private": "*", "delay_seconds": 0.0}
+OPEN = {"allow_private": "127.0.0.1", "delay_seconds": 0.0}
 TESTED_ELSEWHERE = {"pages", "minutes", "relevant", "source", "known", "fresh_days", "ahead"}  # test_crawl.py
 TESTED_HERE = {"graph", "context", "main_text", "packed", "cache", "history", "random_seed"}
 

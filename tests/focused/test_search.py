@@ -113,3 +113,19 @@ def test_a_flushed_database_leaves_no_words_and_a_restored_one_finds_them_again(
     assert titles("抓取網頁", run) == {"网页", "網頁"} and titles("crawler -soup", run) == {"Frontier"}
     topics.delete(Topic.objects.get(), datetime.now(UTC))
     assert search.find(search.read_query("crawler"), [run.pk]).total == 0
+
+
+def test_of_words_on_many_pages_the_newest_are_ranked_and_that_is_told(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = search.find(search.read_query("crawler"), [run.pk])
+    assert whole.total == 2 and not whole.cut
+    monkeypatch.setattr(search, "MOST_RANKED", 1)
+    hits = search.find(search.read_query("crawler"), [run.pk])
+    assert (hits.total, hits.cut, list(hits.pages)) == (1, True, [max(whole.pages)])
+    assert not search.find(search.read_query("soup"), [run.pk]).cut
+
+
+def test_a_search_is_narrowed_to_a_topic_or_a_run_inside_the_index(run: Run) -> None:
+    query, topic = search.read_query("crawler"), Topic.objects.get()
+    assert search.find(query, topic=topic.pk).pages == search.find(query, [run.pk]).pages
+    assert not search.find(query, topic=topic.pk + 1).pages and not search.find(query, [run.pk + 1]).pages and not search.find(query).pages
+    assert not search.find(search.read_query(f"run#{run.pk}"), [run.pk]).pages, "the index's own words are none of the pages'"

@@ -12,6 +12,7 @@ from focused.loop import crawl
 from focused.pages import Page
 from focused.relevance import Relevance
 from focused.strategies import BUILT_IN, strategy_class
+from focused.strategies.base import GIVEN_UP
 from focused.strategies.context_graph import layers
 from tests.focused.webs import OFF, ON, Web, build, fetch, node, order, random_web, run, start, topic, url
 
@@ -98,7 +99,7 @@ def test_fish_starves_off_topic_and_recovers_on_topic():
     for parent, child in (("a", "b"), ("b", "c")):
         fetch(fish, parent, [child])
     assert node(fish, "b").data["left"] == 0
-    assert node(fish, "c") is None  # b had no step left and was off topic
+    assert node(fish, "c").queue == GIVEN_UP  # b had no step left and was off topic
     other = start("fish", ["a"], depth=2)
     fetch(other, "a", ["b"])
     fetch(other, "b", ["c"], relevant=True)

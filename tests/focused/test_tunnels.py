@@ -8,6 +8,7 @@ from focused.graph import MemoryGraph, State
 from focused.pages import Page
 from focused.relevance import Relevance
 from focused.strategies import strategy_class
+from focused.strategies.base import GIVEN_UP
 from focused.strategies.best_first import RESERVE
 from focused.strategies.dynamic_tunnel import TUNNEL, UNSET
 from tests.focused.webs import OFF, ON, Web, order, topic, url
@@ -24,7 +25,9 @@ class Machine:
         self.strategy.start([url("s")])
 
     def node(self, name):
-        return self.strategy.graph.node(url(name))
+        """The node of a link that may be followed; None where the tunnels' rules gave it up."""
+        node = self.strategy.graph.node(url(name))
+        return None if node is None or node.queue == GIVEN_UP else node
 
     def fetch(self, name, *links, on_topic=False, similarity=0.1):
         node = self.node(name)

@@ -10,4 +10,5 @@ class Command(SubcommandCommand):
         "crawl": "focused.commands.crawl",
         "compare": "focused.commands.compare",
         "strategies": "focused.commands.strategies",
+        "train-prior": "focused.commands.train_prior",
     }

@@ -1,0 +1,57 @@
+"""Topics with runs and searchable pages for `bench desk`: words on every page, on one in a thousand, on one alone."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+from crawlmgr.benches.bulk import Sizes, Sql, ago, execute, insert
+from crawlmgr.models import Run
+from focused.models import Comparison, SampleDocument, Seed, Topic, TopicPage, TopicRun
+from focused.services import search
+
+RUNS = 20  # of topics; the first topic has half of them, and half of the pages
+TOPICS = 40
+WORDS = 60  # of a page, drawn from few and many
+DEFINITION = {
+    "name": "topic", "seeds": ["http://host00000.example/"], "documents": ["crawler frontier topic"], "keywords": {"crawler": 1.0}, "near": {},
+    "negative": [], "url_words": [], "user_words": [], "threshold": None, "ontology": {},
+}  # fmt: skip
+
+
+def fill(sizes: Sizes) -> None:
+    """Pages evenly over the runs; the index of words is made as after a restore."""
+    now, first, each = sizes.now, sizes.runs + 10, max(1, sizes.topic_pages // RUNS)
+    insert(Topic, TOPICS, id=Sql("i + 1"), name=Sql("printf('Topic %02d', i)"), keywords={"crawler": 1.0}, added=now)
+    insert(Seed, TOPICS * 3, topic_id=Sql("1 + i / 3"), url=Sql("printf('http://host%05d.example/', i)"), url_hash=Sql("i"), position=Sql("i % 3"))
+    insert(SampleDocument, TOPICS * 3, topic_id=Sql("1 + i / 3"), name="sample", text="A crawler has a frontier of addresses. " * 20, added=now)
+    at = ago(f"({RUNS} - i) * 86400", now)
+    options = {"pages": each, "source": "net", "relevant": None, "minutes": None, "fresh_days": None}
+    insert(Run, RUNS, id=Sql(f"{first} + i"), kind="topic", label="Topic", target=Sql("CASE WHEN i % 2 THEN 1 ELSE 2 + i END"), state="finished", stopped_by="pages",
+           created=at, started=at, finished=at, fetched=each, items=each // 3, begun=True,
+           parameters={"strategy": "best_first", "parameters": {}, "options": options, "scope": {}, "settings": {}})
+    insert(TopicRun, RUNS, run_id=Sql(f"{first} + i"), topic_id=Sql("CASE WHEN i % 2 THEN 1 ELSE 2 + i END"), definition=DEFINITION, steps=each, pages=each,
+           relevant=each // 3)
+    words = " || ' ' || ".join(
+        ["'everywher crawler frontier'", "'onlyon' || i", "'somewher' || (i % 1000)", *(f"'w' || ((i * {31 + 7 * n} + {n * n}) % {20 + n * 40})" for n in range(WORDS))]
+    )
+    insert(TopicPage, sizes.topic_pages, id=Sql("i + 1"), run_id=Sql(f"{first} + i % {RUNS}"), step=Sql(f"i / {RUNS}"), mark=Sql("i"), number=Sql(f"i / {RUNS}"),
+           url=Sql("printf('http://host.example/p%d', i)"), url_hash=Sql("i"), final_url=Sql("printf('http://host.example/p%d', i)"), similarity=Sql("(i % 97) / 97.0"),
+           relevant=Sql("i % 3 = 0"), relevant_so_far=Sql(f"(i / {RUNS}) / 3"), title=Sql("printf('Page %d', i)"), words=Sql(f"CAST({words} AS BLOB)"), at=now)
+    insert(Comparison, 5, id=Sql("i + 1"), topic_id=1, setup={"strategies": ["best_first"], "pages": 10, "files": []}, created=now - timedelta(days=1), problem="none")
+    execute("ANALYZE")
+    search.rebuild()
+
+
+def arguments(sizes: Sizes) -> dict[str, dict[str, object]]:
+    """The rows that rooms show, by the room's name."""
+    run: dict[str, object] = {"pk": sizes.runs + 11}
+    of_topic = ["topic", "topic-search", "topic-compare", "topic-words", "topic-try", "topic-crawl", "topic-delete", "comparison", "comparison-points"]
+    found: dict[str, dict[str, object]] = {name: {"pk": 1} for name in of_topic}
+    return {**found, "topic-pages": run, "topic-run": run, "topic-page": {"pk": 2}}
+
+
+QUERIES = {
+    "topic-search": ("q=everywhere", "q=onlyon1", "q=somewhere7", "q=everywhere+crawler", "q=%22crawler+frontier%22", "q=crawler+-onlyon1", "q=everywhere&page=100", "q=nowhere"),
+    "topic-pages": ("q=everywhere", "by=best", "last", "url=http://host.example/p1"), "topic-run": ("part=live",),
+}  # fmt: skip
+"""Further ways to ask rooms, by the room's name."""

@@ -1,0 +1,98 @@
+"""`bench relevance`: how well pages on topic are told from others: the page score, the learning judge, and with ten marks."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from statistics import mean
+from typing import Any
+
+import numpy as np
+from django.core.management.base import CommandError
+from numpy.typing import NDArray
+from scipy.stats import rankdata
+
+from crawlmgr.management.base import say
+from crawlmgr.management.base import table as plain_table
+from crawlmgr.text.tokens import Tokenizer
+from focused import packs
+from focused.archive import Archive
+from focused.evaluate import Label
+from focused.judge import Feedback
+from focused.parse import Parser
+from focused.relevance import Relevance
+from focused.topics import Topic
+
+HELP = "AUC of the page score and of the judge that learns, topic by topic (--data: folder with packs of recorded sites)"
+SIDES = ("similarity", "judge", "marked")
+
+
+def add_arguments(parser: Any) -> None:
+    parser.add_argument("--other-documents", type=int, default=0, help="further runs, each with four other samples")
+    parser.add_argument("--marks", type=int, default=10, help="pages that the operator marks (default 10)")
+
+
+def run(options: dict[str, Any]) -> dict[str, Any]:
+    if not options["data"]:
+        raise CommandError("bench relevance needs --data: a folder with packs (pages.warc.gz, topics, baselines.json)")
+    started, rows = time.process_time(), []
+    try:
+        found = packs.folders(Path(options["data"]))
+    except ValueError as error:
+        raise CommandError(str(error)) from None
+    for pack in found:
+        archive = packs.open_archive(pack, Parser(Tokenizer()))
+        for one in packs.topics(pack, archive):
+            say(f"{pack.name} {one.name}")
+            drawn = packs.draws(one, archive, options["other_documents"])
+            results = [judged(topic, archive, one.labels, left_out, options["marks"]) for topic, left_out in drawn]
+            means = {side: mean(result[side] for result in results) for side in SIDES}
+            rows.append({"pack": pack.name, "topic": one.name, **means})
+    summary = {side: mean(row[side] for row in rows) for side in SIDES}
+    return {"rows": rows, "mean": summary, "marks": options["marks"], "seconds": time.process_time() - started}
+
+
+def judged(
+    topic: Topic, archive: Archive, labels: Mapping[str, Label], left_out: frozenset[str], marks: int
+) -> dict[str, float]:
+    """AUC over all labelled pages of a recorded web: by similarity, by the judge, by the judge after so many right marks.
+
+    Samples and seeds are not judged, and marked pages are not in the last figure.
+    """
+    pages = [page for url in archive.urls() if (page := archive.get(url)) is not None and page.words]
+    relevance = Relevance(topic)
+    feedback = Feedback(relevance.samples)
+    for page in pages:
+        relevance.learn(page.words)
+        feedback.add(page.words)
+    relevance.settle()
+    known = [labels.get(page.url) for page in pages]
+    right = np.array([bool(label and label.relevant) for label in known])
+    counts = np.array(
+        [
+            label is not None and (label.scored or not label.relevant) and page.url not in left_out
+            for page, label in zip(pages, known, strict=True)
+        ]
+    )
+    similarity = np.array([relevance.page(page.words) for page in pages])
+    scores = feedback.rank()
+    figures = {"similarity": auc(similarity[counts], right[counts]), "judge": auc(scores[counts], right[counts])}
+    for number in feedback.to_mark(scores, marks):
+        feedback.mark(number, bool(right[number]))
+        counts[number] = False
+    return {**figures, "marked": auc(feedback.rank()[counts], right[counts])}
+
+
+def auc(scores: NDArray[np.float64], right: NDArray[np.bool_]) -> float:
+    """Area under the ROC curve: the chance that a page on topic scores above one that is not, ties by half."""
+    on = int(right.sum())
+    off = len(right) - on
+    ranks: NDArray[np.float64] = rankdata(scores)
+    return float((ranks[right].sum() - on * (on + 1) / 2) / (on * off)) if on and off else 0.5
+
+
+def table(result: dict[str, Any]) -> str:
+    rows = [[row["pack"], row["topic"], *(round(row[side], 3) for side in SIDES)] for row in result["rows"]]
+    rows.append(["mean", "", *(round(result["mean"][side], 3) for side in SIDES)])
+    return plain_table(("pack", "topic", "similarity", "judge", f"judge, {result['marks']} marks"), rows)

@@ -1,0 +1,22 @@
+"""The topic of a round of `bench soak`."""
+
+from __future__ import annotations
+
+from urllib.parse import urlsplit
+
+from crawlmgr.clock import SYSTEM
+from crawlmgr.demo.topic_web import TopicWeb
+from focused.services import topics
+
+PAGES = 5000  # more than there are: the run ends when nothing is left
+
+
+def begin(url: str, number: int) -> int:
+    """Adds the topic and queues a crawl of the whole web; the run."""
+    web = TopicWeb(number)
+    settings = {"allow_private": urlsplit(url).netloc, "delay_seconds": 0.0}
+    topic = topics.add(
+        f"soak {number}", web.seeds(url), documents=web.samples(), now=SYSTEM.now(), strategy="best_first",
+        options={"pages": PAGES}, settings=settings,
+    )
+    return int(topics.crawl(topic, now=SYSTEM.now()).pk)

@@ -1,0 +1,70 @@
+"""Recorded webs with labelled topics, as benches and trainings read them: a folder a pack, in it pages and a folder a topic."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from focused.archive import Archive
+from focused.comparison import read_labels
+from focused.evaluate import Label, targets
+from focused.files import read_text, topic_from_files
+from focused.parse import Parser
+from focused.topics import Topic
+
+SAMPLES = 4
+"""Pages drawn for a topic's samples."""
+
+
+@dataclass(frozen=True, slots=True)
+class PackTopic:
+    """A topic of a pack: labels by URL, what the pack's own `baselines.json` says of it (budgets, figures to compare with)."""
+
+    pack: str
+    name: str
+    topic: Topic
+    labels: Mapping[str, Label]
+    reference: Mapping[str, Any]
+
+    def budget(self, share: str) -> int:
+        """Pages that are 10, 25 or 50 percent of those within reach."""
+        return int(self.reference["budget"][share])
+
+
+def folders(data: Path) -> list[Path]:
+    """The packs of a folder by name. Raises ValueError where there is none."""
+    found = sorted(path.parent for path in data.glob("*/pages.warc.gz"))
+    if not found:
+        raise ValueError(f"no pack in {data}: none of its folders holds pages.warc.gz")
+    return found
+
+
+def open_archive(pack: Path, parser: Parser) -> Archive:
+    """A pack's pages."""
+    return Archive([pack / "pages.warc.gz"], parser)
+
+
+def topics(pack: Path, archive: Archive, *, keywords: bool = False, wanted: frozenset[str] = frozenset()) -> Iterator[PackTopic]:
+    """The topics of a pack by name, all or those wanted."""
+    references = json.loads(read_text(pack / "baselines.json"))["topics"]
+    for folder in sorted(path for path in (pack / "topics").iterdir() if not wanted or path.name in wanted):
+        file = folder / "keywords.txt" if keywords else None
+        topic, _ = topic_from_files(folder.name, folder / "seeds.txt", [folder / "documents"], keywords_file=file)
+        labels = read_labels(read_text(folder / "labels.csv").splitlines(), archive)
+        yield PackTopic(pack.name, folder.name, topic, labels, references[folder.name])
+
+
+def draws(one: PackTopic, archive: Archive, others: int) -> list[tuple[Topic, frozenset[str]]]:
+    """The topic as given, then with samples drawn from the relevant pages; beside each the pages to leave out of the score."""
+    found = [(one.topic, frozenset[str]())]
+    pool = sorted(targets(one.labels))
+    rng = random.Random(7)  # noqa: S311 - a fixed draw that can be repeated
+    for _ in range(others):
+        chosen = rng.sample(pool, SAMPLES)
+        texts = [" ".join(page.words) for url in chosen if (page := archive.get(url)) is not None]
+        found.append((replace(one.topic, documents=tuple(texts)), frozenset(chosen)))
+    return found

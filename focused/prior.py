@@ -1,0 +1,170 @@
+"""Training of `adaptive`'s prior: recorded webs with topics teach what a link's features are worth, for webs not seen yet."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from crawlmgr.text.tokens import Tokenizer
+from focused import packs
+from focused.evaluate import Label
+from focused.graph import MemoryGraph
+from focused.loop import Outside, Source, crawl
+from focused.pages import Page
+from focused.parse import Parser
+from focused.relevance import Relevance
+from focused.strategies.adaptive import Adaptive, Prior
+from focused.strategies.link_features import FEATURES
+from focused.topics import Topic
+
+Vector = NDArray[np.float64]
+
+LOOK_EVERY = 5
+"""Pages between two looks at the frontier."""
+LOOKS = 20
+"""Open links taken at each look: half those with the greatest scores, half drawn."""
+BEST_LINKS = 5
+"""Links of a page whose worth it is credited with."""
+RIDGE = 300.0
+OTHER_SAMPLES = 1
+"""Draws of other samples for each topic."""
+ROUNDS = 3
+"""A round crawls with the weights that the one before gave."""
+
+
+class Lesson(NamedTuple):
+    """One topic of one recorded web, with the judge's labels and the pages to fetch."""
+
+    web: str
+    topic: Topic
+    source: Source
+    labels: Mapping[str, Label]
+    pages: int
+
+
+@dataclass(slots=True)
+class Looks:
+    """Frontiers that were looked at: scaled features and true worth of some of their links, and the features of fetched links."""
+
+    features: list[Vector]
+    worth: list[float]
+    fetched: list[Vector]
+
+
+def value_of(lesson: Lesson) -> Callable[[str], float | None]:
+    """What a URL is truly worth: half its label and half its reward, and half the mean of its five best links' own."""
+    relevance = Relevance(lesson.topic)
+    own: dict[str, float | None] = {}
+    whole: dict[str, float | None] = {}
+
+    def alone(url: str) -> float | None:
+        if url not in own:
+            try:
+                page = lesson.source.get(url)
+            except Outside:
+                page = None
+            if page is None:
+                own[url] = None
+            else:
+                label = lesson.labels.get(page.url)
+                reward = min(1.0, relevance.page(page.words) / (2 * max(relevance.threshold, 1e-9)))
+                own[url] = 0.5 * bool(label and label.relevant) + 0.5 * reward
+        return own[url]
+
+    def value(url: str) -> float | None:
+        if url not in whole:
+            first = alone(url)
+            if first is not None:
+                page = lesson.source.get(url)
+                links = [worth for link in page.links if (worth := alone(link.url)) is not None] if page is not None else []
+                best = sorted(links, reverse=True)[:BEST_LINKS]
+                first += 0.5 * sum(best) / BEST_LINKS
+            whole[url] = first
+        return whole[url]
+
+    return value
+
+
+def look(lesson: Lesson, prior: Prior, seed: int = 1) -> Looks:
+    """Crawls the lesson's web with a prior and looks at the frontier on the way."""
+    rng = random.Random(seed)  # noqa: S311 - a draw that can be repeated
+    graph = MemoryGraph()
+    strategy = Adaptive(Relevance(lesson.topic), graph, rng, prior=prior)
+    value = value_of(lesson)
+    looks = Looks([], [], [])
+
+    def watch(page: Page) -> None:
+        if len(strategy.links) % LOOK_EVERY or not len(strategy.links):
+            return
+        targets = strategy.links.open_targets()
+        _, scaled, scores = strategy.weigh(targets)
+        order = np.argsort(-scores, kind="stable")
+        chosen = [*order[: LOOKS // 2].tolist(), *rng.sample(range(len(order)), min(LOOKS // 2, len(order)))]
+        for i in chosen:
+            worth = value(strategy.links.urls[targets[i]])
+            if worth is not None:
+                looks.features.append(scaled[i])
+                looks.worth.append(worth)
+
+    crawl(strategy, graph, lesson.source, lesson.topic.seeds, lesson.pages, watch)
+    looks.fetched = strategy.fetched_features
+    return looks
+
+
+def fit(all_looks: Sequence[Looks]) -> Prior:
+    """Ridge regression of worth on scaled features, topics with equal weight, worth taken from each topic's mean."""
+    size = len(FEATURES)
+    square, moment = RIDGE * np.eye(size), np.zeros(size)
+    means, squares = [], []
+    for looks in all_looks:
+        if not looks.features or not looks.fetched:
+            continue
+        rows, worth = np.array(looks.features), np.array(looks.worth)
+        rows, worth = rows - rows.mean(axis=0), worth - worth.mean()
+        share = 1000 / len(rows)
+        square += share * rows.T @ rows
+        moment += share * rows.T @ worth
+        fetched = np.array(looks.fetched)
+        means.append(fetched.mean(axis=0))
+        squares.append((fetched**2).mean(axis=0))
+    mean = np.mean(means, axis=0)
+    spread = np.sqrt(np.maximum(np.mean(squares, axis=0) - mean**2, 1e-6))
+    return Prior(mean, spread, np.linalg.solve(square, moment))
+
+
+def lessons(pack: Path) -> list[Lesson]:
+    """The topics of a recorded web, each with the samples that it has and once with others."""
+    archive = packs.open_archive(pack, Parser(Tokenizer()))
+    return [
+        Lesson(one.pack, topic, archive, one.labels, one.budget("25"))
+        for one in packs.topics(pack, archive)
+        for topic, _ in packs.draws(one, archive, OTHER_SAMPLES)
+    ]
+
+
+def by_hand() -> Prior:
+    """The starting point of the first training round: unscaled features and initial weights set by hand."""
+    guess = {"siblings_best": 0.15, "siblings_mean": 0.05, "anchor": 0.11, "context": 0.07, "template": 0.03, "words": 0.05}
+    size = len(FEATURES)
+    return Prior(np.zeros(size), np.ones(size), np.array([guess.get(name, 0.0) for name in FEATURES]))
+
+
+def as_json(prior: Prior, webs: Sequence[str]) -> dict[str, object]:
+    """A prior as its file holds it."""
+    columns = {name: [round(value, 6) for value in getattr(prior, name).tolist()] for name in Prior._fields}
+    return {"webs": list(webs), "features": list(FEATURES), **columns}
+
+
+def train(lessons: Iterable[Lesson], rounds: int = ROUNDS, say: Callable[[str], None] = lambda _: None) -> Prior:
+    """A prior from lessons, each round with the weights of the one before."""
+    prior, known = by_hand(), list(lessons)
+    for number in range(rounds):
+        say(f"round {number + 1} of {rounds}")
+        prior = fit([look(lesson, prior) for lesson in known])
+    return prior

@@ -1,0 +1,21 @@
+"""Topics and their runs that an older command line let reach every private address: now the hosts of their seeds."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.apps import apps as installed
+
+from crawlmgr.services import private_hosts
+
+
+def mend(apps: Any = installed) -> None:
+    """After a migration or a restore. `apps` are the models as they are at that moment."""
+    topics, seeds = apps.get_model("focused", "Topic").objects, apps.get_model("focused", "Seed").objects
+    runs = apps.get_model("crawlmgr", "Run").objects.filter(kind__in=("topic", "topic-samples"))
+
+    def own(pk: int) -> list[str]:
+        return list(seeds.filter(topic_id=pk).values_list("url", flat=True))
+
+    private_hosts.mend(topics, "settings", lambda topic: own(topic.pk))
+    private_hosts.mend(runs, "parameters", lambda run: [*own(run.target), *run.parameters.get("urls", [])], inside="settings")

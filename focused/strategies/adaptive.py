@@ -1,0 +1,226 @@
+"""Adaptive: every open link weighed by what the crawl has learned so far, beginning with what other webs have taught."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from focused.graph import Node, State
+from focused.judge import Feedback
+from focused.pages import Page
+from focused.parameters import parameter
+from focused.strategies.base import Strategy
+from focused.strategies.credit import Credit
+from focused.strategies.link_features import FEATURES, Found, LinkFeatures, Rows
+
+Vector = NDArray[np.float64]
+PRIOR_FILE = Path(__file__).with_name("adaptive_prior.json")
+LINKS_A_FETCH = 2000
+"""Links that are weighed anew for each page, so that the cost of a page does not grow with the frontier."""
+PRIOR_PAGES = 30.0
+"""How many pages the prior's means and spreads of the features count as."""
+FEWEST = 5
+"""Pages before the weights are corrected."""
+WINDOW = 2000
+"""The newest pages, by which they are."""
+FIXED_SHARE = 0.75
+"""What min(1, Sim / 2 tau) counts in a page's worth; the rest is the learning judge's."""
+
+
+class Prior(NamedTuple):
+    """What other webs taught: mean and spread of each feature, and the weights of the features so scaled."""
+
+    mean: Vector
+    spread: Vector
+    weights: Vector
+
+
+@cache
+def shipped_prior() -> Prior:
+    """The weights that come with the program (see adaptive_prior.md)."""
+    return read_prior(PRIOR_FILE)
+
+
+def read_prior(path: Path) -> Prior:
+    """A prior from its file. Raises ValueError where it was trained on other features."""
+    stored = json.loads(path.read_text(encoding="utf-8"))
+    if tuple(stored["features"]) != FEATURES:
+        raise ValueError(f"{path.name} was trained on other features")
+    return Prior(*(np.array(stored[name], dtype=float) for name in Prior._fields))
+
+
+class Adaptive(Strategy):
+    """Score of a link = w . (features - mean) / spread; w by ridge regression on the fetched pages, centred on the prior.
+
+    Every few fetches the whole frontier is scored and the best few are taken. A page's worth y is three parts min(1, Sim / 2 tau)
+    and one part the learning judge's; what a fetched link is credited with is G = y + tunnel * mean(G of the pages fetched
+    from it), so that tunnels are paid for. Features are scaled by the fetched pages' means and spreads, the prior's counting as
+    30 pages. First in first out among links of pages on topic and page rank take part as the features age and rank.
+
+    The links live in memory whatever the graph lives in, so the order is the same in both; a run goes on by replaying its pages.
+    """
+
+    name = "adaptive"
+    summary = "Learns while it crawls which links pay, beginning with what other webs have taught."
+
+    @dataclass(frozen=True, slots=True)
+    class Settings:
+        trust: float = parameter(60.0, "How many pages the weights from other webs count as", 0.1, 100_000)
+        tunnel: float = parameter(0.5, "Share of its links' worth that a page is credited with", 0, 1)
+        together: int = parameter(3, "Pages chosen at once, before all links are weighed again", 1, 1000)
+        feedback: bool = parameter(True, "Judge pages anew by what the most similar ones share")
+        learn: bool = parameter(True, "Correct the weights by the run's own pages")
+
+    settings: Settings
+
+    def __init__(self, *args: Any, prior: Prior | None = None, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self._prior = prior or shipped_prior()
+        self.links = LinkFeatures()
+        self._judge = Feedback(self.topic.samples)
+        self._credit = Credit()
+        self._chosen: list[int] = []
+        self._asked: set[int] = set()
+        """Targets that were selected and have not come."""
+        self._at_choice: dict[int, Vector] = {}
+        """Features of chosen targets as they stood then."""
+        self._rows: list[Vector] = []
+        self._row_pages: list[int] = []
+        self._fixed: list[float] = []
+        self._mean, self._spread, self._weights = self._prior
+
+    def select(self) -> Node | None:
+        seed = self.graph.pop()
+        if seed is not None:
+            return seed
+        while (target := self._next()) is not None:
+            url = self.links.urls[target]
+            node = self.graph.node(url)
+            if node is None or node.state >= State.FETCHED:  # reached under another spelling
+                self.links.close(url)
+                continue
+            node.parent = self.links.names[self.links.parent(target)]
+            self._asked.add(target)
+            return node
+        return None
+
+    def _next(self) -> int | None:
+        """The first chosen target whose host is not resting; where the hosts of all rest, the best open one of other hosts."""
+        self._chosen = [target for target in self._chosen if self.links.is_open(target)]
+        if not self._chosen:
+            self._chosen = self._best(max(self.settings.together, self.links.count // LINKS_A_FETCH))
+        resting = self.links.of_hosts(self.graph.resting)
+        for place, target in enumerate(self._chosen):
+            if not resting or self.links.host(target) not in resting:
+                return self._chosen.pop(place)
+        return next(iter(self._best(1, resting)), None) if self._chosen else None
+
+    def expand(self, node: Node, page: Page) -> None:
+        links, number = self.links, len(self.links)
+        target = links.number(node.url)
+        parent = -1 if node.parent is None or target is None else links.parent(target)
+        self._judge.add(page.content.words)
+        self._fixed.append(min(1.0, page.similarity / (2 * max(self.topic.threshold, 1e-9))))
+        worth = self._worth()
+        self._credit.add(worth, parent, self.settings.tunnel)
+        found = []
+        for link in page.links:
+            if self.open(node, link.url) is not None:
+                context = self.topic.page(link.context) if links.number(link.url) is None else 0.0
+                found.append(Found(link.url, self.topic.text(link.anchor_words), context, link.anchor_words))
+        links.add(node.url, node.depth, worth, found, parent, page.relevant)
+        links.close(node.url, number)
+        links.close(page.content.url, number)
+        if target is not None:
+            self._asked.discard(target)
+            if (row := self._at_choice.pop(target, None)) is not None:
+                self._rows.append(row)
+                self._row_pages.append(number)
+        if self.settings.feedback and self._judge.due():
+            self._judge_anew()
+
+    def fail(self, node: Node) -> None:
+        self.links.close(node.url)
+        target = self.links.number(node.url)
+        if target is not None:
+            self._asked.discard(target)
+            self._at_choice.pop(target, None)
+
+    def explain(self, node: Node) -> Mapping[str, float]:
+        target = self.links.number(node.url)
+        if target is None or not self.links.is_open(target):
+            return {}
+        row = self._at_choice.get(target)
+        if row is None:
+            row = self.links.features(np.array([target]))[0]
+        parts = ((row - self._mean) / self._spread * self._weights).tolist()
+        return {"score": sum(parts), **dict(zip(FEATURES, parts, strict=True))}
+
+    def weigh(self, targets: Rows) -> tuple[Vector, Vector, Vector]:
+        """Features of open targets as they stand and scaled (n x 14 each), and their scores (n)."""
+        features = self.links.features(targets)
+        self._mean, self._spread = self._scale()
+        scaled = (features - self._mean) / self._spread
+        self._weights = self._fit()
+        return features, scaled, scaled @ self._weights
+
+    @property
+    def fetched_features(self) -> list[Vector]:
+        """The features of the links that were fetched, as they stood when those were chosen."""
+        return self._rows
+
+    def _best(self, number: int, resting: frozenset[int] = frozenset()) -> list[int]:
+        """The open targets with the greatest scores, of equals the first found; none of those already asked for."""
+        targets = self.links.open_targets(resting)
+        if self._asked:
+            targets = targets[~np.isin(targets, list(self._asked))]
+        if not len(targets):
+            return []
+        features, _, scores = self.weigh(targets)
+        best = np.argsort(-scores, kind="stable")[:number].tolist()
+        self._at_choice.update((int(targets[i]), features[i]) for i in best)
+        return [int(targets[i]) for i in best]
+
+    def _scale(self) -> tuple[Vector, Vector]:
+        """Mean and spread of the features over the newest fetched pages and the prior's."""
+        prior = self._prior
+        if not self._rows:
+            return prior.mean, prior.spread
+        rows = np.array(self._rows[-WINDOW:])
+        whole = len(rows) + PRIOR_PAGES
+        mean = (rows.sum(axis=0) + PRIOR_PAGES * prior.mean) / whole
+        squares = ((rows - mean) ** 2).sum(axis=0) + PRIOR_PAGES * (prior.spread**2 + (prior.mean - mean) ** 2)
+        return mean, np.sqrt(squares / whole) + 1e-9
+
+    def _fit(self) -> Vector:
+        """w = (X'X + trust I)^-1 (X'G + trust w0), X scaled and G centred."""
+        prior, trust = self._prior.weights, self.settings.trust
+        if not self.settings.learn or len(self._rows) < FEWEST:
+            return prior
+        rows = (np.array(self._rows[-WINDOW:]) - self._mean) / self._spread
+        goals = self._credit.of(self._row_pages[-WINDOW:])
+        goals -= goals.mean()
+        fitted: Vector = np.linalg.solve(rows.T @ rows + trust * np.eye(len(prior)), rows.T @ goals + trust * prior)
+        return fitted
+
+    def _worth(self) -> float:
+        """The newest page's worth in [0, 1], by the judge's last ranking."""
+        fixed = self._fixed[-1]
+        if not self._judge.ranked:
+            return fixed
+        learned = float(self._judge.worth(np.array([self._judge.score(len(self._judge) - 1)]))[0])
+        return FIXED_SHARE * fixed + (1 - FIXED_SHARE) * learned
+
+    def _judge_anew(self) -> None:
+        """Gives every page its worth by the judge's new ranking."""
+        learned = self._judge.worth(self._judge.rank())
+        worth = FIXED_SHARE * np.array(self._fixed) + (1 - FIXED_SHARE) * learned
+        self._credit.revise(worth, self.settings.tunnel)
+        self.links.revise(worth)

@@ -1,0 +1,248 @@
+"""The strategy that learns: features and credit by hand, the same order everywhere, corrected by what it meets, trained on other webs."""
+
+import random
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from focused import prior
+from focused.benches.relevance import auc
+from focused.evaluate import Label
+from focused.graph import MemoryGraph
+from focused.judge import Feedback, two_levels
+from focused.loop import crawl
+from focused.relevance import Relevance
+from focused.strategies.adaptive import Adaptive, shipped_prior
+from focused.strategies.credit import Credit
+from focused.strategies.link_features import FEATURES, Found, LinkFeatures
+from tests.focused.webs import OFF, ON, Web, order, random_web, run, topic, url
+
+PLACE = {name: i for i, name in enumerate(FEATURES)}
+
+
+def found(*links):
+    return [Found(url(name), anchor, context, (word,)) for name, anchor, context, word in links]
+
+
+def test_features_by_hand():
+    links = LinkFeatures()
+    links.add(url("s"), 0, 1.0, found(("a", 0.2, 0.1, "red"), ("b", 0.0, 0.0, "blue")), -1, True)
+    links.close(url("s"), 0)
+    links.add(url("a"), 1, 0.5, found(("b", 0.4, 0.3, "blue"), ("c", 0.0, 0.0, "red")), 0, False)
+    links.close(url("a"), 1)
+    assert [links.urls[t] for t in links.open_targets()] == [url("b"), url("c")]
+    b, c = links.features(links.open_targets())
+    mean = 0.75
+    of_s = (0.5 + 5 * (mean + 1.0) / 2) / (1 + 5)  # a is closed, worth 0.5
+    of_a = (0.0 + 5 * (mean + 0.5) / 2) / 5
+    assert (b[PLACE["anchor"]], b[PLACE["context"]]) == (0.4, 0.3)
+    assert (b[PLACE["parent_best"]], b[PLACE["parent_mean"]]) == (1.0, 0.75)
+    assert b[PLACE["siblings_best"]] == pytest.approx(max(of_s, of_a)) and c[PLACE["siblings_best"]] == pytest.approx(of_a)
+    assert b[PLACE["siblings_mean"]] == pytest.approx((of_s + of_a) / 2)
+    assert b[PLACE["template"]] == pytest.approx((1.5 + 5 * mean) / (2 + 5)) and b[PLACE["host"]] == pytest.approx((1.5 + 20 * mean) / 22)
+    assert (b[PLACE["in_links"]], c[PLACE["in_links"]]) == (pytest.approx(np.log(3)), pytest.approx(np.log(2)))
+    assert (b[PLACE["depth"]], c[PLACE["depth"]]) == (1 / 2, 1 / 3)
+    assert (b[PLACE["off_topic_run"]], c[PLACE["off_topic_run"]]) == (0, 1)
+    assert b[PLACE["rank"]] == pytest.approx(np.log1p(10 * (0.5 + 0.25)))
+    assert c[PLACE["words"]] < 0, "a link named red has led to less than the mean"
+    assert links.parent(links.number(url("b"))) == 0
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.integers(0, 10_000))
+def test_a_revised_worth_gives_the_features_of_a_table_that_knew_it_from_the_first(seed):
+    draw = random.Random(seed)
+    pages = [(f"p{i}", [f"p{draw.randrange(12)}" for _ in range(3)]) for i in range(8)]
+    early, late = [draw.random() for _ in pages], [draw.random() for _ in pages]
+
+    def table(worth):
+        links = LinkFeatures()
+        for number, (name, targets) in enumerate(pages):
+            links.add(url(name), 1, worth[number], found(*[(t, 0.1, 0.1, t) for t in dict.fromkeys(targets) if t != name]), number - 1, False)
+            links.close(url(name), number)
+        return links
+
+    revised, direct = table(early), table(late)
+    revised.revise(np.array(late))
+    same = [i for i, name in enumerate(FEATURES) if name != "rank"]  # rank is what a page handed on when it came
+    targets = direct.open_targets()
+    assert np.allclose(revised.features(targets)[:, same], direct.features(targets)[:, same])
+
+
+@settings(max_examples=50, deadline=None)
+@given(st.integers(0, 10_000), st.floats(0, 1))
+def test_credit_is_that_of_the_definition(seed, share):
+    draw = random.Random(seed)
+    parents = [-1] + [draw.randrange(-1, i) for i in range(1, 12)]
+    worth = [draw.random() for _ in parents]
+
+    def whole(values, page):
+        below = [whole(values, i) for i, parent in enumerate(parents) if parent == page]
+        return values[page] + (share * sum(below) / len(below) if below else 0.0)
+
+    credit = Credit()
+    for value, parent in zip(worth, parents, strict=True):
+        credit.add(value, parent, share)
+    assert np.allclose(credit.of(range(12)), [whole(worth, page) for page in range(12)])
+    other = [draw.random() for _ in parents]
+    credit.revise(np.array(other), share)
+    assert np.allclose(credit.of(range(12)), [whole(other, page) for page in range(12)])
+
+
+def test_two_levels_are_the_means_of_the_two_groups():
+    assert two_levels(np.array([0.1, 0.2, 0.3, 2.0, 2.2])) == pytest.approx((0.2, 2.1))
+
+
+def pages_about(draw, words, number):
+    return [{word: draw.randint(1, 3) for word in draw.sample(words, 5)} for _ in range(number)]
+
+
+def test_the_judge_learns_words_that_the_samples_do_not_have_and_heeds_marks():
+    draw = random.Random(1)
+    on = ["crawler", "frontier", *[f"web{i}" for i in range(8)]]
+    off = [f"soup{i}" for i in range(10)]
+    judge = Feedback([{"crawler": 1, "frontier": 1}])
+    for words in [*pages_about(draw, on, 20), *pages_about(draw, off, 60)]:
+        judge.add(words)
+    judge.add({"web1": 1, "web2": 1})  # no word of the samples
+    judge.add({"soup1": 1, "soup2": 1})
+    scores = judge.rank()
+    assert scores[80] > scores[81]
+    assert judge.score(80) == pytest.approx(scores[80])
+    for number in range(20, 30):
+        judge.mark(number, True)
+    for number in range(10):
+        judge.mark(number, False)
+    marked = judge.rank()
+    assert marked[81] - marked[80] > scores[81] - scores[80]
+
+
+def test_the_order_does_not_depend_on_anything_but_the_pages():
+    web = random_web(8, 80)
+    whole = order("adaptive", web, ["p0"])
+    assert whole == order("adaptive", random_web(8, 80), ["p0"], seed=99)
+    assert order("adaptive", web, ["p0"], pages=30) == whole[:30]
+
+
+def test_it_learns_what_the_prior_has_wrong():
+    """A prior that trusts anchors alone, where anchors mislead: every other link named so leads off topic, those that say nothing pay."""
+    kinds = [("crawler topical", 30, False), ("soup", 30, True), ("crawler topical", 6, True)]
+    links, pages = [], {}
+    for anchor, number, good in kinds:
+        for i in range(number):
+            name = f"{anchor[:1]}{good}{i}"
+            links.append((name, anchor, ""))
+            pages[name] = (f"{ON if good else OFF} {name}", [])
+    random.Random(5).shuffle(links)
+    pages["s"] = (OFF, links)
+    for extra in ("soup one", "soup two"):
+        pages["s"][1].insert(0, (extra[5:], "soup", ""))
+        pages[extra[5:]] = (ON, [])
+    about = topic(["s", "one"])
+    weights = np.zeros(len(FEATURES))
+    weights[PLACE["anchor"]] = 0.02
+
+    def harvest(learn):
+        graph = MemoryGraph()
+        given = shipped_prior()._replace(weights=weights)
+        strategy = Adaptive(Relevance(about), graph, values={"learn": learn, "trust": 1.0}, prior=given)
+        return sum(step.relevant for step in crawl(strategy, graph, Web(pages), about.seeds, 40).steps)
+
+    assert harvest(True) >= harvest(False) + 5
+
+
+def test_a_chosen_link_is_not_given_out_twice_while_its_page_is_on_the_way():
+    web = Web({"s": (ON, [f"p{i}" for i in range(9)])})
+    graph, about = MemoryGraph(), topic(["s"])
+    strategy = Adaptive(Relevance(about), graph)
+    crawl(strategy, graph, web, about.seeds, 1)
+    given_out = [node.url for node in iter(strategy.select, None)]
+    assert len(given_out) == len(set(given_out)) == 9
+
+
+def test_links_of_a_resting_host_wait_and_those_of_others_come():
+    links = [f"p{i}" for i in range(6)] + [f"http://other.example/{i}" for i in range(3)]
+    web = Web({"s": (ON, links)})
+    graph, about = MemoryGraph(), topic(["s"])
+    strategy = Adaptive(Relevance(about), graph)
+    crawl(strategy, graph, web, about.seeds, 1)
+    graph.resting = {"site.example"}
+    assert sorted(node.url for node in iter(strategy.select, None)) == [f"http://other.example/{i}" for i in range(3)]
+    graph.resting = ()
+    assert sorted(node.url for node in iter(strategy.select, None)) == [url(f"p{i}") for i in range(6)]
+
+
+def test_the_parts_of_a_score_add_up_to_it():
+    web = random_web(4, 40)
+    graph, about = MemoryGraph(), topic(["p0"])
+    strategy = Adaptive(Relevance(about), graph)
+    crawl(strategy, graph, web, about.seeds, 12)
+    parts = dict(strategy.explain(strategy.select()))
+    assert parts.pop("score") == pytest.approx(sum(parts.values())) and set(parts) == set(FEATURES)
+
+
+def test_a_prior_is_learned_from_other_webs_and_leads_to_more():
+    """A web where only anchors tell: what is learned there finds more in another web of the kind than weights of zero."""
+
+    def anchored(seed):
+        draw, pages = random.Random(seed), {}
+        names = [f"p{i}" for i in range(150)]
+        on = set(draw.sample(names[1:], 40))
+        for i, name in enumerate(names):
+            targets = {*draw.sample(names, 5), names[(i + 1) % 150]} - {name}
+            links = [(to, "crawler topical" if to in on else draw.choice(["soup", "garden"]), "") for to in sorted(targets)]
+            pages[name] = (f"{ON if name in on else OFF} w{i}", links)
+        return Web(pages), {url(name): Label(name in on, True) for name in names}
+
+    class Source:
+        def __init__(self, web):
+            self.web = web
+
+        def get(self, wanted):
+            return self.web.get(wanted)
+
+    taught, labels = anchored(1)
+    lesson = prior.Lesson("one", topic(["p0"]), Source(taught), labels, 60)
+    trained = prior.train([lesson], rounds=2)
+    assert trained.weights[PLACE["anchor"]] == max(trained.weights)
+    other, others = anchored(2)
+
+    def recall(given):
+        graph, about = MemoryGraph(), topic(["p0"])
+        trail = crawl(Adaptive(Relevance(about), graph, values={"learn": False}, prior=given), graph, other, about.seeds, 50)
+        return sum(others[step.url].relevant for step in trail.steps)
+
+    assert recall(trained) > 1.3 * recall(trained._replace(weights=0 * trained.weights))
+    stored = prior.as_json(trained, ["one"])
+    assert tuple(stored["features"]) == FEATURES and len(stored["weights"]) == len(FEATURES)
+
+
+def test_the_shipped_prior_fits_the_features():
+    shipped = shipped_prior()
+    assert all(len(column) == len(FEATURES) for column in shipped) and (shipped.spread > 0).all()
+
+
+def test_pages_without_samples_or_keywords_do_not_stop_it():
+    bare = replace(topic(["p0"]), documents=(), keywords={"crawler": 1.0}, threshold=None)
+    assert run("adaptive", random_web(3, 30), ["p0"], about=bare).fetched == 30
+
+
+def test_what_to_mark_are_the_pages_nearest_the_cut():
+    judge = Feedback([{"crawler": 1}])
+    for _ in range(5):
+        judge.add({"crawler": 1})
+    judge._levels = (0.0, 1.0)
+    scores = np.array([0.9, 0.1, 0.55, 1.2, -0.3])
+    assert judge.to_mark(scores, 2) == [2, 0]  # the cut lies at 0.5; of equals the first
+    judge.mark(2, True)
+    assert judge.to_mark(scores, 2) == [0, 1]
+    judge.mark(2, None)
+    assert judge.to_mark(scores, 1) == [2]
+
+
+def test_area_under_the_roc_curve_by_hand():
+    assert auc(np.array([0.9, 0.8, 0.8, 0.1]), np.array([True, True, False, False])) == pytest.approx(3.5 / 4)
+    assert auc(np.array([0.1, 0.2]), np.array([False, True])) == 1.0
