@@ -1,4 +1,4 @@
-# env, run, test, lint: the whole of building and running. Needs make and Python 3.11 or newer.
+# env, run, test, fuzz, lint: the whole of building and running. Needs make and Python 3.11 or newer.
 SHELL := /bin/sh
 PYTHON ?= $(shell command -v python3.11 || command -v python3.12 || command -v python3.13 || command -v python3)
 VENV := .venv
@@ -7,7 +7,7 @@ STAMP := $(VENV)/.installed
 BIND ?= 127.0.0.1:8000
 PARALLEL ?= -n auto --dist loadfile --no-loadscope-reorder
 
-.PHONY: env run test test-sqlite test-postgresql lint clean
+.PHONY: env run test test-sqlite test-postgresql fuzz lint clean
 .NOTPARALLEL:
 
 env: $(STAMP)
@@ -32,6 +32,10 @@ test-postgresql: env
 		echo "The suite again, on PostgreSQL:"; \
 		CRAWLMGR_TEST_DATABASE=postgresql $(BIN)/python -m pytest -m "not browser" $(PARALLEL) $(PYTEST); \
 	else echo "No PostgreSQL programs found (initdb, postgres): the suite ran on SQLite only."; fi
+
+# The random tests alone, with many times the draws of `make test` and new ones each time.
+fuzz: env
+	$(BIN)/python -m pytest $(PARALLEL) --hypothesis-profile=fuzz $(PYTEST)
 
 lint: env
 	$(BIN)/ruff check .

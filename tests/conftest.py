@@ -21,6 +21,8 @@ import pytest
 from django.conf import settings
 from pytest_django import DjangoDbBlocker
 
+from tests import fuzzing
+from tests.cursors import WatchedConnection
 from tests.postgresql import Server, find_binaries
 
 _folder = Path(tempfile.mkdtemp(prefix="crawlmgr-tests-"))
@@ -33,6 +35,7 @@ os.environ["CRAWLMGR_DATA"] = str(_folder)
 (_folder / "static").mkdir()  # where collectstatic would put files; without the folder WhiteNoise warns
 os.environ["DJANGO_SETTINGS_MODULE"] = "crawlmgr.settings"
 
+fuzzing.register()
 USE_DATABASE = {"db", "transactional_db", "live_server", "installation"}
 PRISTINE = "pristine"  # the database as migrations leave it
 _server: Server | None = None
@@ -51,6 +54,8 @@ if os.environ.get("CRAWLMGR_TEST_DATABASE") == "postgresql":
 def pytest_configure() -> None:
     """Loads the settings, so that pytest-django, whose own turn comes after this, sets Django up with them."""
     assert Path(settings.DATA_DIR).samefile(_folder)
+    if _server is None:
+        settings.DATABASES["default"]["OPTIONS"]["factory"] = WatchedConnection
     settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]  # a third of a second less for each user made
 
 
@@ -66,6 +71,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
     On PostgreSQL only what uses the database runs, without tests marked `once`.
     """
+    if left_out := fuzzing.keep_random(items):
+        config.hook.pytest_deselected(items=left_out)
     slow = {item.path for item in items if item.get_closest_marker("slow") or item.get_closest_marker("browser")}
     items.sort(key=lambda item: item.path not in slow)
     if _server is None:

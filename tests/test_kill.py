@@ -47,8 +47,11 @@ class Database:
             connection.close()
 
     def run(self) -> tuple[str, int, str, str]:
-        """State, pages, lease holder and reason of the crawl."""
-        found = self.rows("SELECT state, fetched, lease_holder, stopped_by FROM crawlmgr_run WHERE kind = 'forum'")
+        """State, pages, lease holder and reason of the crawl that START begins; looks at the index page are runs too."""
+        found = self.rows(
+            "SELECT state, fetched, lease_holder, stopped_by FROM crawlmgr_run "
+            "WHERE kind = 'forum' AND CAST(parameters AS TEXT) LIKE '%history_days%400%'"
+        )
         return found[0] if found else ("", 0, "", "")
 
 
