@@ -4,9 +4,11 @@ from django.contrib import admin
 from django.urls import include, path
 from django.views.generic import RedirectView
 
+from crawlmgr.admin.apps import load_pages
 from crawlmgr.admin.health import healthz
 from crawlmgr.admin.metrics import metrics
 
+load_pages()
 urlpatterns = [
     path("", RedirectView.as_view(pattern_name="admin:index")),
     path("healthz", healthz),

@@ -5,10 +5,8 @@ from __future__ import annotations
 import re
 import unicodedata
 
-import rjieba
-
 from crawlmgr.text.stopwords import STOP_WORDS
-from crawlmgr.text.tokens import HAN, normalise
+from crawlmgr.text.tokens import HAN, normalise, segment
 
 _HAS_HAN = re.compile(f"[{HAN}]")
 _HAN_RUN = re.compile(f"[{HAN}]+")
@@ -34,7 +32,7 @@ def query_words(text: str) -> list[str]:
         plain = simple
     found = []
     start = 0
-    for piece in rjieba.cut(simple):
+    for piece in segment(simple):
         for match in _WORD.finditer(piece):
             word = plain[start + match.start() : start + match.end()]
             if _tells(word, match.group()):

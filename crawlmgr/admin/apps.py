@@ -1,18 +1,36 @@
-"""Django's admin with the desk as its site; it finds each crawler's `admin` by itself."""
+"""Django's admin with the desk as its site. Its pages are loaded with the addresses: commands and workers do without them."""
 
 from importlib import import_module
+from typing import Any
 
-from django.contrib.admin.apps import AdminConfig
+from django.apps import AppConfig
+from django.contrib.admin.apps import SimpleAdminConfig
 from django.db.models.signals import post_migrate
+from django.utils.module_loading import autodiscover_modules
 
-ROOMS = ("dashboard", "runs", "hosts", "archive", "workers", "queue", "users", "exports", "sessions")
+PAGES = ("dashboard", "runs", "hosts", "archive", "workers", "queue", "users", "exports", "sessions")
 
 
-class DeskConfig(AdminConfig):
+class DeskConfig(SimpleAdminConfig):
     default_site = "crawlmgr.admin.site.DeskSite"
 
     def ready(self) -> None:
         super().ready()
-        for name in ROOMS:
-            import_module(f"crawlmgr.admin.{name}")
-        post_migrate.connect(import_module("crawlmgr.admin.roles").grant, dispatch_uid="desk-roles")
+        post_migrate.connect(_grant_roles, dispatch_uid="desk-roles")
+
+
+def load_pages() -> None:
+    """Imports each application's `admin` module, then the desk's own pages: whatever registers itself with the site.
+
+    Half of a command's start was this. Whoever needs the site's pages imports `crawlmgr.urls`, which calls it.
+    """
+    from django.contrib import admin
+
+    autodiscover_modules("admin", register_to=admin.site)
+    for name in PAGES:
+        import_module(f"crawlmgr.admin.{name}")
+
+
+def _grant_roles(sender: AppConfig, **signal: Any) -> None:
+    """Imports late: the roles need the models."""
+    import_module("crawlmgr.admin.roles").grant(sender, **signal)
