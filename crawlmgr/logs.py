@@ -173,6 +173,8 @@ def configuration(
         "root": {"handlers": list(handlers), "level": "WARNING"},
         "loggers": {
             "crawlmgr": {"level": level},
+            "gunicorn.error": {"level": level},
+            "gunicorn.access": {"level": "INFO"},
             "django-q": {"handlers": list(handlers), "level": "WARNING", "propagate": False},
         },
     }

@@ -237,6 +237,7 @@ STORAGES = {
     "staticfiles": {"BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"},
 }
 
+LOG_REQUESTS = environment.switch("CRAWLMGR_LOG_REQUESTS")  # each request to the desk, as the web server saw it
 LOGGING = logs.configuration(
     LOG_DIR,
     level=environment.choice("CRAWLMGR_LOG_LEVEL", "INFO", ("DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL")),

@@ -120,7 +120,10 @@ def _web(bound: Address, listener: socket.socket) -> Child:
     program = [
         "gunicorn", "crawlmgr.wsgi:application", "--bind", f"fd://{listener.fileno()}", "--worker-class", "gthread",
         "--workers", str(WEB_PROCESSES), "--threads", str(WEB_THREADS), "--timeout", "60", "--graceful-timeout", "4",
-        "--log-level", "warning", "--no-control-socket",
+        "--logger-class", "crawlmgr.management.web_log.WebLog", "--no-control-socket",
     ]
-    environment = {"CRAWLMGR_DATA": str(settings.DATA_DIR), "CRAWLMGR_ALLOWED_HOSTS": ",".join(hosts)}
+    environment = {
+        "CRAWLMGR_DATA": str(settings.DATA_DIR), "CRAWLMGR_ALLOWED_HOSTS": ",".join(hosts),
+        "DJANGO_SETTINGS_MODULE": "crawlmgr.settings",
+    }
     return Child("web server", program, folder=settings.BASE_DIR, environment=environment, descriptors=[listener.fileno()])
