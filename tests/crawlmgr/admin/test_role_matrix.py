@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from django.contrib import admin
 from django.contrib.auth.models import User
 from django.test import Client
 from django.urls import URLResolver, get_resolver
@@ -87,6 +88,8 @@ MATRIX: dict[tuple[str, str], tuple[str, ...]] = {
         "admin/django_q/success/<path:object_id>/",
         "admin/auth/user/<path:object_id>/",
         "admin/(?P<url>.*)$",
+    ),
+    ("never", "login"): (
         "admin/logout/",
     ),
     ("never", "operator"): (
@@ -190,6 +193,7 @@ MATRIX: dict[tuple[str, str], tuple[str, ...]] = {
         "admin/django_q/success/<path:object_id>/change/",
     ),
 }
+OWN_ROOMS = {f"admin/{one.pattern}" for one in admin.site.rooms}
 HIDDEN = {"admin/^(?P<app_label>django_q|auth)/$"}  # says "not found" where it refuses
 BY_TABLE = {"django_q/ormq": OrmQ, "django_q/schedule": Schedule, "django_q/failure": Task, "django_q/success": Task, "auth/user": User}
 
@@ -281,17 +285,39 @@ def test_a_superuser_is_refused_where_nobody_may(rows: dict[str, Any]) -> None:
     assert not wrong and _counts() == before, "\n".join(wrong)
 
 
-@pytest.mark.parametrize("role", ["anonymous", "viewer"])
+@pytest.mark.parametrize("role", ROLES)
 def test_other_methods_change_nothing_and_show_no_more(role: str, rows: dict[str, Any]) -> None:
+    """Whoever asks: PUT, PATCH, DELETE and OPTIONS change no row, and what a role may not read they do not show it either. Rooms
+    of the desk take none of them, from nobody."""
     client, wrong = _client(role), []
     before, rank = _counts(), ROLES.index(role)
     for (level, _send), patterns in MATRIX.items():
         for pattern in patterns:
-            for method in ("put", "delete"):
-                status = getattr(client, method)(_address(pattern, rows)).status_code
-                if status < 300 and rank < LEVELS[level]:
-                    wrong.append(f"{method} {pattern}: {status}")
-    assert not wrong and _counts() == before, "\n".join(wrong)
+            for method in ("put", "patch", "delete", "options"):
+                answer = getattr(client, method)(_address(pattern, rows))
+                shown = answer.status_code < 300 and (method != "options" or answer.streaming or answer.content)
+                if shown and (rank < LEVELS[level] or pattern in OWN_ROOMS):
+                    wrong.append(f"{role} {method} {pattern}: {answer.status_code}")
+    assert not wrong, "\n".join(wrong)
+    assert _counts() == before
+
+
+@pytest.mark.parametrize("role", ROLES)
+def test_asking_for_the_head_needs_what_reading_needs(role: str, rows: dict[str, Any]) -> None:
+    """HEAD is refused just where GET is, shows no body, and changes nothing."""
+    client, wrong = _client(role), []
+    before, rank = _counts(), ROLES.index(role)
+    for (level, _send), patterns in MATRIX.items():
+        for pattern in patterns:
+            if pattern == "admin/logout/":  # sends who is not logged in to the login, whatever the method
+                continue
+            answer = client.head(_address(pattern, rows))
+            if _refused(answer.status_code, answer.headers.get("Location", ""), pattern) == (rank >= LEVELS[level]):
+                wrong.append(f"{role} head {pattern}: {answer.status_code}, the matrix says {level}")
+            elif not answer.streaming and answer.content:
+                wrong.append(f"{role} head {pattern}: a body of {len(answer.content)} bytes")
+    assert not wrong, "\n".join(wrong)
+    assert _counts() == before
 
 
 def test_sending_without_a_token_is_refused_everywhere(rows: dict[str, Any]) -> None:
