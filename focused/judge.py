@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
+
+from focused.columns import Columns
 
 Vector = NDArray[np.float64]
 
@@ -46,9 +50,11 @@ class Feedback:
     def __init__(self, samples: Sequence[Mapping[str, float]]) -> None:
         self.ranked = 0
         """Pages that the last ranking knew."""
-        self._vocabulary: dict[str, int] = {}
-        self._indices: list[NDArray[np.int32]] = []
-        self._weights: list[Vector] = []
+        self._vocabulary: defaultdict[str, int] = defaultdict()
+        self._vocabulary.default_factory = self._vocabulary.__len__
+        self._starts = [0]
+        self._words = Columns(index=np.int32, weight=np.float32)
+        self._frequencies = np.zeros(4096)
         self._marks: dict[int, bool] = {}
         self._samples = [self._row(counts) for counts in samples if counts]
         self._direction = np.zeros(0)
@@ -56,13 +62,17 @@ class Feedback:
         self._levels = (0.0, 1.0)
 
     def __len__(self) -> int:
-        return len(self._indices)
+        return len(self._starts) - 1
 
     def add(self, words: Mapping[str, float]) -> None:
         """A page arrived."""
         indices, weights = self._row(words)
-        self._indices.append(indices)
-        self._weights.append(weights)
+        place = self._words.extend(len(indices))
+        self._words.index[place], self._words.weight[place] = indices, weights
+        self._starts.append(place.stop)
+        if len(self._vocabulary) > len(self._frequencies):
+            self._frequencies = np.concatenate([self._frequencies, np.zeros(max(len(indices), len(self._frequencies)))])
+        self._frequencies[indices] += 1
 
     def mark(self, number: int, on_topic: bool | None) -> None:
         """The operator's word on a page by its number; None takes it back."""
@@ -77,20 +87,25 @@ class Feedback:
 
     def rank(self) -> Vector:
         """The score of every page: comparable among them only."""
-        matrix = self._matrix()
-        everything = np.asarray(matrix.mean(axis=0)).ravel()
+        matrix, lengths = self._matrix()
+
+        def centroid(pages: NDArray[Any]) -> Vector:
+            shares = np.zeros(len(self))
+            shares[pages] = 1 / max(len(pages), 1) / lengths[pages]
+            found: Vector = matrix.T @ shares
+            return found
+
+        everything = centroid(np.arange(len(self)))
         samples = self._sample_centroid(len(everything))
-        weights = np.zeros(len(self))
         most = min(MOST_SIMILAR, max(3, len(self) // 5))
-        weights[np.argsort(-(matrix @ (samples - everything)), kind="stable")[:most]] = 1.0
+        nearest = np.argsort(-(matrix @ (samples - everything) / lengths), kind="stable")[:most]
         share = SAMPLES_SHARE if self._samples else 0.0
-        near = matrix.T @ (weights / max(weights.sum(), 1e-12))
-        self._direction = share * samples + (1 - share) * near - everything
+        self._direction = share * samples + (1 - share) * centroid(nearest) - everything
         for on_topic, factor in ((True, 1.0), (False, -OFF_TOPIC_SHARE)):
             marked = [number for number, word in self._marks.items() if word == on_topic]
             if marked:
-                self._direction += factor * (np.asarray(matrix[marked].mean(axis=0)).ravel() - everything)
-        scores = matrix @ self._direction
+                self._direction += factor * (centroid(np.array(marked)) - everything)
+        scores: Vector = matrix @ self._direction / lengths
         self.ranked = len(self)
         self._levels = two_levels(scores)
         return scores
@@ -105,23 +120,34 @@ class Feedback:
         low, high = self._levels
         return np.clip((scores - low) / max(high - low, 1e-9), 0.0, 1.0)
 
+    def worth_of(self, score: float) -> float:
+        """The same for one score."""
+        low, high = self._levels
+        return min(1.0, max(0.0, (score - low) / max(high - low, 1e-9)))
+
     def score(self, number: int) -> float:
         """The score of one page by the last ranking, which may not have known it."""
-        indices, values = self._weighed(self._indices[number], self._weights[number])
-        known = indices < len(self._direction)
-        return float((values[known] * self._direction[indices[known]]).sum())
+        place = slice(self._starts[number], self._starts[number + 1])
+        indices, values = self._weighed(self._words.index[place], self._words.weight[place])
+        if len(self._vocabulary) > len(self._direction):
+            known = indices < len(self._direction)
+            indices, values = indices[known], values[known]
+        return float(values @ self._direction[indices])
 
-    def _row(self, words: Mapping[str, float]) -> tuple[NDArray[np.int32], Vector]:
-        known = self._vocabulary
-        indices = np.fromiter((known.setdefault(word, len(known)) for word in words), np.int32, len(words))
-        return indices, 1 + np.log(np.maximum(np.fromiter(words.values(), float, len(words)), 1.0))
+    def _row(self, words: Mapping[str, float]) -> tuple[NDArray[np.int32], NDArray[np.float32]]:
+        indices = np.fromiter(map(self._vocabulary.__getitem__, words), np.int32, len(words))
+        counts = np.fromiter(words.values(), np.float32, len(words))
+        return indices, 1 + np.log(np.maximum(counts, 1.0))
 
-    def _weighed(self, indices: NDArray[np.int32], weights: Vector) -> tuple[NDArray[np.int32], Vector]:
+    def _weighed(self, indices: NDArray[np.int32], weights: NDArray[np.float32]) -> tuple[NDArray[np.int32], Vector]:
         """A row times idf (a word that no ranking knew counts as standing on no page), of length 1."""
-        known = indices < len(self._idf)
-        values = weights * np.log(self.ranked + 1) + weights
-        values[known] = weights[known] * self._idf[indices[known]]
-        return indices, values / max(float(np.sqrt((values**2).sum())), 1e-12)
+        idf = self._idf
+        if len(self._vocabulary) > len(idf):
+            idf = np.where(indices < len(idf), idf[np.minimum(indices, len(idf) - 1)], np.log(self.ranked + 1) + 1)
+            values = weights * idf
+        else:
+            values = weights * idf[indices]
+        return indices, values / max(float(np.sqrt(values @ values)), 1e-12)
 
     def _sample_centroid(self, size: int) -> Vector:
         found = np.zeros(size)
@@ -130,15 +156,11 @@ class Feedback:
             found[indices] += values / len(self._samples)
         return found
 
-    def _matrix(self) -> sparse.csr_matrix:
-        """Pages x words: (1 + ln f) (ln((N + 1) / (n + 1)) + 1), rows of length 1."""
-        lengths = [len(row) for row in self._indices]
-        indices = np.concatenate([*self._indices, np.zeros(0, dtype=np.int32)])
-        size = len(self._vocabulary)
-        frequencies = np.bincount(indices, minlength=size)
-        self._idf = np.log((len(self) + 1) / (frequencies + 1)) + 1
-        data = np.concatenate([*self._weights, np.zeros(0)]) * self._idf[indices]
-        starts = np.concatenate([[0], np.cumsum(lengths)])
-        rows = np.repeat(np.arange(len(self)), lengths)
-        length = np.sqrt(np.bincount(rows, weights=data * data, minlength=len(self)))
-        return sparse.csr_matrix((data / np.maximum(length[rows], 1e-12), indices, starts), shape=(len(self), size))
+    def _matrix(self) -> tuple[sparse.csr_matrix, Vector]:
+        """Pages x words: (1 + ln f) (ln((N + 1) / (n + 1)) + 1); beside it the lengths of the rows."""
+        end, shape = self._words.size, (len(self), len(self._vocabulary))
+        self._idf = np.log((len(self) + 1) / (self._frequencies[: shape[1]] + 1)) + 1
+        indices, starts = self._words.index[:end], np.array(self._starts, dtype=np.int32)
+        data = self._words.weight[:end] * self._idf[indices]
+        squares = sparse.csr_matrix((data * data, indices, starts), shape=shape) @ np.ones(shape[1])
+        return sparse.csr_matrix((data, indices, starts), shape=shape), np.maximum(np.sqrt(squares), 1e-12)

@@ -54,7 +54,7 @@ class Looks:
 
     features: list[Vector]
     worth: list[float]
-    fetched: list[Vector]
+    fetched: Vector
 
 
 def value_of(lesson: Lesson) -> Callable[[str], float | None]:
@@ -97,13 +97,14 @@ def look(lesson: Lesson, prior: Prior, seed: int = 1) -> Looks:
     graph = MemoryGraph()
     strategy = Adaptive(Relevance(lesson.topic), graph, rng, prior=prior)
     value = value_of(lesson)
-    looks = Looks([], [], [])
+    looks = Looks([], [], np.zeros((0, len(FEATURES))))
 
     def watch(page: Page) -> None:
         if len(strategy.links) % LOOK_EVERY or not len(strategy.links):
             return
         targets = strategy.links.open_targets()
-        _, scaled, scores = strategy.weigh(targets)
+        features, scores = strategy.weigh(targets)
+        scaled = strategy.scaled(features)
         order = np.argsort(-scores, kind="stable")
         chosen = [*order[: LOOKS // 2].tolist(), *rng.sample(range(len(order)), min(LOOKS // 2, len(order)))]
         for i in chosen:
@@ -123,16 +124,15 @@ def fit(all_looks: Sequence[Looks]) -> Prior:
     square, moment = RIDGE * np.eye(size), np.zeros(size)
     means, squares = [], []
     for looks in all_looks:
-        if not looks.features or not looks.fetched:
+        if not looks.features or not len(looks.fetched):
             continue
         rows, worth = np.array(looks.features), np.array(looks.worth)
         rows, worth = rows - rows.mean(axis=0), worth - worth.mean()
         share = 1000 / len(rows)
         square += share * rows.T @ rows
         moment += share * rows.T @ worth
-        fetched = np.array(looks.fetched)
-        means.append(fetched.mean(axis=0))
-        squares.append((fetched**2).mean(axis=0))
+        means.append(looks.fetched.mean(axis=0))
+        squares.append((looks.fetched**2).mean(axis=0))
     mean = np.mean(means, axis=0)
     spread = np.sqrt(np.maximum(np.mean(squares, axis=0) - mean**2, 1e-6))
     return Prior(mean, spread, np.linalg.solve(square, moment))

@@ -39,8 +39,12 @@ class Contribution(NamedTuple):
 def url_tokens(url: str) -> list[str]:
     """Words of host labels, path and query, split at anything but letters and at camelCase; lower case, in order."""
     parts = urlsplit(url)
-    text = unquote(f"{parts.hostname or ''} {parts.path} {parts.query}")
-    return [token.lower() for token in _URL_TOKEN.findall(text)]
+    return words_in(f"{parts.hostname or ''} {parts.path} {parts.query}")
+
+
+def words_in(part: str) -> list[str]:
+    """The words of a part of a URL, such as its file name or its query; see `url_tokens`."""
+    return [token.lower() for token in _URL_TOKEN.findall(unquote(part))]
 
 
 class Relevance:
@@ -110,6 +114,8 @@ class Relevance:
 
     def page(self, counts: Mapping[str, float]) -> float:
         """Sim(P, T) in [0, 1] of a text given as counts: eq. (1) and (2) of the tunnelling paper."""
+        if self._vector.keys().isdisjoint(counts):
+            return 0.0
         return self._against(self._vector, self._norm, counts)
 
     def text(self, words: Sequence[str]) -> float:

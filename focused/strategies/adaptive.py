@@ -18,6 +18,7 @@ from focused.pages import Page
 from focused.parameters import parameter
 from focused.strategies.base import Strategy
 from focused.strategies.credit import Credit
+from focused.strategies.examples import Examples
 from focused.strategies.link_features import FEATURES, Found, LinkFeatures, Rows
 
 Vector = NDArray[np.float64]
@@ -56,6 +57,15 @@ def read_prior(path: Path) -> Prior:
     return Prior(*(np.array(stored[name], dtype=float) for name in Prior._fields))
 
 
+def greatest(scores: Vector, number: int) -> Rows:
+    """Places of the greatest scores, the greatest first, of equals the first."""
+    if number < len(scores) // 8:
+        least = np.partition(scores, len(scores) - number)[len(scores) - number]
+        among = np.flatnonzero(scores >= least)
+        return among[np.argsort(-scores[among], kind="stable")[:number]]
+    return np.argsort(-scores, kind="stable")[:number]
+
+
 class Adaptive(Strategy):
     """Score of a link = w . (features - mean) / spread; w by ridge regression on the fetched pages, centred on the prior.
 
@@ -91,8 +101,7 @@ class Adaptive(Strategy):
         """Targets that were selected and have not come."""
         self._at_choice: dict[int, Vector] = {}
         """Features of chosen targets as they stood then."""
-        self._rows: list[Vector] = []
-        self._row_pages: list[int] = []
+        self._examples = Examples(len(FEATURES), WINDOW)
         self._fixed: list[float] = []
         self._mean, self._spread, self._weights = self._prior
 
@@ -141,8 +150,7 @@ class Adaptive(Strategy):
         if target is not None:
             self._asked.discard(target)
             if (row := self._at_choice.pop(target, None)) is not None:
-                self._rows.append(row)
-                self._row_pages.append(number)
+                self._examples.add(row, number)
         if self.settings.feedback and self._judge.due():
             self._judge_anew()
 
@@ -160,21 +168,27 @@ class Adaptive(Strategy):
         row = self._at_choice.get(target)
         if row is None:
             row = self.links.features(np.array([target]))[0]
-        parts = ((row - self._mean) / self._spread * self._weights).tolist()
+        parts = (self.scaled(row) * self._weights).tolist()
         return {"score": sum(parts), **dict(zip(FEATURES, parts, strict=True))}
 
-    def weigh(self, targets: Rows) -> tuple[Vector, Vector, Vector]:
-        """Features of open targets as they stand and scaled (n x 14 each), and their scores (n)."""
+    def weigh(self, targets: Rows) -> tuple[Vector, Vector]:
+        """Features of open targets (in rising order) as they stand (n x 14), and their scores (n)."""
         features = self.links.features(targets)
-        self._mean, self._spread = self._scale()
-        scaled = (features - self._mean) / self._spread
-        self._weights = self._fit()
-        return features, scaled, scaled @ self._weights
+        self._mean, self._spread = self._examples.scale(self._prior.mean, self._prior.spread, PRIOR_PAGES)
+        if self.settings.learn and len(self._examples) >= FEWEST:
+            goals, trust = self._credit.of, self.settings.trust
+            self._weights = self._examples.ridge(self._mean, self._spread, goals, self._prior.weights, trust)
+        weights = self._weights / self._spread
+        return features, features @ weights - self._mean @ weights
+
+    def scaled(self, features: Vector) -> Vector:
+        """Features by the means and spreads in force."""
+        return (features - self._mean) / self._spread
 
     @property
-    def fetched_features(self) -> list[Vector]:
-        """The features of the links that were fetched, as they stood when those were chosen."""
-        return self._rows
+    def fetched_features(self) -> Vector:
+        """The features of the newest links that were fetched, as they stood when those were chosen."""
+        return self._examples.rows
 
     def _best(self, number: int, resting: frozenset[int] = frozenset()) -> list[int]:
         """The open targets with the greatest scores, of equals the first found; none of those already asked for."""
@@ -183,39 +197,17 @@ class Adaptive(Strategy):
             targets = targets[~np.isin(targets, list(self._asked))]
         if not len(targets):
             return []
-        features, _, scores = self.weigh(targets)
-        best = np.argsort(-scores, kind="stable")[:number].tolist()
+        features, scores = self.weigh(targets)
+        best = greatest(scores, number).tolist()
         self._at_choice.update((int(targets[i]), features[i]) for i in best)
         return [int(targets[i]) for i in best]
-
-    def _scale(self) -> tuple[Vector, Vector]:
-        """Mean and spread of the features over the newest fetched pages and the prior's."""
-        prior = self._prior
-        if not self._rows:
-            return prior.mean, prior.spread
-        rows = np.array(self._rows[-WINDOW:])
-        whole = len(rows) + PRIOR_PAGES
-        mean = (rows.sum(axis=0) + PRIOR_PAGES * prior.mean) / whole
-        squares = ((rows - mean) ** 2).sum(axis=0) + PRIOR_PAGES * (prior.spread**2 + (prior.mean - mean) ** 2)
-        return mean, np.sqrt(squares / whole) + 1e-9
-
-    def _fit(self) -> Vector:
-        """w = (X'X + trust I)^-1 (X'G + trust w0), X scaled and G centred."""
-        prior, trust = self._prior.weights, self.settings.trust
-        if not self.settings.learn or len(self._rows) < FEWEST:
-            return prior
-        rows = (np.array(self._rows[-WINDOW:]) - self._mean) / self._spread
-        goals = self._credit.of(self._row_pages[-WINDOW:])
-        goals -= goals.mean()
-        fitted: Vector = np.linalg.solve(rows.T @ rows + trust * np.eye(len(prior)), rows.T @ goals + trust * prior)
-        return fitted
 
     def _worth(self) -> float:
         """The newest page's worth in [0, 1], by the judge's last ranking."""
         fixed = self._fixed[-1]
         if not self._judge.ranked:
             return fixed
-        learned = float(self._judge.worth(np.array([self._judge.score(len(self._judge) - 1)]))[0])
+        learned = self._judge.worth_of(self._judge.score(len(self._judge) - 1))
         return FIXED_SHARE * fixed + (1 - FIXED_SHARE) * learned
 
     def _judge_anew(self) -> None:

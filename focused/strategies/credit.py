@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -15,15 +13,19 @@ class Credit:
 
     def __init__(self) -> None:
         self._own: list[float] = []
-        self._whole: list[float] = []
+        self._whole = np.zeros(256)
         self._parents: list[int] = []
         self._sums: list[float] = []
         self._counts: list[int] = []
 
     def add(self, worth: float, parent: int, share: float) -> None:
         """A page was fetched from another (-1: none); those that it was reached over gain or lose by it."""
-        for column, value in ((self._own, worth), (self._whole, worth), (self._sums, 0.0)):
-            column.append(value)
+        page = len(self._own)
+        if page == len(self._whole):
+            self._whole = np.concatenate([self._whole, np.zeros(page)])
+        self._whole[page] = worth
+        self._own.append(worth)
+        self._sums.append(0.0)
         self._parents.append(parent)
         self._counts.append(0)
         gain = worth
@@ -31,22 +33,23 @@ class Credit:
         while parent >= 0 and (first or gain):
             self._counts[parent] += first
             self._sums[parent] += gain
-            before = self._whole[parent]
-            self._whole[parent] = self._own[parent] + share * self._sums[parent] / self._counts[parent]
-            gain, first = self._whole[parent] - before, False
+            before = float(self._whole[parent])
+            self._whole[parent] = whole = self._own[parent] + share * self._sums[parent] / self._counts[parent]
+            gain, first = whole - before, False
             parent = self._parents[parent]
 
     def revise(self, worth: Vector, share: float) -> None:
         """Another worth for every page."""
         self._own = worth.tolist()
-        self._whole = list(self._own)
+        whole = list(self._own)
         self._sums = [0.0] * len(self._own)
         for page in range(len(self._own) - 1, -1, -1):
             if self._counts[page]:
-                self._whole[page] += share * self._sums[page] / self._counts[page]
+                whole[page] += share * self._sums[page] / self._counts[page]
             if self._parents[page] >= 0:
-                self._sums[self._parents[page]] += self._whole[page]
+                self._sums[self._parents[page]] += whole[page]
+        self._whole[: len(whole)] = whole
 
-    def of(self, pages: Sequence[int]) -> Vector:
+    def of(self, pages: NDArray[np.intp]) -> Vector:
         """G of pages."""
-        return np.array([self._whole[page] for page in pages])
+        return self._whole[pages]

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import zlib
-from collections.abc import Iterable, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Iterable, Iterator, Sequence
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from crawlmgr.web.url import host_key
-from focused.relevance import url_tokens
-from focused.strategies.link_table import template
+from focused.columns import Columns
+from focused.strategies.addresses import Addresses
 
 Vector = NDArray[np.float64]
 Rows = NDArray[np.intp]
@@ -43,7 +42,11 @@ KIN_WORDS = 5.0
 """How many closed links the value that a mean is drawn towards counts as."""
 BUCKETS = 4096
 """Hashed words of anchors and URLs."""
+NO_WORD = BUCKETS
+"""Stands for the words of a target without any; nothing is ever learned of it."""
 LONGEST_RUN = 10
+ANCHOR, CONTEXT, LINKS, DEPTH, RUN, RANK, SEEN = range(7)
+"""What is kept of a target, column by column."""
 
 
 class Found(NamedTuple):
@@ -55,51 +58,39 @@ class Found(NamedTuple):
     words: Sequence[str]
 
 
-class Columns:
-    """Arrays that grow together by doubling; read them up to `size`."""
-
-    def __init__(self, **kinds: Any) -> None:
-        self.size = 0
-        self._kinds = kinds
-        for name, kind in kinds.items():
-            setattr(self, name, np.zeros(256, dtype=kind))
-
-    def __getattr__(self, name: str) -> NDArray[Any]:
-        raise AttributeError(name)
-
-    def extend(self, number: int) -> slice:
-        """Room for further rows of zeros; their numbers."""
-        first, self.size = self.size, self.size + number
-        for name in self._kinds:
-            array = getattr(self, name)
-            while self.size > len(array):
-                array = np.concatenate([array, np.zeros_like(array)])
-            setattr(self, name, array)
-        return slice(first, self.size)
-
-
 class LinkFeatures:
     """Pages, links and their targets by number, in the order in which they came. A target is open until it is fetched or failed.
 
-    A page's worth is its reward in [0, 1]; it may be revised (`revise`), for a judge that learns.
+    A page's worth is its reward in [0, 1]; it may be revised (`revise`), for a judge that learns. Everything lies in arrays;
+    the links and words of open targets are kept beside them sorted by target, so that features cost what the frontier has.
     """
 
     def __init__(self) -> None:
         self.urls: list[str] = []
         self.names: list[str] = []
         self._targets: dict[str, int] = {}
-        self._links_to: list[list[int]] = []
         self._groups: dict[str, int] = {}
+        self._read = Addresses()
         self._target = Columns(
-            open=bool, page=np.intp, anchor=float, context=float, links=float, depth=float, template=np.intp, host=np.intp,
-            run=float, rank=float, seen=float, word=np.intp, words=np.intp,
-        )  # fmt: skip
+            known=(float, 7), open=bool, page=np.intp, template=np.intp, host=np.intp, link=np.intp, word=np.intp, words=np.intp
+        )
+        """`link` is the target's newest link, -1 for none; `word` and `words` where its words begin and how many they are."""
         self._page = Columns(worth=float, closed=float, sum=float, run=float, template=np.intp, host=np.intp)
-        self._link = Columns(page=np.intp, target=np.intp)
+        self._whole = 0.0
+        """Sum of the pages' worth."""
+        self._link = Columns(page=np.intp, target=np.intp, earlier=np.intp)
+        """`earlier` is the link to the same target before this one, -1 for none."""
         self._group = Columns(count=float, sum=float)
-        self._word = Columns(bucket=np.intp)
-        self._word_sums = np.zeros(BUCKETS)
-        self._word_counts = np.zeros(BUCKETS)
+        self._word = Columns(bucket=np.intp, target=np.intp)
+        self._word_sums = np.zeros(BUCKETS + 1)
+        self._word_counts = np.zeros(BUCKETS + 1)
+        self._live = np.zeros(0, dtype=np.intp)
+        self._live_words = np.zeros(0, dtype=np.intp)
+        self._open = np.zeros(0, dtype=np.intp)
+        self._starts = np.zeros(0, dtype=np.intp)
+        self._seen = (0, 0)
+        """Links and words that have been taken into the live ones."""
+        self._moved = False
 
     def __len__(self) -> int:
         return len(self.names)
@@ -117,8 +108,9 @@ class LinkFeatures:
         return bool(self._target.open[target])
 
     def open_targets(self, without: frozenset[int] = frozenset()) -> Rows:
-        """All open targets, those of some hosts (by number) left out."""
-        found = np.flatnonzero(self._target.open[: self._target.size])
+        """All open targets in rising order, those of some hosts (by number) left out."""
+        self._settle()
+        found = self._open
         return found[~np.isin(self._target.host[found], list(without))] if without else found
 
     def host(self, target: int) -> int:
@@ -131,149 +123,194 @@ class LinkFeatures:
 
     def parent(self, target: int) -> int:
         """The page with a link to the target that is worth the most, the first of equals."""
-        pages = [int(self._link.page[row]) for row in self._links_to[target]]
-        return max(pages, key=lambda page: self._page.worth[page])
+        pages = [int(self._link.page[row]) for row in self._links_to(target)]
+        return max(reversed(pages), key=lambda page: self._page.worth[page])
 
     def add(self, url: str, depth: int, worth: float, found: Sequence[Found], parent: int, relevant: bool) -> int:
         """A page was fetched from a page by number (-1: none), with the links that were found on it. Returns its number."""
         number = len(self.names)
         self.names.append(url)
         place = self._page.extend(1).start
-        page = self._page
+        page, target = self._page, self._target
+        own = self._targets.get(url)
+        groups = self._groups_of(url) if own is None else (target.template[own], target.host[own])
         page.worth[place] = worth
-        page.template[place], page.host[place] = self._group_of(template(url)), self._group_of(host_key(url))
+        page.template[place], page.host[place] = groups
         page.run[place] = 0 if relevant else min(LONGEST_RUN, (page.run[parent] if parent >= 0 else 0) + 1)
-        for group in (page.template[place], page.host[place]):
+        self._whole += worth
+        for group in groups:
             self._group.count[group] += 1
             self._group.sum[group] += worth
-        rows = self._link.extend(len(found))
-        share = worth / max(1, len(found))
-        for row, (to, anchor, context, words) in zip(range(rows.start, rows.stop), found, strict=True):
-            target = self._targets.get(to)
-            if target is None:
-                target = self._new(to, depth + 1, words)
-            self._link.page[row], self._link.target[row] = number, target
-            self._links_to[target].append(row)
-            known = self._target
-            if not known.open[target]:
-                self._closed(row, self._worth_of(target))
-                continue
-            known.anchor[target] = max(known.anchor[target], anchor)
-            known.context[target] = max(known.context[target], context)
-            known.links[target] += 1
-            known.depth[target] = min(known.depth[target], depth + 1)
-            known.run[target] = min(known.run[target], page.run[place])
-            known.rank[target] += share
+        if found:
+            self._add_links(number, depth + 1, worth / len(found), list({one.url: one for one in found}.values()))
         return number
+
+    def _add_links(self, page: int, depth: int, share: float, found: Sequence[Found]) -> None:
+        numbers = [self._targets.get(one.url, -1) for one in found]
+        if -1 in numbers:
+            self._new([one for one, number in zip(found, numbers, strict=True) if number < 0])
+            numbers = [self._targets[one.url] for one in found]
+        to = np.array(numbers, dtype=np.intp)
+        rows, target = self._link.extend(len(found)), self._target
+        self._link.page[rows], self._link.target[rows] = page, to
+        self._link.earlier[rows] = target.link[to]
+        target.link[to] = np.arange(rows.start, rows.stop)
+        known = target.known[to]
+        known[:, : CONTEXT + 1] = np.maximum(known[:, : CONTEXT + 1], [(one.anchor, one.context) for one in found])
+        known[:, LINKS] += 1
+        known[:, DEPTH] = np.minimum(known[:, DEPTH], depth)
+        known[:, RUN] = np.minimum(known[:, RUN], self._page.run[page])
+        known[:, RANK] += share
+        target.known[to] = known
+        closed = to[~target.open[to]]
+        if len(closed):
+            self._page.closed[page] += len(closed)
+            self._page.sum[page] += self._worth_of(closed).sum()
+        self._moved = True
 
     def close(self, url: str, page: int = -1) -> None:
         """A URL was fetched as a page, or failed (-1): its links are closed with what it was worth."""
         target = self._targets.get(url)
         if target is None:
-            target = self._new(url, 0, ())
+            self._new([Found(url, 0.0, 0.0, ())])
+            target = self._targets[url]
         elif not self._target.open[target]:
             return
         self._target.open[target] = False
         self._target.page[target] = page
-        worth = self._worth_of(target)
-        for row in self._links_to[target]:
-            self._closed(row, worth)
-        buckets = self._buckets(target)
-        self._word_sums[buckets] += worth
-        self._word_counts[buckets] += 1
+        self._moved = True
+        worth = float(self._page.worth[page]) if page >= 0 else 0.0
+        for row in self._links_to(target):
+            parent = self._link.page[row]
+            self._page.closed[parent] += 1
+            self._page.sum[parent] += worth
+        first, number = self._target.word[target], self._target.words[target]
+        if number:
+            buckets = self._word.bucket[first : first + number]
+            self._word_sums[buckets] += worth
+            self._word_counts[buckets] += 1
 
     def revise(self, worth: Vector) -> None:
         """Another worth for every page, in their order."""
         size = self._page.size
         self._page.worth[:size] = worth
+        self._whole = float(np.sum(worth))
         groups = self._group.size
         both = np.concatenate([self._page.template[:size], self._page.host[:size]])
         self._group.sum[:groups] = np.bincount(both, weights=np.concatenate([worth, worth]), minlength=groups)
-        links, target = self._link, self._target
-        self._word_sums[:] = 0.0
-        for closed in np.flatnonzero(target.page[: target.size] >= 0).tolist():
-            self._word_sums[self._buckets(closed)] += worth[target.page[closed]]
+        links, target, words = self._link, self._target, self._word
+        pages = target.page[words.target[: words.size]]
+        closed = np.flatnonzero(pages >= 0)
+        self._word_sums[:] = np.bincount(words.bucket[closed], weights=worth[pages[closed]], minlength=BUCKETS + 1)
+        self._word_sums[NO_WORD] = 0.0
         rows = np.flatnonzero(~target.open[links.target[: links.size]])
-        pages = target.page[links.target[rows]]
-        values = np.where(pages >= 0, worth[pages], 0.0)
-        self._page.sum[:size] = np.bincount(links.page[rows], weights=values, minlength=size)
+        self._page.sum[:size] = np.bincount(links.page[rows], weights=self._worth_of(links.target[rows]), minlength=size)
 
     def features(self, targets: Rows) -> Vector:
-        """n x 14: the features of open targets, in the order of FEATURES."""
-        known, page, links = self._target, self._page, self._link
-        size, number = known.size, page.size
-        mean = float(page.worth[:number].mean()) if number else 0.0
-        own = page.worth[:number]
-        siblings = (page.sum[:number] + KIN_SIBLINGS * (mean + own) / 2) / (page.closed[:number] + KIN_SIBLINGS)
-        rows = np.flatnonzero(known.open[links.target[: links.size]])
-        to, of = links.target[rows], links.page[rows]
-        count = np.maximum(np.bincount(to, minlength=size), 1)[targets]
-        group = (self._group.sum[: self._group.size], self._group.count[: self._group.size])
-        kin, host = known.template[targets], known.host[targets]
-        return np.column_stack(
-            [
-                known.anchor[targets],
-                known.context[targets],
-                _greatest(to, own[of], size)[targets],
-                np.bincount(to, weights=own[of], minlength=size)[targets] / count,
-                _greatest(to, siblings[of], size)[targets],
-                np.bincount(to, weights=siblings[of], minlength=size)[targets] / count,
-                (group[0][kin] + KIN_TEMPLATE * mean) / (group[1][kin] + KIN_TEMPLATE),
-                (group[0][host] + KIN_HOST * mean) / (group[1][host] + KIN_HOST),
-                np.log1p(known.links[targets]),
-                1.0 / (1.0 + known.depth[targets]),
-                known.run[targets],
-                np.log1p(10 * known.rank[targets]),
-                1.0 - known.seen[targets] / max(1, number),
-                self._words(targets, mean),
-            ]
-        )
+        """n x 14: the features of open targets (in rising order), in the order of FEATURES."""
+        self._settle()
+        whole = self._features()
+        return whole if len(targets) == len(self._open) else whole[np.searchsorted(self._open, targets)]
 
-    def _buckets(self, target: int) -> Rows:
-        first = self._target.word[target]
-        return self._word.bucket[first : first + self._target.words[target]]
+    def _features(self) -> Vector:
+        number = len(self.names)
+        mean = self._whole / number if number else 0.0
+        known = self._target.known[self._open]
+        found = np.empty((len(self._open), len(FEATURES)))
+        if not len(found):
+            return found
+        found[:, 0:2] = known[:, : CONTEXT + 1]
+        found[:, 2:6] = self._of_pages(mean)
+        for place, groups, kin in ((6, self._target.template, KIN_TEMPLATE), (7, self._target.host, KIN_HOST)):
+            group = groups[self._open]
+            found[:, place] = (self._group.sum[group] + kin * mean) / (self._group.count[group] + kin)
+        found[:, 8] = np.log1p(known[:, LINKS])
+        found[:, 9] = 1.0 / (1.0 + known[:, DEPTH])
+        found[:, 10] = known[:, RUN]
+        found[:, 11] = np.log1p(10 * known[:, RANK])
+        found[:, 12] = 1.0 - known[:, SEEN] / max(1, number)
+        found[:, 13] = self._words(mean)
+        return found
 
-    def _words(self, targets: Rows, mean: float) -> Vector:
+    def _of_pages(self, mean: float) -> Vector:
+        """n x 4: worth of the pages with a link to each open target and what their other links were worth, greatest and mean."""
+        page, links = self._page, self._link
+        of = links.page[self._live]
+        values = np.empty((len(of), 2))
+        values[:, 0] = own = page.worth[of]
+        values[:, 1] = (page.sum[of] + KIN_SIBLINGS / 2 * (mean + own)) / (page.closed[of] + KIN_SIBLINGS)
+        starts = self._starts
+        sums = np.add.reduceat(values, starts, axis=0) / np.diff(starts, append=len(of))[:, None]
+        return np.stack([np.maximum.reduceat(values, starts, axis=0), sums], axis=2).reshape(-1, 4)
+
+    def _words(self, mean: float) -> Vector:
         """Mean over the words of each target's first anchor and of its URL: what closed targets with the word were worth."""
         worth = (self._word_sums + KIN_WORDS * mean) / (self._word_counts + KIN_WORDS) - mean
-        sums = np.concatenate([[0.0], np.cumsum(worth[self._word.bucket[: self._word.size]])])
-        first, number = self._target.word[targets], self._target.words[targets]
-        return (sums[first + number] - sums[first]) / np.maximum(number, 1)
+        number = np.maximum(self._target.words[self._open], 1)
+        sums: Vector = np.add.reduceat(worth[self._word.bucket[self._live_words]], np.cumsum(number) - number)
+        return sums / number
 
-    def _new(self, url: str, depth: int, words: Sequence[str]) -> int:
-        number = self._targets[url] = len(self.urls)
-        self.urls.append(url)
-        self._links_to.append([])
-        every = [*words, *(f"/{word}" for word in url_tokens(url))]
-        buckets = list(dict.fromkeys(zlib.crc32(word.encode()) % BUCKETS for word in every))
-        place = self._word.extend(len(buckets))
-        self._word.bucket[place] = buckets
-        self._target.extend(1)
-        known = self._target
-        known.open[number], known.page[number], known.depth[number] = True, -1, depth
-        known.template[number], known.host[number] = self._group_of(template(url)), self._group_of(host_key(url))
-        known.run[number], known.seen[number] = LONGEST_RUN, len(self.names) - 1
-        known.word[number], known.words[number] = place.start, len(buckets)
-        return number
+    def _settle(self) -> None:
+        """Takes new links and words of open targets among the live ones and those of closed targets out, sorted by target."""
+        if not self._moved:
+            return
+        self._moved = False
+        links, words, is_open = self._link, self._word, self._target.open
+        first, first_word = self._seen
+        self._seen = links.size, words.size
+        rows = np.concatenate([self._live, np.arange(first, links.size)])
+        to = links.target[rows]
+        rows, to = rows[is_open[to]], to[is_open[to]]
+        order = np.argsort(to, kind="stable")
+        self._live, to = rows[order], to[order]
+        self._starts = np.flatnonzero(np.diff(to, prepend=-1))
+        self._open = to[self._starts]
+        live = np.concatenate([self._live_words, np.arange(first_word, words.size)])
+        self._live_words = live[is_open[words.target[live]]]
 
-    def _worth_of(self, target: int) -> float:
-        page = int(self._target.page[target])
-        return float(self._page.worth[page]) if page >= 0 else 0.0
+    def _new(self, found: Sequence[Found]) -> None:
+        """Targets that were not known."""
+        first = len(self.urls)
+        groups, buckets, owners, sizes = [], [], [], []
+        for target, one in enumerate(found, start=first):
+            self._targets[one.url] = target
+            self.urls.append(one.url)
+            address = self._read(one.url)
+            groups.append((self._group_of(address.template), self._group_of(address.host)))
+            own = {zlib.crc32(word.encode()) % BUCKETS: 0 for word in one.words}
+            own.update((zlib.crc32(b"/" + word.encode()) % BUCKETS, 0) for word in address.words)
+            sizes.append(len(own))
+            buckets += own or [NO_WORD]
+            owners += [target] * max(1, len(own))
+        place, words, target = self._target.extend(len(found)), self._word.extend(len(buckets)), self._target
+        self._word.bucket[words], self._word.target[words] = buckets, owners
+        target.template[place], target.host[place] = np.array(groups).T
+        target.open[place], target.page[place], target.link[place] = True, -1, -1
+        target.words[place] = sizes
+        ends = np.cumsum(np.maximum(sizes, 1))
+        target.word[place] = words.stop - ends[-1] + np.concatenate([[0], ends[:-1]])
+        target.known[place, DEPTH] = np.inf
+        target.known[place, RUN], target.known[place, SEEN] = LONGEST_RUN, len(self.names) - 1
 
-    def _closed(self, row: int, worth: float) -> None:
-        page = int(self._link.page[row])
-        self._page.closed[page] += 1
-        self._page.sum[page] += worth
+    def _links_to(self, target: int) -> Iterator[int]:
+        """The links to a target, the newest first."""
+        row = int(self._target.link[target])
+        while row >= 0:
+            yield row
+            row = int(self._link.earlier[row])
+
+    def _worth_of(self, targets: Rows) -> Vector:
+        """What closed targets were worth, 0 for those that failed."""
+        pages = self._target.page[targets]
+        worth: Vector = np.where(pages >= 0, self._page.worth[pages], 0.0)
+        return worth
+
+    def _groups_of(self, url: str) -> tuple[int, int]:
+        address = self._read(url)
+        return self._group_of(address.template), self._group_of(address.host)
 
     def _group_of(self, key: str) -> int:
         number = self._groups.setdefault(key, len(self._groups))
         if number == self._group.size:
             self._group.extend(1)
         return number
-
-
-def _greatest(to: Rows, values: Vector, size: int) -> Vector:
-    """The greatest value of each target, 0 where it has none."""
-    found = np.zeros(size)
-    np.maximum.at(found, to, values)
-    return found

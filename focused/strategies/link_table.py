@@ -20,11 +20,21 @@ _VARIABLE = re.compile(r"\d+")
 def template(url: str) -> str:
     """Host, folder and file type of a URL without what varies (numbers, ~names): pages of one program or kind share it."""
     path, _, query = url.partition("?")
-    folder, _, file = path.partition("//")[2].partition("/")[2].rpartition("/")
+    folder, _, file = path.rpartition("/")
+    return folder_template(host_key(url), folder) + file_template(file, query)
+
+
+def folder_template(host: str, folder: str) -> str:
+    """The part of a template that all addresses of a folder (with scheme and host, without the last "/") share."""
+    way = folder.partition("//")[2].partition("/")[2]
+    return f"{host}/{_VARIABLE.sub('0', _PERSON.sub('~', way))}/*"
+
+
+def file_template(file: str, query: str) -> str:
+    """The rest of it: the file's type and the names of the query's fields."""
     kind = file.rpartition(".")[2] if "." in file else ""
     names = "&".join(sorted(part.partition("=")[0] for part in query.split("&"))) if query else ""
-    folder = _VARIABLE.sub("0", _PERSON.sub("~", folder))
-    return f"{host_key(url)}/{folder}/*.{kind}?{names}"
+    return f".{kind}?{names}"
 
 
 class LinkTable:

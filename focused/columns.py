@@ -1,0 +1,32 @@
+"""Arrays of numbers that grow together: the rows of a table whose length nobody knows beforehand."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+class Columns:
+    """Arrays that grow together by doubling; read them up to `size`. A kind may be several columns wide: (float, 7)."""
+
+    def __init__(self, **kinds: Any) -> None:
+        self.size = 0
+        self._room = 256
+        self._kinds = kinds
+        for name, kind in kinds.items():
+            setattr(self, name, np.zeros(self._room, dtype=kind))
+
+    def __getattr__(self, name: str) -> NDArray[Any]:
+        raise AttributeError(name)
+
+    def extend(self, number: int) -> slice:
+        """Room for further rows of zeros; their numbers."""
+        first, self.size = self.size, self.size + number
+        while self.size > self._room:
+            self._room *= 2
+            for name in self._kinds:
+                array = getattr(self, name)
+                setattr(self, name, np.concatenate([array, np.zeros_like(array)]))
+        return slice(first, self.size)
