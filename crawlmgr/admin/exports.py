@@ -13,7 +13,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_noop
 
 from crawlmgr.admin.rooms import number, room
-from crawlmgr.services import exports
+from crawlmgr.services import export_formats, exports
 
 NAMES = {
     "boards": gettext_noop("boards"),
@@ -35,7 +35,9 @@ def choices(tables: Sequence[str], *, site: int | None = None, run: int | None =
     return [
         {
             "name": _(NAMES[table]),
-            "formats": [(fmt, f"{reverse('admin:export', args=[table, fmt])}?{urlencode(chosen)}") for fmt in exports.FORMATS],
+            "formats": [
+                (fmt, f"{reverse('admin:export', args=[table, fmt])}?{urlencode(chosen)}") for fmt in export_formats.STREAMED
+            ],
         }
         for table in tables
     ]
@@ -57,7 +59,7 @@ def download(request: HttpRequest, table: str, fmt: str) -> HttpResponse | Strea
         site, run = (_key(request, name) for name in ("site", "run"))
         day = parse_date(request.GET["since"]) if request.GET.get("since") else None
         since = datetime(day.year, day.month, day.day, tzinfo=UTC) if day else None
-        pieces = exports.stream(table, fmt=fmt, site=site, run=run, since=since)
+        pieces = exports.stream(table, fmt=fmt, chosen=exports.Filter(site, run, since))
     except (KeyError, ValueError):
         raise Http404(_("There is no such export.")) from None
     parts = [
@@ -66,4 +68,4 @@ def download(request: HttpRequest, table: str, fmt: str) -> HttpResponse | Strea
         f"{datetime.now(UTC):%Y%m%d-%H%M}",
     ]
     headers = {"Content-Disposition": f'attachment; filename="{"-".join(parts)}.{fmt}"', "Cache-Control": "no-store"}
-    return StreamingHttpResponse(pieces, content_type=exports.TYPES[fmt], headers=headers)
+    return StreamingHttpResponse(pieces, content_type=export_formats.TYPES[fmt], headers=headers)

@@ -1,14 +1,12 @@
-"""Exports: tables as CSV, JSON or JSON lines, streamed in constant memory; files are written beside and renamed."""
+"""Exports: tables in every format, in constant memory; files are written beside and renamed."""
 
 from __future__ import annotations
 
-import csv
 import hashlib
-import io
 import json
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -17,13 +15,12 @@ from django.conf import settings
 from django.utils.module_loading import import_string
 
 from crawlmgr.models import Page, Run
-from crawlmgr.services import archive
+from crawlmgr.services import archive, export_formats
 from crawlmgr.web.html import scan
 
 CHUNK = 2000
-FORMATS = ("csv", "json", "jsonl")
-TYPES = {"csv": "text/csv; charset=utf-8", "json": "application/json", "jsonl": "application/jsonl; charset=utf-8"}
-_RISKY = ("=", "+", "-", "@", "|", "\t", "\r", "\n", "＝", "＋", "－", "＠", "｜")  # full-width ones too
+FORMATS = (*export_formats.STREAMED, *export_formats.WRITTEN)
+BOM = "\ufeff".encode()
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,18 +31,24 @@ class Filter:
     run: int | None = None
     since: datetime | None = None
 
+    def as_json(self) -> dict[str, Any]:
+        """As it stands in a manifest."""
+        return {"site": self.site, "run": self.run, "since": self.since.isoformat() if self.since else None}
+
 
 @dataclass(frozen=True, slots=True)
 class Table:
     """One kind of export: its columns, and a function that yields rows of that width.
 
     `found`: gives the columns where they depend on what is exported; `columns` are then those that are always there, and `rows`
-    is given those found as well: a crawl may find more while the rows are read.
+    is given those found as well: a crawl may find more while the rows are read. `kinds`: columns that hold no text, by what they
+    hold ("time", "integer", "real", "boolean"), for the formats that have types.
     """
 
     columns: Sequence[str]
     rows: Callable[..., Iterator[Sequence[Any]]]
     found: Callable[[Filter], Sequence[str]] | None = None
+    kinds: Mapping[str, str] = field(default_factory=dict)
 
     def header(self, chosen: Filter) -> Sequence[str]:
         """The columns of this export."""
@@ -160,10 +163,26 @@ _PAGE_COLUMNS = (
     "warc",
     "warc_offset",
 )
+_PAGE_KINDS = {
+    "fetched_at": "time", "relevance": "real", "elapsed_seconds": "real",
+    **dict.fromkeys(("status", "depth", "run", "received_bytes", "warc_offset"), "integer"),
+}
+_RUN_KINDS = {
+    **dict.fromkeys(("started", "finished", "created"), "time"), "waited_seconds": "real",
+    **dict.fromkeys(
+        (
+            *("id", "fetched", "failed", "refused", "requests", "bytes", "new", "updated", "unchanged", "items", "busy"),
+            *("retries", "waits"),
+        ),
+        "integer",
+    ),
+}
 TABLES: dict[str, Table] = {
-    "pages": Table(_PAGE_COLUMNS, _pages),
-    "links": Table(("from_url", "to_url", "anchor", "relevance", "depth"), _links),
-    "runs": Table(_RUN_COLUMNS, _runs),
+    "pages": Table(_PAGE_COLUMNS, _pages, kinds=_PAGE_KINDS),
+    "links": Table(
+        ("from_url", "to_url", "anchor", "relevance", "depth"), _links, kinds={"relevance": "real", "depth": "integer"}
+    ),
+    "runs": Table(_RUN_COLUMNS, _runs, kinds=_RUN_KINDS),
 }
 
 
@@ -175,127 +194,115 @@ def tables() -> dict[str, Table]:
     return found
 
 
-def safe_cell(value: Any) -> Any:
-    """A cell that a spreadsheet shows and does not run: text beginning like a formula gets a leading apostrophe."""
-    if isinstance(value, datetime):
-        return value.isoformat()
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, str) and value.startswith(_RISKY):
-        return f"'{value}"
-    return "" if value is None else value
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """How an export is written: its columns in this order (all where none are named); CSV with a byte order mark or without."""
+
+    columns: Sequence[str] = ()
+    bom: bool = False
 
 
-def _json_default(value: Any) -> Any:
-    if isinstance(value, datetime):
-        return value.isoformat()
-    raise TypeError(f"{type(value).__name__} has no JSON form")
+EVERYTHING, AS_IT_IS = Filter(), Shape()
+Progress = Callable[[int], None]
 
 
-def _csv(columns: Sequence[str], rows: Iterator[Sequence[Any]]) -> Iterator[str]:
-    buffer = io.StringIO()
-    writer = csv.writer(buffer, lineterminator="\r\n")
-    writer.writerow([safe_cell(name) for name in columns])  # some are what a web page calls them
+def no_progress(rows: int) -> None:
+    """Nobody watches."""
+
+
+class UnknownColumn(ValueError):
+    """The export has no such column; the text names it and those it has."""
+
+
+def _chosen_rows(
+    name: str, chosen: Filter, shape: Shape, counter: list[int] | None = None
+) -> tuple[Sequence[str], Iterator[Sequence[Any]]]:
+    """Header and rows of an export. Raises KeyError for an unknown table, UnknownColumn for a column it has not."""
+    table = tables()[name]
+    header = table.header(chosen)
+    rows = _counted(table.under(header, chosen), counter)
+    if not shape.columns:
+        return header, rows
+    places = {column: place for place, column in enumerate(header)}
+    if missing := [column for column in shape.columns if column not in places]:
+        raise UnknownColumn(f"{name} has no column {missing[0]!r}; it has {', '.join(header)}")
+    wanted = [places[column] for column in shape.columns]
+    return shape.columns, ([row[place] for place in wanted] for row in rows)
+
+
+def _counted(rows: Iterator[Sequence[Any]], counter: list[int] | None) -> Iterator[Sequence[Any]]:
+    """Passes rows on; their number is added to `counter` at the end."""
+    number = 0
     for row in rows:
-        writer.writerow([safe_cell(cell) for cell in row])
-        if buffer.tell() > 65536:
-            yield buffer.getvalue()
-            buffer.seek(0)
-            buffer.truncate()
-    yield buffer.getvalue()
+        number += 1
+        yield row
+    if counter is not None:
+        counter.append(number)
 
 
-def _jsonl(columns: Sequence[str], rows: Iterator[Sequence[Any]]) -> Iterator[str]:
-    for row in rows:
-        yield json.dumps(dict(zip(columns, row, strict=True)), ensure_ascii=False, default=_json_default) + "\n"
+def stream(table: str, *, fmt: str, chosen: Filter = EVERYTHING, shape: Shape = AS_IT_IS) -> Iterator[bytes]:
+    """The export as pieces of UTF-8. Raises KeyError for an unknown table or a format that is no text, UnknownColumn for a column
+    that the table has not, before the first piece."""
+    writer = export_formats.STREAMED[fmt]
+    header, rows = _chosen_rows(table, chosen, shape)
+    return _pieces(writer(header, rows), fmt, shape)
 
 
-def _json(columns: Sequence[str], rows: Iterator[Sequence[Any]]) -> Iterator[str]:
-    yield "["
-    for index, line in enumerate(_jsonl(columns, rows)):
-        yield (",\n" if index else "\n") + line.rstrip("\n")
-    yield "\n]\n"
+def _pieces(texts: Iterator[str], fmt: str, shape: Shape) -> Iterator[bytes]:
+    if shape.bom and fmt == "csv":
+        yield BOM
+    for text in texts:
+        yield text.encode("utf-8")
 
 
-_WRITERS: Mapping[str, Callable[[Sequence[str], Iterator[Sequence[Any]]], Iterator[str]]] = {
-    "csv": _csv,
-    "json": _json,
-    "jsonl": _jsonl,
-}
-
-
-class _Counter:
-    """Counts the rows that pass."""
-
-    def __init__(self, rows: Iterator[Sequence[Any]]) -> None:
-        self.rows, self.number = rows, 0
-
-    def __iter__(self) -> Iterator[Sequence[Any]]:
-        for row in self.rows:
-            self.number += 1
-            yield row
-
-
-def stream(
-    table: str,
-    *,
-    fmt: str,
-    site: int | None = None,
-    run: int | None = None,
-    since: datetime | None = None,
-    counter: list[int] | None = None,
-    header: Sequence[str] | None = None,
-) -> Iterator[bytes]:
-    """The export as pieces of UTF-8, with the table's header unless one is given. Raises KeyError for an unknown table or format
-    before the first piece."""
-    chosen, writer = tables()[table], _WRITERS[fmt]
-    wanted = Filter(site, run, since)
-
-    def pieces() -> Iterator[bytes]:
-        columns = chosen.header(wanted) if header is None else header
-        rows = _Counter(chosen.under(columns, wanted))
-        for piece in writer(columns, iter(rows)):
-            yield piece.encode("utf-8")
-        if counter is not None:
-            counter.append(rows.number)
-
-    return pieces()
-
-
-def write_file(table: str, path: Path, *, fmt: str, chosen: Filter, now: datetime) -> dict[str, Any]:
+def write_file(
+    table: str, path: Path, *, fmt: str, chosen: Filter, now: datetime, shape: Shape = AS_IT_IS, progress: Progress = no_progress
+) -> dict[str, Any]:
     """Writes an export and, beside it, `<name>.manifest.json` (filter, time, rows, sha256). Returns the manifest.
 
-    Both are written beside and renamed, the manifest last: a file without one was not finished.
+    Both are written beside and renamed, the manifest last: a file without one was not finished. `progress` is told the rows so
+    far every thousand; what it raises ends the export and leaves nothing behind.
     """
     counter: list[int] = []
-    digest, size = hashlib.sha256(), 0
-    header = tables()[table].header(chosen)
+    header, rows = _chosen_rows(table, chosen, shape, counter)
     part = path.with_name(path.name + ".part")
     try:
-        with part.open("wb") as file:
-            narrow = {"site": chosen.site, "run": chosen.run}
-            for piece in stream(table, fmt=fmt, **narrow, since=chosen.since, counter=counter, header=header):
-                file.write(piece)
-                digest.update(piece)
-                size += len(piece)
-            file.flush()
-            os.fsync(file.fileno())
+        part.unlink(missing_ok=True)
+        _write_part(table, part, fmt, header, _watched(rows, progress), shape)
+        size, digest = _measured(part)
         os.replace(part, path)
     finally:
         part.unlink(missing_ok=True)
-    since = chosen.since.isoformat() if chosen.since else None
     manifest = {
-        "table": table,
-        "format": fmt,
-        "filter": {"site": chosen.site, "run": chosen.run, "since": since},
-        "written": now.isoformat(),
-        "rows": counter[0],
-        "bytes": size,
-        "sha256": digest.hexdigest(),
-        "columns": list(header),
+        "table": table, "format": fmt, "filter": chosen.as_json(), "written": now.isoformat(), "rows": counter[0], "bytes": size,
+        "sha256": digest, "columns": list(header),
     }
     beside = path.with_name(path.name + ".manifest.json")
     temporary = beside.with_name(beside.name + ".part")
     temporary.write_text(json.dumps(manifest, ensure_ascii=False, indent=2) + "\n", encoding="utf-8")
     os.replace(temporary, beside)
     return manifest
+
+
+def _write_part(table: str, part: Path, fmt: str, header: Sequence[str], rows: Iterator[Sequence[Any]], shape: Shape) -> None:
+    if fmt in export_formats.WRITTEN:
+        export_formats.WRITTEN[fmt](part, table, header, tables()[table].kinds, rows)
+        return
+    with part.open("wb") as file:
+        for piece in _pieces(export_formats.STREAMED[fmt](header, rows), fmt, shape):
+            file.write(piece)
+
+
+def _watched(rows: Iterator[Sequence[Any]], progress: Progress) -> Iterator[Sequence[Any]]:
+    for number, row in enumerate(rows):
+        if number % 1000 == 0:
+            progress(number)
+        yield row
+
+
+def _measured(path: Path) -> tuple[int, str]:
+    """Bytes and SHA-256 of a file, once it is safe on the disk."""
+    with path.open("rb") as file:
+        os.fsync(file.fileno())
+        digest = hashlib.file_digest(file, "sha256")
+    return path.stat().st_size, digest.hexdigest()

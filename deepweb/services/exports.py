@@ -91,8 +91,18 @@ def _records(chosen: Filter, header: Sequence[str]) -> Iterator[Sequence[Any]]:
         yield (action, url, *(fields.get(name) for name in names), *rest)
 
 
+FORM_KINDS = {
+    "found": "time", "confidence": "real", "searchable": "boolean", "released": "boolean", "form": "integer", "depth": "integer",
+}
+QUERY_KINDS = {
+    **dict.fromkeys(
+        ("results", "new_records", "number", "pages", "requests", "stated_total", "form_id", "run", "records_after"), "integer"
+    ),
+    **dict.fromkeys(("valid", "cut", "partial"), "boolean"), "sent_at": "time",
+}
+RECORD_KINDS = {"_form": "integer", "_record": "integer", "_first_seen": "time", "_detail_at": "time"}
 TABLES: dict[str, Table] = {
-    "forms": Table(FORMS, _forms),
-    "queries": Table(QUERIES, _queries),
-    "records": Table(RECORDS, _records, _record_columns),
+    "forms": Table(FORMS, _forms, kinds=FORM_KINDS),
+    "queries": Table(QUERIES, _queries, kinds=QUERY_KINDS),
+    "records": Table(RECORDS, _records, _record_columns, kinds=RECORD_KINDS),
 }

@@ -15,7 +15,7 @@ from django.utils.translation import gettext as _
 from crawlmgr.admin import runs as run_rooms
 from crawlmgr.admin.rooms import attempt, back, number, page, room
 from crawlmgr.models import Run
-from crawlmgr.services.exports import safe_cell
+from crawlmgr.services.export_formats import safe_cell
 from focused import reads
 from focused.admin import charts
 from focused.admin.crawl import strategies

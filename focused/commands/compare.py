@@ -12,7 +12,7 @@ from django.core.management.base import CommandError
 
 from crawlmgr.management import database
 from crawlmgr.management.base import Result, say, table
-from crawlmgr.services.exports import safe_cell
+from crawlmgr.services.export_formats import safe_cell
 from crawlmgr.text.tokens import Tokenizer
 from crawlmgr.web.warc import WarcError
 from focused.archive import Archive

@@ -17,7 +17,7 @@ from django.utils.translation import gettext_lazy, gettext_noop
 
 from crawlmgr.admin.charts import NEW, UNCHANGED, UPDATED, Chart, Series, chart, heatmap
 from crawlmgr.admin.rooms import page, room
-from crawlmgr.services.exports import safe_cell
+from crawlmgr.services.export_formats import safe_cell
 from forums import delay_report
 from forums.admin.tuning import find_scope, tabs, trail
 from forums.delay import DelaySummary

@@ -21,7 +21,7 @@ from crawlmgr.admin import runs as run_rooms
 from crawlmgr.admin.rooms import act, attempt, back, page, room
 from crawlmgr.models import Run
 from crawlmgr.services import runs
-from crawlmgr.services.exports import safe_cell
+from crawlmgr.services.export_formats import safe_cell
 from forums import fetch_simulation, simulate
 from forums.admin import policies, simulation_charts
 from forums.law import LEAST_THETA, MOST_THETA, USUAL_THETA

@@ -88,9 +88,28 @@ def _visits(chosen: Filter) -> Iterator[Sequence[Any]]:
     yield from rows.values_list(*VISITS.values()).iterator(chunk_size=CHUNK)
 
 
+def _kinds(*, times: str, integers: str, booleans: str = "") -> dict[str, str]:
+    named = (("time", times), ("integer", integers), ("boolean", booleans))
+    return {name: kind for kind, names in named for name in names.split()}
+
+
 TABLES: dict[str, Table] = {
-    "boards": Table(tuple(BOARDS), _boards),
-    "threads": Table(tuple(THREADS), _threads),
-    "posts": Table(tuple(POSTS), _posts),
-    "visits": Table(tuple(VISITS), _visits),
+    "boards": Table(
+        tuple(BOARDS), _boards,
+        kinds=_kinds(times="last_visit next_visit", integers="threads posts interval_seconds", booleans="enabled"),
+    ),
+    "threads": Table(
+        tuple(THREADS), _threads,
+        kinds=_kinds(times="created last_reply first_seen fetched_at gone_at", integers="replies posts", booleans="pinned"),
+    ),
+    "posts": Table(
+        tuple(POSTS), _posts, kinds=_kinds(times="posted first_seen edited_at gone_at", integers="page position")
+    ),
+    "visits": Table(
+        tuple(VISITS), _visits,
+        kinds=_kinds(
+            times="started finished",
+            integers="list_pages requests bytes new updated unchanged fetched changed posts_new failed run", booleans="complete",
+        ),
+    ),
 }

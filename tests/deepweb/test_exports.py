@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from crawlmgr.services import exports
+from crawlmgr.services import export_formats, exports
 from deepweb.models import Record, Source
 from tests.deepweb.test_admin import NOW, filled
 
@@ -33,7 +33,7 @@ def test_a_column_named_like_a_formula_is_text_to_a_spreadsheet() -> None:
 
 @pytest.mark.parametrize("sign", ["=", "+", "-", "@", "|", "＝", "＋", "－", "＠", "｜", "\t", "\r", "\n"])
 def test_a_cell_that_a_spreadsheet_might_run_is_text(sign: str) -> None:
-    assert exports.safe_cell(f"{sign}1+1") == f"'{sign}1+1" and exports.safe_cell(f"1{sign}1") == f"1{sign}1"
+    assert export_formats.safe_cell(f"{sign}1+1") == f"'{sign}1+1" and export_formats.safe_cell(f"1{sign}1") == f"1{sign}1"
 
 
 @pytest.mark.parametrize("fmt", ["csv", "jsonl"])

@@ -1,10 +1,12 @@
-"""`manage.py export`: a table as CSV, JSON or JSON lines, with a manifest beside the file."""
+"""`manage.py export`: a table in one of six formats, with a manifest beside the file."""
 
 from __future__ import annotations
 
+import shutil
 import sys
 from datetime import UTC, datetime
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
@@ -12,7 +14,7 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from crawlmgr.clock import SYSTEM
 from crawlmgr.management import database
 from crawlmgr.management.base import say, write_json
-from crawlmgr.services import exports
+from crawlmgr.services import export_formats, exports
 
 
 def moment(text: str) -> datetime:
@@ -29,8 +31,13 @@ def key(text: str) -> int:
     return value
 
 
+def names(text: str) -> tuple[str, ...]:
+    """Names between commas."""
+    return tuple(filter(None, (name.strip() for name in text.split(","))))
+
+
 class Command(BaseCommand):
-    help = "Write a table as CSV, JSON or JSON lines, in constant memory."
+    help = "Write a table as CSV, JSON, JSON lines, XLSX, Parquet or SQLite, in constant memory."
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("table", choices=sorted(exports.tables()))
@@ -38,6 +45,8 @@ class Command(BaseCommand):
         parser.add_argument("--run", type=key, help="only of this run")
         parser.add_argument("--since", type=moment, metavar="TIME", help="only what came since then (ISO 8601)")
         parser.add_argument("--format", choices=exports.FORMATS, default="csv")
+        parser.add_argument("--columns", type=names, default=(), metavar="A,B", help="only these columns, in this order")
+        parser.add_argument("--bom", action="store_true", help="CSV with a byte order mark, which some spreadsheets need")
         parser.add_argument("--out", required=True, metavar="FILE", help="file to write, - for standard output")
         parser.add_argument("--json", action="store_true", help="the manifest as JSON on standard output")
 
@@ -45,19 +54,33 @@ class Command(BaseCommand):
         database.ready()
         name, fmt = options["table"], options["format"]
         chosen = exports.Filter(options["site"], options["run"], options["since"])
-        if options["out"] == "-":
-            try:
-                for piece in exports.stream(name, fmt=fmt, site=chosen.site, run=chosen.run, since=chosen.since):
-                    sys.stdout.buffer.write(piece)
-                sys.stdout.buffer.flush()
-            except BrokenPipeError:
-                sys.stderr.close()
-            return
+        shape = exports.Shape(options["columns"], options["bom"])
         try:
-            manifest = exports.write_file(name, Path(options["out"]), fmt=fmt, chosen=chosen, now=SYSTEM.now())
+            if options["out"] == "-":
+                self.print(name, fmt, chosen, shape)
+                return
+            manifest = exports.write_file(name, Path(options["out"]), fmt=fmt, chosen=chosen, now=SYSTEM.now(), shape=shape)
+        except exports.UnknownColumn as error:
+            raise CommandError(str(error)) from error
         except OSError as error:
-            raise CommandError(f"{options['out']} cannot be written: {error.strerror or error}") from error
+            raise CommandError(f"{options['out']} cannot be written: {getattr(error, 'strerror', None) or error}") from error
         if options["json"]:
             write_json(manifest)
         else:
             say(f"{manifest['rows']} rows written to {options['out']}")
+
+    def print(self, name: str, fmt: str, chosen: exports.Filter, shape: exports.Shape) -> None:
+        """The export on standard output; formats that are no text are made in a folder for temporary files first."""
+        try:
+            if fmt in export_formats.STREAMED:
+                for piece in exports.stream(name, fmt=fmt, chosen=chosen, shape=shape):
+                    sys.stdout.buffer.write(piece)
+            else:
+                with TemporaryDirectory(prefix="export-") as folder:
+                    path = Path(folder) / f"{name}.{fmt}"
+                    exports.write_file(name, path, fmt=fmt, chosen=chosen, now=SYSTEM.now(), shape=shape)
+                    with path.open("rb") as file:
+                        shutil.copyfileobj(file, sys.stdout.buffer)
+            sys.stdout.buffer.flush()
+        except BrokenPipeError:
+            sys.stderr.close()
