@@ -21,6 +21,7 @@ from crawlmgr.services import archive, frontier, hosts, runs, slices, vault
 from crawlmgr.services.frontier import NewUrl
 from crawlmgr.services.line import Landed, Line
 from crawlmgr.storing import Storing
+from crawlmgr.web.window import calm_collector
 
 __all__ = ["Crawler", "Interrupted", "Prepares", "Pulses", "Stored", "holder", "run_slice", "shutdown"]
 
@@ -50,6 +51,7 @@ def run_slice(run_id: int, *, clock: Clock = SYSTEM, seconds: float | None = Non
         crawler: Crawler = import_string(django_settings.CRAWLERS[run.kind])()
         return _Slice(run, crawler, lease, clock, left, on_page)
 
+    calm_collector()
     return slices.work(run_id, make, holder=holder(), clock=clock, seconds=seconds)
 
 
@@ -193,6 +195,7 @@ class _Slice:
     def _launch(self, items: Sequence[Url]) -> None:
         """Sends claimed addresses on their way: to the web, to wait for a robots.txt, or to their end."""
         refused: list[tuple[Url, UrlState, str]] = []
+        self.line.web.meet(item.host_id for item in items)
         for place, item in enumerate(items):
             host = self.line.web.host(item.host_id)
             if item.payload.get("once") and item.attempts > 1:
