@@ -154,7 +154,7 @@ def _escaped(prefix: str, rest: str) -> str:
 
 # What most links of most pages look like: nothing in them to escape or to resolve.
 _EASY_HREF = re.compile(
-    r"(?:(?P<whole>https?://(?:[a-z0-9_-]+\.)*[a-z][a-z0-9-]*(?=/))|(?P<rooted>(?=/))"
+    r"(?:(?P<whole>https?://(?:[a-z0-9_-]+\.)*[a-z][a-z0-9-]*(?::(?!80/|443/)[1-9][0-9]{0,3}|:[1-5][0-9]{4})?(?=/))|(?P<rooted>(?=/))"
     r"|(?:\./)?(?P<near>[A-Za-z0-9_~-](?:[!$-,;=@_~A-Za-z0-9.-])*))"
     r"(?:/(?![./\\%])[!\"$-.0-\[\]-~]*)*(?:[?#][!-~]*)?"
 )

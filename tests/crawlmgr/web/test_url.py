@@ -164,7 +164,7 @@ def test_addresses_of_odd_pieces_have_one_form(pieces: list[str], start: str) ->
     assert canonical(first) == first == fetchable(first)
 
 
-PIECES = "http:// https:// // / a B 9 .. . ./ %2e %2E %20 ? # = & : @ ; \\ é h.com x-y.z1 0x1 1 ~ - ( [ | ^ < javascript: HTTP:// www.A.com :80 +".split()
+PIECES = "http:// https:// // / a B 9 .. . ./ %2e %2E %20 ? # = & : @ ; \\ é h.com x-y.z1 0x1 1 ~ - ( [ | ^ < javascript: HTTP:// www.A.com :80 :80/ :443/ :8080/ :0/ :65536/ :54321/ +".split()
 
 
 @given(st.lists(st.sampled_from(PIECES), max_size=8), st.sampled_from(["http://h.com/", "https://h.com:8443/a/b/c.php?x=1#f"]))
