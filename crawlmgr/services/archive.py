@@ -79,7 +79,10 @@ class Archive:
 
 
 def _without_credentials(response: FetchResponse) -> FetchResponse:
-    return replace(response, **_public(response), redirects=tuple(replace(hop, **_public(hop)) for hop in response.redirects))
+    own, hops = _public(response), response.redirects
+    if not own and not hops:
+        return response
+    return replace(response, **own, redirects=tuple(replace(hop, **_public(hop)) for hop in hops))
 
 
 def _public(exchange: FetchResponse | Hop) -> dict[str, Any]:

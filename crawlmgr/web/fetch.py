@@ -249,18 +249,18 @@ class Fetcher:
         hops: list[Hop] = []
         seen: set[tuple[str, str]] = set()
         try:
-            step = replace(request, url=fetchable(request.url))
+            address = fetchable(request.url)
         except UrlError as error:
             return FetchResponse(request.url, request.url, failure=Failure.bad_url, detail=str(error))
+        step = request if address == request.url else replace(request, url=address)
         first, elapsed = step.url, 0.0
         while True:
             seen.add((step.method, step.url))
             secrets = carries_secrets(first, step.url)
             response, set_cookies = self._once(step, settings, secrets, conditional=not hops)
             elapsed += response.elapsed_seconds
-            response = replace(
-                response, request_url=request.url, elapsed_seconds=elapsed, redirects=tuple(hops)
-            )
+            if hops or step is not request:
+                response = replace(response, request_url=request.url, elapsed_seconds=elapsed, redirects=tuple(hops))
             if response.failure is not None:
                 return response
             try:

@@ -25,6 +25,8 @@ def carries_secrets(first: str, target: str) -> bool:
 
     They may to the same origin, and from http to https of one host on the usual ports.
     """
+    if first == target:
+        return True
     one, other = parse(first), parse(target)
     if (one.scheme, one.host, one.effective_port) == (other.scheme, other.host, other.effective_port):
         return True

@@ -67,7 +67,7 @@ def _urn() -> str:
 
 
 def _stamp(moment: datetime) -> str:
-    return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+    return moment.astimezone(UTC).isoformat(timespec="microseconds")[:26] + "Z"
 
 
 def _line(text: str) -> str:
@@ -76,8 +76,16 @@ def _line(text: str) -> str:
 
 
 def _http_head(start: str, headers: Iterable[tuple[str, str]]) -> bytes:
-    lines = [_line(start), *(f"{_line(name)}: {_line(value)}" for name, value in headers if name.lower() not in _HOP_HEADERS)]
-    return ("\r\n".join(lines) + "\r\n\r\n").encode("iso-8859-1", "replace")
+    lines = [start, *[f"{name}: {value}" for name, value in headers if name.lower() not in _HOP_HEADERS]]
+    return _head(lines).encode("iso-8859-1", "replace")
+
+
+def _head(lines: list[str]) -> str:
+    """Header lines and the empty one that ends them, each on one line whatever it holds."""
+    text = "\r\n".join(lines)
+    if text.count("\n") > len(lines) - 1 or text.count("\r") > len(lines) - 1:
+        text = "\r\n".join(map(_line, lines))
+    return text + "\r\n\r\n"
 
 
 class WarcWriter:
@@ -103,8 +111,8 @@ class WarcWriter:
         self._append(fields, about.encode())
 
     def _append(self, fields: list[tuple[str, str]], block: bytes) -> tuple[int, int]:
-        head = "".join(f"{name}: {_line(value)}\r\n" for name, value in (*fields, ("Content-Length", str(len(block)))))
-        raw = b"WARC/1.1\r\n" + head.encode("utf-8") + b"\r\n" + block + b"\r\n\r\n"
+        head = _head(["WARC/1.1", *[f"{name}: {value}" for name, value in fields], f"Content-Length: {len(block)}"])
+        raw = head.encode("utf-8") + block + b"\r\n\r\n"
         return self.append_member(bytes(deflate.gzip_compress(raw, COMPRESSION_LEVEL)))
 
     def append_member(self, member: bytes) -> tuple[int, int]:
