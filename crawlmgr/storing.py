@@ -68,6 +68,7 @@ class Storing:
         self.archive = archive.Archive(run.pk, clock.now())
         self.pace = hosts.OwnPace(settings) if paces_new_hosts(crawler) else None
         self.wanted = ""
+        self._ended: list[tuple[Url, UrlState, str]] = []  # of the transaction in hand
 
     def close(self) -> None:
         """Closes the archive's file."""
@@ -110,12 +111,14 @@ class Storing:
         counts: Counter[str] = Counter()
         links: list[tuple[NewUrl, int | None]] = []
         rows: list[tuple[Any, ...]] = []
+        self._ended = []
         with transaction.atomic():
             for one in found:
                 stored = self._store(one, now, counts, rows)
                 parent = _item(one).pk
                 links += [(link, parent) for link in stored.links]
             self.count(now, counts)
+            self._end(now)
             pages.add(rows)
             frontier.add_many(self.run.pk, links, now, pace=self.pace)
             self._settle(found, now)
@@ -131,7 +134,7 @@ class Storing:
         item, response = one.landed.item, one.landed.response
         stored = self.crawler.store(self.run, item, response, one.reading, now)
         counts.update({"fetched": 1, "bytes": response.received_bytes, **_times(stored.counts)})
-        frontier.finish(item, stored.state, now, stored.reason)
+        self._ended.append((item, stored.state, stored.reason))
         rows.append(
             pages.row(self.run.pk, item, response, one.written, now, title=stored.title, relevance=stored.relevance)
         )
@@ -145,10 +148,16 @@ class Storing:
             frontier.give_back(lost.item, due_at=now, reason=lost.reason)
             return Stored()
         received = lost.landed.response.received_bytes if lost.landed is not None else 0
+        self._end(now)  # what a crawler does next to a lost address may depend on which others are open
         counts.update({"refused" if lost.state == UrlState.REFUSED else "failed": 1, "bytes": received})
         stored = self.crawler.failed(self.run, lost.item, lost.reason, now)
         frontier.finish(lost.item, lost.state, now, lost.reason)
         return stored
+
+    def _end(self, now: datetime) -> None:
+        """Ends the addresses of the pages stored so far."""
+        ended, self._ended = self._ended, []
+        frontier.finish_many(ended, now)
 
     def count(self, now: datetime, deltas: dict[str, int]) -> None:
         """Adds to the run's counters what is to be added, and the requests sent since the last time. Raises LeaseLost."""
@@ -159,14 +168,16 @@ class Storing:
         """Last in a transaction, and in the order of the hosts: what waits for a host's row holds nothing that another
         transaction of this kind waits for. A host that cannot be reached at all costs a few tries, not one for each of its
         addresses."""
+        hours = hosts.Hours()
         for one in sorted(found, key=lambda one: _item(one).host_id):
             if one.landed is None:
                 continue
             host, response = self.line.web.host(_item(one).host_id), one.landed.response
-            hosts.settle(host, response, one.landed.at, one.landed.flight.sent_at)
+            hosts.settle(host, response, one.landed.at, one.landed.flight.sent_at, hours)
             given_up = isinstance(one, _Lost) and one.state == UrlState.FAILED and response.failure in UNREACHABLE
             if given_up and host.failures >= HOST_DOWN_AFTER:
                 frontier.drop(self.run.pk, now, "host_unreachable", host=host)
+        hours.write()
 
 
 def _item(one: _Page | _Lost) -> Url:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from datetime import datetime, timedelta
 from functools import lru_cache
@@ -15,7 +15,7 @@ from crawlmgr import __version__
 from crawlmgr.clock import Clock
 from crawlmgr.conf import CrawlSettings
 from crawlmgr.models import Host
-from crawlmgr.services import hosts, sealed_settings
+from crawlmgr.services import hosts, sealed_settings, sql
 from crawlmgr.web import robots
 from crawlmgr.web.exchange import EMPTY, Failure, FetchRequest, FetchResponse, FetchSettings, HopRefused
 from crawlmgr.web.fetch import Fetcher
@@ -88,6 +88,7 @@ class WebSession:
         self.fetcher = Fetcher(self.base, on_hop=on_hop or self._hop, on_sent=on_sent, room=room)
         self.requests = 0
         self._hosts: dict[int, Host] = {}
+        self._just_read: set[int] = set()
         self._asking_robots = False
 
     def host(self, pk: int) -> Host:
@@ -95,6 +96,14 @@ class WebSession:
         if pk not in self._hosts:
             self._hosts[pk] = Host.objects.get(pk=pk)
         return self._hosts[pk]
+
+    def meet(self, ids: Iterable[int]) -> None:
+        """Reads hosts that this session does not know yet, all at once."""
+        missing = set(ids) - self._hosts.keys()
+        if len(missing) > 1:
+            for host in Host.objects.filter(pk__in=missing):
+                self._hosts[host.pk] = host
+            self._just_read = missing
 
     def close(self) -> None:
         """Closes the connections."""
@@ -117,7 +126,10 @@ class WebSession:
             return True, ""
         now = self.clock.now()
         if host.robots_expires_at is None or host.robots_expires_at <= now:
-            host.refresh_from_db()
+            if host.pk in self._just_read:
+                self._just_read.discard(host.pk)
+            else:
+                host.refresh_from_db()
             if host.robots_expires_at is None or host.robots_expires_at <= now:
                 return None
         if _rules(host.robots_text, host.robots_verdict).allowed(url):
@@ -150,10 +162,9 @@ class WebSession:
         host.robots_text, host.robots_verdict = rules.text or "", rules.verdict
         host.robots_fetched_at, host.robots_expires_at = rules.fetched_at, rules.expires_at
         host.crawl_delay_seconds = rules.crawl_delay
-        fields = ["robots_text", "robots_verdict", "robots_fetched_at", "robots_expires_at", "crawl_delay_seconds"]
-        host.save(update_fields=fields)
         again = (sent_at or now) + timedelta(seconds=hosts.effective_delay(host))
-        Host.objects.filter(pk=host.pk, next_at__lt=again).update(next_at=again)
+        values = (host.robots_text, host.robots_verdict, rules.fetched_at, rules.expires_at, rules.crawl_delay)
+        sql.execute(_KEEP_ROBOTS, (*values, again, again, host.pk))
         return ""
 
     def _hop(self, url: str) -> None:
@@ -172,6 +183,12 @@ class WebSession:
             if host.next_at > deadline:
                 raise HopRefused("host_waits")
             self.clock.sleep(max(0.01, (host.next_at - self.clock.now()).total_seconds()))
+
+
+_KEEP_ROBOTS = (
+    "UPDATE crawlmgr_host SET robots_text = %s, robots_verdict = %s, robots_fetched_at = %s, robots_expires_at = %s,"
+    " crawl_delay_seconds = %s, next_at = CASE WHEN next_at < %s THEN %s ELSE next_at END WHERE id = %s"
+)
 
 
 def told(response: FetchResponse) -> None:

@@ -200,10 +200,26 @@ _FINISH = "UPDATE crawlmgr_url SET state = %s, reason = %s, lease_until = NULL, 
 
 def finish(item: Url, state: UrlState, now: datetime, reason: str = "") -> None:
     """Ends an address: done, failed, refused or dropped, with its reason."""
+    _tell(item, state, reason)
+    sql.execute(_FINISH, _end(item, state, now, reason))
+
+
+def finish_many(ends: Sequence[tuple[Url, UrlState, str]], now: datetime) -> None:
+    """`finish` for many addresses, each with its state and reason."""
+    for item, state, reason in ends:
+        _tell(item, state, reason)
+    if ends:
+        sql.execute_many(_FINISH, [_end(item, state, now, reason) for item, state, reason in ends])
+
+
+def _end(item: Url, state: UrlState, now: datetime, reason: str) -> tuple[Any, ...]:
+    return (int(state), reason[:300], now, item.pk)
+
+
+def _tell(item: Url, state: UrlState, reason: str) -> None:
     if state in (UrlState.FAILED, UrlState.REFUSED):
         event = "refused" if state == UrlState.REFUSED else "failed"
         log.info("%s: %s", reason, item.url, extra={"event": event, "run": item.run_id, "host": host_key(item.url)})
-    sql.execute(_FINISH, (int(state), reason[:300], now, item.pk))
 
 
 _GIVE_BACK = (

@@ -14,7 +14,8 @@ from crawlmgr.services import sql
 from crawlmgr.web.exchange import FetchResponse
 from crawlmgr.web.politeness import HostState, PacePolicy, after, pace
 
-MOST_KNOWN = 4096
+MOST_KNOWN = 65_536
+_SOME = 500
 _known: dict[tuple[str, str], int] = {}
 _made: set[tuple[str, str]] = set()  # in transactions that may yet be rolled back: their ids hold after the commit only
 
@@ -39,8 +40,27 @@ def host_ids(keys: Iterable[str]) -> dict[str, int]:
     never wait for each other."""
     base, wanted = str(Host.objects.db), set(keys)
     found = {key: known for key in wanted if (known := _known.get((base, key))) is not None}
-    for key in sorted(wanted - found.keys()):
-        found[key] = host_id(key)
+    missing = sorted(wanted - found.keys())
+    if len(missing) == 1:
+        return {**found, missing[0]: host_id(missing[0])}
+    for start in range(0, len(missing), _SOME):
+        found |= _found_or_made(base, missing[start : start + _SOME])
+    return found
+
+
+def _found_or_made(base: str, keys: list[str]) -> dict[str, int]:
+    found = dict(Host.objects.filter(key__in=keys).values_list("key", "pk"))
+    new = [key for key in keys if key not in found]
+    if new:
+        Host.objects.bulk_create([Host(key=key) for key in new], ignore_conflicts=True)
+        found |= dict(Host.objects.filter(key__in=new).values_list("key", "pk"))
+    for key, pk in found.items():
+        place = (base, key)
+        if key in new and connection.in_atomic_block:
+            _made.add(place)
+            transaction.on_commit(partial(_keep, place, pk))
+        elif place not in _made:
+            _keep(place, pk)
     return found
 
 
@@ -145,8 +165,31 @@ _HOUR = (
 )
 
 
-def settle(host: Host, response: FetchResponse, now: datetime, sent_at: datetime | None = None) -> None:
-    """Moves the host's clock by what came back at `now` (success, Retry-After, failure) and adds to its sums.
+class Hours:
+    """What hosts were asked and gave, added up by hour, to be written once for all answers of a transaction, after them."""
+
+    def __init__(self) -> None:
+        self._sums: dict[tuple[int, datetime], list[int]] = {}
+
+    def count(self, host_id: int, now: datetime, sums: tuple[int, int, int]) -> None:
+        """Adds requests, bytes and errors."""
+        kept = self._sums.setdefault((host_id, now.astimezone(UTC).replace(minute=0, second=0, microsecond=0)), [0, 0, 0])
+        for place, number in enumerate(sums):
+            kept[place] += number
+
+    def write(self) -> None:
+        """Writes the sums, in the order of the hosts."""
+        rows = [(pk, sql.stamp(hour), *sums) for (pk, hour), sums in sorted(self._sums.items())]
+        self._sums = {}
+        if rows:
+            sql.execute_many(_HOUR, rows, stamped=True)
+
+
+def settle(
+    host: Host, response: FetchResponse, now: datetime, sent_at: datetime | None = None, hours: Hours | None = None
+) -> None:
+    """Moves the host's clock by what came back at `now` (success, Retry-After, failure) and adds to its sums. With `hours`, in
+    a transaction of the caller's, who writes those of the hour at its end.
 
     The pause between two requests counts from `sent_at`, when this one was on the wire (default: from its answer).
 
@@ -154,12 +197,21 @@ def settle(host: Host, response: FetchResponse, now: datetime, sent_at: datetime
     statement where the host's pace is the one that is known, and nothing is left of an earlier Retry-After.
     """
     failed = response.failure is not None or response.status >= 500 or response.status == 429
-    hour = now.astimezone(UTC).replace(minute=0, second=0, microsecond=0)
     sums = (1 + len(response.redirects), response.received_bytes, int(failed))
+    if hours is not None:
+        _settle(host, response, now, sent_at or now, sums)
+        hours.count(host.pk, now, sums)
+        return
+    own = Hours()
+    own.count(host.pk, now, sums)
     with transaction.atomic(savepoint=False):
-        if response.failure is not None or not 200 <= response.status < 300 or not _settle_plain(host, response, sent_at or now):
-            _settle_fully(host, response, now, sent_at or now, sums)
-        sql.execute(_HOUR, (host.pk, hour, *sums))
+        _settle(host, response, now, sent_at or now, sums)
+        own.write()
+
+
+def _settle(host: Host, response: FetchResponse, now: datetime, sent_at: datetime, sums: tuple[int, int, int]) -> None:
+    if response.failure is not None or not 200 <= response.status < 300 or not _settle_plain(host, response, sent_at):
+        _settle_fully(host, response, now, sent_at, sums)
 
 
 def _settle_plain(host: Host, response: FetchResponse, sent_at: datetime) -> bool:

@@ -110,13 +110,16 @@ def test_a_host_made_in_a_transaction_that_was_rolled_back_is_made_again() -> No
     hosts.forget()
     run = runs.create("forum", "a forum", parameters={}, now=NOW, start=False)
     with pytest.raises(RuntimeError), transaction.atomic():
-        frontier.add(run.pk, [NewUrl("http://new.example/1"), NewUrl("http://new.example/2")], NOW)
+        frontier.add(run.pk, [NewUrl("http://new.example/1"), NewUrl("http://other.example/2")], NOW)
         hosts.host_id("new.example")
+        hosts.host_id("other.example")
         raise RuntimeError
     assert not Host.objects.filter(key="new.example").exists()
     with transaction.atomic():
         frontier.add(run.pk, [NewUrl("http://new.example/1")], NOW)
     assert Url.objects.get().host.key == "new.example"
+    hosts.host_ids(["new.example", "other.example", "third.example"])
+    assert Host.objects.filter(key__in=["other.example", "third.example"]).count() == 2
     with CaptureQueriesContext(connection) as asked:
         assert hosts.host_id("new.example") == Host.objects.get(key="new.example").pk
     assert len(asked) == 1, "known since the commit: only the test itself asks"
