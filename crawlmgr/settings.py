@@ -158,6 +158,7 @@ MIDDLEWARE = [
     "crawlmgr.admin.security.ContentSecurityPolicyMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.locale.LocaleMiddleware",
+    "crawlmgr.admin.errors.BoundMiddleware",
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
     "crawlmgr.admin.security.NoNulMiddleware",
@@ -231,6 +232,8 @@ USE_TZ = True
 STATIC_URL = "static/"
 STATICFILES_DIRS = [BASE_DIR / "static"]
 STATIC_ROOT = DATA_DIR / "static"
+MOST_UPLOAD_BYTES = 125_000_000  # of a request with its files
+CSRF_FAILURE_VIEW = "crawlmgr.admin.errors.forged"
 FILE_UPLOAD_PERMISSIONS = 0o600  # of files that collectstatic copies too
 STORAGES = {
     "default": {"BACKEND": "django.core.files.storage.FileSystemStorage"},

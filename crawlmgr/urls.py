@@ -16,3 +16,8 @@ urlpatterns = [
     path("i18n/", include("django.conf.urls.i18n")),
     path("admin/", admin.site.urls),
 ]
+
+handler400 = "crawlmgr.admin.errors.bad_request"
+handler403 = "crawlmgr.admin.errors.denied"
+handler404 = "crawlmgr.admin.errors.missing"
+handler500 = "crawlmgr.admin.errors.broken"

@@ -80,7 +80,7 @@
     async function ask() {
       if (!document.hidden) {
         try {
-          const answer = await fetch(bar.dataset.url, { redirect: "error" });
+          const answer = await fetch(bar.dataset.url, { headers: { Accept: "application/json" }, redirect: "error" });
           if (answer.ok) show(await answer.json());
           document.body.classList.toggle("offline", !answer.ok);
         } catch (error) {
@@ -196,7 +196,7 @@
         const body = new FormData(form);
         body.set("stage", stage);
         form.classList.add("asking");
-        const answer = await fetch(form.dataset.preview, { method: "POST", body, redirect: "error", signal });
+        const answer = await fetch(form.dataset.preview, { method: "POST", body, headers: { Accept: "application/json" }, redirect: "error", signal });
         if (!answer.headers.get("Content-Type")?.includes("json")) throw new TypeError("no answer");
         const found = await answer.json();
         told.hidden = answer.ok;

@@ -9,11 +9,12 @@ from typing import Any
 from django.contrib import admin, messages
 from django.core.exceptions import PermissionDenied
 from django.forms import Form
-from django.http import HttpRequest, HttpResponse, HttpResponseNotAllowed
+from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.template.response import TemplateResponse
 from django.utils.translation import gettext as _
 
+from crawlmgr.admin import errors
 from crawlmgr.services import runs
 
 View = Callable[..., HttpResponse]
@@ -27,7 +28,7 @@ def room(route: str, name: str, permission: str = "crawlmgr.view_run", post: str
         @wraps(view)
         def guarded(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
             if request.method not in ("GET", "HEAD", "POST") or (request.method == "POST" and not post):
-                return HttpResponseNotAllowed(["GET", "POST"] if post else ["GET"])
+                return errors.not_allowed(request, ["GET", "HEAD", "POST"] if post else ["GET", "HEAD"])
             needed = post if request.method == "POST" else permission
             if not request.user.has_perm(needed):
                 raise PermissionDenied
@@ -46,7 +47,7 @@ def act(route: str, name: str, permission: str) -> Callable[[View], View]:
         @wraps(view)
         def guarded(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
             if request.method != "POST":
-                return HttpResponseNotAllowed(["POST"])
+                return errors.not_allowed(request, ["POST"])
             if not request.user.has_perm(permission):
                 raise PermissionDenied
             return view(request, *args, **kwargs)

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from django.http import HttpRequest, HttpResponse, HttpResponseBadRequest, QueryDict
+from django.http import HttpRequest, HttpResponse, QueryDict
+
+from crawlmgr.admin import errors
 
 # Why scripts may evaluate: the look (django-unfold) ships Alpine's standard build, which makes functions of the attributes of its
 # templates. Alpine's build for strict policies takes single expressions over its own data only; unfold's templates hold
@@ -42,7 +44,7 @@ class NoNulMiddleware:
     def process_view(self, request: HttpRequest, *_: object) -> HttpResponse | None:
         """Asked after the CSRF check, so that nobody else's form is read here."""
         sent = (request.GET, request.POST) if request.method == "POST" else (request.GET,)
-        return HttpResponseBadRequest("NUL") if any(map(_holds_nul, sent)) else None
+        return errors.bad_request(request) if any(map(_holds_nul, sent)) else None
 
 
 def _holds_nul(fields: QueryDict) -> bool:

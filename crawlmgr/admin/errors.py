@@ -1,0 +1,190 @@
+"""Pages of the desk for what went wrong: 400, 403, 404, 405, 413, 500, and 503 while the database is away or locked.
+
+People get a page with a way back, scripts that ask for JSON or plain text get that. The pages for 500 and 503 ask the database
+for nothing; the others stand in the desk's frame where it can be drawn.
+"""
+
+from __future__ import annotations
+
+import logging
+import sqlite3
+import sys
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+from urllib.parse import urlsplit
+
+from django.conf import settings
+from django.contrib import admin
+from django.core.exceptions import RequestDataTooBig, TooManyFieldsSent, TooManyFilesSent
+from django.db import Error as DatabaseProblem
+from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
+from django.template.loader import render_to_string
+from django.urls import Resolver404, reverse
+from django.utils.translation import gettext as _
+
+from crawlmgr.services import trouble
+
+log = logging.getLogger("crawlmgr.desk")
+RETRY_AFTER_SECONDS = 5
+"""When a page asks again by itself, and when others are told to."""
+
+
+class Told(NamedTuple):
+    """What a page of this kind says: a heading, a sentence and the icon beside it."""
+
+    title: str
+    text: str
+    icon: str = "error"
+
+
+def bad_request(request: HttpRequest, exception: Exception | None = None) -> HttpResponse:
+    """400: the request cannot be understood, or holds more than the desk takes in."""
+    text = _too_much(exception) or _("Go back and try once more.")
+    return _answer(request, 400, Told(_("That request cannot be read"), text, "block"))
+
+
+def denied(request: HttpRequest, exception: Exception | None = None) -> HttpResponse:
+    """403: the account may not."""
+    text = _("Your account may not see or do this. An administrator can give it the right.")
+    return _answer(request, 403, Told(_("Not allowed"), text, "lock"))
+
+
+def forged(request: HttpRequest, reason: str = "") -> HttpResponse:
+    """403 where a form has no token or an old one (Django's CSRF_FAILURE_VIEW)."""
+    text = _(
+        "The form was open for too long, you have logged in anew since, or cookies are off. Nothing was changed; "
+        "reload the page and send it again."
+    )
+    return _answer(request, 403, Told(_("The form is no longer valid"), text, "lock"))
+
+
+def missing(request: HttpRequest, exception: Exception | None = None) -> HttpResponse:
+    """404: with the sentence of who raised it, where that is one for people."""
+    said = str(exception) if isinstance(exception, Http404) and not isinstance(exception, Resolver404) else ""
+    text = said or _("It may have been deleted, or the address is wrong.")
+    return _answer(request, 404, Told(_("There is nothing here"), text, "search_off"))
+
+
+def not_allowed(request: HttpRequest, methods: Sequence[str]) -> HttpResponse:
+    """405: the address is a button's, or only shows something."""
+    text = _("It belongs to a button of the desk. Go back to the page that has it.")
+    answer = _answer(request, 405, Told(_("This address is not for opening"), text, "block"))
+    answer.headers["Allow"] = ", ".join(methods)
+    return answer
+
+
+def too_large(request: HttpRequest) -> HttpResponse:
+    """413: more was sent than the desk takes in; nothing of it was read."""
+    text = _("At most %(size)s MB can be sent at once. Nothing was stored.") % {"size": settings.MOST_UPLOAD_BYTES // 1_000_000}
+    answer = _answer(request, 413, Told(_("That is too large"), text, "scale"))
+    answer.headers["Connection"] = "close"
+    return answer
+
+
+def broken(request: HttpRequest) -> HttpResponse:
+    """500 for an error of the program; 503 where it is the database that is away, locked or out of room."""
+    told = _of_database(sys.exc_info()[1])
+    if told is None:
+        text = _("An error of the program. It stands in the log (logs/crawlmgr.log) with this time.")
+        return _answer(request, 500, Told(_("Something went wrong"), text, "bug_report"), framed=False)
+    answer = _answer(request, 503, told, framed=False)
+    answer.headers["Retry-After"] = str(RETRY_AFTER_SECONDS)
+    return answer
+
+
+def _of_database(error: BaseException | None) -> Told | None:
+    """What to say of the trouble with the database that an error comes from; None where it comes from none."""
+    seen: set[int] = set()
+    while error is not None and id(error) not in seen:
+        seen.add(id(error))
+        if isinstance(error, DatabaseProblem):
+            if trouble.full(error):
+                text = _("The database cannot write. Runs are paused and go on once there is room again.")
+                return Told(_("The disk is full"), text, "hard_drive")
+            if trouble.passing(error):
+                text = _("Another process holds it, or its server is away or starting. That passes; what is stored is safe.")
+                return Told(_("The database is busy"), text, "hourglass_top")
+            if _not_opened(error):
+                text = _("Its file cannot be opened or read. See that its folder is there; what is stored is safe.")
+                return Told(_("The database is away"), text, "cloud_off")
+        error = error.__cause__ or error.__context__
+    return None
+
+
+def _not_opened(error: BaseException) -> bool:
+    code = getattr(error.__cause__, "sqlite_errorcode", 0) & 0xFF
+    return code in (sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_PROTOCOL)
+
+
+def _too_much(error: Exception | None) -> str:
+    if isinstance(error, RequestDataTooBig):
+        size = settings.DATA_UPLOAD_MAX_MEMORY_SIZE / 1_000_000
+        return _("The fields hold more than %(size)s MB of text. Send a longer one as a file.") % {"size": f"{size:g}"}
+    if isinstance(error, TooManyFieldsSent | TooManyFilesSent):
+        return _("Too many fields or files at once. Send them in parts.")
+    return ""
+
+
+def _answer(request: HttpRequest, status: int, told: Told, *, framed: bool = True) -> HttpResponse:
+    wanted = "application/json" if request.path.endswith(".json") else _kind(request)
+    if wanted == "application/json":
+        return JsonResponse({"error": told.title, "detail": told.text, "status": status}, status=status)
+    if wanted == "text/plain":
+        return HttpResponse(f"{told.title}. {told.text}\n", status=status, content_type="text/plain; charset=utf-8")
+    context = {"told": told, "status": status, "title": told.title, **_ways(request, status)}
+    html = (_in_frame(request, context) if framed else None) or _alone(request, context)
+    return HttpResponse(html, status=status, headers={"Cache-Control": "no-store"})
+
+
+def _kind(request: HttpRequest) -> str:
+    return request.get_preferred_type(["text/html", "application/json", "text/plain"]) or "text/plain"
+
+
+def _ways(request: HttpRequest, status: int) -> dict[str, Any]:
+    """Where the page leads: again to the same address where reading it failed, back to where a form was sent from, home."""
+    came = urlsplit(request.headers.get("Referer", ""))
+    ours = came.netloc == request.META.get("HTTP_HOST", "") and came.path.startswith("/") and not came.path.startswith("//")
+    read = request.method in ("GET", "HEAD")
+    back = f"{came.path}{'?' if came.query else ''}{came.query}" if ours and not (read and came.path == request.path) else ""
+    again = request.get_full_path() if read and status in (500, 503) else ""
+    return {"back": back, "again": again, "retry": RETRY_AFTER_SECONDS if again and status == 503 else 0, "sent": not read}
+
+
+def _in_frame(request: HttpRequest, context: dict[str, Any]) -> str | None:
+    """The page within the desk, for who is logged in; None where it cannot be drawn."""
+    try:
+        user = getattr(request, "user", None)
+        if user is None or not admin.site.has_permission(request):
+            return None
+        frame = {**admin.site.each_context(request), "trail": [(_("Overview"), reverse("admin:index"))]}
+        return render_to_string("desk/error.html", {**frame, **context}, request)
+    except DatabaseProblem as error:
+        log.warning("the page for status %s is drawn without the desk: %s", context["status"], trouble.one_line(error))
+        return None
+
+
+def _alone(request: HttpRequest, context: dict[str, Any]) -> str:
+    """The page by itself: from the settings and the request, without the database."""
+    look = settings.UNFOLD
+    frame = {
+        "site_title": look["SITE_TITLE"],
+        "site_symbol": look["SITE_SYMBOL"],
+        "colors": look["COLORS"],
+        "styles": [style(request) for style in look["STYLES"]],
+        "scripts": [script(request) for script in look["SCRIPTS"]],
+        "site_favicons": [{**icon, "href": icon["href"](request)} for icon in look["SITE_FAVICONS"]],
+    }
+    return render_to_string("desk/error_alone.html", {**frame, **context})
+
+
+class BoundMiddleware:
+    """Refuses bodies larger than the desk takes in before a byte of them is read."""
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponse:
+        length = request.META.get("CONTENT_LENGTH") or "0"
+        if length.isascii() and length.isdigit() and int(length[:20]) > settings.MOST_UPLOAD_BYTES:
+            return too_large(request)
+        return self.get_response(request)
