@@ -217,6 +217,11 @@ def _held(lease: Lease) -> Any:
     return Run.objects.filter(pk=lease.run_id, fence=lease.fence, state=RunState.RUNNING)
 
 
+def holds(lease: Lease) -> bool:
+    """Whether nobody else has taken the run since."""
+    return bool(_held(lease).exists())
+
+
 def begun(lease: Lease) -> None:
     """Marks that the run's first addresses are in the frontier."""
     if not _held(lease).update(begun=True):

@@ -87,6 +87,10 @@ def _ended_by(error: Exception, lease: runs.Lease, found: Work | None, clock: Cl
     trouble.let_go()
     text = f"{type(error).__name__}: {trouble.one_line(error)}"
     try:
+        if not trouble.calmly(lambda: runs.holds(lease), clock):
+            # What it was about to write met what the other worker has written, and was rolled back.
+            log.warning("another worker has the run by now: %s", text, extra={"event": "lease_lost"})
+            return LEASED
         if trouble.full(error):
             return _no_room(lease, text, clock)
         if trouble.passing(error):

@@ -1,0 +1,110 @@
+"""A topic crawl with 64 requests in flight whose worker is killed, and whose next worker freezes until another has the run."""
+
+from __future__ import annotations
+
+import json
+import random
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from tests.focused.topical import DOCUMENTS, ON
+from tests.serving import ROOT, manage
+from tests.site.held import HeldWeb
+from tests.test_kill import Database
+
+HOSTS, DEPTH = 64, 5
+LEASE_SECONDS = 4
+
+
+def page(host: int, path: str) -> str:
+    """A page of its own words that leads to one of the next host, so that there is always one address a host."""
+    depth = int(path.strip("/"))
+    words = " ".join(random.Random(host * DEPTH + depth).choices(ON, k=30))
+    link = f'<a href="//127.3.0.{(host + 1) % HOSTS + 1}:{web_port}/{depth + 1}">crawler {depth}</a>' if depth + 1 < DEPTH else ""
+    return f"<html><head><title>{host} {depth}</title></head><body><p>{words} number{host}x{depth}</p>{link}</body></html>"
+
+
+web_port = 0
+
+
+def crawl(environment: dict[str, str]) -> subprocess.Popen[str]:
+    words = ("topic", "crawl", "crawlers", "--strategy", "breadth_first", "--pages", "5000", "--in-flight", str(HOSTS))
+    command = [sys.executable, "manage.py", *words, "--delay", "0", "--allow-private", "--json"]
+    return subprocess.Popen(command, cwd=ROOT, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+
+def taking_over(environment: dict[str, str], web: HeldWeb) -> subprocess.Popen[str]:
+    """A worker that has taken the run over: it is refused as long as the lease of the one before has not run out."""
+    before = len(web.asked)
+    end = time.monotonic() + 120
+    while time.monotonic() < end:
+        process = crawl(environment)
+        while process.poll() is None:
+            if len(web.asked) > before:
+                return process
+            time.sleep(0.05)
+        said = process.communicate()
+        assert "worked by another process" in said[1], said
+    raise AssertionError("the lease did not run out")
+
+
+@pytest.mark.slow
+def test_a_kill_and_a_freeze_repeat_only_what_was_on_the_wire(installed: dict[str, str], tmp_path: Path) -> None:
+    global web_port  # the pages link to their own server
+    environment = {**installed, "CRAWLMGR_LEASE_SECONDS": str(LEASE_SECONDS), "CRAWLMGR_MIN_FREE_MB": "0"}
+    samples = tmp_path / "samples"
+    samples.mkdir()
+    for name, text in DOCUMENTS:
+        (samples / name).write_text(text)
+    workers: list[subprocess.Popen[str]] = []
+    with HeldWeb(HOSTS, page) as web:
+        web_port = web.port
+        seeds = tmp_path / "seeds.txt"
+        seeds.write_text("\n".join(web.url(host, "/0") for host in range(HOSTS)))
+        added = manage(environment, "topic", "add", "crawlers", "--seeds", str(seeds), "--documents", str(samples), "--json")
+        assert added.returncode == 0, added.stderr
+        try:
+            workers.append(crawl(environment))
+            web.until(HOSTS)
+            web.let_go()
+            killed = web.until(2 * HOSTS)[HOSTS:]
+            workers[0].send_signal(signal.SIGKILL)
+            workers[0].communicate()
+            web.let_go()  # to nobody
+
+            workers.append(taking_over(environment, web))
+            frozen = web.until(3 * HOSTS)[2 * HOSTS :]
+            workers[1].send_signal(signal.SIGSTOP)
+            workers.append(taking_over(environment, web))
+            web.until(4 * HOSTS)
+            workers[1].send_signal(signal.SIGCONT)  # finds its answers and a run that is another's
+            web.open()
+            out, err = workers[2].communicate(timeout=180)
+            assert workers[2].returncode == 0, err
+            said = workers[1].communicate(timeout=60)[1]
+            assert workers[1].returncode != 0 and "worked by another process" in said, said
+        finally:
+            for worker in workers:
+                worker.kill()
+                worker.wait()
+    result = json.loads(out)
+    asked = Counter(web.asked)
+    everything = {(host, f"/{depth}") for host in range(HOSTS) for depth in range(DEPTH)}
+    assert set(asked) == everything and result["stopped_by"] == "frontier"
+    for one, times in asked.items():
+        assert times <= 1 + killed.count(one) + frozen.count(one), f"{one} was not on the wire when a worker was lost"
+    database = Database(environment)
+    stored = [url for (url,) in database.rows("SELECT url FROM focused_topicpage WHERE run_id = 1 AND kind = 0")]
+    assert sorted(stored) == sorted(web.url(host, path) for host, path in everything)
+    kept = [url for (url,) in database.rows("SELECT url FROM crawlmgr_page WHERE run_id = 1 AND status = 200")]
+    assert sorted(kept) == sorted(stored)
+    counted = database.rows("SELECT fetched, items FROM crawlmgr_run WHERE id = 1")[0]
+    pages = database.rows("SELECT pages, relevant FROM focused_topicrun WHERE run_id = 1")[0]
+    assert counted[0] == pages[0] == len(everything) and counted[1] == pages[1]
+    assert database.rows("SELECT COUNT(*) FROM crawlmgr_url WHERE run_id = 1 AND state IN (0, 1)")[0][0] == 0
