@@ -10,7 +10,8 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Hashable, Sequence
-from functools import lru_cache
+from functools import cached_property, lru_cache
+from itertools import accumulate
 from typing import NamedTuple
 
 from lxml import etree
@@ -71,6 +72,7 @@ class Outline:
         self.piece_to: list[int] = []
         self.leads: dict[int, int] = {}
         self.is_cut = False
+        self._relative: dict[tuple[int, int], str] = {}
 
     def __len__(self) -> int:
         return len(self.tags)
@@ -81,7 +83,12 @@ class Outline:
 
     def text_length(self, node: int) -> int:
         """Characters of text in a sub-tree."""
-        return sum(len(piece.text) for piece in self.pieces[self.piece_from[node] : self.piece_to[node]])
+        return self._lengths[self.piece_to[node]] - self._lengths[self.piece_from[node]]
+
+    @cached_property
+    def _lengths(self) -> list[int]:
+        """Characters of the texts before each text: asked for when the outline is whole."""
+        return list(accumulate((len(piece.text) for piece in self.pieces), initial=0))
 
     def children(self, node: int, most: int = MAX_NODES) -> list[int]:
         """The child elements of a node, the first `most` of them."""
@@ -98,12 +105,16 @@ class Outline:
 
     def relative(self, node: int, top: int) -> str:
         """The path from `top` down to `node`: the key of a column of aligned records."""
-        parts = []
-        while node > top:
-            ordinal = self.ordinals[node]
-            parts.append(f"{self.shapes[node]}#{ordinal}" if ordinal else self.shapes[node])
+        known, climbed = self._relative, []
+        while node > top and (top, node) not in known:
+            climbed.append(node)
             node = self.parents[node]
-        return "/".join(reversed(parts))
+        path = known[top, node] if node > top else ""
+        for inner in reversed(climbed):
+            ordinal = self.ordinals[inner]
+            own = f"{self.shapes[inner]}#{ordinal}" if ordinal else self.shapes[inner]
+            path = known[top, inner] = f"{path}/{own}" if path else own
+        return path
 
 
 def lasting_classes(value: str) -> str:

@@ -183,15 +183,16 @@ class Page(TimedPage):
     def is_aside(self, node: int) -> bool:
         """Whether a node stands in a column beside the page's own matter: an element that is called so and does not
         hold most of the text."""
-        page = self.outline
-        while node >= 0:
-            if node not in self._asides:
-                named = page.tags[node] == "aside" or _SIDE.search(f"{page.classes[node]} {page.elements[node].get('id') or ''}")
-                self._asides[node] = bool(named) and page.text_length(node) < 0.8 * self.text_total
-            if self._asides[node]:
-                return True
+        page, climbed = self.outline, []
+        while node >= 0 and node not in self._asides:
+            climbed.append(node)
             node = page.parents[node]
-        return False
+        found = node >= 0 and self._asides[node]
+        for inner in reversed(climbed):
+            named = page.tags[inner] == "aside" or _SIDE.search(f"{page.classes[inner]} {page.elements[inner].get('id') or ''}")
+            found = found or bool(named) and page.text_length(inner) < 0.8 * self.text_total
+            self._asides[inner] = found
+        return found
 
     def roles_above(self, node: int, top: int) -> str:
         """The classes and data names from `node` up to `top`, nearest first, as one string for `class_roles`."""

@@ -23,9 +23,9 @@ def bodies_of(posts: PostSpans, names: list[list[tuple[str, int]]]) -> list[int 
     for at, span in enumerate(posts.spans):
         quoted = -1
         for node in posts.nodes(span):
-            if node < quoted:
+            if node < quoted or outline.contains(node, span.anchor.node):
                 continue
-            if _is_apart(outline.tags[node], called(posts.page, node)) and not outline.contains(node, span.anchor.node):
+            if _is_apart(outline.tags[node], called(posts.page, node)):
                 quoted = outline.ends[node]
                 continue
             if outline.piece_from[node] == outline.piece_to[node] or outline.tags[node] in _IN_TEXTS:
@@ -37,13 +37,13 @@ def bodies_of(posts: PostSpans, names: list[list[tuple[str, int]]]) -> list[int 
                 continue
             if length <= 150 and _is_foot(outline.text(node)):
                 continue
-            if outline.contains(node, span.anchor.node) or any(outline.contains(node, other) for other in people[at]):
+            if any(outline.contains(node, other) for other in people[at]):
                 continue
             if any(outline.contains(node, start) for start, _ in span.nested):
                 continue
             column = posts.column(span, node)
             columns[column].setdefault(at, node)
-            loose = ORDINAL.sub("", column) + LOOSE
+            loose = _loose(column)
             known = columns[loose].get(at)
             if known is None or _is_rather_text(posts, node, known):
                 columns[loose][at] = node
@@ -56,6 +56,11 @@ def bodies_of(posts: PostSpans, names: list[list[tuple[str, int]]]) -> list[int 
         return [None] * len(posts.spans)
     chosen = _narrowed(posts, columns, chosen)
     return [_whole(posts, at, _body_at(posts, columns, chosen, at), people[at]) for at in range(len(posts.spans))]
+
+
+@lru_cache(maxsize=8_192)
+def _loose(column: str) -> str:
+    return ORDINAL.sub("", column) + LOOSE
 
 
 @lru_cache(maxsize=8_192)

@@ -47,6 +47,7 @@ class PostSpans:
     def __init__(self, page: Page, spans: list[Span]) -> None:
         self.page = page
         self.spans = spans
+        self._last_pieces: dict[tuple[int, int], int] = {}
 
     def column(self, span: Span, node: int) -> str:
         """Where a node stands in its record, the same for like records."""
@@ -82,6 +83,9 @@ class PostSpans:
 
     def last_piece(self, span: Span) -> int:
         """The number after the last text of a post."""
+        known = self._last_pieces.get((span.start, span.end))
+        if known is not None:
+            return known
         outline = self.page.outline
         last = outline.piece_from[span.start]
         node = span.start
@@ -91,4 +95,5 @@ class PostSpans:
                 continue
             last = max(last, outline.piece_to[node])
             node = outline.ends[node]
+        self._last_pieces[span.start, span.end] = last
         return last

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from dataclasses import dataclass
-from math import log1p
 
 import numpy as np
 
 from forums.reading.document import Page
-from forums.reading.learned.links import numbered, page_features
+from forums.reading.learned.groups import Groups, numbered
+from forums.reading.learned.links import page_features
 from forums.reading.learned.signals import Signals
 
 INLINE = frozenset(
@@ -18,6 +17,7 @@ INLINE = frozenset(
 )
 MOST_BODIES = 2_500
 TAGS = ("div", "td", "p", "li", "article", "section", "dd", "pre", "blockquote", "main", "tr", "table", "ul", "h1")
+_CHILDREN = 12  # of an element that are looked at
 _FAR = 60.0  # texts: no further apart is told
 
 
@@ -59,8 +59,8 @@ def _own(page: Page, signals: Signals, nodes: np.ndarray) -> np.ndarray:
     """Features of each element by itself and of the one around it."""
     outline = page.outline
     first, last, end = signals.first[nodes], signals.last[nodes], signals.ends[nodes]
-    parents = np.asarray([max(0, outline.parents[node]) for node in nodes], dtype=np.int64)
-    grand = np.asarray([max(0, outline.parents[node]) for node in parents], dtype=np.int64)
+    parents = np.maximum(0, signals.parents[nodes])
+    grand = np.maximum(0, signals.parents[parents])
     chars = signals.chars[last] - signals.chars[first]
 
     def held(where: np.ndarray, around: np.ndarray) -> np.ndarray:
@@ -90,41 +90,39 @@ def _own(page: Page, signals: Signals, nodes: np.ndarray) -> np.ndarray:
     low = np.maximum(0, first - 16)
     columns += list(np.minimum(signals.labels[first] - signals.labels[low], 2.0).T)
     columns += list(np.minimum(signals.labels[last] - signals.labels[first], 2.0).T)
-    extra = []
-    for node in nodes:
-        tag, below = outline.tags[node], [outline.tags[child] for child in outline.children(int(node))[:12]]
-        extra.append(
-            [
-                *(float(tag == name) for name in TAGS), float("p" in below), float("br" in below), 
-                float("blockquote" in below),
-                float("div" in below or "table" in below), float(len(below)), *signals.framed[node],
-                float(page.is_aside(int(node))),
-                *signals.roles(int(node), 4),
-            ]
-        )  # fmt: skip
-    return np.column_stack([*columns, np.asarray(extra, dtype=np.float64)])
+    columns += [signals.has_tag(nodes, tag) for tag in TAGS]
+    columns += [_below(signals)[nodes], signals.framed[nodes], signals.asides(nodes), signals.roles(nodes, 4)]
+    return np.column_stack(columns)
 
 
-def _shared(signals: Signals, nodes: np.ndarray, own: np.ndarray) -> np.ndarray:
-    """Features of a cluster: the same for each of its elements."""
-    n = len(nodes)
+def _below(signals: Signals) -> np.ndarray:
+    """For each node what its first 12 children are, and how many."""
+    at = np.flatnonzero(signals.parents >= 0)
+    at = at[np.argsort(signals.parents[at], kind="stable")]
+    parents = signals.parents[at]
+    rank = np.arange(len(at)) - np.searchsorted(parents, parents)
+    at, parents = at[rank < _CHILDREN], parents[rank < _CHILDREN]
+    made = np.zeros((signals.size, 5))
+    for column, names in enumerate((("p",), ("br",), ("blockquote",), ("div", "table"))):
+        made[parents[signals.has_tag(at, *names)], column] = 1.0
+    made[:, 4] = np.bincount(parents, minlength=signals.size)
+    return made
+
+
+def _shared(signals: Signals, nodes: np.ndarray, own: np.ndarray, groups: Groups) -> np.ndarray:
+    """Features of each cluster: the same for each of its elements."""
     chars = np.expm1(own[:, 0])
-    gaps = np.diff(nodes)
-    between_times = between_users = between_chars = 0.0
-    if n > 1:
-        a, b = nodes[:-1], nodes[1:]
-        ends = np.minimum(signals.ends[a], b)
-        between_times = float(np.minimum(1.0, signals.times[b] - signals.times[ends]).mean())
-        between_users = float(np.minimum(1.0, signals.users[b] - signals.users[ends]).mean())
-        between_chars = float(np.log1p(np.maximum(0, signals.chars[signals.first[b]] - signals.chars[signals.last[a]])).mean())
-    return np.asarray(
-        [
-            log1p(n), min(1.0, float(chars.sum()) / signals.total), float(chars.std()) / max(1.0, float(chars.mean())),
-            float(chars.max() / signals.total), nodes[0] / signals.size, nodes[-1] / signals.size,
-            float(gaps.std()) / max(1.0, float(gaps.mean())) if n > 2 else 1.0, between_times, between_users, between_chars,
-            *own.mean(axis=0),
-        ]
-    )  # fmt: skip
+    one, other = nodes[groups.before], nodes[groups.after]
+    ends = np.minimum(signals.ends[one], other)
+    apart = np.maximum(0, signals.chars[signals.first[other]] - signals.chars[signals.last[one]])
+    columns = [
+        np.log1p(groups.sizes), np.minimum(1.0, groups.sum(chars) / signals.total), groups.spread(chars),
+        groups.max(chars) / signals.total, nodes[groups.firsts] / signals.size, nodes[groups.lasts] / signals.size,
+        groups.steadiness(nodes), groups.of_neighbours(np.minimum(1.0, signals.times[other] - signals.times[ends])),
+        groups.of_neighbours(np.minimum(1.0, signals.users[other] - signals.users[ends])),
+        groups.of_neighbours(np.log1p(apart)), groups.mean(own),
+    ]  # fmt: skip
+    return np.column_stack(columns)
 
 
 def body_table(page: Page, signals: Signals) -> BodyTable:
@@ -135,22 +133,12 @@ def body_table(page: Page, signals: Signals) -> BodyTable:
     own = _own(page, signals, nodes)
     whole, near = signals.chains
     widths = [
-        numbered([page.outline.paths[node] for node in nodes]),
-        numbered([int(whole[node]) for node in nodes]),
-        numbered([int(near[node]) for node in nodes]),
+        numbered([page.outline.paths[node] for node in nodes.tolist()]),
+        numbered(whole[nodes].tolist()),
+        numbered(near[nodes].tolist()),
     ]
     parts = [own]
     for numbers in widths:
-        groups: dict[int, list[int]] = defaultdict(list)
-        for at, number in enumerate(numbers):
-            groups[int(number)].append(at)
-        made: np.ndarray | None = None
-        for members in groups.values():
-            block = _shared(signals, nodes[members], own[members])
-            if made is None:
-                made = np.zeros((len(nodes), len(block)))
-            made[members] = block
-        if made is not None:
-            parts.append(made)
+        parts.append(_shared(signals, nodes, own, Groups(numbers))[numbers])
     parts.append(np.tile(np.asarray(page_features(page, signals)), (len(nodes), 1)))
     return BodyTable(nodes, np.hstack(parts).astype(np.float32), np.column_stack(widths))

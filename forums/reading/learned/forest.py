@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -54,14 +55,26 @@ class Forest:
 
     def _leaves(self, features: np.ndarray) -> np.ndarray:
         """The leaf that each candidate reaches in each tree."""
-        at = np.tile(self.roots.astype(np.int64), (len(features), 1))
-        rows = np.arange(len(features))[:, None]
-        steps, asked = self.skip.astype(np.int64), self.feature.astype(np.int64)
-        for _ in range(self.depth):
-            skip = steps[at]
-            right = features[rows, asked[at]] > self.threshold[at]
-            at += np.where(skip == 0, 0, np.where(right, skip, 1))
-        return at
+        width, trees = features.shape[1], len(self.roots)
+        flat = np.ascontiguousarray(features, dtype=np.float32).ravel()
+        steps, asked, bounds = self._walk
+        at = np.tile(self.roots.astype(np.int64), len(features))
+        going = np.arange(len(at))
+        rows = np.repeat(np.arange(len(features)) * width, trees)
+        while len(going):
+            here = at[going]
+            step = steps[here]
+            inner = step > 0
+            if not inner.all():
+                going, rows, here, step = going[inner], rows[inner], here[inner], step[inner]
+            right = flat[rows + asked[here]] > bounds[here]
+            at[going] = here + np.where(right, step, 1)
+        return at.reshape(len(features), trees)
+
+    @cached_property
+    def _walk(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Steps, features and bounds of the nodes as a walk takes them."""
+        return self.skip.astype(np.int64), self.feature.astype(np.int64), self.threshold.astype(np.float32)
 
     def arrays(self, name: str) -> dict[str, np.ndarray]:
         """The arrays under a name, as `from_arrays` takes them."""

@@ -5,8 +5,6 @@ A link is judged by the company it keeps: clusters of links alike, at several wi
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from math import log1p
@@ -15,6 +13,7 @@ import numpy as np
 
 from forums.reading.addresses import names_board
 from forums.reading.document import Link, Page
+from forums.reading.learned.groups import Groups, numbered
 from forums.reading.learned.signals import HEADINGS, Signals
 from forums.reading.patterns import leads_to
 from forums.reading.rowgroups import family
@@ -26,6 +25,9 @@ ROW_TAGS = ("tr", "li", "article", "dl", "div", "p", "section", "td", "h3", "h2"
 _ROW_WIDTHS = (1, 2)  # clusters at which the row of each link is told; at the others only their mean
 _BESIDE = 40  # links of a row that are looked at
 _CLIMB = 14  # elements above a link that can be its row
+_NEXT = 400  # elements up to the next row, at most
+_HEAD = 14  # texts before a list that its head can be
+_ROW_TIMES = 12  # times of a row that are looked at
 
 
 @dataclass
@@ -51,12 +53,6 @@ def candidates(page: Page) -> list[Link]:
     return found
 
 
-def numbered(keys: Sequence[Hashable]) -> np.ndarray:
-    """A number for each key, the same for the same."""
-    numbers: dict[Hashable, int] = {}
-    return np.asarray([numbers.setdefault(key, len(numbers)) for key in keys], dtype=np.int64)
-
-
 @lru_cache(maxsize=16_384)
 def _address(pattern: str) -> tuple[float, float, float, float, float]:
     lead = leads_to(pattern)
@@ -64,71 +60,75 @@ def _address(pattern: str) -> tuple[float, float, float, float, float]:
     return float(lead == "thread"), float(lead == "board"), float(lead == "post"), float("#" in path), float("*" in path)
 
 
-def _own(page: Page, signals: Signals, links: list[Link]) -> np.ndarray:
-    """Features of each link by itself."""
-    outline = page.outline
-    same: dict[str, list[int]] = defaultdict(list)
-    for at, link in enumerate(links):
-        same[link.key].append(at)
-    longest = {key: max(len(links[at].text) for at in found) for key, found in same.items()}
+def _own(page: Page, signals: Signals, links: list[Link], keys: Groups) -> np.ndarray:
+    """Features of each link by itself. `keys` groups the links of one key."""
     own_path = page.url.partition("?")[0].rstrip("/") + "/"
-    made = []
-    for at, link in enumerate(links):
-        text, node, key = link.text, link.node, same[link.key]
-        letters = sum(map(str.isalpha, text))
-        tags = [outline.tags[node]]
-        above = outline.parents[node]
-        for _ in range(3):
-            if above >= 0:
-                tags.append(outline.tags[above])
-                above = outline.parents[above]
-        made.append(
-            [
-                log1p(len(text)), log1p(text.count(" ")), letters / len(text), float(any(map(str.isdigit, text))),
-                float(count(text) is not None), float(text.lower() in NOT_NAMES), float(link.is_user), float(link.is_local),
-                *_address(link.pattern), float(" t:" in link.key), float(link.key == page.key), float(bool(link.fragment)),
-                float("?" in link.url), float(link.url.startswith(own_path)), float(len(key)), float(key[0] == at),
-                float(longest[link.key] == len(text)), node / signals.size, signals.first[node] / max(1, signals.pieces),
-                float(signals.depth[node]), float(any(tag in HEADINGS for tag in tags)), float("td" in tags or "th" in tags),
-                float("li" in tags), float("strong" in tags or "b" in tags), float(tags[0] in HEADINGS),
-                *signals.framed[node], float(page.is_aside(node)), *signals.roles(node, 4),
-            ]
-        )  # fmt: skip
-    return np.asarray(made, dtype=np.float64)
+    words = [
+        [
+            log1p(len(text)), log1p(text.count(" ")), sum(map(str.isalpha, text)) / len(text), float(any(map(str.isdigit, text))),
+            float(count(text) is not None), float(text.lower() in NOT_NAMES), float(link.is_user), float(link.is_local),
+            *_address(link.pattern), float(" t:" in link.key), float(link.key == page.key), float(bool(link.fragment)),
+            float("?" in link.url), float(link.url.startswith(own_path)),
+        ]
+        for link, text in ((link, link.text) for link in links)
+    ]  # fmt: skip
+    lengths = np.asarray([len(link.text) for link in links])
+    nodes = np.asarray([link.node for link in links], dtype=np.int64)
+    above = [nodes]
+    for _ in range(3):
+        above.append(np.where(above[-1] >= 0, signals.parents[above[-1]], -1))
+    chain = np.stack(above)
+    same = keys.numbers
+    columns = [
+        keys.sizes[same], keys.firsts[same] == np.arange(len(links)), keys.max(lengths)[same] == lengths, nodes / signals.size,
+        signals.first[nodes] / max(1, signals.pieces), signals.depth[nodes], signals.has_tag(chain, *HEADINGS).any(axis=0),
+        signals.has_tag(chain, "td", "th").any(axis=0), signals.has_tag(chain, "li").any(axis=0),
+        signals.has_tag(chain, "strong", "b").any(axis=0), signals.has_tag(nodes, *HEADINGS),
+    ]  # fmt: skip
+    placed = [signals.framed[nodes], signals.asides(nodes), signals.roles(nodes, 4)]
+    return np.column_stack([np.asarray(words, dtype=np.float64), *columns, *placed])
 
 
-def _row_of(page: Page, node: int, before: int, after: int) -> int:
-    """The highest element around a node that begins after `before` and ends before `after`."""
-    outline, best, above = page.outline, node, page.outline.parents[node]
+def _rows(signals: Signals, nodes: np.ndarray, keys: np.ndarray, groups: Groups) -> np.ndarray:
+    """The range of nodes of the row of each link among the links of its group: the highest element that holds no other key's,
+    and up to the next row where both are siblings."""
+    order, own = groups.order, keys[groups.order]
+    size, new_group = len(signals.ends) - 1, np.zeros(len(order), dtype=bool)
+    new_group[groups.starts] = True
+    new_run = new_group | np.concatenate([[True], own[1:] != own[:-1]])
+    runs, placed = np.cumsum(new_run) - 1, nodes[order]
+    firsts = np.flatnonzero(new_run)
+    before = np.where(new_group[firsts], -1, placed[firsts - 1])[runs]
+    following = np.append(firsts[1:], len(order))
+    ends_group = np.append(new_group, True)[following]
+    after = np.where(ends_group, size, np.append(placed, size)[following])[runs]
+    tops, going = placed.copy(), np.ones(len(order), dtype=bool)
     for _ in range(_CLIMB):
-        if above < 0 or above <= before or outline.ends[above] > after:
+        above = signals.parents[tops]
+        going = going & (above >= 0) & (above > before) & (signals.ends[above] <= after)
+        if not going.any():
             break
-        best, above = above, outline.parents[above]
-    return best
-
-
-def _rows(page: Page, links: list[Link], members: list[int]) -> np.ndarray:
-    """The range of nodes of the row of each link of a cluster: up to the next row where both are siblings."""
-    outline, n = page.outline, len(members)
-    nodes = [links[at].node for at in members]
-    keys = [links[at].key for at in members]
-    before, after, last = [-1] * n, [len(outline)] * n, -1
-    for at in range(1, n):
-        last = nodes[at - 1] if keys[at] != keys[at - 1] else last
-        before[at] = last
-    following = len(outline)
-    for at in range(n - 2, -1, -1):
-        following = nodes[at + 1] if keys[at] != keys[at + 1] else following
-        after[at] = following
-    tops = [_row_of(page, node, low, high) for node, low, high in zip(nodes, before, after, strict=True)]
-    made = np.zeros((n, 2), dtype=np.int64)
-    for at, top in enumerate(tops):
-        end = outline.ends[top]
-        if at + 1 < n and tops[at + 1] > top and outline.parents[tops[at + 1]] == outline.parents[top]:
-            gap = tops[at + 1] - top
-            end = max(end, tops[at + 1]) if gap < 400 else end
-        made[at] = top, end
+        tops = np.where(going, above, tops)
+    ends = signals.ends[tops]
+    step = np.append(tops[1:], 0) - tops
+    beside = np.append(signals.parents[tops[1:]], -2) == signals.parents[tops]
+    joined = ~np.append(new_group[1:], True) & beside & (step > 0) & (step < _NEXT)
+    made = np.zeros((len(order), 2), dtype=np.int64)
+    made[order] = np.column_stack([tops, np.where(joined, np.maximum(ends, tops + step), ends)])
     return made
+
+
+class _Seen:
+    """What the features of clusters ask of the candidate links, as arrays."""
+
+    def __init__(self, links: list[Link]) -> None:
+        self.nodes = np.asarray([link.node for link in links], dtype=np.int64)
+        self.lengths = np.asarray([len(link.text) for link in links], dtype=np.int64)
+        self.keys = numbered([link.key for link in links])
+        self.texts = numbered([link.text for link in links])
+        self.patterns = numbered([link.pattern for link in links])
+        self.users = np.asarray([link.is_user for link in links], dtype=np.float64)
+        self.local = np.asarray([link.is_local for link in links], dtype=np.float64)
 
 
 class _Beside:
@@ -151,29 +151,34 @@ class _Beside:
         """For each candidate what the other links of its row are, the first 40 of them."""
         low, high = np.searchsorted(self.nodes, rows[:, 0]), np.searchsorted(self.nodes, rows[:, 1])
         high = np.minimum(high, low + _BESIDE)
-        made = np.zeros((len(rows), 7))
-        for at, (a, b) in enumerate(zip(low.tolist(), high.tolist(), strict=True)):
-            own = int(self.own[at])
-            if b - a < 2 and a <= own < max(b, a + 1):
-                made[at, 0] = 1.0
-                continue
-            keys, key, inside = self.keys[a:b], self.keys[own], a <= own < b
-            other = keys != key
-            distinct = set(keys.tolist())
-            same = (b - a) - int(other.sum()) - inside
-            made[at] = (
-                not (self.lengths[a:b] > self.lengths[own]).any(),
-                len(distinct) - (inside and not same),
-                (self.threads[a:b] & other).any(),
-                self.posts[a:b].sum() - (inside and self.posts[own]) > 0,
-                self.boards[a:b].sum() - (inside and self.boards[own]) > 0,
+        own, size = self.own, len(self.nodes)
+        width = max(1, int((high - low).max(initial=0)))
+        at = low[:, None] + np.arange(width)
+        held = at < high[:, None]
+        at = np.minimum(at, size - 1)
+        inside = (low <= own) & (own < high)
+        keys = np.where(held, self.keys[at], -1)
+        other = held & (keys != self.keys[own][:, None])
+        ranked = np.sort(keys, axis=1)
+        distinct = ((ranked[:, 1:] != ranked[:, :-1]) & (ranked[:, 1:] >= 0)).sum(axis=1) + (ranked[:, 0] >= 0)
+        same = (high - low) - other.sum(axis=1) - inside
+        made = np.column_stack(
+            [
+                ~(held & (self.lengths[at] > self.lengths[own][:, None])).any(axis=1),
+                distinct - (inside & (same == 0)),
+                (self.threads[at] & other).any(axis=1),
+                (self.posts[at] & held).sum(axis=1) - (inside & self.posts[own]) > 0,
+                (self.boards[at] & held).sum(axis=1) - (inside & self.boards[own]) > 0,
                 same,
-                min(max(own - a, 0), b - a),
-            )
+                np.clip(own - low, 0, high - low),
+            ]
+        ).astype(np.float64)
+        lone = (high - low < 2) & (low <= own) & (own < np.maximum(high, low + 1))
+        made[lone] = [1.0, 0, 0, 0, 0, 0, 0]
         return np.minimum(made, 9.0)
 
 
-def _row_features(page: Page, signals: Signals, nodes: np.ndarray, rows: np.ndarray, beside: _Beside) -> np.ndarray:
+def _row_features(signals: Signals, nodes: np.ndarray, rows: np.ndarray, beside: _Beside) -> np.ndarray:
     """Features of the row of each link."""
     start, end = rows[:, 0], rows[:, 1]
     first, last = signals.first[start], signals.first[np.minimum(end, signals.size)]
@@ -187,46 +192,46 @@ def _row_features(page: Page, signals: Signals, nodes: np.ndarray, rows: np.ndar
         (signals.linked[last] - signals.linked[first]) / np.maximum(1.0, chars),
         (nodes - start) / np.maximum(1, end - start), (signals.first[nodes] - first) / np.maximum(1, last - first),
     ]  # fmt: skip
-    tags = np.asarray([[page.outline.tags[row] == tag for tag in ROW_TAGS] for row in start.tolist()], dtype=np.float64)
+    tags = np.column_stack([signals.has_tag(start, tag) for tag in ROW_TAGS])
     return np.column_stack([*columns, np.minimum(signals.labels[last] - signals.labels[first], 2.0), beside.features(rows), tags])
 
 
-def _head(signals: Signals, piece: int) -> np.ndarray:
-    """What the words right before a text name: the head above a list."""
-    low = max(0, piece - 14)
-    return np.minimum(signals.labels[piece] - signals.labels[low], 1.0)
-
-
-def _cluster_features(page: Page, signals: Signals, own: list[Link], rows: np.ndarray, inside: np.ndarray) -> list[float]:
-    """Features of a cluster, whose links are `own`: the same for each of them."""
-    n = len(own)
-    keys, texts = len({link.key for link in own}), len({link.text for link in own})
-    lengths = [len(link.text) for link in own]
-    nodes = np.asarray([link.node for link in own], dtype=np.float64)
-    gaps = np.diff(nodes)
-    row_chars: np.ndarray = np.expm1(inside[:, 0])
-    covered = float(np.minimum(row_chars.sum() / signals.total, 1.0))
-    steady = float(gaps.std()) / max(1.0, float(gaps.mean())) if n > 2 else 1.0
-    tops = {page.outline.parents[int(start)] for start in rows[:, 0]}
-    return [
-        log1p(n), log1p(keys), keys / n, texts / max(1, keys), log1p(sum(lengths) / n), min(1.0, sum(lengths) / signals.total),
-        float(np.std(lengths)) / max(1.0, float(np.mean(lengths))), covered, min(steady, 5.0), nodes[0] / signals.size,
-        nodes[-1] / signals.size, sum(link.is_user for link in own) / n, sum(link.is_local for link in own) / n,
-        len({link.pattern for link in own}) / n, len(tops) / n, float(row_chars.std()) / max(1.0, float(row_chars.mean())),
-        *inside.mean(axis=0), *(_head(signals, int(signals.first[rows[0, 0]]))), _falling(signals, rows),
+def _cluster_features(signals: Signals, seen: _Seen, groups: Groups, rows: np.ndarray, inside: np.ndarray) -> np.ndarray:
+    """Features of each cluster: the same for each of its links."""
+    n, lengths, nodes = groups.sizes, seen.lengths, seen.nodes
+    keys, texts = groups.distinct(seen.keys), groups.distinct(seen.texts)
+    chars = np.expm1(inside[:, 0])
+    tops = signals.parents[rows[:, 0]] + 1
+    head = signals.first[rows[groups.firsts, 0]]
+    columns = [
+        np.log1p(n), np.log1p(keys), keys / n, texts / np.maximum(1, keys), np.log1p(groups.mean(lengths)),
+        np.minimum(1.0, groups.sum(lengths) / signals.total), groups.spread(lengths),
+        np.minimum(groups.sum(chars) / signals.total, 1.0), np.minimum(groups.steadiness(nodes), 5.0),
+        nodes[groups.firsts] / signals.size, nodes[groups.lasts] / signals.size, groups.mean(seen.users), groups.mean(seen.local),
+        groups.distinct(seen.patterns) / n, groups.distinct(tops) / n, groups.spread(chars), groups.mean(inside),
+        np.minimum(signals.labels[head] - signals.labels[np.maximum(0, head - _HEAD)], 1.0), _falling(signals, rows, groups),
     ]  # fmt: skip
+    return np.column_stack(columns)
 
 
-def _falling(signals: Signals, rows: np.ndarray) -> float:
-    """Share of neighbouring rows whose newest times do not rise; -1 where few rows have times."""
+def _falling(signals: Signals, rows: np.ndarray, groups: Groups) -> np.ndarray:
+    """Share of each cluster's neighbouring rows whose newest times do not rise; -1 where few rows have times."""
     nodes, seconds = signals.time_order
-    if len(rows) < 3 or not len(nodes):
-        return -1.0
+    if not len(nodes):
+        return np.full(len(groups.sizes), -1.0)
     low, high = np.searchsorted(nodes, rows[:, 0]), np.searchsorted(nodes, rows[:, 1])
-    newest = [float(seconds[a:b].max()) for a, b in zip(low, np.minimum(high, low + 12), strict=True) if b > a]
-    if len(newest) < 3:
-        return -1.0
-    return float(np.mean(np.diff(newest) <= 0))
+    at = low[:, None] + np.arange(_ROW_TIMES)
+    held = at < high[:, None]
+    newest = np.where(held, seconds[np.minimum(at, len(nodes) - 1)], -np.inf).max(axis=1)
+    shown = np.asarray(held.any(axis=1))
+    timed = groups.order[shown[groups.order]]
+    one, other = timed[:-1], timed[1:]
+    pairs = groups.numbers[one] == groups.numbers[other]
+    one, other, of = one[pairs], other[pairs], groups.numbers[other[pairs]]
+    asked = np.bincount(of, minlength=len(groups.sizes))
+    fallen = np.bincount(of, weights=newest[other] <= newest[one], minlength=len(groups.sizes))
+    made: np.ndarray = np.where((groups.sizes >= 3) & (asked >= 2), fallen / np.maximum(1, asked), -1.0)
+    return made
 
 
 def page_features(page: Page, signals: Signals) -> list[float]:
@@ -248,28 +253,20 @@ def link_table(page: Page, signals: Signals) -> LinkTable:
     links = candidates(page)
     if not links:
         return LinkTable([], np.zeros((0, 0), dtype=np.float32), np.zeros((0, 0), dtype=np.int64))
-    nodes = [link.node for link in links]
+    seen = _Seen(links)
     whole, near = signals.chains
     widths = [
-        numbered([page.outline.paths[node] for node in nodes]),
-        numbered([int(whole[node]) for node in nodes]),
-        numbered([int(near[node]) for node in nodes]),
+        numbered([page.outline.paths[link.node] for link in links]),
+        numbered(whole[seen.nodes].tolist()),
+        numbered(near[seen.nodes].tolist()),
         numbered([family(link.pattern) for link in links]),
     ]
-    parts, places, beside = [_own(page, signals, links)], np.asarray(nodes, dtype=np.int64), _Beside(page, links)
+    parts, beside = [_own(page, signals, links, Groups(seen.keys))], _Beside(page, links)
     for width, numbers in enumerate(widths):
-        groups: dict[int, list[int]] = defaultdict(list)
-        for at, number in enumerate(numbers.tolist()):
-            groups[number].append(at)
-        rows = np.zeros((len(links), 2), dtype=np.int64)
-        for members in groups.values():
-            rows[members] = _rows(page, links, members)
-        inside = _row_features(page, signals, places, rows, beside)
-        shared = {
-            number: _cluster_features(page, signals, [links[at] for at in members], rows[members], inside[members])
-            for number, members in groups.items()
-        }
-        block = np.asarray([shared[number] for number in numbers.tolist()])
+        groups = Groups(numbers)
+        rows = _rows(signals, seen.nodes, seen.keys, groups)
+        inside = _row_features(signals, seen.nodes, rows, beside)
+        block = _cluster_features(signals, seen, groups, rows, inside)[numbers]
         parts.append(np.column_stack([inside, block]) if width in _ROW_WIDTHS else block)
     parts.append(np.tile(np.asarray(page_features(page, signals)), (len(links), 1)))
     return LinkTable(links, np.hstack(parts).astype(np.float32), np.column_stack(widths))

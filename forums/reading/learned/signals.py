@@ -78,42 +78,71 @@ class Signals:
         return nodes, np.asarray([time.moment.value.timestamp() for time in found])
 
     @cached_property
+    def parents(self) -> np.ndarray:
+        """The node above each; -1 for the root."""
+        return np.asarray([*self.page.outline.parents, -1], dtype=np.int64)
+
+    @cached_property
+    def tags(self) -> tuple[np.ndarray, dict[str, int]]:
+        """The number of the tag of each node, and the numbers by tags."""
+        numbers: dict[str, int] = {}
+        return np.asarray([numbers.setdefault(tag, len(numbers)) for tag in self.page.outline.tags], dtype=np.int64), numbers
+
+    def has_tag(self, nodes: np.ndarray, *names: str) -> np.ndarray:
+        """Whether each node (none for -1) has one of some tags."""
+        tags, numbers = self.tags
+        wanted = [numbers[name] for name in names if name in numbers]
+        return np.isin(tags[nodes], wanted) & (nodes >= 0)
+
+    @cached_property
     def chains(self) -> tuple[np.ndarray, np.ndarray]:
         """For each node the number of its path of shapes from the root, and of its last three shapes."""
-        outline = self.page.outline
-        whole: dict[tuple[int, str], int] = {}
-        near: dict[tuple[str, str, str], int] = {}
-        paths, last = np.zeros(self.size, dtype=np.int64), np.zeros(self.size, dtype=np.int64)
-        shapes, parents = outline.shapes, outline.parents
-        for node, parent in enumerate(parents):
-            above = int(paths[parent]) if parent >= 0 else -1
-            paths[node] = whole.setdefault((above, shapes[node]), len(whole))
-            grand = parents[parent] if parent >= 0 else -1
-            key = (shapes[node], shapes[parent] if parent >= 0 else "", shapes[grand] if grand >= 0 else "")
-            last[node] = near.setdefault(key, len(near))
-        return paths, last
+        numbers: dict[str, int] = {}
+        shapes = np.asarray([numbers.setdefault(shape, len(numbers)) + 1 for shape in self.page.outline.shapes], dtype=np.int64)
+        width, parents = len(numbers) + 1, self.parents[:-1]
+        one = np.where(parents >= 0, shapes[parents], 0)
+        two = np.where(parents >= 0, one[parents], 0)
+        near = np.unique((two * width + one) * width + shapes, return_inverse=True)[1]
+        paths, used, depths = np.zeros(len(shapes), dtype=np.int64), 1, self.depth[:-1]
+        by_depth = np.argsort(depths, kind="stable")
+        for nodes in np.split(by_depth, np.flatnonzero(np.diff(depths[by_depth])) + 1):
+            above = np.where(parents[nodes] >= 0, paths[parents[nodes]], 0)
+            found, number = np.unique(above * width + shapes[nodes], return_inverse=True)
+            paths[nodes] = number + used
+            used += len(found)
+        return paths, near
 
     @cached_property
     def framed(self) -> np.ndarray:
         """Whether each node stands in navigation, a head, a foot, a column beside the matter or a form."""
         outline, made = self.page.outline, np.zeros((self.size, len(FRAMES) + 1))
         names = sorted(FRAMES)
-        for node, parent in enumerate(outline.parents):
-            if parent >= 0:
-                made[node] = made[parent]
-            if outline.tags[node] in FRAMES:
-                made[node, names.index(outline.tags[node])] = 1.0
+        for node, tag in enumerate(outline.tags):
+            if tag in FRAMES:
+                made[node : outline.ends[node], names.index(tag)] = 1.0
         return made
 
-    def roles(self, node: int, levels: int) -> list[float]:
-        """What the classes of an element and of those above it hint at: 1 for its own, less for each level above."""
-        outline, made = self.page.outline, dict.fromkeys(CLASS_NAMES, 0.0)
+    @cached_property
+    def _hints(self) -> tuple[np.ndarray, np.ndarray]:
+        """The number of the classes of each node, and for each number what they hint at."""
+        numbers: dict[str, int] = {}
+        own = np.asarray([numbers.setdefault(name, len(numbers)) for name in self.page.outline.classes], dtype=np.int64)
+        table = np.zeros((len(numbers) + 1, len(CLASS_NAMES)))
+        for name, at in numbers.items():
+            if name and (found := class_roles(name)):
+                table[at] = [role in found for role in CLASS_NAMES]
+        return own, table
+
+    def roles(self, nodes: np.ndarray, levels: int) -> np.ndarray:
+        """What the classes of elements and of those above them hint at: 1 for their own, less for each level above."""
+        own, table = self._hints
+        made = np.zeros((len(nodes), len(CLASS_NAMES)))
         for level in range(levels):
-            if node < 0:
-                break
-            if outline.classes[node]:
-                for role in class_roles(outline.classes[node]):
-                    if role in made:
-                        made[role] = max(made[role], 1.0 / (1 + level))
-            node = outline.parents[node]
-        return list(made.values())
+            hints = table[np.where(nodes >= 0, own[nodes], -1)]
+            made = np.maximum(made, hints / (1 + level))
+            nodes = np.where(nodes >= 0, self.parents[nodes], -1)
+        return made
+
+    def asides(self, nodes: np.ndarray) -> np.ndarray:
+        """Whether each node stands in a column beside the page's own matter."""
+        return np.asarray([self.page.is_aside(node) for node in nodes.tolist()], dtype=np.float64)

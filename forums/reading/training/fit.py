@@ -39,9 +39,9 @@ class Shape:
     features: int | float
 
 
-LINKS = Shape(100, 6, 45)
+LINKS = Shape(64, 6, 45)
 ROUNDS = 60
-BODIES = Shape(100, 6, 50)
+BODIES = Shape(64, 6, 50)
 KIND = Shape(200, 2, 0.3)
 DOUBT = Shape(200, 12, 0.6)
 

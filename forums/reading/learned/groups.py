@@ -1,0 +1,69 @@
+"""Members numbered by the group that each belongs to: sums, means and spreads of all groups at once."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+
+import numpy as np
+
+
+def numbered(keys: Sequence[Hashable]) -> np.ndarray:
+    """A number for each key, the same for the same, in the order of their first use."""
+    numbers: dict[Hashable, int] = {}
+    return np.asarray([numbers.setdefault(key, len(numbers)) for key in keys], dtype=np.int64)
+
+
+class Groups:
+    """Groups of one or more members each. `numbers` says for each member its group, from 0 and without gaps."""
+
+    def __init__(self, numbers: np.ndarray) -> None:
+        self.numbers = numbers
+        self.order = np.argsort(numbers, kind="stable")
+        self.sorted = numbers[self.order]
+        self.starts = np.flatnonzero(np.concatenate([[True], self.sorted[1:] != self.sorted[:-1]]))
+        self.sizes = np.diff(np.concatenate([self.starts, [len(numbers)]]))
+        self.firsts = self.order[self.starts]
+        self.lasts = self.order[self.starts + self.sizes - 1]
+        pairs = self.sorted[1:] == self.sorted[:-1]
+        self.before, self.after, self.of_pairs = self.order[:-1][pairs], self.order[1:][pairs], self.sorted[1:][pairs]
+
+    def sum(self, values: np.ndarray) -> np.ndarray:
+        """The sum of each group's values (members [x columns] -> groups [x columns])."""
+        made: np.ndarray = np.add.reduceat(values[self.order].astype(np.float64), self.starts, axis=0)
+        return made
+
+    def mean(self, values: np.ndarray) -> np.ndarray:
+        """The mean of each group's values."""
+        found = self.sum(values)
+        made: np.ndarray = found / (self.sizes[:, None] if found.ndim > 1 else self.sizes)
+        return made
+
+    def max(self, values: np.ndarray) -> np.ndarray:
+        """The highest of each group's values."""
+        made: np.ndarray = np.maximum.reduceat(values[self.order], self.starts)
+        return made
+
+    def spread(self, values: np.ndarray) -> np.ndarray:
+        """The standard deviation of each group's values over their mean, or over 1 where the mean is less."""
+        mean = self.mean(values)
+        made: np.ndarray = np.sqrt(self.mean((values - mean[self.numbers]) ** 2)) / np.maximum(1.0, mean)
+        return made
+
+    def distinct(self, values: np.ndarray) -> np.ndarray:
+        """How many different values (whole numbers from 0) each group has."""
+        width = int(values.max()) + 1 if len(values) else 1
+        return np.bincount(np.unique(self.numbers * width + values) // width, minlength=len(self.sizes))
+
+    def of_neighbours(self, values: np.ndarray) -> np.ndarray:
+        """The mean of each group's values for neighbours (`before`, `after`); 0 for a group of one."""
+        found = np.bincount(self.of_pairs, weights=values, minlength=len(self.sizes))
+        made: np.ndarray = found / np.maximum(1, self.sizes - 1)
+        return made
+
+    def steadiness(self, places: np.ndarray) -> np.ndarray:
+        """The spread of the steps between neighbours; 1 for groups of less than three."""
+        steps = (places[self.after] - places[self.before]).astype(np.float64)
+        mean = self.of_neighbours(steps)
+        spread = np.sqrt(self.of_neighbours((steps - mean[self.of_pairs]) ** 2)) / np.maximum(1.0, mean)
+        made: np.ndarray = np.where(self.sizes > 2, spread, 1.0)
+        return made
