@@ -13,7 +13,10 @@ from scipy import sparse
 from focused.columns import Columns
 
 Vector = NDArray[np.float64]
+Row = tuple[NDArray[np.int32], NDArray[np.float32]]
 
+VERSION = 2
+"""Rises when the same pages would be judged otherwise. 1: samples and the most similar pages; 2: marks, of earlier runs too."""
 MOST_SIMILAR = 20
 """Pages whose centroid stands for the topic, at most a fifth of all."""
 EVERY = 50
@@ -47,7 +50,9 @@ class Feedback:
     marked (`mark`), the centroid of those on topic is added, and half that of those off topic taken off, each less that of all.
     """
 
-    def __init__(self, samples: Sequence[Mapping[str, float]]) -> None:
+    def __init__(
+        self, samples: Sequence[Mapping[str, float]], marked: Sequence[tuple[Mapping[str, float], bool]] = ()
+    ) -> None:
         self.ranked = 0
         """Pages that the last ranking knew."""
         self._vocabulary: defaultdict[str, int] = defaultdict()
@@ -55,8 +60,10 @@ class Feedback:
         self._starts = [0]
         self._words = Columns(index=np.int32, weight=np.float32)
         self._frequencies = np.zeros(4096)
-        self._marks: dict[int, bool] = {}
+        self.marks: dict[int, bool] = {}
+        """The operator's word on pages, by number."""
         self._samples = [self._row(counts) for counts in samples if counts]
+        self._marked = [(self._row(counts), on_topic) for counts, on_topic in marked if counts]
         self._direction = np.zeros(0)
         self._idf = np.zeros(0)
         self._levels = (0.0, 1.0)
@@ -77,9 +84,9 @@ class Feedback:
     def mark(self, number: int, on_topic: bool | None) -> None:
         """The operator's word on a page by its number; None takes it back."""
         if on_topic is None:
-            self._marks.pop(number, None)
+            self.marks.pop(number, None)
         else:
-            self._marks[number] = on_topic
+            self.marks[number] = on_topic
 
     def due(self) -> bool:
         """Whether it is time to rank again."""
@@ -96,15 +103,18 @@ class Feedback:
             return found
 
         everything = centroid(np.arange(len(self)))
-        samples = self._sample_centroid(len(everything))
+        samples = self._centroid(self._samples, len(everything))
         most = min(MOST_SIMILAR, max(3, len(self) // 5))
         nearest = np.argsort(-(matrix @ (samples - everything) / lengths), kind="stable")[:most]
         share = SAMPLES_SHARE if self._samples else 0.0
         self._direction = share * samples + (1 - share) * centroid(nearest) - everything
         for on_topic, factor in ((True, 1.0), (False, -OFF_TOPIC_SHARE)):
-            marked = [number for number, word in self._marks.items() if word == on_topic]
-            if marked:
-                self._direction += factor * (centroid(np.array(marked)) - everything)
+            marked = [number for number, word in self.marks.items() if word == on_topic]
+            taught = [row for row, word in self._marked if word == on_topic]
+            if marked or taught:
+                share = len(taught) / (len(marked) + len(taught))
+                mean = (1 - share) * centroid(np.array(marked, dtype=np.intp)) + share * self._centroid(taught, len(everything))
+                self._direction += factor * (mean - everything)
         scores: Vector = matrix @ self._direction / lengths
         self.ranked = len(self)
         self._levels = two_levels(scores)
@@ -113,7 +123,7 @@ class Feedback:
     def to_mark(self, scores: Vector, number: int) -> list[int]:
         """The pages without a mark of which the operator's word tells the most: those nearest the cut between both levels."""
         unsure = np.argsort(np.abs(scores - sum(self._levels) / 2), kind="stable").tolist()
-        return [page for page in unsure if page not in self._marks][:number]
+        return [page for page in unsure if page not in self.marks][:number]
 
     def worth(self, scores: Vector) -> Vector:
         """Scores in [0, 1]: 0 for the level of pages off topic, 1 for the level of those on topic."""
@@ -134,7 +144,7 @@ class Feedback:
             indices, values = indices[known], values[known]
         return float(values @ self._direction[indices])
 
-    def _row(self, words: Mapping[str, float]) -> tuple[NDArray[np.int32], NDArray[np.float32]]:
+    def _row(self, words: Mapping[str, float]) -> Row:
         indices = np.fromiter(map(self._vocabulary.__getitem__, words), np.int32, len(words))
         counts = np.fromiter(words.values(), np.float32, len(words))
         return indices, 1 + np.log(np.maximum(counts, 1.0))
@@ -149,11 +159,12 @@ class Feedback:
             values = weights * idf[indices]
         return indices, values / max(float(np.sqrt(values @ values)), 1e-12)
 
-    def _sample_centroid(self, size: int) -> Vector:
+    def _centroid(self, rows: Sequence[Row], size: int) -> Vector:
+        """Mean of rows that are no pages of the run."""
         found = np.zeros(size)
-        for sample in self._samples:
-            indices, values = self._weighed(*sample)
-            found[indices] += values / len(self._samples)
+        for row in rows:
+            indices, values = self._weighed(*row)
+            found[indices] += values / len(rows)
         return found
 
     def _matrix(self) -> tuple[sparse.csr_matrix, Vector]:

@@ -81,6 +81,11 @@ class Relevance:
         return self._samples or [self.counts]
 
     @property
+    def marked(self) -> Sequence[tuple[Mapping[str, float], bool]]:
+        """Word counts of the pages that the operator marked in earlier runs, and whether they are on topic."""
+        return [(Counter(words.split(" ")), on_topic) for words, on_topic in self.topic.marked]
+
+    @property
     def vector(self) -> Mapping[str, float]:
         """The topic's weighted words."""
         return self._vector

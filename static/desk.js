@@ -258,7 +258,54 @@
     });
   }
 
-  function start(root) { times(root); live(root); tree(root); charts(root); forms(root); previews(root); }
+  /* --- pages marked on or off topic: j and k move, y, n and u mark --- */
+  function marks(root) {
+    root.querySelectorAll("[data-marks]").forEach((table) => {
+      const rows = Array.from(table.tBodies[0].rows);
+      let at = -1;
+      const go = (to) => {
+        at = Math.max(0, Math.min(rows.length - 1, to));
+        rows.forEach((row, place) => row.classList.toggle("on", place === at));
+        rows[at].focus({ preventScroll: true });
+        rows[at].scrollIntoView({ block: "nearest" });
+      };
+      const send = async (form, button) => {
+        const data = new FormData(form);
+        data.set("mark", button.value);
+        const answer = await fetch(form.action, { method: "POST", body: data, headers: { "X-Requested-With": "fetch" } }).catch(() => null);
+        if (!answer || !answer.ok) { location.reload(); return; }
+        form.querySelectorAll("button").forEach((one) => {
+          one.classList.toggle("main", one === button && one.value !== "none");
+          if (one.value === "none") one.hidden = button.value === "none";
+        });
+        form.closest("tr").dataset.marked = button.value;
+      };
+      rows.forEach((row, place) => {
+        const form = row.querySelector("form");
+        form.addEventListener("submit", (event) => {
+          if (!event.submitter) return;
+          event.preventDefault();
+          go(place);
+          send(form, event.submitter);
+        });
+        row.addEventListener("focusin", () => { at = place; });
+      });
+      const word = { y: "on", n: "off", u: "none" };
+      document.addEventListener("keydown", (event) => {
+        if (event.ctrlKey || event.metaKey || event.altKey || event.target.closest("input, textarea, select")) return;
+        if (event.key === "j") go(at + 1);
+        else if (event.key === "k") go(at - 1);
+        else if (word[event.key] && at >= 0) {
+          const form = rows[at].querySelector("form");
+          send(form, form.querySelector(`button[value="${word[event.key]}"]`));
+          if (event.key !== "u") go(at + 1);
+        } else return;
+        event.preventDefault();
+      });
+    });
+  }
+
+  function start(root) { times(root); live(root); tree(root); charts(root); forms(root); previews(root); marks(root); }
   document.addEventListener("DOMContentLoaded", () => {
     const source = document.getElementById("desk-words");
     if (source) words = JSON.parse(source.textContent);

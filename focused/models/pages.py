@@ -12,6 +12,7 @@ class TopicRun(models.Model):
     `definition` is the topic as it was when the run began. `steps` counts the rows of the run's log, `mark` is the last
     one's: a process that has the run in memory goes on only from the step that it knows. `strategy_state` and
     `frequencies` (document frequencies, packed) let a run with its graph in the database go on without its pages.
+    `judge` is the version of the learning judge that the run began with (see `focused.judge.VERSION`).
     """
 
     run = models.OneToOneField("crawlmgr.Run", models.CASCADE, primary_key=True, related_name="topic_run")
@@ -30,6 +31,7 @@ class TopicRun(models.Model):
     pushes = models.PositiveBigIntegerField(default=0)
     frequencies = models.BinaryField(null=True)
     frequencies_step = models.PositiveBigIntegerField(default=0)
+    judge = models.PositiveSmallIntegerField(_("judge"), default=1)
 
     class Meta:
         verbose_name = _("run of a topic")
@@ -46,7 +48,7 @@ class TopicPage(models.Model):
 
     `words` is the page's text as words (packed or plain); `why` holds the parts of its priority when its turn came;
     `relevant_so_far` makes the harvest curve one index scan; `tunnel` is the number of pages off topic between this page
-    on topic and the one on topic that it was reached from.
+    on topic and the one on topic that it was reached from; `marked` is the operator's word on the page, if there is one.
     """
 
     class Kind(models.IntegerChoices):
@@ -79,6 +81,7 @@ class TopicPage(models.Model):
     words = models.BinaryField(null=True)
     packed = models.BooleanField(default=False)
     at = models.DateTimeField(_("time"))
+    marked = models.BooleanField(_("marked"), null=True, blank=True)
 
     class Meta:
         verbose_name = _("page of a topic")
@@ -89,6 +92,7 @@ class TopicPage(models.Model):
             models.Index(fields=["run", "kind", "number"], name="topicpage_number"),
             models.Index(fields=["run", "-similarity"], name="topicpage_best", condition=models.Q(kind=0)),
             models.Index(fields=["run", "tunnel"], name="topicpage_tunnel", condition=models.Q(tunnel__gt=0)),
+            models.Index(fields=["run", "number"], name="topicpage_marked", condition=models.Q(marked__isnull=False)),
         ]
 
     def __str__(self) -> str:

@@ -143,7 +143,7 @@ class Session:
         return node
 
     def edit(self, change: dict[str, Any]) -> None:
-        """Carries out what a person wants changed: further seeds, a host dropped, other parameters of the strategy."""
+        """Carries out what a person wants changed: further seeds, a host dropped, other parameters, pages marked."""
         self.exhausted = False
         for url in change.get("seeds", ()):
             node = self.graph.add(url, 0, None)
@@ -155,6 +155,8 @@ class Session:
             self.scope = self.scope.without(host)
         if "parameters" in change:
             self.walk.strategy.change(change["parameters"])
+        for url, on_topic in change.get("marks", {}).items():
+            self.walk.strategy.mark(url, on_topic)
 
     def within(self, node: Node, content: Content) -> tuple[Content, Counter[str]]:
         """The page with the links that the run may take, and how many it may not by which rule."""

@@ -13,14 +13,19 @@ from crawlmgr.conf import CrawlSettings
 from crawlmgr.models import Run
 from crawlmgr.services import runs, sealed_settings
 from crawlmgr.web.url import canonical, host_key, url_hash
-from focused.models import SampleDocument, Seed, TopicRun
+from focused.judge import VERSION
+from focused.models import SampleDocument, Seed, TopicPage, TopicRun
 from focused.models import Topic as StoredTopic
 from focused.options import RunOptions
 from focused.parameters import read_settings
 from focused.scope import Scope
-from focused.services import removals
+from focused.services import removals, sessions
 from focused.strategies import strategy_class
 from focused.topics import Topic
+
+MOST_MARKED = 100
+MOST_WORDS = 2000
+"""Marked pages that a new run learns from, and words of each."""
 
 
 def definition(topic: StoredTopic) -> Topic:
@@ -36,7 +41,19 @@ def definition(topic: StoredTopic) -> Topic:
         user_words=tuple(topic.user_words),
         threshold=topic.threshold,
         ontology=topic.ontology,
+        marked=marked(topic),
     )
+
+
+def marked(topic: StoredTopic) -> tuple[tuple[str, bool], ...]:
+    """The newest marked pages of the topic's ended and current runs, an address once, as words and the operator's word."""
+    pages = TopicPage.objects.filter(run__topic_run__topic=topic, marked__isnull=False).order_by("-id")
+    found: dict[int, tuple[str, bool]] = {}
+    for page in pages[:MOST_MARKED]:
+        if page.url_hash not in found:
+            words = [word for word, number in sessions.words_of(page).items() for _ in range(number)]
+            found[page.url_hash] = (" ".join(words[:MOST_WORDS]), bool(page.marked))
+    return tuple(found.values())
 
 
 @transaction.atomic
@@ -119,7 +136,7 @@ def crawl(
             user=user,
             start=start,
         )
-        TopicRun.objects.create(run=run, topic=topic, definition=value.as_json())
+        TopicRun.objects.create(run=run, topic=topic, definition=value.as_json(), judge=VERSION)
     return run
 
 
@@ -131,7 +148,8 @@ def authorities(urls: Iterable[str]) -> list[str]:
 def edit_run(run: Run, change: Mapping[str, Any]) -> None:
     """Notes a change for a run under way; it is carried out after the page in hand. Raises ValueError with one line.
 
-    `seeds`: further addresses; `without_hosts`: hosts to drop; `parameters`: the strategy's, in place of those it has.
+    `seeds`: further addresses; `without_hosts`: hosts to drop; `parameters`: the strategy's, in place of those it has;
+    `marks`: addresses of fetched pages with the operator's word on them (true, false, null to take it back).
     """
     if not run.active:
         raise ValueError("the run has ended")
@@ -144,6 +162,8 @@ def edit_run(run: Run, change: Mapping[str, Any]) -> None:
         found = strategy_class(run.parameters["strategy"], django_settings.TOPIC_STRATEGIES)
         read_settings(found.Settings, change["parameters"])
         noted["parameters"] = dict(change["parameters"])
+    if change.get("marks"):
+        noted["marks"] = dict(change["marks"])
     if not noted:
         raise ValueError("nothing is to be changed")
     with transaction.atomic():

@@ -94,7 +94,7 @@ class Adaptive(Strategy):
         super().__init__(*args, **kwargs)
         self._prior = prior or shipped_prior()
         self.links = LinkFeatures()
-        self._judge = Feedback(self.topic.samples)
+        self._judge = Feedback(self.topic.samples, self.topic.marked)
         self._credit = Credit()
         self._chosen: list[int] = []
         self._asked: set[int] = set()
@@ -161,6 +161,12 @@ class Adaptive(Strategy):
             self._asked.discard(target)
             self._at_choice.pop(target, None)
 
+    def mark(self, url: str, on_topic: bool | None) -> None:
+        number = self.links.page_of(url)
+        if number is not None:
+            self._judge.mark(number, on_topic)
+            self._judge_anew()
+
     def explain(self, node: Node) -> Mapping[str, float]:
         target = self.links.number(node.url)
         if target is None or not self.links.is_open(target):
@@ -214,5 +220,7 @@ class Adaptive(Strategy):
         """Gives every page its worth by the judge's new ranking."""
         learned = self._judge.worth(self._judge.rank())
         worth = FIXED_SHARE * np.array(self._fixed) + (1 - FIXED_SHARE) * learned
+        for number, on_topic in self._judge.marks.items():
+            worth[number] = float(on_topic)
         self._credit.revise(worth, self.settings.tunnel)
         self.links.revise(worth)

@@ -121,6 +121,9 @@ class Strategy:
         """Other parameters from now on; what waits keeps its place until its score changes."""
         self.settings = read_settings(self.Settings, values)
 
+    def mark(self, url: str, on_topic: bool | None) -> None:
+        """The operator's word on a fetched page, None takes it back; for strategies that learn from the run's pages."""
+
     def explain(self, node: Node) -> Mapping[str, float]:
         """The parts of a waiting URL's priority by name, for the page that tells why it stands where it stands."""
         return {"priority": node.priority}

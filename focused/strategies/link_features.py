@@ -113,6 +113,11 @@ class LinkFeatures:
         found = self._open
         return found[~np.isin(self._target.host[found], list(without))] if without else found
 
+    def page_of(self, url: str) -> int | None:
+        """The number of the page that a URL was fetched as."""
+        target = self._targets.get(url)
+        return None if target is None or self._target.page[target] < 0 else int(self._target.page[target])
+
     def host(self, target: int) -> int:
         """The number of a target's host."""
         return int(self._target.host[target])

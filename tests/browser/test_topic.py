@@ -89,6 +89,17 @@ def test_a_chinese_topic_from_pasted_texts_to_the_export(page: Any, desk: str, s
         assert scores[f"/jian/{n}.html"] == pytest.approx(scores[f"/fan/{n}.html"])
     assert max(scores[f"/cai/{n}.html"] for n in range(len(OFF))) < min(scores[f"/fan/{n}.html"] for n in range(len(ON)))
 
+    page.click("a.btn:has-text('Marks')")
+    page.wait_for_selector("[data-marks]")
+    with page.expect_response("**/mark/"):
+        page.keyboard.press("j")
+        page.keyboard.press("y")
+    with page.expect_response("**/mark/"):
+        page.keyboard.press("n")
+    page.wait_for_selector("[data-marks] tr[data-marked=off]")
+    page.click("a.btn:has-text('Judge again')")
+    assert page.locator("dl.facts div", has_text="Marks").locator("dd").first.inner_text() == "2"
+    assert page.locator("[data-marks] tbody tr").count() == total - 2
     page.click("a.btn:has-text('Pages')")
     page.fill("input[type=search], input[name=q]", "档案库")
     page.keyboard.press("Enter")

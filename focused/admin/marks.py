@@ -1,0 +1,56 @@
+"""Marks: a run's pages in the order in which the operator's word on them tells the judge the most."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
+from django.urls import reverse
+from django.utils.translation import gettext as _
+
+from crawlmgr.admin.rooms import act, attempt, back, page, room
+from focused.admin.runs import find
+from focused.admin.topics import trail
+from focused.models import TopicPage
+from focused.services import marks
+
+SHOWN = 40
+WORDS = {"on": True, "off": False, "none": None}
+
+
+@room("topics/run/<int:pk>/marks/", "topic-marks", "focused.view_topic")
+def listed(request: HttpRequest, pk: int) -> HttpResponse:
+    """The pages to mark, or with `?marked=1` those that are, with what the judge makes of each."""
+    row = find(pk)
+    verdict = marks.verdict(row)
+    marked = request.GET.get("marked") == "1"
+    rows = [one for one in verdict.rows if (one.page.marked is not None) == marked]
+    context: dict[str, Any] = {
+        "row": row,
+        "run": row.run,
+        "verdict": verdict,
+        "marked": marked,
+        "rows": rows[:SHOWN],
+        "on_topic": sum(one.on_topic for one in verdict.rows),
+        "cut": row.pages > verdict.pages,
+        "may_mark": request.user.has_perm("focused.change_topic"),
+    }
+    way = [*trail(row.topic), (f"{_('Run')} #{pk}", reverse("admin:topic-run", args=[pk]))]
+    return page(request, "focused/marks.html", context, title=_("Marks"), item=f"topic:{row.topic_id}", trail=way)
+
+
+@act("topics/page/<int:pk>/mark/", "topic-mark", "focused.change_topic")
+def mark(request: HttpRequest, pk: int) -> HttpResponse:
+    """Stores a mark; answers the list's script in JSON, a button without script with the list."""
+    one = TopicPage.objects.filter(pk=pk).first()
+    word = request.POST.get("mark", "")
+    if one is None or word not in WORDS:
+        raise Http404(_("There is no such page."))
+    if request.headers.get("X-Requested-With") == "fetch":
+        try:
+            marks.mark(one, WORDS[word])
+        except ValueError as error:
+            return JsonResponse({"problem": str(error)}, status=422)
+        return JsonResponse({"page": pk, "mark": word})
+    attempt(request, _("The mark is stored."), lambda: marks.mark(one, WORDS[word]))
+    return back(request, "topic-marks", one.run_id)

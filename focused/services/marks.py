@@ -1,0 +1,92 @@
+"""The operator's word on pages: what the judge says of a run's pages, which to ask about, and the marks themselves."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from django.db import transaction
+
+from focused.judge import Feedback
+from focused.models import TopicPage, TopicRun
+from focused.relevance import Relevance
+from focused.services import sessions, topics
+from focused.topics import Topic
+
+MOST_PAGES = 2000
+"""The newest pages of a run that are judged together."""
+MOST_CHECKED = 20
+"""Marks that are left out, one at a time, to see whether the judge would have known."""
+
+
+class Judged(NamedTuple):
+    """A page with the judge's word: `worth` in [0, 1], on topic from 0.5 on; `sure` in [0, 1], 0 where it might be either."""
+
+    page: TopicPage
+    worth: float
+
+    @property
+    def on_topic(self) -> bool:
+        return self.worth >= 0.5
+
+    @property
+    def sure(self) -> float:
+        return 2 * abs(self.worth - 0.5)
+
+
+class Verdict(NamedTuple):
+    """What the judge makes of a run's newest pages.
+
+    `rows` are all of them, the ones whose mark tells the most first, marked ones at the end. Of `checked` marks, each left
+    out in turn, the judge agreed with `agreed`.
+    """
+
+    rows: list[Judged]
+    pages: int
+    marks: int
+    checked: int
+    agreed: int
+
+
+def verdict(run: TopicRun) -> Verdict:
+    """Judges the newest pages of a run by its samples, its own pages and the marks."""
+    rows = list(TopicPage.objects.filter(run_id=run.pk, kind=TopicPage.Kind.PAGE).order_by("-number")[:MOST_PAGES])[::-1]
+    if not rows:
+        return Verdict([], 0, 0, 0, 0)
+    relevance = Relevance(Topic.from_json(run.definition))
+    judge = Feedback(relevance.samples, relevance.marked)
+    for number, row in enumerate(rows):
+        judge.add(sessions.words_of(row))
+        if row.marked is not None:
+            judge.mark(number, row.marked)
+    checked, agreed = _left_out(judge)
+    scores = judge.rank()
+    worth = judge.worth(scores)
+    for number, on_topic in judge.marks.items():
+        worth[number] = float(on_topic)
+    order = [*judge.to_mark(scores, len(rows)), *sorted(judge.marks, reverse=True)]
+    return Verdict([Judged(rows[i], float(worth[i])) for i in order], len(rows), len(judge.marks), checked, agreed)
+
+
+def _left_out(judge: Feedback) -> tuple[int, int]:
+    """Of how many marks the judge was asked without knowing them, and how many it had right."""
+    marks = dict(judge.marks)
+    asked = sorted(marks)[-MOST_CHECKED:] if len(marks) > 1 else []
+    agreed = 0
+    for number in asked:
+        judge.mark(number, None)
+        found = judge.worth(np.array([judge.rank()[number]]))[0] >= 0.5
+        agreed += bool(found) == marks[number]
+        judge.mark(number, marks[number])
+    return len(asked), agreed
+
+
+@transaction.atomic
+def mark(page: TopicPage, on_topic: bool | None) -> None:
+    """Stores the operator's word on a page, None takes it back; a run under way hears of it after the page in hand."""
+    if page.kind != TopicPage.Kind.PAGE:
+        raise ValueError("only pages that were fetched can be marked")
+    run = TopicRun.objects.select_related("run").select_for_update(of=("self",)).get(pk=page.run_id)
+    TopicPage.objects.filter(pk=page.pk).update(marked=on_topic)
+    if run.run.active:
+        topics.edit_run(run.run, {"marks": {page.url: on_topic}})

@@ -1,0 +1,129 @@
+"""Marks: the operator's word on pages changes the judge, a run under way and the next run; the list and its keys' requests."""
+
+import random
+from datetime import UTC, datetime
+
+import pytest
+from django.test import Client
+from django.urls import reverse
+
+from crawlmgr import engine
+from crawlmgr.models import Run, RunState
+from focused.judge import VERSION, Feedback
+from focused.models import TopicPage, TopicRun
+from focused.services import marks, sessions, topics
+from tests.crawlmgr.admin.rows import user
+from tests.focused.test_admin import OPEN, nothing_is_known, web
+from tests.focused.topical import DOCUMENTS, TopicalWeb
+
+__all__ = ["nothing_is_known", "web"]
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+def now() -> datetime:
+    return datetime.now(UTC)
+
+
+@pytest.fixture
+def run(web: TopicalWeb) -> Run:
+    topic = topics.add("crawlers", [web.url(0), web.url(1)], documents=DOCUMENTS, now=now(), settings=OPEN)
+    started = topics.crawl(topic, options={"pages": 25}, now=now(), start=False)
+    assert engine.run_slice(started.pk) == RunState.FINISHED
+    return started
+
+
+def test_pages_taught_by_an_earlier_run_count_as_marked_ones() -> None:
+    draw = random.Random(2)
+    pages = [{f"{kind}{i}": 1 for i in draw.sample(range(12), 5)} for kind in ("web", "soup") for _ in range(30)]
+
+    def gap(marked: list[tuple[dict[str, float], bool]], own: dict[int, bool]) -> float:
+        judge = Feedback([{"web0": 1, "soup0": 1}], marked)
+        for words in pages:
+            judge.add(words)
+        for number, word in own.items():
+            judge.mark(number, word)
+        scores = judge.rank()
+        return float(scores[:30].mean() - scores[30:].mean())
+
+    plain, taught = gap([], {}), gap([(pages[0], True), (pages[40], False)], {})
+    assert taught > plain + 0.01
+    assert taught == pytest.approx(gap([], {0: True, 40: False}), rel=1e-6), "whichever run they were marked in"
+
+
+def test_the_list_begins_with_what_the_judge_is_least_sure_of_and_ends_with_the_marks(run: Run) -> None:
+    row = TopicRun.objects.get(pk=run.pk)
+    before = marks.verdict(row)
+    assert before.pages == row.pages == len(before.rows) and before.marks == before.checked == 0
+    assert row.judge == VERSION
+    first, second = before.rows[0].page, before.rows[-1].page
+    marks.mark(first, True)
+    marks.mark(second, False)
+    after = marks.verdict(row)
+    assert (after.marks, after.checked) == (2, 2) and 0 <= after.agreed <= 2
+    assert {one.page.pk: one.worth for one in after.rows[-2:]} == {first.pk: 1.0, second.pk: 0.0}
+    assert after.rows[-1].sure == 1.0
+    marks.mark(first, None)
+    assert marks.verdict(row).marks == 1
+
+
+def test_only_a_fetched_page_can_be_marked(run: Run) -> None:
+    one = TopicPage.objects.filter(run=run).first()
+    assert one is not None
+    one.kind = TopicPage.Kind.FAILED
+    with pytest.raises(ValueError, match="only pages that were fetched"):
+        marks.mark(one, True)
+
+
+def test_a_mark_reaches_a_run_under_way_and_its_replay(web: TopicalWeb) -> None:
+    topic = topics.add("crawlers", [web.url(0), web.url(1)], documents=DOCUMENTS, now=now(), settings=OPEN)
+    run = topics.crawl(topic, options={"pages": 30}, now=now(), start=False)
+    stopped = False
+
+    def stop(*_: object) -> None:
+        nonlocal stopped
+        if not stopped and TopicRun.objects.get(pk=run.pk).pages >= 15:
+            stopped = True
+            engine.shutdown.set()
+
+    try:
+        assert engine.run_slice(run.pk, on_page=stop) == RunState.RUNNING
+    finally:
+        engine.shutdown.clear()
+    page = TopicPage.objects.filter(run=run, kind=TopicPage.Kind.PAGE).order_by("similarity").first()
+    assert page is not None
+    marks.mark(page, True)
+    assert engine.run_slice(run.pk) == RunState.FINISHED
+    assert TopicPage.objects.filter(run=run, kind=TopicPage.Kind.EDIT, why__marks={page.url: True}).count() == 1
+    sessions.forget(run.pk)
+    again = sessions.acquire(Run.objects.get(pk=run.pk))
+    assert again.walk.strategy._judge.marks == {again.walk.strategy.links.page_of(page.url): True}
+
+
+def test_the_next_run_begins_with_the_marks_of_this_one(run: Run) -> None:
+    row = TopicRun.objects.get(pk=run.pk)
+    page = marks.verdict(row).rows[0].page
+    marks.mark(page, True)
+    following = topics.crawl(row.topic, options={"pages": 5}, now=now(), start=False)
+    words, on_topic = TopicRun.objects.get(pk=following.pk).definition["marked"][0]
+    assert on_topic is True and set(words.split(" ")) <= set(sessions.words_of(page))
+    assert engine.run_slice(following.pk) == RunState.FINISHED
+
+
+def test_the_desk_shows_and_stores_marks(run: Run) -> None:
+    client = Client()
+    client.force_login(user("operator"))
+    address = reverse("admin:topic-marks", args=[run.pk])
+    page = marks.verdict(TopicRun.objects.get(pk=run.pk)).rows[0].page
+    html = client.get(address).content.decode()
+    assert reverse("admin:topic-mark", args=[page.pk]) in html and "<kbd>j</kbd>" in html
+    to = reverse("admin:topic-mark", args=[page.pk])
+    assert client.post(to, {"mark": "on"}, headers={"X-Requested-With": "fetch"}).json() == {"page": page.pk, "mark": "on"}
+    assert TopicPage.objects.get(pk=page.pk).marked is True
+    assert reverse("admin:topic-page", args=[page.pk]) in client.get(address, {"marked": "1"}).content.decode()
+    assert client.post(to, {"mark": "none"}).url == address
+    assert TopicPage.objects.get(pk=page.pk).marked is None
+    assert client.post(to, {"mark": "perhaps"}).status_code == 404
+    viewer = Client()
+    viewer.force_login(user("viewer"))
+    assert viewer.post(to, {"mark": "on"}).status_code == 403
+    assert to not in viewer.get(address).content.decode()
