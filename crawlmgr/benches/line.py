@@ -25,6 +25,7 @@ def add_arguments(parser: Any) -> None:
     parser.add_argument("--answer", type=float, default=0.3, metavar="SECONDS", help="mean time of an answer (default 0.3)")
     parser.add_argument("--delay", type=float, default=0.0, metavar="SECONDS", help="pause between two requests to a host")
     parser.add_argument("--size", type=int, default=20_000, metavar="BYTES", help="size of a page (default 20000)")
+    parser.add_argument("--vary", action="store_true", help="pages of a tenth of that size up to the whole of it")
     parser.add_argument("--rounds", type=int, default=1, help="alternating rounds (default 1)")
     parser.add_argument("--workers", type=int, default=1, help="workers on our side, a run over the same hosts each (default 1)")
     parser.add_argument("--alone", action="store_true", help="our side only")
@@ -42,13 +43,13 @@ def run(options: dict[str, Any]) -> dict[str, Any]:
                 last = found[name][-1]
                 say(f"{in_flight} in flight, {name}: {last['rate']:.0f} pages a second, {last['cpu_rate']:.0f} per CPU-second")
         rows.append(_row(in_flight, found))
-    names = ("pages", "hosts", "answer", "delay", "size", "rounds", "workers")
+    names = ("pages", "hosts", "answer", "delay", "size", "vary", "rounds", "workers")
     return {"settings": {name: options[name] for name in names}, "in_flight": rows}
 
 
 def _crawl(name: str, in_flight: int, options: dict[str, Any]) -> dict[str, Any]:
     """One crawl of one side over a web of its own, with what the web's server counted."""
-    web = (str(options["hosts"]), str(options["answer"]), str(options["size"]))
+    web = (str(options["hosts"]), str(options["answer"]), str(options["size"]), *(["vary"] if options["vary"] else []))
     command = [sys.executable, "-m", "crawlmgr.benches.line_server", *web]
     server = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=ROOT)  # noqa: S603 - our own module
     try:
@@ -73,6 +74,8 @@ def _row(in_flight: int, found: dict[str, list[dict[str, Any]]]) -> dict[str, An
         row[f"{name}_per_cpu_second"] = median(result["cpu_rate"] for result in results)
         row[f"{name}_peak_bytes"] = max(result["peak_bytes"] for result in results)
         row[f"{name}_server"] = results[-1]["server"]
+        if "resident_bytes" in results[-1]:
+            row[f"{name}_resident_bytes"] = results[-1]["resident_bytes"]
     if "scrapy" in found:
         row["ratio"] = row["ours_pages_a_second"] / row["scrapy_pages_a_second"]
         row["cpu_ratio"] = row["ours_per_cpu_second"] / row["scrapy_per_cpu_second"]
@@ -83,4 +86,9 @@ def table(result: dict[str, Any]) -> str:
     """A row a number of requests in flight."""
     names = ("requests", "ours_pages_a_second", "scrapy_pages_a_second", "ratio", "cpu_ratio")
     rows = [[round(row[name], 2) if name in row else "" for name in names] for row in result["in_flight"]]
-    return text_table(("in flight", "ours a second", "Scrapy a second", "ratio", "ratio per CPU-second"), rows)
+    words = text_table(("in flight", "ours a second", "Scrapy a second", "ratio", "ratio per CPU-second"), rows)
+    for row in result["in_flight"]:
+        resident = ", ".join(f"{size / 1e6:.0f}" for size in row.get("ours_resident_bytes", ()))
+        words += f"\n{row['requests']} in flight: MB resident after each tenth of the pages: {resident}"
+        words += f"; at the most {row['ours_peak_bytes'] / 1e6:.0f}"
+    return words

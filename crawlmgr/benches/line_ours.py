@@ -8,6 +8,7 @@ import socket
 import subprocess
 import sys
 import time
+from pathlib import Path
 from typing import Any
 
 from crawlmgr.benches import fetch_ours  # sets Django up
@@ -24,6 +25,14 @@ from crawlmgr.services import runs  # isort: skip
 from crawlmgr.web import fetch  # isort: skip
 
 
+def resident_bytes() -> int:
+    """What this process holds in memory now; 0 where the system does not tell."""
+    try:
+        return int(Path("/proc/self/statm").read_text().split()[1]) * resource.getpagesize()
+    except OSError:
+        return 0
+
+
 class Count:
     """Ends the slice when there are enough pages, and notes what they took."""
 
@@ -31,9 +40,12 @@ class Count:
         self.wanted, self.pages = pages, 0
         self.began, self.cpu = time.monotonic(), time.process_time()
         self.told: dict[str, float] = {}
+        self.resident: list[int] = []
 
     def __call__(self, run: Any, item: Any, response: Any) -> None:
         self.pages += response.status == 200
+        if 10 * self.pages >= self.wanted * (len(self.resident) + 1):
+            self.resident.append(resident_bytes())
         if self.pages >= self.wanted and not self.told:
             seconds, cpu = time.monotonic() - self.began, time.process_time() - self.cpu
             self.told = {"pages": self.pages, "seconds": seconds, "cpu_seconds": cpu}
@@ -47,7 +59,7 @@ def begin(port: int, hosts: int, in_flight: int, delay: float) -> int:
     return runs.create("bench", "many hosts", parameters=parameters, now=SYSTEM.now(), start=False).pk
 
 
-def work(run_id: int, pages: int) -> dict[str, float]:
+def work(run_id: int, pages: int) -> dict[str, Any]:
     """Works a run in this process until it has so many pages; what that took, and the most memory."""
     django_settings.CRAWLERS = {"bench": f"{fetch_ours.__name__}.FollowAll"}
     fetch.resolve = lambda host, port: [(int(socket.AF_INET), (resolved(host), port))]
@@ -57,7 +69,8 @@ def work(run_id: int, pages: int) -> dict[str, float]:
         sys.exit(f"the crawl ended early: {state} after {count.pages} pages")
     if Page.objects.filter(run=run_id, status=200).count() < pages:
         sys.exit("pages that came were not stored")
-    return {**count.told, "peak_bytes": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024}
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+    return {**count.told, "peak_bytes": peak, "resident_bytes": count.resident}
 
 
 def side_by_side(ids: list[int], pages: int) -> dict[str, float]:
@@ -74,7 +87,7 @@ def side_by_side(ids: list[int], pages: int) -> dict[str, float]:
     return {**sums, **{name: max(one[name] for one in told) for name in ("seconds", "peak_bytes")}}
 
 
-def main(port: int, hosts: int, pages: int, in_flight: int, delay: float, workers: int) -> dict[str, float]:
+def main(port: int, hosts: int, pages: int, in_flight: int, delay: float, workers: int) -> dict[str, Any]:
     """Crawls the web of many hosts, with several workers in as many runs over the same hosts."""
     call_command("migrate", verbosity=0, interactive=False)
     ids = [begin(port, hosts, in_flight, delay) for _ in range(workers)]

@@ -43,8 +43,8 @@ def manner_of(host: int) -> str:
 class Web:
     """The pages of all hosts and what each host was asked: number, most at once, least time between two requests."""
 
-    def __init__(self, hosts: int, seconds: float, size_bytes: int) -> None:
-        self.hosts, self.seconds = hosts, seconds
+    def __init__(self, hosts: int, seconds: float, size_bytes: int, vary: bool = False) -> None:
+        self.hosts, self.seconds, self.vary = hosts, seconds, vary
         self.draw = random.Random(1)  # noqa: S311 - content, not a secret
         self.asked: dict[int, int] = defaultdict(int)
         self.now: dict[int, int] = defaultdict(int)
@@ -53,7 +53,7 @@ class Web:
         self.last: dict[int, float] = {}
         self.private = 0
         size = max(1, size_bytes // LINKS // 8)
-        self.fillers = [" ".join(self.draw.choices(WORDS, k=size)) for _ in range(500)]
+        self.fillers = [" ".join(self.draw.choices(WORDS, k=size)) for _ in range(500 if size < 1000 else 50)]
         self.anchors = [" ".join(self.draw.choices(WORDS, k=4)) for _ in range(500)]
         self.port = 0
 
@@ -65,7 +65,10 @@ class Web:
             target = host if place % 8 == 0 else draw.randrange(self.hosts)
             path = f"private/{number}" if place == 1 else f"p/{draw.randrange(PAGES)}"
             link = f'<a href="http://{name_of(target)}:{self.port}/{path}">{draw.choice(self.anchors)}</a>'
-            parts.append(f"<div><p>{draw.choice(self.fillers)}</p>{link}</div>")
+            filler = draw.choice(self.fillers)
+            if self.vary:  # pages of a tenth of the size up to the whole of it
+                filler = filler[: len(filler) * (1 + (host + number) % 10) // 10]
+            parts.append(f"<div><p>{filler}</p>{link}</div>")
         return "".join(parts).encode()
 
     def starts(self, host: int, moment: float) -> None:
@@ -119,8 +122,8 @@ class Asked(asyncio.Protocol):
             self.transport.write(head + body)
 
 
-async def _serve(hosts: int, seconds: float, size_bytes: int) -> None:
-    web, loop, ended = Web(hosts, seconds, size_bytes), asyncio.get_running_loop(), asyncio.Event()
+async def _serve(hosts: int, seconds: float, size_bytes: int, vary: bool) -> None:
+    web, loop, ended = Web(hosts, seconds, size_bytes, vary), asyncio.get_running_loop(), asyncio.Event()
     loop.add_signal_handler(signal.SIGTERM, ended.set)
     servers = []
     for host in range(hosts):
@@ -139,4 +142,4 @@ async def _serve(hosts: int, seconds: float, size_bytes: int) -> None:
 
 
 if __name__ == "__main__":
-    asyncio.run(_serve(int(sys.argv[1]), float(sys.argv[2]), int(sys.argv[3])))
+    asyncio.run(_serve(int(sys.argv[1]), float(sys.argv[2]), int(sys.argv[3]), sys.argv[4:] == ["vary"]))

@@ -26,8 +26,7 @@ _TREE_CHARS = 400_000
 _UNCHECKED_CHARS = 100_000  # up to here even a page of one single tag, full of attributes, is no worse
 _TAG_CHARS = 20_000
 _WHOLE_TAG = re.compile(rf"!--|(?:[^\"'>]|\"[^\"]*\"|'[^']*'){{0,{_TAG_CHARS}}}+>")
-_TREE_TAGS = 6_000
-_TREE_UNCLOSED = 1_500
+_TREE_TAGS, _TREE_UNCLOSED = 6_000, 1_500
 _HEAD_CHARS = 100_000  # where a title is looked for in a page that is no tree
 _FEED_BYTES = 1 << 14
 _MAX_DEPTH = 1_000  # of open elements; each end tag may cost libxml2 a walk through all of them
@@ -35,8 +34,7 @@ _MAX_DEPTH = 1_000  # of open elements; each end tag may cost libxml2 a walk thr
 _UNSEEN = ["script", "style", "template", "iframe", "noembed", "noframes"]
 _HIDDEN = frozenset(_UNSEEN)
 _QUERY = "html,title,base[href],meta,link[rel],a[href],area[href],frame[src]"
-_LONG_CHARS = 2_000
-_SPACES = "\t\n\x0b\x0c\r\x1c\x1d\x1e\x1f"  # besides the space itself, all that `str.split` parts ASCII at
+_LONG_CHARS, _SPACES = 2_000, "\t\n\x0b\x0c\r\x1c\x1d\x1e\x1f"  # besides the space itself, all that `str.split` parts ASCII at
 _MARK = "\x01"  # stands before each link while its place in the text is looked for
 _REFRESH = re.compile(r"\s*[\d.]*\s*[;,\s]\s*(?:url\s*=\s*)?+(?:\"([^\"]*)|'([^']*)|(\S+))", re.IGNORECASE)
 
@@ -398,3 +396,5 @@ def _scan_stream(html: str, page: _Page) -> None:
         parser.close()
     except etree.LxmlError:  # libxml2 gave up: what it had read until then is in the page
         return
+    finally:
+        vars(stream).clear()  # lxml keeps parser and target in a circle, which would keep the text too

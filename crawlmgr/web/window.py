@@ -133,7 +133,6 @@ def share_memory() -> bool:
 def calm_collector() -> None:
     """Has Python's cycle collector leave alone what this process has loaded by now, and look through what is new less often: a
     page makes some thousands of objects and hardly a cycle, and looking for cycles took a fifth of its time. Once a process."""
-    gc.collect()
     gc.freeze()
     gc.set_threshold(_NEW_OBJECTS, 20, 20)
 

@@ -199,23 +199,21 @@ def say(error: BaseException) -> str:
 
 def read_body(raw: Any, limit: int, exchange: Exchange) -> tuple[bytes, Failure | None, str]:
     """The body as received, up to `limit` bytes, with what went wrong on the way. Keeps all that had arrived."""
-    pieces: list[bytes] = []
-    size = 0
+    body = bytearray()  # one block that grows: many pieces of many threads would lie scattered over memory and keep it
     try:
         while piece := raw.read1(PIECE_BYTES, decode_content=False):
             exchange.arrived(len(piece))
-            pieces.append(piece)
-            size += len(piece)
-            if size > limit:
+            body += piece
+            if len(body) > limit:
                 raw.close()
-                return b"".join(pieces)[:limit], Failure.too_large, f"more than {limit} bytes"
+                return bytes(body[:limit]), Failure.too_large, f"more than {limit} bytes"
     except NETWORK_ERRORS as error:
         raw.close()
-        return b"".join(pieces), classify(error, exchange, in_body=True), say(error)
+        return bytes(body), classify(error, exchange, in_body=True), say(error)
     raw.release_conn()
     if exchange.excess and raw.status not in (204, 304):
-        return b"".join(pieces), Failure.length, "more bytes than Content-Length announced"
-    return pieces[0] if len(pieces) == 1 else b"".join(pieces), None, ""
+        return bytes(body), Failure.length, "more bytes than Content-Length announced"
+    return bytes(body), None, ""
 
 
 def receive(blank: FetchResponse, raw: Any, exchange: Exchange) -> FetchResponse:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Callable
 
 import pytest
@@ -242,6 +243,17 @@ def test_a_long_page_of_few_tags_reads_as_a_short_one() -> None:
 def test_white_space_of_long_text_collapses_like_that_of_short_text(chars: list[str], plain: bool) -> None:
     text = "".join(char for char in chars if not plain or char < "\x80") + "long text " * html_file._LONG_CHARS + "".join(chars[::-1])
     assert html_file._collapse(text) == " ".join(text.split())
+
+
+def test_a_page_read_as_a_stream_leaves_nothing_of_itself_behind() -> None:
+    page = "<p>" + "text " * 100_000
+    gc.collect()
+    gc.disable()
+    try:
+        assert scan(page, URL).text.startswith("text text")
+        assert not [one for one in gc.get_objects() if isinstance(one, html_file._Page)]
+    finally:
+        gc.enable()
 
 
 def test_a_hundred_thousand_links_give_the_first() -> None:
