@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 import pytest
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 
 FIXED, FUZZ = "fixed", "fuzz"
 TIMES = 30  # draws of `make fuzz` for each one of the suite
@@ -13,9 +13,10 @@ _CHOSEN = "_hypothesis_internal_use_settings"  # where hypothesis keeps what `@s
 
 
 def register() -> None:
-    """The profiles. Neither has a deadline: a loaded machine is slow, and that is no fault of the code."""
-    settings.register_profile(FIXED, derandomize=True, deadline=None, database=None)
-    settings.register_profile(FUZZ, derandomize=False, deadline=None, print_blob=True)
+    """The profiles. Neither has a deadline or minds slow draws: a loaded machine is slow, and that is no fault of the code."""
+    patient = [HealthCheck.too_slow]
+    settings.register_profile(FIXED, derandomize=True, deadline=None, database=None, suppress_health_check=patient)
+    settings.register_profile(FUZZ, derandomize=False, deadline=None, print_blob=True, suppress_health_check=patient)
     settings.load_profile(FIXED)
 
 

@@ -40,7 +40,7 @@ class Database:
         if url := self.environment.get("DATABASE_URL"):
             with psycopg.connect(url) as connection:
                 return connection.execute(query).fetchall()  # type: ignore[arg-type]
-        connection = sqlite3.connect(Path(self.environment["CRAWLMGR_DATA"]) / "crawlmgr.sqlite3", timeout=20)
+        connection = sqlite3.connect(Path(self.environment["CRAWLMGR_DATA"]) / "crawlmgr.sqlite3", timeout=120)
         try:
             return connection.execute(query).fetchall()
         finally:
@@ -110,12 +110,12 @@ def test_a_crawl_survives_whatever_is_killed(serve: Serve, installed: dict[str, 
         killed: list[str] = []
         before = 0
         while len(killed) < KILLS and database.run()[0] in ("queued", "running"):
-            wait_for(lambda seen=before: database.run()[1] > seen or database.run()[0] not in ("queued", "running"), 60)
+            wait_for(lambda seen=before: database.run()[1] > seen or database.run()[0] not in ("queued", "running"))
             time.sleep(draw.uniform(0.0, 0.8))
             before = database.run()[1]
             done = kill(serve, database, VICTIMS[len(killed) % len(VICTIMS)] if KILLS <= 4 else draw.choice(VICTIMS))
             killed += [done] if done else []
-        assert wait_for(lambda: database.run()[0] not in ("queued", "running"), 120), serve.told()[-3000:]
+        assert wait_for(lambda: database.run()[0] not in ("queued", "running")), serve.told()[-3000:]
     state, _pages, _holder, reason = database.run()
     assert (state, reason) == ("finished", "complete"), serve.told()[-3000:]
     assert len(killed) >= min(KILLS, 3), killed

@@ -25,7 +25,7 @@ def desk(installed: dict[str, str], tmp_path: Path) -> Iterator[str]:
         serve = Serve(environment, tmp_path / "log")
         serve.start()
         try:
-            assert wait_for(lambda: serve.health()[0], 120), serve.told()  # no worker is needed, only pages
+            assert wait_for(lambda: serve.health()[0]), serve.told()  # no worker is needed, only pages
             own = ("--allow-private", "--delay", "0")
             assert manage(environment, "forum", "add", forum.url, "--name", "The local forum", *own).returncode == 0
             assert manage(environment, "forum", "crawl", "1", "--history-days", "400", *own).returncode == 0
@@ -35,7 +35,6 @@ def desk(installed: dict[str, str], tmp_path: Path) -> Iterator[str]:
 
 
 def test_a_field_is_corrected_by_a_click_and_put_back(page: Any, desk: str) -> None:  # noqa: F811 - the fixture
-    page.set_default_timeout(60_000)
     login(page, desk)
     page.goto(f"{desk}/admin/forums/site/1/")
     page.click("a:has-text('Model')")
@@ -66,7 +65,6 @@ def test_a_field_is_corrected_by_a_click_and_put_back(page: Any, desk: str) -> N
 
 
 def test_what_is_wrong_in_the_settings_is_told_beside_its_field(page: Any, desk: str) -> None:  # noqa: F811 - the fixture
-    page.set_default_timeout(60_000)
     login(page, desk)
     page.goto(f"{desk}/admin/forums/site/1/")
     page.click("a:has-text('Edit')")

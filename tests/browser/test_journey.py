@@ -18,6 +18,7 @@ sync_api = pytest.importorskip("playwright.sync_api")
 CHROMIUM = next((found for name in ("chromium", "chromium-browser") if (found := shutil.which(name))), None)
 QUIET = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update", "--disable-sync"]
 PASSWORD = "first-password-of-all"
+LONGEST = 300_000  # milliseconds that a step may take on a machine with much else to do; none takes long by itself
 pytestmark = [pytest.mark.browser, pytest.mark.skipif(CHROMIUM is None, reason="Chromium is not installed")]
 
 
@@ -34,7 +35,7 @@ def desk(installed: dict[str, str], tmp_path: Path) -> Iterator[str]:
     serve = Serve({**installed, "CRAWLMGR_ADMIN_PASSWORD": PASSWORD}, tmp_path / "log")
     serve.start()
     try:
-        assert serve.healthy(240), serve.told()  # a loaded machine is slow
+        assert serve.healthy(), serve.told()
         yield serve.address().rstrip("/")
     finally:
         serve.end(signal.SIGTERM)
@@ -46,7 +47,7 @@ def page(desk: str) -> Iterator[Any]:
     with sync_api.sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=CHROMIUM, args=QUIET)
         opened = browser.new_page(viewport={"width": 1440, "height": 900})
-        opened.set_default_timeout(20_000)
+        opened.set_default_timeout(LONGEST)
         opened.wrong = []
         opened.on("pageerror", lambda error: opened.wrong.append(str(error)))
         opened.on("console", lambda line: opened.wrong.append(line.text) if line.type == "error" else None)
@@ -71,7 +72,7 @@ def add_forum(page: Any, forum: ForumServer) -> None:
     page.check("#id_private")
     page.click("text=Look at the forum")
     page.wait_for_selector("[data-live]")
-    page.wait_for_selector("#id_timezone", timeout=60_000)
+    page.wait_for_selector("#id_timezone")
 
 
 def test_first_login_add_a_forum_watch_its_run_stop_it_export(page: Any, desk: str, forum: ForumServer) -> None:
@@ -87,6 +88,7 @@ def test_first_login_add_a_forum_watch_its_run_stop_it_export(page: Any, desk: s
     page.locator("[data-tick-all]").check()
     page.fill("#id_name", "The local forum")
     page.fill("#id_history", "400")
+    forum.forum.delay_seconds = 1.5  # the visit is to be watched and stopped before its end, also where the browser is slow
     page.click("main button:has-text('Save'), #content button:has-text('Save')")
     page.wait_for_selector("h1:has-text('The local forum')")
 

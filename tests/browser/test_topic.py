@@ -72,7 +72,7 @@ def test_a_chinese_topic_from_pasted_texts_to_the_export(page: Any, desk: str, s
     page.wait_for_selector("#p_gamma")
     assert page.input_value("#o_pages") == "40", "what was typed stays when another strategy is picked"
     page.click("button:has-text('Start')")
-    page.wait_for_selector(".note:has-text('Ended')", timeout=90_000)
+    page.wait_for_selector(".note:has-text('Ended')")
     assert "shark" in page.inner_text("#content")
     facts = dict(re.findall(r"(.+)\n(.+)", page.inner_text("dl.facts")))
     total = 1 + 2 * len(ON) + len(OFF)

@@ -7,18 +7,16 @@ from typing import Any
 
 import pytest
 
-from tests.browser.test_journey import CHROMIUM, add_forum, desk, forum, login, page
+from tests.browser.test_journey import CHROMIUM, LONGEST, add_forum, desk, forum, login, page
 from tests.forums.test_simulations import csv_of
 from tests.serving import wait_for
 from tests.site.forum import ForumServer
 
 __all__ = ["desk", "forum", "page"]  # fixtures
-LONGEST = 240_000  # milliseconds that a step may take on a machine with much else to do; none takes long by itself
 pytestmark = [pytest.mark.browser, pytest.mark.skipif(CHROMIUM is None, reason="Chromium is not installed")]
 
 
 def test_a_simulation_a_slider_and_a_plan(page: Any, desk: str, forum: ForumServer, tmp_path: Path) -> None:  # noqa: F811
-    page.set_default_timeout(LONGEST)
     login(page, desk)
     simulate(page, desk, tmp_path)
     add_forum(page, forum)

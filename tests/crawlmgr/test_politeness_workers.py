@@ -11,7 +11,7 @@ from tests.serving import manage
 
 @pytest.mark.slow
 def test_no_host_is_asked_twice_at_once_or_too_soon(installed: dict[str, str]) -> None:
-    pause = 0.25
+    pause = 0.4
     words = ["--alone", "--hosts", "6", "--pages", "24", "--in-flight", "64", "--answer", "0.1", "--delay", str(pause)]
     done = manage(installed, "bench", "line", *words, "--workers", "2", "--json")
     assert done.returncode == 0, done.stderr

@@ -21,7 +21,7 @@ def _modes(folder: Path) -> dict[str, str]:
 def _start(environment: dict[str, str], *words: str) -> subprocess.CompletedProcess[str]:
     """A command of the project under the mask that most systems set."""
     program = [sys.executable, "manage.py", *words]
-    return subprocess.run(program, cwd=ROOT, env=environment, umask=0o022, capture_output=True, text=True, check=True, timeout=120)
+    return subprocess.run(program, cwd=ROOT, env=environment, umask=0o022, capture_output=True, text=True, check=True, timeout=600)
 
 
 def test_what_a_command_makes_is_its_owners_only_and_an_old_installation_is_mended_once(installed: dict[str, str]) -> None:

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from crawlmgr.supervisor import AlreadyRunning, Child, Pulse, Supervisor, alive, backoff_seconds, listen, lock
+from tests.serving import PATIENCE_SECONDS
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -36,7 +37,7 @@ while True:
 """
 
 
-def _wait(condition: Callable[[], bool], seconds: float = 10.0) -> bool:
+def _wait(condition: Callable[[], bool], seconds: float = PATIENCE_SECONDS) -> bool:
     end = time.monotonic() + seconds
     while time.monotonic() < end:
         if condition():
@@ -87,12 +88,12 @@ def _supervisor(child: Child, told: list[str], why: Callable[[], str] = lambda: 
     )
 
 
-def _rounds(supervisor: Supervisor, until: Callable[[], bool], seconds: float = 10.0) -> bool:
+def _rounds(supervisor: Supervisor, until: Callable[[], bool]) -> bool:
     def once() -> bool:
         supervisor.step()
         return until()
 
-    return _wait(once, seconds)
+    return _wait(once)
 
 
 def test_a_child_that_died_is_started_again_and_its_whole_group_goes_first(family: Family) -> None:
@@ -136,20 +137,20 @@ def test_a_child_that_does_not_listen_is_killed_after_the_grace(tmp_path: Path) 
     begun = time.monotonic()
     supervisor.stop()
     supervisor.run()
-    assert 0.4 < time.monotonic() - begun < 60
+    assert time.monotonic() - begun > 0.4, "not before the grace is over"
     assert all(_gone(pid) for pid in [first, *others])
 
 
 def test_a_second_request_to_stop_ends_the_grace(tmp_path: Path) -> None:
     deaf = Family(tmp_path / "deaf", "deaf")
-    supervisor = _supervisor(deaf.child, [], grace=60)
+    supervisor = _supervisor(deaf.child, [], grace=2 * PATIENCE_SECONDS)
     supervisor.step()
     deaf.pids()
     supervisor.stop()
     supervisor.stop()
     begun = time.monotonic()
     supervisor.run()
-    assert time.monotonic() - begun < 50
+    assert time.monotonic() - begun < PATIENCE_SECONDS
 
 
 @pytest.mark.parametrize("victims", ["supervisor", "middle", "first and supervisor"])

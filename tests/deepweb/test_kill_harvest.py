@@ -16,6 +16,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.serving import PATIENCE_SECONDS
 from tests.site.search import SearchServer, SearchSite
 
 KILLS = int(os.environ.get("CRAWLMGR_KILLS", "2"))
@@ -51,7 +52,7 @@ def test_a_killed_harvest_goes_on(method: str, installed: dict[str, str]) -> Non
                     kills += 1
                     time.sleep(1.1)  # until the lease of the dead has run out
                     continue
-            out, told = process.communicate(timeout=120)
+            out, told = process.communicate(timeout=2 * PATIENCE_SECONDS)
             assert process.returncode == 0, told[-2000:]
             break
         assert kills == KILLS

@@ -18,7 +18,7 @@ from pathlib import Path
 import pytest
 
 from tests.focused.topical import DOCUMENTS, TopicalWeb
-from tests.serving import ROOT, manage, wait_for
+from tests.serving import PATIENCE_SECONDS, ROOT, manage, wait_for
 from tests.test_kill import Database
 
 KILLS = int(os.environ.get("CRAWLMGR_KILLS", "2"))
@@ -49,18 +49,22 @@ def test_nothing_is_lost_or_stored_twice(installed: dict[str, str], tmp_path: Pa
         assert added.returncode == 0, added.stderr
         killed = 0
         while killed < KILLS:
-            process = crawl(environment, graph)
             goal = len(web.asked()) + draw.randint(3, 12)
-            if not wait_for(lambda p=process, g=goal: len(web.asked()) >= g or p.poll() is not None, 60):
+            web.go.clear()
+            web.stops_at = goal + 5  # so that it is met before its end
+            process = crawl(environment, graph)
+            if not wait_for(lambda p=process, g=goal: len(web.asked()) >= g or p.poll() is not None):
                 pytest.fail(f"no page came; {process.communicate()}")
             if process.poll() is None:
                 time.sleep(draw.uniform(0.0, 0.04))
                 process.send_signal(signal.SIGKILL)
                 killed += 1
             process.communicate()
+            web.go.set()
             time.sleep(1.1)
+        web.stops_at = None
         last = crawl(environment, graph)
-        out, err = last.communicate(timeout=120)
+        out, err = last.communicate(timeout=2 * PATIENCE_SECONDS)
         assert last.returncode == 0, err
         result = json.loads(out)
         asked = Counter(web.asked())

@@ -18,7 +18,7 @@ from tests.test_kill import Database
 
 WRITER = """
 import sqlite3, sys, time
-database = sqlite3.connect(sys.argv[1], timeout=20, isolation_level=None)
+database = sqlite3.connect(sys.argv[1], timeout=300, isolation_level=None)
 while True:
     database.execute("UPDATE crawlmgr_host SET refused_by_robots = refused_by_robots + 1")
     time.sleep(0.002)
@@ -61,11 +61,14 @@ def test_a_run_gone_through_again_does_not_mind_other_writers(installed: dict[st
         seeds.write_text(f"{web.url(0)}\n{web.url(1)}\n")
         added = manage(environment, "topic", "add", "crawlers", "--seeds", str(seeds), "--documents", str(samples), "--json")
         assert added.returncode == 0, added.stderr
+        web.stops_at = 130
         first = crawl(environment, "memory")
-        assert wait_for(lambda: len(web.asked()) >= 130 or first.poll() is not None, 60, 0.005)
+        stored = "SELECT id FROM focused_topicpage"
+        assert wait_for(lambda: len(database.rows(stored)) > 110 or first.poll() is not None)
         first.send_signal(signal.SIGKILL)
         first.communicate()
-        assert first.returncode == -signal.SIGKILL and len(database.rows("SELECT id FROM focused_topicpage")) > 110
+        web.go.set()
+        assert first.returncode == -signal.SIGKILL
         with writers(Path(environment["CRAWLMGR_DATA"]) / "crawlmgr.sqlite3", 3):
             again = manage(environment, "shell", "-c", WORKER)
     assert again.stdout.split()[-1:] == ["finished"], again.stderr[-3000:]

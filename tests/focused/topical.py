@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import threading
 import time
 import zlib
 from types import TracebackType
@@ -18,11 +19,15 @@ DOCUMENTS = (
 
 
 class TopicalWeb:
-    """`pages` numbered pages; about a third on topic, which link to one another more than to others."""
+    """`pages` numbered pages; about a third on topic, which link to one another more than to others.
+
+    With `stops_at` set, no page is answered from that many requests on until `go` is set: a crawl can be met before its end."""
 
     def __init__(self, pages: int = 60, links: int = 6, seed: int = 3, delay_seconds: float = 0.0) -> None:
         draw = random.Random(seed)
         self.delay_seconds = delay_seconds
+        self.stops_at: int | None = None
+        self.go = threading.Event()
         self.on = {n for n in range(pages) if draw.random() < 0.35}
         self.links = {n: self._targets(n, pages, links, draw) for n in range(pages)}
         self.texts = {n: " ".join(draw.choices(ON if n in self.on else OFF, k=30)) + f" number{n}" for n in range(pages)}
@@ -40,6 +45,7 @@ class TopicalWeb:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self.go.set()
         self.site.__exit__(kind, error, trace)
 
     def path(self, n: int) -> str:
@@ -78,6 +84,8 @@ class TopicalWeb:
         page = self._page(n)
 
         def answer(request: Request) -> Reply | str | bytes | None:
+            if self.stops_at is not None and len(self.asked()) >= self.stops_at:
+                self.go.wait()
             if n in self.missing:
                 return Reply(b"gone", 404)
             if n in self.moved:

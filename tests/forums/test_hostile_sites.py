@@ -19,9 +19,10 @@ from tests.site.server import LocalSite, Reply
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.once]  # what the web does, not the database
 QUICK = {
-    "allow_private": "127.0.0.1", "delay_seconds": 0.0, "max_attempts": 1, "history_days": 400, "connect_timeout_seconds": 1.0,
-    "read_timeout_seconds": 2.0, "total_timeout_seconds": 3.0, "max_body_bytes": 1_000_000, "max_decoded_bytes": 2_000_000,
+    "allow_private": "127.0.0.1", "delay_seconds": 0.0, "max_attempts": 1, "history_days": 400, "connect_timeout_seconds": 60.0,
+    "read_timeout_seconds": 60.0, "total_timeout_seconds": 90.0, "max_body_bytes": 1_000_000, "max_decoded_bytes": 2_000_000,
 }
+IMPATIENT = {"read_timeout_seconds": 4.0, "total_timeout_seconds": 5.0}  # for what never answers; the other forum has to answer
 
 
 def now() -> datetime:
@@ -56,9 +57,7 @@ def site_of(first: str, forum: ForumServer, **settings: object) -> Site:
 
 def visit(site: Site) -> tuple[Run, Visit, Visit]:
     run = sites.crawl_now(site.pk, now=now(), start=False)
-    began = now()
     assert engine.run_slice(run.pk) == RunState.FINISHED
-    assert now() - began < timedelta(seconds=20)
     run.refresh_from_db()
     first, second = Visit.objects.filter(run=run).order_by("board__position")
     return run, first, second
@@ -73,7 +72,7 @@ def healthy(forum: ForumServer, second: Visit) -> None:
     [
         ("/bad/slow-drip", ("too_slow", "timeout")),
         ("/bad/silent", ("timeout",)),
-        ("/bad/endless-body", ("too_large", "too_slow")),
+        ("/bad/endless-body", ("too_large",)),
         ("/bad/redirect-endless", ("too_many_redirects",)),
         ("/bad/redirect-loop", ("redirect_loop",)),
         ("/bad/gzip-bomb", ("bomb",)),
@@ -89,7 +88,7 @@ def healthy(forum: ForumServer, second: Visit) -> None:
 def test_one_clear_reason_and_the_next_board_goes_on(
     bad: LocalSite, forum: ForumServer, path: str, reasons: tuple[str, ...]
 ) -> None:
-    run, first, second = visit(site_of(bad.url(path), forum))
+    run, first, second = visit(site_of(bad.url(path), forum, **(IMPATIENT if "slow" in path or "silent" in path else {})))
     assert first.stopped_by.startswith(reasons), first.stopped_by
     assert not first.complete and first.finished
     assert run.stopped_by.startswith("incomplete: ")
@@ -100,7 +99,7 @@ def test_one_clear_reason_and_the_next_board_goes_on(
 def test_robots_txt_in_every_condition(bad: LocalSite, forum: ForumServer, kind: str) -> None:
     set_robots(bad, kind)
     bad.add("/list", "<html><title>x</title><p>nothing here</p></html>")
-    _run, first, second = visit(site_of(bad.url("/list"), forum))
+    _run, first, second = visit(site_of(bad.url("/list"), forum, **(IMPATIENT if kind == "slow" else {})))
     assert first.stopped_by == ("robots_unreachable" if kind in ("500", "slow") else "no_records")
     healthy(forum, second)
 

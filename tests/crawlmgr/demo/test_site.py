@@ -11,7 +11,7 @@ from crawlmgr.demo.site import Answer, Website
 
 
 def ask(site: Website, method: str, path: str, body: str = "") -> tuple[int, str, str]:
-    connection = http.client.HTTPConnection(urlsplit(site.url).netloc, timeout=5)
+    connection = http.client.HTTPConnection(urlsplit(site.url).netloc, timeout=60)
     connection.request(method, path, body or None)
     answer = connection.getresponse()
     told = answer.status, answer.headers["content-type"], answer.read().decode()

@@ -33,7 +33,7 @@ def _left(pids: list[int]) -> list[str]:
         everyone = processes()
         return [everyone[pid][1] for pid in pids if pid in everyone]
 
-    wait_for(lambda: not still(), 10)
+    wait_for(lambda: not still())
     return still()
 
 
@@ -42,7 +42,7 @@ def test_first_start_health_restart_and_a_clean_end(serve: Serve, installation: 
     assert serve.healthy(), serve.told()
     assert re.search(r"First login: admin, password \S{12,} \(shown only now\)", serve.told())
     assert serve.health()[1]["database"] is True
-    with urllib.request.urlopen(serve.address() + "admin/login/", timeout=10) as page:  # noqa: S310 - our own address
+    with urllib.request.urlopen(serve.address() + "admin/login/", timeout=60) as page:  # noqa: S310 - our own address
         assert page.status == 200 and "script-src" in page.headers["Content-Security-Policy"]
 
     second = manage(serve.environment, "serve", "--bind", "127.0.0.1:0")
@@ -90,9 +90,11 @@ def _hit(serve: Serve, victim: str) -> None:
     told = len(serve.told())
     for pid in {"guard": [guard], "idle workers": hands[:2], "monitor": hands[2:3]}[victim]:
         os.kill(pid, signal.SIGKILL)
-    assert wait_for(lambda: "it is started again" in serve.told()[told:], 60), serve.told()
-    why = {"guard": "died", "idle workers": "stopped taking tasks", "monitor": "lost the process"}[victim]
-    assert why in serve.told()[told:]
+    assert wait_for(lambda: "it is started again" in serve.told()[told:]), serve.told()
+    whys = {"guard": ["died"], "idle workers": ["stopped taking tasks"], "monitor": ["lost the process"]}[victim]
+    if victim == "monitor":
+        whys.append("stopped taking tasks")  # a cluster in doubt may be given up before the loss is seen
+    assert any(why in serve.told()[told:] for why in whys), serve.told()[told:]
     assert _left([main, guard, *hands]) == []
     assert serve.healthy(), serve.told()
 

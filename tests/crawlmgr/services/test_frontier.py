@@ -171,7 +171,7 @@ def test_two_pages_that_lead_to_the_same_new_hosts_never_wait_for_each_other(run
         try:
             with transaction.atomic():
                 if together:
-                    met.wait(10)
+                    met.wait(300)
                 frontier.add(run.pk, [NewUrl(f"http://{name}/") for name in order], NOW)
         except DatabaseError as error:
             wrong.append(error)

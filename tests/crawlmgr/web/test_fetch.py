@@ -23,15 +23,19 @@ from tests.site.server import LocalSite, Reply, Request
 
 SETTINGS = FetchSettings(
     "tests/1",
-    connect_timeout_seconds=1.0,
-    read_timeout_seconds=0.8,
-    total_timeout_seconds=1.5,
+    connect_timeout_seconds=60,
+    read_timeout_seconds=60,
+    total_timeout_seconds=90,
     max_body_bytes=1_000_000,
     max_decoded_bytes=3_000_000,
     allow_private=frozenset({"127.0.0.1"}),
 )
+IMPATIENT = {  # of what never answers
+    "slow-drip": replace(SETTINGS, total_timeout_seconds=1.5), "slow-headers": replace(SETTINGS, total_timeout_seconds=1.5),
+    "silent": replace(SETTINGS, read_timeout_seconds=0.8), "silent-body": replace(SETTINGS, read_timeout_seconds=0.8),
+}  # fmt: skip
 Ask = Callable[..., FetchResponse]
-HANGING_SECONDS = 100  # no limit of a fetch, only what no fetch with these settings takes on any machine
+HANGING_SECONDS = 300  # no limit of a fetch, only what no fetch with these settings takes on any machine
 
 
 @pytest.fixture(scope="module")
@@ -97,16 +101,14 @@ def test_each_misbehaving_endpoint_ends_with_one_clear_failure(
     bad: LocalSite, fetcher: Fetcher, path: str, failure: Failure
 ) -> None:
     began = time.monotonic()
-    patience = replace(SETTINGS, read_timeout_seconds=5, total_timeout_seconds=5) if "bomb" in path else SETTINGS
-    response = fetcher.fetch(FetchRequest(bad.url(f"/bad/{path}")), patience)  # bombs are packed while the client waits
+    response = fetcher.fetch(FetchRequest(bad.url(f"/bad/{path}")), IMPATIENT.get(path, SETTINGS))
     assert response.failure is failure, (response.failure, response.detail)
     assert time.monotonic() - began < HANGING_SECONDS
     assert not response.ok and response.detail and len(response.body) <= SETTINGS.max_decoded_bytes
 
 
 def test_endless_interim_answers_end(bad: LocalSite, fetcher: Fetcher) -> None:
-    patience = replace(SETTINGS, total_timeout_seconds=20)
-    response = fetcher.fetch(FetchRequest(bad.url("/bad/endless-continue")), patience)
+    response = get(fetcher, bad.url("/bad/endless-continue"))
     assert response.failure is Failure.too_large and response.status == 0
 
 
@@ -117,10 +119,9 @@ def test_garbage_among_the_headers_is_passed_over(bad: LocalSite, fetcher: Fetch
 
 @pytest.mark.parametrize("path", ["gzip-bomb?mb=300", "br-bomb?mb=300", "gzip-bomb-twice", "endless-body", "huge-headers"])
 def test_memory_stays_bounded(bad: LocalSite, fetcher: Fetcher, path: str) -> None:
-    settings = replace(SETTINGS, total_timeout_seconds=5, read_timeout_seconds=5)
     tracemalloc.start()  # the server's own pieces are in it too: 1 MB each
     try:
-        response = fetcher.fetch(FetchRequest(bad.url(f"/bad/{path}")), settings)
+        response = get(fetcher, bad.url(f"/bad/{path}"))
         peak = tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
@@ -145,16 +146,17 @@ def test_a_server_that_refuses_or_is_not_there(fetcher: Fetcher, monkeypatch: py
     assert get(fetcher, url).failure is Failure.connect
     assert get(fetcher, "http://no-such-name.invalid/").failure is Failure.dns
     never = threading.Event()
-    monkeypatch.setattr(fetch, "resolve", lambda host, port: never.wait(300) and [])
+    monkeypatch.setattr(fetch, "resolve", lambda host, port: never.wait(10 * HANGING_SECONDS) and [])
     began = time.monotonic()
     for host in ("slow.invalid", "server1"):
-        assert get(fetcher, f"http://{host}/").failure is Failure.dns
+        asked = FetchRequest(f"http://{host}/")
+        assert fetcher.fetch(asked, replace(SETTINGS, connect_timeout_seconds=1)).failure is Failure.dns
     assert time.monotonic() - began < HANGING_SECONDS
     never.set()
 
 
 def test_a_plain_server_asked_over_tls(site: LocalSite, fetcher: Fetcher) -> None:
-    response = get(fetcher, site.url("/").replace("http:", "https:"))
+    response = fetcher.fetch(FetchRequest(site.url("/").replace("http:", "https:")), replace(SETTINGS, total_timeout_seconds=5))
     assert response.failure in (Failure.tls, Failure.timeout)
 
 
@@ -162,15 +164,21 @@ def test_a_kept_connection_that_the_server_closed_is_opened_anew(site: LocalSite
     def once(request: Request) -> Reply | None:
         return Reply(b"first", headers={"Connection": "keep-alive"})
 
+    ended = threading.Event()
+
+    def end(request: Request) -> None:
+        request.raw.shutdown(2)
+        ended.set()
+
     def quiet_end(request: Request) -> Reply:
-        threading.Timer(0.05, request.raw.shutdown, (2,)).start()
+        threading.Timer(0.05, end, (request,)).start()
         return Reply(b"second")
 
     site.add("/1", once)
     site.add("/2", quiet_end)
     assert get(fetcher, site.url("/1")).ok and get(fetcher, site.url("/2")).ok
     assert site.connections == 1, "the connection is used again"
-    time.sleep(0.15)
+    assert ended.wait(HANGING_SECONDS)
     assert get(fetcher, site.url("/1")).ok and site.connections == 2
 
 

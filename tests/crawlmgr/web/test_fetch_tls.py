@@ -73,9 +73,9 @@ def names_lead_here(monkeypatch: pytest.MonkeyPatch) -> None:
 def settings(authority: Authority, *hosts: str) -> FetchSettings:
     return FetchSettings(
         "tests/1",
-        connect_timeout_seconds=2,
-        read_timeout_seconds=2,
-        total_timeout_seconds=4,
+        connect_timeout_seconds=60,
+        read_timeout_seconds=60,
+        total_timeout_seconds=90,
         allow_private=frozenset(hosts),
         ca_file=str(authority.certificate),
     )

@@ -98,7 +98,7 @@ PUBLIC = """
     223.255.255.255 2606:4700::1111 2a00:1450::1 2001:4860:4860::8888 2400::1 2003::1
 """
 
-SETTINGS = FetchSettings("tests/1", connect_timeout_seconds=0.5, read_timeout_seconds=1, total_timeout_seconds=2)
+SETTINGS = FetchSettings("tests/1", connect_timeout_seconds=60, read_timeout_seconds=60, total_timeout_seconds=90)
 Ask = Callable[..., FetchResponse]
 
 

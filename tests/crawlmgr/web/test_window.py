@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 
 from crawlmgr.web.window import Room, Window
+from tests.serving import PATIENCE_SECONDS
 
 
 def test_results_come_in_the_order_in_which_jobs_end() -> None:
@@ -12,7 +13,7 @@ def test_results_come_in_the_order_in_which_jobs_end() -> None:
     gates = [threading.Event() for _ in range(3)]
 
     def job(number: int) -> int:
-        assert gates[number].wait(10)
+        assert gates[number].wait(PATIENCE_SECONDS)
         return number * number
 
     for number in range(3):
@@ -21,14 +22,14 @@ def test_results_come_in_the_order_in_which_jobs_end() -> None:
     got = []
     for number in (2, 0, 1):
         gates[number].set()
-        got += window.wait(10, 9)
+        got += window.wait(PATIENCE_SECONDS, 9)
     assert [(one.key, one.value) for one in got] == [(2, 4), (0, 0), (1, 1)] and len(window) == 0
 
 
 def test_an_error_of_a_job_is_given_to_the_owner() -> None:
     window: Window[str, None] = Window()
     window.start("wrong", lambda: [].pop())  # type: ignore[func-returns-value]
-    (one,) = window.wait(10, 1)
+    (one,) = window.wait(PATIENCE_SECONDS, 1)
     assert one.key == "wrong" and isinstance(one.error, IndexError)
 
 
@@ -37,7 +38,7 @@ def test_threads_are_used_again_and_no_more_are_made_than_jobs_at_once() -> None
     seen = set()
     for number in range(40):
         window.start(number, threading.get_ident)
-        (one,) = window.wait(10, 1)
+        (one,) = window.wait(PATIENCE_SECONDS, 1)
         seen.add(one.value)
     assert len(seen) <= 2
     window.close()
@@ -46,7 +47,7 @@ def test_threads_are_used_again_and_no_more_are_made_than_jobs_at_once() -> None
 def test_the_owner_can_be_woken_without_a_result() -> None:
     window: Window[int, int] = Window()
     window.tell()
-    assert window.wait(10, 5) == []
+    assert window.wait(PATIENCE_SECONDS, 5) == []
 
 
 def test_room_holds_its_bound_and_lets_one_go_on_so_that_nobody_waits_for_ever() -> None:
@@ -63,7 +64,7 @@ def test_room_holds_its_bound_and_lets_one_go_on_so_that_nobody_waits_for_ever()
         window.start(number, read)
     ended = 0
     while ended < 8:
-        for one in window.wait(10, 8):
+        for one in window.wait(PATIENCE_SECONDS, 8):
             assert one.error is None and one.value == 150
             room.give_back(one.value)
             ended += 1
@@ -80,6 +81,6 @@ def test_nobody_waits_for_room_that_is_shut() -> None:
     assert got <= 1, "one may go on beyond the bound"
     room.shut()
     while got < 3:
-        found = window.wait(10, 3)
+        found = window.wait(PATIENCE_SECONDS, 3)
         assert found
         got += len(found)
