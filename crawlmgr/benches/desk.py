@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
+import subprocess  # noqa: S404 - each database is served by a process of its own
 import sys
 from argparse import ArgumentParser
 from collections.abc import Mapping
+from contextlib import ExitStack
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 from django.conf import settings
@@ -30,36 +32,65 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 
 def run(options: Mapping[str, Any]) -> dict[str, Any]:
-    """A row a room and query: milliseconds of CPU on either database, and their ratio; rooms that give a file, and what nobody
-    may see, are named in `left_out`."""
+    """A row a room and query: milliseconds of CPU on either database, and their ratio; the addresses that give no page are named
+    in `left_out` with the reason. Both databases are asked for a page in turn, so that a busy machine changes both."""
     folder = Path(options["data"] or settings.DATA_DIR / "bench-desk")
-    found = {}
-    for name, share in (("small", SHARE * options["share"]), ("big", options["share"])):
-        sizes = {what: max(1, number // share) for what, number in BIG.items()}
-        found[name] = _side(folder / f"{name}-{share}", sizes, options)
-    pages = []
-    for room, small in found["small"]["pages"].items():
-        big = found["big"]["pages"][room]
-        ratio = max(big, FLOOR_MS) / max(small, FLOOR_MS)
-        pages.append({"room": room, "small_ms": round(small, 1), "big_ms": round(big, 1), "ratio": round(ratio, 2)})
-    return {"pages": sorted(pages, key=lambda row: -row["ratio"]), "left_out": found["big"]["left_out"]}
+    sides: dict[str, _Side] = {}
+    with ExitStack() as stack:
+        for name, share in (("small", SHARE * options["share"]), ("big", options["share"])):
+            sizes = {what: max(1, number // share) for what, number in BIG.items()}
+            sides[name] = stack.enter_context(_Side(folder / f"{name}-{share}", sizes, options["only"]))
+        small, big = sides["small"], sides["big"]
+        pages = []
+        for room in big.rooms:
+            pairs = [(small.cost(room), big.cost(room)) for _ in range(options["rounds"])]
+            low, high = (median(column) for column in zip(*pairs, strict=True))
+            ratio = max(high, FLOOR_MS) / max(low, FLOOR_MS)
+            pages.append({"room": room, "small_ms": round(low, 1), "big_ms": round(high, 1), "ratio": round(ratio, 2)})
+    return {"pages": sorted(pages, key=lambda row: -row["ratio"]), "left_out": big.left_out}
 
 
-def _side(folder: Path, sizes: Mapping[str, int], options: Mapping[str, Any]) -> dict[str, Any]:
-    """One database, measured in a process of its own."""
-    folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-    say(f"{folder.name}: {', '.join(f'{number:,} {what}' for what, number in sizes.items())}")
-    environment = {**os.environ, "CRAWLMGR_DATA": str(folder), "PYTHONPATH": str(ROOT)}
-    environment.pop("DATABASE_URL", None)
-    task = json.dumps({"sizes": sizes, "rounds": options["rounds"], "only": options["only"]})
-    command = [sys.executable, "-m", "crawlmgr.benches.desk_side", task]
-    done = subprocess.run(command, stdout=subprocess.PIPE, text=True, env=environment, cwd=ROOT, check=False)  # noqa: S603
-    if done.returncode:
-        raise CommandError(f"the side over {folder.name} failed")
-    return dict(json.loads(done.stdout))
+class _Side:
+    """One database, asked in a process of its own. Life: as a context; the rows are made when it begins."""
+
+    def __init__(self, folder: Path, sizes: Mapping[str, int], only: str) -> None:
+        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        self.folder = folder
+        say(f"{folder.name}: {', '.join(f'{number:,} {what}' for what, number in sizes.items())}")
+        environment = {**os.environ, "CRAWLMGR_DATA": str(folder), "PYTHONPATH": str(ROOT)}
+        environment.pop("DATABASE_URL", None)
+        command = [sys.executable, "-m", "crawlmgr.benches.desk_side", json.dumps({"sizes": sizes, "only": only})]
+        self.process = subprocess.Popen(  # noqa: S603 - our own program
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment, cwd=ROOT
+        )
+
+    def __enter__(self) -> _Side:
+        told = self._answer()
+        self.rooms: list[str] = told["rooms"]
+        self.left_out: dict[str, str] = told["left_out"]
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.process.kill()
+        self.process.communicate()
+
+    def cost(self, room: str) -> float:
+        """Milliseconds of CPU for one page."""
+        assert self.process.stdin is not None  # noqa: S101 - opened above
+        self.process.stdin.write(room + "\n")
+        self.process.stdin.flush()
+        return float(self._answer())
+
+    def _answer(self) -> Any:
+        assert self.process.stdout is not None  # noqa: S101 - opened above
+        line = self.process.stdout.readline()
+        if not line:
+            raise CommandError(f"the side over {self.folder.name} failed")
+        return json.loads(line)
 
 
 def table(result: dict[str, Any]) -> str:
     """A row a page, the steepest first."""
     rows = [(row["room"], row["small_ms"], row["big_ms"], row["ratio"]) for row in result["pages"]]
-    return plain_table(("room", "small ms", "big ms", "ratio"), rows)
+    left = "".join(f"\nnot measured: {room}: {why}" for room, why in result["left_out"].items())
+    return plain_table(("room", "small ms", "big ms", "ratio"), rows) + left

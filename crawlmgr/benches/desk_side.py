@@ -1,4 +1,4 @@
-"""One side of `bench desk`: makes the rows once, then asks for every room and prints the CPU of each as JSON."""
+"""One side of `bench desk`: makes the rows once, then tells the CPU of each page that it is asked for."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ import time
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
-from statistics import median
 from typing import Any
 
 import django
@@ -24,36 +23,52 @@ from django.contrib.auth.models import User  # noqa: E402
 from django.core.management import call_command  # noqa: E402
 from django.db import transaction  # noqa: E402
 from django.test import Client  # noqa: E402
-from django.urls import URLPattern, URLResolver, reverse  # noqa: E402
+from django.urls import URLPattern, URLResolver, get_resolver, reverse  # noqa: E402
 from django.utils.module_loading import import_string  # noqa: E402
 
 from crawlmgr.benches.bulk import Sizes  # noqa: E402
 
 FILLED = "filled.json"  # in the data folder: when the rows were made
-LEFT_OUT = frozenset(("logout", "jsi18n", "autocomplete", "view_on_site"))
+ONLY_SENT = "takes only what a form sends"
+REASONS = {302: "leads elsewhere", 403: "nobody may see it", 404: "has no file in these data", 405: ONLY_SENT}
 
 
 def main(task: dict[str, Any]) -> None:
-    """Prints {"pages": {room: CPU milliseconds}, "left_out": {room: "file" or status}}."""
-    if not (Path(settings.DATA_DIR) / FILLED).exists():  # rows half made are made anew
-        for file in Path(settings.DATA_DIR).glob("crawlmgr.sqlite3*"):
+    """Makes the rows, asks once for every page, and prints {"rooms": [page …], "left_out": {address: why}}. Then answers each
+    line of standard input, which names a page, with the CPU milliseconds that the server took for it."""
+    folder = Path(settings.DATA_DIR)
+    if not (folder / FILLED).exists():  # rows half made are made anew
+        for file in folder.glob("crawlmgr.sqlite3*"):
             file.unlink()
+    (folder / "static").mkdir(exist_ok=True)  # where collectstatic would put files
     logging.disable(logging.ERROR)  # pages that refuse are told by their status
     call_command("migrate", verbosity=0, interactive=False)
-    sizes = _filled(task["sizes"])
     client = _client()
-    pages: dict[str, float] = {}
-    left_out: dict[str, object] = {}
-    for label, address in addresses(sizes):
+    found: dict[str, str] = {}
+    left_out: dict[str, str] = {}
+    for label, address, why in places(_filled(task["sizes"])):
         if task["only"] not in label:
             continue
-        answer = client.get(address)
-        is_file = answer.streaming or answer.headers.get("Content-Disposition", "").startswith("attachment")
-        if is_file or answer.status_code != 200:
-            left_out[label] = "file" if is_file else answer.status_code
-            continue
-        pages[label] = median(_cost(client, address) for _ in range(task["rounds"]))
-    sys.stdout.write(json.dumps({"pages": pages, "left_out": left_out}) + "\n")
+        if why := why or _no_page(client, address):
+            left_out[label] = why
+        else:
+            found[label] = address
+    _say({"rooms": list(found), "left_out": left_out})
+    for line in sys.stdin:
+        _say(_cost(client, found[line.rstrip("\n")]))
+
+
+def _say(document: object) -> None:
+    sys.stdout.write(json.dumps(document) + "\n")
+    sys.stdout.flush()
+
+
+def _no_page(client: Client, address: str) -> str:
+    """Why there is no page to measure at an address, "" where there is one."""
+    answer = client.get(address)
+    if answer.streaming or answer.headers.get("Content-Disposition", "").startswith("attachment"):
+        return "gives a file"
+    return "" if answer.status_code == 200 else REASONS.get(answer.status_code, f"status {answer.status_code}")
 
 
 def _filled(sizes: dict[str, int]) -> Sizes:
@@ -81,32 +96,39 @@ def _client() -> Client:
     return client
 
 
-def addresses(sizes: Sizes) -> Iterator[tuple[str, str]]:
-    """Name and address of every page, from the URL patterns: each room once, and once more for each query that is told of it.
-    A room whose arguments nobody gave is an error, so that none is forgotten."""
+def places(sizes: Sizes) -> Iterator[tuple[str, str, str]]:
+    """Label, address and, where it cannot be asked for, the reason, of every URL pattern: each room once, and once more for each
+    query that is told of it. A room whose arguments nobody gave is an error, so that none is forgotten."""
     arguments: dict[str, dict[str, object]] = {}
     queries: dict[str, tuple[str, ...]] = {}
     for dotted in settings.DESK_ROWS:
         arguments |= import_string(f"{dotted}.arguments")(sizes)
         queries |= import_string(f"{dotted}.QUERIES")
-    for name, wanted in sorted(_names(admin.site.urls[0])):
-        if not wanted <= set(arguments.get(name, ())):
-            sys.exit(f"bench desk knows no row for the room {name}")
-        address = reverse(f"admin:{name}", kwargs=arguments.get(name, {}))
-        yield name, address
-        yield from ((f"{name}?{query}", f"{address}?{query}") for query in queries.get(name, ()))
-
-
-def _names(patterns: list[Any]) -> Iterator[tuple[str, frozenset[str]]]:
-    """Name and argument names of every URL pattern; of Django admin's own pages only those that take no arguments."""
     rooms = {pattern.name for pattern in admin.site.rooms}
+    for route, pattern in _patterns(get_resolver().url_patterns, ""):
+        wanted, name = frozenset(pattern.pattern.regex.groupindex), pattern.name
+        if getattr(pattern.callback, "is_button", False):
+            yield name or route, "", ONLY_SENT
+        elif not name:
+            yield route or "/", f"/{route}", "leads elsewhere" if wanted else ""
+        elif name in rooms and not wanted <= set(arguments.get(name, ())):
+            sys.exit(f"bench desk knows no row for the room {name}")
+        elif not wanted <= set(arguments.get(name, ())):
+            yield name, "", "has no row in these data"
+        else:
+            address = reverse(name if name == "set_language" else f"admin:{name}", kwargs=arguments.get(name, {}))
+            yield name, address, "ends the bench's own session" if name == "logout" else ""
+            yield from ((f"{name}?{query}", f"{address}?{query}", "") for query in queries.get(name, ()))
+
+
+def _patterns(patterns: list[Any], before: str) -> Iterator[tuple[str, URLPattern]]:
+    """Route and pattern of every address, in the order of the configuration."""
     for pattern in patterns:
+        route = f"{before}{pattern.pattern}"
         if isinstance(pattern, URLResolver):
-            yield from _names(pattern.url_patterns)
-        elif isinstance(pattern, URLPattern) and pattern.name and pattern.name not in LEFT_OUT:
-            wanted = frozenset(pattern.pattern.regex.groupindex)
-            if (pattern.name in rooms and not getattr(pattern.callback, "is_button", False)) or not wanted:
-                yield pattern.name, wanted
+            yield from _patterns(pattern.url_patterns, route)
+        else:
+            yield route, pattern
 
 
 def _cost(client: Client, address: str) -> float:

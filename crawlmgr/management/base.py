@@ -99,7 +99,7 @@ class SubcommandCommand(BaseCommand):
         for name, dotted in self.subcommands.items():
             if named in (None, name):
                 module = self.load(dotted)
-                sub = words.add_parser(name, help=module.HELP, description=module.HELP)
+                sub = words.add_parser(name, help=module.HELP.replace("%", "%%"), description=module.HELP)
                 module.add_arguments(sub)
                 sub.add_argument("--json", action="store_true", help="one JSON document on standard output")
                 sub.set_defaults(module=module)

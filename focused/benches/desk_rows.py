@@ -32,7 +32,7 @@ def fill(sizes: Sizes) -> None:
     insert(TopicRun, RUNS, run_id=Sql(f"{first} + i"), topic_id=Sql("CASE WHEN i % 2 THEN 1 ELSE 2 + i END"), definition=DEFINITION, steps=each, pages=each,
            relevant=each // 3)
     words = " || ' ' || ".join(
-        ["'everywher crawler frontier'", "'onlyon' || i", "'somewher' || (i % 1000)", *(f"'w' || ((i * {31 + 7 * n} + {n * n}) % {20 + n * 40})" for n in range(WORDS))]
+        ["'crawler frontier 抓取'", "CASE WHEN i % 1000 = 7 THEN '番茄' ELSE '网页' END", "'onlyon' || i", "'beehive' || (i % 1000)", *(f"'w' || ((i * {31 + 7 * n} + {n * n}) % {20 + n * 40})" for n in range(WORDS))]
     )
     insert(TopicPage, sizes.topic_pages, id=Sql("i + 1"), run_id=Sql(f"{first} + i % {RUNS}"), step=Sql(f"i / {RUNS}"), mark=Sql("i"), number=Sql(f"i / {RUNS}"),
            url=Sql("printf('http://host.example/p%d', i)"), url_hash=Sql("i"), final_url=Sql("printf('http://host.example/p%d', i)"), similarity=Sql("(i % 97) / 97.0"),
@@ -51,7 +51,10 @@ def arguments(sizes: Sizes) -> dict[str, dict[str, object]]:
 
 
 QUERIES = {
-    "topic-search": ("q=everywhere", "q=onlyon1", "q=somewhere7", "q=everywhere+crawler", "q=%22crawler+frontier%22", "q=crawler+-onlyon1", "q=everywhere&page=100", "q=nowhere"),
-    "topic-pages": ("q=everywhere", "by=best", "last", "url=http://host.example/p1"), "topic-run": ("part=live",),
+    "topic-search": (
+        "q=crawler", "q=onlyon1", "q=beehive7", "q=nowhereatall", "q=crawler+frontier", "q=%22crawler+frontier%22", "q=crawler+-onlyon1", "q=crawler+beehive7",
+        "q=crawler&page=80", "q=抓取", "q=番茄", "q=抓取网页", "q=crawler+frontier+w1+w2+w3",
+    ),
+    "topic-pages": ("q=crawler", "by=best", "last", "url=http://host.example/p1"), "topic-run": ("part=live",),
 }  # fmt: skip
 """Further ways to ask rooms, by the room's name."""
