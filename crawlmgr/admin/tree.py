@@ -4,8 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 
 from django.http import HttpRequest
+from django.template.loader import render_to_string
+from django.urls import get_script_prefix, reverse
+from django.utils.translation import get_language
+
+LINES_KEPT = 4_096  # of the tree, as they were last laid out
+_PLACE = 10**15 + 7  # stands in a pattern of addresses where the row's number will be
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +33,32 @@ class Node:
     unfolded: bool = False
     active: bool = False
 
+    @property
+    def line(self) -> str:
+        """The line and what is under it, as HTML. Every page carries the tree, so lines with nothing under them are kept."""
+        return _laid_out(self) if self.children else _line(self, get_language() or "")
+
+
+def _laid_out(node: Node) -> str:
+    return render_to_string("desk/tree_line.html", {"node": node})
+
+
+@lru_cache(maxsize=LINES_KEPT)
+def _line(node: Node, _language: str) -> str:
+    return _laid_out(node)
+
+
+def address(name: str, pk: int) -> str:
+    """`reverse` for a room of one row, quick enough for a tree of a hundred."""
+    before, after = _pattern(name, get_script_prefix())
+    return f"{before}{pk}{after}"
+
+
+@lru_cache(maxsize=100)
+def _pattern(name: str, _prefix: str) -> tuple[str, str]:
+    before, _, after = reverse(name, args=[_PLACE]).partition(str(_PLACE))
+    return before, after
+
 
 Branch = Callable[[HttpRequest, str], Node | None]
 
@@ -45,6 +78,8 @@ def build(request: HttpRequest, branches: Sequence[Branch]) -> list[Node]:
 
 
 def _marked(node: Node, item: str) -> Node:
+    if not node.children and not (item and node.key == item):
+        return node
     children = tuple(_marked(child, item) for child in node.children)
     inside = any(child.active or child.unfolded for child in children)
     return replace(

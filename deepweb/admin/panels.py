@@ -10,7 +10,7 @@ from django.http import HttpRequest
 from django.urls import reverse
 from django.utils.translation import gettext as _
 
-from crawlmgr.admin.tree import Node
+from crawlmgr.admin.tree import Node, address
 from deepweb import reads
 
 SOURCES_SHOWN = 8
@@ -32,7 +32,7 @@ def branch(request: HttpRequest, item: str) -> Node | None:
     shown = rows[: reads.TREE_LIMIT]
     working = reads.working("deepweb-find", [row.pk for row in shown])
     nodes = [
-        Node(row.name, reverse("admin:source", args=[row.pk]), "", f"source:{row.pk}", "working" if row.pk in working else "")
+        Node(row.name, address("admin:source", row.pk), "", f"source:{row.pk}", "working" if row.pk in working else "")
         for row in shown
     ]
     if len(rows) > reads.TREE_LIMIT:

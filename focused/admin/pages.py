@@ -64,8 +64,8 @@ def _listed(request: HttpRequest, context: dict[str, Any], run_ids: list[int], a
         topic_pk = None if run_ids else context["topic"].pk
         hits = search.find(query, run_ids, topic=topic_pk, start=(number - 1) * SIZE, limit=SIZE)
         total, cut, rows = hits.total, hits.cut, reads.pages_by_id(hits.pages)
-        for one in rows:
-            one.snippet = snippets.around(one, query.words)
+        for one, snippet in zip(rows, snippets.around(rows, query.words), strict=True):
+            one.snippet = snippet
         more = number * SIZE < hits.total
     elif best and context["row"] is not None:
         rows = reads.best_pages(run_ids[0], (number - 1) * SIZE, SIZE + 1)

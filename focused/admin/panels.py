@@ -10,7 +10,7 @@ from django.http import HttpRequest
 from django.urls import reverse
 from django.utils.translation import gettext as _
 
-from crawlmgr.admin.tree import Node
+from crawlmgr.admin.tree import Node, address
 from focused import reads
 
 TOPICS_SHOWN = 8
@@ -34,7 +34,7 @@ def branch(request: HttpRequest, item: str) -> Node | None:
     for topic in rows[: reads.TREE_LIMIT]:
         state = working.get(topic.pk, "")
         mark = "working" if state in ("running", "queued") else "paused" if state else ""
-        nodes.append(Node(topic.name, reverse("admin:topic", args=[topic.pk]), "", f"topic:{topic.pk}", mark))
+        nodes.append(Node(topic.name, address("admin:topic", topic.pk), "", f"topic:{topic.pk}", mark))
     if len(rows) > reads.TREE_LIMIT:
         nodes.append(Node(_("All topics"), reverse("admin:topics"), "more_horiz", "topics:all"))
     if request.user.has_perm("focused.add_topic"):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from crawlmgr.models import Page
@@ -12,6 +13,7 @@ from crawlmgr.web.html import scan
 from focused.models import TopicPage
 
 BEFORE, LENGTH = 60, 220
+MOST_CHARS = 200_000
 _WORD = re.compile(r"[A-Za-z0-9+#']+|[^\x00-\x7f]{1,4}")
 
 
@@ -23,13 +25,20 @@ class Snippet(NamedTuple):
     after: str
 
 
-def around(step: TopicPage, words: frozenset[str]) -> Snippet:
-    """The snippet of a page; without a hit its beginning, empty where the archive has lost it."""
-    page = Page.objects.filter(run_id=step.run_id, key_hash=step.url_hash).select_related("warc").first()
+def around(steps: Sequence[TopicPage], words: frozenset[str]) -> list[Snippet]:
+    """The snippet of each page; without a hit in the first MOST_CHARS of its HTML its beginning, empty where the archive has
+    lost it."""
+    runs, hashes = {step.run_id for step in steps}, {step.url_hash for step in steps}
+    found = Page.objects.filter(run_id__in=runs, key_hash__in=hashes).select_related("warc")
+    pages = {(page.run_id, page.key_hash): page for page in found}
+    return [_around(pages.get((step.run_id, step.url_hash)), words) for step in steps]
+
+
+def _around(page: Page | None, words: frozenset[str]) -> Snippet:
     record = archive.read_page(page) if page is not None else None
     if page is None or record is None:
         return Snippet("", "", "")
-    text = " ".join(scan(record.text, page.final_url or page.url).text.split())
+    text = " ".join(scan(record.text[:MOST_CHARS], page.final_url or page.url).text.split())
     start, end = _place(text, words)
     first = max(0, start - BEFORE)
     before = ("… " if first else "") + text[first:start]

@@ -12,7 +12,7 @@ from django.urls import reverse
 from django.utils.translation import gettext as _
 
 from crawlmgr.admin.rooms import numbers, room
-from crawlmgr.admin.tree import Node
+from crawlmgr.admin.tree import Node, address
 from forums import reads
 from forums.models import Board, Site
 from forums.reads import silences
@@ -67,11 +67,11 @@ def _open_site(item: str) -> int:
 
 
 def _site_node(site: Site, state: str, opened: bool) -> Node:
-    address = reverse("admin:forum", args=[site.pk])
     mark = "working" if state in ("running", "queued") else "paused" if state or site.paused else ""
     children = board_nodes(site.pk) if opened else ()
-    lazy = "" if opened else reverse("admin:forum-tree", args=[site.pk])
-    return Node(site.name, address, "", f"site:{site.pk}", mark, children=children, lazy=lazy, unfolded=opened)
+    lazy = "" if opened else address("admin:forum-tree", site.pk)
+    url = address("admin:forum", site.pk)
+    return Node(site.name, url, "", f"site:{site.pk}", mark, children=children, lazy=lazy, unfolded=opened)
 
 
 def board_nodes(site_id: int) -> tuple[Node, ...]:
@@ -81,7 +81,7 @@ def board_nodes(site_id: int) -> tuple[Node, ...]:
 def _board_node(board: Board, depth: int) -> Node:
     mark = "" if board.enabled else "paused"
     return Node(
-        board.name, reverse("admin:board", args=[board.pk]), "", f"board:{board.site_id}.{board.pk}", mark, depth=min(depth, 3)
+        board.name, address("admin:board", board.pk), "", f"board:{board.site_id}.{board.pk}", mark, depth=min(depth, 3)
     )
 
 

@@ -94,11 +94,17 @@ def _posts(visit: PlannedVisit, share: dict[int, float]) -> float | None:
 
 def made(plan: Plan, limit: int = 30) -> list[PlannedVisit]:
     """The last visits that were made or passed over, newest first, with what they found."""
-    rows = PlannedVisit.objects.filter(plan=plan).exclude(state=PlannedVisit.State.PLANNED)
-    rows = rows.select_related("board__site", "visit", "edited_by").defer(
-        "board__unfinished", "board__site__structure", "visit__state", "visit__arrivals"
+    rows = PlannedVisit.objects.filter(plan=plan).order_by("-at", "-id")
+    newest: list[tuple[datetime, int]] = []
+    for state in PlannedVisit.State:  # each by its part of the index
+        if state is not PlannedVisit.State.PLANNED:
+            newest += rows.filter(state=state).values_list("at", "pk")[:limit]
+    shown = rows.filter(pk__in=[pk for _at, pk in sorted(newest, reverse=True)[:limit]])
+    return list(
+        shown.select_related("board__site", "visit", "edited_by").defer(
+            "board__unfinished", "board__site__structure", "visit__state", "visit__arrivals"
+        )
     )
-    return list(rows.order_by("-at", "-id")[:limit])
 
 
 def days(plan: Plan, limit: int = MOST_DAYS) -> list[PlanDay]:
