@@ -79,6 +79,8 @@ def measured(reader: Reader, case: Case, largest: int, rounds: int) -> dict[str,
     while sizes[-1] * 2 <= largest:
         sizes.append(sizes[-1] * 2)
     reader(case.make(SMALLEST))  # what is loaded once
+    gc.collect()
+    gc.freeze()  # looking through all that the program has loaded is no cost of a page, and comes at some size or other
     seconds = [min(_cost(reader, text) for _ in range(max(1, rounds))) for text in map(case.make, sizes)]
     for _ in range(AGAIN):
         steep = {at + near for at in range(1, len(sizes)) if _factor(seconds, at) > ENOUGH for near in (-1, 0)}
