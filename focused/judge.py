@@ -13,10 +13,13 @@ from scipy import sparse
 from focused.columns import Columns
 
 Vector = NDArray[np.float64]
+Rows = NDArray[np.intp]
+NONE: Rows = np.zeros(0, dtype=np.intp)
 Row = tuple[NDArray[np.int32], NDArray[np.float32]]
 
-VERSION = 2
-"""Rises when the same pages would be judged otherwise. 1: samples and the most similar pages; 2: marks, of earlier runs too."""
+VERSION = 3
+"""Rises when the same pages would be judged otherwise. 1: samples and the most similar pages; 2: marks, of earlier runs too;
+3: pages linked beside a page count."""
 MOST_SIMILAR = 20
 """Pages whose centroid stands for the topic, at most a fifth of all."""
 EVERY = 50
@@ -27,6 +30,11 @@ SAMPLES_SHARE = 0.5
 """What the topic's own samples count beside those pages."""
 OFF_TOPIC_SHARE = 0.5
 """What the operator's pages off topic count; those on topic count as much as all that the judge goes by without marks."""
+
+SIBLINGS = 0.6
+"""What the pages that are linked from the same page count beside a page's own words (both as standard scores)."""
+KIN = 3.0
+"""How many pages of the general mean the mean of those is drawn towards."""
 
 
 def two_levels(scores: Vector) -> tuple[float, float]:
@@ -48,6 +56,7 @@ class Feedback:
     Rocchio without a judge: v = half the centroid of the samples and half that of the 20 pages nearest to it - the centroid of
     all, over (1 + ln f) idf weights of length 1; a page's score is its inner product with v. Of pages that the operator
     marked (`mark`), the centroid of those on topic is added, and half that of those off topic taken off, each less that of all.
+    What a page's words say and what those of the pages linked beside it say (mean over the pages with a link to it) are added up.
     """
 
     def __init__(
@@ -67,6 +76,10 @@ class Feedback:
         self._direction = np.zeros(0)
         self._idf = np.zeros(0)
         self._levels = (0.0, 1.0)
+        self._scales = ((0.0, 1.0), (0.0, 1.0))
+        """Mean and spread of what the words and of what the siblings said in the last ranking."""
+        self._kin = np.zeros(0)
+        """What pages linked from each page say in the mean, by the number of that page."""
 
     def __len__(self) -> int:
         return len(self._starts) - 1
@@ -92,8 +105,8 @@ class Feedback:
         """Whether it is time to rank again."""
         return len(self) - self.ranked >= (FIRST if len(self) <= EVERY else max(EVERY, self.ranked // 20))
 
-    def rank(self) -> Vector:
-        """The score of every page: comparable among them only."""
+    def rank(self, parents: Rows = NONE, children: Rows = NONE) -> Vector:
+        """The score of every page: comparable among them only. `parents` and `children`: which page links to which, by number."""
         matrix, lengths = self._matrix()
 
         def centroid(pages: NDArray[Any]) -> Vector:
@@ -115,10 +128,25 @@ class Feedback:
                 share = len(taught) / (len(marked) + len(taught))
                 mean = (1 - share) * centroid(np.array(marked, dtype=np.intp)) + share * self._centroid(taught, len(everything))
                 self._direction += factor * (mean - everything)
-        scores: Vector = matrix @ self._direction / lengths
+        scores = self._with_siblings(matrix @ self._direction / lengths, parents, children)
         self.ranked = len(self)
         self._levels = two_levels(scores)
         return scores
+
+    def _with_siblings(self, own: Vector, parents: Rows, children: Rows) -> Vector:
+        """z(own) + SIBLINGS z(mean over a page's parents of the mean of their other children, drawn towards the mean of all)."""
+        size, mean = len(own), float(own.mean())
+        count, total = np.bincount(parents, minlength=size), np.bincount(parents, weights=own[children], minlength=size)
+        others = (total[parents] - own[children] + KIN * mean) / (count[parents] - 1 + KIN)
+        links = np.bincount(children, minlength=size)
+        beside = np.where(links, np.bincount(children, weights=others, minlength=size) / np.maximum(links, 1), mean)
+        self._kin = (total + KIN * mean) / (count + KIN)
+        self._scales = (mean, float(own.std()) + 1e-9), (float(beside.mean()), float(beside.std()) + 1e-9)
+        return self._both(own, beside) if len(parents) else self._both(own, np.full(size, mean))
+
+    def _both(self, own: Any, beside: Any) -> Any:
+        (mean, spread), (mean_beside, spread_beside) = self._scales
+        return (own - mean) / spread + SIBLINGS * (beside - mean_beside) / spread_beside
 
     def to_mark(self, scores: Vector, number: int) -> list[int]:
         """The pages without a mark of which the operator's word tells the most: those nearest the cut between both levels."""
@@ -135,14 +163,15 @@ class Feedback:
         low, high = self._levels
         return min(1.0, max(0.0, (score - low) / max(high - low, 1e-9)))
 
-    def score(self, number: int) -> float:
-        """The score of one page by the last ranking, which may not have known it."""
+    def score(self, number: int, parent: int = -1) -> float:
+        """The score of one page, reached from a page by number, by the last ranking, which may not have known either."""
         place = slice(self._starts[number], self._starts[number + 1])
         indices, values = self._weighed(self._words.index[place], self._words.weight[place])
         if len(self._vocabulary) > len(self._direction):
             known = indices < len(self._direction)
             indices, values = indices[known], values[known]
-        return float(values @ self._direction[indices])
+        beside = self._kin[parent] if 0 <= parent < len(self._kin) else self._scales[1][0]
+        return float(self._both(float(values @ self._direction[indices]), float(beside)))
 
     def _row(self, words: Mapping[str, float]) -> Row:
         indices = np.fromiter(map(self._vocabulary.__getitem__, words), np.int32, len(words))

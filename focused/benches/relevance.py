@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from statistics import mean
 from typing import Any
@@ -20,6 +20,7 @@ from focused import packs
 from focused.archive import Archive
 from focused.evaluate import Label
 from focused.judge import Feedback
+from focused.pages import Content
 from focused.parse import Parser
 from focused.relevance import Relevance
 from focused.topics import Topic
@@ -67,6 +68,7 @@ def judged(
         relevance.learn(page.words)
         feedback.add(page.words)
     relevance.settle()
+    links = between(pages, archive)
     known = [labels.get(page.url) for page in pages]
     right = np.array([bool(label and label.relevant) for label in known])
     counts = np.array(
@@ -76,12 +78,25 @@ def judged(
         ]
     )
     similarity = np.array([relevance.page(page.words) for page in pages])
-    scores = feedback.rank()
+    scores = feedback.rank(*links)
     figures = {"similarity": auc(similarity[counts], right[counts]), "judge": auc(scores[counts], right[counts])}
     for number in feedback.to_mark(scores, marks):
         feedback.mark(number, bool(right[number]))
         counts[number] = False
-    return {**figures, "marked": auc(feedback.rank()[counts], right[counts])}
+    return {**figures, "marked": auc(feedback.rank(*links)[counts], right[counts])}
+
+
+def between(pages: Sequence[Content], archive: Archive) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """The links between pages by number: from which, and to which; a page that links twice to another counts once."""
+    numbers = {page.url: number for number, page in enumerate(pages)}
+    found = {
+        (number, numbers[url])
+        for number, page in enumerate(pages)
+        for link in page.links
+        if (url := archive.resolve(link.url)) in numbers and numbers[url] != number
+    }
+    start, end = np.array(sorted(found), dtype=np.intp).reshape(-1, 2).T
+    return start, end
 
 
 def auc(scores: NDArray[np.float64], right: NDArray[np.bool_]) -> float:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
 from django.db import transaction
 
-from focused.judge import Feedback
+from focused.judge import Feedback, Rows
 from focused.models import TopicPage, TopicRun
 from focused.relevance import Relevance
 from focused.services import sessions, topics
@@ -59,8 +60,9 @@ def verdict(run: TopicRun) -> Verdict:
         judge.add(sessions.words_of(row))
         if row.marked is not None:
             judge.mark(number, row.marked)
-    checked, agreed = _left_out(judge)
-    scores = judge.rank()
+    reached = _reached(rows)
+    checked, agreed = _left_out(judge, reached)
+    scores = judge.rank(*reached)
     worth = judge.worth(scores)
     for number, on_topic in judge.marks.items():
         worth[number] = float(on_topic)
@@ -68,14 +70,22 @@ def verdict(run: TopicRun) -> Verdict:
     return Verdict([Judged(rows[i], float(worth[i])) for i in order], len(rows), len(judge.marks), checked, agreed)
 
 
-def _left_out(judge: Feedback) -> tuple[int, int]:
+def _reached(rows: Sequence[TopicPage]) -> tuple[Rows, Rows]:
+    """From which page each page was reached, where both are among the rows: the links that the run's log knows."""
+    numbers = {row.pk: number for number, row in enumerate(rows)}
+    found = [(numbers[row.parent_id], number) for number, row in enumerate(rows) if row.parent_id in numbers]
+    start, end = np.array(found, dtype=np.intp).reshape(-1, 2).T
+    return start, end
+
+
+def _left_out(judge: Feedback, reached: tuple[Rows, Rows]) -> tuple[int, int]:
     """Of how many marks the judge was asked without knowing them, and how many it had right."""
     marks = dict(judge.marks)
     asked = sorted(marks)[-MOST_CHECKED:] if len(marks) > 1 else []
     agreed = 0
     for number in asked:
         judge.mark(number, None)
-        found = judge.worth(np.array([judge.rank()[number]]))[0] >= 0.5
+        found = judge.worth(np.array([judge.rank(*reached)[number]]))[0] >= 0.5
         agreed += bool(found) == marks[number]
         judge.mark(number, marks[number])
     return len(asked), agreed

@@ -137,7 +137,7 @@ class Adaptive(Strategy):
         parent = -1 if node.parent is None or target is None else links.parent(target)
         self._judge.add(page.content.words)
         self._fixed.append(min(1.0, page.similarity / (2 * max(self.topic.threshold, 1e-9))))
-        worth = self._worth()
+        worth = self._worth(parent)
         self._credit.add(worth, parent, self.settings.tunnel)
         found = []
         for link in page.links:
@@ -208,17 +208,17 @@ class Adaptive(Strategy):
         self._at_choice.update((int(targets[i]), features[i]) for i in best)
         return [int(targets[i]) for i in best]
 
-    def _worth(self) -> float:
-        """The newest page's worth in [0, 1], by the judge's last ranking."""
+    def _worth(self, parent: int) -> float:
+        """The worth in [0, 1] of the newest page, reached from a page by number, by the judge's last ranking."""
         fixed = self._fixed[-1]
         if not self._judge.ranked:
             return fixed
-        learned = self._judge.worth_of(self._judge.score(len(self._judge) - 1))
+        learned = self._judge.worth_of(self._judge.score(len(self._judge) - 1, parent))
         return FIXED_SHARE * fixed + (1 - FIXED_SHARE) * learned
 
     def _judge_anew(self) -> None:
         """Gives every page its worth by the judge's new ranking."""
-        learned = self._judge.worth(self._judge.rank())
+        learned = self._judge.worth(self._judge.rank(*self.links.between_pages()))
         worth = FIXED_SHARE * np.array(self._fixed) + (1 - FIXED_SHARE) * learned
         for number, on_topic in self._judge.marks.items():
             worth[number] = float(on_topic)

@@ -118,6 +118,12 @@ class LinkFeatures:
         target = self._targets.get(url)
         return None if target is None or self._target.page[target] < 0 else int(self._target.page[target])
 
+    def between_pages(self) -> tuple[Rows, Rows]:
+        """The links between fetched pages: from which page, and to which."""
+        pages = self._target.page[self._link.target[: self._link.size]]
+        rows = np.flatnonzero(pages >= 0)
+        return self._link.page[rows], pages[rows]
+
     def host(self, target: int) -> int:
         """The number of a target's host."""
         return int(self._target.host[target])

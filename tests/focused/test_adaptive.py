@@ -120,6 +120,27 @@ def test_the_judge_learns_words_that_the_samples_do_not_have_and_heeds_marks():
     assert marked[81] - marked[80] > scores[81] - scores[80]
 
 
+def test_pages_linked_beside_pages_on_topic_are_judged_better():
+    draw = random.Random(3)
+    words = [f"w{i}" for i in range(12)]
+    judge = Feedback([{"w0": 1, "w1": 1}])
+    for _ in range(2):
+        judge.add({"list": 1})
+    for side in (words[:6], words[6:]):
+        for _ in range(10):
+            judge.add(dict.fromkeys(draw.sample(side, 3), 1))
+    for _ in range(2):
+        judge.add({"w3": 1, "w9": 1})  # says nothing by itself; one is linked beside the first ten, one beside the others
+    alone = judge.rank()
+    assert alone[22] == pytest.approx(alone[23])
+    parents = np.array([0] * 11 + [1] * 11)
+    children = np.array([*range(2, 12), 22, *range(12, 22), 23])
+    beside = judge.rank(parents, children)
+    assert beside[22] > beside[23] + 0.1
+    judge.add({"w3": 1, "w9": 1})
+    assert judge.score(24, 0) > judge.score(24) > judge.score(24, 1), "a page that no ranking knew, by where it was found"
+
+
 def test_the_order_does_not_depend_on_anything_but_the_pages():
     web = random_web(8, 80)
     whole = order("adaptive", web, ["p0"])
