@@ -81,6 +81,7 @@ BENCHES = {
     "strategies": "focused.benches.strategies",
     "relevance": "focused.benches.relevance",
     "frontier": "focused.benches.frontier",
+    "laboratory": "focused.benches.laboratory",
     "focused": "focused.benches.focused",
 }
 HOSTILE = ["forums.benches.hostile.READERS", "focused.benches.hostile.READERS", "deepweb.benches.hostile.READERS"]

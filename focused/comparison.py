@@ -62,6 +62,10 @@ class Outcome:
     pagerank_found: int
     tunnel_lengths: Mapping[int, int]
     curve: Sequence[tuple[int, int]]
+    important_curve: Sequence[tuple[int, int]]
+    pagerank_curve: Sequence[tuple[int, int]]
+    wanted: int
+    """Pages that there were to find."""
     seconds: float
 
     @property
@@ -84,6 +88,9 @@ class Outcome:
             "pagerank_found": self.pagerank_found,
             "tunnel_lengths": {str(length): n for length, n in sorted(self.tunnel_lengths.items())},
             "curve": [list(point) for point in self.curve],
+            "important_curve": [list(point) for point in self.important_curve],
+            "pagerank_curve": [list(point) for point in self.pagerank_curve],
+            "precision": self.harvest_rate,
             "failed": self.trail.failed,
             "duplicates": sum(step.duplicate for step in self.trail.steps),
             "stopped_by": self.trail.stopped_by,
@@ -253,6 +260,9 @@ def judge(
                 pagerank_found=sum(url in ranked for url in urls),
                 tunnel_lengths=tunnel_lengths(trail.steps, on_topic),
                 curve=curve(trail.steps, wanted, checkpoints),
+                important_curve=curve(trail.steps, important, checkpoints),
+                pagerank_curve=curve(trail.steps, ranked, checkpoints),
+                wanted=len(wanted),
                 seconds=seconds,
             )
         )

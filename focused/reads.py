@@ -165,8 +165,20 @@ def archive_choices(topic: Topic) -> list[dict[str, Any]]:
     return [*choices, *({"files": [file.pk], "name": file.name} for file in imported)]
 
 
+def files_of(run_id: int) -> list[int]:
+    """The WARC files with the pages that a run fetched or took from the archive."""
+    found = Page.objects.filter(run_id=run_id, warc__isnull=False).values_list("warc", flat=True)
+    return sorted(set(found.order_by().distinct()))
+
+
+def budget(files: Sequence[int]) -> int:
+    """Fetches that tell strategies apart over files of the archive: a quarter of the pages that those hold, 20 at the least."""
+    held = Page.objects.filter(warc__in=files, status=200).values("url_hash").distinct().count()
+    return max(20, held // 4) if held else 0
+
+
 def comparisons(topic: Topic, limit: int = 10) -> list[Comparison]:
     """The newest comparisons of a topic."""
-    return list(topic.comparisons.select_related("run").defer("trails", "result")[:limit])
+    return list(topic.comparisons.select_related("run").defer("result")[:limit])
 
 

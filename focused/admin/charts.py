@@ -68,7 +68,7 @@ def tunnels(lengths: Mapping[int, int]) -> Chart:
 
 def compared(results: Sequence[Mapping[str, Any]]) -> list[Chart]:
     """Harvest and recall curves of strategies, and their similarity."""
-    found, rates, likeness = [], [], []
+    found, rates, likeness, important, ranked = [], [], [], [], []
     for index, one in enumerate(results):
         colour = COLOURS[index % len(COLOURS)]
         x = [fetched for fetched, _relevant in one["curve"]]
@@ -76,12 +76,17 @@ def compared(results: Sequence[Mapping[str, Any]]) -> list[Chart]:
         rates.append(Series(one["strategy"], x, [r / f for f, r in one["curve"]], colour, line=True))
         similarity = one["similarity_curve"]
         steps = [one["fetched"] * (n + 1) / max(1, len(similarity)) for n in range(len(similarity))]
+        for series, name in ((important, "important_curve"), (ranked, "pagerank_curve")):
+            points = one.get(name, [])
+            series.append(Series(one["strategy"], [f for f, _n in points], [n for _f, n in points], colour, line=True))
         likeness.append(Series(one["strategy"], steps, similarity, colour, line=True))
     fetched = _("pages fetched")
     return [
         chart("chart-found", _("Pages on topic"), found, x=fetched, y=_("pages on topic"), numbers=True),
         chart("chart-rates", _("Harvest rate"), rates, x=fetched, y=_("on topic a page (share)"), numbers=True),
         chart("chart-likeness", _("Mean similarity to the topic"), likeness, x=fetched, y=_("mean cosine"), numbers=True),
+        chart("chart-important", _("Important pages (HITS)"), important, x=fetched, y=_("of the first 100"), numbers=True),
+        chart("chart-ranked", _("Important pages (PageRank)"), ranked, x=fetched, y=_("of the first 100"), numbers=True),
         _lengths(results),
     ]
 

@@ -13,16 +13,21 @@ from django.urls import reverse
 from django.utils.translation import gettext as _
 
 from crawlmgr.admin import runs as run_rooms
-from crawlmgr.admin.rooms import attempt, back, number, page, room
+from crawlmgr.admin.rooms import act, attempt, back, number, page, room
 from crawlmgr.models import Run
 from crawlmgr.services.export_formats import safe_cell
 from focused import reads
 from focused.admin import charts
 from focused.admin.crawl import strategies
+from focused.admin.runs import find as find_run
 from focused.admin.topics import find, trail
+from focused.laboratory import MOST_DRAWS, PATENT_WEIGHTS, verdict
 from focused.models import Comparison
 from focused.services import comparisons
 
+PATENT = "dolphin *"
+"""Stands for the four runs of the patent in the form."""
+OTHERS_DRAWS = 3
 FIRST = ("breadth_first", "best_first", "shark", "dynamic_tunnel", "ant_colony")
 
 
@@ -31,6 +36,7 @@ def compare(request: HttpRequest, pk: int) -> HttpResponse:
     """The topic's comparisons, and a form for a new one."""
     topic = find(pk)
     choices = reads.archive_choices(topic)
+    fitting = reads.budget(choices[0]["files"]) if choices else 0
     chosen = request.POST.getlist("strategy") if request.method == "POST" else list(FIRST)
     if request.method == "POST":
         index, pages = number(request.POST.get("archive", "")), number(request.POST.get("pages", ""))
@@ -38,8 +44,12 @@ def compare(request: HttpRequest, pk: int) -> HttpResponse:
         made: list[Comparison] = []
 
         def begin() -> None:
-            wanted: dict[str, dict[str, Any]] = {name: {} for name in chosen}
-            made.append(comparisons.start(topic, wanted, pages or 0, files, now=datetime.now(UTC), user=request.user))
+            wanted: dict[str, dict[str, Any]] = {name: {} for name in chosen if name != PATENT}
+            if PATENT in chosen:
+                wanted |= {f"dolphin {name}": dict(values) for name, values in PATENT_WEIGHTS.items()}
+            draws = number(request.POST.get("draws", "1")) or 0
+            now = datetime.now(UTC)
+            made.append(comparisons.start(topic, wanted, pages or 0, files, now=now, draws=draws, user=request.user))
 
         if attempt(request, _("The comparison has started."), begin):
             return back(request, "comparison", made[0].pk)
@@ -48,11 +58,35 @@ def compare(request: HttpRequest, pk: int) -> HttpResponse:
         "choices": choices,
         "strategies": strategies(),
         "chosen": chosen,
-        "pages": request.POST.get("pages", "500"),
+        "pages": request.POST.get("pages", str(fitting or 500)),
+        "draws": request.POST.get("draws", "3"),
+        "most_draws": MOST_DRAWS,
+        "patent": PATENT,
         "most": comparisons.MOST_PAGES,
         "rows": reads.comparisons(topic, 50),
     }
     return page(request, "focused/compare.html", context, title=_("Compare strategies"), item=f"topic:{pk}", trail=trail(topic))
+
+
+@act("topics/run/<int:pk>/others/", "topic-run-others", "focused.add_comparison")
+def others(request: HttpRequest, pk: int) -> HttpResponse:
+    """What the other strategies would have done with the pages that a run fetched: a comparison over them in one click."""
+    row = find_run(pk)
+    files = reads.files_of(pk)
+    made: list[Comparison] = []
+
+    def begin() -> None:
+        if row.topic is None:
+            raise ValueError("the run's topic is gone")
+        names = dict.fromkeys([row.run.parameters["strategy"], *(one["name"] for one in strategies())])
+        entries: dict[str, dict[str, Any]] = {name: {} for name in names}
+        entries[row.run.parameters["strategy"]] = row.run.parameters["parameters"]
+        now, pages = datetime.now(UTC), reads.budget(files)
+        made.append(comparisons.start(row.topic, entries, pages, files, now=now, draws=OTHERS_DRAWS, user=request.user))
+
+    if attempt(request, _("The comparison has started."), begin):
+        return back(request, "comparison", made[0].pk)
+    return back(request, "topic-run", pk)
 
 
 def find_comparison(pk: int) -> Comparison:
@@ -67,8 +101,8 @@ def comparison(request: HttpRequest, pk: int) -> HttpResponse:
     """One comparison: its progress, then curves and table."""
     found, now = find_comparison(pk), datetime.now(UTC)
     results = found.result.get("results", [])
-    total = len(found.setup["strategies"]) + 1
-    done = len(found.trails) + bool(results)
+    total = len(comparisons.runs_of(found)) + 1
+    done = found.parts.count() + bool(results)
     context = {
         "comparison": found,
         "topic": found.topic,
@@ -79,6 +113,7 @@ def comparison(request: HttpRequest, pk: int) -> HttpResponse:
         "total": total,
         "share": round(100 * done / total),
         "results": results,
+        "verdict": verdict(results) if results and "area" in results[0] else None,
         "pages_in_archive": found.result.get("pages_in_archive"),
         "charts": charts.compared(results) if results else [],
     }
@@ -99,12 +134,14 @@ def points(request: HttpRequest, pk: int) -> HttpResponse:
     found = find_comparison(pk)
     buffer = io.StringIO()
     writer = csv.writer(buffer, lineterminator="\r\n")
-    writer.writerow(("strategy", "fetched", "url", "parent", "depth", "similarity", "on_topic", "duplicate", "relevant_so_far"))
+    columns = ("strategy", "draw", "fetched", "url", "parent", "depth", "similarity", "on_topic", "duplicate", "relevant_so_far")
+    writer.writerow(columns)
     for name, trail_ in found.trails.items():
+        entry, _sign, draw_number = name.rpartition("#")
         so_far = 0
         for place, (url, parent, depth, similarity, relevant, duplicate) in enumerate(trail_["steps"], start=1):
             so_far += relevant
-            row = (name, place, url, parent, depth, round(similarity, 6), relevant, duplicate, so_far)
+            row = (entry, draw_number, place, url, parent, depth, round(similarity, 6), relevant, duplicate, so_far)
             writer.writerow([safe_cell(cell) for cell in row])
     if not found.trails:
         messages.warning(request, _("No strategy is through yet."))

@@ -1,8 +1,8 @@
 """Tables of topics: the topics themselves, what their runs fetched, the graph of large runs, comparisons."""
 
-from focused.models.comparisons import Comparison
+from focused.models.comparisons import Comparison, ComparisonPart
 from focused.models.graph import GraphNode
 from focused.models.pages import TopicPage, TopicRun
 from focused.models.topics import SampleDocument, Seed, Topic
 
-__all__ = ["Comparison", "GraphNode", "SampleDocument", "Seed", "Topic", "TopicPage", "TopicRun"]
+__all__ = ["Comparison", "ComparisonPart", "GraphNode", "SampleDocument", "Seed", "Topic", "TopicPage", "TopicRun"]

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from django.conf import settings
 from django.db import models
 from django.utils.translation import gettext_lazy as _
 
 
 class Comparison(models.Model):
-    """Strategies over the same archived pages. `trails` holds each finished entry's steps until all are judged together."""
+    """Strategies over the same archived pages; the steps of each finished run of a strategy lie in `parts`."""
 
     topic = models.ForeignKey("focused.Topic", models.CASCADE, related_name="comparisons")
     run = models.ForeignKey("crawlmgr.Run", models.SET_NULL, null=True, related_name="+")
     setup = models.JSONField(_("setup"), default=dict)
-    trails = models.JSONField(default=dict)
     result = models.JSONField(default=dict)
     problem = models.CharField(_("problem"), max_length=300, blank=True)
     created = models.DateTimeField(_("created"))
@@ -24,5 +25,26 @@ class Comparison(models.Model):
         verbose_name_plural = _("comparisons")
         ordering = ("-id",)
 
+    @property
+    def trails(self) -> dict[str, dict[str, Any]]:
+        """The finished runs by their key, in the order in which they were finished."""
+        return {part.key: part.trail for part in self.parts.order_by("id")}
+
     def __str__(self) -> str:
         return f"{self.topic} #{self.pk}"
+
+
+class ComparisonPart(models.Model):
+    """One run of one strategy within a comparison: its steps, and how long it took. Written once, when it is through."""
+
+    comparison = models.ForeignKey(Comparison, models.CASCADE, related_name="parts")
+    key = models.CharField(max_length=200)
+    trail = models.JSONField(default=dict)
+
+    class Meta:
+        verbose_name = _("part of a comparison")
+        verbose_name_plural = _("parts of comparisons")
+        constraints = [models.UniqueConstraint(fields=["comparison", "key"], name="comparison_part_once")]
+
+    def __str__(self) -> str:
+        return self.key

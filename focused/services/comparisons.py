@@ -19,8 +19,9 @@ from crawlmgr.text.tokens import Tokenizer
 from crawlmgr.web.warc import WarcError
 from focused.archive import Archive
 from focused.comparison import Entry, judge, run_entry, with_seed_pages
+from focused.laboratory import MOST_DRAWS, Cell, cells, gathered
 from focused.loop import Step, Trail
-from focused.models import Comparison
+from focused.models import Comparison, ComparisonPart
 from focused.models import Topic as StoredTopic
 from focused.parameters import read_settings
 from focused.parse import Parser
@@ -39,20 +40,28 @@ def start(
     files: Sequence[int],
     *,
     now: datetime,
+    draws: int = 1,
     user: Any = None,
 ) -> Comparison:
-    """Makes a comparison of strategies (name to parameters) over files of the archive and queues its run. Raises ValueError."""
+    """Makes a comparison of strategies (name to parameters) over files of the archive and queues its run. Raises ValueError.
+
+    With more than one draw each runs so often, with other random numbers and URLs of equal priority in random order. A name
+    may tell two entries of one strategy apart: "dolphin links".
+    """
     if not strategies:
         raise ValueError("no strategy is chosen")
     if not 1 <= pages <= MOST_PAGES:
         raise ValueError(f"pages lies between 1 and {MOST_PAGES}")
+    if not 1 <= draws <= MOST_DRAWS:
+        raise ValueError(f"draws lie between 1 and {MOST_DRAWS}")
     if not files:
         raise ValueError("no pages to compare over: choose a file of the archive, or crawl the topic first")
     for name, values in strategies.items():
-        read_settings(strategy_class(name, settings.TOPIC_STRATEGIES).Settings, values)
+        read_settings(strategy_class(name.partition(" ")[0], settings.TOPIC_STRATEGIES).Settings, values)
     setup = {
         "strategies": {name: dict(values) for name, values in strategies.items()},
         "pages": pages,
+        "draws": draws,
         "files": list(files),
         "definition": topics.definition(topic).as_json(),
     }
@@ -73,17 +82,19 @@ class ComparisonJob:
 
     def step(self, pulse: Pulse) -> Callable[[], None] | str:
         comparison = self.comparison
-        comparison.refresh_from_db(fields=["trails", "result"])
+        comparison.refresh_from_db(fields=["result"])
         if comparison.result:
             return "compared"
         try:
             archive = self._pages(pulse)
             topic = with_seed_pages(topics.Topic.from_json(comparison.setup["definition"]), archive)
-            entries = [Entry(name, values) for name, values in comparison.setup["strategies"].items()]
-            left = [entry for entry in entries if entry.name not in comparison.trails]
-            if left:
-                return self._storing_trail(left[0].name, self._run(topic, archive, left[0], pulse))
-            trails = [(entry, *_trail(comparison.trails[entry.name])) for entry in entries]
+            every = runs_of(comparison)
+            done = set(comparison.parts.values_list("key", flat=True))
+            left = next((cell for cell in every if cell.key not in done), None)
+            if left is not None:
+                return self._storing_trail(left.key, self._run(topic, archive, left, pulse))
+            stored_trails = comparison.trails
+            trails = [(self._entry(cell), *_trail(stored_trails[cell.key])) for cell in every]
             outcomes = judge(topic, archive, trails, checkpoints=CHECKPOINTS, pulse=pulse)
         except StepTooLong as error:
             said = f"a strategy, or judging all of them, took longer than {error}; use fewer pages, or the command line"
@@ -92,7 +103,8 @@ class ComparisonJob:
         except (OSError, ValueError, WarcError) as error:
             Comparison.objects.filter(pk=comparison.pk).update(problem=str(error)[:300])
             return "not_comparable"
-        result = {"pages_in_archive": len(archive), "results": [outcome.as_json() for outcome in outcomes]}
+        rows = gathered(list(zip(every, outcomes, strict=True)), comparison.setup["pages"])
+        result = {"pages_in_archive": len(archive), "results": rows}
 
         def store() -> None:
             Comparison.objects.filter(pk=comparison.pk).update(result=result)
@@ -112,21 +124,37 @@ class ComparisonJob:
             self._archive = Archive(paths, parser, lambda _: pulse())
         return self._archive
 
-    def _run(self, topic: topics.Topic, archive: Archive, entry: Entry, pulse: Pulse) -> dict[str, Any]:
+    def _entry(self, cell: Cell) -> Entry:
+        return Entry(cell.entry.partition(" ")[0], self.comparison.setup["strategies"][cell.entry], cell.entry)
+
+    def _run(self, topic: topics.Topic, archive: Archive, cell: Cell, pulse: Pulse) -> dict[str, Any]:
         began = time.process_time()
         further = settings.TOPIC_STRATEGIES
         pages = int(self.comparison.setup["pages"])
-        trail = run_entry(topic, archive, entry, pages, further=further, on_page=lambda _: pulse())
+        ties = self.comparison.setup.get("draws", 1) > 1
+        trail = run_entry(
+            topic,
+            archive,
+            self._entry(cell),
+            pages,
+            random_seed=cell.draw,
+            random_ties=ties,
+            further=further,
+            on_page=lambda _: pulse(),
+        )
         steps = [list(astuple(step)) for step in trail.steps]
         return {"steps": steps, "failed": trail.failed, "stopped_by": trail.stopped_by, "seconds": time.process_time() - began}
 
-    def _storing_trail(self, name: str, trail: dict[str, Any]) -> Callable[[], None]:
+    def _storing_trail(self, key: str, trail: dict[str, Any]) -> Callable[[], None]:
         def store() -> None:
-            row = Comparison.objects.select_for_update().get(pk=self.comparison.pk)
-            row.trails = {**row.trails, name: trail}
-            row.save(update_fields=["trails"])
+            ComparisonPart.objects.update_or_create(comparison=self.comparison, key=key, defaults={"trail": trail})
 
         return store
+
+
+def runs_of(comparison: Comparison) -> list[Cell]:
+    """All runs of a comparison, in the order in which they are worked."""
+    return cells(list(comparison.setup["strategies"]), comparison.setup.get("draws", 1))
 
 
 def _trail(stored_trail: Mapping[str, Any]) -> tuple[Trail, float]:

@@ -17,6 +17,7 @@ from crawlmgr.models import Run, RunState
 from crawlmgr.services import hosts
 from focused.models import Comparison, Topic, TopicPage, TopicRun
 from focused.services import sessions, topics
+from focused.strategies import BUILT_IN
 from tests.crawlmgr.admin.rows import EVIL, user
 from tests.focused.topical import DOCUMENTS, TopicalWeb
 from tests.site.server import LocalSite
@@ -130,8 +131,45 @@ def test_a_comparison_runs_in_the_background_and_exports_every_point(client: Cli
     assert results["best_first"]["fetched"] == 15 and results["best_first"]["relevant"] >= results["breadth_first"]["relevant"]
     text = client.get(f"/admin/topics/comparison/{found.pk}/points.csv").content.decode()
     assert len(text.splitlines()) == 1 + sum(len(trail["steps"]) for trail in found.trails.values())
+    assert set(found.trails) == {"breadth_first#1", "best_first#1"}
+    html = client.get(f"/admin/topics/comparison/{found.pk}/").content.decode()
+    assert "One draw does not tell whether that is chance" in html
     refused = client.post(f"/admin/topics/{found.topic_id}/compare/", {"archive": "7", "pages": "0"}, follow=True)
     assert refused.status_code == 200 and Comparison.objects.count() == 1
+
+
+def test_the_others_over_a_runs_pages_in_one_click_and_draws_that_a_kill_does_not_change(client: Client, crawled: Run) -> None:
+    assert 'name="pages" min="1" max="20000" value="20"' in client.get(f"/admin/topics/{crawled.target}/compare/").content.decode()
+    client.post(f"/admin/topics/run/{crawled.pk}/others/")
+    found = Comparison.objects.get()
+    assert found.run is not None
+    assert (len(found.setup["strategies"]), found.setup["draws"], found.setup["pages"]) == (len(BUILT_IN), 3, 20)
+    assert jobs.run_slice(found.run.pk) == RunState.FINISHED
+    found.refresh_from_db()
+    whole, trails = found.result, found.trails
+    assert len(trails) == 3 * len(BUILT_IN) and all(row["draws"] == len(row["areas"]) == 3 for row in whole["results"])
+    assert "95 % interval" in client.get(f"/admin/topics/comparison/{found.pk}/").content.decode()
+    keys = [part.pk for part in found.parts.order_by("id")]
+    found.parts.filter(pk__in=keys[len(keys) // 2 :]).delete()  # as if killed half way: what was through lies in its rows
+    Comparison.objects.update(result={})
+    Run.objects.filter(pk=found.run.pk).update(state=RunState.QUEUED, finished=None)
+    assert jobs.run_slice(found.run.pk) == RunState.FINISHED
+    found.refresh_from_db()
+    assert {key: trail["steps"] for key, trail in found.trails.items()} == {key: trail["steps"] for key, trail in trails.items()}
+    without = [{name: value for name, value in row.items() if name != "seconds"} for row in found.result["results"]]
+    assert without == [{name: value for name, value in row.items() if name != "seconds"} for row in whole["results"]]
+
+
+def test_the_patents_weights_are_four_entries(client: Client, crawled: Run) -> None:
+    client.post(f"/admin/topics/{crawled.target}/compare/", {"archive": "0", "pages": "12", "draws": "2", "strategy": ["dolphin *"]})
+    found = Comparison.objects.get()
+    assert found.run is not None and jobs.run_slice(found.run.pk) == RunState.FINISHED
+    found.refresh_from_db()
+    rows = {row["strategy"]: row for row in found.result["results"]}
+    assert set(rows) == {"dolphin similarity", "dolphin depth", "dolphin links", "dolphin mixed"}
+    assert found.setup["strategies"]["dolphin depth"] == {"alpha": 0.0, "beta": 1.0, "gamma": 0.0}
+    refused = client.post(f"/admin/topics/{crawled.target}/compare/", {"archive": "0", "pages": "9", "draws": "99", "strategy": "fish"})
+    assert "between 1 and 20" in refused.content.decode() and Comparison.objects.count() == 1
 
 
 def test_what_became_of_an_address(client: Client, crawled: Run, web: TopicalWeb) -> None:

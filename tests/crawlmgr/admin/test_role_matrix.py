@@ -114,6 +114,7 @@ MATRIX: dict[tuple[str, str], tuple[str, ...]] = {
         "admin/topics/<int:pk>/schedule/",
         "admin/topics/run/<int:pk>/edit/",
         "admin/topics/page/<int:pk>/mark/",
+        "admin/topics/run/<int:pk>/others/",
         "admin/topics/<int:pk>/draw/",
         "admin/deepweb/form/<int:pk>/role/",
         "admin/deepweb/form/<int:pk>/type/",

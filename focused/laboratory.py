@@ -1,0 +1,117 @@
+"""Strategies over several draws: figures of all draws together with their intervals, and in one sentence what won."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from statistics import mean
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from focused.comparison import Outcome
+from focused.evaluate import bootstrap_difference
+
+MOST_DRAWS = 20
+PATENT_WEIGHTS: Mapping[str, Mapping[str, float]] = {
+    "similarity": {"alpha": 1.0, "beta": 0.0, "gamma": 0.0},
+    "depth": {"alpha": 0.0, "beta": 1.0, "gamma": 0.0},
+    "links": {"alpha": 0.0, "beta": 0.0, "gamma": 1.0},
+    "mixed": {"alpha": 0.4, "beta": 0.3, "gamma": 0.3},
+}
+"""The four runs of the patent: by one criterion alone, and mixed."""
+
+
+class Cell(NamedTuple):
+    """One run of a comparison: which entry, and which draw of the random numbers (from 1 on)."""
+
+    entry: str
+    draw: int
+
+    @property
+    def key(self) -> str:
+        """Its name among a comparison's runs."""
+        return f"{self.entry}#{self.draw}"
+
+
+class Verdict(NamedTuple):
+    """What came first by mean area under the curve of pages found, and how it stands to the second.
+
+    `difference` is of areas (share of what there was to find, mean over the fetches), with its 95 % interval from a paired
+    bootstrap over the draws; None with one draw, which says nothing of chance. `real`: the interval lies above zero.
+    """
+
+    best: str
+    second: str
+    difference: tuple[float, float, float] | None
+    gap: float
+    draws: int
+
+    @property
+    def real(self) -> bool:
+        return self.difference is not None and self.difference[1] > 0
+
+
+def cells(entries: Sequence[str], draws: int) -> list[Cell]:
+    """All runs of a comparison, draw by draw, so that half of the work gives whole draws."""
+    return [Cell(entry, draw) for draw in range(1, draws + 1) for entry in entries]
+
+
+def area(outcome: Outcome, pages: int, wanted: int) -> float:
+    """Mean over `pages` fetches of the share of `wanted` pages found by then; a run that ends early keeps what it has."""
+    if not wanted or not outcome.curve:
+        return 0.0
+    fetched = np.array([0, *(mark for mark, _ in outcome.curve), max(pages, outcome.curve[-1][0])])
+    found = np.array([0, *(hits for _, hits in outcome.curve), outcome.curve[-1][1]])
+    return float(np.trapezoid(found, fetched) / fetched[-1] / wanted)
+
+
+def gathered(outcomes: Sequence[tuple[Cell, Outcome]], pages: int) -> list[dict[str, Any]]:
+    """A row an entry: the means of its draws, with `areas`, `recalls` draw by draw and 95 % intervals where there are several."""
+    wanted = outcomes[0][1].wanted if outcomes else 0
+    rows = []
+    for entry in dict.fromkeys(cell.entry for cell, _ in outcomes):
+        own = [outcome for cell, outcome in outcomes if cell.entry == entry]
+        parts = [one.as_json() for one in own]
+        areas = [area(one, pages, wanted) for one in own]
+        row = _mean_of(parts)
+        row |= {"strategy": entry, "draws": len(own), "areas": areas, "area": mean(areas), "area_interval": interval(areas)}
+        row["harvest_interval"] = interval([one.harvest_rate for one in own])
+        rows.append(row)
+    return rows
+
+
+def interval(values: Sequence[float]) -> tuple[float, float] | None:
+    """95 % bootstrap interval of a mean; None for fewer than two values."""
+    if len(values) < 2:
+        return None
+    _, low, high = bootstrap_difference(values, [0.0] * len(values), np.random.default_rng(1), draws=2000)
+    return low, high
+
+
+def verdict(rows: Sequence[Mapping[str, Any]]) -> Verdict | None:
+    """What won; None with fewer than two entries. Of equal areas the first given comes first."""
+    if len(rows) < 2:
+        return None
+    best, second = sorted(rows, key=lambda row: -row["area"])[:2]
+    draws = min(len(best["areas"]), len(second["areas"]))
+    difference = None
+    if draws > 1:
+        difference = bootstrap_difference(best["areas"][:draws], second["areas"][:draws], np.random.default_rng(1))
+    return Verdict(best["strategy"], second["strategy"], difference, best["area"] - second["area"], draws)
+
+
+def _mean_of(parts: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """Numbers by their mean, curves point by point by theirs (as far as all draws have them), tunnels summed up."""
+    found: dict[str, Any] = dict(parts[0])
+    for name, value in parts[0].items():
+        values = [part[name] for part in parts]
+        if name == "tunnel_lengths":
+            lengths = sorted({length for one in values for length in one}, key=int)
+            found[name] = {length: sum(one.get(length, 0) for one in values) for length in lengths}
+        elif isinstance(value, list):
+            points = min(len(one) for one in values)
+            found[name] = np.mean([one[:points] for one in values], axis=0).tolist() if points else []
+        elif isinstance(value, int | float) and not isinstance(value, bool):
+            found[name] = mean(values)
+    found["stopped_by"] = ", ".join(dict.fromkeys(part["stopped_by"] for part in parts))
+    return found
