@@ -216,13 +216,15 @@ class AdaptiveLoop:
 
     def pressing(self, now: float) -> Bools:
         """Boards that must be visited now: by their deadline, or because looks have spared them for longest_wait_hours; (n,)."""
-        soon = now + self.options.tick_seconds
-        waited = (soon - self.last_visit) / HOUR_SECONDS
-        must = waited >= self.deadline_hours
+        left = self.hours_left_to_wait(now)
+        return left <= self.options.tick_seconds / HOUR_SECONDS
+
+    def hours_left_to_wait(self, now: float) -> Floats:
+        """Hours until each board is visited whatever its index: by its deadline, or because looks have spared it, (n,)."""
+        most = self.deadline_hours
         if self.overview is not None:
-            longest = max(self.options.longest_wait_hours, 96.0 * self.count / self.budget.visits_per_day)
-            must |= waited >= longest
-        return must
+            most = np.minimum(most, max(self.options.longest_wait_hours, 96.0 * self.count / self.budget.visits_per_day))
+        return most - (now - self.last_visit) / HOUR_SECONDS
 
     # --- what is done --------------------------------------------------------------------------------------------------
 

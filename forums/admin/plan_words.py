@@ -79,6 +79,8 @@ def _sentence(code: str, visited: bool) -> str:
         if visited:
             return _("expected: about %(waiting)s posts should wait by then, %(hours)s h after the visit of %(previous)s")
         return _("expected: the board was not visited yet")
+    if code == "later":
+        return _("about %(waiting)s posts should have come since the visit before it")
     if code == "person":
         return _("put here by %(person)s")
     return code.replace("%", "%%")

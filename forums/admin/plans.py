@@ -43,14 +43,15 @@ def _shown(request: HttpRequest, plan: Plan, now: datetime) -> dict[str, Any]:
     zone, query = plans.zone_of(plan), request.GET
     board = number(query.get("board", ""))
     limit = min(number(query.get("show", "")) or SHOWN, MOST_SHOWN)
-    coming, more = reads.coming(plan, now, limit, board)
+    stands = standing(plan, now)
+    coming, more = reads.coming(plan, now, limit, board, next_only=bool(stands.sources))
     history = reads.days(plan)
     latest = history[0] if history else None
     return {
         "zone": zone,
         "policy": policies.name(plan.policy),
         "stale": plan_words.reason(plan.stale) if plan.stale else "",
-        "standing": standing(plan, now),
+        "standing": stands,
         "sentence": plan_words.sentence(latest, plan),
         "coming": [
             {**_row(one.code, one.figures, zone, one.expected_at, _person(one.planned)), **_span(one, zone), "visit": one}
@@ -88,7 +89,8 @@ def _span(one: reads.Coming, zone: ZoneInfo) -> dict[str, Any]:
     first, last = one.at.astimezone(zone), one.until.astimezone(zone)
     day = "" if first.date() == last.date() else f"{last:%m-%d} "
     exact = f"{first:%H:%M:%S} – {day}{last:%H:%M:%S}"
-    return {"likely": True, "clock": f"{first:%m-%d %H:%M}–{day}{last:%H:%M}", "exact": exact}
+    clock = f"{first:%H:%M}" if day == "" and f"{first:%H:%M}" == f"{last:%H:%M}" else f"{first:%H:%M}–{day}{last:%H:%M}"
+    return {"likely": True, "clock": f"{first:%m-%d} {clock}", "exact": exact}
 
 
 def _person(visit: PlannedVisit | None) -> str:

@@ -74,12 +74,14 @@ class Plan(models.Model):
 class LoopState(models.Model):
     """The closed loop of an adaptive plan between two rankings: its arrays, packed, and up to when it was told of visits.
 
-    `fixed` is written once a planning (boards, rates, kernels), `data` at every ranking that changed something.
+    `fixed` is written once a planning (boards, rates, kernels), `data` at every ranking that changed something,
+    `outlook` what the loop expects to do, as its last planning and the rankings since have found.
     """
 
     plan = models.OneToOneField(Plan, models.CASCADE, related_name="loop", primary_key=True)
     fixed = models.BinaryField(default=bytes)
     data = models.BinaryField()
+    outlook = models.BinaryField(default=bytes)
     told_until = models.DateTimeField()
     saved_at = models.DateTimeField()
 

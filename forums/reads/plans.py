@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
 
 from forums.models import Board, BoardDay, Plan, PlanDay, PlannedVisit, Policy
-from forums.services import loops
+from forums.reads.standing import midnight
+from forums.services import outlooks
 
 MOST_DAYS = 30
 AHEAD = timedelta(days=2)
@@ -16,7 +18,8 @@ AHEAD = timedelta(days=2)
 @dataclass(slots=True)
 class Coming:
     """A visit to come: one that is planned (`planned`) at a time, or one that the closed loop expects to make, likely before
-    `until`; `posts` that should wait by then."""
+    `until`; `posts` that should wait by then; `before`: visits of the same board that are expected before it;
+    `more`: those that are expected after it on the same day."""
 
     board: Board
     at: datetime
@@ -26,6 +29,8 @@ class Coming:
     code: str = "expected"
     figures: dict[str, Any] = field(default_factory=dict)
     middle: datetime | None = None
+    before: int = 0
+    more: int = 0
 
     @property
     def expected_at(self) -> datetime:
@@ -39,13 +44,18 @@ class Coming:
         after = "" if hours is None else f", {hours:.1f} h after the visit before"
         if self.code == "rhythm":
             return f"{self.figures.get('per_hour') or 0:.2g} posts an hour before it{after}"
+        if self.code == "later":
+            return f"about {waiting or 0:.2g} posts should have come since the visit before it"
         if self.code == "expected":
             return f"about {waiting or 0:.2g} posts should wait{after}"
         return {"even": f"at equal distances{after}", "person": "put by a person"}.get(self.code, self.code)
 
 
-def coming(plan: Plan, now: datetime, limit: int, board: int | None = None) -> tuple[list[Coming], bool]:
-    """The next visits of a plan in their order, and whether there are more; three queries and the loop's own."""
+def coming(
+    plan: Plan, now: datetime, limit: int, board: int | None = None, *, next_only: bool = False
+) -> tuple[list[Coming], bool]:
+    """The next visits of a plan in their order, and whether there are more; three queries and the loop's own. next_only: of what
+    the loop expects, the next visit of each board."""
     rows = PlannedVisit.objects.filter(plan=plan, state=PlannedVisit.State.PLANNED, at__gte=now - timedelta(minutes=10))
     rows = rows.filter(board_id=board) if board else rows
     rows = rows.select_related("board__site", "edited_by").defer("board__unfinished", "board__site__structure")
@@ -55,29 +65,34 @@ def coming(plan: Plan, now: datetime, limit: int, board: int | None = None) -> t
         for one in rows.order_by("at", "id")[: limit + 1]
     ]
     if plan.policy == Policy.ADAPTIVE and plan.active:
-        found += _expected(plan, now, board)
+        found += [one for one in _expected(plan, now, board) if not (next_only and one.before)]
     found.sort(key=lambda one: (one.expected_at, one.board.pk))
     return found[:limit], len(found) > limit
 
 
 def _expected(plan: Plan, now: datetime, board: int | None) -> list[Coming]:
-    """What the loop expects; a board's previous visit is the one before it in this list, or its last one made."""
-    outlook = loops.expected(plan, now, now + AHEAD)
-    boards = Board.objects.select_related("site").defer("unfinished", "site__structure").in_bulk({one.board for one in outlook})
-    last = {pk: one.last_visit for pk, one in boards.items()}
-    found = []
-    for one in outlook:
+    """What the loop expects, as it was written down after its last ranking. A board's next visit stands in the span that every
+    list shows; where looks decide, the ones after it are told in number only."""
+    written = outlooks.expected(plan, now + AHEAD)
+    rows = Board.objects.select_related("site").defer("unfinished", "site__structure")
+    boards = rows.in_bulk({one.board for one in written.visits})
+    found, tomorrow = [], midnight(plan, now) + timedelta(days=1)
+    later = Counter(one.board for one in written.visits if one.before and one.at < tomorrow)
+    for one in written.visits:
         if one.board in boards and board in (None, one.board):
-            figures = _figures(last[one.board], one.at, one.posts)
-            found.append(Coming(boards[one.board], one.first, until=one.last, posts=one.posts, figures=figures, middle=one.at))
-            last[one.board] = one.at
+            figures = _figures(boards[one.board].last_visit if not one.before else None, one)
+            code = "expected" if not one.before else "later"
+            row = Coming(boards[one.board], one.first, None, one.last, one.posts, code, figures, one.at, one.before)
+            row.more = max(0, later[one.board] - one.before)
+            found.append(row)
     return found
 
 
-def _figures(previous: datetime | None, at: datetime, posts: float) -> dict[str, Any]:
+def _figures(previous: datetime | None, one: outlooks.ExpectedVisit) -> dict[str, Any]:
     if previous is None:
-        return {"waiting": posts}
-    return {"previous": previous.isoformat(), "hours_since": (at - previous).total_seconds() / 3600, "waiting": posts}
+        return {"waiting": one.posts}
+    hours = (one.at - previous).total_seconds() / 3600
+    return {"previous": previous.isoformat(), "hours_since": hours, "waiting": one.posts}
 
 
 def _posts_per_weight(plan: Plan) -> dict[int, float]:

@@ -9,7 +9,7 @@ from typing import Any
 from django.db.models import Count, Sum
 
 from forums.models import Look, OverviewSource, Plan, PlannedVisit, Policy, Visit
-from forums.services import loops, plans
+from forums.services import loops, outlooks, plans
 
 State = PlannedVisit.State
 
@@ -27,13 +27,16 @@ class SourceStanding:
 @dataclass(frozen=True, slots=True)
 class Standing:
     """A plan's budget in visits: a day, used today (visits made and what looks cost), left today. On the day on which a plan
-    begins or changes, its rest gets a part of the day's visits; then used and left come to less than `visits_per_day`."""
+    begins or changes, its rest gets a part of the day's visits; then used and left come to less than `visits_per_day`. What the
+    closed loop expects until midnight: `expected_visits` and `expected_looks`."""
 
     visits_per_day: int
     used_today: int
     left_today: int
     visits_today: int = 0
     looks_today: int = 0
+    expected_visits: int = 0
+    expected_looks: int = 0
     sources: tuple[SourceStanding, ...] = field(default=())
 
 
@@ -54,12 +57,17 @@ def standing(plan: Plan, now: datetime) -> Standing:
     visits = planned.filter(state=State.STARTED, at__gte=since, at__lte=now).count()
     sources = _sources(plan, since, now)
     spent = sum(one.used for one in sources)
+    looks = sum(one.looks for one in sources)
+    tomorrow = since + timedelta(days=1)
     if plan.policy == Policy.ADAPTIVE:
         used = loops.used(plan, now)
         left = plan.visits_per_day - used if used is not None else plan.visits_per_day
+        ahead = outlooks.expected(plan, tomorrow)
+        coming = (len(ahead.visits), len(ahead.looks))
     else:
-        left = planned.filter(state=State.PLANNED, at__gte=now - timedelta(minutes=10), at__lt=since + timedelta(days=1)).count()
-    return Standing(plan.visits_per_day, visits + spent, max(0, left), visits, sum(one.looks for one in sources), tuple(sources))
+        left = planned.filter(state=State.PLANNED, at__gte=now - timedelta(minutes=10), at__lt=tomorrow).count()
+        coming = (left, 0)
+    return Standing(plan.visits_per_day, visits + spent, max(0, left), visits, looks, *coming, tuple(sources))
 
 
 def _sources(plan: Plan, since: datetime, now: datetime) -> list[SourceStanding]:

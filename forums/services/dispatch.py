@@ -12,7 +12,7 @@ from django.db.models import Min, Q
 from crawlmgr.models import Run
 from crawlmgr.services import events, runs
 from forums.models import Basis, Board, Look, OverviewSource, Plan, PlanDay, PlannedVisit, Policy, Site, Visit
-from forums.services import loops, overviews, plan_days, plans, sites
+from forums.services import loops, outlooks, overviews, plan_days, plans, sites
 
 GATHER_SECONDS = 30  # boards due within this time go into the same run
 FOLLOW_SECONDS = 10.0  # a plan is looked at so often at the most
@@ -199,6 +199,7 @@ def _by_loop(plan: Plan, now: datetime) -> int:
         live.loop.missed(np.array(refused, dtype=np.int64))
         live.loop.budget.used -= len(refused)
     loops.put_away(live, now)
-    if started or told:
-        loops.note_soon(live, now)
+    if started or told or outlooks.outdated(plan, now):
+        soon = now + timedelta(hours=outlooks.SOON_HOURS)
+        outlooks.write(plan, live.loop, live.boards, loops.share(plan), now, soon)
     return started

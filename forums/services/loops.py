@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import io
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
-from typing import Any, NamedTuple
+from typing import Any
 from zoneinfo import ZoneInfo
 
 import numpy as np
@@ -14,18 +13,16 @@ from django.db.models import Q, Sum
 
 from crawlmgr.models import Run
 from forums import reads
-from forums.adaptive import AdaptiveLoop, LoopOptions, Outlook, Seen
+from forums.adaptive import AdaptiveLoop, LoopOptions, Seen
 from forums.events import Bools, Floats, Ints, LocalClock, Sites
 from forums.law import event_weights
 from forums.models import Board, Look, LoopState, OverviewSource, Plan, Site, Visit
 from forums.pacing import Budget
-from forums.services import loop_sources
+from forums.services import arrays, loop_sources
 from forums.services.rhythms import Rhythm, posts_per_weight, stored_events
 
 RANK_SECONDS = 60.0
 OPTIONS = LoopOptions(tick_seconds=90.0)  # the last ranking of a day is one of those within its last 90 seconds
-NEXT_NOTED = 200
-BY_VISITS, BY_LOOKS = (0.95, 1.05), (0.4, 4.5)  # of the time until an expected visit: nine in ten of replayed logs lie between
 READ_SLACK = timedelta(minutes=5)
 
 _fixed: dict[int, tuple[str, dict[str, Any]]] = {}  # of each plan, by process: the arrays that a day leaves as they are
@@ -100,8 +97,8 @@ def rebuilt(plan: Plan, found: Rhythm, now: datetime) -> AdaptiveLoop:
     LoopState.objects.update_or_create(
         plan=plan,
         defaults={
-            "fixed": _bytes(whole),
-            "data": _bytes({**moving, **loop_sources.pairs(loop, sources, ids)}),
+            "fixed": arrays.packed(whole),
+            "data": arrays.packed({**moving, **loop_sources.pairs(loop, sources, ids)}),
             "told_until": now,
             "saved_at": now,
         },
@@ -117,7 +114,7 @@ def _deadlines(found: Rhythm) -> Floats:
 def _recall(plan: Plan, loop: AdaptiveLoop, sources: list[OverviewSource], boards: Ints) -> None:
     """What looks had told the loop before it was built anew, where it has the same sources and boards."""
     state = LoopState.objects.filter(plan=plan).first()
-    stored = _arrays(bytes(state.data)) if state is not None else {}
+    stored = arrays.unpacked(bytes(state.data)) if state is not None else {}
     if stored and loop_sources.same(stored, loop, sources, boards):
         loop.recall_looks(stored)
     else:
@@ -128,18 +125,7 @@ def _budget(plan: Plan) -> Budget:
     state = LoopState.objects.filter(plan=plan).first()
     if state is None:
         return Budget(plan.visits_per_day)
-    return Budget.unpacked(_arrays(bytes(state.data))["budget"])
-
-
-def _bytes(arrays: Mapping[str, Any]) -> bytes:
-    stream = io.BytesIO()
-    np.savez(stream, **arrays)
-    return stream.getvalue()
-
-
-def _arrays(data: bytes) -> dict[str, Any]:
-    with np.load(io.BytesIO(data), allow_pickle=False) as stored:
-        return {name: stored[name] for name in stored.files}
+    return Budget.unpacked(arrays.unpacked(bytes(state.data))["budget"])
 
 
 def load(plan: Plan, now: datetime) -> Live | None:
@@ -150,11 +136,11 @@ def load(plan: Plan, now: datetime) -> Live | None:
     stamp = f"{plan.days.order_by('-made_at').values_list('made_at', flat=True).first()}"
     kept = _fixed.get(plan.pk)
     if kept is None or kept[0] != stamp:
-        kept = (stamp, _arrays(bytes(LoopState.objects.values_list("fixed", flat=True).get(plan=plan))))
+        kept = (stamp, arrays.unpacked(bytes(LoopState.objects.values_list("fixed", flat=True).get(plan=plan))))
         _fixed[plan.pk] = kept
-    fixed, moving = kept[1], _arrays(bytes(state.data))
+    fixed, moving = kept[1], arrays.unpacked(bytes(state.data))
     if len(fixed["rates"]) != len(moving["last_visit"]):  # another process has just built it anew
-        fixed = _arrays(bytes(LoopState.objects.values_list("fixed", flat=True).get(plan=plan)))
+        fixed = arrays.unpacked(bytes(LoopState.objects.values_list("fixed", flat=True).get(plan=plan)))
     sites = Sites(fixed["site"], _clocks(fixed["sites"].tolist(), now, 3.0))
     sources = loop_sources.of(fixed["sites"].tolist())
     importance = fixed.get("importance", np.ones(len(fixed["boards"])))
@@ -169,7 +155,7 @@ def load(plan: Plan, now: datetime) -> Live | None:
 def put_away(live: Live, now: datetime) -> None:
     """Keeps the loop for the next ranking, in whatever process that is."""
     _fixed_part, moving = live.loop.packed()
-    data = _bytes({**moving, **loop_sources.pairs(live.loop, live.sources, live.boards)})
+    data = arrays.packed({**moving, **loop_sources.pairs(live.loop, live.sources, live.boards)})
     LoopState.objects.filter(plan=live.plan).update(data=data, told_until=live.told_until, saved_at=now)
 
 
@@ -286,7 +272,7 @@ def used(plan: Plan, now: datetime) -> int | None:
     state = LoopState.objects.defer("fixed").filter(plan=plan).first()
     if state is None:
         return None
-    budget = Budget.unpacked(_arrays(bytes(state.data))["budget"])
+    budget = Budget.unpacked(arrays.unpacked(bytes(state.data))["budget"])
     clock = _clocks([plan.site_id] if plan.site_id is not None else _first_site(), now, 1.0)
     today = not clock or np.floor(float(clock[0].local_hours(np.array([now.timestamp()]))[0]) / 24.0) == budget.day
     return budget.used if today and budget.visits_per_day == plan.visits_per_day else 0
@@ -296,70 +282,6 @@ def _first_site() -> list[int]:
     return list(Site.objects.order_by("pk").values_list("pk", flat=True)[:1])
 
 
-class ExpectedVisit(NamedTuple):
-    """A visit that the loop expects to make: board, moment, the posts that should wait by then, and the span in which it is
-    likely."""
-
-    board: int
-    at: datetime
-    posts: float
-    first: datetime
-    last: datetime
-
-
-def expected(plan: Plan, now: datetime, until: datetime) -> list[ExpectedVisit]:
-    """The visits that the loop expects to make, in their order."""
-    live = load(plan, now)
-    if live is None:
-        return []
-    outlook = live.loop.outlook(now.timestamp(), until.timestamp() - 1.0, step_seconds(live.loop))
-    raw = _fixed[plan.pk][1]["raw"] if plan.pk in _fixed else np.ones(live.loop.count)
-    looks = live.loop.overview is not None
-    rows = zip(outlook.board.tolist(), outlook.moments.tolist(), outlook.events.tolist(), strict=True)
-    return [
-        ExpectedVisit(int(live.boards[board]), moment, events * float(raw[board]), *likely(now, moment, looks))
-        for board, moment, events in ((board, datetime.fromtimestamp(at, UTC), events) for board, at, events in rows)
-    ]
-
-
-def step_seconds(loop: AdaptiveLoop) -> float:
-    """The grain of an outlook: the loop's own pace for few boards, coarser for many, never so coarse that the day's visits do
-    not fit."""
-    grain = 120.0 if loop.count <= 300 else 300.0 if loop.count <= 2000 else 900.0
-    return max(RANK_SECONDS, min(grain, 43200.0 * loop.count / loop.budget.visits_per_day))
-
-
-def note_expected(found: Rhythm, loop: AdaptiveLoop, outlook: Outlook, now: datetime) -> None:
-    """Writes when each board is likely to be visited next to where lists show it."""
-    _note({board.pk: index for index, board in enumerate(found.boards)}, outlook, now, loop.overview is not None)
-
-
-def note_soon(live: Live, now: datetime, hours: float = 6.0) -> None:
-    """The same after a ranking, for the boards that come within some hours; others that should have come are put behind them."""
-    start = now.timestamp()
-    outlook = live.loop.outlook(start, start + hours * 3600, step_seconds(live.loop))
-    _note(live.number(), outlook, now, live.loop.overview is not None, NEXT_NOTED)
-    seen = set(live.boards[np.unique(outlook.board)].tolist())
-    late = Board.objects.filter(pk__in=live.boards.tolist() if len(live.boards) <= 500 else [], next_visit__lte=now)
-    beyond, farthest = now + timedelta(hours=hours), now + timedelta(hours=OPTIONS.longest_wait_hours)
-    for pk in late.values_list("pk", flat=True):
-        if pk not in seen:
-            Board.objects.filter(pk=pk).update(next_visit=beyond, next_until=farthest)
-
-
-def likely(now: datetime, moment: datetime, looks: bool) -> tuple[datetime, datetime]:
-    """Between which moments a visit is likely that an outlook expects at `moment`. A board's own rank is known until it is
-    visited; with `looks` at overview sources posts decide, and they come as they like."""
-    ahead = max(moment - now, timedelta(seconds=RANK_SECONDS))
-    earliest, latest = BY_LOOKS if looks else BY_VISITS
-    return now + ahead * earliest, now + ahead * latest + timedelta(seconds=2 * RANK_SECONDS)
-
-
-def _note(number: Mapping[int, int], outlook: Outlook, now: datetime, looks: bool, most: int | None = None) -> None:
-    first: dict[int, float] = {}
-    for board, moment in zip(outlook.board.tolist(), outlook.moments.tolist(), strict=True):
-        first.setdefault(board, moment)
-    pks = {index: pk for pk, index in number.items()}
-    for index, moment in list(first.items())[:most]:
-        at, until = likely(now, datetime.fromtimestamp(moment, UTC), looks)
-        Board.objects.filter(pk=pks[index]).exclude(next_visit=at).update(next_visit=at, next_until=until)
+def share(plan: Plan) -> Floats:
+    """Posts that a weighted event of each board of a plan's loop stands for, as it was last built or loaded by this process."""
+    return np.asarray(_fixed[plan.pk][1]["raw"], dtype=float)

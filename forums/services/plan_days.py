@@ -14,7 +14,7 @@ from forums import planning, tuning
 from forums.events import HOUR_SECONDS, Floats, Ints, LocalClock
 from forums.intensity import DAY_HOURS
 from forums.models import BoardDay, Plan, PlanDay, PlannedVisit, Policy
-from forums.services import loops, plans
+from forums.services import loops, outlooks, plans
 from forums.services.rhythms import Rhythm, posts_per_weight, rhythm
 
 TWO_DAYS_UP_TO = 20_000  # visits a day; beyond, only the current day is written out
@@ -59,7 +59,7 @@ def replan(plan: Plan, now: datetime, reason: str = "asked") -> PlanDay | None:
             made = _adaptive_days(plan, found, loop, days, now, reason)
         else:
             made = _timetable_days(plan, found, days, now, reason)
-        plans.note_next([board.pk for board in found.boards], now)
+            plans.note_next([board.pk for board in found.boards], now)
     return made
 
 
@@ -219,14 +219,15 @@ def _adaptive_days(
     that it starts from."""
     zone = plans.zone_of(plan)
     ends = [datetime.combine(day + timedelta(days=1), time(), zone).timestamp() for day in days]
-    outlook = loop.outlook(now.timestamp(), ends[-1] - 1.0, loops.step_seconds(loop))
-    loops.note_expected(found, loop, outlook, now)
+    for day in days:
+        _pinned(plan, found, day, now)
+    ids, share = np.array([board.pk for board in found.boards]), posts_per_weight(found, plan.theta)
+    outlook = outlooks.write(plan, loop, ids, share, now, datetime.fromtimestamp(ends[-1], UTC))
     made: PlanDay | None = None
     basis = tuning.Basis(found.profiles.rates, found.plain.rates, np.ones(len(found.boards)))
     delay = tuning.expected(tuning.day(plan.policy, basis, plan.visits_per_day), basis)  # as the tuning page tells it
     start = 0.0
     for day, end in zip(days, ends, strict=True):
-        _pinned(plan, found, day, now)
         board = outlook.board[(outlook.moments >= start) & (outlook.moments < end)]
         visits = np.bincount(board, minlength=len(found.boards)).astype(float)
         made = _day(plan, found, day, now, reason, visits, delay, ())

@@ -15,6 +15,7 @@ from django.db.models import Q
 from forums import reads
 from forums.law import checked_importance
 from forums.models import ALL_SITES, Board, Plan, PlannedVisit, Policy, Site
+from forums.services import outlooks
 
 FIELDS = ("policy", "visits_per_day", "theta", "history_days", "half_life_days", "bins", "active")
 USUAL_VISITS_PER_BOARD = 4
@@ -212,7 +213,7 @@ def remove(planned_id: int, *, now: datetime) -> None:
     if visit.daily:
         _end_series(visit)
     visit.delete()
-    note_next([visit.board_id], now)
+    _note(visit, now)
 
 
 def _to_come(planned_id: int) -> PlannedVisit:
@@ -240,17 +241,27 @@ def _check_time(at: datetime, now: datetime) -> None:
 def _changed(visit: PlannedVisit, now: datetime) -> None:
     """The rest of the budget is planned around what a person fixed."""
     Plan.objects.filter(pk=visit.plan_id).update(stale="visits")
-    note_next([visit.board_id], now)
+    _note(visit, now)
 
 
-def next_visit(board: Board, now: datetime) -> datetime | None:
-    """When a board whose visit has just ended is visited next; None where the closed loop has yet to say so."""
+def _note(visit: PlannedVisit, now: datetime) -> None:
+    if visit.plan.policy == Policy.ADAPTIVE:
+        outlooks.note(visit.plan, [visit.board_id], now)
+    else:
+        note_next([visit.board_id], now)
+
+
+def next_visit(board: Board, now: datetime) -> tuple[datetime | None, datetime | None]:
+    """When a board whose visit has just ended is visited next, and until when that is likely; under the closed loop as its last
+    ranking told, until the next one tells again."""
     plan = of_site(board.site_id)
     if plan is None:
-        return now + timedelta(seconds=board.interval_seconds)
+        return now + timedelta(seconds=board.interval_seconds), None
+    if plan.policy == Policy.ADAPTIVE:
+        return board.next_visit, board.next_until
     planned = PlannedVisit.objects.filter(board=board, state=PlannedVisit.State.PLANNED, at__gt=now).order_by("at")
     first: datetime | None = planned.values_list("at", flat=True).first()
-    return first or (None if plan.policy == Policy.ADAPTIVE else board.next_visit or now + timedelta(days=1))
+    return first or board.next_visit or now + timedelta(days=1), None
 
 
 def note_next(board_ids: list[int], now: datetime) -> None:
@@ -260,6 +271,4 @@ def note_next(board_ids: list[int], now: datetime) -> None:
     for board_id, at in planned.order_by("-at").values_list("board_id", "at"):
         first[board_id] = at
     for board_id, at in first.items():
-        Board.objects.filter(pk=board_id).exclude(next_until__isnull=False, next_visit__lt=at).update(
-            next_visit=at, next_until=None
-        )
+        Board.objects.filter(pk=board_id).update(next_visit=at, next_until=None)

@@ -276,7 +276,7 @@ def finish(visit: Visit, now: datetime) -> None:
         stopped_by, complete = max(state.owing, key=lambda code: state.owing[code]), False
     board = Board.objects.get(pk=visit.board_id)
     board.last_visit = now
-    board.next_visit, board.next_until = plans.next_visit(board, now), None
+    board.next_visit, board.next_until = plans.next_visit(board, now)
     if state.complete:
         if state.stopped_by != "not_modified":
             board.watermark = incremental.watermark(state, visit.started or now)

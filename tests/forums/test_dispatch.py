@@ -243,8 +243,15 @@ def test_a_plan_is_made_anew_once_its_boards_have_been_read():
     assert PlanDay.objects.order_by("-day")[0].times_made == 2 and plan.pk == made.plan_id
 
 
-@pytest.mark.parametrize("policy", ["era", "adaptive"])
-@pytest.mark.parametrize("broken", ["forums.services.plan_days.rhythm", "forums.services.plans.note_next"])
+@pytest.mark.parametrize(
+    ("policy", "broken"),
+    [
+        ("era", "forums.services.plan_days.rhythm"),
+        ("adaptive", "forums.services.plan_days.rhythm"),
+        ("era", "forums.services.plans.note_next"),
+        ("adaptive", "forums.services.outlooks.write"),
+    ],
+)
 def test_a_kill_while_a_plan_is_made_costs_no_plan(policy: str, broken: str, monkeypatch: pytest.MonkeyPatch) -> None:
     class Killed(BaseException):
         """As the signal that ends a worker."""

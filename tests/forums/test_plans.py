@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from forums.models import Board, BoardDay, LoopState, Plan, PlanDay, PlannedVisit, Policy
-from forums.services import loops, plan_days, plans, rhythms, sites
+from forums.services import loops, outlooks, plan_days, plans, rhythms, sites
 from tests.forums.planned import NOW, fill, make_site
 
 pytestmark = pytest.mark.django_db
@@ -241,5 +241,5 @@ def test_a_board_never_visited_waits_from_when_its_site_was_added() -> None:
     assert made is not None and made.basis == "prior"
     live = loops.load(plan, NOW)
     assert live is not None and not len(live.loop.due(NOW.timestamp() + 60)) and (live.loop.last_visit == NOW.timestamp()).all()
-    expected = [one.at for one in loops.expected(plan, NOW, NOW + timedelta(days=1))]
+    expected = [one.at for one in outlooks.expected(plan, NOW + timedelta(days=1)).visits]
     assert NOW + timedelta(minutes=30) < min(expected) and 8 <= len(expected) <= 13

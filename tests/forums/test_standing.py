@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import json
-from datetime import datetime, timedelta
+import random
+from datetime import datetime, timedelta, tzinfo
 
 import pytest
 from django.core.management import call_command
 from django.urls import reverse
 
+from crawlmgr import clock
 from crawlmgr.models import Run, RunState
 from forums.models import Board, Look, OverviewSource, Plan, PlannedVisit, Site, Visit
 from forums.reads import plans as plan_reads
-from forums.reads import with_freshness
 from forums.reads.standing import standing
 from forums.services import dispatch, loops, plans, visits
 from tests.forums.planned import NOW, fill, make_site
@@ -55,40 +56,76 @@ def followed() -> tuple[Site, Plan]:
     return site, plan
 
 
-def test_a_day_of_the_loop_uses_its_budget_looks_included_and_all_places_agree(followed, admin_client, capsys) -> None:
+class Fixed(datetime):
+    """The pages' clock, set by a test."""
+
+    moment: datetime = MIDNIGHT
+
+    @classmethod
+    def now(cls, tz: tzinfo | None = None) -> datetime:
+        return cls.moment
+
+
+@pytest.fixture
+def at(monkeypatch):
+    """Sets the clock of the pages and of the command line."""
+    for module in ("plans", "plan_note", "sites", "boards"):
+        monkeypatch.setattr(f"forums.admin.{module}.datetime", Fixed)
+    monkeypatch.setattr(clock.SystemClock, "now", lambda _self: Fixed.moment)
+
+    def set_to(moment: datetime) -> None:
+        Fixed.moment = moment
+
+    return set_to
+
+
+def compare(site: Site, plan: Plan, now: datetime, client, capsys) -> dict:
+    """The plan page, the forum's page, the list of forums and `forum plan --json` tell the same; returns the document."""
+    call_command("forum", "plan", str(site.pk), "--json")
+    document = json.loads(capsys.readouterr().out)
+    told = (document["visits_per_day"], document["used_today"], document["left_today"])
+    page = client.get(reverse("admin:forum-plan", args=[site.pk])).context
+    stands = page["standing"]
+    assert (stands.visits_per_day, stands.used_today, stands.left_today) == told
+    shown = client.get(reverse("admin:forum", args=[site.pk])).context
+    assert (shown["plan"]["visits"], shown["plan"]["used"], shown["plan"]["left"]) == told
+    boards = {one["board"]: (one["next_visit"], one["next_until"]) for one in document["boards"]}
+    rows = {row.board.pk: row.board for row in shown["rows"]}
+    assert {pk: tuple(one and one.isoformat() for one in (b.next_visit, b.next_until)) for pk, b in rows.items()} == boards
+    first: dict[int, tuple[str, str | None]] = {}
+    for row in page["coming"]:
+        one = row["visit"]
+        first.setdefault(one.board.pk, (one.at.isoformat(), one.until and one.until.isoformat()))
+    assert first and first == {pk: boards[pk] for pk in first}
+    earliest = min(one for one, _until in boards.values())
+    row = client.get(reverse("admin:forums")).context["slice"].rows[0]
+    assert (row.next_visit.isoformat(), row.next_until and row.next_until.isoformat()) == min(boards.values()) and earliest
+    for board in document["boards"]:
+        assert len(board["visits"]) == len(board["reasons"]) == len(board["expected_posts"]) and board["likely"] is True
+    return document
+
+
+def test_a_day_of_the_loop_uses_its_budget_looks_included_and_all_places_agree(followed, at, admin_client, capsys) -> None:
     site, plan = followed
+    moments = set(random.Random(5).sample(range(1, 119), 10))
     told: list[tuple[datetime, int, datetime, datetime | None]] = []
     for step in range(121):  # a ranking every twelve minutes, the last one at 23:59
         now = MIDNIGHT + timedelta(minutes=min(12 * step, 1439))
         dispatch.start_due(now)
-        if step % 12 == 7:
-            stands = standing(plan, now)
+        if step in moments:
+            at(now)
+            document = compare(site, plan, now, admin_client, capsys)
             made = PlannedVisit.objects.filter(plan=plan, state="started", at__gte=MIDNIGHT, at__lte=now).count()
             spent = sum(Look.objects.filter(at__gte=MIDNIGHT, at__lte=now).values_list("cost", flat=True))
-            assert (stands.used_today, stands.left_today) == (made + spent, 40 - made - spent)
-            row = with_freshness([site], now)[0]
-            first = min(Board.objects.exclude(next_visit=None), key=lambda board: board.next_visit, default=None)
-            if first is not None:
-                assert (row.next_visit, row.next_until) == (first.next_visit, first.next_until)
+            assert (document["used_today"], document["left_today"]) == (made + spent, 40 - made - spent)
+            stands = standing(plan, now)
+            assert stands.expected_visits + stands.expected_looks == stands.left_today, "what is expected until midnight is what is left"
             told += [(now, board.pk, board.next_visit, board.next_until) for board in Board.objects.exclude(next_visit=None)]
         work(now)
     stands = standing(plan, MIDNIGHT + timedelta(hours=23, minutes=59))
     assert (stands.used_today, stands.left_today) == (40, 0) and stands.looks_today > 0
     assert stands.sources[0].used == sum(Look.objects.filter(at__gte=MIDNIGHT).values_list("cost", flat=True))
     assert len(told) >= 20 and all(until is not None for *_rest, until in told), "times that are not kept exactly are spans"
-
-
-def test_the_command_and_the_page_tell_what_the_standing_tells(followed, admin_client, capsys, monkeypatch) -> None:
-    site, plan = followed
-    dispatch.start_due(MIDNIGHT)
-    work(MIDNIGHT)
-    now = MIDNIGHT + timedelta(minutes=1)
-    monkeypatch.setattr("crawlmgr.clock.SYSTEM.now", lambda: now, raising=False)
-    stands = standing(plan, datetime.now(NOW.tzinfo))
-    page = admin_client.get(reverse("admin:forum-plan", args=[site.pk]))
-    assert page.context["standing"] == stands and page.context["standing"].visits_per_day == 40
-    shown = admin_client.get(reverse("admin:forum", args=[site.pk])).context["plan"]
-    assert (shown["used"], shown["left"]) == (stands.used_today, stands.left_today)
 
 
 def test_a_planned_visit_stands_at_its_time_and_an_expected_one_in_a_span(followed) -> None:

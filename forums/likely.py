@@ -1,0 +1,105 @@
+"""When the loop's next visits are likely: two in three lie in the span told, computed from the forecast that the loop goes by."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from forums.adaptive import AdaptiveLoop
+from forums.events import HOUR_SECONDS, Floats, Ints
+from forums.loop_values import Outlook
+from forums.overview import FLAG_WEIGHT
+
+LIKELY = (1 / 6, 5 / 6)  # quantiles of the time of a visit: "likely" is two in three
+PATHS, POSTS = 32, 10  # drawn futures of each board, and posts in each
+FINE_STEPS, FINE_HOURS, COARSE_STEPS, FARTHEST_HOURS = 120, 6.0, 40, 96.0
+LATER = (0.95, 1.1)  # of the time until a board's second visit and those after it, where visits alone decide (replayed logs)
+LATER_BY_LOOKS = (0.85, 2.6)  # the same where looks decide
+BURSTS = 1.0  # shape of the gamma law by which a board's posts run ahead of or behind their forecast: they come in bursts
+PRICE_SPREAD, LOOKS_SPREAD = 0.35, 0.4  # spread (log) of the price two hours on, and of the time to the next look
+BOARDS_AT_ONCE, MOST_DRAWN = 100, 500  # beyond, the spans of a board's later visits are told for its next one too
+
+
+def spans(loop: AdaptiveLoop, outlook: Outlook, looks: Floats, now: float, step_seconds: float) -> tuple[Floats, Floats]:
+    """First and last moment of the span of each expected visit, epoch seconds, (visits,) each.
+
+    Where visits alone decide, a board's next visit is as certain as the ranking; the ones after it hang on what is found.
+    Where looks at an index page decide, a visit comes once posts that have come are worth the price: their arrivals are drawn
+    from the forecast, and the moment at which sum of w (t - t_e) reaches the price of the expected visit is taken from each.
+    """
+    before = _earlier_of_board(outlook.board)
+    ahead = np.maximum(outlook.moments - now, step_seconds)
+    low, high = LATER if loop.overview is None else LATER_BY_LOOKS
+    first, last = now + ahead * low, now + ahead * high + step_seconds
+    next_ones = np.flatnonzero(before == 0)
+    first[next_ones], last[next_ones] = outlook.moments[next_ones] - step_seconds, outlook.moments[next_ones] + step_seconds
+    if loop.overview is not None:
+        for start in range(0, min(len(next_ones), MOST_DRAWN), BOARDS_AT_ONCE):
+            rows = next_ones[start : start + BOARDS_AT_ONCE]
+            low_at, high_at = _crossings(loop, outlook.board[rows], outlook.delay[rows], looks, now)
+            first[rows], last[rows] = low_at - step_seconds, high_at + step_seconds
+    first = np.maximum(first, now)
+    return first, last
+
+
+def _earlier_of_board(board: Ints) -> Ints:
+    """How many of the visits before it are of the same board, (visits,)."""
+    order = np.argsort(board, kind="stable")
+    starts = np.flatnonzero(np.concatenate([[True], np.diff(board[order]) != 0])) if len(board) else np.zeros(0, dtype=np.int64)
+    sizes = np.diff(np.concatenate([starts, [len(board)]]))
+    found = np.empty(len(board), dtype=np.int64)
+    found[order] = np.arange(len(board)) - np.repeat(starts, sizes)
+    return found
+
+
+def _crossings(loop: AdaptiveLoop, board: Ints, price: Floats, looks: Floats, now: float) -> tuple[Floats, Floats]:
+    """Quantiles of the moment at which these boards' index reaches the price, epoch seconds, (boards,) each."""
+    overview = loop.overview
+    assert overview is not None  # noqa: S101 - asked for with sources only
+    hours = np.concatenate(
+        [np.linspace(0.0, FINE_HOURS, FINE_STEPS), np.geomspace(FINE_HOURS, FARTHEST_HOURS, COARSE_STEPS + 1)[1:]]
+    )
+    moments = now + hours * HOUR_SECONDS
+    mass, own = _forecasts(loop, board, moments)
+    rng = np.random.default_rng(1)  # the same draws each time
+    unit = np.cumsum(rng.exponential(size=(PATHS, POSTS)), axis=1) / rng.gamma(BURSTS, 1.0 / BURSTS, PATHS)[:, None]
+    dear = np.exp(PRICE_SPREAD * rng.standard_normal(PATHS)[:, None] * np.sqrt(np.minimum(hours / 2.0, 1.0)))
+    late = np.exp(LOOKS_SPREAD * rng.standard_normal(PATHS))
+    seen = np.stack([_seen_until(looks, now, hours, by) for by in late])  # (paths, moments)
+    told = np.stack([np.interp(seen, hours, row) for row in mass])  # (boards, paths, moments)
+    since = hours - seen + np.where(seen == 0.0, overview.hours_since_look(now, board)[:, None, None], 0.0)
+    waiting = np.where(seen == 0.0, loop.forecast.expected(now, board)[:, None, None], 0.0)
+    known = overview.known_hours(now)[board][:, None] + overview.known[board][:, None] * hours
+    index = known[:, None, :] + (waiting + mass[:, None, :] - told) * since / 2.0
+    weight = FLAG_WEIGHT * overview.new_weight[board]
+    for post in range(POSTS):
+        came = np.stack([np.interp(unit[:, post] * w, row, hours, right=np.inf) for w, row in zip(weight, mass, strict=True)])
+        waited = np.where(came[..., None] <= seen, hours - came[..., None], 0.0)
+        index += weight[:, None, None] * np.maximum(waited, 0.0)
+    floor = overview.doubts()[board][:, None] * own
+    reached = np.maximum(index, floor[:, None, :]) >= price[:, None, None] * (1.0 - 1e-9) * dear
+    reached |= (hours >= loop.hours_left_to_wait(now)[board][:, None])[:, None, :]
+    reached[..., -1] = True
+    low, high = np.quantile(moments[reached.argmax(axis=2)], LIKELY, axis=1)
+    return np.asarray(low), np.asarray(high)
+
+
+def _forecasts(loop: AdaptiveLoop, board: Ints, moments: Floats) -> tuple[Floats, Floats]:
+    """What these boards are expected to bring from now on, weighted events, and their index by visits alone, (boards, moments)
+    each."""
+    so_far = loop.forecast.expected(float(moments[0]), board)
+    mass = np.stack([loop.forecast.expected(float(moment), board) - so_far for moment in moments], axis=1)
+    by_visits = np.stack([loop.forecast.expected_by_visits(float(moment))[board] for moment in moments], axis=1)
+    since = (moments - loop.fetched_until()[board][:, None]) / HOUR_SECONDS
+    return np.maximum.accumulate(mass, axis=1), by_visits * np.maximum(since, 0.0) / 2.0
+
+
+def _seen_until(looks: Floats, now: float, hours: Floats, late: float) -> Floats:
+    """The last look at or before each of these hours, hours from now; 0 before the first. After those that are expected they go
+    on at their mean distance."""
+    if not len(looks):
+        return np.zeros(len(hours))
+    at = late * (looks - now) / HOUR_SECONDS
+    gap = max(float(at[-1]) / len(at), 1 / 60)
+    at = np.concatenate([at, np.arange(at[-1] + gap, FARTHEST_HOURS, gap)])
+    place = np.searchsorted(at, hours, side="right") - 1
+    return np.where(place >= 0, at[np.maximum(place, 0)], 0.0)

@@ -1,0 +1,22 @@
+"""Arrays in a database field."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+
+def packed(arrays: Mapping[str, Any]) -> bytes:
+    """Named arrays as bytes."""
+    stream = io.BytesIO()
+    np.savez(stream, **arrays)
+    return stream.getvalue()
+
+
+def unpacked(data: bytes) -> dict[str, Any]:
+    """The arrays that `packed` gave."""
+    with np.load(io.BytesIO(data), allow_pickle=False) as stored:
+        return {name: stored[name] for name in stored.files}

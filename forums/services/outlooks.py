@@ -1,0 +1,146 @@
+"""What the closed loop expects to do: written down when it is planned and after every ranking that changed it; read by every
+page, the command line and JSON alike, so that all tell the same until the next ranking."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any, NamedTuple
+
+import numpy as np
+from django.db import transaction
+
+from forums import likely
+from forums.adaptive import AdaptiveLoop, Outlook
+from forums.events import HOUR_SECONDS, Floats, Ints
+from forums.models import Board, LoopState, Plan, PlannedVisit
+from forums.services import arrays
+
+SOON_HOURS = 6.0  # how far ahead a ranking looks; what was expected later stands as the day's planning told it
+MOST_NOTED = 500  # boards whose lists show a time although none is expected
+FINEST_SECONDS = 60.0
+
+
+class ExpectedVisit(NamedTuple):
+    """A visit that the loop expects to make: board (its id), moment, the posts that should wait by then, the span in which it is
+    likely, and how many expected visits of the board come before it."""
+
+    board: int
+    at: datetime
+    posts: float
+    first: datetime
+    last: datetime
+    before: int
+
+
+@dataclass(frozen=True, slots=True)
+class Expected:
+    """The visits that a loop expects to make, in their order, and the moments at which it expects to look at a source."""
+
+    visits: list[ExpectedVisit]
+    looks: list[datetime]
+
+
+def step_seconds(loop: AdaptiveLoop) -> float:
+    """The grain of an outlook: the loop's own pace for few boards, coarser for many, never so coarse that the day's visits do
+    not fit."""
+    grain = 120.0 if loop.count <= 300 else 300.0 if loop.count <= 2000 else 900.0
+    return max(FINEST_SECONDS, min(grain, 43200.0 * loop.count / loop.budget.visits_per_day))
+
+
+def write(plan: Plan, loop: AdaptiveLoop, boards: Ints, share: Floats, now: datetime, until: datetime) -> Outlook:
+    """Writes down what the loop expects from now until then and returns it; what was expected later stands. `boards` are their
+    ids, `share` the posts that a weighted event of each stands for."""
+    step = step_seconds(loop)
+    outlook, looks = loop.ahead(now.timestamp(), until.timestamp() - 1.0, step)
+    first, last = likely.spans(loop, outlook, looks, now.timestamp(), step)
+    made = {
+        "board": boards[outlook.board],
+        "at": np.clip(outlook.moments, first, last),
+        "posts": outlook.events * share[outlook.board],
+        "first": first,
+        "last": last,
+        "looks": looks,
+    }
+    beyond = np.array([until.timestamp(), until.timestamp() + loop.options.longest_wait_hours * HOUR_SECONDS])
+    made = _followed(made, _stored(plan), until.timestamp())
+    made["beyond"] = beyond
+    LoopState.objects.filter(plan=plan).update(outlook=arrays.packed(made))
+    _note(boards.tolist() if len(boards) <= MOST_NOTED else sorted(set(made["board"].tolist())), made, now)
+    return outlook
+
+
+def note(plan: Plan, boards: Sequence[int], now: datetime) -> None:
+    """Writes anew when these boards (ids) are visited next: a person has put, moved or taken out visits."""
+    stored = _stored(plan)
+    if stored:
+        _note(boards, stored, now)
+
+
+def _followed(soon: dict[str, Any], before: Mapping[str, Any], until: float) -> dict[str, Any]:
+    """What is expected soon, and after it what was expected before."""
+    if not before:
+        return soon
+    later = before["at"] >= until
+    joined = {name: np.concatenate([soon[name], before[name][later]]) for name in ("board", "at", "posts", "first", "last")}
+    return {**joined, "looks": np.concatenate([soon["looks"], before["looks"][before["looks"] >= until]])}
+
+
+def _stored(plan: Plan) -> dict[str, Any]:
+    data = LoopState.objects.filter(plan=plan).values_list("outlook", flat=True).first()
+    return arrays.unpacked(bytes(data)) if data else {}
+
+
+def expected(plan: Plan, until: datetime) -> Expected:
+    """What the loop expects before this moment, as it was last written down."""
+    stored = _stored(plan)
+    if not stored:
+        return Expected([], [])
+    rows = stored["at"] < until.timestamp()
+    visits = []
+    seen: dict[int, int] = {}
+    columns = (stored[name][rows].tolist() for name in ("board", "at", "posts", "first", "last"))
+    for board, at, posts, first, last in zip(*columns, strict=True):
+        visits.append(ExpectedVisit(board, _moment(at), posts, _moment(first), _moment(last), seen.get(board, 0)))
+        seen[board] = seen.get(board, 0) + 1
+    return Expected(visits, [_moment(at) for at in stored["looks"].tolist() if at < until.timestamp()])
+
+
+def outdated(plan: Plan, now: datetime) -> bool:
+    """Whether something that was expected by now has not happened."""
+    stored = _stored(plan)
+    return not stored or bool((stored["at"] <= now.timestamp()).any() or (stored["looks"] <= now.timestamp()).any())
+
+
+def _moment(at: float) -> datetime:
+    return datetime.fromtimestamp(at, UTC)
+
+
+def _note(boards: Sequence[int], made: Mapping[str, Any], now: datetime) -> None:
+    """Writes when each of these boards is visited next to where lists show it: by a visit that is planned at a time, or in the
+    span in which the loop is likely to visit it; where none is expected, after all that is."""
+    rows: dict[int, int] = {}
+    for row, board in enumerate(made["board"].tolist()):
+        rows.setdefault(board, row)
+    first, last = (_moment(at) for at in made["beyond"].tolist())
+    spans: dict[int, tuple[datetime, datetime | None]] = {}
+    for pk in boards:
+        row = rows.get(pk)
+        spans[pk] = (first, last) if row is None else (_moment(made["first"][row]), _moment(made["last"][row]))
+    fixed = PlannedVisit.objects.filter(board__in=list(spans), state=PlannedVisit.State.PLANNED, at__gte=now).order_by("-at")
+    for pk, at in fixed.values_list("board_id", "at"):
+        if pk not in rows or at.timestamp() <= made["at"][rows[pk]]:
+            spans[pk] = (at, None)
+    _save(spans)
+
+
+def _save(spans: Mapping[int, tuple[datetime, datetime | None]]) -> None:
+    pks: Sequence[int] = list(spans)
+    with transaction.atomic():
+        for start in range(0, len(pks), 500):
+            part = list(Board.objects.filter(pk__in=pks[start : start + 500]).only("pk", "next_visit", "next_until"))
+            changed = [board for board in part if (board.next_visit, board.next_until) != spans[board.pk]]
+            for board in changed:
+                board.next_visit, board.next_until = spans[board.pk]
+            Board.objects.bulk_update(changed, ["next_visit", "next_until"], batch_size=200)
