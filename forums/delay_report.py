@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date
 from zoneinfo import ZoneInfo
@@ -87,8 +88,8 @@ class BoardDelay:
     era_hours: float | None
 
 
-def by_board(items: Items, era_hours: Floats, boards: int, days: float, target_hours: float) -> list[BoardDelay]:
-    """Boards with an item, by their number."""
+def by_board(items: Items, era_hours: Floats, boards: int, days: float, target_hours: Sequence[float]) -> list[BoardDelay]:
+    """Boards with an item, by their number; each has a target of its own."""
     order = np.argsort(items.board, kind="stable")
     bounds = np.searchsorted(items.board[order], np.arange(boards + 1))
     found = []
@@ -99,5 +100,5 @@ def by_board(items: Items, era_hours: Floats, boards: int, days: float, target_h
             part = Delays(items.hours[rows], np.ones(len(rows), dtype=bool))
             total = float(weights.sum())
             era_mean = total_delay(weights, era_hours[rows]) / total if total > 0 else None
-            found.append(BoardDelay(board, summarise(part, weights, days, target_hours), era_mean))
+            found.append(BoardDelay(board, summarise(part, weights, days, target_hours[board]), era_mean))
     return found

@@ -17,13 +17,16 @@ from django.utils.translation import gettext_lazy, gettext_noop
 
 from crawlmgr.admin.charts import NEW, UNCHANGED, UPDATED, Chart, Series, chart, heatmap
 from crawlmgr.admin.rooms import page, room
+from crawlmgr.admin.tags import duration
 from crawlmgr.services.export_formats import safe_cell
-from forums import delay_report
+from forums import delay_report, law
 from forums.admin.tuning import find_scope, tabs, trail
 from forums.delay import DelaySummary
 from forums.events import Floats
 from forums.models import Site
 from forums.reads import delays as reads
+from forums.reads import waiting
+from forums.reads.waiting import Waiting
 from forums.services import plans
 
 DAYS = ((7, gettext_lazy("7 days")), (14, gettext_lazy("14 days")), (30, gettext_lazy("30 days")), (90, gettext_lazy("90 days")))
@@ -52,6 +55,25 @@ class Report:
     delay: DelaySummary
     era: DelaySummary
     target: float
+    waiting: list[Waiting]
+
+    @property
+    def waiting_posts(self) -> int:
+        """Posts that overview pages show and no visit has fetched."""
+        return round(sum(one.posts for one in self.waiting))
+
+    @property
+    def waiting_hours(self) -> float | None:
+        """How long they have waited so far, in the mean."""
+        weight = sum(one.weight for one in self.waiting)
+        return sum(one.weighted_hours for one in self.waiting) / weight if weight > 0 else None
+
+    @property
+    def mean_with_waiting(self) -> float | None:
+        """The mean delay with those counted too, as long as they have waited by now."""
+        weight = float(self.found.items.weights.sum()) + sum(one.weight for one in self.waiting)
+        waited = law.total_delay(self.found.items.weights, self.found.items.hours)
+        return (waited + sum(one.weighted_hours for one in self.waiting)) / weight if weight > 0 else None
 
     @property
     def precision(self) -> float | None:
@@ -87,7 +109,17 @@ def _report(site: Site | None, now: datetime, days: int, target: float) -> Repor
         delay_report.summary(items, items.hours, elapsed, target),
         delay_report.summary(items, era, elapsed, target),
         target,
+        waiting.shown(site, now),
     )
+
+
+def _sentence(report: Report) -> str:
+    """What the policy did for this forum, in one sentence."""
+    mean, equal = report.mean_with_waiting, report.era.mean_hours
+    if mean is None or equal is None or not len(report.found.items):
+        return ""
+    values = {"waits": duration(3600.0 * mean), "equal": duration(3600.0 * equal), "visits": report.visits_per_day}
+    return _("Posts waited %(waits)s on average; equal visits at the same cost (%(visits)s a day): %(equal)s.") % values
 
 
 @room("forums/site/<int:pk>/delays/", "forum-delays", "forums.view_plan")
@@ -105,6 +137,7 @@ def delay_page(request: HttpRequest, pk: int) -> HttpResponse:
         "pk": pk,
         "tabs": tabs(pk, "forum-delays"),
         "report": report,
+        "sentence": _sentence(report),
         "wrong": not form.is_valid(),
         "chosen": chosen,
         "choices": [(value, name, value == chosen["days"]) for value, name in DAYS],
@@ -120,7 +153,9 @@ def delay_page(request: HttpRequest, pk: int) -> HttpResponse:
 def _board_rows(report: Report) -> list[dict[str, Any]]:
     """Boards with items, those with the most waiting first."""
     items, found = report.found.items, report.found
-    parts = delay_report.by_board(items, report.era_hours, len(found.boards), found.days, report.target)
+    targets = [report.target if board.deadline_hours is None else board.deadline_hours for board in found.boards]
+    parts = delay_report.by_board(items, report.era_hours, len(found.boards), found.days, targets)
+    shown = {one.board: one.posts for one in report.waiting}
     rows = []
     for part in parts:
         board = found.boards[part.board]
@@ -131,6 +166,8 @@ def _board_rows(report: Report) -> list[dict[str, Any]]:
                 "board": board,
                 "delay": part.delay,
                 "era": part.era_hours,
+                "target": targets[part.board],
+                "waiting": round(shown[board.pk]) if board.pk in shown else None,
                 "expected": mean * hoped / measured if mean is not None and measured > 0 else None,
                 "ratio": mean / part.era_hours if mean is not None and part.era_hours else None,
             }
@@ -181,7 +218,7 @@ def _compared(
     series = [
         Series(_("achieved"), places, delay_report.means(group, items.hours, items.weights, count), NEW),
         Series(
-            _("era on the same posts"),
+            _("equal visits (era), same posts"),
             places,
             delay_report.means(group, report.era_hours, items.weights, count),
             UNCHANGED,

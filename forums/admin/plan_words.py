@@ -26,6 +26,7 @@ REASONS = {
     "active": gettext_noop("switched on or off"),
     "importance": gettext_noop("other importances"),
     "boards": gettext_noop("other boards"),
+    "deadline": gettext_noop("other deadlines"),
     "history": gettext_noop("the first posts have come"),
     "visits": gettext_noop("a person changed visits"),
 }

@@ -113,7 +113,7 @@ def _days_chart(history: list[PlanDay]) -> Chart:
     days = [row.day for row in rows]
     series = [
         Series(_("expected"), days, [row.expected_delay for row in rows], NEW),
-        Series(_("with era"), days, [row.era_delay for row in rows], UNCHANGED, line=True, points=True),
+        Series(_("with equal visits (era)"), days, [row.era_delay for row in rows], UNCHANGED, line=True, points=True),
     ]
     return chart("chart-days", _("Expected delay of the planned days"), series, x=_("day"), y=_("weighted event-hours a day"))
 

@@ -52,6 +52,16 @@ def name(policy: str) -> str:
     return str(NAMES.get(policy, policy))
 
 
+PLAIN: dict[str, Promise] = {
+    "era": _("equal visits (era)"),
+    "wra": _("by volume (wra)"),
+    "lra": _("by rhythm (lra)"),
+    "bra": _("volume and rhythm (bra)"),
+}
+
+
 def short(policy: str) -> str:
-    """A policy's name as papers and legends write it."""
+    """A policy's name for legends and narrow columns: plain words, with the papers' abbreviation."""
+    if policy in PLAIN:
+        return str(PLAIN[policy])
     return re.split("[:：]", name(policy), maxsplit=1)[0]

@@ -20,7 +20,7 @@ from forums.admin.add import INTERVALS
 from forums.admin.logins import login_words
 from forums.admin.plan_note import plan_note
 from forums.admin.structures import layout_words
-from forums.models import Board, Site
+from forums.models import LEAST_DEADLINE_HOURS, MOST_DEADLINE_HOURS, Board, Site
 from forums.reads import silences
 from forums.services import plans, removals, sites
 
@@ -110,7 +110,7 @@ def pause(request: HttpRequest, pk: int) -> HttpResponse:
 
 @act("forums/site/<int:pk>/boards/", "forum-boards", "forums.change_board")
 def set_boards(request: HttpRequest, pk: int) -> HttpResponse:
-    """Sets the interval of boards, or takes them into the scheduled visits or out of them."""
+    """Sets the interval or the deadline of boards, or takes them into the scheduled visits or out of them."""
     site, wish = find(pk), request.POST.get("do", "")
     wanted = numbers(request.POST.getlist("board"))
     chosen = list(Board.objects.filter(site=site, pk__in=wanted).values_list("pk", flat=True))
@@ -123,6 +123,8 @@ def set_boards(request: HttpRequest, pk: int) -> HttpResponse:
             request,
             _("The boards are visited by schedule.") if wish == "on" else _("The boards are left out of scheduled visits."),
         )
+    elif wish == "deadline":
+        _set_deadline(request, chosen)
     else:
         with plans.kept_to_intervals(pk, datetime.now(UTC)):
             _set_interval(request, chosen)
@@ -140,6 +142,20 @@ def _set_interval(request: HttpRequest, chosen: list[int]) -> None:
         messages.error(request, _("Choose an interval."))
         return
     attempt(request, _("The interval is set."), lambda: sites.set_interval(chosen, seconds, datetime.now(UTC)))
+
+
+def _set_deadline(request: HttpRequest, chosen: list[int]) -> None:
+    """The longest that a post of these boards should wait, in hours; an empty field takes it away."""
+    text = request.POST.get("deadline", "").strip().replace(",", ".")
+    try:
+        hours = float(text) if text else None
+    except ValueError:
+        hours = -1.0
+    if hours is not None and not LEAST_DEADLINE_HOURS <= hours <= MOST_DEADLINE_HOURS:
+        messages.error(request, _("Give hours from 0.1 to 744, or nothing."))
+        return
+    said = _("The deadline is taken away.") if hours is None else _("The deadline is set; the closed loop holds it.")
+    attempt(request, said, lambda: plans.set_deadline(chosen, hours, datetime.now(UTC)))
 
 
 @room("forums/site/<int:pk>/delete/", "forum-delete", "forums.delete_site", post="forums.delete_site")

@@ -23,13 +23,14 @@ from django.utils.translation import gettext_lazy
 
 from crawlmgr.admin.charts import Chart
 from crawlmgr.admin.rooms import Trail, act, back, page, room
+from crawlmgr.admin.tags import duration
 from forums import tuning
 from forums.admin import policies, tuning_charts
 from forums.admin.simulations import BINS
 from forums.admin.sites import find as find_site
 from forums.events import Floats
 from forums.law import LEAST_IMPORTANCE, LEAST_THETA, MOST_IMPORTANCE, MOST_THETA
-from forums.models import Plan, Policy, Site
+from forums.models import OverviewSource, Plan, Policy, Site, SourceKind
 from forums.planning import EXACT_BOARDS
 from forums.reads import tuning as reads
 from forums.reads import zone as zone_of_site
@@ -39,6 +40,7 @@ from forums.timetable import Timetable
 
 STAGES = ("quick", "exact", "replay")
 REPLAYED = ("era", "bra", "optimal", "adaptive")
+BY_SOURCE = {SourceKind.INDEX: "glances", SourceKind.NEWEST: "newest"}  # what the loop is with a source of this kind
 REPLAY_SECONDS = 900  # how long a replay is remembered
 MOST_REPLAYED_BOARDS = 200
 BOARDS_SHOWN = 200
@@ -248,9 +250,16 @@ def _quick(known: reads.Known, plan: Plan, form: TuningForm, *, exact: bool) -> 
         "basis": known.rhythm.basis,
         "days": known.rhythm.known_days,
         "unknown": int(known.rhythm.prior.sum()),
+        "sentence": "" if table is None else _sentence(float(costs.sum()) * scale, curves["era"][at] * scale, visits),
         "requests": _requests(known, form, per_board),
     }
     return {"charts": charts, "facts": facts}
+
+
+def _sentence(mean: float, equal: float, visits: int) -> str:
+    """What the settings would do for this forum, in one sentence."""
+    values = {"waits": duration(3600.0 * mean), "equal": duration(3600.0 * equal), "visits": visits}
+    return _("Posts would wait %(waits)s on average, %(equal)s with equal visits at the same cost (%(visits)s a day).") % values
 
 
 def _requests(known: reads.Known, form: TuningForm, per_board: Floats) -> dict[str, Any]:
@@ -301,7 +310,9 @@ def _replay(plan: Plan, known: reads.Known, now: datetime) -> dict[str, Any]:
         return {"problem": "too_large"}
     try:
         experiment = reads.experiment(plan, known, now)
-        rows = tuning.replay(experiment, REPLAYED, plan.visits_per_day)
+        kinds = OverviewSource.objects.filter(enabled=True, site__in={board.site_id for board in known.boards})
+        looks = [BY_SOURCE[kind] for kind in sorted(set(kinds.values_list("kind", flat=True)))]
+        rows = tuning.replay(experiment, (*REPLAYED, *looks), plan.visits_per_day)
     except reads.NotEnough as short:
         return {"problem": "too_short", "days": short.days}
     except SetupError:

@@ -4,13 +4,25 @@ from forums.models.logins import LoginMethod, LoginState, SiteLogin
 from forums.models.plans import ALL_SITES, TIMETABLES, Basis, BoardDay, LoopState, Plan, PlanDay, PlannedVisit, Policy
 from forums.models.predictions import ReplyModel
 from forums.models.simulations import EventLog, Simulation, SimulationKind
-from forums.models.sites import DEFAULT_INTERVAL_SECONDS, Board, BoardHour, Post, Site, Thread, Visit
+from forums.models.sites import (
+    DEFAULT_INTERVAL_SECONDS,
+    LEAST_DEADLINE_HOURS,
+    MOST_DEADLINE_HOURS,
+    Board,
+    BoardHour,
+    Post,
+    Site,
+    Thread,
+    Visit,
+)
 from forums.models.sources import Look, OverviewSource, SourceKind
 from forums.models.structures import Origin, StructureVersion
 
 __all__ = [
     "ALL_SITES",
     "DEFAULT_INTERVAL_SECONDS",
+    "LEAST_DEADLINE_HOURS",
+    "MOST_DEADLINE_HOURS",
     "TIMETABLES",
     "Basis",
     "Board",

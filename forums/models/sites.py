@@ -8,6 +8,7 @@ from django.utils.translation import gettext_lazy as _
 
 from forums.law import LEAST_IMPORTANCE, MOST_IMPORTANCE
 
+LEAST_DEADLINE_HOURS, MOST_DEADLINE_HOURS = 0.1, 744.0
 DEFAULT_INTERVAL_SECONDS = 6 * 3600
 
 
@@ -72,7 +73,10 @@ class Board(models.Model):
         validators=[MinValueValidator(60), MaxValueValidator(31 * 86400)],
     )
     deadline_hours = models.FloatField(
-        _("no post waits longer than (h)"), null=True, blank=True, validators=[MinValueValidator(0.1), MaxValueValidator(744)]
+        _("no post waits longer than (h)"),
+        null=True,
+        blank=True,
+        validators=[MinValueValidator(LEAST_DEADLINE_HOURS), MaxValueValidator(MOST_DEADLINE_HOURS)],
     )
     next_visit = models.DateTimeField(_("next visit"), null=True, blank=True)
     next_until = models.DateTimeField(null=True, blank=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import datetime, timedelta
 from typing import Any
@@ -14,7 +14,7 @@ from django.db.models import Q
 
 from forums import reads
 from forums.law import checked_importance
-from forums.models import ALL_SITES, Board, Plan, PlannedVisit, Policy, Site
+from forums.models import ALL_SITES, LEAST_DEADLINE_HOURS, MOST_DEADLINE_HOURS, Board, Plan, PlannedVisit, Policy, Site
 from forums.services import outlooks
 
 FIELDS = ("policy", "visits_per_day", "theta", "history_days", "half_life_days", "bins", "active")
@@ -162,6 +162,17 @@ def set_importance(
         if requests_per_day is not None or unlimited:
             Site.objects.filter(pk=site_id).update(requests_per_day=None if unlimited else requests_per_day)
         Plan.objects.filter(Q(site_id=site_id) | Q(site=None)).update(stale="importance", changed_at=now)
+
+
+def set_deadline(board_ids: Sequence[int], hours: float | None, now: datetime) -> int:
+    """The longest that a post of these boards should wait; None for any time. Plans are made anew. Raises ValueError."""
+    if hours is not None and not LEAST_DEADLINE_HOURS <= hours <= MOST_DEADLINE_HOURS:
+        raise ValueError(f"a deadline lies between {LEAST_DEADLINE_HOURS:g} and {MOST_DEADLINE_HOURS:g} hours")
+    with transaction.atomic():
+        changed = Board.objects.filter(pk__in=board_ids).update(deadline_hours=hours)
+        sites = Board.objects.filter(pk__in=board_ids).values("site_id")
+        Plan.objects.filter(Q(site_id__in=sites) | Q(site=None)).update(stale="deadline", changed_at=now)
+    return changed
 
 
 def zone_of(plan: Plan) -> ZoneInfo:

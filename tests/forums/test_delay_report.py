@@ -52,7 +52,7 @@ def test_weekdays_hours_and_days_are_those_of_the_site() -> None:
 
 def test_boards_without_a_post_are_left_out() -> None:
     some = items([1.0, 2.0, 3.0], [0.5, 1.5, 4.0], [2, 0, 2], [True, True, False])
-    rows = delay_report.by_board(some, np.array([1.0, 1.0, 4.0]), 4, 1.0, 1.0)
+    rows = delay_report.by_board(some, np.array([1.0, 1.0, 4.0]), 4, 1.0, [1.0] * 4)
     assert [row.board for row in rows] == [0, 2]
     assert rows[1].delay.events == 2 and rows[1].delay.mean_hours == pytest.approx((0.5 + 2.0) / 1.5)
     assert rows[1].era_hours == pytest.approx((1.0 + 2.0) / 1.5) and rows[1].delay.share_within_target == 0.5

@@ -6,6 +6,7 @@ import json
 import random
 from datetime import datetime, timedelta, tzinfo
 
+import numpy as np
 import pytest
 from django.core.management import call_command
 from django.urls import reverse
@@ -13,7 +14,9 @@ from django.urls import reverse
 from crawlmgr import clock
 from crawlmgr.models import Run, RunState
 from forums.models import Board, Look, OverviewSource, Plan, PlannedVisit, Site, Visit
+from forums.overview import Sight
 from forums.reads import plans as plan_reads
+from forums.reads import waiting
 from forums.reads.standing import standing
 from forums.services import dispatch, loops, plans, visits
 from tests.forums.planned import NOW, fill, make_site
@@ -69,7 +72,7 @@ class Fixed(datetime):
 @pytest.fixture
 def at(monkeypatch):
     """Sets the clock of the pages and of the command line."""
-    for module in ("plans", "plan_note", "sites", "boards"):
+    for module in ("plans", "plan_note", "sites", "boards", "delays"):
         monkeypatch.setattr(f"forums.admin.{module}.datetime", Fixed)
     monkeypatch.setattr(clock.SystemClock, "now", lambda _self: Fixed.moment)
 
@@ -148,3 +151,42 @@ def test_forum_plan_tells_used_sources_reasons_and_posts(followed, capsys) -> No
     for board in document["boards"]:
         assert len(board["visits"]) == len(board["reasons"]) == len(board["expected_posts"])
         assert board["likely"] is True and all("posts" in reason for reason in board["reasons"])
+
+
+def test_posts_that_the_index_shows_and_nobody_has_fetched_count_as_waiting(followed, at, admin_client) -> None:
+    site, plan = followed
+    now = MIDNIGHT + timedelta(hours=1)
+    live = loops.load(plan, MIDNIGHT)
+    boards = live.boards.tolist()
+    look = Sight(np.full(3, 10.0), np.array([104.0, 100.0, 100.0]), np.full(3, (MIDNIGHT + timedelta(minutes=30)).timestamp()))
+    live.loop.overview.calibrate(0, Sight(np.full(3, 10.0), np.full(3, 100.0), np.full(3, MIDNIGHT.timestamp())), MIDNIGHT.timestamp())
+    live.loop.told(0, look, now.timestamp())
+    loops.put_away(live, now)
+    found = waiting.shown(site, now)
+    assert [one.board for one in found] == [boards[0]] and found[0].weight == pytest.approx(2.0)
+    later = waiting.shown(site, now + timedelta(hours=1))[0]
+    assert later.weighted_hours == pytest.approx(found[0].weighted_hours + 2.0), "they wait on"
+    Visit.objects.create(
+        run=Run.objects.first(), board_id=boards[0], started=now, finished=now, arrived_replies=1, arrivals=[[now.timestamp() - 60, False, 60.0]]
+    )
+    at(now)
+    report = admin_client.get(reverse("admin:forum-delays", args=[site.pk])).context["report"]
+    assert report.waiting_posts >= 2 and report.mean_with_waiting > report.delay.mean_hours
+
+
+def test_a_deadline_is_set_for_ticked_boards_and_taken_away(followed, admin_client) -> None:
+    site, plan = followed
+    board = site.boards.last()
+    address = reverse("admin:forum-boards", args=[site.pk])
+    admin_client.post(address, {"do": "deadline", "deadline": "2,5", "board": [board.pk]})
+    board.refresh_from_db()
+    assert board.deadline_hours == 2.5 and Plan.objects.get(pk=plan.pk).stale == "deadline"
+    dispatch.start_due(MIDNIGHT)
+    assert loops.load(plan, MIDNIGHT).loop.deadline_hours.tolist().count(2.5) == 1
+    for wrong in ("x", "0", "-1", "nan", "9999"):
+        admin_client.post(address, {"do": "deadline", "deadline": wrong, "board": [board.pk]})
+        board.refresh_from_db()
+        assert board.deadline_hours == 2.5
+    admin_client.post(address, {"do": "deadline", "deadline": "", "board": [board.pk]})
+    board.refresh_from_db()
+    assert board.deadline_hours is None
