@@ -248,8 +248,8 @@ class AdaptiveLoop:
         ranked = _largest(np.where(open_now, rank, -1.0), room)
         chosen: list[int] = []
         for board, value, place in zip(ranked.tolist(), index[ranked].tolist(), rank[ranked].tolist(), strict=True):
-            if look.source >= 0 and look.gain >= place:
-                break
+            if look.comes_before(board, place) and budget.used + look.cost >= spend.least:
+                continue  # its boards are ranked again once the look has told; the day's last visits do not wait for it
             if not open_now[board] or not spend.takes(value, 1, forced=place == np.inf):
                 break
             chosen.append(board)
@@ -338,6 +338,10 @@ class _Look:
     cost: int = 1
     probe: bool = False
     parts: Mapping[int, float] | None = None
+
+    def comes_before(self, board: int, rank: float) -> bool:
+        """Whether reading the source is worth more than visiting this board, which it tells about."""
+        return self.source >= 0 and self.gain >= rank and self.parts is not None and board in self.parts
 
     def without(self, board: int) -> None:
         """A board that is visited now needs no look."""

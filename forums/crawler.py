@@ -85,7 +85,7 @@ class ForumCrawler:
         self._foretold = visits.foretold(_boards(run), now)
 
     def begin(self, run: Run, now: datetime) -> Sequence[NewUrl]:
-        looks = overviews.begin(run)
+        looks = overviews.begin(run, now)
         return [*self._membership(run).begin(run), *_staying([*looks, *visits.begin(run, _boards(run), self._foretold)])]
 
     def _load(self, run: Run) -> Site:

@@ -14,6 +14,7 @@ from crawlmgr.services.frontier import NewUrl
 from crawlmgr.web.exchange import FetchResponse
 from crawlmgr.web.url import url_hash
 from forums import incremental
+from forums.discovery.overviews import LEAST_BOARDS
 from forums.models import Board, Look, OverviewSource, Site, SourceKind, Thread, Visit
 from forums.reading import BoardRecord, PageReading, ThreadRecord, board_key
 from forums.services import threads, visits
@@ -42,9 +43,10 @@ def ask(source: OverviewSource, now: datetime) -> Look:
     return Look.objects.create(source=source, at=now, cost=source.cost)
 
 
-def begin(run: Run) -> list[NewUrl]:
-    """The addresses of the looks that a run is to take."""
-    rows = Look.objects.filter(pk__in=run.parameters.get("looks", ())).select_related("source")
+def begin(run: Run, now: datetime) -> list[NewUrl]:
+    """The addresses of the looks that a run is to take; of a site saved before sources were looked for, its own page is one."""
+    wanted = [*run.parameters.get("looks", ()), *_tried(run, now)]
+    rows = Look.objects.filter(pk__in=wanted).select_related("source")
     found = []
     for look in rows:
         Look.objects.filter(pk=look.pk).update(run=run)
@@ -52,11 +54,40 @@ def begin(run: Run) -> list[NewUrl]:
     return found
 
 
+def _tried(run: Run, now: datetime) -> list[int]:
+    """Looks by which it turns out whether a page is a source: of a site with boards that were read to their end, once; they cost
+    the plan nothing. The source is read no more unless it has told about boards."""
+    site = Site.objects.get(pk=run.target)
+    if "sources" not in site.structure and not OverviewSource.objects.filter(site=site).exists():
+        if Board.objects.filter(site=site, complete_at__isnull=False).count() < LEAST_BOARDS:
+            return []
+        OverviewSource.objects.create(
+            site=site, kind=SourceKind.INDEX, url=site.url, url_hash=url_hash(site.url), found=now, enabled=False
+        )
+    rows = OverviewSource.objects.filter(site=site, enabled=False, read_at__isnull=True, looks__isnull=True)
+    return [Look.objects.create(source=source, at=now, cost=0).pk for source in rows]
+
+
+def _told(look: Look, reading: PageReading, now: datetime) -> bool:
+    """Whether a page that was tried is a source, and of which kind; it is then."""
+    source = look.source
+    boards = _index(source, reading)
+    rows = [row for row in reading.records if isinstance(row, ThreadRecord) and row.board_url and row.last_reply is not None]
+    mixed = len({board_key(row.board_url) for row in rows if row.board_url})
+    if max(len(boards), mixed) >= LEAST_BOARDS:
+        source.kind = SourceKind.INDEX if len(boards) >= LEAST_BOARDS else SourceKind.NEWEST
+        source.enabled = True
+    OverviewSource.objects.filter(pk=source.pk).update(kind=source.kind, enabled=source.enabled, read_at=now)
+    return source.enabled
+
+
 def store(run: Run, item: Url, response: FetchResponse, reading: PageReading | None, now: datetime) -> Stored:
     """What a look showed; a page that shows no board at all has failed."""
     look = Look.objects.select_related("source__site").get(pk=item.payload["look"])
     if response.status != 200 or reading is None:
         return failed(item, f"http_{response.status}" if response.status != 200 else "unreadable", now)
+    if not look.source.enabled and not _told(look, reading, now):
+        return failed(item, "no_boards", now)
     if look.source.kind == SourceKind.INDEX:
         stored = Stored(title=reading.title)
         shown = _index(look.source, reading)

@@ -1,0 +1,67 @@
+"""Looks over real HTTP: sources that are found when a forum is added, and later where it was saved before there were any."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from crawlmgr import engine
+from crawlmgr.models import RunState
+from crawlmgr.services import hosts
+from forums.models import Look, OverviewSource, Site, Visit
+from forums.services import overviews, sites
+from tests.forums.test_crawl import added, crawl, now
+from tests.site.forum import ForumServer, LocalForum
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+@pytest.fixture
+def server() -> Iterator[ForumServer]:
+    hosts.forget()
+    with ForumServer(LocalForum(threads=5, longest=4)) as served:
+        yield served
+
+
+def test_a_forum_saved_before_sources_were_looked_for_has_one_found_at_a_later_visit(server: ForumServer) -> None:
+    site = added(server)
+    assert OverviewSource.objects.filter(site=site, kind="index", enabled=True).exists(), "found when it is added"
+    OverviewSource.objects.all().delete()
+    Site.objects.update(structure={key: value for key, value in site.structure.items() if key != "sources"})
+    crawl(site, history_days=400)
+    assert not OverviewSource.objects.exists(), "the first visits read the boards"
+    crawl(site)
+    source, look = OverviewSource.objects.get(), Look.objects.get()
+    assert (source.enabled, source.kind, source.url) == (True, "index", site.url)
+    assert (look.state, look.cost) == ("done", 0) and len(source.boards) >= 2
+    assert set(source.shown) == {str(pk) for pk in source.boards}
+    crawl(site)
+    assert Look.objects.count() == 1, "it is tried once"
+
+
+def test_a_page_that_tells_nothing_is_tried_once_and_never_read(server: ForumServer) -> None:
+    site = added(server)
+    OverviewSource.objects.all().delete()
+    first = next(iter(server.forum.all.values()))
+    url = f"{server.url.rstrip('/')}/topic/{first.number}"
+    Site.objects.update(structure={key: value for key, value in site.structure.items() if key != "sources"}, url=url)
+    for _ in range(3):
+        crawl(Site.objects.get(), history_days=400)
+    assert OverviewSource.objects.filter(enabled=False).count() == Look.objects.filter(state="failed").count() == 1
+
+
+def test_a_look_at_the_index_shows_what_has_come_without_a_visit(server: ForumServer) -> None:
+    site = added(server)
+    crawl(site, history_days=400)
+    source = OverviewSource.objects.get(kind="index")
+    shown = []
+    for _ in range(2):
+        look = overviews.ask(source, now())
+        run = sites.crawl_now(site.pk, now=now(), looks=[look.pk], start=False)
+        assert engine.run_slice(run.pk) == RunState.FINISHED
+        shown.append(Look.objects.get(pk=look.pk).shown)
+        server.forum.reply(3, now())
+        source.refresh_from_db()
+    grown = [pk for pk in shown[0] if shown[1][pk][1] == shown[0][pk][1] + 1]
+    assert len(grown) == 1 and Visit.objects.filter(kind="list").exists()
