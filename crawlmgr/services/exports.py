@@ -5,13 +5,14 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 from django.conf import settings
+from django.db.models import QuerySet
 from django.utils.module_loading import import_string
 
 from crawlmgr.models import Page, Run
@@ -38,130 +39,84 @@ class Filter:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """One kind of export: its columns, and a function that yields rows of that width.
+    """One kind of export.
 
-    `found`: gives the columns where they depend on what is exported; `columns` are then those that are always there, and `rows`
-    is given those found as well: a crawl may find more while the rows are read. `kinds`: columns that hold no text, by what they
-    hold ("time", "integer", "real", "boolean"), for the formats that have types.
+    `query` gives what a filter leaves, in any order; `values` are the look-ups of its columns, and where there are none its
+    objects are handed to `expand`, which makes rows of a thing (None: the values are the row).
+    `found` gives the columns where they depend on what is exported; `columns` are then those that are always there. `kinds`:
+    columns that hold no text, by what they hold ("time", "integer", "real", "boolean"), for the formats that have types.
     """
 
     columns: Sequence[str]
-    rows: Callable[..., Iterator[Sequence[Any]]]
+    query: Callable[[Filter], QuerySet[Any]]
+    values: Sequence[str] = ()
+    expand: Callable[[Any, Sequence[str]], Iterable[Sequence[Any]]] | None = None
     found: Callable[[Filter], Sequence[str]] | None = None
     kinds: Mapping[str, str] = field(default_factory=dict)
+    chunk: int = CHUNK
 
     def header(self, chosen: Filter) -> Sequence[str]:
         """The columns of this export."""
         return self.columns if self.found is None else self.found(chosen)
 
+    def keyed(
+        self, header: Sequence[str], chosen: Filter, *, after: int | None = None, limit: int | None = None
+    ) -> Iterator[tuple[int, Sequence[Any]]]:
+        """The rows under a header with the key of the thing that each is of, in the order of keys; those of `limit` things with a
+        key above `after`."""
+        rows = self.query(chosen).order_by("pk")
+        rows = rows if after is None else rows.filter(pk__gt=after)
+        rows = rows if limit is None else rows[:limit]
+        things = rows.values_list("pk", *self.values) if self.values else rows
+        for thing in things.iterator(chunk_size=self.chunk):
+            key, item = (thing[0], thing[1:]) if self.values else (thing.pk, thing)
+            for row in (item,) if self.expand is None else self.expand(item, header):
+                yield key, row
+
     def under(self, header: Sequence[str], chosen: Filter) -> Iterator[Sequence[Any]]:
-        """The rows of an export that has this header."""
-        return self.rows(chosen) if self.found is None else self.rows(chosen, header)
+        """All rows of an export that has this header."""
+        return (row for _key, row in self.keyed(header, chosen))
 
 
-def narrowed(rows: Any, chosen: Filter, *, site: str, run: str, since: str = "") -> Any:
+def narrowed(rows: QuerySet[Any], chosen: Filter, *, site: str, run: str, since: str = "") -> QuerySet[Any]:
     """The rows of a query that a filter leaves: `site`, `run` and `since` are the look-ups that it goes by ("" for none)."""
-    wanted = ((site, chosen.site), (run, chosen.run), (f"{since}__gte" if since else "", chosen.since))
-    return rows.filter(**{name: value for name, value in wanted if name and value is not None})
+    wanted = ((site, chosen.site), (f"{since}__gte" if since else "", chosen.since))
+    rows = rows.filter(**{name: value for name, value in wanted if name and value is not None})
+    if run and chosen.run is not None:  # by a subquery, because a thing may have met a run more than once
+        rows = rows.filter(pk__in=rows.model._default_manager.filter(**{run: chosen.run}).values("pk"))
+    return rows
 
 
-def _pages(chosen: Filter) -> Iterator[Sequence[Any]]:
-    rows = Page.objects.order_by("pk")
-    if chosen.run is not None:
-        rows = rows.filter(run_id=chosen.run)
-    if chosen.site is not None:
-        rows = rows.filter(run__kind__startswith="forum", run__target=chosen.site)
-    if chosen.since is not None:
-        rows = rows.filter(fetched_at__gte=chosen.since)
-    columns = (
-        "url",
-        "status",
-        "fetched_at",
-        "title",
-        "relevance",
-        "depth",
-        "run_id",
-        "final_url",
-        "content_type",
-        "encoding",
-        "received_bytes",
-        "elapsed_seconds",
-        "failure",
-        "cut",
-        "warc__name",
-        "warc_offset",
-    )
-    yield from rows.values_list(*columns).iterator(chunk_size=CHUNK)
+def _pages(chosen: Filter) -> QuerySet[Page]:
+    rows = narrowed(Page.objects.all(), chosen, site="", run="run_id", since="fetched_at")
+    return rows if chosen.site is None else rows.filter(run__kind__startswith="forum", run__target=chosen.site)
 
 
-def _links(chosen: Filter) -> Iterator[Sequence[Any]]:
-    """Links of the archived pages, read again from the archive: nothing is stored twice."""
-    pages = Page.objects.filter(warc__isnull=False, status=200).select_related("warc").order_by("pk")
-    if chosen.run is not None:
-        pages = pages.filter(run_id=chosen.run)
-    if chosen.site is not None:
-        pages = pages.filter(run__kind__startswith="forum", run__target=chosen.site)
-    if chosen.since is not None:
-        pages = pages.filter(fetched_at__gte=chosen.since)
-    for page in pages.iterator(chunk_size=200):
-        record = archive.read_page(page)
-        if record is None:
-            continue
+def _pages_with_links(chosen: Filter) -> QuerySet[Page]:
+    return _pages(chosen).filter(warc__isnull=False, status=200).select_related("warc")
+
+
+def _links_of(page: Page, header: Sequence[str]) -> Iterator[Sequence[Any]]:
+    """Links of an archived page, read again from the archive: nothing is stored twice."""
+    record = archive.read_page(page)
+    if record is not None:
         for link in scan(record.text, page.final_url or page.url).links:
             yield page.url, link.url, link.anchor, page.relevance, page.depth
 
 
-def _runs(chosen: Filter) -> Iterator[Sequence[Any]]:
-    rows = Run.objects.order_by("pk")
-    if chosen.run is not None:
-        rows = rows.filter(pk=chosen.run)
-    if chosen.site is not None:
-        rows = rows.filter(kind__startswith="forum", target=chosen.site)
-    if chosen.since is not None:
-        rows = rows.filter(created__gte=chosen.since)
-    yield from rows.values_list(*_RUN_COLUMNS).iterator(chunk_size=CHUNK)
+def _runs(chosen: Filter) -> QuerySet[Run]:
+    rows = narrowed(Run.objects.all(), chosen, site="", run="pk", since="created")
+    return rows if chosen.site is None else rows.filter(kind__startswith="forum", target=chosen.site)
 
 
-_RUN_COLUMNS = (
-    "kind",
-    "started",
-    "finished",
-    "state",
-    "stopped_by",
-    "id",
-    "label",
-    "created",
-    "fetched",
-    "failed",
-    "refused",
-    "requests",
-    "bytes",
-    "new",
-    "updated",
-    "unchanged",
-    "items",
-    "busy",
-    "retries",
-    "waits",
-    "waited_seconds",
-)
-_PAGE_COLUMNS = (
-    "url",
-    "status",
-    "fetched_at",
-    "title",
-    "relevance",
-    "depth",
-    "run",
-    "final_url",
-    "content_type",
-    "encoding",
-    "received_bytes",
-    "elapsed_seconds",
-    "failure",
-    "cut",
-    "warc",
-    "warc_offset",
+PAGES = {
+    **{name: name for name in ("url", "status", "fetched_at", "title", "relevance", "depth")}, "run": "run_id",
+    **{name: name for name in ("final_url", "content_type", "encoding", "received_bytes", "elapsed_seconds", "failure", "cut")},
+    "warc": "warc__name", "warc_offset": "warc_offset",
+}
+RUNS = (
+    *("kind", "started", "finished", "state", "stopped_by", "id", "label", "created", "fetched", "failed", "refused", "requests"),
+    *("bytes", "new", "updated", "unchanged", "items", "busy", "retries", "waits", "waited_seconds"),
 )
 _PAGE_KINDS = {
     "fetched_at": "time", "relevance": "real", "elapsed_seconds": "real",
@@ -178,11 +133,12 @@ _RUN_KINDS = {
     ),
 }
 TABLES: dict[str, Table] = {
-    "pages": Table(_PAGE_COLUMNS, _pages, kinds=_PAGE_KINDS),
+    "pages": Table(tuple(PAGES), _pages, tuple(PAGES.values()), kinds=_PAGE_KINDS),
     "links": Table(
-        ("from_url", "to_url", "anchor", "relevance", "depth"), _links, kinds={"relevance": "real", "depth": "integer"}
+        ("from_url", "to_url", "anchor", "relevance", "depth"), _pages_with_links, expand=_links_of, chunk=200,
+        kinds={"relevance": "real", "depth": "integer"},
     ),
-    "runs": Table(_RUN_COLUMNS, _runs, kinds=_RUN_KINDS),
+    "runs": Table(RUNS, _runs, RUNS, kinds=_RUN_KINDS),
 }
 
 

@@ -6,6 +6,8 @@ import json
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from django.db.models import QuerySet
+
 from crawlmgr.services.exports import CHUNK, Filter, Table, narrowed
 from deepweb.models import Form, Query, Record
 
@@ -36,36 +38,41 @@ OF_RECORD = {"_site": "source__url", "_form": "form_id", "_record": "pk", "_firs
 MOST_COLUMNS = 200
 
 
-def _forms(chosen: Filter) -> Iterator[Sequence[Any]]:
-    rows = Form.objects.select_related("source", "cluster").defer("words").order_by("pk")
-    rows = narrowed(rows, chosen, site="source_id", run="harvests__run_id", since="found")
-    for form in rows.iterator(chunk_size=CHUNK):
-        fields = [
-            {"name": field["name"], "kind": field["kind"], "label": field["label"], "role": field["role"]}
-            for field in form.described.get("fields", ())
-        ]
-        yield (
-            *(form.page_url, form.action, form.method, form.kind, json.dumps(fields, ensure_ascii=False), form.pk),
-            *(form.source.url, form.confidence, form.searchable, form.corrected, form.released),
-            *(form.cluster.name if form.cluster else "", form.depth, form.found),
-        )
+def _forms(chosen: Filter) -> QuerySet[Form]:
+    rows = Form.objects.select_related("source", "cluster").defer("words")
+    return narrowed(rows, chosen, site="source_id", run="harvests__run_id", since="found")
 
 
-def _queries(chosen: Filter) -> Iterator[Sequence[Any]]:
-    rows = Query.objects.select_related("harvest__form").order_by("pk")
-    rows = narrowed(rows, chosen, site="harvest__form__source_id", run="harvest__run_id", since="sent_at")
-    columns = (
-        *("harvest__form__action", "terms", "returned", "new", "state", "sent_at", "kind", "number", "pages", "requests"),
-        *("overflowed", "total", "partial", "reason", "harvest__form_id", "harvest__run_id", "records_after"),
+def _form(form: Form, header: Sequence[str]) -> Iterator[Sequence[Any]]:
+    fields = [
+        {"name": field["name"], "kind": field["kind"], "label": field["label"], "role": field["role"]}
+        for field in form.described.get("fields", ())
+    ]
+    yield (
+        *(form.page_url, form.action, form.method, form.kind, json.dumps(fields, ensure_ascii=False), form.pk),
+        *(form.source.url, form.confidence, form.searchable, form.corrected, form.released),
+        *(form.cluster.name if form.cluster else "", form.depth, form.found),
     )
-    for row in rows.values_list(*columns).iterator(chunk_size=CHUNK):
-        action, terms, returned, new, state, sent, *rest, reason, form, run, after = row
-        said = " ".join(f"{name}={value}" for name, value in terms)
-        yield (action, said, returned, new, state == "valid", sent, *rest, state, reason, form, run, after)
 
 
-def _records_of(chosen: Filter) -> Any:
-    return narrowed(Record.objects.order_by("pk"), chosen, site="source_id", run="form__harvests__run_id", since="first_seen")
+OF_QUERY = (
+    *("harvest__form__action", "terms", "returned", "new", "state", "sent_at", "kind", "number", "pages", "requests"),
+    *("overflowed", "total", "partial", "reason", "harvest__form_id", "harvest__run_id", "records_after"),
+)
+
+
+def _queries(chosen: Filter) -> QuerySet[Query]:
+    return narrowed(Query.objects.all(), chosen, site="harvest__form__source_id", run="harvest__run_id", since="sent_at")
+
+
+def _query(row: Sequence[Any], header: Sequence[str]) -> Iterator[Sequence[Any]]:
+    action, terms, returned, new, state, sent, *rest, reason, form, run, after = row
+    said = " ".join(f"{name}={value}" for name, value in terms)
+    yield (action, said, returned, new, state == "valid", sent, *rest, state, reason, form, run, after)
+
+
+def _records_of(chosen: Filter) -> QuerySet[Record]:
+    return narrowed(Record.objects.all(), chosen, site="source_id", run="form__harvests__run_id", since="first_seen")
 
 
 def _found(chosen: Filter) -> list[str]:
@@ -83,12 +90,12 @@ def _record_columns(chosen: Filter) -> list[str]:
     return [*RECORDS, *(f"field_{name}" if name in taken else name for name in _found(chosen)), *OF_RECORD]
 
 
-def _records(chosen: Filter, header: Sequence[str]) -> Iterator[Sequence[Any]]:
+def _record(row: Sequence[Any], header: Sequence[str]) -> Iterator[Sequence[Any]]:
+    """A record under the header that was found when the export began: a crawl may find more fields meanwhile."""
     taken = {f"field_{name}": name for name in (*RECORDS, *OF_RECORD)}
-    names = [taken.get(name, name) for name in header[len(RECORDS) : len(header) - len(OF_RECORD)]]
-    columns = ("form__action", "url", "fields", *OF_RECORD.values())
-    for action, url, fields, *rest in _records_of(chosen).values_list(*columns).iterator(chunk_size=CHUNK):
-        yield (action, url, *(fields.get(name) for name in names), *rest)
+    action, url, fields, *rest = row
+    names = header[len(RECORDS) : len(header) - len(OF_RECORD)]
+    yield (action, url, *(fields.get(taken.get(name, name)) for name in names), *rest)
 
 
 FORM_KINDS = {
@@ -102,7 +109,9 @@ QUERY_KINDS = {
 }
 RECORD_KINDS = {"_form": "integer", "_record": "integer", "_first_seen": "time", "_detail_at": "time"}
 TABLES: dict[str, Table] = {
-    "forms": Table(FORMS, _forms, kinds=FORM_KINDS),
-    "queries": Table(QUERIES, _queries, kinds=QUERY_KINDS),
-    "records": Table(RECORDS, _records, _record_columns, kinds=RECORD_KINDS),
+    "forms": Table(FORMS, _forms, expand=_form, kinds=FORM_KINDS),
+    "queries": Table(QUERIES, _queries, OF_QUERY, _query, kinds=QUERY_KINDS),
+    "records": Table(
+        RECORDS, _records_of, ("form__action", "url", "fields", *OF_RECORD.values()), _record, _record_columns, RECORD_KINDS
+    ),
 }

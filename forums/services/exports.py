@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import Any
+from django.db.models import QuerySet
 
-from crawlmgr.services.exports import CHUNK, Filter, Table, narrowed
+from crawlmgr.services.exports import Filter, Table, narrowed
 from forums.models import Board, Post, Thread, Visit
 
 BOARDS = {
@@ -67,25 +66,20 @@ VISITS = {
 }
 
 
-def _boards(chosen: Filter) -> Iterator[Sequence[Any]]:
-    rows = narrowed(Board.objects.order_by("pk"), chosen, site="site_id", run="visits__run_id")
-    yield from rows.values_list(*BOARDS.values()).iterator(chunk_size=CHUNK)
+def _boards(chosen: Filter) -> QuerySet[Board]:
+    return narrowed(Board.objects.all(), chosen, site="site_id", run="visits__run_id")
 
 
-def _threads(chosen: Filter) -> Iterator[Sequence[Any]]:
-    rows = narrowed(Thread.objects.order_by("pk"), chosen, site="site_id", run="board__visits__run_id", since="fetched_at")
-    yield from rows.values_list(*THREADS.values()).iterator(chunk_size=CHUNK)
+def _threads(chosen: Filter) -> QuerySet[Thread]:
+    return narrowed(Thread.objects.all(), chosen, site="site_id", run="board__visits__run_id", since="fetched_at")
 
 
-def _posts(chosen: Filter) -> Iterator[Sequence[Any]]:
-    rows = Post.objects.order_by("pk")
-    rows = narrowed(rows, chosen, site="thread__site_id", run="thread__board__visits__run_id", since="first_seen")
-    yield from rows.values_list(*POSTS.values()).iterator(chunk_size=CHUNK)
+def _posts(chosen: Filter) -> QuerySet[Post]:
+    return narrowed(Post.objects.all(), chosen, site="thread__site_id", run="thread__board__visits__run_id", since="first_seen")
 
 
-def _visits(chosen: Filter) -> Iterator[Sequence[Any]]:
-    rows = narrowed(Visit.objects.order_by("pk"), chosen, site="board__site_id", run="run_id", since="started")
-    yield from rows.values_list(*VISITS.values()).iterator(chunk_size=CHUNK)
+def _visits(chosen: Filter) -> QuerySet[Visit]:
+    return narrowed(Visit.objects.all(), chosen, site="board__site_id", run="run_id", since="started")
 
 
 def _kinds(*, times: str, integers: str, booleans: str = "") -> dict[str, str]:
@@ -95,18 +89,19 @@ def _kinds(*, times: str, integers: str, booleans: str = "") -> dict[str, str]:
 
 TABLES: dict[str, Table] = {
     "boards": Table(
-        tuple(BOARDS), _boards,
+        tuple(BOARDS), _boards, tuple(BOARDS.values()),
         kinds=_kinds(times="last_visit next_visit", integers="threads posts interval_seconds", booleans="enabled"),
     ),
     "threads": Table(
-        tuple(THREADS), _threads,
+        tuple(THREADS), _threads, tuple(THREADS.values()),
         kinds=_kinds(times="created last_reply first_seen fetched_at gone_at", integers="replies posts", booleans="pinned"),
     ),
     "posts": Table(
-        tuple(POSTS), _posts, kinds=_kinds(times="posted first_seen edited_at gone_at", integers="page position")
+        tuple(POSTS), _posts, tuple(POSTS.values()),
+        kinds=_kinds(times="posted first_seen edited_at gone_at", integers="page position"),
     ),
     "visits": Table(
-        tuple(VISITS), _visits,
+        tuple(VISITS), _visits, tuple(VISITS.values()),
         kinds=_kinds(
             times="started finished",
             integers="list_pages requests bytes new updated unchanged fetched changed posts_new failed run", booleans="complete",
