@@ -26,6 +26,7 @@ DEBUG = False
 ALLOWED_HOSTS = environment.words("CRAWLMGR_ALLOWED_HOSTS", ("127.0.0.1", "localhost", "[::1]"))
 CONTACT = environment.contact()
 METRICS_TOKEN = environment.token("CRAWLMGR_METRICS_TOKEN")
+API_RATE = f"{environment.whole('CRAWLMGR_API_RATE', 600, 1, 1_000_000)}/m"  # requests a minute and token
 
 # --- crawling -------------------------------------------------------------------------------------------------------
 # One task works a slice; slice + the longest fetch < timeout < retry, and retry > timeout x (2 + queue_limit / workers),

@@ -1,19 +1,22 @@
-"""Addresses: the desk, the health page, the figures for a monitor, the language switch."""
+"""Addresses: the desk, the API, the health page, the figures for a monitor, the language switch."""
 
 from django.contrib import admin
 from django.urls import include, path
 from django.views.generic import RedirectView
 
+from crawlmgr import api
 from crawlmgr.admin.apps import load_pages
 from crawlmgr.admin.health import healthz
 from crawlmgr.admin.metrics import metrics
 
 load_pages()
+api.load()
 urlpatterns = [
     path("", RedirectView.as_view(pattern_name="admin:index")),
     path("healthz", healthz),
     path("metrics", metrics),
     path("i18n/", include("django.conf.urls.i18n")),
+    path("api/v1/", api.api.urls),
     path("admin/", admin.site.urls),
 ]
 

@@ -5,10 +5,12 @@ from crawlmgr.models.hosts import Host, HostHour, RunHost
 from crawlmgr.models.nodes import Event, Node
 from crawlmgr.models.pages import Page, WarcFile
 from crawlmgr.models.runs import ACTIVE, TRANSITIONS, Run, RunState
+from crawlmgr.models.tokens import ApiToken, TokenRole
 
 __all__ = [
     "ACTIVE",
     "TRANSITIONS",
+    "ApiToken",
     "Event",
     "Host",
     "HostHour",
@@ -17,6 +19,7 @@ __all__ = [
     "Run",
     "RunHost",
     "RunState",
+    "TokenRole",
     "Url",
     "UrlState",
     "WarcFile",

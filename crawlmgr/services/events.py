@@ -27,3 +27,8 @@ def error(code: str, text: str, *, now: datetime, run_id: int | None = None, hos
 def warn(code: str, text: str, *, now: datetime, run_id: int | None = None, host_id: int | None = None) -> None:
     """Something wants looking at."""
     record(Event.Level.WARNING, code, text, now=now, run_id=run_id, host_id=host_id)
+
+
+def note(code: str, text: str, *, now: datetime, run_id: int | None = None, host_id: int | None = None) -> None:
+    """Something that a person may want to know of later, with nothing wrong."""
+    record(Event.Level.NOTE, code, text, now=now, run_id=run_id, host_id=host_id)

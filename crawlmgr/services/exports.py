@@ -44,7 +44,8 @@ class Table:
     `query` gives what a filter leaves, in any order; `values` are the look-ups of its columns, and where there are none its
     objects are handed to `expand`, which makes rows of a thing (None: the values are the row).
     `found` gives the columns where they depend on what is exported; `columns` are then those that are always there. `kinds`:
-    columns that hold no text, by what they hold ("time", "integer", "real", "boolean"), for the formats that have types.
+    columns that hold no text, by what they hold ("time", "integer", "real", "boolean"), for the formats that have types. `plain`:
+    the same rows under columns that are always the same, for who reads page by page.
     """
 
     columns: Sequence[str]
@@ -54,6 +55,7 @@ class Table:
     found: Callable[[Filter], Sequence[str]] | None = None
     kinds: Mapping[str, str] = field(default_factory=dict)
     chunk: int = CHUNK
+    plain: Table | None = None
 
     def header(self, chosen: Filter) -> Sequence[str]:
         """The columns of this export."""
@@ -61,21 +63,19 @@ class Table:
 
     def keyed(
         self, header: Sequence[str], chosen: Filter, *, after: int | None = None, limit: int | None = None
-    ) -> Iterator[tuple[int, Sequence[Any]]]:
-        """The rows under a header with the key of the thing that each is of, in the order of keys; those of `limit` things with a
-        key above `after`."""
+    ) -> Iterator[tuple[int, Iterable[Sequence[Any]]]]:
+        """For each thing, in the order of keys, its key and its rows under a header; of `limit` things with a key above `after`."""
         rows = self.query(chosen).order_by("pk")
         rows = rows if after is None else rows.filter(pk__gt=after)
         rows = rows if limit is None else rows[:limit]
         things = rows.values_list("pk", *self.values) if self.values else rows
         for thing in things.iterator(chunk_size=self.chunk):
             key, item = (thing[0], thing[1:]) if self.values else (thing.pk, thing)
-            for row in (item,) if self.expand is None else self.expand(item, header):
-                yield key, row
+            yield key, (item,) if self.expand is None else self.expand(item, header)
 
     def under(self, header: Sequence[str], chosen: Filter) -> Iterator[Sequence[Any]]:
         """All rows of an export that has this header."""
-        return (row for _key, row in self.keyed(header, chosen))
+        return (row for _key, rows in self.keyed(header, chosen) for row in rows)
 
 
 def narrowed(rows: QuerySet[Any], chosen: Filter, *, site: str, run: str, since: str = "") -> QuerySet[Any]:

@@ -108,10 +108,12 @@ QUERY_KINDS = {
     **dict.fromkeys(("valid", "cut", "partial"), "boolean"), "sent_at": "time",
 }
 RECORD_KINDS = {"_form": "integer", "_record": "integer", "_first_seen": "time", "_detail_at": "time"}
+_VALUES = ("form__action", "url", "fields", *OF_RECORD.values())
 TABLES: dict[str, Table] = {
     "forms": Table(FORMS, _forms, expand=_form, kinds=FORM_KINDS),
     "queries": Table(QUERIES, _queries, OF_QUERY, _query, kinds=QUERY_KINDS),
     "records": Table(
-        RECORDS, _records_of, ("form__action", "url", "fields", *OF_RECORD.values()), _record, _record_columns, RECORD_KINDS
+        RECORDS, _records_of, _VALUES, _record, _record_columns, RECORD_KINDS,
+        plain=Table((*RECORDS, "fields", *OF_RECORD), _records_of, _VALUES),
     ),
 }

@@ -97,7 +97,7 @@ def layer(name: str) -> int | None:
     if name in SINGLE:
         return SINGLE[name]
     second = parts[1] if len(parts) > 1 else ""
-    if second == "admin":
+    if second in ("admin", "api"):
         return ADMIN
     if second in ("management", "commands"):
         return ENTRY

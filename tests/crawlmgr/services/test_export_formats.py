@@ -137,7 +137,7 @@ def test_columns_are_chosen_and_ordered_and_an_unknown_one_is_named(tmp_path: Pa
 @pytest.mark.django_db
 def test_a_file_that_cannot_be_finished_leaves_nothing(fmt: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The system refuses a file beyond a size, as a full disk does."""
-    rows = ((n, (os.urandom(60).hex(), "", "", 0.5, n)) for n in range(20_000))
+    rows = ((n, [(os.urandom(60).hex(), "", "", 0.5, n)]) for n in range(20_000))
     monkeypatch.setattr(exports.Table, "keyed", lambda *_: rows)
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (200_000, before[1]))

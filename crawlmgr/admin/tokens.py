@@ -1,0 +1,84 @@
+"""The API's page: its tokens, and what it can do."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any
+
+from django import forms
+from django.contrib import admin, messages
+from django.http import Http404, HttpRequest, HttpResponse
+from django.urls import reverse
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+
+from crawlmgr.admin.rooms import act, back, page, room
+from crawlmgr.admin.tree import Node
+from crawlmgr.models import ApiToken, TokenRole
+from crawlmgr.services import tokens
+
+MANAGES = "auth.change_user"
+"""Whoever manages users also manages tokens: a token is a user without a face."""
+
+
+class TokenForm(forms.Form):
+    name = forms.CharField(label=gettext_lazy("Name"), max_length=100, help_text=gettext_lazy("What it is for."))
+    role = forms.ChoiceField(label=gettext_lazy("Role"), choices=TokenRole.choices)
+    days = forms.IntegerField(
+        label=gettext_lazy("Days until it expires"), min_value=1, max_value=tokens.MOST_DAYS, required=False, initial=90,
+        help_text=gettext_lazy("Empty: it never expires."),
+    )
+
+
+@room("api/", "api", post=MANAGES)
+def api_page(request: HttpRequest) -> HttpResponse:
+    """Tokens and operations; a POST makes a token, whose text this one answer shows."""
+    form, text = TokenForm(request.POST or None), ""
+    if request.method == "POST" and form.is_valid():
+        chosen = form.cleaned_data
+        text, _row = tokens.make(
+            chosen["name"], chosen["role"], days=chosen["days"], now=datetime.now(UTC), user=request.user
+        )
+        form = TokenForm()
+    manages = request.user.has_perm(MANAGES)
+    context = {
+        "form": form,
+        "text": text,
+        "manages": manages,
+        "rows": ApiToken.objects.select_related("created_by") if manages else [],
+        "now": datetime.now(UTC),
+        "groups": operations(),
+        "base": request.build_absolute_uri("/api/v1/"),
+        "description": reverse("api-v1:openapi-json"),
+    }
+    answer = page(request, "desk/api.html", context, title=_("API"), item="api")
+    answer.headers["Cache-Control"] = "no-store"
+    return answer
+
+
+@act("api/<int:pk>/remove/", "api-remove", MANAGES)
+def remove(request: HttpRequest, pk: int) -> HttpResponse:
+    """Ends a token at once."""
+    if not tokens.remove(pk, datetime.now(UTC)):
+        raise Http404(_("There is no such token."))
+    messages.success(request, _("The token no longer works."))
+    return back(request, "api")
+
+
+def operations() -> dict[str, list[dict[str, Any]]]:
+    """The operations of the API by tag, from its own description."""
+    from crawlmgr.api import api
+
+    found: dict[str, list[dict[str, Any]]] = {}
+    for path, methods in api.get_openapi_schema()["paths"].items():
+        for method, one in methods.items():
+            row = {"method": method.upper(), "path": path, "summary": one["summary"], "text": one.get("description", "")}
+            found.setdefault(one["tags"][0], []).append(row)
+    return found
+
+
+def branch(request: HttpRequest, item: str) -> Node | None:
+    return Node(_("API"), reverse("admin:api"), "api", "api") if request.user.has_perm("crawlmgr.view_run") else None
+
+
+admin.site.add_branch(65, branch)

@@ -1,0 +1,82 @@
+"""The frame of the API: who asks, how often, and how a refusal is told."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any
+
+from django.conf import settings
+from django.core.exceptions import ObjectDoesNotExist
+from django.http import HttpRequest, HttpResponse
+from ninja import NinjaAPI
+from ninja.errors import HttpError
+from ninja.security import HttpBearer
+from ninja.throttling import AuthRateThrottle
+
+from crawlmgr.models import ApiToken, TokenRole
+from crawlmgr.services import runs, tokens
+
+DESCRIPTION = (
+    "Everything that the desk shows, and its buttons: start, pause, stop, tune, export. Send `Authorization: Bearer TOKEN`; tokens "
+    "are made on the desk or with `manage.py token add`. Lists are read page by page: `next` of an answer is `after` of the next "
+    "request, and null at the end. Times are ISO 8601 with a zone."
+)
+
+
+class Token(HttpBearer):
+    """The token that a request carries; with `role` operator, one that may only read is refused."""
+
+    def __init__(self, role: str = TokenRole.VIEWER) -> None:
+        super().__init__()
+        self.role = role
+
+    def authenticate(self, request: HttpRequest, token: str) -> ApiToken | None:
+        found = tokens.find(token, datetime.now(UTC))
+        if found is not None and self.role == TokenRole.OPERATOR and found.role != TokenRole.OPERATOR:
+            raise HttpError(403, "This token may only read. What starts or changes something needs the role operator.")
+        return found
+
+
+class PerToken(AuthRateThrottle):
+    """Requests that one token may make in a time; all web processes count together."""
+
+    def get_cache_key(self, request: HttpRequest) -> str:
+        return f"api-rate-{getattr(getattr(request, 'auth', None), 'pk', 0)}"
+
+
+changes = Token(TokenRole.OPERATOR)
+"""For operations that start or change something."""
+
+api = NinjaAPI(
+    title="Crawl manager", version="1", description=DESCRIPTION, urls_namespace="api-v1", docs_url=None, auth=Token(),
+    throttle=[PerToken(settings.API_RATE)],
+)
+
+
+def _told(request: HttpRequest, status: int, text: str) -> HttpResponse:
+    return api.create_response(request, {"detail": text}, status=status)
+
+
+@api.exception_handler(runs.Busy)
+def _busy(request: HttpRequest, problem: runs.Busy) -> HttpResponse:
+    return _told(request, 409, str(problem))
+
+
+@api.exception_handler(runs.WrongState)
+def _wrong_state(request: HttpRequest, problem: runs.WrongState) -> HttpResponse:
+    return _told(request, 409, str(problem))
+
+
+@api.exception_handler(ObjectDoesNotExist)
+def _missing(request: HttpRequest, problem: ObjectDoesNotExist) -> HttpResponse:
+    return _told(request, 404, "There is no such thing.")
+
+
+@api.exception_handler(ValueError)
+def _wrong_value(request: HttpRequest, problem: ValueError) -> HttpResponse:
+    return _told(request, 422, str(problem))
+
+
+def page_of(rows: list[Any], limit: int, keys: list[int]) -> dict[str, Any]:
+    """The frame of a list: its rows, and the key that the next page begins after."""
+    return {"rows": rows, "next": keys[-1] if len(keys) == limit else None}

@@ -1,0 +1,216 @@
+"""What all crawlers share: state of the installation, runs, hosts, events, and every table that can be exported."""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from typing import Annotated, Any, Literal
+
+from django.db import close_old_connections
+from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
+from ninja import Query, Schema
+from ninja.errors import HttpError
+from pydantic import AwareDatetime
+
+from crawlmgr.api.base import api, changes, page_of
+from crawlmgr.models import Event, Host, Run
+from crawlmgr.reads import line
+from crawlmgr.reads import status as status_reads
+from crawlmgr.services import export_formats, exports, nodes, runs
+
+Limit = Annotated[int, Query(ge=1, le=1000, description="rows of a page")]
+Key = Annotated[int, Query(ge=0, lt=2**63)]
+STREAMS = 4  # event streams that one web process serves; each holds a thread
+STREAM_SECONDS = 300
+TICK_SECONDS = 2.0
+_streams = threading.BoundedSemaphore(STREAMS)
+
+
+class Narrow(Schema):
+    """Of which site, which run, and since when."""
+
+    site: int | None = Query(None, ge=0, lt=2**63)
+    run: int | None = Query(None, ge=0, lt=2**63)
+    since: AwareDatetime | None = Query(None, description="only what came since then; ISO 8601 with a zone")
+
+    def filter(self) -> exports.Filter:
+        return exports.Filter(self.site, self.run, self.since)
+
+
+class Page(Schema):
+    rows: list[dict[str, Any]]
+    next: int | None
+
+
+class TablePage(Page):
+    table: str
+    columns: list[str]
+
+
+def _now() -> datetime:
+    return datetime.now(UTC)
+
+
+def state(now: datetime) -> dict[str, Any]:
+    """What the status bar of the desk shows."""
+    found = status_reads.status(now)
+    last = found.last_error
+    return {
+        "nodes": found.nodes, "workers": found.workers, "silent_nodes": found.silent, "pages_a_minute": found.pages_a_minute,
+        "runs": {"running": found.running, "waiting": found.waiting, "paused": found.paused}, "in_flight": line.total(now),
+        "last_problem": None if last is None else _event(last),
+    }
+
+
+@api.get("/status", tags=["installation"], summary="State of the installation")
+def status(request: HttpRequest) -> dict[str, Any]:
+    return state(_now())
+
+
+@api.get("/nodes", tags=["installation"], summary="Worker nodes")
+def node_list(request: HttpRequest) -> dict[str, Any]:
+    return {"nodes": nodes.listing(_now())}
+
+
+RUN_FIELDS = (
+    *("id", "kind", "label", "target", "state", "wanted", "stopped_by", "detail", "waiting_for", "waiting_until", "created", "started"),
+    *("finished", "progressed", "fetched", "failed", "refused", "requests", "bytes", "new", "updated", "unchanged", "items", "busy"),
+    *("retries", "waits", "waited_seconds", "result"),
+)
+
+
+HOST_FIELDS = (
+    *("id", "key", "next_at", "delay_seconds", "connections", "crawl_delay_seconds", "retry_after_until", "failures", "last_status"),
+    *("last_error", "last_request_at", "robots_verdict", "requests", "bytes", "errors", "refused_by_robots"),
+)
+
+
+def run_document(pk: int) -> dict[str, Any]:
+    """A run as the API shows it. Raises Run.DoesNotExist."""
+    found = Run.objects.values(*RUN_FIELDS).get(pk=pk)
+    return dict(found)
+
+
+@api.get("/runs", response=Page, tags=["runs"], summary="Runs, newest first")
+def run_list(request: HttpRequest, kind: str = "", state: str = "", before: Key | None = None, limit: Limit = 100) -> dict[str, Any]:
+    """`before` is the `next` of the page before."""
+    rows = Run.objects.order_by("-pk")
+    rows = rows.filter(kind=kind) if kind else rows
+    rows = rows.filter(state=state) if state else rows
+    rows = rows if before is None else rows.filter(pk__lt=before)
+    found = list(rows.values(*RUN_FIELDS)[:limit])
+    return page_of(found, limit, [row["id"] for row in found])
+
+
+@api.get("/runs/{int:run}", tags=["runs"], summary="One run")
+def run_page(request: HttpRequest, run: int) -> dict[str, Any]:
+    return run_document(run)
+
+
+@api.post("/runs/{int:run}/{action}", auth=changes, tags=["runs"], summary="Pause, resume or stop a run")
+def run_action(request: HttpRequest, run: int, action: Literal["pause", "resume", "stop"]) -> dict[str, Any]:
+    """What is in hand is finished first; `wanted` of the answer says what the run was asked for. A failed run goes on by `resume`."""
+    {"pause": runs.pause, "resume": runs.resume, "stop": runs.stop}[action](run, _now())
+    return run_document(run)
+
+
+@api.get("/hosts", response=Page, tags=["installation"], summary="Hosts, and when each may be asked next")
+def host_list(request: HttpRequest, after: Key = 0, limit: Limit = 100) -> dict[str, Any]:
+    found = list(Host.objects.filter(pk__gt=after).order_by("pk").values(*HOST_FIELDS)[:limit])
+    return page_of(found, limit, [row["id"] for row in found])
+
+
+@api.get("/tables", tags=["data"], summary="Tables that can be read and exported")
+def table_list(request: HttpRequest) -> dict[str, Any]:
+    """The columns stand here; those of `records` are in `fields` when they are read page by page."""
+    found = {name: (table.plain or table).columns for name, table in exports.tables().items()}
+    return {"tables": [{"name": name, "columns": list(columns)} for name, columns in found.items()], "formats": list(exports.FORMATS)}
+
+
+@api.get("/tables/{table}", response=TablePage, tags=["data"], summary="Rows of a table, oldest first")
+def table_rows(
+    request: HttpRequest, table: str, narrow: Query[Narrow], after: Key | None = None, limit: Limit = 100
+) -> dict[str, Any]:
+    known = exports.tables().get(table)
+    if known is None:
+        raise HttpError(404, f"There is no table {table[:40]!r}; /tables names them.")
+    known = known.plain or known
+    rows: list[dict[str, Any]] = []
+    keys = []
+    for key, found in known.keyed(known.columns, narrow.filter(), after=after, limit=limit):
+        keys.append(key)
+        rows += [dict(zip(known.columns, row, strict=True)) for row in found]
+    return {"table": table, "columns": list(known.columns), **page_of(rows, limit, keys)}
+
+
+@api.get("/export/{table}.{fmt}", tags=["data"], summary="A whole table as CSV, JSON or JSON lines")
+def export(
+    request: HttpRequest, table: str, fmt: str, narrow: Query[Narrow], columns: str = "", bom: bool = False
+) -> HttpResponse | StreamingHttpResponse:
+    """`columns`: names between commas. Other formats than text are written by `manage.py export`."""
+    shape = exports.Shape(tuple(filter(None, (name.strip() for name in columns.split(",")))), bom)
+    try:
+        pieces = exports.stream(table, fmt=fmt, chosen=narrow.filter(), shape=shape)
+    except KeyError:
+        raise HttpError(404, f"There is no export {table[:40]}.{fmt[:10]}; /tables names the tables.") from None
+    headers = {"Content-Disposition": f'attachment; filename="{table}.{fmt}"', "Cache-Control": "no-store"}
+    return StreamingHttpResponse(pieces, content_type=export_formats.TYPES[fmt], headers=headers)
+
+
+def _event(one: Event) -> dict[str, Any]:
+    level = Event.Level(one.level).name.lower()
+    return {"id": one.pk, "at": one.at, "level": level, "code": one.code, "text": one.text, "run": one.run_id, "host": one.host_id}
+
+
+@api.get("/events", response=Page, tags=["installation"], summary="What happened, oldest first")
+def event_list(request: HttpRequest, after: Key = 0, level: int = 0, limit: Limit = 100) -> dict[str, Any]:
+    """`level`: 20 notes too, 30 warnings and errors, 40 errors only."""
+    found = [_event(one) for one in Event.objects.filter(pk__gt=after, level__gte=level).order_by("pk")[:limit]]
+    return page_of(found, limit, [row["id"] for row in found])
+
+
+@api.get("/stream", tags=["installation"], summary="State and events as server-sent events")
+def stream(request: HttpRequest, after: Key | None = None) -> StreamingHttpResponse:
+    """`status` every two seconds where it changed, `event` for each new event with its id. Ends after five minutes; who comes back
+    with `Last-Event-ID` or `after` misses nothing."""
+    told = request.headers.get("Last-Event-ID", "")
+    start = int(told) if told.isascii() and told.isdigit() and len(told) < 19 else after
+    if not _streams.acquire(blocking=False):
+        raise HttpError(503, f"{STREAMS} streams are open already; ask again later, or read /status and /events.")
+    headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
+    return StreamingHttpResponse(_Stream(start), content_type="text/event-stream", headers=headers)
+
+
+class _Stream:
+    """The pieces of one stream; gives its place back when it ends or the client goes."""
+
+    def __init__(self, after: int | None) -> None:
+        newest = Event.objects.order_by("-pk").values_list("pk", flat=True).first() or 0
+        self.after, self.shown = newest if after is None else after, ""
+        self.pieces = self._run()
+        self.open = True
+
+    def __iter__(self) -> Iterator[bytes]:
+        return self.pieces
+
+    def _run(self) -> Iterator[bytes]:
+        end = time.monotonic() + STREAM_SECONDS
+        while time.monotonic() < end:
+            text = json.dumps(state(_now()), default=str)
+            fresh = [_event(one) for one in Event.objects.filter(pk__gt=self.after).order_by("pk")[:100]]
+            close_old_connections()
+            for one in fresh:
+                self.after = one["id"]
+                yield f"id: {one['id']}\nevent: event\ndata: {json.dumps(one, ensure_ascii=False, default=str)}\n\n".encode()
+            yield b": still here\n\n" if text == self.shown else f"event: status\ndata: {text}\n\n".encode()
+            self.shown = text
+            time.sleep(TICK_SECONDS)
+
+    def close(self) -> None:
+        self.pieces.close()
+        if self.open:
+            self.open = False
+            _streams.release()

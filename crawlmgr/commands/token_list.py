@@ -1,0 +1,22 @@
+"""`token list`: the tokens of the API, without their texts."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from crawlmgr.management import database
+from crawlmgr.management.base import Result, table
+from crawlmgr.models import ApiToken
+
+HELP = "list the tokens of the API"
+FIELDS = ("id", "name", "role", "created", "expires", "last_used")
+
+
+def add_arguments(parser: Any) -> None:
+    """Takes none."""
+
+
+def run(options: dict[str, Any]) -> Result:
+    database.ready()
+    rows = list(ApiToken.objects.values(*FIELDS))
+    return Result({"tokens": rows}, table(FIELDS, [[row[name] for name in FIELDS] for row in rows]))

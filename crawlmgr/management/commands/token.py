@@ -1,0 +1,12 @@
+"""`manage.py token`: tokens of the API."""
+
+from crawlmgr.management.base import SubcommandCommand
+
+
+class Command(SubcommandCommand):
+    help = "Make, list and remove tokens of the API."
+    subcommands = {
+        "add": "crawlmgr.commands.token_add",
+        "list": "crawlmgr.commands.token_list",
+        "remove": "crawlmgr.commands.token_remove",
+    }

@@ -1,0 +1,32 @@
+"""Keys that programs log in with."""
+
+from __future__ import annotations
+
+from django.conf import settings
+from django.db import models
+from django.utils.translation import gettext_lazy as _
+
+
+class TokenRole(models.TextChoices):
+    VIEWER = "viewer", _("viewer")
+    OPERATOR = "operator", _("operator")
+
+
+class ApiToken(models.Model):
+    """A token of the API. Only its SHA-256 is kept: the token itself is shown once, when it is made."""
+
+    name = models.CharField(_("name"), max_length=100)
+    digest = models.CharField(max_length=64, unique=True)
+    role = models.CharField(_("role"), max_length=10, choices=TokenRole.choices, default=TokenRole.VIEWER)
+    created = models.DateTimeField(_("made"))
+    created_by = models.ForeignKey(settings.AUTH_USER_MODEL, models.SET_NULL, null=True, blank=True, related_name="+")
+    expires = models.DateTimeField(_("expires"), null=True, blank=True)
+    last_used = models.DateTimeField(_("last used"), null=True, blank=True)
+
+    class Meta:
+        verbose_name = _("API token")
+        verbose_name_plural = _("API tokens")
+        ordering = ("name", "id")
+
+    def __str__(self) -> str:
+        return self.name

@@ -1,0 +1,62 @@
+"""The API's part for databases behind search forms: find forms, harvest them."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any
+
+from django.http import HttpRequest
+from ninja import Router, Schema
+from ninja.errors import HttpError
+
+from crawlmgr.api import api, changes
+from crawlmgr.api.base import page_of
+from crawlmgr.api.shared import Key, Limit, Page, run_document
+from deepweb.models import Form, Source
+from deepweb.services import harvests, sources
+
+router = Router(tags=["search forms"])
+FIELDS = ("id", "url", "name", "pages", "records", "created", "looked_at")
+
+
+class Find(Schema):
+    """Sites to look at for search forms, each to a depth."""
+
+    urls: list[str]
+    depth: int = sources.DEPTH
+
+
+class Harvest(Schema):
+    """How to ask a form."""
+
+    queries: int = 100
+    policy: str = "fresh"
+    seed_terms: list[str] = []
+
+
+@router.get("/search-sites", response=Page, summary="Sites that were looked at for search forms")
+def source_list(request: HttpRequest, after: Key = 0, limit: Limit = 100) -> dict[str, Any]:
+    found = list(Source.objects.filter(pk__gt=after).order_by("pk").values(*FIELDS)[:limit])
+    return page_of(found, limit, [row["id"] for row in found])
+
+
+@router.post("/search-sites/find", auth=changes, summary="Look for search forms")
+def find(request: HttpRequest, wanted: Find) -> dict[str, Any]:
+    """The forms found come under `tables/forms`."""
+    if not wanted.urls:
+        raise ValueError("urls: at least one address is needed")
+    return run_document(sources.find(wanted.urls, depth=wanted.depth, now=datetime.now(UTC)).pk)
+
+
+@router.post("/forms/{int:form}/harvest", auth=changes, summary="Harvest the database behind a form")
+def harvest(request: HttpRequest, form: int, wanted: Harvest) -> dict[str, Any]:
+    """Records come under `tables/records`; the figures are the run's `result` when it has ended."""
+    wishes = {"queries": wanted.queries, "policy": wanted.policy, "seed_terms": wanted.seed_terms}
+    try:
+        run = harvests.start([Form.objects.select_related("source").get(pk=form)], wishes, now=datetime.now(UTC))
+    except harvests.Refused as refused:
+        raise HttpError(409, f"This form is not sent: {refused.code}.") from None
+    return run_document(run.pk)
+
+
+api.add_router("", router)

@@ -1,0 +1,71 @@
+"""The API's part for topics: read, add, crawl."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any
+
+from django.conf import settings
+from django.http import HttpRequest
+from ninja import Router, Schema
+
+from crawlmgr.api import api, changes
+from crawlmgr.api.base import page_of
+from crawlmgr.api.shared import Key, Limit, Page, run_document
+from focused.models import Topic
+from focused.services import topics
+from focused.strategies import strategy_class
+
+router = Router(tags=["topics"])
+FIELDS = ("id", "name", "keywords", "threshold", "strategy", "parameters", "options", "interval_seconds", "next_run", "added")
+
+
+class NewTopic(Schema):
+    """A topic: where its crawls begin, and what it is about (sample texts, words, or both)."""
+
+    name: str
+    seeds: list[str]
+    documents: list[str] = []
+    keywords: list[str] = []
+
+
+class Crawl(Schema):
+    """How to crawl; what is left out is the topic's own."""
+
+    strategy: str = ""
+    pages: int | None = None
+    parameters: dict[str, Any] = {}
+
+
+@router.get("", response=Page, summary="Topics")
+def topic_list(request: HttpRequest, after: Key = 0, limit: Limit = 100) -> dict[str, Any]:
+    found = list(Topic.objects.filter(pk__gt=after).order_by("pk").values(*FIELDS)[:limit])
+    return page_of(found, limit, [row["id"] for row in found])
+
+
+@router.post("", auth=changes, summary="Add a topic")
+def add(request: HttpRequest, wanted: NewTopic) -> dict[str, Any]:
+    documents = [(f"text {number}", text) for number, text in enumerate(wanted.documents, 1)]
+    words = {word.strip(): 1.0 for word in wanted.keywords if word.strip()}
+    made = topics.add(wanted.name, wanted.seeds, documents=documents, keywords=words, now=datetime.now(UTC))
+    return dict(Topic.objects.values(*FIELDS).get(pk=made.pk))
+
+
+@router.get("/{int:topic}", summary="One topic")
+def topic_page(request: HttpRequest, topic: int) -> dict[str, Any]:
+    found = Topic.objects.get(pk=topic)
+    return {**{name: getattr(found, name) for name in FIELDS}, "seeds": list(found.seeds.order_by("position").values_list("url", flat=True))}
+
+
+@router.post("/{int:topic}/crawl", auth=changes, summary="Crawl a topic")
+def crawl(request: HttpRequest, topic: int, wanted: Crawl) -> dict[str, Any]:
+    """Pages come under `tables/pages?run=…`, with their relevance."""
+    found = Topic.objects.get(pk=topic)
+    strategy_class(wanted.strategy or found.strategy, settings.TOPIC_STRATEGIES)
+    run = topics.crawl(
+        found, strategy=wanted.strategy, parameters=wanted.parameters, options={"pages": wanted.pages}, now=datetime.now(UTC)
+    )
+    return run_document(run.pk)
+
+
+api.add_router("/topics", router)

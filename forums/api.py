@@ -1,0 +1,113 @@
+"""The API's part for forums: read, add, visit, tune."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any
+
+from django.http import HttpRequest
+from ninja import Router, Schema
+
+from crawlmgr.api import api, changes
+from crawlmgr.api.base import page_of
+from crawlmgr.api.shared import Key, Limit, Page, run_document
+from forums.models import Board, Plan, Site
+from forums.reads.standing import standing
+from forums.services import plan_days, plans, sites
+
+router = Router(tags=["forums"])
+FIELDS = (
+    *("id", "name", "url", "engine", "timezone", "paused", "importance", "requests_per_day", "silent_since", "added", "threads"),
+    "posts",
+)
+BOARD = (
+    *("id", "name", "url", "parent", "enabled", "importance", "interval_seconds", "next_visit", "next_until", "last_visit"),
+    *("complete_at", "threads", "posts"),
+)
+
+
+class NewForum(Schema):
+    """A forum to look at. Its boards are found by a run, whose number is the answer."""
+
+    url: str
+    name: str = ""
+    timezone: str = ""
+    delay: float | None = None
+    connections: int | None = None
+
+
+class Visit(Schema):
+    """A visit now, of these boards or of all that are visited."""
+
+    boards: list[int] | None = None
+
+
+class PlanChange(Schema):
+    """What to change; what is left out stays."""
+
+    policy: str | None = None
+    visits_per_day: int | None = None
+    theta: float | None = None
+    history_days: float | None = None
+    active: bool | None = None
+
+
+def _now() -> datetime:
+    return datetime.now(UTC)
+
+
+@router.get("", response=Page, summary="Forums")
+def site_list(request: HttpRequest, after: Key = 0, limit: Limit = 100) -> dict[str, Any]:
+    found = list(Site.objects.filter(pk__gt=after).order_by("pk").values(*FIELDS)[:limit])
+    return page_of(found, limit, [row["id"] for row in found])
+
+
+@router.post("", auth=changes, summary="Add a forum")
+def add(request: HttpRequest, wanted: NewForum) -> dict[str, Any]:
+    """Looks at the site in the background; `result` of the run names the forum's number when it has ended. Private addresses are
+    opened by an administrator on the desk, never here."""
+    settings = {"delay_seconds": wanted.delay, "connections": wanted.connections}
+    options = {"settings": settings, "timezone": wanted.timezone, "name": wanted.name}
+    return run_document(sites.discover(wanted.url, options, now=_now()).pk)
+
+
+@router.get("/{int:site}", summary="One forum with its boards")
+def site_page(request: HttpRequest, site: int) -> dict[str, Any]:
+    found = Site.objects.values(*FIELDS).get(pk=site)
+    return {**found, "boards": list(Board.objects.filter(site=site).order_by("position", "pk").values(*BOARD))}
+
+
+@router.post("/{int:site}/crawl", auth=changes, summary="Visit a forum now")
+def crawl(request: HttpRequest, site: int, wanted: Visit | None = None) -> dict[str, Any]:
+    boards = None if wanted is None else wanted.boards
+    return run_document(sites.crawl_now(site, board_ids=boards, now=_now()).pk)
+
+
+def _plan(plan: Plan, now: datetime) -> dict[str, Any]:
+    stands = standing(plan, now)
+    return {
+        **{name: getattr(plan, name) for name in ("policy", "visits_per_day", "theta", "history_days", "active", "changed_at")},
+        "used_today": stands.used_today, "left_today": stands.left_today,
+    }
+
+
+@router.get("/{int:site}/plan", summary="A forum's plan of visits, and what of today's budget is used")
+def plan_page(request: HttpRequest, site: int) -> dict[str, Any]:
+    Site.objects.only("pk").get(pk=site)
+    plan = plans.of_site(site)
+    if plan is None:
+        raise Plan.DoesNotExist
+    return _plan(plan, _now())
+
+
+@router.patch("/{int:site}/plan", auth=changes, summary="Change a forum's plan")
+def plan_change(request: HttpRequest, site: int, change: PlanChange) -> dict[str, Any]:
+    """Makes the plan where there is none yet. The next visits are chosen anew at once."""
+    Site.objects.only("pk").get(pk=site)
+    values = {name: value for name, value in change.dict().items() if value is not None}
+    plan = plans.save(site, values, now=_now())
+    plan_days.replan(plan, _now(), "asked")
+    return _plan(plan, _now())
+
+
+api.add_router("/forums", router)
