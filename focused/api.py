@@ -54,7 +54,8 @@ def add(request: HttpRequest, wanted: NewTopic) -> dict[str, Any]:
 @router.get("/{int:topic}", summary="One topic")
 def topic_page(request: HttpRequest, topic: int) -> dict[str, Any]:
     found = Topic.objects.get(pk=topic)
-    return {**{name: getattr(found, name) for name in FIELDS}, "seeds": list(found.seeds.order_by("position").values_list("url", flat=True))}
+    seeds = list(found.seeds.order_by("position").values_list("url", flat=True))
+    return {**{name: getattr(found, name) for name in FIELDS}, "seeds": seeds}
 
 
 @router.post("/{int:topic}/crawl", auth=changes, summary="Crawl a topic")

@@ -24,7 +24,7 @@ def load_pages() -> None:
 
     Half of a command's start was this. Whoever needs the site's pages imports `crawlmgr.urls`, which calls it.
     """
-    from django.contrib import admin
+    from django.contrib import admin  # not before the models are ready
 
     autodiscover_modules("admin", register_to=admin.site)
     for name in PAGES:

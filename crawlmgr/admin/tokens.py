@@ -14,6 +14,7 @@ from django.utils.translation import gettext_lazy
 
 from crawlmgr.admin.rooms import act, back, page, room
 from crawlmgr.admin.tree import Node
+from crawlmgr.api import api
 from crawlmgr.models import ApiToken, TokenRole
 from crawlmgr.services import tokens
 
@@ -67,8 +68,6 @@ def remove(request: HttpRequest, pk: int) -> HttpResponse:
 
 def operations() -> dict[str, list[dict[str, Any]]]:
     """The operations of the API by tag, from its own description."""
-    from crawlmgr.api import api
-
     found: dict[str, list[dict[str, Any]]] = {}
     for path, methods in api.get_openapi_schema()["paths"].items():
         for method, one in methods.items():

@@ -110,6 +110,8 @@ SAID: dict[str, str] = {
     "silent": gettext_noop("A forum gives nothing new (hours, and the items that such hours bring as a rule)"),
     "topic_refused": gettext_noop("A run of a topic could not be started"),
     "task_refused": gettext_noop("A task that is none of ours was refused and removed"),
+    "token_made": gettext_noop("An API token was made (name, role)"),
+    "token_removed": gettext_noop("An API token was removed"),
     "cluster_restarted": gettext_noop("The workers were restarted"),
     "web_restarted": gettext_noop("The web server was restarted"),
     # verdicts on robots.txt

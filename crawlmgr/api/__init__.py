@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from importlib import import_module
+
+from django.conf import settings
 from django.utils.module_loading import autodiscover_modules
 
-from crawlmgr.api.base import api, changes
+from crawlmgr.api.base import api, changes, limit
 
 
 def load() -> None:
-    """Imports the shared part and each application's."""
-    from crawlmgr.api import shared  # noqa: F401 - its import adds the routes
-
+    """Imports the shared part and each application's: importing adds their routes."""
+    limit.num_requests, limit.duration = limit.parse_rate(settings.API_RATE)
+    import_module("crawlmgr.api.shared")
     autodiscover_modules("api")
 
 

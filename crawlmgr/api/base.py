@@ -5,7 +5,6 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import Any
 
-from django.conf import settings
 from django.core.exceptions import ObjectDoesNotExist
 from django.http import HttpRequest, HttpResponse
 from ninja import NinjaAPI
@@ -17,9 +16,9 @@ from crawlmgr.models import ApiToken, TokenRole
 from crawlmgr.services import runs, tokens
 
 DESCRIPTION = (
-    "Everything that the desk shows, and its buttons: start, pause, stop, tune, export. Send `Authorization: Bearer TOKEN`; tokens "
-    "are made on the desk or with `manage.py token add`. Lists are read page by page: `next` of an answer is `after` of the next "
-    "request, and null at the end. Times are ISO 8601 with a zone."
+    "Everything that the desk shows, and its buttons: start, pause, stop, tune, export. Send `Authorization: Bearer TOKEN`; "
+    "tokens are made on the desk or with `manage.py token add`. Lists are read page by page: `next` of an answer is `after` of "
+    "the next request, and null at the end. Times are ISO 8601 with a zone."
 )
 
 
@@ -44,12 +43,14 @@ class PerToken(AuthRateThrottle):
         return f"api-rate-{getattr(getattr(request, 'auth', None), 'pk', 0)}"
 
 
+limit = PerToken("600/m")
+"""The rate is set when the addresses are loaded."""
 changes = Token(TokenRole.OPERATOR)
 """For operations that start or change something."""
 
 api = NinjaAPI(
     title="Crawl manager", version="1", description=DESCRIPTION, urls_namespace="api-v1", docs_url=None, auth=Token(),
-    throttle=[PerToken(settings.API_RATE)],
+    throttle=[limit],
 )
 
 

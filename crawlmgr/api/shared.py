@@ -76,15 +76,13 @@ def node_list(request: HttpRequest) -> dict[str, Any]:
 
 
 RUN_FIELDS = (
-    *("id", "kind", "label", "target", "state", "wanted", "stopped_by", "detail", "waiting_for", "waiting_until", "created", "started"),
-    *("finished", "progressed", "fetched", "failed", "refused", "requests", "bytes", "new", "updated", "unchanged", "items", "busy"),
-    *("retries", "waits", "waited_seconds", "result"),
+    *("id", "kind", "label", "target", "state", "wanted", "stopped_by", "detail", "waiting_for", "waiting_until", "created"),
+    *("started", "finished", "progressed", "fetched", "failed", "refused", "requests", "bytes", "new", "updated", "unchanged"),
+    *("items", "busy", "retries", "waits", "waited_seconds", "result"),
 )
-
-
 HOST_FIELDS = (
-    *("id", "key", "next_at", "delay_seconds", "connections", "crawl_delay_seconds", "retry_after_until", "failures", "last_status"),
-    *("last_error", "last_request_at", "robots_verdict", "requests", "bytes", "errors", "refused_by_robots"),
+    *("id", "key", "next_at", "delay_seconds", "connections", "crawl_delay_seconds", "retry_after_until", "failures"),
+    *("last_status", "last_error", "last_request_at", "robots_verdict", "requests", "bytes", "errors", "refused_by_robots"),
 )
 
 
@@ -95,7 +93,9 @@ def run_document(pk: int) -> dict[str, Any]:
 
 
 @api.get("/runs", response=Page, tags=["runs"], summary="Runs, newest first")
-def run_list(request: HttpRequest, kind: str = "", state: str = "", before: Key | None = None, limit: Limit = 100) -> dict[str, Any]:
+def run_list(
+    request: HttpRequest, kind: str = "", state: str = "", before: Key | None = None, limit: Limit = 100
+) -> dict[str, Any]:
     """`before` is the `next` of the page before."""
     rows = Run.objects.order_by("-pk")
     rows = rows.filter(kind=kind) if kind else rows
@@ -112,7 +112,7 @@ def run_page(request: HttpRequest, run: int) -> dict[str, Any]:
 
 @api.post("/runs/{int:run}/{action}", auth=changes, tags=["runs"], summary="Pause, resume or stop a run")
 def run_action(request: HttpRequest, run: int, action: Literal["pause", "resume", "stop"]) -> dict[str, Any]:
-    """What is in hand is finished first; `wanted` of the answer says what the run was asked for. A failed run goes on by `resume`."""
+    """What is in hand is finished first; `wanted` of the answer says what was asked for. `resume` takes failed ones too."""
     {"pause": runs.pause, "resume": runs.resume, "stop": runs.stop}[action](run, _now())
     return run_document(run)
 
@@ -127,7 +127,8 @@ def host_list(request: HttpRequest, after: Key = 0, limit: Limit = 100) -> dict[
 def table_list(request: HttpRequest) -> dict[str, Any]:
     """The columns stand here; those of `records` are in `fields` when they are read page by page."""
     found = {name: (table.plain or table).columns for name, table in exports.tables().items()}
-    return {"tables": [{"name": name, "columns": list(columns)} for name, columns in found.items()], "formats": list(exports.FORMATS)}
+    tables = [{"name": name, "columns": list(columns)} for name, columns in found.items()]
+    return {"tables": tables, "formats": list(exports.FORMATS)}
 
 
 @api.get("/tables/{table}", response=TablePage, tags=["data"], summary="Rows of a table, oldest first")
@@ -162,7 +163,8 @@ def export(
 
 def _event(one: Event) -> dict[str, Any]:
     level = Event.Level(one.level).name.lower()
-    return {"id": one.pk, "at": one.at, "level": level, "code": one.code, "text": one.text, "run": one.run_id, "host": one.host_id}
+    concerns = {"run": one.run_id, "host": one.host_id}
+    return {"id": one.pk, "at": one.at, "level": level, "code": one.code, "text": one.text, **concerns}
 
 
 @api.get("/events", response=Page, tags=["installation"], summary="What happened, oldest first")
@@ -174,8 +176,8 @@ def event_list(request: HttpRequest, after: Key = 0, level: int = 0, limit: Limi
 
 @api.get("/stream", tags=["installation"], summary="State and events as server-sent events")
 def stream(request: HttpRequest, after: Key | None = None) -> StreamingHttpResponse:
-    """`status` every two seconds where it changed, `event` for each new event with its id. Ends after five minutes; who comes back
-    with `Last-Event-ID` or `after` misses nothing."""
+    """`status` every two seconds where it changed, `event` for each new event with its id. Ends after five minutes; a client that
+    comes back with `Last-Event-ID` or `after` misses nothing."""
     told = request.headers.get("Last-Event-ID", "")
     start = int(told) if told.isascii() and told.isdigit() and len(told) < 19 else after
     if not _streams.acquire(blocking=False):

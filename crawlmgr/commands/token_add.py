@@ -17,7 +17,7 @@ HELP = "make a token of the API and print it, once"
 
 def add_arguments(parser: Any) -> None:
     parser.add_argument("name", help="what it is for")
-    parser.add_argument("--role", choices=TokenRole.values, default=TokenRole.VIEWER.value, help="default viewer: it may only read")
+    parser.add_argument("--role", choices=TokenRole.values, default="viewer", help="default viewer: it may only read")
     parser.add_argument("--days", type=int, metavar="N", help="days until it expires (default: never)")
 
 

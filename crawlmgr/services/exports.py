@@ -64,7 +64,7 @@ class Table:
     def keyed(
         self, header: Sequence[str], chosen: Filter, *, after: int | None = None, limit: int | None = None
     ) -> Iterator[tuple[int, Iterable[Sequence[Any]]]]:
-        """For each thing, in the order of keys, its key and its rows under a header; of `limit` things with a key above `after`."""
+        """For each thing, in the order of keys, its key and its rows under a header; of `limit` with keys above `after`."""
         rows = self.query(chosen).order_by("pk")
         rows = rows if after is None else rows.filter(pk__gt=after)
         rows = rows if limit is None else rows[:limit]
