@@ -8,7 +8,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('crawlmgr', '0005_run_indexes'),
+        ('crawlmgr', '0006_hosthour_lately'),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]
 
