@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import io
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -45,6 +46,28 @@ class Ontology:
     def words(self) -> list[str]:
         """Every label once, in the order of the concepts."""
         return list(dict.fromkeys(label for labels in self.labels.values() for label in labels))
+
+    def tree(self, most: int) -> list[tuple[int, str]]:
+        """Concepts as (depth from 0, labels), each below the first concept right above it, roots in order; `most` of them."""
+        below: dict[str, list[str]] = {}
+        for concept in self.labels:
+            highs = self.broader.get(concept, ())
+            below.setdefault(highs[0] if highs else "", []).append(concept)
+        found: list[tuple[int, str]] = []
+        ahead = [(0, one) for one in reversed(below.get("", []))]
+        while ahead and len(found) < most:
+            depth, concept = ahead.pop()
+            found.append((depth, ", ".join(self.labels[concept])))
+            ahead.extend((depth + 1, one) for one in reversed(below.get(concept, [])))
+        return found
+
+    def as_csv(self) -> str:
+        """The ontology as `read_csv` reads it."""
+        out = io.StringIO()
+        writer = csv.writer(out, lineterminator="\n")
+        writer.writerow(COLUMNS)
+        writer.writerows((one, ";".join(self.broader.get(one, ())), ";".join(self.labels[one])) for one in self.labels)
+        return out.getvalue()
 
 
 def read_csv(text: str) -> Ontology:

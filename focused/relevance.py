@@ -14,6 +14,7 @@ import numpy as np
 from crawlmgr.text.similarity import cosine, norm
 from crawlmgr.text.tfidf import DocumentFrequencies, Idf, heaviest, mean_vector
 from crawlmgr.text.tokens import Tokenizer
+from focused.ontology import Ontology, OntologySimilarity
 from focused.topics import Topic
 
 TOPIC_WORDS = 200
@@ -22,6 +23,8 @@ FREQUENT_WORDS = 150
 """Words kept in f_kt, the raw frequencies that anchor texts are compared with (the patent keeps 100 to 200)."""
 NEAR_SHARE = 0.6
 """What a similarity to the near-topic lexicon counts beside one to the topic."""
+KNOWN_WORDS = 30
+"""The topic's heaviest words that other words are compared with by the ontology."""
 THRESHOLD_QUANTILE = 0.1
 FALLBACK_THRESHOLD = 0.1
 """Threshold where fewer than two samples leave nothing to validate with."""
@@ -63,6 +66,9 @@ class Relevance:
         self._near = self._as_tokens(topic.near)
         self._negative = set(self._as_tokens(dict.fromkeys(topic.negative, 1.0)))
         self._url_words = frozenset(word.lower() for word in topic.url_words)
+        self._measure: OntologySimilarity | None = None
+        if topic.ontology and topic.ontology_weight > 0:
+            self._measure = OntologySimilarity(Ontology.from_json(topic.ontology), self.tokenizer)
         self._frequencies = DocumentFrequencies()
         for counts in self._samples:
             self._frequencies.add(counts)
@@ -118,19 +124,33 @@ class Relevance:
         self._weigh()
 
     def page(self, counts: Mapping[str, float]) -> float:
-        """Sim(P, T) in [0, 1] of a text given as counts: eq. (1) and (2) of the tunnelling paper."""
+        """Sim(P, T) in [0, 1] of a text given as counts: eq. (1) and (2) of the tunnelling paper; with an ontology also by words
+        that are alike the topic's (see `alike`)."""
+        if self._measure is not None:
+            return self._softly(counts)
         if self._vector.keys().isdisjoint(counts):
             return 0.0
         return self._against(self._vector, self._norm, counts)
 
     def text(self, words: Sequence[str]) -> float:
         """The same for a list of words, such as an anchor's."""
-        if self._vector.keys().isdisjoint(words):
+        if self._measure is None and self._vector.keys().isdisjoint(words):
             return 0.0
         counts: dict[str, float] = {}
         for word in words:
             counts[word] = counts.get(word, 0) + 1
         return self.page(counts)
+
+    def alike(self, word: str) -> float:
+        """Weight of a word that is none of the topic's: ontology_weight times the greatest s(word, t) (eq. (10) of the ant colony
+        paper) times t's weight, over the topic's heaviest words t that the ontology has; 0 without an ontology."""
+        if self._measure is None or word not in self._measure.words:
+            return 0.0
+        found = self._alike.get(word)
+        if found is None:
+            best = max((self._measure(word, known) * self._vector[known] for known in self._known), default=0.0)
+            found = self._alike[word] = self.topic.ontology_weight * best
+        return found
 
     def near(self, counts: Mapping[str, float]) -> float:
         """Similarity to the near-topic lexicon; 0 where the topic has none."""
@@ -144,8 +164,20 @@ class Relevance:
         """What each word brings to `page(counts)`, the greatest first, negative ones too."""
         weights = self.idf.weigh(counts)
         length = self._norm * norm(weights)
-        shares = [Contribution(word, w * self._vector[word] / length) for word, w in weights.items() if word in self._vector]
+        values = {word: self._vector.get(word) or self.alike(word) for word in weights}
+        shares = [Contribution(word, w * values[word] / length) for word, w in weights.items() if values[word]]
         return sorted(shares, key=lambda c: (-abs(c.share), c.word))[:top]
+
+    def _softly(self, counts: Mapping[str, float]) -> float:
+        product = squares = 0.0
+        for word, count in counts.items():
+            weight = self._weights.get(word)
+            if weight is None:
+                weight = self._weights[word] = self.idf(word)
+            weight *= count
+            squares += weight * weight
+            product += weight * (self._vector.get(word) or self.alike(word))
+        return min(1.0, product / (self._norm * sqrt(squares))) if product > 0 else 0.0
 
     def _against(self, vector: Mapping[str, float], length: float, counts: Mapping[str, float]) -> float:
         weights, idf = self._weights, self.idf
@@ -184,6 +216,10 @@ class Relevance:
         for word in self._negative:
             vector[word] = -top
         self._vector = vector
+        self._alike: dict[str, float] = {}
+        if self._measure is not None:
+            own = heaviest({word: weight for word, weight in vector.items() if weight > 0}, len(vector))
+            self._known = [word for word in own if word in self._measure.words][:KNOWN_WORDS]
         self._norm = norm(vector)
         self._near_vector = self.idf.weigh(self._near)
         self._near_norm = norm(self._near_vector)

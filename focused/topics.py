@@ -15,8 +15,9 @@ class Topic:
 
     `keywords` and `near` (the near-topic lexicon) are words with weights in (0, 1], `negative` words count against a
     page, `url_words` are looked for in URLs, `user_words` are kept whole when text is split. `threshold` None: drawn
-    from the samples. `ontology` as `Ontology.as_json` gives it, {} for none. `marked` are pages of earlier runs that the
-    operator marked: their words, and whether they are on topic.
+    from the samples. `ontology` as `Ontology.as_json` gives it, {} for none; what words that it makes alike to the topic's
+    count beside those is `ontology_weight` in [0, 1]. `marked` are pages of earlier runs that the operator marked: their
+    words, and whether they are on topic.
     """
 
     name: str
@@ -29,6 +30,7 @@ class Topic:
     user_words: tuple[str, ...] = ()
     threshold: float | None = None
     ontology: Mapping[str, Any] = field(default_factory=dict)
+    ontology_weight: float = 0.0
     marked: tuple[tuple[str, bool], ...] = ()
 
     def as_json(self) -> dict[str, Any]:

@@ -11,8 +11,8 @@ class Topic(models.Model):
     """A topic. Its words change only between runs: a run keeps the topic as it was when the run began.
 
     `keywords` and `near` map words to weights in (0, 1]; `ontology` is a `focused.ontology.Ontology` as plain values, {} for
-    none; `parameters` are the strategy's; `options` how a run of the topic goes (see `focused.options.RunOptions`);
-    `settings` override the crawl settings.
+    none, `ontology_weight` what words count that it makes alike to the topic's; `parameters` are the strategy's; `options` how
+    a run of the topic goes (see `focused.options.RunOptions`); `settings` override the crawl settings.
     """
 
     name = models.CharField(_("name"), max_length=200, unique=True)
@@ -22,6 +22,9 @@ class Topic(models.Model):
     url_words = models.JSONField(_("words in addresses"), default=list, blank=True)
     user_words = models.JSONField(_("words kept whole"), default=list, blank=True)
     ontology = models.JSONField(default=dict, blank=True)
+    ontology_weight = models.FloatField(
+        _("weight of the ontology"), default=0.5, validators=[MinValueValidator(0.0), MaxValueValidator(1.0)]
+    )
     threshold = models.FloatField(
         _("threshold"), null=True, blank=True, validators=[MinValueValidator(0.0), MaxValueValidator(1.0)]
     )

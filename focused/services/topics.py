@@ -41,6 +41,7 @@ def definition(topic: StoredTopic) -> Topic:
         user_words=tuple(topic.user_words),
         threshold=topic.threshold,
         ontology=topic.ontology,
+        ontology_weight=topic.ontology_weight,
         marked=marked(topic),
     )
 

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import json
 import random
+from collections import Counter
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
+from django.core.files.uploadedfile import SimpleUploadedFile
 from django.core.management import call_command
 from django.core.management.base import CommandError
+from django.test import Client
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -22,6 +26,7 @@ from focused.relevance import Relevance
 from focused.services import topics
 from focused.strategies.ant_colony import AntColony
 from focused.topics import Topic
+from tests.crawlmgr.admin.rows import user
 
 TURTLE = """
 @prefix skos: <http://www.w3.org/2004/02/skos/core#> .
@@ -151,3 +156,52 @@ def test_what_is_no_ontology_is_said_in_one_line(tmp_path: Path, name: str, text
     with pytest.raises(CommandError) as told:
         call_command("topic", "add", "p", "--seeds", str(tmp_path / "seeds.txt"), "--ontology", str(tmp_path / name))
     assert told.value.returncode == status and "\n" not in str(told.value) and not StoredTopic.objects.exists()
+
+
+def test_a_synonym_that_shares_no_character_changes_the_order_of_every_kind_of_text() -> None:
+    tree = read_csv("concept,broader,labels\nvehicle,,\ncar,vehicle,car;automobile\nsoup,,soup")
+    plain = Topic("t", ("http://a.example/",), documents=("car motor wheel", "car motor road"))
+    weighed = Topic(**{**plain.as_json(), "ontology": tree.as_json(), "ontology_weight": 0.5})
+    without, by_it = Relevance(plain), Relevance(weighed)
+    texts = ("automobile automobile garage", "soup soup garage", "car car garage")
+    synonym, other, own = (Counter(by_it.tokenizer(text)) for text in texts)
+    word = by_it.tokenizer("automobile")[0]
+    assert without.page(synonym) == without.page(other) == 0
+    assert by_it.page(own) > by_it.page(synonym) > by_it.page(other) == 0
+    assert by_it.text([word]) > 0 == without.text([word])
+    assert by_it.alike(word) == pytest.approx(0.5 * by_it.vector["car"])
+    assert sum(part.share for part in by_it.explain(synonym)) == pytest.approx(by_it.page(synonym))
+    assert by_it.page(own) == pytest.approx(without.page(own)), "the topic's own words count as before"
+
+
+def test_a_tree_is_drawn_from_its_roots_and_goes_round_through_csv() -> None:
+    found = read_csv("concept,broader,labels\ncar,vehicle,car;automobile\nvehicle,,\nbus,vehicle,\nsoup,,")
+    assert found.tree(9) == [(0, "vehicle"), (1, "car, automobile"), (1, "bus"), (0, "soup")]
+    assert len(found.tree(2)) == 2
+    assert read_csv(found.as_csv()) == found
+
+
+@pytest.mark.django_db
+def test_the_desk_takes_and_draws_an_ontology(tmp_path: Path) -> None:
+    topic = topics.add("cars", ["http://a.example/"], documents=[("one", "car motor")], now=datetime.now(UTC))
+    client = Client()
+    client.force_login(user("operator"))
+    address = f"/admin/topics/{topic.pk}/ontology/"
+    assert "no ontology yet" in client.get(address).content.decode()
+    table = "concept,broader,labels\ncar,vehicle,car;automobile\nvehicle,,"
+    assert client.post(address, {"table": table, "weight": "0.4"}).status_code == 302
+    html = client.get(address).content.decode()
+    assert "car, automobile" in html and "2 concepts, 3 words" in html
+    topic.refresh_from_db()
+    assert topics.definition(topic).ontology_weight == 0.4
+    for posted, said in (
+        ({"table": "concept,broader\na,b\nb,a", "weight": "0.4"}, "stands above itself"),
+        ({"table": "nothing", "weight": "0.4"}, "needs the columns"),
+        ({"table": table, "weight": "7"}, "between 0 and 1"),
+    ):
+        wrong = client.post(address, posted)
+        assert wrong.status_code == 422 and said in wrong.content.decode()
+    file = SimpleUploadedFile("o.ttl", TURTLE.encode())
+    assert client.post(address, {"file": file, "weight": "1"}).status_code == 302
+    topic.refresh_from_db()
+    assert "Pflanze" in topics.definition(topic).ontology["http://o.example/plants#plant"]["labels"]

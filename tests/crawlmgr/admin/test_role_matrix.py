@@ -143,6 +143,7 @@ MATRIX: dict[tuple[str, str], tuple[str, ...]] = {
         "admin/topics/<int:pk>/crawl/",
         "admin/topics/<int:pk>/compare/",
         "admin/topics/<int:pk>/words/",
+        "admin/topics/<int:pk>/ontology/",
         "admin/topics/<int:pk>/try/",
     ),
     ("viewer", "administrator"): (

@@ -1,0 +1,74 @@
+"""A topic's ontology: uploaded or written as a table, drawn as a tree, with the weight that its words have in every strategy."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.contrib import messages
+from django.http import HttpRequest, HttpResponse
+from django.utils.translation import gettext as _
+
+from crawlmgr.admin.rooms import back, page, room
+from focused.admin.topics import find, trail
+from focused.models import Topic
+from focused.ontology import Ontology, read_csv, read_turtle
+
+MOST_BYTES = 2_000_000
+MOST_CONCEPTS = 5000
+SHOWN = 500
+
+
+@room("topics/<int:pk>/ontology/", "topic-ontology", "focused.view_topic", post="focused.change_topic")
+def ontology(request: HttpRequest, pk: int) -> HttpResponse:
+    """The tree, and a form for another; a run that has begun keeps the one it began with."""
+    topic, problem = find(pk), ""
+    if request.method == "POST":
+        try:
+            _save(topic, request)
+        except ValueError as error:
+            problem = str(error)
+        else:
+            messages.success(request, _("The ontology is saved; the next run uses it."))
+            return back(request, "topic-ontology", pk)
+    known = Ontology.from_json(topic.ontology)
+    tree = known.tree(SHOWN)
+    context: dict[str, Any] = {
+        "topic": topic,
+        "problem": problem,
+        "tree": [{"indent": 18 * depth, "labels": labels} for depth, labels in tree],
+        "concepts": len(known.labels),
+        "words": len(known.words()),
+        "cut": len(known.labels) > len(tree),
+        "table": request.POST.get("table", known.as_csv() if known.labels else ""),
+        "weight": request.POST.get("weight", f"{topic.ontology_weight:g}"),
+    }
+    status = 422 if problem else 200
+    title, way = _("Ontology"), trail(topic)
+    return page(request, "focused/ontology.html", context, title=title, item=f"topic:{pk}", trail=way, status=status)
+
+
+def _save(topic: Topic, request: HttpRequest) -> None:
+    """Takes what was sent into the topic. Raises ValueError with one line."""
+    file, table = request.FILES.get("file"), request.POST.get("table", "").strip()
+    weight = _weight(request.POST.get("weight", ""))
+    if file is not None and (file.size or 0) > MOST_BYTES:
+        raise ValueError(_("The file is larger than %(size)s bytes.") % {"size": MOST_BYTES})
+    if file is not None:
+        data = file.read()
+        found = read_turtle(data) if str(file.name).lower().endswith(".ttl") else read_csv(data.decode("utf-8-sig"))
+    else:
+        found = read_csv(table) if table else Ontology({}, {})
+    if len(found.labels) > MOST_CONCEPTS:
+        raise ValueError(_("An ontology holds %(number)s concepts at the most.") % {"number": MOST_CONCEPTS})
+    topic.ontology, topic.ontology_weight = found.as_json(), weight
+    topic.save(update_fields=["ontology", "ontology_weight"])
+
+
+def _weight(text: str) -> float:
+    try:
+        weight = float(text)
+    except ValueError:
+        weight = -1.0
+    if not 0 <= weight <= 1:
+        raise ValueError(_("The weight lies between 0 and 1."))
+    return weight
