@@ -101,14 +101,14 @@ class ForumCrawler:
         return self._member
 
     def request(self, run: Run, item: Url) -> FetchRequest:
-        """Conditional where the visit only asks whether the top of a list, wholly dealt with before, has changed."""
+        """Conditional where only a change is asked for: at looks, and at the top of a list that was wholly dealt with before."""
         member = self._membership(run)
         if item.kind in logins.KINDS:
             return member.request(item)
         if (address := self._api(run, item)) is not None:
             return FetchRequest(address, cookies=member.own(address), shuns=leaves)
         plain = FetchRequest(item.url, cookies=member.own(item.url), shuns=leaves)
-        if item.kind != "list" or not item.payload.get("conditional"):
+        if item.kind not in ("list", "overview") or not item.payload.get("conditional"):
             return plain
         page = Page.objects.filter(url_hash=url_hash(item.url), status=200).order_by("-fetched_at").first()
         return replace(plain, etag=page.etag or None, last_modified=page.last_modified or None) if page is not None else plain

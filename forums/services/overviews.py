@@ -15,6 +15,7 @@ from crawlmgr.web.exchange import FetchResponse
 from crawlmgr.web.url import url_hash
 from forums import incremental
 from forums.discovery.overviews import LEAST_BOARDS
+from forums.discovery.shapes import board_identity
 from forums.models import Board, Look, OverviewSource, Site, SourceKind, Thread, Visit
 from forums.reading import BoardRecord, PageReading, ThreadRecord, board_key
 from forums.services import threads, visits
@@ -34,8 +35,9 @@ def note(site: Site, now: datetime) -> None:
 
 
 def _boards(site: Site, found: dict[str, Any]) -> list[int]:
-    keys = {board_key(url) for url in found.get("boards", ())} | set(found.get("boards", ()))
-    return list(Board.objects.filter(site=site, key__in=list(keys)).order_by("pk").values_list("pk", flat=True))
+    named = set(found.get("boards", ()))
+    boards = Board.objects.filter(site=site).order_by("pk").values_list("pk", "url")
+    return [pk for pk, url in boards if board_identity(url) in named]
 
 
 def ask(source: OverviewSource, now: datetime) -> Look:
@@ -50,7 +52,8 @@ def begin(run: Run, now: datetime) -> list[NewUrl]:
     found = []
     for look in rows:
         Look.objects.filter(pk=look.pk).update(run=run)
-        found.append(NewUrl(look.source.url, "overview", key=f"look {look.pk}", payload={"look": look.pk}, priority=FIRST))
+        payload = {"look": look.pk, "conditional": bool(look.source.shown)}
+        found.append(NewUrl(look.source.url, "overview", key=f"look {look.pk}", payload=payload, priority=FIRST))
     return found
 
 
@@ -84,6 +87,8 @@ def _told(look: Look, reading: PageReading, now: datetime) -> bool:
 def store(run: Run, item: Url, response: FetchResponse, reading: PageReading | None, now: datetime) -> Stored:
     """What a look showed; a page that shows no board at all has failed."""
     look = Look.objects.select_related("source__site").get(pk=item.payload["look"])
+    if response.not_modified and look.source.shown:
+        return _unchanged(look, response, now)
     if response.status != 200 or reading is None:
         return failed(item, f"http_{response.status}" if response.status != 200 else "unreadable", now)
     if not look.source.enabled and not _told(look, reading, now):
@@ -103,6 +108,14 @@ def store(run: Run, item: Url, response: FetchResponse, reading: PageReading | N
     source.shown, source.read_at, source.cost = {**source.shown, **shown}, now, _cost(source, size)
     source.save(update_fields=["boards", "shown", "read_at", "cost"])
     return stored
+
+
+def _unchanged(look: Look, response: FetchResponse, now: datetime) -> Stored:
+    """A page that is as it was shows what it showed; it cost a request and hardly a byte."""
+    values = {"state": Look.State.DONE, "read_at": now, "shown": look.source.shown, "bytes": response.received_bytes}
+    Look.objects.filter(pk=look.pk).update(**values)
+    OverviewSource.objects.filter(pk=look.source_id).update(read_at=now)
+    return Stored()
 
 
 def failed(item: Url, reason: str, now: datetime) -> Stored:

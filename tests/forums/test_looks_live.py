@@ -26,7 +26,8 @@ def server() -> Iterator[ForumServer]:
 
 def test_a_forum_saved_before_sources_were_looked_for_has_one_found_at_a_later_visit(server: ForumServer) -> None:
     site = added(server)
-    assert OverviewSource.objects.filter(site=site, kind="index", enabled=True).exists(), "found when it is added"
+    named = OverviewSource.objects.get(site=site, kind="index", enabled=True)
+    assert named.boards == sorted(site.boards.values_list("pk", flat=True)), "found when it is added, with its boards"
     OverviewSource.objects.all().delete()
     Site.objects.update(structure={key: value for key, value in site.structure.items() if key != "sources"})
     crawl(site, history_days=400)
@@ -65,3 +66,22 @@ def test_a_look_at_the_index_shows_what_has_come_without_a_visit(server: ForumSe
         source.refresh_from_db()
     grown = [pk for pk in shown[0] if shown[1][pk][1] == shown[0][pk][1] + 1]
     assert len(grown) == 1 and Visit.objects.filter(kind="list").exists()
+
+
+def test_a_page_that_has_not_changed_is_asked_for_and_not_sent(server: ForumServer) -> None:
+    server.forum.etags = True
+    site = added(server)
+    crawl(site, history_days=400)
+    source = OverviewSource.objects.get(kind="index")
+
+    def look() -> Look:
+        asked = overviews.ask(source, now())
+        assert engine.run_slice(sites.crawl_now(site.pk, now=now(), looks=[asked.pk], start=False).pk) == RunState.FINISHED
+        return Look.objects.get(pk=asked.pk)
+
+    first, second = look(), look()
+    assert server.forum.unchanged.count("/") == 1 and second.state == "done" and second.shown == first.shown
+    assert second.bytes < first.bytes / 4 and second.read_at > first.read_at
+    server.forum.reply(3, now())
+    third = look()
+    assert server.forum.unchanged.count("/") == 1 and third.shown != first.shown

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 import re
 import threading
+import zlib
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
@@ -63,6 +64,7 @@ class LocalForum:
     skin: str = "tables"
     scheme: str = ""  # "moved": boards and threads under other addresses, with other numbers
     members_only: bool = False  # lists and threads are for members only; the front page greets guests too
+    etags: bool = False  # pages carry an ETag, and an unchanged one is answered with 304
     on_request: Callable[[str], tuple[int, dict[str, str], bytes] | None] | None = None
 
     def __post_init__(self) -> None:
@@ -71,6 +73,7 @@ class LocalForum:
         self.all: dict[int, ForumThread] = {}
         self.posts = 0
         self.log: list[str] = []
+        self.unchanged: list[str] = []  # paths answered with 304
         self.sessions: set[str] = set()
         self.posted: list[str] = []
         self.names = {b: f"{WORDS[b].title()} board" for b in range(1, self.boards + 1)}
@@ -277,6 +280,11 @@ class ForumServer(LoopbackServer):
                     status, headers, body = special or self.answer("")
                 except ValueError:
                     status, headers, body = 404, {"content-type": "text/html"}, b"<p>no such page</p>"
+                if forum.etags and status == 200:
+                    headers = {**headers, "etag": f'"{zlib.crc32(body):x}"'}
+                    if self.headers.get("if-none-match") == headers["etag"]:
+                        status, body = 304, b""
+                        forum.unchanged.append(self.path)
                 self.send_response(status)
                 for name, value in headers.items():
                     self.send_header(name, value)
