@@ -56,7 +56,7 @@ class Outcome(NamedTuple):
 
 
 class Seen:
-    """Grows with each answer; `outcomes` are the counts of each, `answers` its records as places.
+    """Grows with each answer; `outcomes` are the counts of each, `answers` its records as places in the site's order.
 
     Arrays over terms, in the order in which terms were first seen:
 
@@ -153,6 +153,7 @@ class Seen:
         before = int(self._counts[0, place]) if place is not None else 0
         fresh: list[int] = []
         again: list[int] = []
+        shown: list[int] = []
         for key, terms in dict(answer).items():
             place = self._records.get(key)
             if place is None:
@@ -163,8 +164,9 @@ class Seen:
             else:
                 self._times[place] += 1
                 again.append(place)
+            shown.append(place)
         self._count(fresh, again)
-        self.answers.append(np.array(fresh + again, dtype=np.int64))
+        self.answers.append(np.array(shown, dtype=np.int64))
         self._asked.add(tuple(sorted(query)))
         returned = len(fresh) + len(again)
         outcome = Outcome(query, returned, len(fresh), overflowed, before, choice.foretold, choice.bucket, partial)

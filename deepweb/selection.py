@@ -9,6 +9,7 @@ from typing import Protocol
 import numpy as np
 
 from deepweb.seen import Choice, Query, Seen, Term
+from deepweb.word_yield import fitted, new_of
 
 PER_ROUND = 5
 MAX_ROUNDS = 5
@@ -17,16 +18,11 @@ TOO_COMMON, TOO_RARE = 0.90, 0.05
 """Shares of a round's records beyond which a word is a template word, or says nothing about the field."""
 
 _MEMORY = 100
-_SCALE_MEMORY = 60
 _UNKNOWN_SCALE = 10.0
-_ROUNDS_OF_SCALE = 20
 _PRIOR_RETURNS = 2.0
-_PRIOR_QUERIES = 1.0
-_BUCKETS = 5
-_PAIRS = _BUCKETS  # the bucket of refinements
-_LEAST_UNSEEN = 0.02
-_EIGHTHS = (-1.53, -0.89, -0.49, -0.16, 0.16, 0.49, 0.89, 1.53)
-"""The normal distribution's middles of eight equal shares."""
+_PRIOR_NEW = 200.0
+_FRESH = 0.2
+_WORDS, _PAIRS = 0, 5  # kinds of query that a choice is marked with
 _REFINED = 20
 
 
@@ -139,18 +135,14 @@ class FrequencyPolicy:
 class FreshPolicy:
     """Asks what should bring most records not yet seen, knowing that answers are cut at `limit` (None: not cut).
 
-    score = E[U if df_seen + U <= K else K * (1 - df_seen / (df_seen + U))] * sqrt(fresh) * learned, over the unasked words:
-    - U, the records of a word that were not seen yet, is gamma-distributed with mean df_seen * (s - 1) * sqrt(g / fresh) and
-      shape df_seen: a word seen often is known better, and one whose number may as well lie beyond the cut K brings less
-      than its mean says. s is the ratio of what words brought to how often they had been seen, cut answers counted at the
-      larger of K and s * df_seen (a censored mean, by iteration). A whole answer brings all that was not seen, a cut one
-      its share of it;
+    score = E[new] * learned, over the unasked words; E[new] is of `word_yield`, fitted to all answers so far: U, the records of
+    a word that were not seen yet, is gamma-distributed with mean df_seen * (s - 1) * (fresh / g)^0.2. A whole answer brings all
+    of it; of a cut one as much as cut answers of this site do.
+    - s is how many records a word has for each that was seen;
     - fresh = (f1 + 2 g) / (n + 2): the Good-Turing share of a word's records still unseen, from how often they were
-      returned (n) and how many of them once (f1), drawn towards the share g of the whole harvest: where a site always
-      ranks the same records first, the words of those look less fresh than others;
-    - learned = new records brought to new records foretold, for words of about the same df^ / K, because a word that
-      overflows brings the best-ranked records again, how much so only the site itself can tell; and so for words of
-      one kind (input and length), because an author's name and a common syllable of the same df_seen bring different things.
+      returned (n) and how many of them once (f1), drawn towards the share g of the whole harvest;
+    - learned = new records brought to new records foretold for words of one kind (input, column and length), because an
+      author's name and a common syllable of the same df_seen bring different things.
     """
 
     seeds: Sequence[Term]
@@ -167,17 +159,17 @@ class FreshPolicy:
         seed = _next_seed(self.seeds, seen)
         if seed is not None or not len(seen.frequency):
             return seed, 0.0
-        expected, bucket = self._expect(seen)
-        learned = self._learned(seen)
-        score = expected * learned[bucket] * self._learned_of_kinds(seen, learned)[seen.kinds]
+        expected = self._expect(seen)
+        score = expected * self._learned_of_kinds(seen)[seen.kinds]
         free = _unasked(seen, self.refused)
         place = _best(score, free)
         if place is None:  # nothing new is foretold any more: what is left to try, the most frequent first
             place = _best(seen.frequency.astype(float), free)
-        pair = self._pair(seen, 0.0 if place is None else float(score[place]), float(learned[_PAIRS])) if self.pairs else None
+        worth = 0.0 if place is None else float(score[place])
+        pair = self._pair(seen, worth, self._learned_of_pairs(seen)) if self.pairs else None
         if pair is not None or place is None:
             return pair, pair.foretold if pair is not None else 0.0
-        return Choice((seen.term(place),), float(expected[place]), int(bucket[place])), float(score[place])
+        return Choice((seen.term(place),), float(expected[place]), _WORDS), float(score[place])
 
     def _pair(self, seen: Seen, worth: float, learned: float) -> Choice | None:
         """The refinement of a cut answer that should bring more than `worth` new records, and what is foretold of it."""
@@ -186,7 +178,8 @@ class FreshPolicy:
         best: Choice | None = None
         cut_answers = [place for place, outcome in enumerate(seen.outcomes) if outcome.overflowed and len(outcome.query) == 1]
         for asked in cut_answers[-_REFINED:]:
-            matching = max(seen.outcomes[asked].before * scale, cut)
+            outcome = seen.outcomes[asked]
+            matching = max(float(outcome.matching or outcome.before * scale), cut)
             found = refinement(seen, asked, self.refused) if (matching - cut) * overall > worth else None
             if found is None:
                 continue
@@ -200,86 +193,40 @@ class FreshPolicy:
     def _cut(self, seen: Seen) -> float:
         return float(self.limit) if self.limit else float(max(1, seen.records)) * _UNKNOWN_SCALE
 
-    def _expect(self, seen: Seen) -> tuple[np.ndarray, np.ndarray]:
-        """New records expected of each term, and its bucket: 0 well below the cut, 4 far above."""
-        cut = self._cut(seen)
-        frequency = seen.frequency * self.scales(seen)[seen.kinds]
+    def _expect(self, seen: Seen) -> np.ndarray:
+        """New records expected of each term."""
+        told = fitted(seen, self._cut(seen))
         overall = max(seen.once.sum() / max(1, seen.returns.sum()), 1e-6)
-        fresh = (seen.once + _PRIOR_RETURNS * overall) / (seen.returns + _PRIOR_RETURNS)
-        bucket = np.clip(np.floor(np.log2(np.maximum(frequency / cut, 1e-9)) + 1), 0, _BUCKETS - 1).astype(int)
-        unseen = np.maximum(frequency - seen.frequency, _LEAST_UNSEEN * seen.frequency) * np.sqrt(overall / fresh)
-        return _new_of(seen.frequency, unseen, cut) * np.sqrt(fresh), bucket
+        fresh = (seen.once + _PRIOR_RETURNS * overall) / (seen.returns + _PRIOR_RETURNS) / overall
+        unseen = seen.frequency * (told.scales(seen)[seen.kinds] - 1) * fresh**_FRESH
+        return new_of(seen.frequency, unseen, self._cut(seen), told.mixed)
 
     def scale(self, seen: Seen) -> float:
-        """s: how many records a word has for each that was seen before it was asked; at least 1."""
-        known = _known(seen)
-        return _UNKNOWN_SCALE if not len(known) else _censored_scale(known, 0.0, 0.0)
+        """s: how many records a word has for each that was seen; above 1."""
+        return max(1.0, fitted(seen, self._cut(seen)).size / max(1, seen.records))
 
     def scales(self, seen: Seen) -> np.ndarray:
         """s of each kind of term, by number: drawn towards the s of all, the more the less is known of the kind."""
-        overall, known = self.scale(seen), _known(seen)
-        found = np.full(int(seen.kinds.max()) + 1 + len(seen.outcomes), overall)
-        if len(known):
-            weight = _PRIOR_QUERIES * float(known[:, 0].mean())
-            for kind in set(known[:, 3].astype(int).tolist()):
-                found[kind] = _censored_scale(known[known[:, 3] == kind], overall * weight, weight)
-        return found
+        return fitted(seen, self._cut(seen)).scales(seen)
 
-    def _learned(self, seen: Seen) -> np.ndarray:
-        prior = min(self._cut(seen), 200.0)
-        brought, foretold = np.full(_PAIRS + 1, prior), np.full(_PAIRS + 1, prior)
+    def _learned_of_pairs(self, seen: Seen) -> float:
+        brought = foretold = min(self._cut(seen), _PRIOR_NEW)
         for outcome in seen.outcomes[-_MEMORY:]:
-            if outcome.bucket >= 0:
-                brought[outcome.bucket] += outcome.new
-                foretold[outcome.bucket] += outcome.foretold
+            if outcome.bucket == _PAIRS:
+                brought += outcome.new
+                foretold += outcome.foretold
         return brought / foretold
 
-    def _learned_of_kinds(self, seen: Seen, learned: np.ndarray) -> np.ndarray:
-        prior = min(self._cut(seen), 200.0)
+    def _learned_of_kinds(self, seen: Seen) -> np.ndarray:
+        prior = min(self._cut(seen), _PRIOR_NEW)
         size = int(seen.kinds.max()) + 1 + len(seen.outcomes)
         brought, foretold = np.full(size, prior), np.full(size, prior)
         for outcome in seen.outcomes[-_MEMORY:]:
-            if 0 <= outcome.bucket < _BUCKETS:
+            if 0 <= outcome.bucket < _PAIRS:
                 kind = seen.kind_of(outcome.query[0])
                 brought[kind] += outcome.new
-                foretold[kind] += outcome.foretold * learned[outcome.bucket]
+                foretold[kind] += outcome.foretold
         return brought / foretold
-
-
-def _known(seen: Seen) -> np.ndarray:
-    """(seen before, returned, cut, kind) of the latest single words that had been seen before they were asked."""
-    rows = [
-        (o.before, o.returned, not o.is_whole, seen.kind_of(o.query[0]))
-        for o in seen.outcomes[-_SCALE_MEMORY:]
-        if o.before > 0 and len(o.query) == 1
-    ]
-    return np.array(rows, dtype=float).reshape(-1, 4)
-
-
-def _censored_scale(known: np.ndarray, returned_before: float, seen_before: float) -> float:
-    """Ratio of sums of what words brought to how often they had been seen, cut answers counted at the larger of what was
-    shown and what the ratio foretells; `returned_before` and `seen_before` are added to the sums as a prior."""
-    before, returned, cut = known[:, 0], known[:, 1], known[:, 2]
-    whole = before.sum() + seen_before
-    scale = float((returned.sum() + returned_before) / whole)
-    if cut.all():
-        return max(1.0, 2.0 * scale)
-    for _ in range(_ROUNDS_OF_SCALE):
-        brought = np.where(cut > 0, np.maximum(returned, before * scale), returned).sum()
-        scale = float((brought + returned_before) / whole)
-    return max(1.0, scale)
-
-
-def _new_of(known: np.ndarray, unseen: np.ndarray, cut: float) -> np.ndarray:
-    """New records that answers cut at `cut` bring, of `known` records seen and gamma-distributed ones unseen of these means:
-    the mean over eight equally likely values (Wilson and Hilferty's approximation of the gamma distribution)."""
-    shape = np.maximum(known, 1).astype(float)
-    brought = np.zeros(len(known))
-    for z in _EIGHTHS:
-        drawn = unseen * np.maximum(1 - 1 / (9 * shape) + z / (3 * np.sqrt(shape)), 0.0) ** 3
-        whole = known + drawn
-        brought += np.where(whole <= cut, drawn, cut * drawn / np.maximum(whole, 1.0)) / len(_EIGHTHS)
-    return brought
 
 
 def refinement(seen: Seen, asked: int, refused: Iterable[Term] = ()) -> tuple[Query, float] | None:
