@@ -29,6 +29,11 @@ _LOOSE = ("number", "tel", "url")
 _KEPT = frozenset((FieldRole.EMAIL, FieldRole.PASSWORD, FieldRole.CAPTCHA, FieldRole.USERNAME, FieldRole.FILE))
 _STARRED = re.compile(r"\*\s*:?\s*$|\((?:required|pflichtfeld|obligatoire|obligatorio|必填|必須)\)", re.I)
 _ONLY = 2
+_PAGE_LABEL = re.compile(
+    r"(?:go to )?(?:result )?(?:page|seite|page n[o°º]|página|pagina|strona|страница|page number|seitennummer)(?: n[o°º]| #)?"
+    r"|第?页|页码|頁碼|ページ|페이지",
+    re.I,
+)
 
 
 def settled(form: Form, told: Mapping[str, str] | None = None) -> Form:
@@ -55,6 +60,8 @@ def settled(form: Form, told: Mapping[str, str] | None = None) -> Form:
 def _alone(field: FormField, ends: set[str]) -> FieldRole:
     if field.name in ends and field.role not in _KEPT:
         return FieldRole.DATE if field.role is FieldRole.DATE or field.kind in ("date", "month") else FieldRole.NUMBER
+    if field.kind in (*_TEXTS, "number") and _PAGE_LABEL.fullmatch(field.label.strip(" :：*.#")):
+        return FieldRole.PAGE if field.role not in _KEPT else field.role
     if field.kind in ("select", "radio") and field.role is FieldRole.REFINEMENT and _must_choose(field):
         return FieldRole.REQUIRED
     return field.role

@@ -14,7 +14,9 @@ from deepweb.templates_informative import inputs_of
 MOST_PARTS = 120
 FEW_RECORDS = 10
 OWN_FROM = 4
-PRIOR = 20.0
+PRIOR_SHARE = 0.1
+LEAST_NEW = 0.02
+UNKNOWN_SCALE = 10.0
 WORDS_TRIED = 200
 
 
@@ -66,40 +68,55 @@ class Parts:
     def best(self, overall: Seen, policy: Scored, limit: int | None) -> tuple[Choice | None, float]:
         """The word and the part that should bring most new records.
 
-        A part that has answered little is judged by the words of all: a word brings there what it was seen in overall, times
-        what the part's own answers brought for what their words were seen in (of all parts together, as long as it has none).
+        A part that has answered little is judged by the words of all: a word matches there its share of the records that other
+        words brought, times what the part's own answers held for such shares of theirs (of all parts, as long as it has none).
         """
         found: tuple[Choice | None, float] = (None, 0.0)
         brought = {part: self._brought(overall, part) for part in self.seen}
-        returned, known = (sum(pair[place] for pair in brought.values()) for place in (0, 1))
-        usual = max(returned, 1.0) / max(known, 1.0)
+        matching, share = (sum(pair[place] for pair in brought.values()) for place in (0, 1))
+        usual = (matching + PRIOR_SHARE * UNKNOWN_SCALE * overall.records) / (share + PRIOR_SHARE)
         for part, seen in self.seen.items():
             if len(seen.outcomes) >= OWN_FROM and seen.records >= FEW_RECORDS:
                 choice, worth = policy.best(seen)
             else:
                 choice, worth = self._by_all(overall, seen, brought[part], usual, limit)
-            if choice is not None and worth > found[1]:
+            if choice is not None and (found[0] is None or worth > found[1]):
                 found = choice._replace(query=(*choice.query, *part)), worth
         return found
 
     @staticmethod
     def _brought(overall: Seen, part: Query) -> tuple[float, float]:
-        """Records returned in a part, and in how many of the records seen before its words stood."""
-        told = [o for o in overall.outcomes if o.before > 0 and set(part) <= set(o.query)]
-        return float(sum(outcome.returned for outcome in told)), float(sum(outcome.before for outcome in told))
+        """Records that match the words asked in a part, and the sum of these words' shares of the records of other words."""
+        told = [o for o in overall.outcomes if o.returned and set(part) <= set(o.query)]
+        matching = float(sum(outcome.matching or outcome.returned for outcome in told))
+        return matching, sum(_share(overall, outcome.query[0]) for outcome in told)
 
     def _by_all(
         self, overall: Seen, seen: Seen, brought: tuple[float, float], usual: float, limit: int | None
     ) -> tuple[Choice | None, float]:
-        share = (brought[0] + PRIOR * usual) / (brought[1] + PRIOR)
+        size = (brought[0] + PRIOR_SHARE * usual) / (brought[1] + PRIOR_SHARE)
         best: tuple[Choice | None, float] = (None, 0.0)
         for place in (-overall.frequency).argsort(kind="stable")[:WORDS_TRIED]:
             term = overall.term(int(place))
             if term.input in self.names or seen.was_asked((term,)):
                 continue
             own = seen.place(term)
-            matching = share * float(overall.frequency[place])
+            matching = size * _share(overall, term)
             new = min(matching, float(limit or matching)) - (float(seen.frequency[own]) if own is not None else 0.0)
+            new = max(new, LEAST_NEW * matching)
             if new > best[1]:
                 best = Choice((term,), new), new
         return best
+
+
+def _share(overall: Seen, term: Term) -> float:
+    """Of the records that other words brought, the share that say this one."""
+    place = overall.place(term)
+    if place is None:
+        return 0.0
+    own: set[int] = set()
+    for outcome, answer in zip(overall.outcomes, overall.answers, strict=True):
+        if outcome.query[0] == term:
+            own.update(answer.tolist())
+    alone = sum(overall.times_returned[record] == 1 for record in own)
+    return max(0.0, float(overall.frequency[place]) - alone) / max(1, overall.records - alone)

@@ -76,5 +76,6 @@ class QueryLog:
 
 
 def is_cut(returned: int, total: int | None, limit: int | None) -> bool:
-    """Whether the site held records back of an answer that was read to its end."""
-    return limit is not None and returned >= limit or is_short_of(returned, total)
+    """Whether the site held records back of an answer that was read to its end: as many as it ever shows, and not all that it
+    says there are; or well below what it says."""
+    return limit is not None and returned >= limit and (total is None or returned < total) or is_short_of(returned, total)

@@ -158,9 +158,9 @@ def _class(element: HtmlElement) -> str:
 
 def _named(rows: Sequence[Sequence[tuple[str, str, HtmlElement]]]) -> list[dict[str, str]]:
     labels = _shared_labels(rows)
-    done = []
+    named: list[list[tuple[str, str, str]]] = []  # name, path, value
     for row in rows:
-        found: dict[str, str] = {}
+        found: list[tuple[str, str, str]] = []
         waiting = ""
         for path, text, element in row:
             label = _LABEL.match(text)
@@ -172,9 +172,39 @@ def _named(rows: Sequence[Sequence[tuple[str, str, HtmlElement]]]) -> list[dict[
             else:
                 name = waiting or _own_name(element, path)
             waiting = ""
-            found[name] = f"{found[name]}; {text}"[:MAX_VALUE] if name in found and found[name] != text else text
-        done.append(found)
-    return done
+            found.append((name, path, text))
+        named.append(found)
+    numbers = _numbers_of_columns(named)
+    return _titled([_joined(row, numbers) for row in named])
+
+
+def _titled(rows: list[dict[str, str]]) -> list[dict[str, str]]:
+    """The first link as the title, where half of the records of a list have one and none has a title."""
+    linked = sum("link" in row for row in rows)
+    if len(rows) < 2 or 2 * linked < len(rows) or any("title" in row for row in rows):
+        return rows
+    return [{"title" if name == "link" else name: value for name, value in row.items()} for row in rows]
+
+
+def _numbers_of_columns(rows: Sequence[Sequence[tuple[str, str, str]]]) -> dict[tuple[str, str], int]:
+    """Columns that half of the records have beside one of the same name, by (name, path): 2 for the second, and so on."""
+    counts: Counter[tuple[str, str]] = Counter()
+    for row in rows:
+        counts.update(list(dict.fromkeys((name, path) for name, path, _ in row)))
+    numbers: dict[tuple[str, str], int] = {}
+    for name, path in counts if len(rows) > 1 else ():
+        if 2 * counts[name, path] >= len(rows):
+            numbers[name, path] = 1 + sum(other == name for other, _ in numbers)
+    return numbers
+
+
+def _joined(row: Sequence[tuple[str, str, str]], numbers: Mapping[tuple[str, str], int]) -> dict[str, str]:
+    found: dict[str, str] = {}
+    for name, path, text in row:
+        number = numbers.get((name, path), 1)
+        column = f"{name} {number}" if number > 1 else name
+        found[column] = f"{found[column]}; {text}"[:MAX_VALUE] if column in found and found[column] != text else text
+    return found
 
 
 def _has_link(element: HtmlElement) -> bool:
@@ -197,6 +227,8 @@ def _own_name(element: HtmlElement, path: str) -> str:
         return named
     if element.tag in _HEADINGS or any(parent.tag in _HEADINGS for parent in element.iterancestors()):
         return "title"
+    if element.tag in ("dt", "th") or any(parent.tag in ("dt", "th") for parent in element.iterancestors()):
+        return "title"  # with a link in it, else it would be the label of what follows
     if element.tag in ("a", "time", "p", "td", "li"):
         return {"a": "link", "time": "time", "p": "text", "td": "cell", "li": "item"}[element.tag]
     return next((_class(parent) for parent in element.iterancestors() if _class(parent)), "text")

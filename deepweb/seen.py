@@ -106,6 +106,10 @@ class Seen:
         length = len(value) if not value.isascii() else 1 + len(value) // 4
         return self._kinds.setdefault((term.input, min(length, 4), self._column_of(term)), len(self._kinds))
 
+    def columns_of_kinds(self) -> list[str]:
+        """By the number of a kind, the column that its terms stand in."""
+        return [column for _, _, column in self._kinds]
+
     @property
     def records(self) -> int:
         """Distinct records seen."""

@@ -22,6 +22,7 @@ _UNKNOWN_SCALE = 10.0
 _PRIOR_RETURNS = 2.0
 _PRIOR_NEW = 200.0
 _FRESH = 0.2
+_DOUBT = 0.6
 _WORDS, _PAIRS = 0, 5  # kinds of query that a choice is marked with
 _REFINED = 20
 
@@ -142,13 +143,14 @@ class FreshPolicy:
     - fresh = (f1 + 2 g) / (n + 2): the Good-Turing share of a word's records still unseen, from how often they were
       returned (n) and how many of them once (f1), drawn towards the share g of the whole harvest;
     - learned = new records brought to new records foretold for words of one kind (input, column and length), because an
-      author's name and a common syllable of the same df_seen bring different things.
+      author's name and a common syllable of the same df_seen bring different things; times 0.6 for columns in `doubtful`.
     """
 
     seeds: Sequence[Term]
     limit: int | None = None
     refused: frozenset[Term] = frozenset()
     pairs: bool = False
+    doubtful: frozenset[str] = frozenset()
 
     def next(self, seen: Seen) -> Choice | None:
         """Seeds first, then the word of the best score, or the refinement of a cut answer where that is foretold more."""
@@ -226,6 +228,9 @@ class FreshPolicy:
                 kind = seen.kind_of(outcome.query[0])
                 brought[kind] += outcome.new
                 foretold[kind] += outcome.foretold
+        for kind, column in enumerate(seen.columns_of_kinds()[:size]):
+            if column in self.doubtful:
+                brought[kind] *= _DOUBT
         return brought / foretold
 
 

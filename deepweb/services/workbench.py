@@ -390,4 +390,10 @@ class Workbench:
             return PaperPolicy((), refused=refused, **self.wishes.of_paper(), **state)
         cut = any(not outcome.is_whole for outcome in self.seen.outcomes)
         pairs = cut and self.state.get("joins", "and") == "and" and len(self.log) >= PAIRS_FROM and not self.parts
-        return FreshPolicy((), self.limit, refused, pairs=pairs)
+        return FreshPolicy((), self.limit, refused, pairs=pairs, doubtful=self._doubtful())
+
+    def _doubtful(self) -> frozenset[str]:
+        """Columns whose words have found no record yet, while those of others have."""
+        told = self.state.get("said_in", {})
+        proved = {name for name, (hits, _, _) in told.items() if hits}
+        return frozenset(self.columns) - proved if proved else frozenset()
