@@ -86,7 +86,7 @@ def fields_of_rows(page: Outline, records: Sequence[Record]) -> list[dict[str, s
     names = column_names(page, records[0])
     if names:
         return [_table_row(page.elements[record[0]], names) for record in records]
-    return _named([_leaves([page.elements[node] for node in record]) for record in records])
+    return _titled(_named([_leaves([page.elements[node] for node in record]) for record in records], columns=True))
 
 
 def _table_row(row: HtmlElement, names: Sequence[str]) -> dict[str, str]:
@@ -156,7 +156,8 @@ def _class(element: HtmlElement) -> str:
     return ""
 
 
-def _named(rows: Sequence[Sequence[tuple[str, str, HtmlElement]]]) -> list[dict[str, str]]:
+def _named(rows: Sequence[Sequence[tuple[str, str, HtmlElement]]], columns: bool = False) -> list[dict[str, str]]:
+    """The leaves of each row by name; several of one name joined or, with `columns`, numbered by where they stand."""
     labels = _shared_labels(rows)
     named: list[list[tuple[str, str, str]]] = []  # name, path, value
     for row in rows:
@@ -174,14 +175,14 @@ def _named(rows: Sequence[Sequence[tuple[str, str, HtmlElement]]]) -> list[dict[
             waiting = ""
             found.append((name, path, text))
         named.append(found)
-    numbers = _numbers_of_columns(named)
-    return _titled([_joined(row, numbers) for row in named])
+    numbers = _numbers_of_columns(named) if columns else {}
+    return [_joined(row, numbers) for row in named]
 
 
 def _titled(rows: list[dict[str, str]]) -> list[dict[str, str]]:
     """The first link as the title, where half of the records of a list have one and none has a title."""
     linked = sum("link" in row for row in rows)
-    if len(rows) < 2 or 2 * linked < len(rows) or any("title" in row for row in rows):
+    if 2 * linked < len(rows) or any("title" in row for row in rows):
         return rows
     return [{"title" if name == "link" else name: value for name, value in row.items()} for row in rows]
 
@@ -192,7 +193,7 @@ def _numbers_of_columns(rows: Sequence[Sequence[tuple[str, str, str]]]) -> dict[
     for row in rows:
         counts.update(list(dict.fromkeys((name, path) for name, path, _ in row)))
     numbers: dict[tuple[str, str], int] = {}
-    for name, path in counts if len(rows) > 1 else ():
+    for name, path in counts:
         if 2 * counts[name, path] >= len(rows):
             numbers[name, path] = 1 + sum(other == name for other, _ in numbers)
     return numbers

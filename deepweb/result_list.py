@@ -28,6 +28,7 @@ _SESSION = re.compile(
     r"^(?:s|sid|sess|session|sessid|session_?id|php_?sess_?id|jsessionid|aspsessionid\w*|cfid|cftoken|oscsid|zenid)$", re.I
 )
 _SESSION_LENGTH = 8
+_WORDS = re.compile(r"\w+")
 _COUNTED = 4
 _RANK = re.compile(r"^(?:pos|position|rank|idx|index|i|n|nr|num|order|result|row)$", re.I)
 _ECHOED = 3
@@ -46,10 +47,10 @@ class FoundRecord(NamedTuple):
 
     @property
     def key(self) -> str:
-        """What makes it the same record wherever it is met: its own address, else everything it says."""
+        """What makes it the same record wherever it is met: its own address, else all the words it says, under whatever names."""
         if self.url:
             return self.url
-        said = "\n".join(f"{name}\t{value}" for name, value in sorted(self.fields.items()))
+        said = "\n".join(sorted(_WORDS.findall("\n".join(self.fields.values()))))
         return "text:" + hashlib.blake2b(said.encode(), digest_size=16).hexdigest()
 
     @property

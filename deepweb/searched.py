@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from deepweb.query_words import query_words
@@ -19,6 +19,13 @@ def hits_of(records: Mapping[int, Mapping[str, Any]], found: set[int], word: str
             if says(str(value), word, mode):
                 counts.setdefault(name, [0, 0])[0 if pk in found else 1] += 1
     return counts
+
+
+def unproved(columns: Iterable[str], told: Mapping[str, Sequence[int]]) -> frozenset[str]:
+    """Columns whose words have found none of the records that say them yet, while those of others have; `told` are the
+    sums of `hits_of` by column."""
+    proved = {name for name, counts in told.items() if counts[0]}
+    return frozenset(columns) - proved if proved else frozenset()
 
 
 def telling_word(texts: Sequence[str], mode: WordMode) -> str | None:

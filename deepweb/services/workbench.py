@@ -17,7 +17,7 @@ from deepweb.query_log import Logged, QueryLog
 from deepweb.range_places import RangePlaces
 from deepweb.result_list import Furniture, ListShape
 from deepweb.results import NoResultPages, learn_no_result_pages, nonsense_word
-from deepweb.searched import hits_of, how_words_combine, telling_word
+from deepweb.searched import hits_of, how_words_combine, telling_word, unproved
 from deepweb.seen import Choice, Seen, Term, cut_at
 from deepweb.seen import Query as Terms
 from deepweb.selection import FrequencyPolicy, FreshPolicy, PaperPolicy, Policy
@@ -125,7 +125,7 @@ class Workbench:
         if limit is not None and len(entry.found) >= limit:
             return
         whole = not entry.found or limit is not None or len(self.log) >= CUT_UNKNOWN_BEFORE
-        listed = {pk: self.listed[pk] for pk in self.known if pk in self.listed}
+        listed = {pk: self.listed[pk] for pk in self._known_beside(entry) if pk in self.listed}
         counts = self.state.setdefault("said_in", {})
         for name, (hits, misses) in hits_of(listed, set(entry.found), word, self.asking.mode).items():
             told = counts.setdefault(name, [0, 0, 0])
@@ -133,6 +133,11 @@ class Workbench:
             if whole and misses:
                 told[1] += misses
                 told[2] += 1
+
+    def _known_beside(self, entry: Logged) -> set[int]:
+        """The records that a query could have found: where a choice has to be made, those that were found by the same one."""
+        part = {term for term in entry.choice.query if term.input in self.parts.names}
+        return {pk for other in self.log if part <= set(other.choice.query) for pk in other.found} if part else self.known
 
     def _by_input(self) -> dict[str, tuple[int, int]]:
         """Queries asked of each input alone, and how many of them brought records; the box for words is never barred."""
@@ -390,10 +395,5 @@ class Workbench:
             return PaperPolicy((), refused=refused, **self.wishes.of_paper(), **state)
         cut = any(not outcome.is_whole for outcome in self.seen.outcomes)
         pairs = cut and self.state.get("joins", "and") == "and" and len(self.log) >= PAIRS_FROM and not self.parts
-        return FreshPolicy((), self.limit, refused, pairs=pairs, doubtful=self._doubtful())
-
-    def _doubtful(self) -> frozenset[str]:
-        """Columns whose words have found no record yet, while those of others have."""
-        told = self.state.get("said_in", {})
-        proved = {name for name, (hits, _, _) in told.items() if hits}
-        return frozenset(self.columns) - proved if proved else frozenset()
+        doubtful = unproved(self.columns, self.state.get("said_in", {}))
+        return FreshPolicy((), self.limit, refused, pairs=pairs, doubtful=doubtful)
