@@ -129,6 +129,20 @@ def _raw(row: HtmlElement) -> Iterator[_Raw]:
             stack += [(child, True), (child, False)]
 
 
+def selectors(row: HtmlElement, rows: Sequence[HtmlElement], longest: int = MOST_TEXT) -> tuple[str, ...]:
+    """A selector for each short piece of a row that also finds something in most of `rows`, each once."""
+    found: dict[str, None] = {}
+    for seen, raw in enumerate(_raw(row)):
+        if seen >= MOST_PIECES:
+            break
+        if 0 < len(raw.text.strip()) <= longest:
+            plain = selector(row, raw.element, rows, raw.source, raw.nth)
+            found.setdefault(plain)
+            if raw.source == "title" and not plain.endswith(("::attr(title)", "/@title")):  # what it says, not only its time
+                found.setdefault(f"{plain}/@title" if plain.startswith("./") else f"{plain}::attr(title)")
+    return tuple(found)
+
+
 def _pieces(row: HtmlElement, record: Any, rows: Sequence[HtmlElement], url: str, context: DateContext) -> tuple[Piece, ...]:
     found: list[_Raw] = []
     for raw in _raw(row):

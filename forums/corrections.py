@@ -12,9 +12,9 @@ import lxml.html
 
 from forums.anatomy import value_text
 from forums.reading import BoardRecord, PageKind, PageReading, PostRecord, ThreadRecord, read_page
+from forums.reading.rules import NOTHING as NOTHING
 from forums.reading.rules import KindRules, SiteRules, select
 
-NOTHING = "./self::nothing"  # a selector that never finds anything: the field is empty on this site
 ROLES: dict[PageKind, tuple[str, ...]] = {
     PageKind.index: ("name", "url", "threads", "posts", "last_reply", "description", "parent"),
     PageKind.threadlist: (

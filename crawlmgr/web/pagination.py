@@ -8,7 +8,7 @@ arrows in many languages, `rel=next` and class names come after that and must le
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import cached_property
 from typing import NamedTuple
 from urllib.parse import urldefrag, urljoin
@@ -28,30 +28,44 @@ class PageLinks(NamedTuple):
     """Absolute addresses of the other pages of the list or thread that a page is one of, and its own number.
 
     `pages` are those that numbers lead to, in the order of the numbers, then `last`; `next` None on the last page.
+    `rivals` are all addresses that may be the next page, each with where it stands (numbers, word, head): a page that offers
+    two of them cannot tell which is right, the pages behind them can.
     """
 
     next: str | None = None
     pages: tuple[str, ...] = ()
     last: str | None = None
     current: int | None = None
+    rivals: tuple[tuple[str, str], ...] = ()
 
 
-def find_pages(root: HtmlElement, url: str) -> PageLinks:
+def _any_address(_url: str) -> bool:
+    return True
+
+
+def find_pages(root: HtmlElement, url: str, fits: Callable[[str], bool] = _any_address) -> PageLinks:
     """The pager of the page at `url`; empty where there is none.
 
     `root` is the page's tree, whose <base href> is honoured. Small pagers beside titles of a list, links to the thread
-    before or after, and `rel=next` that leads there are left alone. Time and memory grow with the number of links
-    only, up to MOST_LINKS.
+    before or after, and `rel=next` that leads there are left alone. `fits` tells which addresses may be pages of the same
+    list or thread at all. Time and memory grow with the number of links only, up to MOST_LINKS.
     """
     base = _base(root, url)
-    links = list(_candidates(root, base))
+    links = [link for link in _candidates(root, base) if fits(link.url)]
     pages = [address(url), *(address(other) for other in _other_names(root, base))]
     group = best_group(links, pages)
     follow = _next_by_group(group, links) if group is not None else None
+    rivals = [("numbers", follow)]
     if follow is None and (group is None or not _is_last(group, links)):
-        follow = _next_by_word(links, pages, group, _Paths(root, base)) or _next_in_head(root, base, pages, group)
+        word = _next_by_word(links, pages, group, _Paths(root, base))
+        head = _next_in_head(root, base, pages, group)
+        follow = word or (head if head is not None and fits(head) else None)
+        rivals.append(("word", word))
+    rivals.append(("head", _head_link(root, base, pages)))
+    known = {address: source for source, address in reversed(rivals) if address is not None and fits(address)}
+    offered = tuple((source, address) for source, address in rivals if address is not None and known.get(address) == source)
     if group is None:
-        return _without_group(links, pages, follow)
+        return _without_group(links, pages, follow)._replace(rivals=offered)
     numbered: dict[int, str] = {}
     for number, link in group.links:
         numbered.setdefault(number, link.url)
@@ -59,7 +73,7 @@ def find_pages(root: HtmlElement, url: str) -> PageLinks:
     ordered = dict.fromkeys(numbered[number] for number in sorted(numbered))
     if last is not None:
         ordered.setdefault(last)
-    return PageLinks(follow, tuple(ordered), last, group.current)
+    return PageLinks(follow, tuple(ordered), last, group.current, offered)
 
 
 def _base(root: HtmlElement, url: str) -> str:
@@ -258,6 +272,19 @@ def _next_in_head(root: HtmlElement, base: str, pages: list[Address], group: Pag
         url = _join(base, element.get("href") or "")
         if url is not None and not leads_to_neighbour(url) and _leads_on(address(url), pages, group):
             return url
+    return None
+
+
+def _head_link(root: HtmlElement, base: str, pages: list[Address]) -> str | None:
+    """What the page's head calls the next page, under the page's own path: a cursor, which no number shows, too."""
+    for element in root.iter("link"):
+        if "next" in (element.get("rel") or "").lower().split():
+            url = _join(base, element.get("href") or "")
+            if url is None or leads_to_neighbour(url):
+                continue
+            target = address(url)
+            if any(target != page and (target.host, target.path) == (page.host, page.path) for page in pages):
+                return url
     return None
 
 

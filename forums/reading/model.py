@@ -75,7 +75,8 @@ class PageReading:
     """What `read_page` found.
 
     `records` are of the type that belongs to `kind`. `complete` is false where records may be missing, `doubts` say in
-    words what speaks against the reading. `boards` are sub-boards that stand on a list of threads,
+    words what speaks against the reading. `rivals` are all addresses that may be the next page, with where they stand
+    (`numbers`, `word`, `head`). `boards` are sub-boards that stand on a list of threads,
     `confidence` in [0, 1] is how likely every record is there and no other,
     `sort` is "last_reply" or "created" for a list whose order shows it,
     `evidence` holds short codes of what decided, `utc_offsets` the moments that the page wrote with an offset from
@@ -85,6 +86,7 @@ class PageReading:
     kind: PageKind
     records: Records = ()
     next: str | None = None
+    rivals: tuple[tuple[str, str], ...] = ()
     pages: tuple[str, ...] = ()
     title: str = ""
     confidence: float = 0.0

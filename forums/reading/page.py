@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from datetime import datetime
 from typing import NamedTuple
@@ -88,9 +88,7 @@ def read_regions(
     thread or board (the first of several that make one record), the block of a post."""
     try:
         with cpu_budget(seconds):
-            return _regions(
-                html, url, fetched_at, hints, timezone, day_first, expect, rules, counts_posts
-            )
+            return _regions(html, url, fetched_at, hints, timezone, day_first, expect, rules, counts_posts)
     except OverBudget:
         doubts = ("The page takes too long to read.",)
         return PageReading(PageKind.other, complete=False, doubts=doubts, evidence=(OVER_BUDGET,)), ()
@@ -120,10 +118,11 @@ def _regions(
     doubt = doubt_of(second, shares, read.reading, stated is not None)
     if counts_posts is not None and kind is PageKind.threadlist:
         read = read._replace(reading=replace(read.reading, records=tuple(_counted(read.reading.records, counts_posts))))
-    links = find_pages(page.root, url)
+    links = find_pages(page.root, url, _own_pages(kind, url))
     reading = replace(
         read.reading,
         next=links.next,
+        rivals=links.rivals,
         pages=links.pages,
         last=links.last,
         current=links.current,
@@ -135,6 +134,15 @@ def _regions(
         utc_offsets=tuple(sorted(page.offsets.items())),
     )
     return reading, read.elements
+
+
+def _own_pages(kind: PageKind, url: str) -> Callable[[str], bool]:
+    """Which addresses may be further pages of the page at `url`: of a thread with an id of the site's own only those with
+    the same id, so that the pager of its board in the path above it is none of the thread's."""
+    own = thread_key(url)
+    if kind is not PageKind.thread or " t:" not in own:
+        return lambda _other: True
+    return lambda other: thread_key(other) == own
 
 
 def second_reading(page: Page, weights: Weights | None) -> Second:

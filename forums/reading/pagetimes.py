@@ -59,9 +59,10 @@ class TimedPage:
 
     @cached_property
     def _times(self) -> tuple[list[Time], Set[int]]:
-        found = self._attribute_times()
         first, end, pieces = self.outline.piece_from, self.outline.piece_to, self.outline.pieces
-        covered = {piece for time in found for piece in range(first[time.node], end[time.node])}
+        told = [self._with_clock(time) for time in self._attribute_times()]
+        found = [time for time, _used in told]
+        covered = {piece for time, used in told for piece in range(first[time.node], max(end[time.node], time.piece + used))}
         split = split_times(self.outline, covered, self.dates)
         found += [Time(pieces[at].node, at, pieces[at].line, moment, False, "") for at, moment in split.moments.items()]
         found += self._text_times(covered | split.parts)
@@ -92,6 +93,18 @@ class TimedPage:
                 line = page.pieces[first].line if first < page.piece_to[node] else -1
                 found.append(Time(node, first, line, moment, True, self._label(first, line)))
         return [time for time in found if not self._is_inner(time, found)]
+
+    def _with_clock(self, time: Time) -> tuple[Time, int]:
+        """A day from an attribute with the time of day that the text beside it adds ("Yesterday" with its date in a tooltip,
+        then "06:47 AM"), and how many pieces of text that takes from the time's first on; 0 where it adds none."""
+        if time.moment.precision_seconds < 86_400 or time.line not in self.line_range:
+            return time, 0
+        moment, used = self._time_at(time.piece, self.line_range[time.line][1], set())
+        if moment is None or moment.precision_seconds >= time.moment.precision_seconds:
+            return time, 0
+        if abs((moment.value - time.moment.value).total_seconds()) >= 86_400 + moment.precision_seconds:
+            return time, 0
+        return time._replace(moment=moment, is_attribute=False), used
 
     def _is_inner(self, time: Time, found: list[Time]) -> bool:
         above = self.outline.parents[time.node]

@@ -193,7 +193,7 @@ class PostRows:
         return found if len(set(known)) == len(known) else [None] * len(found)
 
     def records(self) -> list[tuple[HtmlElement, PostRecord]]:
-        """The posts, in the order of the page, each with the element that it begins at."""
+        """The posts, in the order of the page, each with the element that holds most of it."""
         made = []
         texts = without_last_of_all([self.text(at) for at in range(len(self.spans))])
         for at in range(len(self.spans)):
@@ -210,8 +210,37 @@ class PostRows:
                 url=self._permalink(at, post_id),
                 number=self._numbers[at],
             )
-            made.append((self.page.outline.elements[self.spans[at].start], record))
+            made.append((self.page.outline.elements[self._blocks[at]], record))
         return made
+
+    @cached_property
+    def _blocks(self) -> list[int]:
+        """The element that holds each post: of several side by side, an anchor and the post behind it, the largest; and for a
+        post that begins further inside than the others, the one around it that is as theirs are."""
+        outline = self.page.outline
+        blocks = [self._largest(span) for span in self.spans]
+        looks = [self._look(node) for node in blocks]
+        usual = max(set(looks), key=looks.count) if looks else None
+        if usual is None or looks.count(usual) * 2 <= len(looks):
+            return blocks
+        taken = set(blocks)
+        for at, node in enumerate(blocks):
+            up = node
+            while looks[at] != usual and outline.parents[up] >= 0 and self._look(up) != usual:
+                up = outline.parents[up]
+            if self._look(up) == usual and not any(up < other < outline.ends[up] for other in taken - {node}):
+                blocks[at] = up
+        return blocks
+
+    def _look(self, node: int) -> tuple[str, str]:
+        return self.page.outline.tags[node], self.page.outline.elements[node].get("class") or ""
+
+    def _largest(self, span: Span) -> int:
+        outline = self.page.outline
+        if outline.ends[span.start] >= span.end or outline.parents[span.start] < 0:
+            return span.start
+        beside = [node for node in outline.children(outline.parents[span.start]) if span.start <= node < span.end]
+        return max(beside, key=lambda node: (outline.ends[node] - node, -node), default=span.start)
 
 
 def sequential(values: list[str], is_place: bool) -> bool:

@@ -20,6 +20,7 @@ AnyRecord = TypeVar("AnyRecord", BoardRecord, ThreadRecord, PostRecord)
 _COUNTS = frozenset({"replies", "views", "threads", "posts", "number"})
 _TIMES = frozenset({"created", "last_reply", "posted"})
 _LINKS = frozenset({"url", "last_post_url", "board_url", "parent"})
+NOTHING = "./self::nothing"  # a selector that never finds anything: the field is empty on this site
 _FLAGS = frozenset({"pinned", "locked"})
 
 
@@ -29,10 +30,13 @@ class KindRules:
 
     A selector is CSS (with `::text` and `::attr(name)` as parsel knows them) or XPath when it starts with `/`, `./` or
     `(`. Roles are the field names of the record types. An empty `records` keeps the records found.
+    `learned` are selectors that the site's own pages taught: what they find takes the place of what was read, and where they
+    find nothing that stays.
     """
 
     records: str = ""
     fields: tuple[tuple[str, str], ...] = ()
+    learned: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +50,11 @@ class SiteRules:
         """The corrections of one kind of page."""
         return next((rules for named, rules in self.kinds if named is kind), None)
 
+    def corrects(self, kind: PageKind) -> bool:
+        """Whether an operator corrected pages of a kind."""
+        own = self.for_kind(kind)
+        return own is not None and bool(own.records or own.fields)
+
     def kind_of(self, url: str) -> PageKind | None:
         """The kind that the operator states for an address."""
         return next((kind for pattern, kind in self.addresses if re.search(pattern, url)), None)
@@ -56,6 +65,19 @@ class SiteRules:
             "kinds": {str(kind): {"records": rules.records, "fields": dict(rules.fields)} for kind, rules in self.kinds},
             "addresses": [[pattern, str(kind)] for pattern, kind in self.addresses],
         }
+
+    def over(self, learned: SiteRules | None) -> SiteRules:
+        """These corrections before what was learned: a field that an operator corrected is learned from no page."""
+        taught = dict(learned.kinds) if learned else {}
+        own = dict(self.kinds)
+        kinds = []
+        for kind in dict.fromkeys((*own, *taught)):
+            rules = own.get(kind, KindRules())
+            corrected_roles = dict(rules.fields)
+            fields = taught[kind].fields if kind in taught else ()
+            kept = tuple((role, selector) for role, selector in fields if role not in corrected_roles)
+            kinds.append((kind, KindRules(rules.records, rules.fields, kept)))
+        return SiteRules(tuple(kinds), self.addresses)
 
     @staticmethod
     def from_json(value: Mapping[str, Any]) -> SiteRules:
@@ -89,7 +111,7 @@ def _text(found: Any) -> str:
     return " ".join((found.text_content() if isinstance(found, HtmlElement) else str(found)).split())
 
 
-def _value(page: Page, role: str, found: list[Any]) -> Any:
+def value_of(page: Page, role: str, found: list[Any]) -> Any:
     """The value of a role from what its selector found; None for nothing."""
     if role in _FLAGS:
         return bool(found)
@@ -126,8 +148,12 @@ def corrected(
         pairs = found
     made = []
     for element, record in pairs:
-        changes = {role: _value(page, role, select(element, selector)) for role, selector in rules.fields if role in known}
+        changes = {role: value_of(page, role, select(element, selector)) for role, selector in rules.fields if role in known}
         kept = {role: value for role, value in changes.items() if value is not None or getattr(empty, role) is None}
+        for role, selector in rules.learned:
+            value = value_of(page, role, select(element, selector))
+            if value not in (None, "") or (selector == NOTHING and getattr(empty, role) is None):
+                kept[role] = value
         record = replace(record, **kept)
         if getattr(record, "url", None) or getattr(record, "author", None):
             made.append((element, record))
