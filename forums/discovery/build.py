@@ -3,23 +3,26 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 from urllib.parse import urlsplit
 
 from crawlmgr.text.dates_zones import ZoneGuess
 from forums.discovery import evidence, layout, overviews
 from forums.discovery.candidates import START, Candidate, Candidates, all_boards, board_rows, clean_name, thread_rows
-from forums.discovery.model import BoardFound, SiteModel
+from forums.discovery.model import BoardFound, BoardUnread, SiteModel
 from forums.discovery.pages import PageFacts
 from forums.discovery.shapes import board_identity, host, page_key, shape
+from forums.discovery.teacher import Verdict
 from forums.reading import PageKind, PageReading, ThreadRecord, board_key, thread_key
 
 _PREVIEW_ROWS = 6
 ReadAgain = Callable[[PageFacts, str, bool | None], PageReading]
 
 
-def site_model(candidates: Candidates, guess: ZoneGuess, start_url: str, read_again: ReadAgain) -> SiteModel:
+def site_model(
+    candidates: Candidates, guess: ZoneGuess, start_url: str, read_again: ReadAgain, verdict: Verdict | None = None
+) -> SiteModel:
     """The model of what the sample shows; `read_again` reads a list in the site's zone and order of dates."""
     pages = candidates.pages
     shapes = candidates.board_shapes()
@@ -52,6 +55,10 @@ def site_model(candidates: Candidates, guess: ZoneGuess, start_url: str, read_ag
         pages_read=len(pages),
         counts_posts=evidence.counts_posts(pages),
         sources=overviews.sources(pages, [candidate.url for candidate in chosen]),
+        pagers=tuple((str(kind), source) for kind, source in candidates.pagers.items()),
+        lessons=(*evidence.pager_lessons(pages), *(verdict.lessons if verdict else ())),
+        rules=verdict.rules.to_json() if verdict and verdict.rules else None,
+        unread=tuple(_unread(candidates, chosen, shapes)),
     )
 
 
@@ -65,6 +72,27 @@ def accepted(candidates: Candidates, candidate: Candidate, shapes: frozenset[str
         return False
     only_start = candidate.sources == {START}
     return not only_start or not shapes or shape(candidate.url) in shapes
+
+
+_LOGIN = frozenset(("http_401", "http_403", "login"))
+
+
+def _unread(candidates: Candidates, chosen: list[Candidate], shapes: frozenset[str]) -> Iterator[BoardUnread]:
+    """The boards that an index or a list names and that are not among the chosen ones, each with why."""
+    taken = {candidate.key for candidate in chosen}
+    hosts = {host(page.url) for page in candidates.pages}
+    for candidate in candidates.found.values():
+        if candidate.key in taken or not candidate.sure or host(candidate.url) not in hosts:
+            continue
+        verdict = candidates.verdict(candidate, shapes)
+        if verdict == "group":
+            continue
+        told = candidates.failed.get(page_key(candidate.url), "")
+        if not told and candidate.pages:
+            status = candidate.pages[0].status
+            told = f"http_{status}" if status >= 400 else "unreadable"
+        reason = "login" if told in _LOGIN else "robots" if told.startswith("robots") else told or "cut"
+        yield BoardUnread(candidate.url, candidate.name or candidate.url, reason)
 
 
 def root_page(pages: list[PageFacts], start_url: str) -> PageFacts | None:
@@ -95,6 +123,7 @@ def _parents(chosen: list[Candidate], candidates: Candidates) -> dict[str, str]:
         if above and (candidate.key not in crumbs or crumbs.index(candidate.key) > crumbs.index(above[-1])):
             parents[candidate.key] = urls[above[-1]]
     _named_by_one(chosen, candidates, parents, urls)
+    _listed_above(chosen, parents, urls)
     return {key: url for key, url in parents.items() if not _circle(key, parents)}
 
 
@@ -115,6 +144,16 @@ def _named_by_one(chosen: list[Candidate], candidates: Candidates, parents: dict
         by = naming[candidate.key]
         if len(by) == 1 and candidate.key not in parents and candidate.key not in front:
             parents[candidate.key] = urls[next(iter(by))]
+
+
+def _listed_above(chosen: list[Candidate], parents: dict[str, str], urls: dict[str, str]) -> None:
+    """A board most of whose threads one other board's list shows among more of its own: a list of its sub-boards' threads too."""
+    rows = {c.key: {thread_key(row.url) for row in thread_rows(c.pages[0]) if not row.pinned} for c in chosen if c.pages}
+    for key, own in rows.items():
+        shared = {other: len(own & theirs) for other, theirs in rows.items() if other != key}
+        holders = [other for other, both in shared.items() if both >= 2 and both * 2 > len(own) and both * 2 < len(rows[other])]
+        if len(holders) == 1 and key not in parents:
+            parents[key] = urls[holders[0]]
 
 
 def _outside_rows(page: PageFacts) -> set[str]:
@@ -141,7 +180,7 @@ def _board(candidate: Candidate, parent_url: str | None, read_again: Callable[[P
     reading = read_again(page) if page is not None and page.kind is PageKind.threadlist else None
     rows = [row for row in reading.records if isinstance(row, ThreadRecord)] if reading is not None else []
     has_last_reply = sum(row.last_reply is not None for row in rows) * 2 > len(rows) if rows else None
-    name = candidate.name or (clean_name(page.titles[0]) if page is not None and page.titles else candidate.url)
+    name = _name(candidate, page)
     return BoardFound(
         url=page.url if page is not None and page.kind is PageKind.threadlist and _first_of(page) else candidate.url,
         name=name,
@@ -153,6 +192,14 @@ def _board(candidate: Candidate, parent_url: str | None, read_again: Callable[[P
         per_page=sum(not row.pinned for row in rows) if reading is not None and reading.next else None,
         rows=tuple(_preview(row) for row in rows[:_PREVIEW_ROWS]),
     )
+
+
+def _name(candidate: Candidate, page: PageFacts | None) -> str:
+    """A board's name: its page's own heading where the link to it says the same with marks around it, else the link's words."""
+    heading = clean_name(page.titles[0]) if page is not None and page.titles else ""
+    if candidate.name and not (heading and heading in candidate.name):
+        return candidate.name
+    return heading or candidate.name or candidate.url
 
 
 def _first_of(page: PageFacts) -> bool:

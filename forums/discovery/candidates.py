@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
+from forums.discovery import overview_pages
 from forums.discovery.pages import PageFacts, Seen
 from forums.discovery.shapes import board_identity, host, page_key, shape, telling, uninviting
 from forums.reading import BoardRecord, PageKind, ThreadRecord
@@ -19,7 +20,7 @@ _ALIKE = 0.7
 
 @dataclass(slots=True)
 class Candidate:
-    """An address that may be a board's."""
+    """An address that may be a board's. `overview`: its own page where that shows no threads, but may lead on to them."""
 
     key: str
     url: str
@@ -29,6 +30,7 @@ class Candidate:
     parent_url: str | None = None
     row: BoardRecord | None = None
     pages: list[PageFacts] = field(default_factory=list)
+    overview: PageFacts | None = None
     failed: bool = False
 
     @property
@@ -77,10 +79,13 @@ def all_boards(page: PageFacts) -> bool:
 class Candidates:
     """Collects candidates from the pages of a sample, in the order they were fetched."""
 
-    def __init__(self, pages: Iterable[PageFacts], failed: frozenset[str], start_key: str) -> None:
+    def __init__(
+        self, pages: Iterable[PageFacts], failed: Mapping[str, str], start_key: str, pagers: Mapping[PageKind, str] | None = None
+    ) -> None:
         self.pages = list(pages)
+        self.pagers = dict(pagers or {})
         self.found: dict[str, Candidate] = {}
-        self._failed = failed
+        self.failed = failed
         self._start_key = start_key
         self._collect()
 
@@ -137,8 +142,10 @@ class Candidates:
                 lists.setdefault(board_identity(page.url), page)
         for candidate in self.found.values():
             answer = asked.get(page_key(candidate.url)) or lists.get(candidate.key)
-            candidate.pages = [answer] if answer is not None else []
-            candidate.failed = page_key(candidate.url) in self._failed
+            on = overview_pages.behind(answer, self.pages) if answer is not None and overview_pages.is_overview(answer) else None
+            candidate.pages = [on or answer] if answer is not None else []
+            candidate.overview = answer if on is not None or (answer is not None and overview_pages.is_overview(answer)) else None
+            candidate.failed = page_key(candidate.url) in self.failed
 
     def board_shapes(self) -> frozenset[str]:
         """Shapes of addresses that boards of this site have, never those of its threads."""

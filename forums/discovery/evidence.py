@@ -10,9 +10,11 @@ from datetime import datetime
 from crawlmgr.text.dates import Moment
 from crawlmgr.text.dates_zones import ZoneGuess, guess_timezone_offset
 from crawlmgr.web.pagination_urls import address, relation, similarity, slots
-from forums.discovery.model import Flip
+from forums.discovery import pagers
+from forums.discovery.model import Flip, Lesson
+from forums.discovery.pagers import Pager
 from forums.discovery.pages import PageFacts
-from forums.reading import PostRecord, ThreadRecord, thread_key
+from forums.reading import PageKind, PostRecord, ThreadRecord, thread_key
 
 _TITLE_PARTS = re.compile(r"\s+[-–—|·•:»]+\s+|\s*[|»·•]\s*|\s+::\s+|_")
 _NOT_A_NAME = re.compile(
@@ -64,6 +66,16 @@ def counts_posts(pages: Sequence[PageFacts]) -> bool | None:
         return None
     answer, number = votes.most_common(1)[0]
     return answer if number >= 2 and number >= 0.8 * votes.total() else None
+
+
+def pager_lessons(pages: Sequence[PageFacts]) -> list[Lesson]:
+    """How often the next page of a list and of a thread gave new rows, by the ways that are followed."""
+    names = {PageKind.threadlist: "next_list", PageKind.thread: "next_thread"}
+    best = pagers.chosen(pages)
+    told: dict[PageKind, Pager] = {}
+    for pager in pagers.tested(pages):
+        told.setdefault(pager.kind, best.get(pager.kind, pager))
+    return [Lesson(names[kind], pager.kept, pager.tried, pager.source if kind in best else "") for kind, pager in told.items()]
 
 
 def zone_guess(pages: Sequence[PageFacts]) -> ZoneGuess:

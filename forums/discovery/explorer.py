@@ -13,7 +13,7 @@ from typing import NamedTuple
 from urllib.parse import urljoin, urlsplit
 
 from crawlmgr.text.dates_zones import ZoneGuess
-from forums.discovery import build
+from forums.discovery import build, overview_pages, pagers, teacher
 from forums.discovery.candidates import Candidates, all_boards, board_rows, mixed, thread_rows
 from forums.discovery.evidence import zone_guess
 from forums.discovery.model import SiteModel
@@ -28,6 +28,7 @@ _FORUM_LINK = re.compile(
     re.I,
 )
 
+SHORT = 8  # replies of a thread that is sure to fit on one page
 _USUAL_PLACES = ("/forum/", "/forums/", "/bbs/", "/community/")
 
 
@@ -35,7 +36,8 @@ _USUAL_PLACES = ("/forum/", "/forums/", "/bbs/", "/community/")
 class ExplorerSettings:
     """Bounds of a look at a site, all in pages; `hints` lets the reader use what it knows of engines.
 
-    `reserve` of `most_pages` are kept for threads and further pages, however many boards there are.
+    `reserve` of `most_pages` are kept for threads and further pages, however many boards there are. With `teacher` off no
+    rival readings are tried, and pages that belong together are not held against each other.
     """
 
     most_pages: int = 60
@@ -43,7 +45,9 @@ class ExplorerSettings:
     most_up: int = 6
     most_mixed: int = 10
     threads: int = 3
+    short_threads: int = 6
     hints: bool = True
+    teacher: bool = True
 
 
 class Wanted(NamedTuple):
@@ -129,14 +133,42 @@ class Explorer:
         candidates = self._candidates()
         room = self.settings.most_pages - self.settings.reserve - self.asked
         unsettled = list(self._unsettled(candidates))[: max(0, room)]
-        further = list(self._further_mixed())
+        rivals = [wanted for wanted in self._rivals() if self._is_new(wanted)]
+        further = [wanted for wanted in self._further_mixed() if self._is_new(wanted)]
         yield from unsettled
-        yield from further
-        if not unsettled and not further:
+        behind = [] if unsettled else [wanted for wanted in self._behind(candidates) if self._is_new(wanted)]
+        yield from behind[:1]  # one at a time: where it leads to a list, the others are written alike
+        yield from rivals
+        if not rivals:
+            yield from further
+        if not unsettled and not rivals and not further and not behind:
             yield from self._samples(candidates)
 
+    def _is_new(self, wanted: Wanted) -> bool:
+        return page_key(wanted.url) not in self._pages and page_key(wanted.url) not in self._failed
+
+    def _rivals(self) -> Iterator[Wanted]:
+        """Both ends of the ways to further pages where pages offer several."""
+        if self.settings.teacher:
+            for url in pagers.untried(list(self._pages.values())):
+                yield Wanted(url, "list")
+
+    def _behind(self, candidates: Candidates) -> Iterator[Wanted]:
+        """The lists behind boards' pages that show no threads."""
+        pages = [one.overview for one in candidates.found.values() if one.sure and one.overview is not None]
+        for url in overview_pages.wanted(pages, list(self._pages.values())) if self.settings.teacher else ():
+            yield Wanted(url, "board")
+
+    @property
+    def pages(self) -> list[PageFacts]:
+        """The pages of the sample in their order, with the ways to further pages that hold."""
+        return pagers.settled(self._pages.values(), self._sources())
+
+    def _sources(self) -> dict[PageKind, str]:
+        return pagers.sources(list(self._pages.values())) if self.settings.teacher else {}
+
     def _candidates(self) -> Candidates:
-        return Candidates(self._pages.values(), frozenset(self._failed), page_key(self.start_url))
+        return Candidates(self.pages, self._failed, page_key(self.start_url), self._sources())
 
     def _unsettled(self, candidates: Candidates) -> Iterator[Wanted]:
         shapes = candidates.board_shapes()
@@ -210,7 +242,7 @@ class Explorer:
 
     def _further_mixed(self) -> Iterator[Wanted]:
         """The next page of a list of all boards' threads, as long as such pages show boards not seen before."""
-        pages = [page for page in self._pages.values() if all_boards(page)]
+        pages = [page for page in self.pages if all_boards(page)]
         if not pages or len(pages) >= self.settings.most_mixed:
             return
         known: set[str] = set()
@@ -235,10 +267,25 @@ class Explorer:
         for page in lists[: self.settings.threads]:
             row = max(thread_rows(page), key=lambda row: (row.replies or 0, not row.pinned))
             yield Wanted(row.url, "thread")
-        for page in list(self._pages.values()):
+        if self.settings.teacher:
+            yield from self._short(lists)
+        for page in self.pages:
             if page.kind is PageKind.thread and page.reading.next and (page.reading.current or 1) == 1:
                 yield Wanted(page.reading.next, "thread")
                 return
+
+    def _short(self, lists: list[PageFacts]) -> Iterator[Wanted]:
+        """Threads that fit on one page, of one board after the other, no two with as many replies as far as there are such: what
+        their rows say can be held against all that they hold."""
+        counts: set[int | None] = set()
+        for number in range(self.settings.short_threads):
+            page = lists[number % len(lists)] if lists else None
+            rows = [row for row in thread_rows(page) if not row.pinned and row.replies is not None] if page else []
+            fit = [row for row in rows if 1 <= (row.replies or 0) <= SHORT and row.replies not in counts]
+            if fit:
+                row = fit[number // len(lists) % len(fit)]
+                counts.add(row.replies)
+                yield Wanted(row.url, "thread")
 
     @staticmethod
     def _follows(page: PageFacts, other: PageFacts) -> bool:
@@ -246,12 +293,13 @@ class Explorer:
 
     def site(self) -> SiteModel:
         """What is known so far."""
-        pages = list(self._pages.values())
+        pages = self.pages
         guess = zone_guess(pages)
         if self._timezone:
             guess = ZoneGuess(self._timezone, 0, "given", 1.0)
         candidates = self._candidates()
-        return build.site_model(candidates, guess, self.start_url, self._read_again)
+        verdict = teacher.taught(pages, self._html) if self.settings.teacher and self.done else None
+        return build.site_model(candidates, guess, self.start_url, self._read_again, verdict)
 
     def _read_again(self, page: PageFacts, timezone: str, day_first: bool | None) -> PageReading:
         """The reading of a page in the site's own zone, for the preview; each page and zone once."""

@@ -63,11 +63,34 @@ class SourceFound:
 
 
 @dataclass(frozen=True, slots=True)
+class Lesson:
+    """What pages that belong together told of one claim (see `lessons.CLAIMS`): it held in `kept` of `of` cases. `choice` is the
+    reading that was chosen by it, "" where there was but one."""
+
+    claim: str
+    kept: int
+    of: int
+    choice: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class BoardUnread:
+    """A board that was seen and not read, and why: `robots`, `login`, `cut` (the look had no room left), `unreadable` or how its
+    page failed."""
+
+    url: str
+    name: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
 class SiteModel:
     """What was learned of a site. `patterns` are address shapes per kind (index, list, thread, profile, alias): digits
     are #, changing words *. `timezone_evidence` and `confidence` tell how the zone was found (see `ZoneGuess`).
     `counts_posts` tells whether the counts of lists are of posts (True), of replies (False), or that the sample did not
-    show it (None)."""
+    show it (None). `pagers` tell by kind of page where its next address stands, where a page offers several (see
+    `PageReading.rivals`); `lessons` what pages that belong together told of the readings and `rules` the selectors by which
+    they agree (see `SiteRules.to_json`); `unread` the boards that were seen and not read."""
 
     name: str
     root: str
@@ -85,6 +108,10 @@ class SiteModel:
     pages_read: int = 0
     counts_posts: bool | None = None
     sources: tuple[SourceFound, ...] = ()
+    pagers: tuple[tuple[str, str], ...] = ()
+    lessons: tuple[Lesson, ...] = ()
+    unread: tuple[BoardUnread, ...] = ()
+    rules: Mapping[str, Any] | None = None
     version: int = VERSION
 
     def to_json(self) -> dict[str, Any]:
@@ -96,6 +123,9 @@ class SiteModel:
             {**asdict(layout), "roles": list(layout.roles), "marks": list(layout.marks)} for layout in self.layouts
         ]
         value["sources"] = [{**asdict(source), "boards": list(source.boards)} for source in self.sources]
+        value["pagers"] = dict(self.pagers)
+        value["lessons"] = [asdict(lesson) for lesson in self.lessons]
+        value["unread"] = [asdict(board) for board in self.unread]
         return value
 
     @staticmethod
@@ -111,9 +141,16 @@ class SiteModel:
         )
         given = value.get("sources", ())
         fields["sources"] = tuple(SourceFound(one["url"], one["kind"], tuple(one["boards"])) for one in given)
+        fields["pagers"] = tuple((kind, source) for kind, source in value.get("pagers", {}).items())
+        fields["lessons"] = tuple(Lesson(**one) for one in value.get("lessons", ()))
+        fields["unread"] = tuple(BoardUnread(**one) for one in value.get("unread", ()))
         for name in ("list_flip", "thread_flip"):
             fields[name] = Flip(**value[name]) if value[name] else None
         return SiteModel(**fields)
+
+    def pager(self, kind: str) -> str:
+        """Where the next address stands on pages of a kind; "" where their own choice holds."""
+        return dict(self.pagers).get(kind, "")
 
     def shapes(self, kind: str) -> tuple[str, ...]:
         """The address shapes of one kind."""

@@ -160,8 +160,13 @@ def _links(root: HtmlElement, base: str) -> Iterator[Seen]:
         if seen is None:
             continue
         before = known.get(seen.url)
-        known[seen.url] = seen if before is None else Seen(seen.url, before.text or seen.text, before.times + 1)
+        known[seen.url] = seen if before is None else Seen(seen.url, _telling(before.text, seen.text), before.times + 1)
     yield from known.values()
+
+
+def _telling(first: str, second: str) -> str:
+    """Of two texts of one link the first that has words, not figures alone."""
+    return first if any(map(str.isalpha, first)) or not any(map(str.isalpha, second)) else second
 
 
 def _crumbs(root: HtmlElement, base: str) -> list[Seen]:

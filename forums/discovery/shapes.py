@@ -149,6 +149,19 @@ def telling(form: str) -> bool:
     return bool(rest) and rest != "*" and ("#" in rest or any(part in _WORDS for part in re.split(r"[/?&=-]", rest)))
 
 
+_ASKS = re.compile(r"new|add|submit|post|write|export|download|vote|tag", re.I)
+
+
+def sends_or_asks(path: str) -> bool:
+    """Whether the end of a path names what sends, asks or downloads something: forms, files, feeds, people.
+
+    >>> sends_or_asks("message/new"), sends_or_asks("latest"), sends_or_asks("feed/")
+    (True, False, True)
+    """
+    words = [segment.partition(".")[0] for segment in path.lower().split("/") if segment]
+    return bool(_FILE.search(path)) or any(_NEVER.fullmatch(word) or _ASKS.fullmatch(word) for word in words)
+
+
 @lru_cache(maxsize=32_768)
 def uninviting(url: str) -> bool:
     """Whether an address is one that a look at a forum never asks for: profiles, search, feeds, forms, files."""

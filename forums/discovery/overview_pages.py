@@ -1,0 +1,71 @@
+"""Pages that stand between an index and the lists: an overview of one board, from which a link leads on to its threads.
+
+Boards of one site are alike: the address that leads on is written in the same way below each board's own one, so that what is
+found behind one of them tells for all.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from urllib.parse import unquote
+
+from forums.discovery.pages import PageFacts
+from forums.discovery.shapes import page_key, sends_or_asks
+from forums.reading import PageKind, ThreadRecord
+
+MOST_TRIED = 4  # ways on that are tried behind the first board of a site
+_DIGITS = re.compile(r"\d")
+
+
+def is_overview(page: PageFacts) -> bool:
+    """Whether a board's page may be one: it was answered and shows neither threads nor boards."""
+    return page.status < 400 and page.kind is PageKind.other
+
+
+def onward(page: PageFacts) -> list[str]:
+    """The ends of the addresses below a page's own one that it links to, those without numbers first, each once."""
+    own = page.key + "/"
+    ends = [key.removeprefix(own) for link in page.links if (key := page_key(link.url)).startswith(own) and "?" not in key]
+    fit = [end for end in dict.fromkeys(ends) if end and not sends_or_asks(unquote(end))]
+    return sorted(fit, key=lambda end: (bool(_DIGITS.search(end)), end.count("/")))
+
+
+def behind(page: PageFacts, pages: Iterable[PageFacts]) -> PageFacts | None:
+    """The list of threads that an overview leads to, of the pages of the sample: the one with the most rows."""
+    ends = set(onward(page))
+    own = page.key + "/"
+    lists = [
+        other
+        for other in pages
+        if other.kind is PageKind.threadlist
+        and other.asked_key.removeprefix(own) in ends
+        and (other.reading.current or 1) == 1
+        and any(isinstance(record, ThreadRecord) for record in other.reading.records)
+    ]
+    return max(lists, key=lambda other: (other.reading.next is not None, len(other.reading.records)), default=None)
+
+
+def wanted(overviews: Sequence[PageFacts], pages: Sequence[PageFacts]) -> Iterator[str]:
+    """The addresses to ask for: behind the first overview one after another until one is a list, then the same behind all."""
+    if not overviews:
+        return
+    asked = {page.asked_key for page in pages}
+    common = Counter(end for page in overviews for end in onward(page))
+    found = [(page, list_) for page in overviews if (list_ := behind(page, pages)) is not None]
+    if found:
+        page, list_ = found[0]
+        end = list_.asked_key.removeprefix(page.key + "/")
+        yield from (_address(other, end) for other in overviews if end in onward(other))
+        return
+    first = max(overviews, key=lambda page: len(onward(page)))
+    ends = [end for end in onward(first) if common[end] * 2 > len(overviews)]
+    tried = [end for end in ends if f"{first.key}/{end}" in asked]
+    if len(tried) < MOST_TRIED:
+        yield from (_address(first, end) for end in ends[:MOST_TRIED] if end not in tried)
+
+
+def _address(page: PageFacts, end: str) -> str:
+    """The address as the page's own link writes it."""
+    return next(link.url for link in page.links if page_key(link.url) == f"{page.key}/{end}")

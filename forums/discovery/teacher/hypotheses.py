@@ -1,0 +1,86 @@
+"""Rival readings of one field: a selector for every short piece of a row or post, and what each gives on all sampled pages."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import urljoin
+
+from lxml.html import HtmlElement
+
+from forums.anatomy import selectors
+from forums.discovery.pages import FetchedPage
+from forums.reading import PageKind, read_regions
+from forums.reading.addresses import names_user
+from forums.reading.document import Page
+from forums.reading.rules import select, value_of
+
+MOST_FROM = 3  # rows or posts that selectors are taken from
+LONGEST_NAME = 60
+_NOBODY = re.compile(r"log-?(?:in|out|on)|sign-?(?:in|up|out)|regist|password", re.I)  # forms that stand where profiles do
+
+
+@dataclass(frozen=True, slots=True)
+class Region:
+    """The element of one record, with the page that gives its values, and the record as it was read."""
+
+    page: Page
+    element: HtmlElement
+    record: Any
+
+    def value(self, role: str, selector: str) -> Any:
+        """What a selector gives for a field; None for nothing. "" stands for the reading as it is."""
+        if not selector:
+            return getattr(self.record, role, None)
+        try:
+            return value_of(self.page, role, select(self.element, selector))
+        except ValueError:
+            return None
+
+    def profile(self) -> str:
+        """The first address of somebody's profile in it, "" for none."""
+        for link in self.element.iter("a"):
+            href = urljoin(self.page.url, link.get("href") or "")
+            if href and names_user(href) and not _NOBODY.search(href):
+                return href.partition("#")[0]
+        return ""
+
+
+def regions(fetched: FetchedPage, kind: PageKind) -> list[Region]:
+    """The records of a page with their elements, read as of a kind."""
+    reading, elements = read_regions(fetched.html, fetched.final_url, fetched.fetched_at, expect=kind)
+    if reading.kind is not kind:
+        return []
+    page = Page(fetched.html, fetched.final_url, fetched.fetched_at)
+    return [Region(page, element, record) for element, record in zip(elements, reading.records, strict=False)]
+
+
+def rivals(some: Sequence[Region], longest: int = LONGEST_NAME) -> list[str]:
+    """The reading as it is ("") and a selector for each short piece of some of the records."""
+    elements = [one.element for one in some][:12]
+    found: dict[str, None] = {"": None}
+    step = max(1, len(some) // MOST_FROM)
+    for one in some[::step][:MOST_FROM]:
+        found.update(dict.fromkeys(selectors(one.element, elements, longest)))
+    return list(found)
+
+
+def one_name_each(pairs: Iterable[tuple[Any, str]]) -> float | None:
+    """The part of (name, profile address) pairs in which a name goes with one address and an address with one name; None where
+    fewer than three posts show both, or all are one person's."""
+    told = [(str(name), profile) for name, profile in pairs if name and profile]
+    if len(told) < 3 or len({profile for _name, profile in told}) < 2:
+        return None
+    names: dict[str, Counter[str]] = {}
+    profiles: dict[str, Counter[str]] = {}
+    for name, profile in told:
+        names.setdefault(name, Counter())[profile] += 1
+        profiles.setdefault(profile, Counter())[name] += 1
+    kept = sum(
+        names[name].most_common(1)[0][0] == profile and len(names[name]) == 1 and profiles[profile].most_common(1)[0][0] == name
+        for name, profile in told
+    )
+    return kept / len(told)

@@ -1,0 +1,50 @@
+"""Which pages of a sample belong together: a row of a list and the pages of its thread."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from forums.discovery.pages import PageFacts
+from forums.reading import PageKind, PostRecord, ThreadRecord, thread_key
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """A thread that a sample holds twice: as row number `at` of a list page, and as the pages of its own from the first on.
+    `whole`: the last of these pages is the thread's last one."""
+
+    key: str
+    row: ThreadRecord
+    page: PageFacts
+    at: int
+    pages: tuple[PageFacts, ...]
+    whole: bool
+
+    @property
+    def posts(self) -> list[PostRecord]:
+        """The posts of its pages in their order."""
+        return [record for page in self.pages for record in page.reading.records if isinstance(record, PostRecord)]
+
+
+def threads_seen(pages: Sequence[PageFacts]) -> list[Seen]:
+    """The threads of a sample that stand in one of its lists and whose first page it holds."""
+    rows: dict[str, tuple[ThreadRecord, PageFacts, int]] = {}
+    own: dict[str, dict[int, PageFacts]] = defaultdict(dict)
+    for page in pages:
+        if page.kind is PageKind.threadlist:
+            for at, record in enumerate(page.reading.records):
+                if isinstance(record, ThreadRecord):
+                    rows.setdefault(thread_key(record.url), (record, page, at))
+        elif page.kind is PageKind.thread and page.reading.records:
+            own[thread_key(page.url)].setdefault(page.reading.current or 1, page)
+    found = []
+    for key, numbered in own.items():
+        told = rows.get(key)
+        if told is None or 1 not in numbered:
+            continue
+        run = [numbered[number] for number in range(1, len(numbered) + 1) if number in numbered]
+        whole = len(run) == len(numbered) and run[-1].reading.next is None and len(run[-1].reading.pages) <= len(run)
+        found.append(Seen(key, *told, tuple(run), whole))
+    return found

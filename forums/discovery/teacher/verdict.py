@@ -1,0 +1,240 @@
+"""What a sample teaches of a site: claims that hold, and where one does not, the rival reading by which it does."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
+from statistics import fmean
+from typing import Any
+
+from crawlmgr.text.dates import Moment
+from forums.discovery.model import Lesson
+from forums.discovery.pages import FetchedPage, PageFacts
+from forums.discovery.teacher.claims import Tally, agree, newest, tallies
+from forums.discovery.teacher.hypotheses import Region, one_name_each, regions, rivals
+from forums.discovery.teacher.pairs import Seen, threads_seen
+from forums.reading import PageKind, thread_key
+from forums.reading.rules import NOTHING, KindRules, SiteRules
+
+FEWEST = 3  # threads that must tell before a reading is given up for another
+HOLDS = 0.8  # share of the cases in which a claim is said to hold
+GAIN = 0.2  # by so much a rival must be better than the reading as it is
+LITTLE_GAIN = 0.02  # the same of one that is contradicted nowhere
+WRONG = 1 / 3  # share of the cases in which a field that no rival mends is held for another thing, and left empty
+COVERS = 0.9
+OF_PEOPLE = 0.97  # share of posts whose name goes with one profile address only, below which rivals are tried
+
+_Choice = tuple[PageKind, str, str]  # kind of page, role, selector
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """The claims with how often they hold, and the selectors by which those do that did not hold as pages are read."""
+
+    lessons: tuple[Lesson, ...] = ()
+    rules: SiteRules | None = None
+
+
+def taught(pages: Sequence[PageFacts], sources: Mapping[str, FetchedPage]) -> Verdict:
+    """What the pages of a sample teach; `sources` are the pages as fetched, by the key they were asked for with."""
+    seen = threads_seen(pages)
+    told = {tally.claim: tally for tally in tallies(seen)}
+    if not seen:
+        return Verdict()
+    table = _Table(seen, sources)
+    chosen: list[_Choice] = []
+    found = _people(table, told)
+    chosen += found
+    for claim in ("replies", "last_reply", "created"):
+        chosen += _field(table, told, claim)
+    lessons = tuple(Lesson(tally.claim, tally.kept, tally.of, tally.choice) for tally in told.values())
+    return Verdict(lessons, _rules(chosen) if chosen else None)
+
+
+def _rules(chosen: Sequence[_Choice]) -> SiteRules:
+    kinds = dict.fromkeys(kind for kind, _role, _selector in chosen)
+    return SiteRules(tuple((kind, KindRules("", tuple((r, s) for k, r, s in chosen if k is kind))) for kind in kinds))
+
+
+class _Table:
+    """The regions of the sampled threads, read when first needed: their rows, and their posts."""
+
+    def __init__(self, seen: Sequence[Seen], sources: Mapping[str, FetchedPage]) -> None:
+        self.seen = seen
+        self._sources = sources
+        self._read: dict[str, list[Region]] = {}
+
+    def _regions(self, page: PageFacts) -> list[Region]:
+        if page.asked_key not in self._read:
+            self._read[page.asked_key] = regions(self._sources[page.asked_key], page.kind)
+        return self._read[page.asked_key]
+
+    def rows(self) -> list[Region | None]:
+        """The row of each thread."""
+        lists = {thread.page.asked_key: thread.page for thread in self.seen}
+        by_key = {thread_key(one.record.url): one for page in lists.values() for one in self._regions(page)}
+        return [by_key.get(thread.key) for thread in self.seen]
+
+    def posts(self) -> list[list[Region]]:
+        """The posts of each thread."""
+        return [[one for page in thread.pages for one in self._regions(page)] for thread in self.seen]
+
+
+def _people(table: _Table, told: dict[str, Tally]) -> list[_Choice]:
+    """Authors: one name for one profile address, and the name in a row that of its thread's first (last) post. Rivals of both
+    sides are tried together where that does not hold."""
+    posts = table.posts()
+    people = one_name_each((one.record.author, one.profile()) for thread in posts for one in thread)
+    author = told.get("author", Tally("author", 0, 0))
+    if people is not None:
+        said = sum(bool(one.record.author and one.profile()) for thread in posts for one in thread)
+        told["people"] = Tally("people", round(people * said), said)
+    signed = all(one.record.author for thread in posts for one in thread)
+    good = (people is None or people >= OF_PEOPLE) and author.share == 1.0 and signed
+    if good or len(table.seen) < FEWEST or not all(posts):
+        return []
+    rows = table.rows()
+    best = _best_pair(rows, posts)
+    if best is None:
+        return []
+    post, row, kept, of, share = best
+    found: list[_Choice] = []
+    if post:
+        found.append((PageKind.thread, "author", post))
+        if share is not None:
+            said = told["people"].of if "people" in told else 0
+            told["people"] = Tally("people", round(share * said), said, post)
+    if row:
+        found.append((PageKind.threadlist, "author", row))
+    told["author"] = Tally("author", kept, of, row or post)
+    if not of:
+        del told["author"]
+    return found + _last_author(table, rows, posts, post, told)
+
+
+def _names(some: Sequence[Region], selector: str) -> list[str]:
+    values = [one.value("author", selector) for one in some]
+    return [str(value).strip() if value else "" for value in values]
+
+
+def _named(values: Sequence[str]) -> bool:
+    """Whether values can be names at all: nearly everywhere, not one and the same."""
+    return sum(map(bool, values)) >= COVERS * len(values) and len({value for value in values if value}) >= 2
+
+
+def _titles(values: Sequence[str], titles: Collection[str]) -> bool:
+    """Whether what a selector gives is a thread's title, at times at least: no name of a person."""
+    return any(value in titles for value in values)
+
+
+_Pair = tuple[str, str, int, int, float | None]  # selectors of posts and rows, threads in which they agree, of how many, people
+
+
+def _best_pair(rows: Sequence[Region | None], posts: Sequence[Sequence[Region]]) -> _Pair | None:
+    """The selectors of posts and rows by which names agree best, with how often, and the share of people told apart. None where
+    no pair is clearly better than the readings as they are."""
+    every = [one for thread in posts for one in thread]
+    here = [row for row in rows if row is not None]
+    of_posts: dict[str, tuple[list[str], float | None, float]] = {}
+    profiles = [one.profile() for one in every]
+    titles = {row.record.title.strip() for row in here}
+    for selector in rivals(every):
+        names = _names(every, selector)
+        if selector and (not _named(names) or _titles(names, titles)):
+            continue
+        share = one_name_each(zip(names, profiles, strict=True))
+        if not selector or share is not None or _varies(posts, selector):
+            of_posts[selector] = [names[at] for at in _starts(posts)], share, fmean(map(bool, names))
+    scored = []
+    for row in rivals(here):
+        told = [one.value("author", row) if one is not None else None for one in rows]
+        names = [str(value).strip() if value else "" for value in told]
+        shown = [name for name, one in zip(names, rows, strict=True) if one is not None]
+        if row and (not _named(shown) or _titles(shown, titles)):
+            continue
+        for post, (firsts, share, signed) in of_posts.items():
+            cases = [name == first for name, first in zip(names, firsts, strict=True) if name or first]
+            score = (fmean(cases) if cases else 0.0) + (share if share is not None else 0.5) + signed
+            scored.append((score, -len(row) - len(post), post, row, sum(cases), len(cases), share))
+    now = next(one for one in scored if one[2:4] == ("", ""))
+    best = max(scored)
+    perfect = best[4] == best[5] and (best[6] is None or best[6] >= OF_PEOPLE)
+    if best[0] < now[0] + (LITTLE_GAIN if perfect else GAIN) or best[5] < FEWEST:
+        return None
+    if best[4] >= HOLDS * best[5] and (best[6] is None or best[6] >= HOLDS):
+        return best[2:]
+    alone = best[6] is not None and best[6] >= OF_PEOPLE
+    return (best[2], NOTHING, 0, 0, best[6]) if alone else None  # names of posts that hold, none of rows that agrees with them
+
+
+def _starts(posts: Sequence[Sequence[Region]]) -> list[int]:
+    """The place of each thread's first post in the list of all posts."""
+    starts, at = [], 0
+    for thread in posts:
+        starts.append(at)
+        at += len(thread)
+    return starts
+
+
+def _varies(posts: Sequence[Sequence[Region]], selector: str) -> bool:
+    """Whether what a selector gives differs inside threads: a subject that all posts repeat does not."""
+    several = [thread for thread in posts if len(thread) > 2]
+    return sum(len(set(_names(thread, selector))) > 1 for thread in several) * 2 > len(several)
+
+
+def _last_author(
+    table: _Table, rows: Sequence[Region | None], posts: Sequence[Sequence[Region]], post: str, told: dict[str, Tally]
+) -> list[_Choice]:
+    cases = [
+        (row, _names(thread[-1:], post)[0])
+        for seen, row, thread in zip(table.seen, rows, posts, strict=True)
+        if row is not None and seen.whole and len(thread) > 1
+    ]
+    if len(cases) < FEWEST or not any(row.record.last_author for row, _name in cases):
+        return []
+    scored = [
+        (sum(_names([row], selector)[0] == name for row, name in cases), -len(selector), selector)
+        for selector in rivals([row for row, _name in cases])
+    ]
+    kept, _length, selector = max(scored)
+    if kept < HOLDS * len(cases):
+        selector = NOTHING  # better none than a wrong one
+    told["last_author"] = Tally("last_author", kept, len(cases), selector)
+    return [(PageKind.threadlist, "last_author", selector)] if selector else []
+
+
+def _field(table: _Table, told: dict[str, Tally], claim: str) -> list[_Choice]:
+    """A figure or time of rows that its threads contradict: the piece of the row that they do not."""
+    now = told.get(claim)
+    if now is None or now.of < FEWEST or now.share >= HOLDS:
+        return []
+    both = zip(table.rows(), table.seen, strict=True)
+    pairs = [(row, seen) for row, seen in both if row is not None and (seen.whole or claim == "created")]
+    best: tuple[float, int, str, str] = (0.0, 0, "", "")
+    for selector in rivals([row for row, _seen in pairs]):
+        values = [row.value(claim, selector) for row, _seen in pairs]
+        if selector and len({str(value) for value in values if value is not None}) < 2:
+            continue
+        for choice, holds in _READINGS[claim].items():
+            kept = sum(value is not None and holds(value, seen) for value, (_row, seen) in zip(values, pairs, strict=True))
+            best = max(best, (kept / len(pairs), -len(selector), selector, choice))
+    share, _length, selector, choice = best
+    if not selector or share < HOLDS or share < now.share + GAIN:
+        wrong = claim == "created" and now.of > FEWEST and now.share <= WRONG
+        return [(PageKind.threadlist, claim, NOTHING)] if wrong else []
+    told[claim] = Tally(claim, round(share * len(pairs)), len(pairs), choice or selector)
+    return [(PageKind.threadlist, claim, selector)]
+
+
+def _same_time(value: Any, true: Moment | None) -> bool:
+    return isinstance(value, Moment) and bool(agree(value, true))
+
+
+_READINGS: dict[str, dict[str, Callable[[Any, Seen], bool]]] = {
+    "replies": {
+        "replies": lambda value, seen: value == len(seen.posts) - 1,
+        "posts": lambda value, seen: value == len(seen.posts),
+    },
+    "last_reply": {"": lambda value, seen: _same_time(value, newest(seen.posts))},
+    "created": {"": lambda value, seen: _same_time(value, seen.posts[0].posted)},
+}
