@@ -51,6 +51,7 @@ class CrawlSettings:
     max_pages: int = _setting(200, "List pages read in one visit of a board", "", 1, 100_000)
     max_thread_pages: int = _setting(500, "Pages read of one thread in one visit", "", 1, 100_000)
     use_apis: bool = _setting(True, "Read a forum's own JSON interface instead of its pages, where it has one for guests")
+    use_teacher: bool = _setting(True, "Hold pages of a forum that belong together against each other, and try rival readings")
     watermark_slack_seconds: float = _setting(
         120.0, "A row this much older than the last complete visit ends the visit", "s", 0, 86_400
     )

@@ -38,6 +38,7 @@ TASK_TIMEOUT_SECONDS = environment.whole("CRAWLMGR_TIMEOUT_SECONDS", 90, 2, 3600
 RETRY_SECONDS = environment.whole("CRAWLMGR_RETRY_SECONDS", 300, 3, 20000)
 TICK_SECONDS = environment.number("CRAWLMGR_TICK_SECONDS", 5, 0.5, 60)
 STALL_SECONDS = environment.number("CRAWLMGR_STALL_SECONDS", 60, 2, 3600)
+FORUM_TEACHER = bool(environment.whole("CRAWLMGR_FORUM_TEACHER", 1, 0, 1))  # 0 only to measure what it is worth
 MIN_FREE_BYTES = int(environment.number("CRAWLMGR_MIN_FREE_MB", 500, 0, 1e7)) * 1_000_000
 KEEP_DAYS = {  # what only tells of the past, and for how many days it is kept; 0 for ever
     "events": environment.whole("CRAWLMGR_KEEP_EVENTS_DAYS", 90, 0, 36_500),
@@ -59,6 +60,7 @@ CRAWLERS = {
 JOBS = {  # runs that ask no address
     "simulation": "forums.services.simulations.SimulationJob",
     "topic-compare": "focused.services.comparisons.ComparisonJob",
+    "forum-reread": "forums.services.rereads.RereadJob",
     "forum-removal": "forums.services.removals.SiteRemoval",
     "topic-removal": "focused.services.removals.TopicRemoval",
     "deepweb-removal": "deepweb.services.removals.SourceRemoval",

@@ -91,5 +91,6 @@ def merged(old: SiteModel, new: SiteModel) -> SiteModel:
         timezone_confidence=old.timezone_confidence,
         patterns=(*new.patterns, *(pair for pair in old.patterns if pair[0] not in kinds)),
         layouts=(*new.layouts, *(layout for layout in old.layouts if layout.kind not in layouts)),
+        pagers=new.pagers or old.pagers,
         **kept,
     )

@@ -17,7 +17,8 @@ from crawlmgr.web.exchange import FetchRequest, FetchResponse
 from crawlmgr.web.html import links, page_title
 from crawlmgr.web.robots_meta import PageWishes, wishes
 from crawlmgr.web.url import host_key, url_hash
-from forums.discovery import Explorer, FetchedPage, LayoutChange, SiteModel, recheck
+from forums.discovery import Explorer, ExplorerSettings, FetchedPage, LayoutChange, SiteModel, recheck
+from forums.discovery.pagers import followed
 from forums.discovery.pages import PageFacts, facts
 from forums.discovery.shapes import page_key
 from forums.login import leaves, origins
@@ -92,7 +93,7 @@ class ForumCrawler:
         """The site and its model, once a slice."""
         if self._site is None:
             self._site = Site.objects.get(pk=run.target)
-            self._model, self._rules = structures.model_of(self._site), structures.rules_of(self._site)
+            self._model, self._rules = structures.model_of(self._site), structures.reading_rules(self._site)
         return self._site
 
     def _membership(self, run: Run) -> logins.Membership:
@@ -120,7 +121,7 @@ class ForumCrawler:
         kind = PageKind.threadlist if item.kind == "list" else PageKind.thread
         if item.kind in ("sample", "overview") or not settings.use_apis or run.result.get("api") == "off":
             return None
-        if self._rules is not None and self._rules.for_kind(kind) is not None:
+        if self._rules is not None and self._rules.corrects(kind):
             return None
         address = api_address(site.engine, item.url, str(site.structure.get("root") or site.url))
         return address if address and fetching.known_to_allow(address, settings.respect_robots) else None
@@ -157,6 +158,8 @@ class ForumCrawler:
         )
         if OVER_BUDGET in reading.evidence:
             return Read(None, refused=OVER_BUDGET)
+        if self._model is not None:
+            reading = followed(reading, self._model.pager(str(reading.kind)))
         if asked.nofollow:
             reading = replace(reading, next=None)
         if settings.obey_nofollow:
@@ -222,7 +225,12 @@ class ForumCrawler:
             return overviews.store(run, item, response, read.reading, now)
         if item.kind == "list":
             return visits.store_list(run, item, response, read.reading, settings, now)
-        return visits.store_thread(run, item, response, read.reading, settings, now)
+        stored = visits.store_thread(run, item, response, read.reading, settings, now)
+        ended = stored.counts.get("new", 0) + stored.counts.get("updated", 0)
+        if settings.use_teacher and ended and visits.contradicted(item.group):  # what the model says of counts holds no longer
+            again = self._learn_again(run, item, LayoutChange("thread", ("contradiction",)), now)
+            stored.links = [*stored.links, *(again.links if again is not None else ())]
+        return stored
 
     def _learn_again(self, run: Run, item: Url, change: LayoutChange, now: datetime) -> Stored | None:
         """Puts a page back until the site is learned again; None where it is to be stored as it was read."""
@@ -358,7 +366,9 @@ class DiscoveryCrawler:
 
     def _explorer(self, run: Run) -> Explorer:
         if self.explorer is None:
-            self.explorer = Explorer(run.parameters["url"], timezone=run.parameters.get("timezone") or None)
+            taught = CrawlSettings.from_mapping(run.parameters.get("settings", {})).use_teacher
+            zone = run.parameters.get("timezone") or None
+            self.explorer = Explorer(run.parameters["url"], ExplorerSettings(teacher=taught), timezone=zone)
             for page in Page.objects.filter(run=run).select_related("warc").order_by("id"):
                 record = archive.read_page(page)
                 if record is not None:

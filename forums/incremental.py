@@ -53,7 +53,10 @@ class BoardFacts:
 @dataclass(slots=True)
 class VisitState:
     """The state between two pages; `to_json` and `from_json` are inverse. `stopped_by` and `complete` are about the list;
-    `owing` counts, by reason, the threads whose pages gave nothing: they stay pending, and the visit tells of them."""
+    `owing` counts, by reason, the threads whose pages gave nothing: they stay pending, and the visit tells of them. `spare` are
+    further addresses that the page read last offers as its next one, with where they stand; `way` is where the one stood that
+    is tried now because another led to the same rows again, `proved` the way that then led on. `doubts` counts, by code, what
+    was read in doubt, `told` the threads whose posts could be counted against their row: how many agreed, of how many."""
 
     phase: str = "fresh"
     page: int = 1
@@ -69,6 +72,15 @@ class VisitState:
     resumed: int = 0
     rechecked: bool = False
     owing: dict[str, int] = field(default_factory=dict)
+    spare: list[list[str]] = field(default_factory=list)
+    way: str = ""
+    proved: str = ""
+    doubts: dict[str, int] = field(default_factory=dict)
+    told: list[int] = field(default_factory=lambda: [0, 0])
+
+    def doubt(self, code: str) -> None:
+        """Counts one reading in doubt."""
+        self.doubts[code] = self.doubts.get(code, 0) + 1
 
     def to_json(self) -> dict[str, Any]:
         """As a JSON-ready table."""
@@ -172,10 +184,12 @@ class Visit:
         next_url: str | None,
         known: Mapping[str, Mapping[str, Any]],
         fetched: frozenset[str] = frozenset(),
+        rivals: Iterable[tuple[str, str]] = (),
     ) -> Decision:
         """Takes one list page. `known` maps the keys of stored threads to the signature that a list last showed of them;
         `fetched` names those that were fetched otherwise since the last complete visit, and so count as changed to the stop
-        tests although nothing of them is left to fetch.
+        tests although nothing of them is left to fetch; `rivals` are all addresses that the page offers as its next one, with
+        where they stand.
 
         Rows met before in this visit are neutral (they shifted while we paged), pinned rows are handled but neutral to the
         stop tests. Advances the state; see `Decision`.
@@ -213,7 +227,24 @@ class Visit:
                 unchanged.append(row)
                 tally.past += counted and ordered and self._below_watermark(row)
         state.seen = sorted(self._seen)
-        return Decision(tuple(changed), tuple(unchanged), tuple(old), self._advance(bool(rows), next_url or "", tally))
+        follow = self._rival(bool(rows), tally) or self._advance(bool(rows), next_url or "", tally)
+        if follow == next_url and not state.way:
+            state.spare = [[source, other] for source, other in rivals if other != next_url]
+        return Decision(tuple(changed), tuple(unchanged), tuple(old), follow)
+
+    def _rival(self, any_rows: bool, tally: _Tally) -> str:
+        """The next address to try instead of one that led to rows met before, or to none: that was no next page. "" where the
+        page gave new rows, or none is left to try."""
+        state = self.state
+        if state.phase != "fresh" or state.page < 2:
+            return ""
+        if tally.fresh:
+            state.proved, state.way, state.spare = state.way or state.proved, "", []
+            return ""
+        if not state.spare:
+            return ""
+        state.way, state.next_url = state.spare.pop(0)
+        return state.next_url
 
     def _newest(self, row: Row) -> None:
         if row.last_reply is not None and not row.last_reply.relative:

@@ -8,10 +8,11 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from typing import Any
 
+from django.conf import settings
 from django.core.management.base import CommandError
 from tqdm import tqdm
 
-from crawlmgr import engine
+from crawlmgr import engine, jobs
 from crawlmgr.clock import SYSTEM
 from crawlmgr.management.base import Stopped, say
 from crawlmgr.models import Run, RunState
@@ -79,7 +80,10 @@ def _signals() -> Iterator[None]:
 def work(run: Run, label: str) -> Run:
     """Works a run until it ends. Raises Stopped (the run is paused and can be resumed), CommandError where it failed."""
     with _signals(), tqdm(desc=label, unit=" pages", file=sys.stderr, disable=not sys.stderr.isatty()) as bar:
-        state = engine.run_slice(run.pk, seconds=None, on_page=lambda *_: bar.update())
+        if run.kind in settings.JOBS:
+            state = jobs.run_slice(run.pk, seconds=None, on_step=lambda: bar.update() and None)
+        else:
+            state = engine.run_slice(run.pk, seconds=None, on_page=lambda *_: bar.update())
         if state == RunState.RUNNING:
             runs.pause(run.pk, SYSTEM.now())
             raise Stopped(f"Stopped; what was fetched is stored. Run {run.pk} is paused and goes on where it stood.")

@@ -1,12 +1,28 @@
 """The forum's rooms of the desk; Django's admin finds this package by itself."""
 
-from forums.admin import add, boards, correct, delays, edit, panels, plans, runs, simulations, sites, structures, threads, tuning
+from forums.admin import (
+    add,
+    boards,
+    correct,
+    delays,
+    doubts,
+    edit,
+    panels,
+    plans,
+    runs,
+    simulations,
+    sites,
+    structures,
+    threads,
+    tuning,
+)
 
 __all__ = [
     "add",
     "boards",
     "correct",
     "delays",
+    "doubts",
     "edit",
     "panels",
     "plans",

@@ -22,6 +22,7 @@ from crawlmgr.models import Run, RunState
 from crawlmgr.reads import runs as run_reads
 from crawlmgr.services import runs
 from crawlmgr.web.url import UrlError, canonical, host_key
+from forums.admin.doubt_words import unread
 from forums.models import DEFAULT_INTERVAL_SECONDS
 from forums.services import sites
 
@@ -137,6 +138,7 @@ def found(request: HttpRequest, pk: int) -> HttpResponse:
         "form": form,
         "boards": boards,
         "chosen": chosen,
+        "unread": unread(run.result.get("structure") or {}),
         "about": run.result.get("site", {}),
         "evidence": _evidence(run),
         "progress": run.result.get("progress", {}),

@@ -15,13 +15,14 @@ from crawlmgr.admin import exports
 from crawlmgr.admin import removals as removal_rooms
 from crawlmgr.admin.rooms import act, attempt, back, number, numbers, page, room
 from forums import reads
-from forums.admin import charts
+from forums.admin import charts, doubt_words
 from forums.admin.add import INTERVALS
 from forums.admin.logins import login_words
 from forums.admin.plan_note import plan_note
 from forums.admin.structures import layout_words
 from forums.models import LEAST_DEADLINE_HOURS, MOST_DEADLINE_HOURS, Board, Site
 from forums.reads import silences
+from forums.reads.structures import taught
 from forums.services import plans, removals, sites
 
 SHORTEST_SECONDS, LONGEST_SECONDS = 60, 31 * 86_400
@@ -63,6 +64,7 @@ def site_page(request: HttpRequest, pk: int) -> HttpResponse:
         return answer
     page_number = number(request.GET.get("page", "")) or 1
     rows, pages = reads.boards(site, page_number)
+    told = taught(site)
     context = {
         **_head(site, now),
         "rows": rows,
@@ -70,6 +72,9 @@ def site_page(request: HttpRequest, pk: int) -> HttpResponse:
         "number": page_number,
         "intervals": INTERVALS,
         "layout": layout_words(site),
+        "doubts": doubt_words.doubt_rows(site),
+        "lessons": doubt_words.lessons(site, told),
+        "unread": doubt_words.unread(told),
         "plan": plan_note(request, site.pk),
         "silence": silences.silence(site, now),
         "login": login_words(site),

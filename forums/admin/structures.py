@@ -18,6 +18,7 @@ from crawlmgr.models import ACTIVE, Run
 from forums import reads
 from forums.admin import structure_words as words
 from forums.admin.add import EVIDENCE
+from forums.admin.doubt_words import lessons
 from forums.models import Board, Site
 from forums.reads.structures import versions
 from forums.services import structures
@@ -69,6 +70,7 @@ def model_page(request: HttpRequest, pk: int) -> HttpResponse:
         "layout": layout_words(site),
         "facts": _facts(site, structure),
         "kinds": _kind_rows(structure),
+        "lessons": lessons(site, structure),
         "order": {True: "day", False: "month"}.get(structure.get("day_first"), ""),
         "posts_per_page": structure.get("posts_per_page") or "",
         "editable": [(kind, words.kind(kind), "\n".join((structure.get("patterns") or {}).get(kind, ()))) for kind in KINDS],

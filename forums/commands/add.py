@@ -55,9 +55,14 @@ def run(options: dict[str, Any]) -> Result:
         for board in Board.objects.filter(site=site).order_by("position")
         if board.url in seen
     ]
-    document = {"site": site.pk, "name": site.name, "engine": site.engine, "timezone": site.timezone, "boards": boards}
+    unread = run.result["structure"].get("unread", [])
+    document = {
+        "site": site.pk, "name": site.name, "engine": site.engine, "timezone": site.timezone, "boards": boards, "unread": unread
+    }  # fmt: skip
     rows = [(b["board"], b["name"], b["threads_seen"], "yes" if b["has_last_reply"] else "no", b["url"]) for b in boards]
     head = f"Site {site.pk}: {site.name} ({site.engine}, {site.timezone})\n"
+    for one in unread:
+        head += f"Seen and not read: {one['name']} ({one['reason']}) {one['url']}\n"
     return Result(document, head + table(("board", "name", "threads seen", "last replies", "address"), rows))
 
 

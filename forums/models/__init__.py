@@ -1,5 +1,6 @@
 """The forums' tables, one file a noun."""
 
+from forums.models.doubts import Doubt
 from forums.models.logins import LoginMethod, LoginState, SiteLogin
 from forums.models.plans import ALL_SITES, TIMETABLES, Basis, BoardDay, LoopState, Plan, PlanDay, PlannedVisit, Policy
 from forums.models.predictions import ReplyModel
@@ -28,6 +29,7 @@ __all__ = [
     "Board",
     "BoardDay",
     "BoardHour",
+    "Doubt",
     "EventLog",
     "LoginMethod",
     "LoginState",

@@ -16,7 +16,8 @@ class Site(models.Model):
     """A forum. `settings` override the crawl settings; `structure` is what was learned of its pages and `rules` the operator's
     corrections: together version `version` of the site model. `layout` tells of a change of layout that was noticed
     ({"at", "run", "kind", "reasons", "roles", "state", "verdict"}), {} while there is none to tell of; "moved" in it stays for
-    ever once the site's addresses have changed: threads that were not met since are looked for under the new ones."""
+    ever once the site's addresses have changed: threads that were not met since are looked for under the new ones. `evidence`
+    is what visits told of the model's claims since ({claim: {"kept", "of", "at", "last"}})."""
 
     name = models.CharField(_("name"), max_length=200)
     url = models.TextField(_("address"))
@@ -29,6 +30,7 @@ class Site(models.Model):
     rules = models.JSONField(default=dict, blank=True)
     version = models.PositiveIntegerField(default=0)
     layout = models.JSONField(default=dict, blank=True)
+    evidence = models.JSONField(default=dict, blank=True)
     paused = models.BooleanField(_("scheduled visits paused"), default=False)
     importance = models.FloatField(
         _("importance"), default=1.0, validators=[MinValueValidator(LEAST_IMPORTANCE), MaxValueValidator(MOST_IMPORTANCE)]

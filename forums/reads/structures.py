@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+from django.db.models import F
+
 from crawlmgr.models import Page
 from crawlmgr.web.url import url_hash
 from forums.models import Board, Site, StructureVersion, Thread
@@ -14,6 +18,11 @@ def versions(site: Site, limit: int = 40) -> list[StructureVersion]:
     """The newest versions of a site's model with who made them, without their contents; one query."""
     rows = StructureVersion.objects.filter(site=site).select_related("by").defer("structure", "rules")
     return list(rows.order_by("-number")[:limit])
+
+
+def taught(site: Site) -> dict[str, Any]:
+    """What a site's own pages told of its model, and the boards that were seen and not read; one query for these alone."""
+    return Site.objects.filter(pk=site.pk).values(lessons=F("structure__lessons"), unread=F("structure__unread")).get()
 
 
 def sample_pages(site: Site, kind: PageKind, limit: int = 5) -> list[Page]:

@@ -15,7 +15,7 @@ from forums.discovery import Explorer, ExplorerSettings, FetchedPage, LayoutChan
 from forums.login import leaves
 from forums.models import Board, Origin, Post, Site, Thread
 from forums.reading import PageKind, PostRecord, read_page, thread_key
-from forums.services import moves, structures, threads
+from forums.services import doubts, moves, structures, threads
 
 SAMPLE_PAGES = 20
 SAMPLE_RESERVE = 6
@@ -141,6 +141,9 @@ def settle(run: Run, site: Site, old: SiteModel, new: SiteModel, verdict: Sequen
     agreed = not verdict
     version = structures.record(site, Origin.RELEARNED, changes, now=now, structure=merged, run_id=run.pk, proposed=not agreed)
     told = {**site.layout, "state": "agreed" if agreed else "disagrees", "verdict": list(verdict), "version": version.number}
+    if agreed:
+        site.refresh_from_db(fields=["structure"])
+        doubts.of_model(site, now)
     if agreed and moves.follow(site.pk, moves.of_model(new)):
         moves.follow_boards(site.pk, new)
         told["moved"] = True

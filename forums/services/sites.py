@@ -9,6 +9,7 @@ from typing import Any
 from urllib.parse import urlsplit
 from zoneinfo import ZoneInfo, available_timezones
 
+from django.conf import settings as conf
 from django.db import transaction
 from django.db.models import Q
 
@@ -19,7 +20,7 @@ from crawlmgr.web.url import UrlError, canonical, host_key, url_hash
 from forums.discovery import Explorer
 from forums.models import DEFAULT_INTERVAL_SECONDS, Board, Site
 from forums.reading import board_key
-from forums.services import overviews, plans, removals, structures
+from forums.services import doubts, overviews, plans, removals, structures
 
 RESERVED_HEADERS = frozenset(  # what the fetcher itself decides, the contact rule, and what belongs to a login
     ("host", "content-length", "content-type", "transfer-encoding", "connection", "user-agent", "cookie", "authorization")
@@ -40,6 +41,7 @@ def discover(address: str, options: dict[str, Any], *, now: datetime, user: Any 
     if timezone and timezone not in available_timezones():
         raise ValueError(f"{timezone!r} is no time zone; names look like Asia/Shanghai")
     settings = {k: v for k, v in options.get("settings", {}).items() if v is not None}
+    settings = _taught(settings)
     CrawlSettings.from_mapping(settings)
     parameters = {"url": url, "settings": settings, "timezone": timezone, "name": options.get("name") or ""}
     return runs.create(
@@ -153,6 +155,9 @@ def save(
             Board.objects.filter(pk=board.pk).update(parent=parent)
     structures.begun(site, now, user, run.pk)
     overviews.note(site, now)
+    site.refresh_from_db()
+    Site.objects.filter(pk=site.pk).update(evidence={})
+    doubts.of_model(site, now)
     plans.begin(site.pk, now=now, user=user)
     site.refresh_from_db()
     return site
@@ -281,7 +286,7 @@ def crawl_now(
     chosen = list(boards.order_by("position", "id").values_list("pk", flat=True))
     if not chosen and not looks:
         raise ValueError(f"{site.name} has no such board")
-    settings = {**site.settings, **(parameters or {})}
+    settings = _taught({**site.settings, **(parameters or {})})
     CrawlSettings.from_mapping(settings)
     removals.check(site.pk)
     return runs.create(
@@ -294,6 +299,11 @@ def crawl_now(
         user=user,
         start=start,
     )
+
+
+def _taught(settings: dict[str, Any]) -> dict[str, Any]:
+    """Crawl settings with the teacher off where the environment says so, for measuring what it is worth."""
+    return settings if conf.FORUM_TEACHER else {**settings, "use_teacher": False}
 
 
 def set_interval(board_ids: Sequence[int], seconds: int, now: datetime) -> int:

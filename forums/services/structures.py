@@ -38,6 +38,27 @@ def rules_of(site: Site) -> SiteRules | None:
         return None
 
 
+def reading_rules(site: Site) -> SiteRules | None:
+    """What pages of the site are read by: the operator's corrections, and what its pages taught where those say nothing."""
+    own, told = rules_of(site), site.structure.get("rules")
+    try:
+        learned = SiteRules.from_json(told) if told else None
+    except (KeyError, TypeError, ValueError, re.error):
+        learned = None
+    return (own or SiteRules()).over(learned) if own or learned else None
+
+
+def learn_pager(site: Site, kind: str, source: str, *, now: datetime, run_id: int | None = None) -> None:
+    """Takes for pages of a kind the way to further pages that a visit proved: where the next address stands."""
+    site = Site.objects.get(pk=site.pk)
+    ways = dict(site.structure.get("pagers") or {})
+    if ways.get(kind) == source or not site.structure:
+        return
+    structure = {**site.structure, "pagers": {**ways, kind: source}}
+    record(site, Origin.RELEARNED, [[f"pager.{kind}", ways.get(kind, ""), source]], now=now, structure=structure, run_id=run_id)
+    tell(site, "pager_learned", f"{kind}: {source}", now=now, run_id=run_id)
+
+
 def changes_between(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[Change]:
     """What differs between two structures: [what, before, after] as texts, in a fixed order."""
     found: list[Change] = [

@@ -17,6 +17,7 @@ from forums.models import Board, BoardHour, Post, Site, Thread
 from forums.reading import PostRecord, ThreadRecord, board_key, first_page, thread_key
 
 MISSES_ALLOWED = 5
+ARRIVED_SINCE = 2  # posts that may have come between the reading of a list and of the thread
 MOST_REPLIES = 2**31 - 1  # that the column holds, whatever a page claims
 HOUR_SECONDS = 3600  # times known that well count for the hours of a board
 
@@ -40,6 +41,7 @@ def seen(board: Board, rows: Sequence[tuple[Row, ThreadRecord]], owed: Iterable[
     owed = set(owed)
     boards = _boards_of(board.site_id) if any(record.board_url for _row, record in rows) else {}
     have = {t.key: t for t in Thread.objects.filter(site_id=board.site_id, key__in=[row.key for row, _record in rows])}
+    below = set(Board.objects.filter(parent_id=board.pk).values_list("pk", flat=True))
     fresh: dict[str, Thread] = {}
     names = ["board_id", "url", "title", "author", "created", "last_reply", "replies", "pinned", "signature", "pending"]
     before = {thread.pk: [getattr(thread, name) for name in names] for thread in have.values()}
@@ -51,8 +53,8 @@ def seen(board: Board, rows: Sequence[tuple[Row, ThreadRecord]], owed: Iterable[
                 continue
             thread = Thread(site_id=board.site_id, board_id=home, key=row.key, first_seen=now)
             fresh[row.key] = thread
-        elif not record.board_url and record.pinned:
-            home = thread.board_id  # an announcement stands in every board; it has not moved
+        elif not record.board_url and (record.pinned or thread.board_id in below):
+            home = thread.board_id  # an announcement stands in every board, a board lists its sub-boards' threads: none has moved
         _copy(thread, row, record, home)
         thread.pending = thread.pending or row.key in owed
     Thread.objects.bulk_create(list(fresh.values()), ignore_conflicts=False)
@@ -126,7 +128,7 @@ def store_page(thread: Thread, page: int, records: Sequence[PostRecord], now: da
     for position, (key, record) in enumerate(zip(keys, records, strict=True)):
         post = have.get(key)
         if post is None:
-            new.append(_post(thread, page, position, key, record, now))
+            new.append(new_post(thread, page, position, key, record, now))
             continue
         if record.posted is not None and _is_finer(record.posted, post):
             refined.append((post, post.posted, post.precision_seconds))
@@ -140,7 +142,7 @@ def store_page(thread: Thread, page: int, records: Sequence[PostRecord], now: da
     Post.objects.bulk_create(new, batch_size=200)
     _refine(thread, refined)
     gone = 0 if first_kept is None else _mark_gone(thread, page, keys, first_kept, now)
-    _count(thread, page, new)
+    count_new(thread, page, new)
     arrivals = tuple(
         (one.posted, page == 1 and one.position == 0) for one in new if one.posted and one.precision_seconds <= HOUR_SECONDS
     )
@@ -172,7 +174,7 @@ def _refine(thread: Thread, refined: Sequence[tuple[Post, datetime | None, int]]
         if time is not None:
             Thread.objects.filter(pk=thread.pk, created=time).update(created=post.posted)
             Thread.objects.filter(pk=thread.pk, last_reply=time).update(last_reply=post.posted)
-    _by_hour(thread.board_id, moved)
+    count_hours(thread.board_id, moved)
 
 
 def _rekey(thread: Thread, page: int, keys: Sequence[str], records: Sequence[PostRecord]) -> None:
@@ -219,7 +221,8 @@ def _same_time(post: Post, record: PostRecord) -> bool:
     return apart <= FINE_SECONDS + post.precision_seconds + record.posted.precision_seconds
 
 
-def _post(thread: Thread, page: int, position: int, key: str, record: PostRecord, now: datetime) -> Post:
+def new_post(thread: Thread, page: int, position: int, key: str, record: PostRecord, now: datetime) -> Post:
+    """A post as a page of its thread shows it, not yet stored."""
     return Post(
         thread=thread,
         key=key,
@@ -242,17 +245,18 @@ def _mark_gone(thread: Thread, page: int, keys: Sequence[str], after: int, now: 
     return missing.update(gone_at=now)
 
 
-def _count(thread: Thread, page: int, new: Sequence[Post]) -> None:
+def count_new(thread: Thread, page: int, new: Sequence[Post]) -> None:
+    """Counts posts that were stored for the first time."""
     if not new:
         return
     timed = [post for post in new if post.posted is not None and post.precision_seconds <= HOUR_SECONDS]
-    _by_hour(thread.board_id, [(post.posted, page == 1 and post.position == 0, 1) for post in timed if post.posted])
+    count_hours(thread.board_id, [(post.posted, page == 1 and post.position == 0, 1) for post in timed if post.posted])
     Thread.objects.filter(pk=thread.pk).update(posts=F("posts") + len(new))
     Board.objects.filter(pk=thread.board_id).update(posts=F("posts") + len(new))
     Site.objects.filter(pk=thread.site_id).update(posts=F("posts") + len(new))
 
 
-def _by_hour(board_id: int, posts: Sequence[tuple[datetime, bool, int]]) -> None:
+def count_hours(board_id: int, posts: Sequence[tuple[datetime, bool, int]]) -> None:
     """Adds posts to the hours of a board: (time, opening post or reply, 1 to add and -1 to take off)."""
     hours: dict[datetime, list[int]] = {}
     for time, opening, delta in posts:
@@ -295,6 +299,30 @@ def fetched(thread: Thread, now: datetime, pages: Mapping[str, object]) -> bool:
         Board.objects.filter(pk=thread.board_id).update(threads=F("threads") + 1)
         Site.objects.filter(pk=thread.site_id).update(threads=F("threads") + 1)
     return first
+
+
+def same_again(thread: Thread, page: int, records: Sequence[PostRecord]) -> bool:
+    """Whether a page of a thread only shows posts that are stored as those of the page before it."""
+    keys = set(post_keys(records))
+    before = Post.objects.filter(thread=thread, page=page - 1, gone_at__isnull=True, key__in=keys).count()
+    return before == len(keys) > 0
+
+
+def all_stored(thread: Thread) -> bool:
+    """Whether as many posts are stored of a thread as its row tells; False where it tells no number."""
+    if thread.replies is None:
+        return False
+    return Post.objects.filter(thread=thread, gone_at__isnull=True).count() > thread.replies
+
+
+def agrees(thread: Thread, counts_posts: bool | None) -> bool | None:
+    """Whether the posts stored of a thread are as many as its row told when it was seen (replies and the opening post; where it
+    is not known what the rows count, either), or a few more that have come since. None where the row told no number."""
+    if thread.replies is None:
+        return None
+    stored = Post.objects.filter(thread=thread, gone_at__isnull=True).count()
+    least = thread.replies + (counts_posts is not None)
+    return least <= stored <= thread.replies + 1 + ARRIVED_SINCE
 
 
 def missed(thread: Thread, now: datetime, *, gone: bool) -> None:

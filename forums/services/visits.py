@@ -19,7 +19,7 @@ from crawlmgr.web.url import url_hash
 from forums import incremental
 from forums.models import Board, Thread, Visit
 from forums.reading import PageKind, PageReading
-from forums.services import delays, moves, plans, predictions, threads
+from forums.services import delays, doubts, moves, plans, predictions, structures, threads
 
 NO_FAULT = frozenset(  # the thread is gone, is kept from us, or asks to be left out
     {"http_401", "http_403", "http_404", "http_410", "http_451", "robots", "robots_meta"}
@@ -108,7 +108,12 @@ def store_list(
     known = dict(
         Thread.objects.filter(site_id=visit.board.site_id, key__in=[row.key for row, _r in rows]).values_list("key", "signature")
     )
-    decision = walk.read(item.url, [row for row, _r in rows], reading.next, known, _fetched_since(visit, list(known)))
+    since = _fetched_since(visit, list(known))
+    decision = walk.read(item.url, [row for row, _r in rows], reading.next, known, since, _rivals(reading, settings))
+    if not reading.complete:
+        walk.state.doubt("rows_left_out")
+    if walk.state.proved and walk.state.proved != visit.state.get("proved"):
+        structures.learn_pager(visit.board.site, str(PageKind.threadlist), walk.state.proved, now=now, run_id=run.pk)
     never = visit.board.has_last_reply is None and not Thread.objects.filter(board=visit.board).exists()
     if walk.state.stopped_by == "no_records" and never:
         walk.state.stopped_by, walk.state.complete = "empty_board", True  # never had a thread: nothing is missing
@@ -133,6 +138,10 @@ def store_list(
     outcome.counts["unchanged"] = outcome.counts.get("unchanged", 0) + len(decision.unchanged)
     outcome.title = reading.title
     return outcome
+
+
+def _rivals(reading: PageReading, settings: CrawlSettings) -> Sequence[tuple[str, str]]:
+    return reading.rivals if settings.use_teacher and reading.next else ()
 
 
 def _fetched_since(visit: Visit, keys: list[str]) -> frozenset[str]:
@@ -191,6 +200,8 @@ def store_thread(
     if response.status != 200 or not records:
         reason = f"http_{response.status}" if response.status != 200 else "no_posts"
         return thread_failed(run, item, reason, now, response=response)
+    if page > 1 and not item.payload.get("back") and threads.same_again(thread, page, records):
+        return _no_next_page(run, visit, thread, item, response, now)
     _add(visit, item, response)
     stored = threads.store_page(thread, page, records, now)
     delays.note(visit, stored.arrivals, now)
@@ -206,22 +217,71 @@ def store_thread(
         where = page - 1 if thread.previous_page_url else 1
         outcome.links = [_page_link(back, visit.pk, {**payload, "page": where, "back": True}, item.priority)]
     elif reading.next and page < settings.max_thread_pages:
-        outcome.links = [_page_link(reading.next, visit.pk, {**payload, "page": page + 1}, item.priority + 0.01)]
+        spare = [url for _source, url in _rivals(reading, settings) if url != reading.next]
+        further = {**payload, "page": page + 1, **({"spare": spare} if spare else {})}
+        outcome.links = [_page_link(reading.next, visit.pk, further, item.priority + 0.01)]
     if outcome.links and not Url.objects.filter(run=run, key_hash=url_hash(outcome.links[0].key)).exists():
         if not lost:
             Thread.objects.filter(pk=thread.pk).update(previous_page_url=item.url)
         return outcome
     outcome.links = ()
-    _thread_done(visit, thread, item, page, found, outcome, now)
+    _thread_done(visit, thread, (item.url, page), found, outcome, now, complete=reading.complete)
     finish_if_done(run, visit, item, now)
     return outcome
 
 
-def _thread_done(visit: Visit, thread: Thread, item: Url, page: int, found: bool, outcome: Stored, now: datetime) -> None:
-    first = threads.fetched(thread, now, {"last_page_url": item.url, "last_page": page})
+def _no_next_page(run: Run, visit: Visit, thread: Thread, item: Url, response: FetchResponse | None, now: datetime) -> Stored:
+    """What was taken for a thread's next page is none: it shows the same posts again, or none. Another address that the page
+    before offers is tried; where there is none, that page was the last."""
+    page = int(item.payload["page"])
+    outcome = Stored(reason="no_next_page")
+    spare = list(item.payload.get("spare", ()))
+    if spare:
+        payload = {**item.payload, "spare": spare[1:]}
+        outcome.links = [_page_link(spare[0], visit.pk, payload, item.priority)]
+        if not Url.objects.filter(run=run, key_hash=url_hash(outcome.links[0].key)).exists():
+            return outcome
+        outcome.links = ()
+    last = (thread.previous_page_url or thread.url, page - 1)
+    _thread_done(visit, thread, last, bool(item.payload.get("found")), outcome, now)
+    finish_if_done(run, visit, item, now)
+    return outcome
+
+
+def _thread_done(
+    visit: Visit, thread: Thread, last: tuple[str, int], found: bool, outcome: Stored, now: datetime, *, complete: bool = True
+) -> None:
+    """Ends a thread whose last page (its address, its number) was read: nothing is owed, and its row held against its posts."""
+    first = threads.fetched(thread, now, {"last_page_url": last[0], "last_page": last[1]})
+    _compare(visit, thread, complete, now)
     deltas = {"fetched": 1, "changed": int(found), "new" if first else "updated": 1}
     Visit.objects.filter(pk=visit.pk).update(**{name: F(name) + delta for name, delta in deltas.items()})
     outcome.counts["new" if first else "updated"] = 1
+
+
+def contradicted(visit_id: int | None) -> bool:
+    """Whether the threads of a visit contradict the model: that their posts are as many as their rows tell."""
+    visit = Visit.objects.filter(pk=visit_id).select_related("board__site").first()
+    if visit is None:
+        return False
+    kept, of = incremental.VisitState.from_json(visit.state).told
+    held = [one for one in visit.board.site.structure.get("lessons") or () if one["claim"] == "replies"]
+    held = [one for one in held if one["of"] >= doubts.FEWEST and one["kept"] >= doubts.HOLDS * one["of"]]
+    return bool(held) and of >= doubts.FEWEST_OF_VISIT and kept < doubts.CONTRADICTED * of
+
+
+def _compare(visit: Visit, thread: Thread, complete: bool, now: datetime) -> None:
+    """Counts whether the posts stored of a thread are as many as its row told; where they are, no doubt of a page stands."""
+    state = incremental.VisitState.from_json(visit.state)
+    agrees = threads.agrees(thread, visit.board.site.structure.get("counts_posts"))
+    if agrees is None and complete:
+        return
+    if agrees is not None:
+        state.told = [state.told[0] + agrees, state.told[1] + 1]
+    if not complete and not agrees:
+        state.doubt("posts_left_out")
+    visit.state = state.to_json()
+    Visit.objects.filter(pk=visit.pk).update(state=visit.state)
 
 
 def thread_failed(run: Run, item: Url, reason: str, now: datetime, *, response: FetchResponse | None = None) -> Stored:
@@ -238,6 +298,13 @@ def thread_failed(run: Run, item: Url, reason: str, now: datetime, *, response: 
         payload = {"thread": thread.pk, "page": where, "found": True, "back": True}
         outcome.links = [_page_link(back or thread.url, visit.pk, payload, item.priority)]
         return outcome
+    if (
+        reason == "no_posts"
+        and page > 1
+        and not item.payload.get("back")
+        and (item.payload.get("spare") or threads.all_stored(thread))
+    ):
+        return _no_next_page(run, visit, thread, item, response, now)
     threads.missed(thread, now, gone=vanished)
     if reason not in NO_FAULT:
         state = incremental.VisitState.from_json(visit.state)
@@ -275,6 +342,8 @@ def finish(visit: Visit, now: datetime) -> None:
     if complete and state.owing:
         stopped_by, complete = max(state.owing, key=lambda code: state.owing[code]), False
     board = Board.objects.get(pk=visit.board_id)
+    if doubts.after_visit(board, state, now) and complete:
+        stopped_by, complete = "in_doubt", False
     board.last_visit = now
     board.next_visit, board.next_until = plans.next_visit(board, now)
     if state.complete:
@@ -294,7 +363,7 @@ def finish(visit: Visit, now: datetime) -> None:
         stopped_by=stopped_by[:60],
         state=state.to_json(),
     )
-    if not complete and stopped_by not in ("max_pages", "stopped"):
+    if not complete and stopped_by not in ("max_pages", "stopped", "in_doubt"):
         events.warn("visit_incomplete", f"{board.name}: {stopped_by}", now=now, run_id=visit.run_id)
 
 

@@ -1,14 +1,15 @@
-"""`manage.py forum`: add, inspect, crawl, plan, simulate."""
+"""`manage.py forum`: add, inspect, crawl, reread, plan, simulate."""
 
 from crawlmgr.management.base import SubcommandCommand
 
 
 class Command(SubcommandCommand):
-    help = "Forums: add one, read a page, visit now, plan visits, try schedules on an event log."
+    help = "Forums: add one, read a page, visit now, read stored pages again, plan visits, try schedules on an event log."
     subcommands = {
         "add": "forums.commands.add",
         "inspect": "forums.commands.inspect",
         "crawl": "forums.commands.crawl",
+        "reread": "forums.commands.reread",
         "plan": "forums.commands.plan",
         "simulate": "forums.commands.simulate",
         "simulate-fetch": "forums.commands.simulate_fetch",

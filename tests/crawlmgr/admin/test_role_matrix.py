@@ -100,6 +100,8 @@ MATRIX: dict[tuple[str, str], tuple[str, ...]] = {
         "admin/runs/<int:pk>/stop/",
         "admin/forums/site/<int:pk>/model/restore/",
         "admin/forums/site/<int:pk>/model/keep/",
+        "admin/forums/site/<int:pk>/doubts/",
+        "admin/forums/site/<int:pk>/reread/",
         "admin/forums/site/<int:pk>/model/take-back/",
         "admin/forums/simulations/<int:pk>/stop/",
         "admin/forums/site/<int:pk>/login/remove/",

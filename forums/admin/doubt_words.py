@@ -1,0 +1,119 @@
+"""Words for what a forum's own pages say of how they are read, and for its doubts, each with the click that settles it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import urlencode
+
+from django.urls import reverse
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_noop, ngettext
+
+from forums.models import Doubt, Site
+from forums.services import doubts
+
+CLAIMS = {
+    "replies": gettext_noop("replies + 1 = posts"),
+    "posts": gettext_noop("posts in the list = posts of the thread"),
+    "author": gettext_noop("author in the list = author of the first post"),
+    "last_author": gettext_noop("last author in the list = author of the last post"),
+    "last_reply": gettext_noop("last reply in the list = time of the last post"),
+    "created": gettext_noop("opening time in the list = time of the first post"),
+    "title": gettext_noop("title in the list = title of the thread"),
+    "order": gettext_noop("times go one way along a page of posts"),
+    "people": gettext_noop("one name for one profile"),
+    "next_list": gettext_noop("the next page of a list brings new rows"),
+    "next_thread": gettext_noop("the next page of a thread brings new posts"),
+}
+UNREAD = {
+    "robots": gettext_noop("barred by robots.txt"),
+    "login": gettext_noop("for members only"),
+    "cut": gettext_noop("not looked at: the look had reached its bound"),
+    "unreadable": gettext_noop("no threads were recognised on its page"),
+}
+_OF_LISTS = frozenset(("replies", "author", "last_author", "last_reply", "created", "title", "next_list"))
+MOST = 40
+
+
+@dataclass(frozen=True, slots=True)
+class DoubtRow:
+    """One doubt in words, with the address of the page that mends it and what that is called."""
+
+    doubt: Doubt
+    text: str
+    link: str
+    click: str
+
+
+@dataclass(frozen=True, slots=True)
+class LessonRow:
+    """A claim with how often it held, and by which selector where it is not as pages are read."""
+
+    text: str
+    holds: bool
+    choice: str
+
+
+def lessons(site: Site, structure: Mapping[str, Any]) -> list[LessonRow]:
+    """What pages that belong together told when the model was learned, and visits since."""
+    rows = []
+    for one in structure.get("lessons") or ():
+        claim = one.get("choice") if one.get("claim") == "replies" and one.get("choice") in CLAIMS else one.get("claim")
+        since = site.evidence.get(str(one.get("claim"))) or {}
+        kept, of = one["kept"] + since.get("kept", 0), one["of"] + since.get("of", 0)
+        selector = one.get("choice", "") if one.get("choice") not in (claim, "posts", "replies") else ""
+        rows.append(LessonRow(_held(str(claim), kept, of), kept >= doubts.HOLDS * of, selector))
+    return rows
+
+
+def _held(claim: str, kept: int, of: int) -> str:
+    words = _(CLAIMS[claim]) if claim in CLAIMS else claim
+    return ngettext("%(claim)s in %(kept)s of %(of)s case", "%(claim)s in %(kept)s of %(of)s cases", of) % {
+        "claim": words,
+        "kept": kept,
+        "of": of,
+    }
+
+
+def unread(structure: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """The boards that were seen and not read: name and why."""
+    return [(one["name"], why(one["reason"])) for one in structure.get("unread") or ()][:MOST]
+
+
+def why(reason: str) -> str:
+    """Why a board was not read, in words."""
+    return _(UNREAD[reason]) if reason in UNREAD else reason
+
+
+def doubt_rows(site: Site) -> list[DoubtRow]:
+    """The open doubts of a forum, the newest first."""
+    rows = Doubt.objects.filter(site=site, settled_at__isnull=True).select_related("board")
+    return [_row(site, doubt) for doubt in rows.order_by("-seen", "id")[:MOST]]
+
+
+def _row(site: Site, doubt: Doubt) -> DoubtRow:
+    detail, board = doubt.detail, doubt.board.name if doubt.board else ""
+    correct = reverse("admin:forum-correct", args=[site.pk])
+    lists, threads = (f"{correct}?{urlencode({'kind': kind})}" for kind in ("threadlist", "thread"))
+    mend = _("Correct a page")
+    if doubt.code == "board_unread":
+        page = "forum-login" if detail.get("reason") == "login" else "forum-edit"
+        text = _("Board %(name)s was seen and not read: %(why)s.") % {
+            "name": detail.get("name"),
+            "why": why(str(detail.get("reason"))),
+        }
+        return DoubtRow(doubt, text, reverse(f"admin:{page}", args=[site.pk]), _("Login") if page == "forum-login" else _("Edit"))
+    if doubt.code == "lesson":
+        text = _("Contradicted: %(told)s.") % {"told": _held(doubt.subject, detail.get("kept", 0), detail.get("of", 0))}
+        return DoubtRow(doubt, text, lists if doubt.subject in _OF_LISTS else threads, mend)
+    if doubt.code == "counts_differ":
+        told = _held("replies", detail.get("kept", 0), detail.get("of", 0))
+        return DoubtRow(doubt, _("%(board)s, last visit: %(told)s.") % {"board": board, "told": told}, threads, mend)
+    pages = detail.get("pages", 0)
+    if doubt.code == "rows_left_out":
+        text = _("%(board)s: rows may be missing from %(pages)s of the lists read last.") % {"board": board, "pages": pages}
+        return DoubtRow(doubt, text, lists, mend)
+    text = _("%(board)s: posts may be missing from %(pages)s of the threads read last.") % {"board": board, "pages": pages}
+    return DoubtRow(doubt, text, threads, mend)

@@ -1,0 +1,34 @@
+"""A doubt settled by a click, and a forum's stored pages read again."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+from django.contrib import messages
+from django.http import HttpRequest, HttpResponse
+from django.utils.translation import gettext as _
+
+from crawlmgr.admin.rooms import act, attempt, back
+from crawlmgr.admin.rooms import number as whole
+from forums.admin.structures import load
+from forums.models import Doubt
+from forums.services import doubts, rereads
+
+
+@act("forums/site/<int:pk>/doubts/", "forum-doubt", "forums.change_site")
+def settle(request: HttpRequest, pk: int) -> HttpResponse:
+    """A doubt is taken off the list: it is right as it is read."""
+    site, wanted = load(pk), whole(request.POST.get("doubt", "")) or 0
+    if Doubt.objects.filter(pk=wanted, site=site).exists() and doubts.settle(wanted, datetime.now(UTC), request.user):
+        messages.success(request, _("It is taken as right."))
+    else:
+        messages.info(request, _("There is no such doubt any more."))
+    return back(request, "forum", pk)
+
+
+@act("forums/site/<int:pk>/reread/", "forum-reread", "crawlmgr.add_run")
+def reread(request: HttpRequest, pk: int) -> HttpResponse:
+    """Reads the stored pages again as the model reads them now; nothing is asked for."""
+    site, now = load(pk), datetime.now(UTC)
+    attempt(request, _("The stored pages are being read again."), lambda: rereads.start(site, now=now, user=request.user))
+    return back(request, "forum-model", pk)

@@ -1,0 +1,34 @@
+"""What is read in doubt of a forum, until it no longer is or a person says that it is right."""
+
+from __future__ import annotations
+
+from django.conf import settings
+from django.db import models
+from django.utils.translation import gettext_lazy as _
+
+
+class Doubt(models.Model):
+    """One doubt of one forum, once for a code and subject: `lesson` (a claim of the model that its pages contradict; the subject
+    names it), `board_unread` (a board that was seen and not read; its address), `rows_left_out`, `posts_left_out` and
+    `counts_differ` (of a board's visits; its number). `detail` holds the figures; `settled_at` tells that a person took it as
+    right, which holds as long as the detail stays the same."""
+
+    site = models.ForeignKey("forums.Site", models.CASCADE, related_name="doubts")
+    board = models.ForeignKey("forums.Board", models.CASCADE, null=True, blank=True, related_name="doubts")
+    code = models.CharField(_("reason"), max_length=20)
+    subject = models.CharField(max_length=300)
+    detail = models.JSONField(default=dict, blank=True)
+    since = models.DateTimeField(_("since"))
+    seen = models.DateTimeField(_("last noticed"))
+    times = models.PositiveIntegerField(_("times noticed"), default=1)
+    settled_at = models.DateTimeField(null=True, blank=True)
+    settled_by = models.ForeignKey(settings.AUTH_USER_MODEL, models.SET_NULL, null=True, blank=True, related_name="+")
+
+    class Meta:
+        verbose_name = _("doubt")
+        verbose_name_plural = _("doubts")
+        ordering = ("site", "-seen", "id")
+        constraints = [models.UniqueConstraint(fields=["site", "code", "subject"], name="doubt_once")]
+
+    def __str__(self) -> str:
+        return f"{self.code} {self.subject}"

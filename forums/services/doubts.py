@@ -1,0 +1,84 @@
+"""What is read in doubt of a forum: noted with its reason, settled by itself when it no longer is, or by a person's click."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from datetime import datetime
+from typing import Any
+
+from django.db.models import F
+
+from forums.incremental import VisitState
+from forums.models import Board, Doubt, Site
+from forums.services import structures
+
+FEWEST = 3  # cases in which a claim must have been tried before its failing is a doubt
+HOLDS = 0.8
+CONTRADICTED = 0.5  # share of the threads of a visit below which what held before is contradicted
+FEWEST_OF_VISIT = 5
+
+
+def note(site_id: int, code: str, subject: str, detail: Mapping[str, Any], now: datetime, board_id: int | None = None) -> Doubt:
+    """Notes a doubt, once for a code and subject. One that a person has settled stays so until its detail is another."""
+    fresh = {"board_id": board_id, "detail": dict(detail), "since": now, "seen": now}
+    doubt, made = Doubt.objects.get_or_create(site_id=site_id, code=code, subject=subject[:300], defaults=fresh)
+    if not made:
+        changed = {} if doubt.detail == dict(detail) else {"settled_at": None, "settled_by": None}
+        Doubt.objects.filter(pk=doubt.pk).update(detail=dict(detail), seen=now, times=F("times") + 1, **changed)
+    return doubt
+
+
+def gone(site_id: int, code: str, subjects: Iterable[str] | None = None) -> None:
+    """What was doubted is no longer: of a code all, or these subjects."""
+    rows = Doubt.objects.filter(site_id=site_id, code=code)
+    (rows.filter(subject__in=list(subjects)) if subjects is not None else rows).delete()
+
+
+def settle(doubt_id: int, now: datetime, user: Any = None) -> bool:
+    """A person says that it is right as it is read; False where there is no such doubt any more."""
+    doubt = Doubt.objects.select_related("site").filter(pk=doubt_id, settled_at__isnull=True).first()
+    if doubt is None:
+        return False
+    Doubt.objects.filter(pk=doubt.pk).update(settled_at=now, settled_by=user if user is not None and user.pk else None)
+    structures.tell(doubt.site, "doubt_settled", f"{doubt.code} {doubt.subject}", now=now, user=user)
+    return True
+
+
+def of_model(site: Site, now: datetime) -> None:
+    """The doubts that a model just learned leaves: claims that do not hold, boards seen and not read."""
+    lessons = site.structure.get("lessons") or ()
+    failing = {one["claim"]: one for one in lessons if one["of"] >= FEWEST and one["kept"] < HOLDS * one["of"]}
+    for claim, one in failing.items():
+        note(site.pk, "lesson", claim, {"kept": one["kept"], "of": one["of"]}, now)
+    gone(site.pk, "lesson", [one["claim"] for one in lessons if one["claim"] not in failing])
+    unread = {one["url"]: one for one in site.structure.get("unread") or ()}
+    Doubt.objects.filter(site=site, code="board_unread").exclude(subject__in=[url[:300] for url in unread]).delete()
+    for url, one in unread.items():
+        note(site.pk, "board_unread", url, {"name": one["name"], "reason": one["reason"]}, now)
+
+
+def after_visit(board: Board, state: VisitState, now: datetime) -> bool:
+    """Notes what a visit of a board read in doubt, and keeps the evidence of what agreed. True where the visit was in doubt."""
+    subject = str(board.pk)
+    for code in ("rows_left_out", "posts_left_out"):
+        if code in state.doubts:
+            note(board.site_id, code, subject, {"pages": state.doubts[code]}, now, board.pk)
+        elif state.pages_read:
+            gone(board.site_id, code, [subject])
+    kept, of = state.told
+    if of:
+        _add(board.site_id, "replies", kept, of, now)
+    contradicted = of >= FEWEST_OF_VISIT and kept < CONTRADICTED * of
+    if contradicted:
+        note(board.site_id, "counts_differ", subject, {"kept": kept, "of": of}, now, board.pk)
+    elif of:
+        gone(board.site_id, "counts_differ", [subject])
+    return bool(state.doubts) or contradicted
+
+
+def _add(site_id: int, claim: str, kept: int, of: int, now: datetime) -> None:
+    """Adds what a visit told of a claim to the evidence of all visits since the model was learned."""
+    site = Site.objects.only("evidence").get(pk=site_id)
+    before = site.evidence.get(claim) or {"kept": 0, "of": 0}
+    told = {"kept": before["kept"] + kept, "of": before["of"] + of, "at": now.isoformat(), "last": [kept, of]}
+    Site.objects.filter(pk=site_id).update(evidence={**site.evidence, claim: told})

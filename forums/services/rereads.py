@@ -1,0 +1,149 @@
+"""Stored pages read again after a correction or a change of the model: what was stored is mended, no page is asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from datetime import datetime
+from functools import partial
+from typing import Any
+
+from django.db import transaction
+from django.db.models import Count, Max, QuerySet
+
+from crawlmgr.models import ACTIVE, Page, Run
+from crawlmgr.services import archive, runs
+from forums.discovery.pagers import followed
+from forums.models import Site, Thread
+from forums.reading import PageKind, PageReading, PostRecord, ThreadRecord, read_page, thread_key
+from forums.reading.apis import read_api
+from forums.services import mending, removals, structures, threads
+
+KIND = "forum-reread"
+AT_A_TIME = 20  # pages a step
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """What reading stored pages again did: pages read, posts and threads changed, posts that were there and not stored."""
+
+    pages: int = 0
+    posts: int = 0
+    threads: int = 0
+    added: int = 0
+
+    def __add__(self, other: object) -> Told:
+        if not isinstance(other, Told):
+            return NotImplemented
+        return Told(*(getattr(self, name) + getattr(other, name) for name in self.__slots__))
+
+
+def start(site: Site, *, now: datetime, user: Any = None, start: bool = True) -> Run:
+    """The run that reads a site's stored pages again. Raises runs.Busy while it is visited, read again or deleted."""
+    removals.check(site.pk)
+    busy = Run.objects.filter(kind="forum", target=site.pk, state__in=ACTIVE).first()
+    if busy is not None:
+        raise runs.Busy(busy)
+    return runs.create(
+        KIND, site.name, target=site.pk, exclusive=f"forum {site.pk}", parameters={}, now=now, user=user, start=start
+    )
+
+
+def pages_of(site: Site) -> QuerySet[Page]:
+    """The newest stored answer to each address of the site's host, the oldest first."""
+    stored = Page.objects.filter(host_id=site.host_id, status=200, warc__isnull=False)
+    newest = stored.values("url_hash").annotate(newest=Max("id")).values("newest")
+    return Page.objects.filter(pk__in=newest).select_related("warc").order_by("id")
+
+
+class RereadJob:
+    """The work of such a run (see crawlmgr.jobs.Job): some pages a step; killed anywhere, it goes on behind the last of them."""
+
+    def __init__(self, run: Run) -> None:
+        self.run = run
+
+    def step(self, pulse: Callable[[], None]) -> Callable[[], None] | str:
+        site = Site.objects.filter(pk=self.run.target).first()
+        if site is None:
+            return "removed"
+        done = dict(self.run.result)
+        if "all" not in done:
+            return partial(self._tell, {"all": pages_of(site).count(), "at": 0, "pages": 0, "posts": 0, "threads": 0, "added": 0})
+        some = list(pages_of(site).filter(pk__gt=done["at"])[:AT_A_TIME])
+        if not some:
+            return "reread"
+        read = []
+        for page in some:
+            read.append((page, read_again(site, page)))
+            pulse()
+        return partial(self._store, site, read)
+
+    def ended(self, state: str, now: datetime) -> None:
+        """Nothing is left open: each step is whole."""
+
+    def _store(self, site: Site, read: Iterable[tuple[Page, PageReading | None]]) -> None:
+        done = self.run.result
+        told = Told(done["pages"], done["posts"], done["threads"], done["added"])
+        last = done["at"]
+        with transaction.atomic():
+            for page, reading in read:
+                told += mended(site, page, reading)
+                last = page.pk
+        self._tell({**done, "at": last, "pages": told.pages, "posts": told.posts, "threads": told.threads, "added": told.added})
+
+    def _tell(self, result: dict[str, int]) -> None:
+        self.run.result = result
+        Run.objects.filter(pk=self.run.pk).update(result=result, fetched=result["pages"])
+
+
+def read_again(site: Site, page: Page) -> PageReading | None:
+    """A stored page as the site's model reads it now; None where it is neither a page of a stored thread nor one of a list."""
+    record = archive.read_page(page)
+    if record is None:
+        return None
+    url = page.final_url or page.url
+    if "json" in page.content_type:
+        return read_api(record.body, url)
+    known = Thread.objects.filter(site=site, key=thread_key(url)).exists()
+    expect = PageKind.thread if known else PageKind.threadlist
+    reading = read_page(
+        record.text,
+        url,
+        page.fetched_at,
+        timezone=site.timezone,
+        day_first=site.structure.get("day_first"),
+        expect=expect,
+        rules=structures.reading_rules(site),
+        counts_posts=site.structure.get("counts_posts"),
+    )
+    model = structures.model_of(site)
+    return followed(reading, model.pager(str(reading.kind))) if model is not None else reading
+
+
+def mended(site: Site, page: Page, reading: PageReading | None) -> Told:
+    """Mends what is stored of a page by its new reading."""
+    if reading is None or not reading.records:
+        return Told(pages=1)
+    url = page.final_url or page.url
+    if reading.kind is PageKind.thread:
+        thread = Thread.objects.filter(site=site, key=thread_key(url), fetched_at__isnull=False).first()
+        if thread is None:
+            return Told(pages=1)
+        records = [record for record in reading.records if isinstance(record, PostRecord)]
+        changed, added = mending.posts(thread, records, _number(thread, url, reading, records), page.fetched_at)
+        return Told(1, changed, int(mending.thread(thread, records)), added)
+    if reading.kind is PageKind.threadlist:
+        rows = [record for record in reading.records if isinstance(record, ThreadRecord)]
+        return Told(1, threads=mending.rows(site, rows))
+    return Told(pages=1)
+
+
+def _number(thread: Thread, url: str, reading: PageReading, records: list[PostRecord]) -> int:
+    """Which page of its thread a stored page is: as it says, as its posts are stored, else the first."""
+    if reading.current:
+        return reading.current
+    stored = thread.all_posts.filter(key__in=threads.post_keys(records))
+    told = stored.values("page").annotate(n=Count("id")).order_by("-n").first()
+    if told is not None:
+        return int(told["page"])
+    return thread.last_page if url == thread.last_page_url and thread.last_page else 1
