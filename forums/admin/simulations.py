@@ -19,6 +19,7 @@ from django.utils.translation import gettext_lazy
 
 from crawlmgr.admin import runs as run_rooms
 from crawlmgr.admin.rooms import act, attempt, back, page, room
+from crawlmgr.admin.selects import LongSelect
 from crawlmgr.models import Run
 from crawlmgr.services import runs
 from crawlmgr.services.export_formats import safe_cell
@@ -58,6 +59,7 @@ class LogForm(forms.Form):
         required=False,
         label=gettext_lazy("or the posts of a forum"),
         empty_label=gettext_lazy("– choose –"),
+        widget=LongSelect,
         help_text=gettext_lazy("Its stored posts are frozen into an event file."),
     )
     timezone = forms.CharField(
