@@ -71,6 +71,7 @@ BENCHES = {
     "desk": "crawlmgr.benches.desk",
     "fetch": "crawlmgr.benches.fetch",
     "hostile": "crawlmgr.benches.hostile",
+    "idle": "crawlmgr.benches.idle",
     "soak": "crawlmgr.benches.soak",
     "line": "crawlmgr.benches.line",
     "pages": "forums.benches.pages",
