@@ -26,7 +26,7 @@ from crawlmgr.management import database
 from crawlmgr.management.base import Stopped, say, write_json
 from crawlmgr.management.commands.serve import DEFAULT_ADDRESS
 from crawlmgr.management.demonstration import Part, Served, own_runs
-from crawlmgr.management.supervision import ground_is_firm, only_one
+from crawlmgr.management.supervision import only_one, run_system_checks
 from crawlmgr.models import Host
 
 WAIT_SECONDS = 0.5
@@ -47,7 +47,7 @@ class Command(BaseCommand):
         parser.add_argument("--json", action="store_true", help="one JSON document on standard output")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        ground_is_firm()
+        run_system_checks()
         with only_one("demo"), _signals():
             try:
                 database.ready()

@@ -13,7 +13,7 @@ from django.db import Error as DatabaseProblem
 from crawlmgr.clock import SYSTEM
 from crawlmgr.management import database
 from crawlmgr.management.base import say, table, write_json
-from crawlmgr.management.supervision import cluster, ground_is_firm, only_one, supervise
+from crawlmgr.management.supervision import cluster, only_one, run_system_checks, supervise
 from crawlmgr.services import nodes, queue
 
 
@@ -49,7 +49,7 @@ class Command(BaseCommand):
             if options["action"] == "list":
                 self._list(options["json"])
                 return
-            ground_is_firm()
+            run_system_checks()
             name, queues = options["name"] or nodes.own_name(), options["queues"]
             with only_one(f"node-{name}"):
                 queue.make_schedules()

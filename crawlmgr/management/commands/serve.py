@@ -19,7 +19,7 @@ from django.db import Error as DatabaseProblem
 
 from crawlmgr import environment
 from crawlmgr.management.base import say
-from crawlmgr.management.supervision import cluster, ground_is_firm, only_one, supervise
+from crawlmgr.management.supervision import cluster, only_one, run_system_checks, supervise
 from crawlmgr.services import nodes, queue
 from crawlmgr.supervisor import Child, listen
 
@@ -63,7 +63,7 @@ class Command(BaseCommand):
         parser.add_argument("--workers", type=worker_count, default=workers, metavar="N", help=f"processes, default {workers}")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        ground_is_firm()
+        run_system_checks()
         lock = only_one("serve")
         bind: Address = options["bind"]
         listener = self._listen(bind)
