@@ -50,17 +50,18 @@ def compare(ours: str, theirs: str, *, pages: int, links: int, size_bytes: int, 
     return {"pages": pages, "ours": found[0], "scrapy": found[1], **rates}
 
 
-def side(module: str, *words: str) -> dict[str, float]:
-    """What one side's process prints, given its words and a file for items, with its pages per CPU-second as `rate`. Raises
-    SideFailed."""
+def side(module: str, *words: str, database: str = "") -> dict[str, Any]:
+    """What one side's process prints, given its words and a file for items, with its pages per CPU-second as `rate`; `database`
+    is the address of one, "" for a file of its own. Raises SideFailed."""
     with tempfile.TemporaryDirectory() as folder:
         environment = {**os.environ, "CRAWLMGR_DATA": folder, "PYTHONPATH": str(ROOT)}
         environment.pop("DATABASE_URL", None)
+        environment |= {"DATABASE_URL": database} if database else {}
         command = [sys.executable, "-m", module, *words, str(Path(folder) / "items.jsonl")]
         done = subprocess.run(command, capture_output=True, text=True, env=environment, cwd=ROOT, check=False)  # noqa: S603
     if done.returncode:
         raise SideFailed(f"{module} failed: {(done.stderr.strip() or '?').splitlines()[-1]}")
-    result: dict[str, float] = json.loads(done.stdout.strip().splitlines()[-1])
+    result: dict[str, Any] = json.loads(done.stdout.strip().splitlines()[-1])
     result["rate"] = result["pages"] / result["cpu_seconds"]
     return result
 

@@ -5,16 +5,21 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from statistics import median
 from typing import Any
 
+import psycopg
 from django.core.management.base import CommandError
 
 from crawlmgr.benches.beside_scrapy import ROOT, SideFailed, side
+from crawlmgr.benches.postgresql import Server, find_binaries
 from crawlmgr.management.base import say
 from crawlmgr.management.base import table as text_table
 
 HELP = "pages a second over 200 hosts with many requests in flight, beside Scrapy's"
+DATABASES = ("sqlite", "postgresql")
 SIDES = {"ours": "crawlmgr.benches.line_ours", "scrapy": "crawlmgr.benches.line_scrapy"}
 
 
@@ -28,6 +33,7 @@ def add_arguments(parser: Any) -> None:
     parser.add_argument("--vary", action="store_true", help="pages of a tenth of that size up to the whole of it")
     parser.add_argument("--rounds", type=int, default=1, help="alternating rounds (default 1)")
     parser.add_argument("--workers", type=int, default=1, help="workers on our side, a run over the same hosts each (default 1)")
+    parser.add_argument("--database", choices=DATABASES, default=DATABASES[0], help="our side's database (default sqlite)")
     parser.add_argument("--alone", action="store_true", help="our side only")
 
 
@@ -43,7 +49,7 @@ def run(options: dict[str, Any]) -> dict[str, Any]:
                 last = found[name][-1]
                 say(f"{in_flight} in flight, {name}: {last['rate']:.0f} pages a second, {last['cpu_rate']:.0f} per CPU-second")
         rows.append(_row(in_flight, found))
-    names = ("pages", "hosts", "answer", "delay", "size", "vary", "rounds", "workers")
+    names = ("pages", "hosts", "answer", "delay", "size", "vary", "rounds", "workers", "database")
     return {"settings": {name: options[name] for name in names}, "in_flight": rows}
 
 
@@ -57,14 +63,41 @@ def _crawl(name: str, in_flight: int, options: dict[str, Any]) -> dict[str, Any]
         port = server.stdout.readline().strip()
         words = (port, str(options["hosts"]), str(options["pages"]), str(in_flight), str(options["delay"]))
         words += (str(options["workers"]),)
-        result = side(SIDES[name], *words)
+        with _database(options["database"] if name == "ours" else "sqlite") as database:
+            result = side(SIDES[name], *words, database=database)
+            deadlocks = {"deadlocks": _deadlocks(database)} if database else {}
     except SideFailed as error:
         raise CommandError(str(error)) from None
     finally:
         server.terminate()
         told, _ = server.communicate()
     counted = json.loads(told.strip().splitlines()[-1])
-    return {**result, "cpu_rate": result["rate"], "rate": result["pages"] / result["seconds"], "server": counted}
+    return {**result, **deadlocks, "cpu_rate": result["rate"], "rate": result["pages"] / result["seconds"], "server": counted}
+
+
+@contextmanager
+def _database(kind: str) -> Iterator[str]:
+    """The address of a PostgreSQL server's database that lives as long as this; "" for SQLite."""
+    if kind == "sqlite":
+        yield ""
+        return
+    binaries = find_binaries()
+    if binaries is None:
+        raise CommandError("PostgreSQL is not installed: no initdb and postgres in PATH or /usr/lib/postgresql")
+    server = Server(binaries)
+    server.start()
+    try:
+        server.create("line")
+        yield server.url("line")
+    finally:
+        server.stop()
+
+
+def _deadlocks(database: str) -> int:
+    """Deadlocks that the server has had to break."""
+    with psycopg.connect(database) as connection:
+        found = connection.execute("SELECT deadlocks FROM pg_stat_database WHERE datname = current_database()").fetchone()
+    return int(found[0]) if found else 0
 
 
 def _row(in_flight: int, found: dict[str, list[dict[str, Any]]]) -> dict[str, Any]:
@@ -74,8 +107,9 @@ def _row(in_flight: int, found: dict[str, list[dict[str, Any]]]) -> dict[str, An
         row[f"{name}_per_cpu_second"] = median(result["cpu_rate"] for result in results)
         row[f"{name}_peak_bytes"] = max(result["peak_bytes"] for result in results)
         row[f"{name}_server"] = results[-1]["server"]
-        if "resident_bytes" in results[-1]:
-            row[f"{name}_resident_bytes"] = results[-1]["resident_bytes"]
+        for told in ("resident_bytes", "deadlocks"):
+            if told in results[-1]:
+                row[f"{name}_{told}"] = results[-1][told]
     if "scrapy" in found:
         row["ratio"] = row["ours_pages_a_second"] / row["scrapy_pages_a_second"]
         row["cpu_ratio"] = row["ours_per_cpu_second"] / row["scrapy_per_cpu_second"]

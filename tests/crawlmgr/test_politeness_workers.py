@@ -6,7 +6,22 @@ import json
 
 import pytest
 
+from tests.postgresql import find_binaries
 from tests.serving import manage
+
+
+@pytest.mark.slow
+@pytest.mark.once
+def test_two_workers_on_postgresql_share_hosts_without_a_deadlock(installed: dict[str, str]) -> None:
+    if find_binaries() is None:
+        pytest.skip("PostgreSQL is not installed")
+    pause = 0.25
+    words = ["--alone", "--hosts", "12", "--pages", "150", "--in-flight", "64", "--answer", "0.05", "--delay", str(pause)]
+    done = manage(installed, "bench", "line", *words, "--workers", "2", "--database", "postgresql", "--json")
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)["in_flight"][0]
+    assert found["ours_deadlocks"] == 0
+    assert found["ours_server"]["asked"] >= 150 and found["ours_server"]["most_at_once"] == 1
 
 
 @pytest.mark.slow
