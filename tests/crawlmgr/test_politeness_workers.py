@@ -3,11 +3,18 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
 
 import pytest
 
+from tests.focused.topical import DOCUMENTS
 from tests.postgresql import find_binaries
-from tests.serving import manage
+from tests.serving import PATIENCE_SECONDS, ROOT, manage
+from tests.site.forum import ForumServer, LocalForum
 
 
 @pytest.mark.slow
@@ -27,10 +34,60 @@ def test_two_workers_on_postgresql_share_hosts_without_a_deadlock(installed: dic
 @pytest.mark.slow
 def test_no_host_is_asked_twice_at_once_or_too_soon(installed: dict[str, str]) -> None:
     pause = 0.4
-    words = ["--alone", "--hosts", "6", "--pages", "24", "--in-flight", "64", "--answer", "0.1", "--delay", str(pause)]
-    done = manage(installed, "bench", "line", *words, "--workers", "2", "--json")
+    words = ["--alone", "--hosts", "6", "--pages", "48", "--in-flight", "64", "--answer", "0.1", "--delay", str(pause)]
+    done = manage(installed, "bench", "line", *words, "--workers", "4", "--json")
     assert done.returncode == 0, done.stderr
     counted = json.loads(done.stdout)["in_flight"][0]["ours_server"]
-    assert counted["asked"] >= 24 and counted["private"] == 0
+    assert counted["asked"] >= 48 and counted["private"] == 0
     assert counted["most_at_once"] == 1
     assert counted["least_gap_seconds"] >= 0.95 * pause
+
+
+class Door:
+    """Notes when each request comes, and how many were inside at once."""
+
+    def __init__(self) -> None:
+        self.times: list[float] = []
+        self.inside = self.most = 0
+        self.lock = threading.Lock()
+
+    def __call__(self, path: str) -> None:
+        with self.lock:
+            self.times.append(time.monotonic())
+            self.inside += 1
+            self.most = max(self.most, self.inside)
+        time.sleep(0.05)  # long enough for another to meet it
+        with self.lock:
+            self.inside -= 1
+
+
+@pytest.mark.slow
+def test_a_forum_visit_and_a_topic_crawl_share_the_clock_of_their_host(installed: dict[str, str], tmp_path: Path) -> None:
+    pause, samples, door = 0.25, tmp_path / "samples", Door()
+    samples.mkdir()
+    for name, text in DOCUMENTS:
+        (samples / name).write_text(text)
+    polite = ("--allow-private", "--delay", str(pause), "--json")
+    forum = LocalForum(boards=2, threads=10)
+    with ForumServer(forum) as server:
+        added = manage(installed, "forum", "add", server.url, *polite)
+        assert added.returncode == 0, added.stderr
+        site = str(json.loads(added.stdout)["site"])
+        seeds = tmp_path / "seeds"
+        seeds.write_text(server.url)
+        topic = manage(installed, "topic", "add", "crawlers", "--seeds", str(seeds), "--documents", str(samples), "--json")
+        assert topic.returncode == 0, topic.stderr
+        forum.on_request = door
+        commands = (("forum", "crawl", site), ("topic", "crawl", "crawlers", "--strategy", "breadth_first", "--pages", "30"))
+        workers = [
+            subprocess.Popen(
+                [sys.executable, "manage.py", *words, *polite], cwd=ROOT, env=installed, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
+            )
+            for words in commands
+        ]
+        said = [worker.communicate(timeout=2 * PATIENCE_SECONDS)[1] for worker in workers]
+    assert [worker.returncode for worker in workers] == [0, 0], said
+    few = 20
+    spans = [after - before for before, after in zip(door.times, door.times[few:], strict=False)]
+    assert door.most == 1 and len(spans) > 10
+    assert min(spans) >= 0.7 * few * pause, "two clocks would ask twice as often"
