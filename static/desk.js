@@ -305,7 +305,31 @@
     });
   }
 
-  function start(root) { times(root); live(root); tree(root); charts(root); forms(root); previews(root); marks(root); }
+  /* --- shares of one whole: what one slider gains the others lose in proportion --- */
+  function shares(root) {
+    const sliders = Array.from(root.querySelectorAll("[data-share]"));
+    const field = (slider) => document.getElementById(slider.dataset.share);
+    const put = (slider, value) => { slider.value = value; field(slider).value = value; };
+    const spread = (moved, value) => {
+      const others = sliders.filter((one) => one !== moved && one.form === moved.form);
+      const share = Math.min(1, Math.max(0, value)), left = 1 - share;
+      const had = others.reduce((sum, one) => sum + Number(one.value), 0);
+      put(moved, Number(share.toFixed(2)));
+      let rest = Number((1 - Number(share.toFixed(2))).toFixed(2));
+      others.forEach((one, place) => {
+        const last = place === others.length - 1;
+        const part = last ? rest : Math.min(rest, Number((had > 0 ? left * Number(one.value) / had : left / others.length).toFixed(2)));
+        rest = Number((rest - part).toFixed(2));
+        put(one, part);
+      });
+    };
+    sliders.forEach((slider) => {
+      slider.addEventListener("input", () => spread(slider, Number(slider.value)));
+      field(slider).addEventListener("change", () => { if (field(slider).value !== "") spread(slider, Number(field(slider).value)); });
+    });
+  }
+
+  function start(root) { times(root); live(root); tree(root); charts(root); forms(root); previews(root); marks(root); shares(root); }
   document.addEventListener("DOMContentLoaded", () => {
     const source = document.getElementById("desk-words");
     if (source) words = JSON.parse(source.textContent);

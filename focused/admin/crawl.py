@@ -45,7 +45,8 @@ def crawl(request: HttpRequest, pk: int) -> HttpResponse:
         if request.method == "POST":
             return back(request, "topic-crawl", pk)
         name = DEFAULT
-    own = parameters_of(strategy_class(name, settings.TOPIC_STRATEGIES).Settings)
+    found = strategy_class(name, settings.TOPIC_STRATEGIES)
+    own = parameters_of(found.Settings)
     general = parameters_of(RunOptions)
     values = topic.parameters if name == topic.strategy else {}
     options = dict(topic.options)
@@ -64,9 +65,9 @@ def crawl(request: HttpRequest, pk: int) -> HttpResponse:
     context = {
         "topic": topic,
         "strategy": name,
-        "summary": _(strategy_class(name, settings.TOPIC_STRATEGIES).summary),
+        "summary": _(found.summary),
         "strategies": strategies(),
-        "fields": fields.fields(own, values, "p_", wrong["p"]),
+        "fields": fields.fields(own, values, "p_", wrong["p"], found.sum_to_one),
         "options": [one for one in shown if one.parameter.name in PLAIN],
         "further": [one for one in shown if one.parameter.name not in PLAIN],
         "scope": {key: "\n".join(scope.get(key, ())) for key in ("hosts", "without_hosts", "paths", "without_paths")},

@@ -22,6 +22,8 @@ class Field:
     help: str
     choices: Sequence[tuple[str, str]]
     wrong: str = ""
+    linked: bool = False
+    """Whether it is one of several shares that add up to 1."""
 
     @property
     def step(self) -> str:
@@ -35,9 +37,13 @@ class Field:
 
 
 def fields(
-    parameters: Sequence[Parameter], values: Mapping[str, Any], prefix: str, wrong: Mapping[str, str] | None = None
+    parameters: Sequence[Parameter],
+    values: Mapping[str, Any],
+    prefix: str,
+    wrong: Mapping[str, str] | None = None,
+    linked: Sequence[str] = (),
 ) -> list[Field]:
-    """The fields of parameters, filled with values or defaults."""
+    """The fields of parameters, filled with values or defaults; those `linked` have sliders that add up to 1."""
     return [
         Field(
             f"{prefix}{one.name}",
@@ -46,6 +52,7 @@ def fields(
             _(one.help),
             [(choice, choice) for choice in one.choices],
             (wrong or {}).get(one.name, ""),
+            one.name in linked,
         )
         for one in parameters
     ]

@@ -4,6 +4,24 @@ from __future__ import annotations
 
 from django.utils.translation import gettext_noop
 
+NAMES = (
+    gettext_noop("adaptive"),
+    gettext_noop("breadth_first"),
+    gettext_noop("depth_first"),
+    gettext_noop("best_first"),
+    gettext_noop("fish"),
+    gettext_noop("shark"),
+    gettext_noop("pagerank"),
+    gettext_noop("dolphin"),
+    gettext_noop("static_tunnel"),
+    gettext_noop("dynamic_tunnel"),
+    gettext_noop("context_graph"),
+    gettext_noop("classifier_distiller"),
+    gettext_noop("ant_colony"),
+    gettext_noop("space_evolution"),
+)
+"""The strategies' names, which stand for themselves in English."""
+
 SENTENCES = (
     gettext_noop("First found, first fetched; the yardstick without any judgement."),
     gettext_noop("Deeper first, likely links of a page first, a decision tree puts unlikely ones off; or plain depth first."),

@@ -69,11 +69,13 @@ def run_page(request: HttpRequest, pk: int) -> HttpResponse:
 
 
 def _fields(run: Run) -> list[fields.Field]:
-    own = parameters_of(strategy_class(run.parameters["strategy"], settings.TOPIC_STRATEGIES).Settings)
+    found = strategy_class(run.parameters["strategy"], settings.TOPIC_STRATEGIES)
+    own = parameters_of(found.Settings)
     values = dict(run.parameters["parameters"])
     for change in reads.edits(run.pk):
         values.update(change.get("parameters", {}))
-    return fields.fields(own, {one.name: one.read(values.get(one.name, one.default)) for one in own}, "p_")
+    known = {one.name: one.read(values.get(one.name, one.default)) for one in own}
+    return fields.fields(own, known, "p_", linked=found.sum_to_one)
 
 
 @act("topics/run/<int:pk>/edit/", "topic-run-edit", "crawlmgr.change_run")

@@ -104,6 +104,9 @@ class Strategy:
         """Why `select` has nothing to give: "frontier" where no known URL is left, else the rule by which links were given up."""
         return self.rule if self.graph.waiting(GIVEN_UP) else "frontier"
 
+    sum_to_one: ClassVar[tuple[str, ...]] = ()
+    """Parameters that are shares of one whole: the desk keeps their sum at 1."""
+
     resumable: ClassVar[bool] = False
     """Whether `state` holds all that the object knows beside the graph, so that a run goes on without replaying its pages."""
 

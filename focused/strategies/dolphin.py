@@ -29,6 +29,7 @@ class Dolphin(Strategy):
     """
 
     name = "dolphin"
+    sum_to_one = ("alpha", "beta", "gamma")
     summary = "Anchor relevance, closeness to the seeds and link importance, mixed by three weights."
     resumable = True
 

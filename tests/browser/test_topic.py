@@ -68,6 +68,13 @@ def test_a_chinese_topic_from_pasted_texts_to_the_export(page: Any, desk: str, s
 
     page.click("a.btn:has-text('Crawl')")
     page.fill("#o_pages", "40")
+    page.select_option("#id_strategy", "dolphin")
+    page.wait_for_selector("[data-share=p_alpha]")
+    page.locator("[data-share=p_alpha]").fill("0.7")
+    assert [page.input_value(f"#p_{name}") for name in ("alpha", "beta", "gamma")] == ["0.7", "0.15", "0.15"]
+    page.fill("#p_gamma", "1")
+    page.press("#p_gamma", "Tab")
+    assert [page.input_value(f"#p_{name}") for name in ("alpha", "beta", "gamma")] == ["0", "0", "1"]
     page.select_option("#id_strategy", "shark")
     page.wait_for_selector("#p_gamma")
     assert page.input_value("#o_pages") == "40", "what was typed stays when another strategy is picked"
