@@ -58,10 +58,10 @@ class Overview:
 
     Boards: `look` the moment up to which a board's counts are known, `known` its waiting weight, and the sum of weight times
     time (hours) over it. Sources: the lag of their figures, learned. Pairs of source and board, sorted by source: the figures
-    shown and the moment they hold for, the posts told since the board's last visit, and contradictions running. A visit sees
-    the truth: where it finds other than was told, that is a contradiction; a lag up to LONGEST_LAG_HOURS explains missing
-    ones. A pair, or a source as a whole, that contradicts too often is not believed until it agrees again, which probes find
-    out.
+    shown and the moment they hold for, the posts told since the board's last visit (`guessed`: only that there are some was
+    told), and contradictions running. A visit sees the truth: where it finds other than was told, that is a contradiction; a
+    lag up to LONGEST_LAG_HOURS explains missing ones. A pair, or a source as a whole, that contradicts too often is not
+    believed until it agrees again, which probes find out.
     """
 
     def __init__(self, sources: Sequence[Source], last_visit: Floats, new_weight: Floats, reply_weight: Floats) -> None:
@@ -77,6 +77,7 @@ class Overview:
         pairs = len(self.board)
         self.threads, self.posts = np.full(pairs, np.nan), np.full(pairs, np.nan)
         self.as_of, self.told = np.full(pairs, np.nan), np.zeros(pairs)
+        self.guessed = np.zeros(pairs, dtype=bool)
         self.wrong = np.zeros(pairs, dtype=np.int64)
         self.lag_hours = np.array([source.lag_hours for source in sources], dtype=float)
         self.source_wrong, self.read_at = np.zeros(len(sources), dtype=np.int64), np.zeros(len(sources))
@@ -85,8 +86,8 @@ class Overview:
         self.look, self.known, self._moment = last_visit.copy(), np.zeros(count), np.zeros(count)
 
     _MOVING = (
-        "threads", "posts", "as_of", "told", "wrong", "lag_hours", "source_wrong", "doubt", "probe_at", "probe_days", "read_at",
-        "look", "known", "_moment",
+        "threads", "posts", "as_of", "told", "guessed", "wrong", "lag_hours", "source_wrong", "doubt", "probe_at", "probe_days",
+        "read_at", "look", "known", "_moment",
     )  # fmt: skip
 
     def packed(self) -> Arrays:
@@ -182,6 +183,8 @@ class Overview:
         new, posts, weight = self._deltas(rows, sight, waiting[board])
         shown = np.isfinite(posts)
         self.told[rows] += np.where(shown, posts, 0.0)
+        counted = np.isfinite(np.fmax(sight.threads - self.threads[rows], sight.posts - self.posts[rows]))
+        self.guessed[rows] |= shown & ~counted  # a page without counts, or read for the first time
         for name, figures in (("threads", sight.threads), ("posts", sight.posts)):
             kept = getattr(self, name)
             kept[rows] = np.where(np.isfinite(figures), figures, kept[rows])
@@ -271,7 +274,7 @@ class Overview:
                 self.as_of[pair] = now
             elif np.isfinite(self.as_of[pair]):
                 self._go_on(pair, times[mine], weights[mine])
-                self.as_of[pair], self.told[pair] = now, 0.0
+                self.as_of[pair], self.told[pair], self.guessed[pair] = now, 0.0, False
         self._after_probe(source, now)
 
     def together(self) -> Ints:
@@ -315,7 +318,7 @@ class Overview:
             earlier = np.sort(times[times <= as_of])
             if told or len(earlier):
                 self._judge(pair, source, told, earlier, as_of)
-        self.as_of[pair], self.told[pair] = now, 0.0
+        self.as_of[pair], self.told[pair], self.guessed[pair] = now, 0.0, False
 
     def _go_on(self, pair: int, times: Floats, weights: Floats) -> None:
         """The figures of a pair as they should be now that these events are known."""
@@ -330,6 +333,8 @@ class Overview:
         lag = self.lag_hours[source]
         if self.newest[source]:  # its threads were fetched: a visit must not find more
             right = not len(found)
+        elif self.guessed[pair] and told:  # how many was not told
+            right = len(found) > 0
         elif missing > 0:
             needed = lag + (as_of - float(found[len(found) - missing])) / HOUR_SECONDS
             right = needed <= LONGEST_LAG_HOURS

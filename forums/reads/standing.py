@@ -39,6 +39,12 @@ class Standing:
     expected_looks: int = 0
     sources: tuple[SourceStanding, ...] = field(default=())
 
+    @property
+    def part(self) -> int | None:
+        """Visits of the present day where they are fewer than on others; None where they are not."""
+        today = self.used_today + self.left_today
+        return today if today < self.visits_per_day else None
+
 
 def midnight(plan: Plan, now: datetime) -> datetime:
     """When the present day of a plan began."""

@@ -91,6 +91,22 @@ def test_a_page_without_counts_tells_by_the_time_of_the_last_post():
     assert overview.look.tolist() == [NOW + 2 * HOUR, NOW + 2 * HOUR, NOW]
 
 
+@pytest.mark.parametrize("counts", [True, False], ids=["read for the first time", "never with counts"])
+def test_a_page_that_cannot_tell_how_many_is_not_blamed_for_their_number(counts):
+    overview = Overview([Source(BOARDS)], np.full(3, NOW), np.ones(3), np.full(3, 0.5))
+    figures = ([10, 20, 30], [100, 200, 300]) if counts else ([NAN] * 3, [NAN] * 3)
+    now = NOW + HOUR
+    overview.read(0, sight(*figures, [now - 60] * 3), now, np.full(3, 0.2))
+    assert (overview.known > 0).all() and overview.guessed.all()
+    for board in range(3):
+        visit(overview, board, [NOW + 60.0 * number for number in range(1, 6)], [0.5] * 5, now + 60.0 * (board + 1))
+    assert overview.believed().all() and not overview.guessed.any() and overview.source_wrong[0] == 0
+    overview.read(0, sight(*figures, [now + HOUR] * 3), now + 2 * HOUR, np.full(3, 0.2))
+    for board in range(3):
+        visit(overview, board, [], [], now + 2 * HOUR + 60.0 * (board + 1))
+    assert overview.source_wrong[0] == 0 if counts else not overview.believed().any(), "signs of nothing are contradictions"
+
+
 def test_a_board_that_the_page_does_not_show_keeps_its_own_forecast():
     overview = overview_of()
     overview.read(0, sight([10, NAN, 30], [100, NAN, 300], [NOW, NAN, NOW]), NOW + HOUR, np.zeros(3))
