@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left
-from collections import Counter
 from datetime import datetime
 from functools import cached_property
 from typing import NamedTuple
@@ -38,7 +37,6 @@ _XML_DECLARATION = re.compile(r"^\s*<\?xml[^>]{0,200}\?>")
 _CARD = 12  # characters of a link from which it may be a card with more than a title
 _TITLE = re.compile(r"(?<![a-z])(?:title|subject)(?![a-z])", re.I)
 _HEADINGS = frozenset("h1 h2 h3 h4 h5 h6".split())
-_CHARSET_META = re.compile(r"(<meta[^>]{0,200}?charset\s*=\s*[\"']?)[\w-]+", re.I)
 
 
 class Link(NamedTuple):
@@ -213,11 +211,6 @@ class Page(TimedPage):
         """Whether the page is written in a script that says much in few letters, as Chinese, Japanese and Korean do."""
         dense = sum(char >= "\u2e80" for piece in self.outline.pieces for char in piece.text[:200])
         return dense > 0.25 * min(self.text_total, 200 * len(self.outline.pieces))
-
-    @cached_property
-    def pattern_counts(self) -> Counter[str]:
-        """How many links follow each pattern."""
-        return Counter(link.pattern for link in self.links)
 
 
 def _host(url: str) -> str:

@@ -104,7 +104,6 @@ EDIT_LINE = re.compile(
     r"本帖最后由|本帖最後由|\[? ?本帖|最[后後](?:进行|進行|一次)?(?:编辑|編輯|修改)|[由被] ?\S{1,24} ?[于於在].{4,30}(?:编辑|編輯|修改)|编辑于|編輯於|此帖(?:已|由)|最終(?:編集|更新))",
     re.I,
 )
-NEXT_LIST = _any("similar", "related", "recommended", "suggested", "ähnliche", "similaires", "similares", "похожие", "相关", "相關", "推荐", "猜你喜欢")
 
 CLASS_ROLES: tuple[tuple[str, re.Pattern[str]], ...] = (
     ("replies", re.compile(r"repl(?:y|ies)|answers?|respon|回复|antwort|postcount|num_?post|comment_?s?_?count|count_?(?:repl|comment)", re.I)),

@@ -12,6 +12,7 @@ from forums.reading.document import Page
 from forums.reading.learned.assemble import identities, row_set
 from forums.reading.learned.assemble_posts import LearnedPosts
 from forums.reading.learned.choose import chosen_bodies, chosen_links
+from forums.reading.learned.groups import Groups, numbered
 from forums.reading.learned.weights import FILE, read_weights, shipped
 from forums.reading.training.fit import Examples, Shape, averaged, boosted
 from tests.forums.boards import NOW
@@ -53,6 +54,20 @@ def test_shipped_weights_survive_being_saved(tmp_path: Path, examples: Examples)
 
 def _page(body: str, url: str = "http://forum.example/forum/7") -> Page:
     return Page(f"<html><body>{body}</body></html>", url, NOW)
+
+
+def test_groups_tell_sums_and_spreads_of_all_at_once() -> None:
+    random = np.random.default_rng(5)
+    numbers = numbered(random.integers(0, 7, 60).tolist())
+    values, places = random.normal(5, 2, 60), np.sort(random.integers(0, 900, 60))
+    groups = Groups(numbers)
+    for group in range(int(numbers.max()) + 1):
+        own, steps = values[numbers == group], np.diff(places[numbers == group])
+        assert groups.mean(values)[group] == pytest.approx(own.mean())
+        assert groups.spread(values)[group] == pytest.approx(own.std() / max(1.0, own.mean()))
+        assert groups.distinct(places)[group] == len(set(places[numbers == group].tolist()))
+        steady = steps.std() / max(1.0, steps.mean()) if len(own) > 2 else 1.0
+        assert groups.steadiness(places)[group] == pytest.approx(steady)
 
 
 def test_candidates_are_chosen_relative_to_the_best_of_their_page() -> None:

@@ -26,6 +26,7 @@ from forums.reading.training.scoring import ENOUGH, Tally, tally
 FOLDS = 5
 _NEGATIVES, _POSITIVES = 90, 60  # candidates of one page that a model is trained on
 _MORE = 0.25  # weight of pages that are only trained on
+_NO_FORUM = 0.2  # weight of pages that are no forum's where doubt is learned
 _SILENT = 0.03
 """Share of cut pages, every engine counting the same, that may be called complete."""
 
@@ -215,14 +216,16 @@ def _interpret(sample: Sample) -> Outcome:
 
 
 def _doubts(samples: Sequence[Sample], outcomes: Sequence[Outcome]) -> tuple[Model, Model]:
-    """The models of a perfect reading and of one that is cut short."""
+    """The models of a perfect reading, for which every page counts the same, so that what it says is how often it holds, and of
+    one that is cut short, for which every engine does."""
     pairs = [(sample, outcome) for sample, outcome in zip(samples, outcomes, strict=True) if sample.saved.measured]
     samples, outcomes = [sample for sample, _ in pairs], [outcome for _, outcome in pairs]
     features = np.vstack([outcome.features for outcome in outcomes])
-    weights = np.asarray([sample.weight for sample in samples])
+    pages = np.asarray([1.0 if sample.saved.is_forum else _NO_FORUM for sample in samples])
+    engines = np.asarray([sample.weight for sample in samples])
     perfect = np.asarray([int(outcome.tally.is_perfect) for outcome in outcomes])
     cut = np.asarray([int(outcome.is_cut) for outcome in outcomes])
-    first, second = (averaged(Examples(features, labels, weights), 2, DOUBT) for labels in (perfect, cut))
+    first, second = (averaged(Examples(features, *each), 2, DOUBT) for each in ((perfect, pages), (cut, engines)))
     return Model((first,)), Model((second,))
 
 
