@@ -11,13 +11,19 @@ from deepweb.terms import WordMode, has_han, says, words_of
 _BOTH = 0.8
 
 
-def hits_of(records: Mapping[int, Mapping[str, Any]], found: set[int], word: str, mode: WordMode) -> dict[str, list[int]]:
-    """Of the records that say a word in a column: how many were found by it, and how many not."""
+def hits_of(
+    records: Mapping[int, Mapping[str, Any]], found: set[int], word: str, mode: WordMode, alone: bool = False
+) -> dict[str, list[int]]:
+    """Of the records that say a word in a column: how many were found by it, and how many not. With `alone` those found
+    count for a column only where no other one says the word."""
     counts: dict[str, list[int]] = {}
     for pk, own in records.items():
-        for name, value in own.items():
-            if says(str(value), word, mode):
-                counts.setdefault(name, [0, 0])[0 if pk in found else 1] += 1
+        saying = [name for name, value in own.items() if says(str(value), word, mode)]
+        for name in saying:
+            if pk not in found:
+                counts.setdefault(name, [0, 0])[1] += 1
+            elif not alone or len(saying) == 1:
+                counts.setdefault(name, [0, 0])[0] += 1
     return counts
 
 

@@ -127,7 +127,7 @@ class Workbench:
         whole = not entry.found or limit is not None or len(self.log) >= CUT_UNKNOWN_BEFORE
         listed = {pk: self.listed[pk] for pk in self._known_beside(entry) if pk in self.listed}
         counts = self.state.setdefault("said_in", {})
-        for name, (hits, misses) in hits_of(listed, set(entry.found), word, self.asking.mode).items():
+        for name, (hits, misses) in hits_of(listed, set(entry.found), word, self.asking.mode, alone=True).items():
             told = counts.setdefault(name, [0, 0, 0])
             told[0] += hits
             if whole and misses:
