@@ -105,30 +105,31 @@ def places(sizes: Sizes) -> Iterator[tuple[str, str, str]]:
         arguments |= import_string(f"{dotted}.arguments")(sizes)
         queries |= import_string(f"{dotted}.QUERIES")
     rooms = {pattern.name for pattern in admin.site.rooms}
-    for route, pattern in _patterns(get_resolver().url_patterns, ""):
-        wanted, name = frozenset(pattern.pattern.regex.groupindex), pattern.name
+    for route, space, pattern in _patterns(get_resolver().url_patterns, "", ""):
+        wanted, name = frozenset(pattern.pattern.regex.groupindex), f"{space}{pattern.name or ''}".removeprefix("admin:")
         if getattr(pattern.callback, "is_button", False):
             yield name or route, "", ONLY_SENT
-        elif not name:
+        elif not pattern.name:
             yield route or "/", f"/{route}", "leads elsewhere" if wanted else ""
         elif name in rooms and not wanted <= set(arguments.get(name, ())):
             sys.exit(f"bench desk knows no row for the room {name}")
         elif not wanted <= set(arguments.get(name, ())):
             yield name, "", "has no row in these data"
         else:
-            address = reverse(name if name == "set_language" else f"admin:{name}", kwargs=arguments.get(name, {}))
+            address = reverse(f"{space}{pattern.name}", kwargs=arguments.get(name, {}))
             yield name, address, "ends the bench's own session" if name == "logout" else ""
             yield from ((f"{name}?{query}", f"{address}?{query}", "") for query in queries.get(name, ()))
 
 
-def _patterns(patterns: list[Any], before: str) -> Iterator[tuple[str, URLPattern]]:
-    """Route and pattern of every address, in the order of the configuration."""
+def _patterns(patterns: list[Any], before: str, space: str) -> Iterator[tuple[str, str, URLPattern]]:
+    """Route, name space ("admin:") and pattern of every address, in the order of the configuration."""
     for pattern in patterns:
         route = f"{before}{pattern.pattern}"
         if isinstance(pattern, URLResolver):
-            yield from _patterns(pattern.url_patterns, route)
+            inner = f"{space}{pattern.namespace}:" if pattern.namespace else space
+            yield from _patterns(pattern.url_patterns, route, inner)
         else:
-            yield route, pattern
+            yield route, space, pattern
 
 
 def _cost(client: Client, address: str) -> float:

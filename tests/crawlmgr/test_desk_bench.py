@@ -12,12 +12,12 @@ from crawlmgr.benches import desk_side
 from crawlmgr.benches.bulk import BIG, Sizes
 
 
-def _named(patterns: list[Any]) -> Iterator[str]:
+def _named(patterns: list[Any], space: str = "") -> Iterator[str]:
     for pattern in patterns:
         if isinstance(pattern, URLResolver):
-            yield from _named(pattern.url_patterns)
+            yield from _named(pattern.url_patterns, f"{space}{pattern.namespace}:" if pattern.namespace else space)
         elif pattern.name:
-            yield pattern.name
+            yield f"{space}{pattern.name}".removeprefix("admin:")
 
 
 def test_every_address_is_asked_for_or_has_a_reason() -> None:
