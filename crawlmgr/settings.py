@@ -47,7 +47,11 @@ KEEP_DAYS = {  # what only tells of the past, and for how many days it is kept; 
     "nodes": environment.whole("CRAWLMGR_KEEP_NODES_DAYS", 30, 0, 36_500),
     "hours": environment.whole("CRAWLMGR_KEEP_HOURS_DAYS", 0, 0, 36_500),
     "addresses": environment.whole("CRAWLMGR_KEEP_ADDRESSES_DAYS", 0, 0, 36_500),
-}
+    "fetches": environment.whole("CRAWLMGR_KEEP_FETCHES_DAYS", 0, 0, 36_500),
+    "runs": environment.whole("CRAWLMGR_KEEP_RUNS_DAYS", 0, 0, 36_500),
+    "archive": environment.whole("CRAWLMGR_KEEP_ARCHIVE_DAYS", 0, 0, 36_500),
+}  # as long as nobody sets it on the desk
+RUNS_WITH_RESULTS = ("topic", "deepweb-find", "deepweb-harvest")  # what was crawled for hangs on them: they are not pruned
 
 CRAWLERS = {
     "forum": "forums.crawler.ForumCrawler",

@@ -122,8 +122,11 @@ def watch() -> None:
 
 
 def prune() -> dict[str, int]:
-    """Drops what only tells of the past."""
-    return pruning.prune(SYSTEM.now())
+    """Drops what only tells of the past, for as long as a slice lasts; what is left then is a task of its own."""
+    done = trouble.calmly(lambda: pruning.prune(SYSTEM.now(), settings.SLICE_SECONDS), SYSTEM)
+    if done.left:
+        queue.prune()
+    return done.rows
 
 
 def refused(what: str) -> None:

@@ -55,7 +55,9 @@ def event_list(request: HttpRequest) -> HttpResponse:
 def branch(request: HttpRequest, item: str) -> Node | None:
     if not request.user.has_perm("crawlmgr.view_run"):
         return None
-    children = (Node(_("Events"), reverse("admin:events"), "notifications", "events"),)
+    children: tuple[Node, ...] = (Node(_("Events"), reverse("admin:events"), "notifications", "events"),)
+    if request.user.has_perm("crawlmgr.delete_retention"):
+        children += (Node(_("Retention"), reverse("admin:retention"), "delete_sweep", "retention"),)
     return Node(_("Workers"), reverse("admin:workers"), "memory", "workers", children=children)
 
 

@@ -4,6 +4,7 @@ from crawlmgr.models.frontier import Url, UrlState
 from crawlmgr.models.hosts import Host, HostHour, RunHost
 from crawlmgr.models.nodes import Event, Node
 from crawlmgr.models.pages import Page, WarcFile
+from crawlmgr.models.retention import Retention
 from crawlmgr.models.runs import ACTIVE, TRANSITIONS, Run, RunState
 from crawlmgr.models.tokens import ApiToken, TokenRole
 
@@ -16,6 +17,7 @@ __all__ = [
     "HostHour",
     "Node",
     "Page",
+    "Retention",
     "Run",
     "RunHost",
     "RunState",

@@ -1,65 +1,206 @@
-"""Pruning: rows that only tell of the past go after a while, so that the desk stays as fast as on its first day."""
+"""Pruning: rows and files that only tell of the past go after a while, so that the desk stays as fast as on its first day.
+
+One function for the desk, the command and the daily task: `prune`. How long each kind is kept stands in `Retention`; where nobody
+has set it there, in settings.KEEP_DAYS.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import json
+import logging
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 
 from axes.models import AccessAttempt
 from django.conf import settings
 from django.contrib.sessions.models import Session
-from django.db.models import QuerySet
+from django.db import models, transaction
+from django.db.models import QuerySet, Sum
 
-from crawlmgr.models import Event, HostHour, Node, RunState, Url
-from crawlmgr.services import queue
+from crawlmgr.clock import SYSTEM
+from crawlmgr.models import ACTIVE, Event, HostHour, Node, Page, Retention, Run, RunState, Url, WarcFile
+from crawlmgr.services import archive, queue, removals
+from crawlmgr.services.removals import Part, Removal
 
-BATCH = 500  # rows of one transaction: nobody waits long for the database
+log = logging.getLogger("crawlmgr.pruning")
+MOST_DAYS = 36_500
+MOST_COUNTED = 100_000  # rows of a kind that are counted while a page waits
+SAMPLE_ROWS = 100  # rows whose size stands for that of the others
 
 
 class Kind(NamedTuple):
-    """What leaves: its name, for how many days it is kept (0: for ever), how many rows are past that."""
+    """What leaves: its name, for how many days it is kept (0: for ever), how many rows are past that (with `more`, at least so
+    many), and about how many bytes they hold: of files exactly, of rows by the mean of a hundred, without indexes."""
 
     kind: str
     keep_days: int
     rows: int
+    more: bool
+    bytes: int
 
 
-def _nodes(before: datetime) -> QuerySet[Any]:
-    return Node.objects.filter(started__lt=before).exclude(heartbeat__gt=before)
+def _events(before: datetime) -> list[Part]:
+    return [Part(Event.objects.filter(at__lt=before))]
 
 
-def _addresses(before: datetime) -> QuerySet[Any]:
+def _failed_logins(before: datetime) -> list[Part]:
+    return [Part(AccessAttempt.objects.filter(attempt_time__lt=before))]
+
+
+def _tasks(before: datetime) -> list[Part]:
+    return [Part(queue.ended(before))]
+
+
+def _nodes(before: datetime) -> list[Part]:
+    return [Part(Node.objects.filter(started__lt=before).exclude(heartbeat__gt=before))]
+
+
+def _hours(before: datetime) -> list[Part]:
+    return [Part(HostHour.objects.filter(hour__lt=before))]
+
+
+def _addresses(before: datetime) -> list[Part]:
     """Of runs that ended for good; one that failed may yet go on."""
-    return Url.objects.filter(run__state__in=(RunState.FINISHED, RunState.STOPPED), run__finished__lt=before)
+    return [Part(Url.objects.filter(run__state__in=(RunState.FINISHED, RunState.STOPPED), run__finished__lt=before))]
 
 
-_OLD: Mapping[str, Callable[[datetime], QuerySet[Any]]] = {
-    "events": lambda before: Event.objects.filter(at__lt=before),
-    "failed_logins": lambda before: AccessAttempt.objects.filter(attempt_time__lt=before),
-    "tasks": queue.ended,
+def _fetches(before: datetime) -> list[Part]:
+    """Rows that say what was fetched when and where in the archive it lies; not of active runs, nor imported ones."""
+    return [Part(Page.objects.filter(fetched_at__lt=before, run__isnull=False).exclude(run__state__in=ACTIVE))]
+
+
+def _runs(before: datetime) -> list[Part]:
+    """Runs that ended, with all rows that belong to them alone; not those that hold what a person crawled for."""
+    chosen = Run.objects.filter(state__in=(RunState.FINISHED, RunState.STOPPED, RunState.FAILED), finished__lt=before)
+    chosen = chosen.exclude(kind__in=settings.RUNS_WITH_RESULTS)
+    below = [one for one in Run._meta.related_objects if one.on_delete is models.CASCADE]
+    return [*(Part(one.related_model._base_manager.filter(**{f"{one.field.name}__in": chosen})) for one in below), Part(chosen)]
+
+
+def _archive(before: datetime) -> list[Part]:
+    """Files whose run has ended; their pages stay known and no longer say where they lie."""
+    files = WarcFile.objects.filter(created__lt=before).exclude(run__state__in=ACTIVE)
+    return [Part(Page.objects.filter(warc__in=files)), Part(files)]
+
+
+_OLD: Mapping[str, Callable[[datetime], list[Part]]] = {
+    "events": _events,
+    "failed_logins": _failed_logins,
+    "tasks": _tasks,
     "nodes": _nodes,
-    "hours": lambda before: HostHour.objects.filter(hour__lt=before),
+    "hours": _hours,
     "addresses": _addresses,
+    "fetches": _fetches,
+    "runs": _runs,
+    "archive": _archive,
 }
 """What is past its time, by kind (the keys of settings.KEEP_DAYS)."""
 
 
-def prune(now: datetime) -> dict[str, int]:
-    """Drops what is past its time and sessions that ran out, some rows at a time; tells how many of each kind."""
-    gone = {kind: _drop(_OLD[kind](now - timedelta(days=days))) for kind, days in settings.KEEP_DAYS.items() if days}
-    return {**gone, "sessions": _drop(Session.objects.filter(expire_date__lt=now))}
+def kept() -> dict[str, int]:
+    """For how many days each kind is kept; 0 for ever."""
+    chosen = dict(Retention.objects.values_list("kind", "keep_days"))
+    return {kind: chosen.get(kind, days) for kind, days in settings.KEEP_DAYS.items()}
 
 
-def frees(now: datetime) -> list[Kind]:
-    """What pruning would drop now."""
-    kept = settings.KEEP_DAYS.items()
-    return [Kind(kind, days, _OLD[kind](now - timedelta(days=days)).count() if days else 0) for kind, days in kept]
+def keep(days: Mapping[str, int], *, now: datetime, user: Any = None) -> list[str]:
+    """Sets how long kinds are kept; returns those that changed. Raises ValueError with one line."""
+    wrong = [kind for kind, number in days.items() if kind not in settings.KEEP_DAYS or not 0 <= number <= MOST_DAYS]
+    if wrong:
+        raise ValueError(f"no number of days from 0 to {MOST_DAYS}: {', '.join(sorted(wrong))}")
+    before = kept()
+    changed = [kind for kind, number in days.items() if before[kind] != number]
+    with transaction.atomic():
+        for kind in changed:
+            Retention.objects.update_or_create(
+                kind=kind, defaults={"keep_days": days[kind], "changed": now, "changed_by": user}
+            )
+    log.info("%s", ", ".join(f"{kind} {before[kind]} → {days[kind]}" for kind in changed), extra={"event": "retention_set"})
+    return changed
 
 
-def _drop(rows: QuerySet[Any]) -> int:
+def frees(now: datetime, days: Mapping[str, int] | None = None, *, most: int | None = None) -> list[Kind]:
+    """What pruning would drop now, with these times or those that are set. With `most`, no more rows of a kind are counted."""
+    chosen = kept() | dict(days or {})
+    return [_freed(kind, number, now, most) for kind, number in chosen.items()]
+
+
+def _freed(kind: str, days: int, now: datetime, most: int | None) -> Kind:
+    if not days:
+        return Kind(kind, 0, 0, False, 0)
+    parts = _OLD[kind](now - timedelta(days=days))
+    if kind == "archive":
+        files = parts[-1].rows
+        return Kind(kind, days, files.count(), False, files.aggregate(sum=Sum("bytes"))["sum"] or 0)
+    total, size = 0, 0
+    for part in parts:
+        number = part.rows.count() if most is None else part.rows.order_by()[: most - total + 1].count()
+        total += number
+        size += round(number * _row_bytes(part.rows)) if number else 0
+        if most is not None and total > most:
+            return Kind(kind, days, most, True, size)
+    return Kind(kind, days, total, False, size)
+
+
+def _row_bytes(rows: QuerySet[Any]) -> float:
+    """The mean size of a row by a hundred of them: texts in UTF-8, eight bytes for a number or a time."""
+    some = list(rows.order_by().values_list()[:SAMPLE_ROWS])
+    return sum(_width(value) for row in some for value in row) / max(1, len(some))
+
+
+def _width(value: Any) -> int:
+    if isinstance(value, str):
+        return len(value.encode())
+    if isinstance(value, dict | list):
+        return len(json.dumps(value, ensure_ascii=False, default=str).encode())
+    return 1 if value is None or isinstance(value, bool) else 8
+
+
+class Pruned(NamedTuple):
+    """How many rows of each kind went, and whether time ran out before all were gone."""
+
+    rows: dict[str, int]
+    left: bool
+
+
+def prune(now: datetime, seconds: float | None = None) -> Pruned:
+    """Drops what is past its time and sessions that ran out, some rows a transaction; begins no further one after `seconds`."""
+    until = None if seconds is None else SYSTEM.now() + timedelta(seconds=seconds)
+
+    def late() -> bool:
+        return until is not None and SYSTEM.now() >= until
+
+    gone = {kind: _drop(kind, now - timedelta(days=days), late) for kind, days in kept().items() if days}
+    gone["sessions"] = _drop_rows([Part(Session.objects.filter(expire_date__lt=now))], late)
+    if any(gone.values()):
+        told = ", ".join(f"{kind} {number}" for kind, number in gone.items() if number)
+        log.info(told, extra={"event": "pruned"})
+    return Pruned(gone, late())
+
+
+def _drop(kind: str, before: datetime, late: Callable[[], bool]) -> int:
+    parts = _OLD[kind](before)
+    return _drop_files(parts[-1].rows, late) if kind == "archive" else _drop_rows(parts, late)
+
+
+def _drop_rows(parts: Sequence[Part], late: Callable[[], bool]) -> int:
+    removal, number = Removal(parts, lambda: None), 0
+    while not late() and (store := removal.batch()) is not None:
+        with transaction.atomic():
+            number += store()
+    return number
+
+
+def _drop_files(files: QuerySet[WarcFile], late: Callable[[], bool]) -> int:
+    """File by file: its pages forget where they lay, some at a time; then the file goes, then its row. After a kill in between
+    the row is still there and all of it is done again."""
     number = 0
-    while keys := list(rows.order_by("pk").values_list("pk", flat=True)[:BATCH]):
-        rows.model._default_manager.filter(pk__in=keys).delete()
-        number += len(keys)
+    while not late() and (file := files.order_by("pk").first()) is not None:
+        pages = Page.objects.filter(warc=file).order_by("pk")
+        while not late() and (keys := list(pages.values_list("pk", flat=True)[: removals.BATCH])):
+            Page.objects.filter(pk__in=keys).update(warc=None, warc_offset=None, warc_length=None)
+        if not pages.exists():
+            archive.remove(file)
+            number += 1
     return number

@@ -32,9 +32,10 @@ from crawlmgr.services import events, task_check
 SLICE = "crawlmgr.tasks.run_slice"
 TICK = "crawlmgr.tasks.tick"
 REFUSED = "crawlmgr.tasks.refused"
+PRUNE = "crawlmgr.tasks.prune"
 SCHEDULES = (
     ("dispatch what is due", "crawlmgr.tasks.dispatch_due", Schedule.MINUTES),
-    ("prune old rows", "crawlmgr.tasks.prune", Schedule.DAILY),
+    ("prune old rows", PRUNE, Schedule.DAILY),
     ("look for silence", "crawlmgr.tasks.watch", Schedule.HOURLY),
 )
 TASKS = frozenset((SLICE, TICK, REFUSED, *(task for _name, task, _kind in SCHEDULES)))  # all that a worker may be asked to call
@@ -156,6 +157,11 @@ def run_slice(run_id: int) -> None:
 def _add_slice(run_id: int) -> None:
     if not OrmQ.objects.filter(key=_run_key(run_id), lock__lte=timezone.now()).exists():
         _add(_run_key(run_id), SLICE, run_id)
+
+
+def prune() -> None:
+    """Queues a pruning when the transaction commits."""
+    transaction.on_commit(lambda: _add(settings.Q_CLUSTER["name"], PRUNE))
 
 
 def hand_on(run_id: int) -> None:

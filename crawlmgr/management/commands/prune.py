@@ -13,7 +13,10 @@ from crawlmgr.services import pruning
 
 
 class Command(BaseCommand):
-    help = "Drops rows that are past the time that they are kept (CRAWLMGR_KEEP_…_DAYS), as the workers do once a day."
+    help = (
+        "Drops rows and archive files that are past the time that they are kept (set on the desk under Retention, else by "
+        "CRAWLMGR_KEEP_…_DAYS), as the workers do once a day."
+    )
     requires_system_checks = ()
 
     def add_arguments(self, parser: CommandParser) -> None:
@@ -23,11 +26,11 @@ class Command(BaseCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         database.ready()
         now = SYSTEM.now()
-        kinds = [kind._asdict() for kind in pruning.frees(now)]
+        kinds = [{name: value for name, value in one._asdict().items() if name != "more"} for one in pruning.frees(now)]
         if not options["dry_run"]:
             pruning.prune(now)
         if options["json"]:
             write_json({"dropped": not options["dry_run"], "kinds": kinds})
             return
-        rows = [(row["kind"], row["keep_days"] or None, row["rows"]) for row in kinds]
-        self.stdout.write(table(("kind", "days kept", "rows past that"), rows))
+        rows = [(row["kind"], row["keep_days"] or None, row["rows"], row["bytes"]) for row in kinds]
+        self.stdout.write(table(("kind", "days kept", "rows past that", "bytes, about"), rows))

@@ -72,7 +72,7 @@ def test_neither_password_nor_what_may_be_one_is_kept() -> None:
     kept = json.dumps(list(AccessAttempt.objects.values_list("post_data", "get_data")))
     assert "hunter3" not in kept and "hunter2" not in json.dumps(list(Event.objects.values_list("text", flat=True)))
     AccessAttempt.objects.update(attempt_time=timezone.now() - timedelta(days=2))
-    assert pruning.prune(timezone.now())["failed_logins"] == 1 and not AccessAttempt.objects.exists()
+    assert pruning.prune(timezone.now()).rows["failed_logins"] == 1 and not AccessAttempt.objects.exists()
 
 
 @pytest.mark.parametrize(

@@ -153,6 +153,8 @@ MATRIX: dict[tuple[str, str], tuple[str, ...]] = {
     ),
     ("never", "administrator"): (
         "admin/api/<int:pk>/remove/",
+        "admin/retention/save/",
+        "admin/retention/prune/",
         "admin/forums/simulations/<int:pk>/delete/",
         "admin/forums/simulations/logs/<int:pk>/delete/",
     ),
@@ -183,6 +185,9 @@ MATRIX: dict[tuple[str, str], tuple[str, ...]] = {
     ("login", "never"): (
         "admin/password_change/done/",
         "admin/jsi18n/",
+    ),
+    ("administrator", "never"): (
+        "admin/retention/",
     ),
     ("nobody", "never"): (
         "admin/autocomplete/",

@@ -155,6 +155,6 @@ def test_pruning_keeps_what_is_young() -> None:
     _node("old", NOW - timedelta(days=40))
     _node("new", NOW - timedelta(days=40))
     nodes.beat("new", NOW - timedelta(days=1))
-    told = pruning.prune(NOW)
+    told = pruning.prune(NOW).rows
     assert (told["events"], told["sessions"], told["nodes"]) == (1, 1, 1)
     assert list(Node.objects.values_list("name", flat=True)) == ["new"] and Event.objects.count() == 2

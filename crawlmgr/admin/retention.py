@@ -1,0 +1,109 @@
+"""How long each kind of history is kept: what a choice frees is shown before it can be saved, and pruning is asked for here."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any
+
+from django.conf import settings
+from django.contrib import messages
+from django.http import HttpRequest, HttpResponse
+from django.urls import reverse
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_noop
+
+from crawlmgr.admin.rooms import act, attempt, back, number, page, room
+from crawlmgr.models import Retention
+from crawlmgr.services import pruning, queue
+
+MAY = "crawlmgr.delete_retention"
+NAMES: dict[str, tuple[str, str]] = {
+    "events": (gettext_noop("Events"), gettext_noop("errors, warnings and notes on the desk; the log file keeps its own")),
+    "failed_logins": (gettext_noop("Failed logins"), gettext_noop("what bars a login after too many")),
+    "tasks": (gettext_noop("Results of tasks"), gettext_noop("what the queue keeps of each slice and job")),
+    "nodes": (gettext_noop("Worker nodes gone"), gettext_noop("nodes that gave no sign of life since")),
+    "hours": (gettext_noop("Hourly sums of hosts"), gettext_noop("requests, bytes and failures an hour, for charts")),
+    "addresses": (
+        gettext_noop("Addresses of ended runs"),
+        gettext_noop("what was queued, with its state; a topic's report on its frontier needs them"),
+    ),
+    "fetches": (
+        gettext_noop("Fetch records"),
+        gettext_noop("what was fetched when, and where in the archive it lies; without them no capture is found by its address"),
+    ),
+    "runs": (
+        gettext_noop("Ended runs"),
+        gettext_noop("with their visits, fetch records and addresses; posts stay, and so do runs of topics and harvests"),
+    ),
+    "archive": (
+        gettext_noop("Archive files"),
+        gettext_noop("WARC files with the pages themselves; later captures that only say “unchanged” lose their text too"),
+    ),
+}
+
+
+@room("retention/", "retention", MAY)
+def retention(request: HttpRequest) -> HttpResponse:
+    """The times as they are set or, asked with days in the address, as they might be, with what either frees now."""
+    now, set_days = datetime.now(UTC), pruning.kept()
+    chosen, wrong = _chosen(request.GET.dict(), set_days)
+    changed = {kind: days for kind, days in chosen.items() if days != set_days[kind]} if not wrong else {}
+    who = {row.kind: row for row in Retention.objects.select_related("changed_by")}
+    rows = [
+        {
+            "kind": one.kind,
+            "name": _(NAMES[one.kind][0]),
+            "about": _(NAMES[one.kind][1]),
+            "days": request.GET.get(one.kind, one.keep_days),
+            "freed": one,
+            "changed": one.kind in changed,
+            "wrong": one.kind in wrong,
+            "default": settings.KEEP_DAYS[one.kind],
+            "row": who.get(one.kind),
+        }
+        for one in pruning.frees(now, chosen, most=pruning.MOST_COUNTED)
+    ]
+    context: dict[str, Any] = {
+        "rows": rows,
+        "changed": changed,
+        "wrong": wrong,
+        "most_days": pruning.MOST_DAYS,
+        "bytes": sum(row["freed"].bytes for row in rows),
+        "any": any(row["freed"].rows for row in rows),
+    }
+    trail = [(_("Workers"), reverse("admin:workers"))]
+    status = 422 if wrong else 200
+    return page(request, "desk/retention.html", context, title=_("Retention"), item="retention", trail=trail, status=status)
+
+
+def _chosen(given: dict[str, str], before: dict[str, int]) -> tuple[dict[str, int], set[str]]:
+    """Days by kind out of what was sent, those that were set where nothing was; and the kinds whose field holds no days."""
+    chosen, wrong = dict(before), set()
+    for kind in before:
+        if kind in given:
+            days = number(given[kind], pruning.MOST_DAYS)
+            if days is None:
+                wrong.add(kind)
+            else:
+                chosen[kind] = days
+    return chosen, wrong
+
+
+@act("retention/save/", "retention-save", MAY)
+def save(request: HttpRequest) -> HttpResponse:
+    """Sets the times that were shown."""
+    chosen, wrong = _chosen(request.POST.dict(), pruning.kept())
+    if wrong:
+        messages.error(request, _("Give whole days; 0 keeps for ever."))
+        return back(request, "retention")
+    done = _("Saved. What is past its time goes with the next pruning, once a day, or now.")
+    attempt(request, done, lambda: pruning.keep(chosen, now=datetime.now(UTC), user=request.user))
+    return back(request, "retention")
+
+
+@act("retention/prune/", "retention-prune", MAY)
+def prune(request: HttpRequest) -> HttpResponse:
+    """Asks a worker to prune now, as it does once a day."""
+    queue.prune()
+    messages.success(request, _("A worker prunes now, some rows at a time."))
+    return back(request, "retention")
