@@ -63,6 +63,7 @@ CRAWLERS = {
 }
 JOBS = {  # runs that ask no address
     "simulation": "forums.services.simulations.SimulationJob",
+    "topic-texts": "focused.services.readings.TextsJob",
     "topic-compare": "focused.services.comparisons.ComparisonJob",
     "forum-reread": "forums.services.rereads.RereadJob",
     "forum-removal": "forums.services.removals.SiteRemoval",

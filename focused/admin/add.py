@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from datetime import UTC, datetime
 
 from django import forms
@@ -17,21 +16,23 @@ from django.utils.translation import gettext_lazy, ngettext
 from crawlmgr.admin.rooms import back, opens_nothing, page, room
 from crawlmgr.web.encoding import decode
 from focused.models import Topic
-from focused.services import samples, topics
+from focused.services import readings, samples, topics
 from focused.topics import BadLine, read_keywords, read_seeds
 
 LINES_TOLD = 12
 MOST_FILES = 200
 MOST_FILE_BYTES = 5_000_000
+MOST_FILES_BYTES = 20_000_000
+MOST_SEEDS = 10_000  # lines of addresses at once: a second's work
 
 
 class TopicForm(forms.Form):
     """What a topic begins with; samples or keywords are needed, so that there is something to judge by."""
 
     name = forms.CharField(max_length=200, strip=True, label=gettext_lazy("Name"))
-    seeds = forms.CharField(required=False, max_length=2_000_000, label=gettext_lazy("Seeds"))
+    seeds = forms.CharField(required=False, max_length=1_000_000, label=gettext_lazy("Seeds"))
     seeds_file = forms.FileField(required=False)
-    texts = forms.CharField(required=False, max_length=5_000_000, label=gettext_lazy("Sample texts"))
+    texts = forms.CharField(required=False, max_length=2_000_000, label=gettext_lazy("Sample texts"))
     addresses = forms.CharField(required=False, max_length=200_000, label=gettext_lazy("Sample pages"))
     keywords = forms.CharField(required=False, max_length=20_000, label=gettext_lazy("Keywords"))
     delay_seconds = forms.FloatField(min_value=0, max_value=3600, initial=1.0, label=gettext_lazy("Pause between requests"))
@@ -50,10 +51,11 @@ class TopicForm(forms.Form):
             raise forms.ValidationError(str(error)) from None
 
 
-def texts_of(pasted: str, files: Iterable[UploadedFile]) -> list[tuple[str, str]]:
-    """Samples from a pasted text (a line of three dashes or more parts several) and from files."""
+def texts_of(request: HttpRequest) -> list[tuple[str, str]]:
+    """Samples that were sent: from a pasted text (a line of three dashes or more parts several) and from files. Raises ValueError
+    with one line where a file, or all of them, are too large."""
     parts: list[list[str]] = [[]]
-    for line in pasted.splitlines():
+    for line in request.POST.get("texts", "").splitlines():
         if line.strip().strip("-—") == "" and len(line.strip()) >= 3:
             parts.append([])
         else:
@@ -63,11 +65,45 @@ def texts_of(pasted: str, files: Iterable[UploadedFile]) -> list[tuple[str, str]
         text = "\n".join(lines).strip()
         if text:
             found.append((text.split("\n", 1)[0][:60], text))
-    for file in list(files)[:MOST_FILES]:
-        text = decode(file.read(MOST_FILE_BYTES))[0].replace("\0", "").strip()  # a file that is no text may hold any byte
+    files = request.FILES.getlist("files")
+    if len(files) > MOST_FILES or sum(file.size or 0 for file in files) > MOST_FILES_BYTES:
+        told = {"number": MOST_FILES, "size": MOST_FILES_BYTES // 1_000_000}
+        raise ValueError(_("At most %(number)s files of %(size)s MB together can be sent at once.") % told)
+    for file in files:
+        text = text_of(file).replace("\0", "").strip()  # a file that is no text may hold any byte
         if text:
             found.append((file.name or _("file"), text))
     return found
+
+
+def text_of(file: UploadedFile) -> str:
+    """What a text file says. Raises ValueError where it is too large."""
+    if (file.size or 0) > MOST_FILE_BYTES:
+        told = {"name": (file.name or "")[:80], "size": MOST_FILE_BYTES // 1_000_000}
+        raise ValueError(_("%(name)s is larger than %(size)s MB.") % told)
+    return decode(file.read())[0]
+
+
+def lines_of(request: HttpRequest, field: str, file: str) -> list[str]:
+    """Lines of addresses that were pasted or sent as a file. Raises ValueError where there are too many."""
+    upload = request.FILES.get(file)
+    lines = request.POST.get(field, "").splitlines() + (text_of(upload).splitlines() if upload else [])
+    if len(lines) > MOST_SEEDS or sum(map(len, lines)) > 100 * MOST_SEEDS:
+        told = {"number": f"{MOST_SEEDS:,}"}
+        raise ValueError(_("At most %(number)s lines of addresses at once; for more there is `topic add --seeds FILE`.") % told)
+    return lines
+
+
+def tell_bounds(request: HttpRequest, found: readings.Bounded) -> None:
+    """Says which samples were cut or left out."""
+    for names, text in (
+        (found.cut, _("Too long, and cut to their first %(most)s characters: %(names)s")),
+        (found.left_out, _("Left out, because a topic holds at most %(all)s characters of samples: %(names)s")),
+    ):
+        if names:
+            told = ", ".join(name[:60] for name in names[:LINES_TOLD]) + (", …" if len(names) > LINES_TOLD else "")
+            bounds = {"most": f"{readings.MOST_SAMPLE_CHARACTERS:,}", "all": f"{readings.MOST_TOPIC_CHARACTERS:,}"}
+            messages.warning(request, text % {**bounds, "names": told})
 
 
 def tell_bad_lines(request: HttpRequest, bad: list[BadLine], what: str) -> None:
@@ -100,11 +136,22 @@ def add(request: HttpRequest) -> HttpResponse:
 
 def _make(request: HttpRequest, form: TopicForm) -> Topic | None:
     data, now = form.cleaned_data, datetime.now(UTC)
-    upload = data["seeds_file"]
-    lines = data["seeds"].splitlines() + (decode(upload.read(MOST_FILE_BYTES))[0].splitlines() if upload else [])
+    lines: list[str] = []
+    texts: list[tuple[str, str]] = []
+    try:
+        lines = lines_of(request, "seeds", "seeds_file")
+    except ValueError as error:
+        form.add_error("seeds", str(error))
+    try:
+        texts = texts_of(request)
+    except ValueError as error:
+        form.add_error("texts", str(error))
+    if form.errors:
+        return None
     seeds, bad = read_seeds(lines)
-    pages, bad_pages = read_seeds(data["addresses"].splitlines())
-    documents = texts_of(data["texts"], request.FILES.getlist("files"))
+    pages, bad_pages = read_seeds(data["addresses"].splitlines()[:MOST_SEEDS])
+    found = readings.bounded(texts)
+    documents = found.kept
     if not seeds:
         form.add_error("seeds", _("A topic needs an address to start from."))
     if not (documents or pages or data["keywords"]):
@@ -116,8 +163,8 @@ def _make(request: HttpRequest, form: TopicForm) -> Topic | None:
     if data["private"]:
         settings["allow_private"] = ",".join(topics.authorities([*seeds, *pages]))
     topic = topics.add(data["name"], seeds, documents=documents, keywords=data["keywords"], settings=settings, now=now)
-    if documents and not data["keywords"]:
-        samples.draw(topic)
+    readings.renew(topic, now=now, user=request.user, drawing=bool(documents) and not data["keywords"])
+    tell_bounds(request, found)
     if pages:
         samples.fetch(topic, pages, now=now, user=request.user)
         messages.info(request, _("The sample pages are being fetched."))

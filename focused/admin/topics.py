@@ -7,19 +7,18 @@ from typing import Any
 
 from django.contrib import messages
 from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import render
 from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
 from crawlmgr.admin import removals as removal_rooms
 from crawlmgr.admin.rooms import act, attempt, back, number, numbers, page, room
-from crawlmgr.web.encoding import decode
 from focused import reads
 from focused.admin import charts
-from focused.admin.add import MOST_FILE_BYTES, tell_bad_lines, texts_of
+from focused.admin.add import lines_of, tell_bad_lines, tell_bounds, texts_of
 from focused.models import SampleDocument, Seed, Topic
-from focused.relevance import Relevance
-from focused.services import removals, samples, topics
+from focused.services import readings, removals, samples, topics
 from focused.topics import read_seeds
 
 INTERVALS = (
@@ -57,22 +56,40 @@ def trail(topic: Topic | None = None) -> list[tuple[str, str]]:
 def topic_page(request: HttpRequest, pk: int) -> HttpResponse:
     """One topic: its words, its runs, where it begins, its samples."""
     topic = find(pk)
-    relevance = Relevance(topics.definition(topic))
+    if request.GET.get("part") == "live":
+        return _live(request, topic)
+    reading = readings.of(topic) or {}
     runs = reads.topic_runs(topic)
     context = {
         "topic": topic,
         "runs": runs,
         "running": next((row for row in runs if row.run.active), None),
-        "threshold": relevance.threshold,
-        "words": len(relevance.words),
+        "reading": reading,
+        "progress": None if reading else readings.progress(topic),
         "seeds": list(topic.seeds.all()[:SEEDS_SHOWN]),
         "seeds_number": topic.seeds.count(),
-        "documents": list(topic.documents.all()),
+        "documents": list(topic.documents.defer("text", "words")),
         "intervals": INTERVALS,
         "comparisons": reads.comparisons(topic),
-        "charts": [charts.lexicon(relevance.vector)],
+        "charts": [charts.lexicon(reading["vector"])] if reading else [],
     }
     return page(request, "focused/topic.html", context, title=topic.name, item=f"topic:{pk}", trail=trail())
+
+
+def _live(request: HttpRequest, topic: Topic) -> HttpResponse:
+    """How far a worker is with the samples; when it is through, the page draws itself anew."""
+    progress = readings.progress(topic)
+    answer = render(request, "focused/reading.html", {"topic": topic, "progress": progress})
+    if progress is None:
+        answer["X-Desk-Done"] = answer["X-Desk-Reload"] = "1"
+    return answer
+
+
+@act("topics/<int:pk>/read/", "topic-read", "focused.change_topic")
+def read_samples(request: HttpRequest, pk: int) -> HttpResponse:
+    """Has the samples read where no worker is at them."""
+    readings.renew(find(pk), now=datetime.now(UTC), user=request.user)
+    return back(request, "topic", pk)
 
 
 @act("topics/<int:pk>/seeds/", "topic-seeds", "focused.change_topic")
@@ -87,9 +104,11 @@ def seeds(request: HttpRequest, pk: int) -> HttpResponse:
             Seed.objects.filter(topic=topic, pk__in=chosen).delete()
             messages.success(request, _("The seeds are taken away; runs that have begun keep them."))
         return back(request, "topic", pk)
-    upload = request.FILES.get("file")
-    lines = request.POST.get("seeds", "").splitlines() + (decode(upload.read(MOST_FILE_BYTES))[0].splitlines() if upload else [])
-    urls, bad = read_seeds(lines)
+    try:
+        urls, bad = read_seeds(lines_of(request, "seeds", "file"))
+    except ValueError as error:
+        messages.error(request, str(error))
+        return back(request, "topic", pk)
     new = topics.add_seeds(topic, urls)
     tell_bad_lines(request, bad, _("seeds"))
     messages.success(request, ngettext("%(number)s new seed.", "%(number)s new seeds.", new) % {"number": new})
@@ -103,17 +122,18 @@ def change_samples(request: HttpRequest, pk: int) -> HttpResponse:
     if request.POST.get("do") == "remove":
         chosen = numbers(request.POST.getlist("sample"))
         SampleDocument.objects.filter(topic=topic, pk__in=chosen).delete()
+        readings.renew(topic, now=now, user=request.user)
         messages.success(request, _("The samples are taken away; runs that have begun keep them."))
         return back(request, "topic", pk)
-    texts = texts_of(request.POST.get("texts", ""), request.FILES.getlist("files"))
-    first = topic.documents.count()
-    SampleDocument.objects.bulk_create(
-        [
-            SampleDocument(topic=topic, name=name[:300], text=text, position=first + n, added=now)
-            for n, (name, text) in enumerate(texts)
-        ]
-    )
-    urls, bad = read_seeds(request.POST.get("addresses", "").splitlines())
+    try:
+        texts = texts_of(request)
+        urls, bad = read_seeds(lines_of(request, "addresses", ""))
+    except ValueError as error:
+        messages.error(request, str(error))
+        return back(request, "topic", pk)
+    if texts:
+        found = samples.add(topic, texts, now=now, user=request.user)
+        tell_bounds(request, found)
     if urls:
         attempt(
             request,
@@ -122,8 +142,8 @@ def change_samples(request: HttpRequest, pk: int) -> HttpResponse:
         )
     tell_bad_lines(request, bad, _("sample pages"))
     if texts:
-        done = ngettext("%(number)s new sample.", "%(number)s new samples.", len(texts))
-        messages.success(request, done % {"number": len(texts)})
+        done = ngettext("%(number)s new sample.", "%(number)s new samples.", len(found.kept))
+        messages.success(request, done % {"number": len(found.kept)})
     return back(request, "topic", pk)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from dataclasses import replace
+from datetime import UTC, datetime
 from typing import Any
 
 from django.contrib import messages
@@ -18,10 +18,12 @@ from focused.admin import charts
 from focused.admin.topics import find, trail
 from focused.models import Topic
 from focused.relevance import Relevance
-from focused.services import samples, topics, trying
+from focused.services import readings, samples, topics, trying
 from focused.topics import read_keywords
 
 MOST_TEXT = 200_000
+MOST_WORDS = 50_000  # characters of a list of words
+LISTS = ("keywords", "near", "negative", "url_words", "user_words")
 
 
 def _lines(weights: dict[str, float]) -> str:
@@ -35,11 +37,10 @@ def words(request: HttpRequest, pk: int) -> HttpResponse:
     posted = request.POST.dict() if request.method == "POST" else {}
     wrong = _save(topic, posted) if posted else {}
     if posted and not wrong:
+        readings.renew(topic, now=datetime.now(UTC), user=request.user)
         messages.success(request, _("The words are saved; the next run uses them."))
         return back(request, "topic-words", pk)
-    definition = topics.definition(topic)
-    relevance = Relevance(definition)
-    drawn = relevance if topic.threshold is None else Relevance(replace(definition, threshold=None))
+    reading = (readings.of(topic) if not posted else topic.reading) or {}
     context: dict[str, Any] = {
         "topic": topic,
         "wrong": wrong,
@@ -49,10 +50,10 @@ def words(request: HttpRequest, pk: int) -> HttpResponse:
         "url_words": posted.get("url_words", "\n".join(topic.url_words)),
         "user_words": posted.get("user_words", "\n".join(topic.user_words)),
         "threshold": posted.get("threshold", "" if topic.threshold is None else f"{topic.threshold:g}"),
-        "drawn": drawn.threshold,
+        "drawn": reading.get("drawn"),
         "samples": topic.documents.exclude(text="").count(),
         "runs": [row for row in reads.topic_runs(topic) if row.pages],
-        "charts": [charts.lexicon(relevance.vector)],
+        "charts": [charts.lexicon(reading["vector"])] if reading else [],
     }
     status = 422 if wrong else 200
     return page(request, "focused/words.html", context, title=_("Words"), item=f"topic:{pk}", trail=trail(topic), status=status)
@@ -75,6 +76,7 @@ def _save(topic: Topic, posted: dict[str, str]) -> dict[str, str]:
             wrong["threshold"] = _("The threshold lies between 0 and 1.")
     except ValueError:
         wrong["threshold"] = _("The threshold lies between 0 and 1.")
+    wrong |= {name: _("At most %(number)s characters.") % {"number": f"{MOST_WORDS:,}"} for name in LISTS if len(posted.get(name, "")) > MOST_WORDS}
     if not wrong:
         topic.save()
     return wrong
@@ -88,7 +90,12 @@ def draw(request: HttpRequest, pk: int) -> HttpResponse:
         row = reads.topic_run(number(run) or 0)
         found = samples.draw_near(topic, row.pk) if row is not None and row.topic_id == topic.pk else {}
     else:
-        found = samples.draw(topic)
+        if readings.renew(topic, now=datetime.now(UTC), user=request.user, drawing=True) is not None:
+            messages.info(request, _("A worker reads the samples and draws the words."))
+            return back(request, "topic", pk)
+        told = ngettext("The topic has %(number)s keyword now.", "The topic has %(number)s keywords now.", len(topic.keywords))
+        messages.success(request, told % {"number": len(topic.keywords)})
+        return back(request, "topic-words", pk)
     done = ngettext("%(number)s word was drawn.", "%(number)s words were drawn.", len(found)) % {"number": len(found)}
     messages.success(request, done)
     return back(request, "topic-words", pk)

@@ -14,7 +14,7 @@ from crawlmgr.management.base import Result, say
 from focused.files import ONTOLOGY_SUFFIXES, read_named_documents, read_ontology, topic_from_files
 from focused.ontology import Ontology
 from focused.relevance import Relevance
-from focused.services import topics
+from focused.services import readings, topics
 from focused.topics import read_keywords
 
 BESIDE = 0.5
@@ -59,6 +59,7 @@ def run(options: dict[str, Any]) -> Result:
     except OSError as error:
         raise CommandError(f"{error.filename}: {error.strerror}") from None
     relevance = Relevance(topics.definition(topic))
+    readings.work(topic)
     words = sorted(relevance.vector.items(), key=lambda pair: -pair[1])[:20]
     document = {
         "topic": topic.pk,

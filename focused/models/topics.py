@@ -13,6 +13,7 @@ class Topic(models.Model):
     `keywords` and `near` map words to weights in (0, 1]; `ontology` is a `focused.ontology.Ontology` as plain values, {} for
     none, `ontology_weight` what words count that it makes alike to the topic's; `parameters` are the strategy's; `options` how
     a run of the topic goes (see `focused.options.RunOptions`); `settings` override the crawl settings.
+    `reading` is what samples and words come to (see services.readings), {} before.
     """
 
     name = models.CharField(_("name"), max_length=200, unique=True)
@@ -32,6 +33,7 @@ class Topic(models.Model):
     parameters = models.JSONField(_("parameters"), default=dict, blank=True)
     options = models.JSONField(_("options"), default=dict, blank=True)
     settings = models.JSONField(_("settings"), default=dict, blank=True)
+    reading = models.JSONField(default=dict, blank=True)
     interval_seconds = models.PositiveIntegerField(
         _("interval (s)"), null=True, blank=True, validators=[MinValueValidator(3600), MaxValueValidator(366 * 86400)]
     )
@@ -67,12 +69,17 @@ class Seed(models.Model):
 
 
 class SampleDocument(models.Model):
-    """A text of the topic: pasted, from a file, or the main text of a page (`url`); `problem` says why it has no text yet."""
+    """A text of the topic: pasted, from a file, or the main text of a page (`url`); `problem` says why it has no text yet.
+
+    `words` are those that TextRank draws from it, null before a worker has read it.
+    """
 
     topic = models.ForeignKey(Topic, models.CASCADE, related_name="documents")
     name = models.CharField(_("name"), max_length=300)
     url = models.TextField(_("address"), blank=True)
     text = models.TextField(_("text"), blank=True)
+    characters = models.PositiveIntegerField(_("characters"), default=0)
+    words = models.JSONField(null=True, blank=True)
     problem = models.CharField(_("problem"), max_length=300, blank=True)
     position = models.PositiveIntegerField(default=0)
     added = models.DateTimeField(_("added"))

@@ -6,6 +6,9 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
+from django.db import transaction
+
+from crawlmgr.clock import SYSTEM
 from crawlmgr.conf import CrawlSettings
 from crawlmgr.engine import Stored
 from crawlmgr.models import Run, RunState, Url, UrlState
@@ -14,14 +17,13 @@ from crawlmgr.services.frontier import NewUrl
 from crawlmgr.web.exchange import FetchRequest, FetchResponse
 from crawlmgr.web.html import scan
 from crawlmgr.web.url import canonical, host_key
-from focused.lexicon import LEXICON_WORDS, near_lexicon, topic_lexicon
+from focused.lexicon import LEXICON_WORDS, near_lexicon
 from focused.models import SampleDocument, Topic
 from focused.parse import main_text
 from focused.relevance import Relevance
-from focused.services import sessions, topics
+from focused.services import readings, sessions, topics
 
 KIND = "topic-samples"
-DRAWN_WORDS = 30
 
 
 def fetch(topic: Topic, urls: Sequence[str], *, now: datetime, user: Any = None, start: bool = True) -> Run:
@@ -36,13 +38,19 @@ def fetch(topic: Topic, urls: Sequence[str], *, now: datetime, user: Any = None,
     return runs.create(KIND, topic.name, target=topic.pk, parameters=parameters, now=now, user=user, start=start)
 
 
-def draw(topic: Topic) -> dict[str, float]:
-    """The topic's keywords anew from its samples, by TextRank; words that a person gave keep their weight."""
-    texts = list(topic.documents.exclude(text="").values_list("text", flat=True))
-    drawn = topic_lexicon(texts, DRAWN_WORDS)
-    topic.keywords = {word: round(weight, 3) for word, weight in {**drawn, **topic.keywords}.items()}
-    topic.save(update_fields=["keywords"])
-    return drawn
+def add(topic: Topic, texts: Sequence[tuple[str, str]], *, now: datetime, user: Any = None) -> readings.Bounded:
+    """Adds names and texts as samples, as far as the topic's bounds let them in, and has them read."""
+    found = readings.bounded(texts, readings.characters(topic))
+    first = topic.documents.count()
+    with transaction.atomic():
+        SampleDocument.objects.bulk_create(
+            [
+                SampleDocument(topic=topic, name=name[:300], text=text, characters=len(text), position=first + n, added=now)
+                for n, (name, text) in enumerate(found.kept)
+            ]
+        )
+        readings.renew(topic, now=now, user=user)
+    return found
 
 
 def draw_near(topic: Topic, run_id: int) -> dict[str, float]:
@@ -51,6 +59,7 @@ def draw_near(topic: Topic, run_id: int) -> dict[str, float]:
     found = near_lexicon(sessions.history_of(run_id), dict.fromkeys(words, 1.0), LEXICON_WORDS)
     topic.near = {word: round(weight, 3) for word, weight in found.items() if weight > 0}
     topic.save(update_fields=["near"])
+    readings.renew(topic, now=SYSTEM.now())
     return found
 
 
@@ -81,7 +90,8 @@ class SampleCrawler:
         title, text = reading
         problem = "" if text else f"http_{response.status}"
         rows = SampleDocument.objects.filter(topic_id=run.target, url=item.url)
-        rows.update(text=text, problem=problem, name=(title or item.url)[:300])
+        text = text[: readings.MOST_SAMPLE_CHARACTERS]
+        rows.update(text=text, characters=len(text), words=None, problem=problem, name=(title or item.url)[:300])
         return Stored(title=title) if text else Stored(state=UrlState.FAILED, reason=problem)
 
     def failed(self, run: Run, item: Url, reason: str, now: datetime) -> Stored:
@@ -89,13 +99,13 @@ class SampleCrawler:
         return Stored()
 
     def idle(self, run: Run, now: datetime) -> str:
-        topic = Topic.objects.filter(pk=run.target).first()
-        if topic is not None and not topic.keywords:
-            draw(topic)
         return "complete"
 
     def ended(self, run: Run, state: str, now: datetime) -> None:
-        """What was not fetched stays without text."""
+        """What was not fetched stays without text; what was is read, for keywords where the topic has none."""
         if state == RunState.PAUSED:
             return
         SampleDocument.objects.filter(topic_id=run.target, problem="waiting").update(problem="stopped")
+        topic = Topic.objects.filter(pk=run.target).first()
+        if topic is not None:
+            readings.renew(topic, now=now, drawing=not topic.keywords)

@@ -78,7 +78,8 @@ def add(
     topic = StoredTopic.objects.create(name=name[:200], added=now, **values)
     add_seeds(topic, seeds)
     for position, (title, text) in enumerate(documents):
-        SampleDocument.objects.create(topic=topic, name=title[:300], text=text, position=position, added=now)
+        values = {"name": title[:300], "text": text, "characters": len(text)}
+        SampleDocument.objects.create(topic=topic, position=position, added=now, **values)
     return topic
 
 

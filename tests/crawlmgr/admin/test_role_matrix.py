@@ -114,6 +114,7 @@ MATRIX: dict[tuple[str, str], tuple[str, ...]] = {
         "admin/forums/plan/visits/<int:pk>/",
         "admin/topics/<int:pk>/seeds/",
         "admin/topics/<int:pk>/samples/",
+        "admin/topics/<int:pk>/read/",
         "admin/topics/<int:pk>/schedule/",
         "admin/topics/run/<int:pk>/edit/",
         "admin/topics/page/<int:pk>/mark/",
