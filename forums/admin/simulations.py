@@ -229,11 +229,24 @@ def _log_of(request: HttpRequest, form: LogForm, now: datetime) -> EventLog:
     chosen = form.cleaned_data
     if chosen["upload"]:
         zone = chosen["timezone"] or "UTC"
-        return event_logs.keep(chosen["upload"].name, chosen["upload"].chunks(), now=now, timezone=zone, user=request.user)
+        return _read_if_small(
+            event_logs.take(chosen["upload"].name, chosen["upload"].chunks(), now=now, timezone=zone, user=request.user)
+        )
     if chosen["site"]:
-        return event_logs.freeze(chosen["site"], now=now, user=request.user)
+        return _read_if_small(event_logs.promise(chosen["site"], now=now, user=request.user))
     kept: EventLog = chosen["log"]
     return kept
+
+
+def _read_if_small(log: EventLog) -> EventLog:
+    """What is wrong with a small log is told at once; a large one is read by the simulation's worker, as its first step."""
+    try:
+        if event_logs.small(log):
+            event_logs.read_in(log)
+    except ValueError:
+        event_logs.remove(log)
+        raise
+    return log
 
 
 def find(pk: int) -> Simulation:

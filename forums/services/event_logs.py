@@ -17,12 +17,13 @@ from typing import Any
 
 from django.conf import settings
 from django.db import transaction
-from django.db.models import Min
+from django.db.models import Min, QuerySet
 
 from forums.events import HEADER, Events, EventsError, read_events
 from forums.models import EventLog, Post, Site
 
 LARGEST_BYTES = 120_000_000  # unpacked; what is larger is a task for the command line
+SMALL_BYTES, SMALL_POSTS = 2_000_000, 20_000  # what is read while a person waits: a tenth of a second
 FROZEN_DAYS = 240  # 160 days in which a board counts as known, and room for history and test
 _FILE = re.compile(r"[0-9a-zA-Z_-]{1,100}\.csv(?:\.gz)?")
 GZIP = b"\x1f\x8b"
@@ -45,7 +46,20 @@ def read(log: EventLog) -> Events:
 
 
 def keep(name: str, pieces: Iterable[bytes], *, now: datetime, timezone: str = "UTC", user: Any = None) -> EventLog:
-    """Stores an uploaded file after reading it once. Raises ValueError with one line (EventsError is one)."""
+    """Stores an uploaded file and reads it once. Raises ValueError with one line (EventsError is one)."""
+    return _read_or_removed(take(name, pieces, now=now, timezone=timezone, user=user))
+
+
+def freeze(site: Site, *, now: datetime, user: Any = None) -> EventLog:
+    """A forum's stored posts of the last 240 days as a log; later visits do not change it. Raises ValueError where there is none.
+
+    Only posts with a time count; the opening post of a thread is `new`, all others are `reply`.
+    """
+    return _read_or_removed(promise(site, now=now, user=user))
+
+
+def take(name: str, pieces: Iterable[bytes], *, now: datetime, timezone: str = "UTC", user: Any = None) -> EventLog:
+    """Stores an uploaded file as a log that is yet to be read. Raises ValueError with one line where it is too large."""
     with _part() as part:
         size = 0
         with part.open("wb") as file:
@@ -54,34 +68,88 @@ def keep(name: str, pieces: Iterable[bytes], *, now: datetime, timezone: str = "
                 if size > LARGEST_BYTES:
                     raise ValueError(_too_large())
                 file.write(piece)
-        packed = part.read_bytes()[:2] == GZIP
-        if packed:
-            _check_unpacked(part)
-        return _stored(part, name, ".csv.gz" if packed else ".csv", now=now, timezone=timezone, user=user, site=None)
+        with part.open("rb") as file:
+            suffix = ".csv.gz" if file.read(2) == GZIP else ".csv"
+        named = part.rename(part.with_name(secrets.token_hex(8) + suffix))
+    try:
+        return EventLog.objects.create(
+            name=name[:200], file=named.name, timezone=timezone, bytes=size, added=now, added_by=user
+        )
+    except BaseException:
+        named.unlink(missing_ok=True)
+        raise
 
 
-def freeze(site: Site, *, now: datetime, user: Any = None) -> EventLog:
-    """A forum's stored posts of the last 240 days as a log; later visits do not change it. Raises ValueError where there is none.
+def promise(site: Site, *, now: datetime, user: Any = None) -> EventLog:
+    """A log of a forum's stored posts whose file is yet to be written, when it is read."""
+    name = f"{site.name} {now:%Y-%m-%d %H:%M}"[:200]
+    file = f"{secrets.token_hex(8)}.csv.gz"
+    return EventLog.objects.create(name=name, file=file, site=site, timezone=site.timezone, added=now, added_by=user)
 
-    Only posts with a time count; the opening post of a thread is `new`, all others are `reply`.
-    """
+
+def unread(log: EventLog) -> bool:
+    """Whether nobody has read the log yet: its numbers are not known."""
+    return log.first is None
+
+
+def small(log: EventLog) -> bool:
+    """Whether a log can be read while a person waits: two megabytes of text, or twenty thousand posts."""
+    place = path(log)
+    if not place.exists():
+        return log.site is not None and _posts(log.site, log.added)[: SMALL_POSTS + 1].count() <= SMALL_POSTS
+    return log.bytes <= SMALL_BYTES and _unpacked_bytes(place, SMALL_BYTES) <= SMALL_BYTES
+
+
+def read_in(log: EventLog) -> None:
+    """Reads a log for the first time, and writes a promised one before: afterwards its numbers are known. Raises ValueError with
+    one line, the file being gone then."""
+    place = path(log)
+    if log.site is not None and not place.exists():
+        _write(log.site, place, log.added)
+    try:
+        if place.suffix == ".gz" and _unpacked_bytes(place, LARGEST_BYTES) > LARGEST_BYTES:
+            raise ValueError(_too_large())
+        events, bad = read_events(place)
+    except ValueError as error:
+        place.unlink(missing_ok=True)
+        raise ValueError(str(error).replace(str(place), log.name)) from None
+    log.bytes, log.boards, log.events = place.stat().st_size, len(events.boards), len(events)
+    log.first = datetime.fromtimestamp(float(events.times[0]), UTC)
+    log.last = datetime.fromtimestamp(float(events.times[-1]), UTC)
+    log.bad_rows, log.bad_first = bad.count, [[row.line, row.reason] for row in bad.first]
+    log.save(update_fields=["bytes", "boards", "events", "first", "last", "bad_rows", "bad_first"])
+
+
+def _read_or_removed(log: EventLog) -> EventLog:
+    try:
+        read_in(log)
+    except ValueError:
+        remove(log)
+        raise
+    return log
+
+
+def _posts(site: Site, now: datetime) -> QuerySet[Post]:
     since = now - timedelta(days=FROZEN_DAYS)
-    rows = Post.objects.filter(thread__site=site, posted__gt=since, posted__lte=now).order_by()
+    return Post.objects.filter(thread__site=site, posted__gt=since, posted__lte=now).order_by()
+
+
+def _write(site: Site, place: Path, now: datetime) -> None:
+    """Writes a forum's stored posts as they stand, beside and renamed. Raises ValueError where there is none."""
     with _part() as part:
         found = False
         with gzip.open(part, "wt", encoding="utf-8", newline="") as stream:
             writer = csv.writer(stream)
             writer.writerow(HEADER)
             openers = _openers(site)
-            columns = rows.values_list("pk", "thread__board__name", "thread__board_id", "thread_id", "posted")
+            columns = _posts(site, now).values_list("pk", "thread__board__name", "thread__board_id", "thread_id", "posted")
             for post, board, number, thread, posted in columns.iterator(chunk_size=5000):
                 kind = "new" if openers.get(thread) == post else "reply"
                 writer.writerow([f"{board} ({number})", thread, kind, f"{posted.timestamp():.0f}"])
                 found = True
         if not found:
             raise ValueError(f"no post of the last {FROZEN_DAYS} days with a time is stored of {site.name}")
-        name = f"{site.name} {now:%Y-%m-%d %H:%M}"
-        return _stored(part, name, ".csv.gz", now=now, timezone=site.timezone, user=user, site=site)
+        part.rename(place)
 
 
 def _openers(site: Site) -> dict[int, int]:
@@ -116,42 +184,20 @@ def _part() -> Iterator[Path]:
         part.unlink(missing_ok=True)
 
 
-def _check_unpacked(part: Path) -> None:
-    """A small file may unpack to an endless one."""
+def _unpacked_bytes(place: Path, most: int) -> int:
+    """The size of what a file holds, counted as far as just above `most`: a small file may unpack to an endless one. Raises
+    ValueError for a broken gzip file."""
+    if place.suffix != ".gz":
+        return place.stat().st_size
     seen = 0
     try:
-        with gzip.open(part) as stream:
-            while piece := stream.read(1 << 20):
+        with gzip.open(place) as stream:
+            while seen <= most and (piece := stream.read(1 << 20)):
                 seen += len(piece)
-                if seen > LARGEST_BYTES:
-                    raise ValueError(_too_large())
     except (OSError, EOFError) as error:
         raise ValueError(f"the gzip file is broken: {error}") from None
+    return seen
 
 
 def _too_large() -> str:
     return f"more than {LARGEST_BYTES // 1_000_000} MB; use `forum simulate` on the command line for such a log"
-
-
-def _stored(part: Path, name: str, suffix: str, *, now: datetime, timezone: str, user: Any, site: Site | None) -> EventLog:
-    named = part.rename(part.with_name(secrets.token_hex(8) + suffix))
-    try:
-        events, bad = read_events(named)
-    except ValueError as error:
-        named.unlink(missing_ok=True)
-        raise ValueError(str(error).replace(str(named), name)) from None
-    return EventLog.objects.create(
-        name=name[:200],
-        file=named.name,
-        site=site,
-        timezone=timezone,
-        bytes=named.stat().st_size,
-        boards=len(events.boards),
-        events=len(events),
-        first=datetime.fromtimestamp(float(events.times[0]), UTC),
-        last=datetime.fromtimestamp(float(events.times[-1]), UTC),
-        bad_rows=bad.count,
-        bad_first=[[row.line, row.reason] for row in bad.first],
-        added=now,
-        added_by=user,
-    )

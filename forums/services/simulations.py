@@ -28,11 +28,16 @@ Store = Callable[[], None]
 
 
 def start(log: EventLog, kind: str, setup: dict[str, Any], *, now: datetime, user: Any = None) -> Simulation:
-    """Makes a simulation and queues its run. `setup` has the fields of `schedule_setup` or `fetch_setup`, `policies` and,
-    for schedules, `visits_per_board`. Raises ValueError with one line where they make no experiment."""
-    chosen = {**setup, "start": setup.get("start") or _default_start(log, kind, setup).isoformat()}
-    read_setup(kind, chosen)
-    steps = len(chosen["policies"]) * (len(chosen["visits_per_board"]) if kind == SimulationKind.SCHEDULES else 1)
+    """Makes a simulation and queues its run, whose first step reads a log that nobody has read yet.
+
+    `setup` has the fields of `schedule_setup` or `fetch_setup`, `policies` and, for schedules, `visits_per_board`. Raises
+    ValueError with one line where they make no experiment.
+    """
+    unread = event_logs.unread(log)
+    first_day = setup.get("start") or (None if unread else _default_start(log, kind, setup).isoformat())
+    chosen = {**setup, "start": first_day}
+    read_setup(kind, {**chosen, "start": first_day or now.date().isoformat()})
+    steps = len(chosen["policies"]) * (len(chosen["visits_per_board"]) if kind == SimulationKind.SCHEDULES else 1) + unread
     with transaction.atomic():
         made = Simulation.objects.create(
             kind=kind, log=log, setup=chosen, total=steps + 1, created=now, created_by=user, result={"rows": []}
@@ -95,8 +100,10 @@ class SimulationJob:
 
     def step(self, pulse: Pulse) -> Store | str:
         simulation = self.simulation
-        simulation.refresh_from_db(fields=["result", "done"])
+        simulation.refresh_from_db(fields=["result", "done", "setup"])
         try:
+            if event_logs.unread(simulation.log):
+                return self._read_in(pulse)
             setup = read_setup(simulation.kind, simulation.setup)
             events = self._log(pulse)
             if isinstance(setup, simulate.Setup):
@@ -108,6 +115,18 @@ class SimulationJob:
 
     def ended(self, state: str, now: datetime) -> None:
         """Nothing is left open: every step was stored as it was done."""
+
+    def _read_in(self, pulse: Pulse) -> Store:
+        """The log, for the first time; the experiment ends with it where no first day was chosen."""
+        simulation = self.simulation
+        try:
+            event_logs.read_in(simulation.log)
+        except ValueError as error:
+            raise EventsError(str(error)) from None
+        pulse()
+        setup = dict(simulation.setup)
+        setup["start"] = setup["start"] or _default_start(simulation.log, simulation.kind, setup).isoformat()
+        return lambda: Simulation.objects.filter(pk=simulation.pk).update(setup=setup, done=F("done") + 1) and None
 
     def _log(self, pulse: Pulse) -> Events:
         if self._events is None:

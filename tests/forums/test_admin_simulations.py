@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import gzip
 import io
 import json
 from collections.abc import Iterator
@@ -171,3 +172,45 @@ def test_the_file_field_keeps_its_name_out_of_other_fields() -> None:
     page = client_of("operator").get("/admin/forums/simulations/new/").content.decode()
     around = page[page.index('name="upload"') :]
     assert around.index('<input type="text" hidden disabled>') < around.index('name="timezone"')
+
+
+def test_a_large_upload_is_read_by_the_worker(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The web thread only stores it: nothing reads it before the simulation's run does, as its first step."""
+    monkeypatch.setattr(event_logs, "SMALL_BYTES", 100)
+    client = client_of("operator")
+    with monkeypatch.context() as patch:
+        patch.setattr(event_logs, "read_events", lambda _: pytest.fail("read while a person waits"))
+        answer = client.post("/admin/forums/simulations/new/", {**FORM, "upload": upload()})
+    made = Simulation.objects.get()
+    assert answer.status_code == 302 and event_logs.unread(made.log) and made.setup["start"] is None and made.run is not None
+    assert "0 of 8 steps" in client.get(f"/admin/forums/simulations/{made.pk}/").content.decode()
+    assert client.get("/admin/forums/simulations/").status_code == 200
+    assert jobs.run_slice(made.run.pk) == "finished"
+    made.refresh_from_db()
+    assert (made.done, made.total, made.log.boards) == (8, 8, 3) and made.setup["start"] and len(made.result["rows"]) == 6
+
+
+@pytest.mark.parametrize("content", [b"a,b,c\n" * 100, gzip.compress(b"board,thread,kind,ts\n" + b"b,t,new,1\n" * 5000)])
+def test_a_large_upload_that_is_no_log_is_told_by_its_simulation(monkeypatch: pytest.MonkeyPatch, content: bytes) -> None:
+    monkeypatch.setattr(event_logs, "SMALL_BYTES", 100)
+    monkeypatch.setattr(event_logs, "LARGEST_BYTES", 20_000)
+    client = client_of("operator")
+    client.post("/admin/forums/simulations/new/", {**FORM, "upload": upload(content=content)})
+    made = Simulation.objects.get()
+    assert made.run is not None and jobs.run_slice(made.run.pk) == "finished"
+    made.refresh_from_db()
+    assert made.problem and "\n" not in made.problem and not event_logs.path(made.log).exists()
+    assert made.problem in client.get(f"/admin/forums/simulations/{made.pk}/").content.decode().replace("&#x27;", "'")
+
+
+def test_a_file_larger_than_the_bound_is_refused_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(event_logs, "LARGEST_BYTES", 1000)
+    answer = client_of("operator").post("/admin/forums/simulations/new/", {**FORM, "upload": upload()})
+    assert answer.status_code == 422 and "use `forum simulate` on the command line" in answer.content.decode()
+    assert not EventLog.objects.exists()
+
+
+def test_a_broken_gzip_file_is_told_at_once() -> None:
+    answer = client_of("operator").post("/admin/forums/simulations/new/", {**FORM, "upload": upload(content=b"\x1f\x8b" + b"x" * 200)})
+    assert answer.status_code == 422 and "the gzip file is broken" in answer.content.decode()
+    assert not EventLog.objects.exists()

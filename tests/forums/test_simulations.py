@@ -221,3 +221,12 @@ def test_removal_takes_the_run_the_file_and_the_results(folder: Path, django_cap
     with django_capture_on_commit_callbacks(execute=True):
         event_logs.remove(kept)
     assert not list(folder.iterdir()) and not EventLog.objects.exists()
+
+
+def test_the_posts_of_a_large_forum_are_frozen_by_the_worker(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(event_logs, "SMALL_POSTS", 3)
+    promised = event_logs.promise(site_with_posts(), now=NOW)
+    assert not event_logs.small(promised) and event_logs.unread(promised) and not event_logs.path(promised).exists()
+    made = worked(simulations.start(promised, "fetching", FETCHING, now=NOW))
+    promised.refresh_from_db()
+    assert (promised.events, promised.boards) == (6, 2) and event_logs.path(promised).exists() and made.setup["start"]
