@@ -21,6 +21,7 @@ from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
 from django.template.loader import render_to_string
 from django.urls import Resolver404, reverse
 from django.utils.translation import gettext as _
+from unfold.settings import get_config
 
 from crawlmgr.services import trouble
 
@@ -169,7 +170,7 @@ def _alone(request: HttpRequest, context: dict[str, Any]) -> str:
     frame = {
         "site_title": look["SITE_TITLE"],
         "site_symbol": look["SITE_SYMBOL"],
-        "colors": look["COLORS"],
+        "colors": get_config()["COLORS"],
         "styles": [style(request) for style in look["STYLES"]],
         "scripts": [script(request) for script in look["SCRIPTS"]],
         "site_favicons": [{**icon, "href": icon["href"](request)} for icon in look["SITE_FAVICONS"]],
