@@ -10,7 +10,7 @@ from django.contrib import admin, messages
 from django.http import Http404, HttpRequest, HttpResponse
 from django.urls import reverse
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy
+from django.utils.translation import gettext_lazy, gettext_noop
 
 from crawlmgr.admin.rooms import act, back, page, room
 from crawlmgr.admin.tree import Node
@@ -18,6 +18,10 @@ from crawlmgr.api import api
 from crawlmgr.models import ApiToken, TokenRole
 from crawlmgr.services import tokens
 
+TAGS = {
+    "installation": gettext_noop("Installation"), "runs": gettext_noop("Runs"), "data": gettext_noop("Data"),
+    "forums": gettext_noop("Forums"), "topics": gettext_noop("Topics"), "search forms": gettext_noop("Search forms"),
+}
 MANAGES = "auth.change_user"
 """Whoever manages users also manages tokens: a token is a user without a face."""
 
@@ -29,6 +33,11 @@ class TokenForm(forms.Form):
         label=gettext_lazy("Days until it expires"), min_value=1, max_value=tokens.MOST_DAYS, required=False, initial=90,
         help_text=gettext_lazy("Empty: it never expires."),
     )
+
+    def __init__(self, *given: Any) -> None:
+        super().__init__(*given)
+        for field in self.fields.values():
+            field.widget.attrs["class"] = "field"
 
 
 @room("api/", "api", post=MANAGES)
@@ -72,7 +81,7 @@ def operations() -> dict[str, list[dict[str, Any]]]:
     for path, methods in api.get_openapi_schema()["paths"].items():
         for method, one in methods.items():
             row = {"method": method.upper(), "path": path, "summary": one["summary"], "text": one.get("description", "")}
-            found.setdefault(one["tags"][0], []).append(row)
+            found.setdefault(_(TAGS[one["tags"][0]]), []).append(row)
     return found
 
 

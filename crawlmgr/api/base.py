@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import UTC, datetime
+from functools import wraps
 from typing import Any
 
 from django.core.exceptions import ObjectDoesNotExist
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse, JsonResponse
 from ninja import NinjaAPI
 from ninja.errors import HttpError
 from ninja.security import HttpBearer
@@ -43,6 +45,20 @@ class PerToken(AuthRateThrottle):
         return f"api-rate-{getattr(getattr(request, 'auth', None), 'pk', 0)}"
 
 
+def _for_who_may_read(view: Callable[..., HttpResponse]) -> Callable[..., HttpResponse]:
+    """The description, for a token or a login of the desk."""
+
+    @wraps(view)
+    def guarded(request: HttpRequest, *given: Any, **named: Any) -> HttpResponse:
+        scheme, _space, text = request.headers.get("Authorization", "").partition(" ")
+        token = tokens.find(text.strip(), datetime.now(UTC)) if scheme.lower() == "bearer" else None
+        if token is None and not request.user.has_perm("crawlmgr.view_run"):
+            return JsonResponse({"detail": "Unauthorized"}, status=401)
+        return view(request, *given, **named)
+
+    return guarded
+
+
 limit = PerToken("600/m")
 """The rate is set when the addresses are loaded."""
 changes = Token(TokenRole.OPERATOR)
@@ -50,7 +66,7 @@ changes = Token(TokenRole.OPERATOR)
 
 api = NinjaAPI(
     title="Crawl manager", version="1", description=DESCRIPTION, urls_namespace="api-v1", docs_url=None, auth=Token(),
-    throttle=[limit],
+    throttle=[limit], docs_decorator=_for_who_may_read,
 )
 
 

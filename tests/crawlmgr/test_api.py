@@ -62,6 +62,9 @@ def test_every_operation_wants_a_token_and_each_that_changes_something_one_that_
         else:
             assert answer.status_code == 403 and "operator" in answer.json()["detail"], (path, answer.content)
             assert getattr(operator, method)(address, content_type="application/json").status_code != 403
+    described = "/api/v1/openapi.json"
+    assert Client().get(described).status_code == wrong.get(described).status_code == 401
+    assert viewer.get(described).status_code == session.get(described).status_code == 200
     assert not Run.objects.exists()
 
 
