@@ -6,14 +6,14 @@ from django.db import migrations, models
 
 def into_rows(apps, schema_editor):
     part = apps.get_model("focused", "ComparisonPart")
-    for comparison in apps.get_model("focused", "Comparison").objects.exclude(trails={}).iterator():
+    for comparison in apps.get_model("focused", "Comparison").objects.exclude(trails={}):
         for name, trail in comparison.trails.items():
             part.objects.create(comparison=comparison, key=f"{name}#1", trail=trail)
 
 
 def into_one(apps, schema_editor):
     part = apps.get_model("focused", "ComparisonPart")
-    for comparison in apps.get_model("focused", "Comparison").objects.iterator():
+    for comparison in apps.get_model("focused", "Comparison").objects.all():
         rows = part.objects.filter(comparison=comparison, key__endswith="#1").order_by("id")
         comparison.trails = {row.key.removesuffix("#1"): row.trail for row in rows}
         comparison.save(update_fields=["trails"])
