@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import islice
 
 from lxml.html import HtmlElement
 
@@ -19,6 +20,7 @@ _LABELS = frozenset(("b", "strong", "span", "label", "dt", "th", "em", "i", "sma
 _BESIDE = frozenset(("nav", "footer", "aside", "form", "select", "button", "noscript"))
 _ITEMS = frozenset(("article", "li", "td", "dd"))
 _MAX_LABEL = 40
+NEAR = 12  # levels above a value that may give it its name
 _LABEL = re.compile(r"^([^\W\d][^:：]{0,38}?)\s*[:：]\s*(.*)$", re.S)
 _SPACES = re.compile(r"[ \t\r\f\v]+")
 _PLAIN = re.compile(r"^(?:col|column|field|cell|td|item|list|row|entry|result|record|val|value|data)$", re.I)
@@ -136,11 +138,14 @@ def _is_of_the_page(element: HtmlElement) -> bool:
 
 def _is_leaf(element: HtmlElement) -> bool:
     """Whether nothing inside is a value of its own: plain text, or text with unnamed inline marks around its words."""
-    inside = [node for node in element.iterdescendants() if isinstance(node.tag, str)]
+    inside = []
+    for node in element.iterdescendants():
+        if isinstance(node.tag, str):
+            if node.tag not in _INLINE:
+                return False
+            inside.append(node)
     if not inside:
         return True
-    if any(node.tag not in _INLINE for node in inside):
-        return False
     own = sum(len(part.strip()) for part in (element.text or "", *(child.tail or "" for child in element)))
     return all(not _class(node) and not node.get("itemprop") for node in inside) or own > 0 and len(inside) <= 3
 
@@ -226,13 +231,14 @@ def _own_name(element: HtmlElement, path: str) -> str:
     named = _class(element)
     if named and not path.endswith("#text"):
         return named
-    if element.tag in _HEADINGS or any(parent.tag in _HEADINGS for parent in element.iterancestors()):
+    around = list(islice(element.iterancestors(), NEAR))
+    if element.tag in _HEADINGS or any(parent.tag in _HEADINGS for parent in around):
         return "title"
-    if element.tag in ("dt", "th") or any(parent.tag in ("dt", "th") for parent in element.iterancestors()):
+    if element.tag in ("dt", "th") or any(parent.tag in ("dt", "th") for parent in around):
         return "title"  # with a link in it, else it would be the label of what follows
     if element.tag in ("a", "time", "p", "td", "li"):
         return {"a": "link", "time": "time", "p": "text", "td": "cell", "li": "item"}[element.tag]
-    return next((_class(parent) for parent in element.iterancestors() if _class(parent)), "text")
+    return next(filter(None, map(_class, around)), "text")
 
 
 def _shared_labels(rows: Sequence[Sequence[tuple[str, str, HtmlElement]]]) -> set[tuple[str, str]]:
@@ -285,15 +291,30 @@ def _put(found: dict[str, str], name: str, value: str) -> None:
 
 def _leaves_outside(body: HtmlElement, used: set[HtmlElement]) -> list[tuple[str, str, HtmlElement]]:
     leaves = _leaves([body])
-    return [leaf for leaf in leaves if leaf[2] not in used and not any(p in used for p in leaf[2].iterancestors())]
+    inside: set[HtmlElement] = set()
+    for element in body.iter(*{one.tag for one in used}) if used else ():
+        if element in used and element not in inside:
+            inside.update(element.iter())
+    return [leaf for leaf in leaves if leaf[2] not in inside]
 
 
 def _is_beside(element: HtmlElement) -> bool:
     return any(parent.tag in _BESIDE for parent in element.iterancestors())
 
 
+def _own_rows(table: HtmlElement) -> Iterator[HtmlElement]:
+    """The rows of a table without those of tables inside it."""
+    stack = list(reversed(table))
+    while stack:
+        element = stack.pop()
+        if element.tag == "tr":
+            yield element
+        elif element.tag != "table":
+            stack.extend(reversed(element))
+
+
 def _pairs_of_table(table: HtmlElement) -> list[tuple[str, str]]:
-    rows = [[cell for cell in row if cell.tag in ("td", "th")] for row in table.iter("tr")]
+    rows = [[cell for cell in row if cell.tag in ("td", "th")] for row in _own_rows(table)]
     rows = [row for row in rows if row]
     if len(rows) == 2 and len(rows[0]) == len(rows[1]) > 1 and all(cell.tag == "th" for cell in rows[0]):
         return [(_name(text_of(name)), text_of(value)) for name, value in zip(rows[0], rows[1], strict=True)]
