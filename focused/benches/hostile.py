@@ -9,6 +9,7 @@ from crawlmgr.text.tokens import Tokenizer
 from focused.lexicon import topic_lexicon
 from focused.parse import Parser
 from focused.relevance import Relevance
+from focused.services.readings import MOST_SAMPLE_CHARACTERS
 from focused.stages import Draft, clean, convert, run_stages
 from focused.topics import Topic
 
@@ -25,6 +26,8 @@ def _main_text(text: str) -> object:
 
 
 def _sample(text: str) -> object:
+    """As it is taken in: what is longer is cut, and said."""
+    text = text[:MOST_SAMPLE_CHARACTERS]
     return Relevance(Topic("t", ("http://a.example/",), (text,), topic_lexicon([text])))
 
 
