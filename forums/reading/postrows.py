@@ -210,11 +210,11 @@ class PostRows:
                 url=self._permalink(at, post_id),
                 number=self._numbers[at],
             )
-            made.append((self.page.outline.elements[self._blocks[at]], record))
+            made.append((self.page.outline.elements[self.blocks[at]], record))
         return made
 
     @cached_property
-    def _blocks(self) -> list[int]:
+    def blocks(self) -> list[int]:
         """The element that holds each post: of several side by side, an anchor and the post behind it, the largest; and for a
         post that begins further inside than the others, the one around it that is as theirs are."""
         outline = self.page.outline

@@ -89,8 +89,8 @@ class LearnedPosts:
         self.posts.__dict__["bodies"] = list(bodies)
 
     def records(self) -> Iterator[tuple[HtmlElement, PostRecord]]:
-        """The posts in order, each with the element that it begins at."""
-        elements = {id(self.page.outline.elements[span.start]): at for at, span in enumerate(self.posts.spans)}
-        for element, record in PostRows(self.posts).records():
-            timed = elements[id(element)] not in self.untimed
-            yield element, record if timed else replace(record, posted=None)
+        """The posts in order, each with the element that holds most of it."""
+        rows = PostRows(self.posts)
+        untimed = {id(self.page.outline.elements[rows.blocks[at]]) for at in self.untimed}
+        for element, record in rows.records():
+            yield element, replace(record, posted=None) if id(element) in untimed else record
