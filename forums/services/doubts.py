@@ -12,7 +12,6 @@ from forums.incremental import VisitState
 from forums.models import Board, Doubt, Site
 from forums.services import structures
 
-OF_PAGES = ("rows_left_out", "posts_left_out")
 FEWEST = 3  # cases in which a claim must have been tried before its failing is a doubt
 HOLDS = 0.8
 CONTRADICTED = 0.5  # share of the threads of a visit below which what held before is contradicted
@@ -20,13 +19,11 @@ FEWEST_OF_VISIT = 5
 
 
 def note(site_id: int, code: str, subject: str, detail: Mapping[str, Any], now: datetime, board_id: int | None = None) -> Doubt:
-    """Notes a doubt, once for a code and subject. One that a person has settled stays so until its detail is another; how many
-    pages of a visit were read in doubt is no other doubt."""
+    """Notes a doubt, once for a code and subject. One that a person has settled stays so until its detail is another."""
     fresh = {"board_id": board_id, "detail": dict(detail), "since": now, "seen": now}
     doubt, made = Doubt.objects.get_or_create(site_id=site_id, code=code, subject=subject[:300], defaults=fresh)
     if not made:
-        same = code in OF_PAGES or doubt.detail == dict(detail)
-        changed = {} if same else {"settled_at": None, "settled_by": None}
+        changed = {} if doubt.detail == dict(detail) else {"settled_at": None, "settled_by": None}
         Doubt.objects.filter(pk=doubt.pk).update(detail=dict(detail), seen=now, times=F("times") + 1, **changed)
     return doubt
 
@@ -61,13 +58,13 @@ def of_model(site: Site, now: datetime) -> None:
 
 
 def after_visit(board: Board, state: VisitState, now: datetime) -> bool:
-    """Notes what a visit of a board read in doubt, and keeps the evidence of what agreed. True where the visit was in doubt
-    and nobody has said that it is right as it is read."""
-    subject, open_ = str(board.pk), False
-    for code in OF_PAGES:
+    """Notes what a visit of a board read in doubt, and keeps the evidence of what agreed. True where the counts of its threads
+    contradict what was read: the reader's own doubt of a page is listed and ends no visit, because it doubts many pages that it
+    reads whole."""
+    subject = str(board.pk)
+    for code in ("rows_left_out", "posts_left_out"):
         if code in state.doubts:
-            found = note(board.site_id, code, subject, {"pages": state.doubts[code]}, now, board.pk)
-            open_ = open_ or found.settled_at is None
+            note(board.site_id, code, subject, {"pages": state.doubts[code]}, now, board.pk)
         elif state.pages_read:
             gone(board.site_id, code, [subject])
     kept, of = state.told
@@ -78,7 +75,7 @@ def after_visit(board: Board, state: VisitState, now: datetime) -> bool:
         note(board.site_id, "counts_differ", subject, {"kept": kept, "of": of}, now, board.pk)
     elif of:
         gone(board.site_id, "counts_differ", [subject])
-    return open_ or contradicted
+    return contradicted
 
 
 def _add(site_id: int, claim: str, kept: int, of: int, now: datetime) -> None:

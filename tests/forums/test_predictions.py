@@ -12,8 +12,8 @@ from django.db import connection
 from crawlmgr import engine
 from crawlmgr.models import RunState
 from crawlmgr.services import hosts
-from forums.models import Board, Doubt, Post, ReplyModel, Site, Thread, Visit
-from forums.services import doubts, predictions, sites
+from forums.models import Board, Post, ReplyModel, Site, Thread, Visit
+from forums.services import predictions, sites
 from tests.forums.planned import NOW, make_site
 from tests.site.forum import ForumServer, LocalForum
 
@@ -111,8 +111,6 @@ def test_replies_on_a_silent_board_are_found_and_nobody_waits_for_the_choice(mon
         Thread.objects.update(fetched_at=now - timedelta(hours=3))
         busiest = max(forum.all.values(), key=lambda thread: (len(thread.posts), thread.last))
         forum.reply(busiest.number, datetime.now(UTC))
-        for doubt in Doubt.objects.all():  # a list that counts nothing cannot prove its threads whole, a person can
-            assert doubts.settle(doubt.pk, datetime.now(UTC))
         crawled(site)
         assert Post.objects.count() == before + 1
         visit = Visit.objects.order_by("-pk")[0]
