@@ -104,8 +104,9 @@ def places(sizes: Sizes) -> Iterator[tuple[str, str, str]]:
     for dotted in settings.DESK_ROWS:
         arguments |= import_string(f"{dotted}.arguments")(sizes)
         queries |= import_string(f"{dotted}.QUERIES")
+    known = list(_patterns(get_resolver().url_patterns, "", ""))  # which loads the rooms
     rooms = {pattern.name for pattern in admin.site.rooms}
-    for route, space, pattern in _patterns(get_resolver().url_patterns, "", ""):
+    for route, space, pattern in known:
         wanted, name = frozenset(pattern.pattern.regex.groupindex), f"{space}{pattern.name or ''}".removeprefix("admin:")
         if getattr(pattern.callback, "is_button", False):
             yield name or route, "", ONLY_SENT

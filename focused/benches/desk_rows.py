@@ -46,6 +46,7 @@ def arguments(sizes: Sizes) -> dict[str, dict[str, object]]:
     """The rows that rooms show, by the room's name."""
     run: dict[str, object] = {"pk": sizes.runs + 11}
     of_topic = ["topic", "topic-search", "topic-compare", "topic-words", "topic-try", "topic-crawl", "topic-delete", "comparison", "comparison-points"]
+    of_topic += ["topic-ontology"]
     found: dict[str, dict[str, object]] = {name: {"pk": 1} for name in of_topic}
     return {**found, "topic-pages": run, "topic-run": run, "topic-marks": run, "topic-page": {"pk": 2}}
 
