@@ -96,7 +96,7 @@ class WarcWriter:
 
     def __init__(self, path: Path, *, hostname: str, now: datetime, software: str = "crawlmgr") -> None:
         self.path = path
-        self.file = path.open("xb")
+        self.file = path.open("xb", buffering=0)  # a buffer would write what a full disk refused after the cut
         self.size = 0
         self.records = 0
         self.info_id = _urn()
@@ -118,11 +118,13 @@ class WarcWriter:
     def append_member(self, member: bytes) -> tuple[int, int]:
         """Appends one whole gzip member that holds one record; returns its place. After an OSError the file is as it was."""
         offset = self.size
+        rest = memoryview(member)
         try:
-            self.file.write(member)
-            self.file.flush()
+            while rest:
+                rest = rest[self.file.write(rest) :]
         except OSError:
-            self.file.truncate(offset)
+            self.file.seek(offset)
+            self.file.truncate()
             raise
         self.size += len(member)
         self.records += 1
