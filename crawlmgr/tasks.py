@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 import signal
 from typing import Any
 
@@ -35,19 +36,31 @@ _reincarnate = Sentinel.reincarnate
 
 def _tell_of_the_end(guard: Sentinel, process: Any) -> None:
     """In a cluster's guard, in place of what django-q2 does when a process ended: that it was killed, died or took too long is
-    told, and its run goes on at once. A worker that froze does not hear that it should end, so it is made to."""
+    told, and its run goes on at once. A worker that froze does not hear that it should end, so it is made to.
+
+    A monitor that was killed is not replaced: the next one would wait for ever on a lock that the dead one held, and no task
+    would ever be struck off. The guard ends in its place, which ends the cluster; its supervisor starts another.
+    """
     worker = process not in (guard.monitor, guard.pusher)
     late = worker and process.timer.value == 0
     if late or not (worker and int(process.timer.value) == RECYCLED):
         ended = "took too long over a task" if late else _ending(process.exitcode)
         try:
-            nodes.process_ended(nodes.own_name(), process.pid, f"{process.name} {ended}", SYSTEM.now())
+            nodes.process_ended(nodes.own_name(), process.pid, f"{_title(guard, process)} {ended}", SYSTEM.now())
         except DatabaseProblem as error:
             log.warning("what became of process %s could not be stored: %s", process.pid, trouble.one_line(error))
             trouble.let_go()
+    if process == guard.monitor:
+        os._exit(1)
     _reincarnate(guard, process)
     if late:
         process.kill()
+
+
+def _title(guard: Sentinel, process: Any) -> str:
+    if process == guard.monitor:
+        return "the process that strikes off tasks"
+    return f"the process that hands out tasks ({process.name})" if process == guard.pusher else str(process.name)
 
 
 def _ending(status: int | None) -> str:

@@ -38,7 +38,6 @@ class Cluster:
     workers: int
     child: Child
     pulse: Pulse
-    monitor: int = 0
 
 
 def cluster(node: str, queue_name: str, workers: int) -> Cluster:
@@ -101,7 +100,6 @@ class _Watch:
         one = self.clusters.get(child.name)
         if one is None:
             return
-        one.monitor = 0
         heartbeat = one.pulse.heartbeat
         try:
             node = nodes.register(one.node, pid=child.pid, workers=one.workers, queues=one.queue, now=SYSTEM.now())
@@ -138,16 +136,7 @@ class _Watch:
         one.pulse.count(signs.restarts, time.monotonic())
         if one.pulse.stalled(signs.heartbeat, signs.busy, time.monotonic()):
             return "stopped taking tasks"
-        return self._monitor_lost(one)
-
-    def _monitor_lost(self, one: Cluster) -> str:
-        """django-q2 replaces a monitor that was killed, but the new one waits for ever on a lock that the old one held: tasks
-        are done and done again, because none is ever struck off."""
-        state = queue.cluster(one.child.pid)
-        if state is None:
-            return ""
-        before, one.monitor = one.monitor, state.monitor
-        return "lost the process that strikes off tasks" if before not in (0, state.monitor) else ""
+        return ""
 
     def _away(self, error: Exception) -> None:
         log.warning("the database does not answer: %s", str(error).strip())

@@ -207,11 +207,6 @@ def length() -> int:
     return OrmQ.objects.count()
 
 
-def cluster(pid: int) -> ClusterState | None:
-    """The state of the cluster whose main process this is; None until it has told one (or longer than three seconds ago)."""
-    return next((state for state in clusters() if state.pid == pid), None)
-
-
 def clusters() -> list[ClusterState]:
     """The clusters that told their state within the last three seconds, on machines that share this data folder."""
     return [

@@ -22,13 +22,13 @@ def desk(installed: dict[str, str], tmp_path: Path) -> Iterator[str]:
     """A desk whose one forum has been visited."""
     environment = {**installed, "CRAWLMGR_ADMIN_PASSWORD": PASSWORD}
     with ForumServer(LocalForum(boards=2, threads=8)) as forum:
+        own = ("--allow-private", "--delay", "0")
+        assert manage(environment, "forum", "add", forum.url, "--name", "The local forum", *own).returncode == 0
+        assert manage(environment, "forum", "crawl", "1", "--history-days", "400", *own).returncode == 0  # before a worker plans it
         serve = Serve(environment, tmp_path / "log")
         serve.start()
         try:
             assert wait_for(lambda: serve.health()[0]), serve.told()  # no worker is needed, only pages
-            own = ("--allow-private", "--delay", "0")
-            assert manage(environment, "forum", "add", forum.url, "--name", "The local forum", *own).returncode == 0
-            assert manage(environment, "forum", "crawl", "1", "--history-days", "400", *own).returncode == 0
             yield serve.address().rstrip("/")
         finally:
             serve.end(signal.SIGTERM)
