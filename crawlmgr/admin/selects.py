@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Container
 from typing import Any
 
 from django.forms import Select
 from django.forms.utils import flatatt
-from django.utils.html import format_html, format_html_join
+from django.utils.html import escape, format_html
 from django.utils.safestring import SafeString, mark_safe
 
 
@@ -15,8 +16,9 @@ class LongSelect(Select):
 
     def render(self, name: str, value: Any, attrs: dict[str, Any] | None = None, renderer: Any = None) -> SafeString:
         chosen = set(self.format_value(value))
-        mark = {True: mark_safe(" selected"), False: ""}  # noqa: S308 - a fixed word
-        pairs = ((str(code), text) for code, text in self.choices)
-        cells = ((code, mark[code in chosen], text) for code, text in pairs)
-        options = format_html_join("", '<option value="{}"{}>{}</option>', cells)
+        options = mark_safe("".join(_option(str(code), str(text), chosen) for code, text in self.choices))  # noqa: S308 - escaped there
         return format_html("<select{}>{}</select>", flatatt({"name": name, **self.build_attrs(self.attrs, attrs)}), options)
+
+
+def _option(code: str, text: str, chosen: Container[str]) -> str:
+    return f'<option value="{escape(code)}"{" selected" if code in chosen else ""}>{escape(text)}</option>'
