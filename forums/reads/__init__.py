@@ -96,12 +96,10 @@ def with_freshness(rows: Sequence[Site], now: datetime) -> list[SiteRow]:
 
 def _note_spans(found: Mapping[int, SiteRow]) -> None:
     """Until when the next visit of a site is likely, where it is not planned at a time."""
-    first = Q(pk__in=[])
-    for key, row in found.items():
-        if row.next_visit is not None:
-            first |= Q(site_id=key, next_visit=row.next_visit)
-    for board in Board.objects.filter(first, enabled=True, next_until__isnull=False).only("site_id", "next_until"):
-        found[board.site_id].next_until = board.next_until
+    planned = Board.objects.filter(site_id__in=list(found), enabled=True, next_visit__isnull=False, next_until__isnull=False)
+    for site, at, until in planned.order_by().values_list("site_id", "next_visit", "next_until"):
+        if at == found[site].next_visit:
+            found[site].next_until = until
 
 
 def active_runs(site_ids: Sequence[int]) -> list[Run]:
