@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from django.db.models import Count, Q, QuerySet, Sum
+from django.db.models import Count, Q, Sum
 
 from crawlmgr.models import Run
 from crawlmgr.reads import runs as run_reads
@@ -15,6 +15,7 @@ from crawlmgr.reads.paging import Order, Slice, cut
 from deepweb.models import Cluster, Form, Harvest, Query, Record, Source
 from deepweb.search_forms import FormType
 from deepweb.services import forms as form_services
+from deepweb.services import record_search
 
 TREE_LIMIT = 30
 COLUMNS_SHOWN = 7
@@ -95,9 +96,7 @@ def curve(harvest: Harvest) -> list[tuple[int, int, int]]:
 
 def records(chosen: Mapping[str, Any], query: Mapping[str, str], size: int = 50) -> tuple[Slice, list[str]]:
     """Records that have all the words searched for, with the columns that most of them have."""
-    rows: QuerySet[Record] = Record.objects.filter(**chosen)
-    for word in query.get("q", "").split()[:8]:
-        rows = rows.filter(text__icontains=word)
+    rows = record_search.narrowed(Record.objects.filter(**chosen), query.get("q", ""))
     part = cut(rows, UPWARDS, size=size, query=query)
     return part, columns(part.rows)
 
