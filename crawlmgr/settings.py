@@ -62,6 +62,7 @@ CRAWLERS = {
     "deepweb-harvest": "deepweb.crawler.HarvestCrawler",
 }
 JOBS = {  # runs that ask no address
+    "export": "crawlmgr.services.export_jobs.ExportJob",
     "simulation": "forums.services.simulations.SimulationJob",
     "topic-texts": "focused.services.readings.TextsJob",
     "topic-compare": "focused.services.comparisons.ComparisonJob",
@@ -70,7 +71,11 @@ JOBS = {  # runs that ask no address
     "topic-removal": "focused.services.removals.TopicRemoval",
     "deepweb-removal": "deepweb.services.removals.SourceRemoval",
 }
-DISPATCHERS = ["forums.services.dispatch.start_due", "focused.services.dispatch.start_due"]
+DISPATCHERS = [
+    "forums.services.dispatch.start_due",
+    "focused.services.dispatch.start_due",
+    "crawlmgr.services.saved_exports.start_due",
+]
 WATCHERS = ["forums.services.silences.watch"]
 BENCHES = {
     "desk": "crawlmgr.benches.desk",

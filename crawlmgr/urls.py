@@ -6,6 +6,7 @@ from django.views.generic import RedirectView
 
 from crawlmgr import api
 from crawlmgr.admin.apps import load_pages
+from crawlmgr.admin.export_files import by_address
 from crawlmgr.admin.health import healthz
 from crawlmgr.admin.metrics import metrics
 
@@ -15,6 +16,7 @@ urlpatterns = [
     path("", RedirectView.as_view(pattern_name="admin:index")),
     path("healthz", healthz),
     path("metrics", metrics),
+    path("exports/<str:secret>", by_address, name="export-address"),
     path("i18n/", include("django.conf.urls.i18n")),
     path("api/v1/", api.api.urls),
     path("admin/", admin.site.urls),

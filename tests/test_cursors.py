@@ -16,7 +16,7 @@ from tests.cursors import OpenCursor, WatchedConnection
 
 ROOT = Path(__file__).resolve().parents[1]
 WALKS = {  # whose rows go to a file, or into a value, before anything is written
-    "crawlmgr/services/archive.py": 2, "crawlmgr/services/backup.py": 3, "crawlmgr/services/exports.py": 1,
+    "crawlmgr/services/archive.py": 1, "crawlmgr/services/backup.py": 3, "crawlmgr/services/exports.py": 1,
     "deepweb/crawler.py": 1, "deepweb/services/exports.py": 1, "forums/reads/__init__.py": 1, "forums/reads/delays.py": 2,
     "forums/reads/patterns.py": 1,
     "forums/services/event_logs.py": 1, "forums/services/rhythms.py": 2,

@@ -8,7 +8,10 @@ from django.contrib.admin.apps import SimpleAdminConfig
 from django.db.models.signals import post_migrate
 from django.utils.module_loading import autodiscover_modules
 
-PAGES = ("dashboard", "runs", "hosts", "archive", "workers", "queue", "users", "exports", "sessions", "tokens", "retention")
+PAGES = (
+    *("dashboard", "runs", "hosts", "archive", "workers", "queue", "users", "exports", "export_rooms", "sessions", "tokens"),
+    "retention",
+)
 
 
 class DeskConfig(SimpleAdminConfig):

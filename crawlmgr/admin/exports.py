@@ -36,7 +36,7 @@ def choices(tables: Sequence[str], *, site: int | None = None, run: int | None =
         {
             "name": _(NAMES[table]),
             "formats": [
-                (fmt, f"{reverse('admin:export', args=[table, fmt])}?{urlencode(chosen)}") for fmt in export_formats.STREAMED
+                (fmt, f"{reverse('admin:export', args=[table, fmt])}?{urlencode(chosen)}") for fmt in export_formats.TEXTS
             ],
         }
         for table in tables

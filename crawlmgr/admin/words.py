@@ -48,6 +48,7 @@ SAID: dict[str, str] = {
     "no_direction": gettext_noop("the pheromone shows no direction any more"),
     "compared": gettext_noop("every strategy was run and judged"),
     "removed": gettext_noop("everything is deleted"),
+    "exported": gettext_noop("the file is written"),
     "not_comparable": gettext_noop("there is nothing to compare over"),
     # why a page failed
     "bad_url": gettext_noop("no address of the web"),
@@ -116,6 +117,9 @@ SAID: dict[str, str] = {
     "task_refused": gettext_noop("A task that is none of ours was refused and removed"),
     "token_made": gettext_noop("An API token was made (name, role)"),
     "token_removed": gettext_noop("An API token was removed"),
+    "export_opened": gettext_noop("An export got an address that needs no login"),
+    "export_closed": gettext_noop("The address of an export was taken back"),
+    "export_removed": gettext_noop("An export was deleted with its files"),
     "cluster_restarted": gettext_noop("The workers were restarted"),
     "web_restarted": gettext_noop("The web server was restarted"),
     # verdicts on robots.txt
@@ -132,6 +136,7 @@ SAID: dict[str, str] = {
 }
 
 KINDS = {
+    "export": gettext_noop("export"),
     "forum": gettext_noop("forum visit"),
     "forum-discovery": gettext_noop("look at a new forum"),
     "forum-removal": gettext_noop("deletion of a forum"),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import timedelta
 
 from crawlmgr.benches.bulk import Sizes, Sql, ago, insert
-from crawlmgr.models import Event, Host, HostHour, Node, Page, Run, RunHost, Url, WarcFile
+from crawlmgr.models import Event, Export, ExportFile, Host, HostHour, Node, Page, Run, RunHost, Url, WarcFile
 from crawlmgr.services.exports import TABLES
 
 ACTIVE_RUNS = 12
@@ -47,6 +47,10 @@ def fill(sizes: Sizes) -> None:
     insert(RunHost, runs, run_id=Sql("i + 1"), host_id=Sql(f"1 + (i * 31) % {hosts}"), active=Sql(f"i >= {runs - ACTIVE_RUNS}"))
     insert(Event, max(1, runs // 2), at=ago(f"({max(1, runs // 2)} - i) * {2 * span}", now), level=Sql("CASE i % 9 WHEN 0 THEN 40 ELSE 30 END"),
            code="run_failed", text="no answer", run_id=Sql("1 + i * 2"), host_id=Sql(f"1 + i % {hosts}"))
+    insert(Export, 40, id=Sql("i + 1"), name=Sql("printf('export %d', i)"), table="posts", format="csv", columns=[], keep=100,
+           created=ago("0", now))
+    insert(ExportFile, 4000, id=Sql("i + 1"), export_id=Sql("1 + i % 40"), name=Sql("printf('posts-%d.csv', i)"), rows=1000, bytes=100_000,
+           written=ago("i * 60", now), sha256="0" * 64)
     insert(Node, 3, name=Sql("printf('node %d', i)"), workers=4, queues="default", started=now - timedelta(days=9), heartbeat=ago("i * 5", now))
 
 
@@ -55,6 +59,7 @@ def arguments(sizes: Sizes) -> dict[str, dict[str, object]]:
     run = sizes.runs - sizes.runs // 10 * 2
     return {
         "run": {"pk": run}, "host": {"pk": 1}, "warc": {"pk": 1}, "warc-download": {"pk": 1}, "capture": {"pk": sizes.pages // 2},
+        "export-page": {"pk": 1}, "export-file": {"pk": 1},
         "export": {"table": next(iter(TABLES)), "fmt": "csv"}, "app_list": {"app_label": "auth"}, "auth_user_password_change": {"id": 1},
         **{f"auth_user_{what}": {"object_id": 1} for what in ("change", "history", "delete")},
     }  # fmt: skip

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from datetime import timedelta
 from logging.config import dictConfig
@@ -10,6 +11,7 @@ from typing import Any
 from django.conf import settings
 from gunicorn.glogging import Logger
 
+SECRET = re.compile(r"^(/exports/)[^?#]+")  # whoever has this address reads without a login
 LONGEST_ADDRESS = 500  # characters of a request's address in the log
 
 
@@ -39,7 +41,7 @@ class WebLog(Logger):  # type: ignore[misc] - gunicorn has no types
                 "bytes": getattr(resp, "sent", None),
                 "seconds": round(request_time.total_seconds(), 3),
             }
-            asked = str(environ.get("RAW_URI", environ.get("PATH_INFO", "")))[:LONGEST_ADDRESS]
+            asked = SECRET.sub(r"\1…", str(environ.get("RAW_URI", environ.get("PATH_INFO", ""))))[:LONGEST_ADDRESS]
             self.access_log.info("%s %s", environ.get("REQUEST_METHOD"), asked, extra=facts)
 
     def reopen_files(self) -> None:

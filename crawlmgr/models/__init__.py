@@ -1,5 +1,6 @@
 """Tables that the three crawlers share."""
 
+from crawlmgr.models.exports import Every, Export, ExportFile
 from crawlmgr.models.frontier import Url, UrlState
 from crawlmgr.models.hosts import Host, HostHour, RunHost
 from crawlmgr.models.nodes import Event, Node
@@ -13,6 +14,9 @@ __all__ = [
     "TRANSITIONS",
     "ApiToken",
     "Event",
+    "Every",
+    "Export",
+    "ExportFile",
     "Host",
     "HostHour",
     "Node",

@@ -6,7 +6,7 @@ import os
 import secrets
 import shutil
 import socket
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime
@@ -18,6 +18,7 @@ from django.db import transaction
 
 from crawlmgr.models import Page, WarcFile
 from crawlmgr.services import hosts
+from crawlmgr.services.walking import in_parts
 from crawlmgr.web.exchange import PLAIN_HEADERS, FetchResponse, Hop
 from crawlmgr.web.url import UrlError, canonical, host_key, url_hash
 from crawlmgr.web.warc import RecordPointer, WarcRecord, WarcWriter, check_file, iter_records, read_record
@@ -205,15 +206,18 @@ def _imported(record: WarcRecord, place: tuple[int, int], now: datetime) -> Page
     )
 
 
-def export_run(run_id: int, target: Path, now: datetime) -> dict[str, int]:
-    """Copies the records of a run's pages into one WARC file, whole gzip members as they lie, a new warcinfo in front."""
+def export_run(run_id: int, target: Path, now: datetime, pulse: Callable[[], None] = lambda: None) -> dict[str, int]:
+    """Copies the records of a run's pages into one WARC file, whole gzip members as they lie, a new warcinfo in front. `pulse`
+    is called between them, with no cursor open, and may end it."""
     part = target.with_name(target.name + ".part")
     records, missing = 0, 0
     try:
         writer = WarcWriter(part, hostname=socket.gethostname(), now=now)
         try:
-            pages = Page.objects.filter(run_id=run_id).select_related("warc").order_by("pk")
-            for page in pages.iterator(chunk_size=500):
+            pages = Page.objects.filter(run_id=run_id).select_related("warc").only("warc", "warc_offset", "warc_length")
+            for number, page in enumerate(in_parts(pages, "pk", 500)):
+                if number % 50 == 0:
+                    pulse()
                 piece = _member(page)
                 if piece is None:
                     missing += 1

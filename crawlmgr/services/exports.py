@@ -5,9 +5,11 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import shutil
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -16,12 +18,11 @@ from django.db.models import QuerySet
 from django.utils.module_loading import import_string
 
 from crawlmgr.models import Page, Run
-from crawlmgr.services import archive, export_formats
+from crawlmgr.services import archive, export_formats, export_writers
 from crawlmgr.web.html import scan
 
 CHUNK = 2000
-FORMATS = (*export_formats.STREAMED, *export_formats.WRITTEN)
-BOM = "\ufeff".encode()
+FORMATS = export_writers.FORMATS
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,43 +171,45 @@ class UnknownColumn(ValueError):
     """The export has no such column; the text names it and those it has."""
 
 
-def _chosen_rows(
-    name: str, chosen: Filter, shape: Shape, counter: list[int] | None = None
-) -> tuple[Sequence[str], Iterator[Sequence[Any]]]:
+def picked(table: str, header: Sequence[str], shape: Shape) -> list[int] | None:
+    """The places of the columns that a shape names; None for all. Raises UnknownColumn."""
+    if not shape.columns:
+        return None
+    places = {column: place for place, column in enumerate(header)}
+    if missing := [column for column in shape.columns if column not in places]:
+        raise UnknownColumn(f"{table} has no column {missing[0]!r}; it has {', '.join(header)}")
+    return [places[column] for column in shape.columns]
+
+
+def _chosen_rows(name: str, chosen: Filter, shape: Shape) -> tuple[Sequence[str], Iterator[Sequence[Any]]]:
     """Header and rows of an export. Raises KeyError for an unknown table, UnknownColumn for a column it has not."""
     table = tables()[name]
     header = table.header(chosen)
-    rows = _counted(table.under(header, chosen), counter)
-    if not shape.columns:
-        return header, rows
-    places = {column: place for place, column in enumerate(header)}
-    if missing := [column for column in shape.columns if column not in places]:
-        raise UnknownColumn(f"{name} has no column {missing[0]!r}; it has {', '.join(header)}")
-    wanted = [places[column] for column in shape.columns]
-    return shape.columns, ([row[place] for place in wanted] for row in rows)
+    rows, wanted = table.under(header, chosen), picked(name, header, shape)
+    return (header, rows) if wanted is None else (shape.columns, ([row[place] for place in wanted] for row in rows))
 
 
-def _counted(rows: Iterator[Sequence[Any]], counter: list[int] | None) -> Iterator[Sequence[Any]]:
-    """Passes rows on; their number is added to `counter` at the end."""
-    number = 0
-    for row in rows:
-        number += 1
-        yield row
-    if counter is not None:
-        counter.append(number)
+def preview(table: str, *, chosen: Filter, shape: Shape, limit: int) -> tuple[Sequence[str], list[Sequence[Any]]]:
+    """Header and first rows of an export. Raises as `stream` does."""
+    known = tables()[table]
+    header = known.header(chosen)
+    wanted = picked(table, header, shape)
+    rows = [row for _key, found in known.keyed(header, chosen, limit=limit) for row in islice(found, limit)][:limit]
+    return (header, rows) if wanted is None else (shape.columns, [[row[place] for place in wanted] for row in rows])
 
 
 def stream(table: str, *, fmt: str, chosen: Filter = EVERYTHING, shape: Shape = AS_IT_IS) -> Iterator[bytes]:
     """The export as pieces of UTF-8. Raises KeyError for an unknown table or a format that is no text, UnknownColumn for a column
     that the table has not, before the first piece."""
-    writer = export_formats.STREAMED[fmt]
+    if fmt not in export_formats.TEXTS:
+        raise KeyError(fmt)
     header, rows = _chosen_rows(table, chosen, shape)
-    return _pieces(writer(header, rows), fmt, shape)
+    return _pieces(export_formats.streamed(fmt, header, rows), fmt, shape)
 
 
 def _pieces(texts: Iterator[str], fmt: str, shape: Shape) -> Iterator[bytes]:
     if shape.bom and fmt == "csv":
-        yield BOM
+        yield export_writers.BOM
     for text in texts:
         yield text.encode("utf-8")
 
@@ -217,43 +220,41 @@ def write_file(
     """Writes an export and, beside it, `<name>.manifest.json` (filter, time, rows, sha256). Returns the manifest.
 
     Both are written beside and renamed, the manifest last: a file without one was not finished. `progress` is told the rows so
-    far every thousand; what it raises ends the export and leaves nothing behind.
+    far, some hundred at a time; what it raises ends the export and leaves nothing behind.
     """
-    counter: list[int] = []
-    header, rows = _chosen_rows(table, chosen, shape, counter)
-    part = path.with_name(path.name + ".part")
+    header, rows = _chosen_rows(table, chosen, shape)
+    folder, count = path.with_name(path.name + ".part"), 0
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir()
     try:
-        part.unlink(missing_ok=True)
-        _write_part(table, part, fmt, header, _watched(rows, progress), shape)
-        size, digest = _measured(part)
-        os.replace(part, path)
+        writer = export_writers.opened(fmt, folder, table, header, tables()[table].kinds, bom=shape.bom)
+        try:
+            while batch := list(islice(rows, export_formats.AT_A_TIME)):
+                writer.add(batch)
+                count += len(batch)
+                progress(count)
+            writer.finish(path, lambda: progress(count))
+        finally:
+            writer.close()
     finally:
-        part.unlink(missing_ok=True)
-    manifest = {
-        "table": table, "format": fmt, "filter": chosen.as_json(), "written": now.isoformat(), "rows": counter[0], "bytes": size,
-        "sha256": digest, "columns": list(header),
-    }
-    beside = path.with_name(path.name + ".manifest.json")
+        shutil.rmtree(folder, ignore_errors=True)
+    return described(path, {"table": table, "format": fmt, "filter": chosen.as_json(), "written": now.isoformat()}, count, header)
+
+
+def described(path: Path, about: Mapping[str, Any], rows: int, header: Sequence[str]) -> dict[str, Any]:
+    """Writes the manifest of a finished file beside it, and returns it."""
+    size, digest = _measured(path)
+    manifest = {**about, "rows": rows, "bytes": size, "sha256": digest, "columns": list(header)}
+    beside = manifest_of(path)
     temporary = beside.with_name(beside.name + ".part")
     temporary.write_text(json.dumps(manifest, ensure_ascii=False, indent=2) + "\n", encoding="utf-8")
     os.replace(temporary, beside)
     return manifest
 
 
-def _write_part(table: str, part: Path, fmt: str, header: Sequence[str], rows: Iterator[Sequence[Any]], shape: Shape) -> None:
-    if fmt in export_formats.WRITTEN:
-        export_formats.WRITTEN[fmt](part, table, header, tables()[table].kinds, rows)
-        return
-    with part.open("wb") as file:
-        for piece in _pieces(export_formats.STREAMED[fmt](header, rows), fmt, shape):
-            file.write(piece)
-
-
-def _watched(rows: Iterator[Sequence[Any]], progress: Progress) -> Iterator[Sequence[Any]]:
-    for number, row in enumerate(rows):
-        if number % 1000 == 0:
-            progress(number)
-        yield row
+def manifest_of(path: Path) -> Path:
+    """Where the manifest of an export file lies."""
+    return path.with_name(path.name + ".manifest.json")
 
 
 def _measured(path: Path) -> tuple[int, str]:

@@ -72,7 +72,7 @@ class Command(BaseCommand):
     def print(self, name: str, fmt: str, chosen: exports.Filter, shape: exports.Shape) -> None:
         """The export on standard output; formats that are no text are made in a folder for temporary files first."""
         try:
-            if fmt in export_formats.STREAMED:
+            if fmt in export_formats.TEXTS:
                 for piece in exports.stream(name, fmt=fmt, chosen=chosen, shape=shape):
                     sys.stdout.buffer.write(piece)
             else:

@@ -24,7 +24,7 @@ def client() -> Client:
 @pytest.mark.parametrize("table", ["boards", "threads", "posts", "visits", "pages", "runs"])
 def test_every_table_comes_as_a_file_in_every_form(client: Client, table: str) -> None:
     keys = world(3)
-    for fmt in export_formats.STREAMED:
+    for fmt in export_formats.TEXTS:
         answer = client.get(f"/admin/export/{table}.{fmt}?site={keys['site']}")
         assert answer.streaming and answer.status_code == 200
         assert answer.headers["Content-Disposition"].startswith(f'attachment; filename="{table}-site-{keys["site"]}-')

@@ -34,11 +34,15 @@ MATRIX: dict[tuple[str, str], tuple[str, ...]] = {
         "admin/login/",
     ),
     ("open", "never"): (
+        "exports/<str:secret>",
         "healthz",
     ),
     ("viewer", "never"): (
         "metrics",
         "admin/export/<slug:table>.<slug:fmt>",
+        "admin/exports/",
+        "admin/exports/<int:pk>/",
+        "admin/exports/file/<int:pk>",
         "admin/runs/",
         "admin/runs/<int:pk>/",
         "admin/forums/board/<int:pk>/",
@@ -95,6 +99,10 @@ MATRIX: dict[tuple[str, str], tuple[str, ...]] = {
         "admin/logout/",
     ),
     ("never", "operator"): (
+        "admin/exports/<int:pk>/write/",
+        "admin/exports/<int:pk>/plan/",
+        "admin/exports/<int:pk>/address/",
+        "admin/exports/<int:pk>/address/remove/",
         "admin/runs/<int:pk>/pause/",
         "admin/runs/<int:pk>/resume/",
         "admin/runs/<int:pk>/stop/",
@@ -131,6 +139,7 @@ MATRIX: dict[tuple[str, str], tuple[str, ...]] = {
         "admin/deepweb/site/<int:pk>/find/",
     ),
     ("operator", "operator"): (
+        "admin/exports/new/",
         "admin/forums/add/",
         "admin/forums/simulations/new/",
         "admin/forums/site/<int:pk>/edit/",
@@ -154,6 +163,7 @@ MATRIX: dict[tuple[str, str], tuple[str, ...]] = {
     ),
     ("never", "administrator"): (
         "admin/api/<int:pk>/remove/",
+        "admin/exports/<int:pk>/delete/",
         "admin/retention/save/",
         "admin/retention/prune/",
         "admin/forums/simulations/<int:pk>/delete/",

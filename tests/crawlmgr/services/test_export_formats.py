@@ -7,7 +7,7 @@ import os
 import resource
 import sqlite3
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -16,7 +16,7 @@ from xml.etree import ElementTree
 import pytest
 from pyarrow import parquet
 
-from crawlmgr.services import export_formats, exports
+from crawlmgr.services import export_sheets, export_writers, exports
 from tests.crawlmgr.admin.rows import NOW, world
 
 COLUMNS = ("text", "number", "real", "flag", "at", "NUMBER", "list")
@@ -54,9 +54,17 @@ def _rows() -> Iterator[Any]:
     return iter(ROWS)
 
 
+def written(fmt: str, path: Path, table: str, columns: Sequence[str], kinds: dict[str, str], rows: Iterator[Any]) -> None:
+    folder = path.with_name(path.name + "-work")
+    folder.mkdir()
+    writer = export_writers.opened(fmt, folder, table, columns, kinds)
+    writer.add(list(rows))
+    writer.finish(path, lambda: None)
+
+
 def test_sqlite_holds_every_value_with_its_type(tmp_path: Path) -> None:
     path = tmp_path / "out.sqlite"
-    export_formats.WRITTEN["sqlite"](path, 'a "table"', COLUMNS, KINDS, _rows())
+    written("sqlite", path, 'a "table"', COLUMNS, KINDS, _rows())
     base = sqlite3.connect(path)
     found = base.execute('SELECT * FROM "a ""table"""').fetchall()
     names = [row[1] for row in base.execute("""PRAGMA table_info('a "table"')""")]
@@ -69,9 +77,9 @@ def test_sqlite_holds_every_value_with_its_type(tmp_path: Path) -> None:
 
 
 def test_parquet_holds_every_value_with_its_type(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(export_formats, "BATCH", 3)
+    monkeypatch.setattr(export_writers, "BATCH", 3)
     path = tmp_path / "out.parquet"
-    export_formats.WRITTEN["parquet"](path, "table", COLUMNS, KINDS, _rows())
+    written("parquet", path, "table", COLUMNS, KINDS, _rows())
     file = parquet.ParquetFile(path)
     assert file.metadata.num_row_groups == 2 and [str(kind) for kind in file.schema_arrow.types] == [
         "large_string", "int64", "double", "bool", "timestamp[us, tz=UTC]", "large_string", "large_string",
@@ -85,20 +93,20 @@ def test_parquet_holds_every_value_with_its_type(tmp_path: Path, monkeypatch: py
 
 def test_xlsx_keeps_text_that_begins_with_a_sign_and_runs_nothing(tmp_path: Path) -> None:
     path = tmp_path / "out.xlsx"
-    export_formats.WRITTEN["xlsx"](path, "table", COLUMNS, KINDS, _rows())
+    written("xlsx", path, "table", COLUMNS, KINDS, _rows())
     head, *found = _sheet(path)
     assert head == list(COLUMNS)
     assert found[0] == ["=1+1", 7, 0.5, True, AT.isoformat(), "x", '["a", 1]']
     assert found[1][:4] == ["你好\n第二行 😀", str(2**53 + 1), -1.25, False]
     assert found[2] == [None, None, None, None, AT.isoformat(), "@b", '{"k": null}']
-    assert found[3][1] == str(2**70) and len(found[3][5]) == export_formats.CELL_CHARACTERS and found[3][5].endswith("…")
+    assert found[3][1] == str(2**70) and len(found[3][5]) == export_sheets.CELL_CHARACTERS and found[3][5].endswith("…")
 
 
 def test_a_sheet_that_is_full_goes_on_in_the_next_and_no_rows_give_a_header(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(export_formats, "SHEET_ROWS", 4)
+    monkeypatch.setattr(export_sheets, "SHEET_ROWS", 4)
     for number, sheets in ((0, 1), (3, 1), (4, 1), (5, 2), (8, 2), (9, 3)):
         path = tmp_path / f"{number}.xlsx"
-        export_formats.WRITTEN["xlsx"](path, "table", ("n",), {"n": "integer"}, iter([(n,) for n in range(number)]))
+        written("xlsx", path, "table", ("n",), {"n": "integer"}, iter([(n,) for n in range(number)]))
         with zipfile.ZipFile(path) as book:
             texts = [book.read(f"xl/worksheets/sheet{sheet + 1}.xml").decode() for sheet in range(sheets)]
             assert f"xl/worksheets/sheet{sheets + 1}.xml" not in book.namelist()
@@ -106,7 +114,7 @@ def test_a_sheet_that_is_full_goes_on_in_the_next_and_no_rows_give_a_header(tmp_
 
 
 @pytest.mark.django_db
-@pytest.mark.parametrize("fmt", sorted(export_formats.WRITTEN))
+@pytest.mark.parametrize("fmt", export_writers.FILES)
 def test_every_table_is_written_in_every_format_with_a_manifest_that_holds(fmt: str, tmp_path: Path) -> None:
     world(3)
     for name, table in exports.tables().items():

@@ -1,0 +1,53 @@
+"""Finished exports as downloads: in the desk for who may see them, by an address with a secret in it for programs."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from http import HTTPStatus
+from typing import IO
+
+from django.http import FileResponse, Http404, HttpRequest, HttpResponse, HttpResponseBase
+from django.utils.translation import gettext as _
+from django.views.decorators.http import condition
+
+from crawlmgr.admin.rooms import room
+from crawlmgr.models import ExportFile
+from crawlmgr.services import export_formats, exports, saved_exports
+
+
+def _sent(file: ExportFile, *, manifest: bool) -> HttpResponseBase:
+    """A finished file, or its manifest."""
+    try:
+        path = saved_exports.path_of(file)
+        content: IO[bytes] = (exports.manifest_of(path) if manifest else path).open("rb")
+    except OSError:
+        raise Http404(_("The file is gone.")) from None
+    ending = path.name.removesuffix(".gz").rpartition(".")[2]
+    kind = "application/json" if manifest else export_formats.TYPES.get(ending, "application/octet-stream")
+    name = f"{file.name}.manifest.json" if manifest else file.name
+    return FileResponse(content, as_attachment=True, filename=name, content_type=kind, headers={"Cache-Control": "no-store"})
+
+
+@room("exports/file/<int:pk>", "export-file")
+def download(request: HttpRequest, pk: int) -> HttpResponseBase:
+    """A finished file; `?manifest` what is known of it."""
+    file = ExportFile.objects.filter(pk=pk).first()
+    if file is None:
+        raise Http404(_("There is no such file."))
+    return _sent(file, manifest="manifest" in request.GET)
+
+
+def by_address(request: HttpRequest, secret: str) -> HttpResponseBase:
+    """The newest file of the export that this secret opens; who has it already (`If-None-Match`) is spared the bytes."""
+    if request.method not in ("GET", "HEAD"):
+        return HttpResponse(status=HTTPStatus.METHOD_NOT_ALLOWED, headers={"Allow": "GET, HEAD"})
+    export = saved_exports.by_secret(secret, datetime.now(UTC))
+    if export is None:
+        raise Http404(_("There is no such file."))
+    file = saved_exports.newest(export)
+    if file is None:
+        raise Http404(_("Nothing is written yet."))
+    tag = f'"{file.sha256}"'
+    send = condition(etag_func=lambda *_: tag)(lambda _request: _sent(file, manifest="manifest" in request.GET))
+    answer: HttpResponseBase = send(request)
+    return answer

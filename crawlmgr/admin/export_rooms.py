@@ -1,0 +1,242 @@
+"""The exports room: what is exported, how and when; a preview before it is kept; progress and finished files after."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import UTC, datetime, time
+from typing import Any
+
+from django import forms
+from django.contrib import admin, messages
+from django.db.models import Max
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import redirect
+from django.urls import reverse
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+
+from crawlmgr.admin.exports import NAMES
+from crawlmgr.admin.rooms import act, attempt, back, number, page, room
+from crawlmgr.admin.tree import Node
+from crawlmgr.models import ACTIVE, Every, Export, ExportFile, Run, RunState
+from crawlmgr.services import exports, saved_exports
+
+MAY_ADD, MAY_CHANGE, MAY_DELETE = "crawlmgr.add_export", "crawlmgr.change_export", "crawlmgr.delete_export"
+PREVIEW = 10
+LONGEST_CELL = 80
+FORMATS = {
+    "csv": gettext_lazy("CSV: text for spreadsheets; text that begins like a formula gets an apostrophe"),
+    "json": gettext_lazy("JSON: one list"),
+    "jsonl": gettext_lazy("JSON lines: a line a row"),
+    "xlsx": gettext_lazy("XLSX: a workbook; every text keeps its value"),
+    "parquet": gettext_lazy("Parquet: typed columns, for analysis"),
+    "sqlite": gettext_lazy("SQLite: a database with one table"),
+    "warc": gettext_lazy("WARC: the pages of a run as they were fetched"),
+}
+
+
+class ExportForm(forms.Form):
+    """One export of a table."""
+
+    name = forms.CharField(max_length=100, label=gettext_lazy("Name"))
+    columns = forms.MultipleChoiceField(
+        required=False, widget=forms.CheckboxSelectMultiple, label=gettext_lazy("Columns"), help_text=gettext_lazy("None: all.")
+    )
+    site = forms.IntegerField(
+        required=False, min_value=0, max_value=2**63 - 1, label=gettext_lazy("Only of site"),
+        help_text=gettext_lazy("The number in the address of a forum or a search site."),
+    )
+    run = forms.IntegerField(
+        required=False, min_value=0, max_value=2**63 - 1, label=gettext_lazy("Only of run"), help_text=gettext_lazy("Its number.")
+    )
+    since = forms.DateField(
+        required=False, label=gettext_lazy("Since"), widget=forms.DateInput(attrs={"type": "date"}, format="%Y-%m-%d")
+    )
+    days = forms.IntegerField(
+        required=False, min_value=1, max_value=saved_exports.MOST_DAYS, label=gettext_lazy("Only the last days"),
+        help_text=gettext_lazy("Counted back from each writing."),
+    )
+    format = forms.ChoiceField(choices=[], label=gettext_lazy("Format"))
+    bom = forms.BooleanField(
+        required=False, label=gettext_lazy("CSV with a byte order mark"),
+        help_text=gettext_lazy("Excel needs it to show Chinese text."),
+    )
+    every_hours = forms.TypedChoiceField(choices=Every.choices, coerce=int, label=gettext_lazy("Write it"))
+    keep = forms.IntegerField(min_value=1, max_value=saved_exports.MOST_KEPT, initial=5, label=gettext_lazy("Files kept"))
+
+    def __init__(self, table: str, header: Sequence[str], *given: Any, **named: Any) -> None:
+        super().__init__(*given, **named)
+        self.table = table
+        self.fields["columns"].choices = [(name, name) for name in header]  # type: ignore[attr-defined]
+        formats = saved_exports.FORMATS if table == "pages" else exports.FORMATS
+        self.fields["format"].choices = [(name, FORMATS[name]) for name in formats]  # type: ignore[attr-defined]
+        for name, field in self.fields.items():
+            if name not in ("columns", "bom"):
+                field.widget.attrs["class"] = "field"
+
+    def wish(self, now: datetime, user: Any) -> Export:
+        """The export as it is filled in, not stored."""
+        chosen = dict(self.cleaned_data)
+        day = chosen.pop("since")
+        since = datetime.combine(day, time(), UTC) if day else None
+        return Export(table=self.table, since=since, created=now, created_by=user, **chosen)
+
+    def clean(self) -> dict[str, Any]:
+        found = super().clean() or self.cleaned_data
+        if not self.errors:
+            try:
+                saved_exports.check(self.wish(datetime.now(UTC), None))
+            except ValueError as error:
+                raise forms.ValidationError(str(error)) from None
+        return found
+
+
+@room("exports/", "exports")
+def export_list(request: HttpRequest) -> HttpResponse:
+    """Every export that is kept, with its newest file."""
+    rows = list(Export.objects.select_related("created_by").order_by("-pk")[:500])
+    files = _newest([row.pk for row in rows])
+    active = {run.target: run for run in Run.objects.at_work() if run.kind == saved_exports.KIND}
+    shown = [{"export": row, "file": files.get(row.pk), "run": active.get(row.pk), "what": _(NAMES[row.table])} for row in rows]
+    return page(request, "desk/exports.html", {"rows": shown}, title=_("Exports"), item="exports")
+
+
+def _newest(pks: Sequence[int]) -> dict[int, ExportFile]:
+    """The newest file of each export."""
+    newest = ExportFile.objects.filter(export__in=pks).values("export").annotate(newest=Max("pk")).values("newest")
+    return {file.export_id: file for file in ExportFile.objects.filter(pk__in=newest)}
+
+
+@room("exports/new/", "export-new", MAY_ADD, post=MAY_ADD)
+def new(request: HttpRequest) -> HttpResponse:
+    """What to export, with the first rows of it; a POST with `keep` stores it and starts the first writing."""
+    now = datetime.now(UTC)
+    known = exports.tables()
+    table = str(request.GET.get("table") or "posts")
+    if table not in known:
+        raise Http404(_("There is no such export."))
+    header = known[table].header(exports.EVERYTHING)
+    first = {"name": _(NAMES[table]), "format": "csv", "every_hours": 0, "keep": 5}
+    first |= {name: request.GET[name] for name in ("site", "run") if number(request.GET.get(name, ""), 2**63 - 1) is not None}
+    form = ExportForm(table, header, request.POST or None, initial=first)
+    chosen, shape = exports.EVERYTHING, exports.AS_IT_IS
+    if request.method == "POST" and form.is_valid():
+        wish = form.wish(now, request.user)
+        if "keep-it" in request.POST:
+            saved_exports.add(wish)
+            if not wish.every_hours:
+                saved_exports.start(wish, now=now, user=request.user)
+            messages.success(request, _("Kept. A worker writes it now."))
+            return redirect("admin:export-page", wish.pk)
+        chosen, shape = saved_exports.chosen(wish, now), exports.Shape(wish.columns)
+    if not form.is_bound:
+        chosen = exports.Filter(number(str(first.get("site", "")), 2**63 - 1), number(str(first.get("run", "")), 2**63 - 1))
+    columns, rows = exports.preview(table, chosen=chosen, shape=shape, limit=PREVIEW)
+    context = {
+        "form": form,
+        "columns": columns,
+        "rows": [[_short(cell) for cell in row] for row in rows],
+        "tabs": [(_(NAMES[name]), f"?table={name}", name == table) for name in known],
+    }
+    trail = [(_("Exports"), reverse("admin:exports"))]
+    status = 422 if form.is_bound and form.errors else 200
+    return page(request, "desk/export_new.html", context, title=_("New export"), item="exports", trail=trail, status=status)
+
+
+def _short(cell: Any) -> str:
+    text = "" if cell is None else cell.isoformat() if isinstance(cell, datetime) else str(cell)
+    return text if len(text) <= LONGEST_CELL else text[:LONGEST_CELL] + "…"
+
+
+def _find(pk: int) -> Export:
+    found = Export.objects.select_related("created_by").filter(pk=pk).first()
+    if found is None:
+        raise Http404(_("There is no such export."))
+    return found
+
+
+def _show(request: HttpRequest, export: Export, secret: str = "") -> HttpResponse:
+    run = Run.objects.filter(kind=saved_exports.KIND, target=export.pk).order_by("-pk").first()
+    done = run.result if run is not None else {}
+    share = round(100 * done["read"] / done["things"]) if done.get("things") else 0
+    context = {
+        "export": export,
+        "what": _(NAMES[export.table]),
+        "how": FORMATS[export.format],
+        "run": run,
+        "active": run is not None and run.state in ACTIVE,
+        "failed": run is not None and run.state == RunState.FAILED,
+        "done": done,
+        "percent": min(100, share),
+        "files": list(export.files.all()[: saved_exports.MOST_KEPT]),
+        "choices": Every.choices,
+        "address": request.build_absolute_uri(reverse("export-address", args=[secret])) if secret else "",
+    }
+    trail = [(_("Exports"), reverse("admin:exports"))]
+    answer = page(
+        request, "desk/export.html", context, title=export.name, item="exports", trail=trail, live="desk/export_live.html"
+    )
+    answer.headers["Cache-Control"] = "no-store"
+    return answer
+
+
+@room("exports/<int:pk>/", "export-page")
+def one(request: HttpRequest, pk: int) -> HttpResponse:
+    """One export: what it writes, how far it is, its files."""
+    return _show(request, _find(pk))
+
+
+@act("exports/<int:pk>/write/", "export-write", MAY_CHANGE)
+def write(request: HttpRequest, pk: int) -> HttpResponse:
+    """Asks a worker to write it now."""
+    export = _find(pk)
+    attempt(request, _("A worker writes it now."), lambda: saved_exports.start(export, now=datetime.now(UTC), user=request.user))
+    return back(request, "export-page", pk)
+
+
+@act("exports/<int:pk>/plan/", "export-plan", MAY_CHANGE)
+def plan(request: HttpRequest, pk: int) -> HttpResponse:
+    """Sets how often it is written and how many files are kept."""
+    export = _find(pk)
+    every, keep = number(request.POST.get("every_hours", "")), number(request.POST.get("keep", ""))
+    now = datetime.now(UTC)
+    attempt(
+        request, _("Saved."),
+        lambda: saved_exports.plan(export, every_hours=-1 if every is None else every, keep=keep or 0, now=now),
+    )
+    return back(request, "export-page", pk)
+
+
+@act("exports/<int:pk>/address/", "export-open", MAY_CHANGE)
+def open_address(request: HttpRequest, pk: int) -> HttpResponse:
+    """A new address that needs no login; this one answer shows it."""
+    export = _find(pk)
+    secret = saved_exports.open_address(export, datetime.now(UTC))
+    return _show(request, _find(pk), secret)
+
+
+@act("exports/<int:pk>/address/remove/", "export-close", MAY_CHANGE)
+def close_address(request: HttpRequest, pk: int) -> HttpResponse:
+    """Takes the address back."""
+    saved_exports.close_address(_find(pk), datetime.now(UTC))
+    messages.success(request, _("The address answers no more."))
+    return back(request, "export-page", pk)
+
+
+@act("exports/<int:pk>/delete/", "export-delete", MAY_DELETE)
+def delete(request: HttpRequest, pk: int) -> HttpResponse:
+    """Deletes it with its files."""
+    export = _find(pk)
+    done = _("%(name)s is deleted.") % {"name": export.name}
+    if attempt(request, done, lambda: saved_exports.remove(export, datetime.now(UTC))):
+        return back(request, "exports")
+    return back(request, "export-page", pk)
+
+
+def branch(request: HttpRequest, item: str) -> Node | None:
+    if not request.user.has_perm("crawlmgr.view_run"):
+        return None
+    return Node(_("Exports"), reverse("admin:exports"), "download", "exports")
+
+
+admin.site.add_branch(62, branch)

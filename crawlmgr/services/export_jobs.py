@@ -1,0 +1,156 @@
+"""The work of writing an export: some seconds a step, gone on with after a kill from where it was safe on the disk."""
+
+from __future__ import annotations
+
+import fcntl
+import shutil
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from django.db import transaction
+
+from crawlmgr.models import Export, Run, RunState
+from crawlmgr.services import archive, export_writers, exports, saved_exports
+
+STEP_SECONDS = 5.0
+Pulse = Callable[[], None]
+
+
+class ExportJob:
+    """The work of such a run (see crawlmgr.jobs.Job).
+
+    The run's result holds how far it is: `at` of `until` (keys), rows, what the writer needs to go on; then the name of the file.
+    The file takes its name when it is whole, and its row is stored with that step: a kill between the two leaves a file that the
+    next attempt finds and takes.
+    """
+
+    def __init__(self, run: Run) -> None:
+        self.run = run
+        wish = run.parameters
+        since = wish["filter"]["since"]
+        bound = datetime.fromisoformat(since) if since else None
+        self.chosen = exports.Filter(wish["filter"]["site"], wish["filter"]["run"], bound)
+        self.table, self.format = str(wish["table"]), str(wish["format"])
+        self.shape = exports.Shape(tuple(wish["columns"]), bool(wish["bom"]))
+        self.place = saved_exports.folder(run.target or 0)
+        ending = "warc.gz" if self.format == saved_exports.WARC else self.format
+        self.name = f"{self.table}-{run.created.astimezone(UTC):%Y%m%d-%H%M%S}-{run.pk}.{ending}"
+        self.work = self.place / f"work-{run.pk}"
+
+    def step(self, pulse: Pulse) -> Callable[[], None] | str:
+        export = Export.objects.filter(pk=self.run.target).first()
+        if export is None:
+            shutil.rmtree(self.place, ignore_errors=True)
+            return "removed"
+        done = self.run.result
+        if "file" in done:
+            return "exported"
+        lost = not self.work.is_dir() and not (self.place / self.name).exists()
+        self.work.mkdir(parents=True, exist_ok=True)
+        with _alone(self.work / "lock", pulse):
+            if "until" not in done or lost:
+                return self._begin(export)
+            return self._further(pulse) if done["at"] < done["until"] else self._finish(export, pulse)
+
+    def ended(self, state: str, now: datetime) -> None:
+        """What a paused or failed run has written stays: it may go on."""
+        if state in (RunState.FINISHED, RunState.STOPPED):
+            transaction.on_commit(lambda: shutil.rmtree(self.work, ignore_errors=True))
+
+    def _begin(self, export: Export) -> Callable[[], None]:
+        table = exports.tables()[self.table]
+        header = list(table.header(self.chosen))
+        exports.picked(self.table, header, self.shape)
+        rows = table.query(self.chosen)
+        last = rows.order_by("-pk").values_list("pk", flat=True).first()
+        found = {"at": 0, "until": last or 0, "things": rows.count(), "read": 0, "rows": 0, "columns": header, "writer": {}}
+        saved_exports.tidy(export.pk, self.work.name)
+        return partial(self._tell, found)
+
+    def _further(self, pulse: Pulse) -> Callable[[], None]:
+        done = dict(self.run.result)
+        if self.format == saved_exports.WARC:
+            return partial(self._tell, {**done, "at": done["until"], "read": done["things"]})
+        table = exports.tables()[self.table]
+        wanted = exports.picked(self.table, done["columns"], self.shape)
+        writer, end = self._writer(done), time.monotonic() + STEP_SECONDS
+        try:
+            more = True
+            while more:
+                batch = self._batch(table, done, wanted)
+                writer.add(batch)
+                done["rows"] += len(batch)
+                pulse()
+                more = done["at"] < done["until"] and time.monotonic() < end
+            done["writer"] = writer.kept()
+        finally:
+            writer.close()
+        return partial(self._tell, done)
+
+    def _batch(self, table: exports.Table, done: dict[str, Any], wanted: Sequence[int] | None) -> list[Any]:
+        """The rows of the next things, and in `done` how far that is."""
+        batch: list[Any] = []
+        before = done["at"]
+        for key, rows in table.keyed(done["columns"], self.chosen, after=before, limit=table.chunk):
+            if key > done["until"]:
+                break
+            batch += rows if wanted is None else ([row[place] for place in wanted] for row in rows)
+            done["at"], done["read"] = key, done["read"] + 1
+        if done["at"] == before:
+            done["at"] = done["until"]
+        return batch
+
+    def _writer(self, done: dict[str, Any]) -> export_writers.Writer:
+        header = list(self.shape.columns) or done["columns"]
+        kinds = exports.tables()[self.table].kinds
+        return export_writers.opened(
+            self.format, self.work, self.table, header, kinds, bom=self.shape.bom, state=done["writer"]
+        )
+
+    def _finish(self, export: Export, pulse: Pulse) -> Callable[[], None]:
+        done, path = dict(self.run.result), self.place / self.name
+        if not path.exists():
+            self._whole(path, done, pulse)
+        about = {
+            "table": self.table, "format": self.format, "filter": self.chosen.as_json(), "written": self.run.created.isoformat(),
+        }
+        manifest = exports.described(path, about, done["rows"], list(self.shape.columns) or done["columns"])
+        return partial(self._store, export, manifest)
+
+    def _whole(self, path: Path, done: dict[str, Any], pulse: Pulse) -> None:
+        if self.format == saved_exports.WARC:
+            archive.export_run(self.chosen.run or 0, path, self.run.created, pulse)
+            return
+        writer = self._writer(done)
+        try:
+            writer.finish(path, pulse)
+        finally:
+            writer.close()
+
+    def _store(self, export: Export, manifest: dict[str, Any]) -> None:
+        saved_exports.store(export, self.run, self.name, manifest, datetime.now(UTC))
+        self._tell({**self.run.result, "file": self.name, "bytes": manifest["bytes"], "sha256": manifest["sha256"], "writer": {}})
+
+    def _tell(self, result: dict[str, Any]) -> None:
+        self.run.result = result
+        Run.objects.filter(pk=self.run.pk).update(result=result)
+
+
+@contextmanager
+def _alone(path: Path, pulse: Pulse) -> Iterator[None]:
+    """Waits until no other worker, one that has lost the run and does not know it yet, writes here. The system lets go of the
+    lock of a process that ends."""
+    with path.open("a") as file:
+        while True:
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                break
+            except BlockingIOError:
+                pulse()
+                time.sleep(0.1)
+        yield

@@ -1,0 +1,240 @@
+"""Writers of export files, one a format: they take rows some at a time, and after a kill go on where they last said they were.
+
+A writer works in a folder of its own. `kept` brings what was added to the disk and returns what a new writer needs to go on from
+there; whatever was written later is cut off then. `finish` makes the whole file and gives it its name.
+"""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import IO, Any, Protocol
+
+from crawlmgr.services.export_formats import TEXTS, Kinds, plain
+from crawlmgr.services.export_sheets import SheetWriter
+
+BATCH = 5000  # rows of a row group of Parquet
+LARGEST = 2**63 - 1  # the largest whole number of a database or Parquet file
+BOM = "\ufeff".encode()
+
+State = dict[str, Any]
+Pulse = Callable[[], None]
+
+
+class Writer(Protocol):
+    """How all writers look; `state` of the constructor is what `kept` returned, empty for a new file."""
+
+    def add(self, rows: Sequence[Sequence[Any]]) -> None: ...
+
+    def kept(self) -> State: ...
+
+    def finish(self, target: Path, pulse: Pulse) -> None: ...
+
+    def close(self) -> None: ...
+
+
+class TextWriter:
+    """CSV, JSON, JSON lines: appended to one file."""
+
+    def __init__(self, folder: Path, fmt: str, columns: Sequence[str], state: State, *, bom: bool = False) -> None:
+        self.path, self.form, self.columns = folder / "part", TEXTS[fmt], columns
+        self.file = self.path.open("r+b" if state else "w+b")
+        self.rows = state.get("rows", 0)
+        if state:
+            self.file.truncate(state["bytes"])
+            self.file.seek(state["bytes"])
+        else:
+            self.file.write((BOM if bom else b"") + self.form.head(columns).encode())
+
+    def add(self, rows: Sequence[Sequence[Any]]) -> None:
+        self.file.write(self.form.rows(self.columns, rows, self.rows > 0).encode("utf-8"))
+        self.rows += len(rows)
+
+    def kept(self) -> State:
+        return {"bytes": _safe(self.file), "rows": self.rows}
+
+    def finish(self, target: Path, pulse: Pulse) -> None:
+        self.file.write(self.form.tail.encode())
+        _safe(self.file)
+        self.file.close()
+        os.replace(self.path, target)
+
+    def close(self) -> None:
+        self.file.close()
+
+
+class SqliteWriter:
+    """One table named as the export; times are ISO 8601 text, truths 0 and 1."""
+
+    def __init__(self, folder: Path, table: str, columns: Sequence[str], kinds: Kinds, state: State) -> None:
+        types = {"integer": "INTEGER", "boolean": "INTEGER", "real": "REAL"}
+        self.path, self.rows = folder / "part", state.get("rows", 0)
+        self.texts = [kinds.get(column) not in types for column in columns]
+        said = [types.get(kinds.get(column, ""), "TEXT") for column in columns]
+        fields = [f"{_quoted(name)} {kind}" for name, kind in zip(_distinct(columns), said, strict=True)]
+        self.insert = f"INSERT INTO {_quoted(table)} VALUES ({', '.join('?' * len(columns))})"  # noqa: S608 - names are quoted
+        if not state:
+            self.path.unlink(missing_ok=True)
+        with _as_os_error(sqlite3.Error):
+            self.base = sqlite3.connect(self.path, isolation_level=None)
+            if state:
+                self.base.execute(f"DELETE FROM {_quoted(table)} WHERE rowid > ?", [self.rows])  # noqa: S608 - as above
+            else:
+                self.base.execute(f"CREATE TABLE {_quoted(table)} ({', '.join(fields)})")
+
+    def add(self, rows: Sequence[Sequence[Any]]) -> None:
+        with _as_os_error(sqlite3.Error):
+            if not self.base.in_transaction:
+                self.base.execute("BEGIN")
+            self.base.executemany(self.insert, map(self._cells, rows))
+        self.rows += len(rows)
+
+    def _cells(self, row: Sequence[Any]) -> list[Any]:
+        return [
+            plain(value) if text else None if value is None or abs(value) > LARGEST else value
+            for text, value in zip(self.texts, row, strict=True)
+        ]
+
+    def kept(self) -> State:
+        with _as_os_error(sqlite3.Error):
+            if self.base.in_transaction:
+                self.base.execute("COMMIT")
+        return {"rows": self.rows}
+
+    def finish(self, target: Path, pulse: Pulse) -> None:
+        self.kept()
+        self.base.close()
+        os.replace(self.path, target)
+
+    def close(self) -> None:
+        self.base.close()
+
+
+class ParquetWriter:
+    """Typed columns, compressed with zstd; times are UTC in microseconds. Its end names every row group, so what is kept before
+    the end are pieces, files of their own, whose row groups `finish` takes over one by one."""
+
+    def __init__(self, folder: Path, columns: Sequence[str], kinds: Kinds, state: State) -> None:
+        import pyarrow as pa  # 40 MB that only this format needs
+        from pyarrow import parquet
+
+        self.pa, self.parquet, self.folder, self.columns, self.kinds = pa, parquet, folder, columns, kinds
+        types = {"time": pa.timestamp("us", tz="UTC"), "integer": pa.int64(), "real": pa.float64(), "boolean": pa.bool_()}
+        self.types = {name: types.get(kinds.get(name, ""), pa.large_string()) for name in columns}
+        self.schema = pa.schema([(name, self.types[name]) for name in columns])
+        self.pieces, self.waiting, self.writer = state.get("pieces", 0), list[Sequence[Any]](), None
+
+    def add(self, rows: Sequence[Sequence[Any]]) -> None:
+        self.waiting += rows
+        while len(self.waiting) >= BATCH:
+            self._group(self.waiting[:BATCH])
+            del self.waiting[:BATCH]
+
+    def _piece(self, number: int) -> Path:
+        return self.folder / f"piece-{number:06d}"
+
+    def _group(self, rows: Sequence[Sequence[Any]]) -> None:
+        if self.writer is None:
+            self.writer = self.parquet.ParquetWriter(self._piece(self.pieces), self.schema, compression="zstd")
+        cells = zip(*rows, strict=True)
+        arrays = [self._column(name, values) for name, values in zip(self.columns, cells, strict=True)]
+        self.writer.write_batch(self.pa.record_batch(arrays, schema=self.schema))
+
+    def _column(self, name: str, values: Sequence[Any]) -> Any:
+        kind = self.kinds.get(name)
+        if kind is None:
+            return self.pa.array(map(plain, values), self.types[name])
+        if kind == "integer":
+            values = [None if value is not None and abs(value) > LARGEST else value for value in values]
+        found = [value.astimezone(UTC) if isinstance(value, datetime) else value for value in values]
+        return self.pa.array(found, self.types[name])
+
+    def kept(self) -> State:
+        if self.waiting:
+            self._group(self.waiting)
+            self.waiting = []
+        if self.writer is not None:
+            self.writer.close()
+            self.writer = None
+            with self._piece(self.pieces).open("rb") as file:
+                os.fsync(file.fileno())
+            self.pieces += 1
+        return {"pieces": self.pieces}
+
+    def finish(self, target: Path, pulse: Pulse) -> None:
+        self.kept()
+        whole = self.folder / "whole"
+        if self.pieces == 1:
+            os.replace(self._piece(0), whole)
+        else:
+            with self.parquet.ParquetWriter(whole, self.schema, compression="zstd") as writer:
+                for number in range(self.pieces):
+                    with self.parquet.ParquetFile(self._piece(number)) as piece:
+                        for group in range(piece.num_row_groups):
+                            writer.write_table(piece.read_row_group(group))
+                            pulse()
+        with whole.open("rb") as file:
+            os.fsync(file.fileno())
+        os.replace(whole, target)
+
+    def close(self) -> None:
+        if self.writer is not None:
+            self.writer.close()
+            self.writer = None
+
+
+FILES = ("xlsx", "parquet", "sqlite")
+"""Formats that are no text."""
+FORMATS = (*TEXTS, *FILES)
+
+
+def opened(
+    fmt: str, folder: Path, table: str, columns: Sequence[str], kinds: Kinds, *, bom: bool = False,
+    state: Mapping[str, Any] | None = None,
+) -> Writer:
+    """The writer of a format, at work in `folder`, which must be there. Raises KeyError for an unknown format."""
+    before = dict(state or {})
+    if fmt == "sqlite":
+        return SqliteWriter(folder, table, columns, kinds, before)
+    if fmt == "parquet":
+        return ParquetWriter(folder, columns, kinds, before)
+    if fmt == "xlsx":
+        return SheetWriter(folder, table, columns, kinds, before)
+    return TextWriter(folder, fmt, columns, before, bom=bom and fmt == "csv")
+
+
+def _safe(file: IO[bytes]) -> int:
+    """Brings a file to the disk; its length."""
+    file.flush()
+    os.fsync(file.fileno())
+    return file.tell()
+
+
+@contextmanager
+def _as_os_error(*kinds: type[Exception]) -> Iterator[None]:
+    """A library's own error over a file that cannot be written as the OSError that callers expect."""
+    try:
+        yield
+    except kinds as error:
+        raise OSError(str(error)) from error
+
+
+def _quoted(name: str) -> str:
+    return '"' + name.replace('"', '""').replace("\0", "") + '"'
+
+
+def _distinct(columns: Sequence[str]) -> list[str]:
+    """Names that differ although capitals do not count."""
+    taken: set[str] = set()
+    names = []
+    for column in columns:
+        name, number = column, 2
+        while name.lower() in taken:
+            name, number = f"{column}_{number}", number + 1
+        taken.add(name.lower())
+        names.append(name)
+    return names

@@ -1,0 +1,173 @@
+"""Exports that are kept: made, written on a schedule, fetched by an address with a secret in it, removed with their files."""
+
+from __future__ import annotations
+
+import shutil
+from datetime import datetime, timedelta
+from hashlib import sha256
+from pathlib import Path
+from secrets import token_urlsafe
+from typing import Any
+
+from django.conf import settings
+from django.db import transaction
+
+from crawlmgr.models import ACTIVE, Every, Export, ExportFile, Run
+from crawlmgr.services import events, exports, runs
+
+KIND = "export"
+WARC = "warc"
+MOST_KEPT = 1000
+MOST_DAYS = 36_500
+FORMATS = (*exports.FORMATS, WARC)
+
+
+def check(wish: Export) -> None:
+    """Raises ValueError with one line where an export cannot be written as it is wished."""
+    if not wish.name.strip() or len(wish.name) > 100:
+        raise ValueError("an export needs a name of at most 100 characters")
+    if wish.table not in exports.tables():
+        raise ValueError(f"there is no table {wish.table!r}; there are {', '.join(exports.tables())}")
+    if wish.format not in FORMATS:
+        raise ValueError(f"there is no format {wish.format!r}; there are {', '.join(FORMATS)}")
+    if wish.format == WARC and (wish.table != "pages" or wish.run is None):
+        raise ValueError("WARC holds the pages of one run: choose the table pages and name the run")
+    if wish.every_hours not in Every.values:
+        raise ValueError(f"an export is written every {', '.join(map(str, Every.values[1:]))} hours, or 0: only when asked")
+    if not 1 <= wish.keep <= MOST_KEPT:
+        raise ValueError(f"1 to {MOST_KEPT} files can be kept")
+    if wish.days is not None and not 1 <= wish.days <= MOST_DAYS:
+        raise ValueError(f"the last days are 1 to {MOST_DAYS}")
+    table = exports.tables()[wish.table]
+    exports.picked(wish.table, table.header(chosen(wish, wish.created)), exports.Shape(wish.columns))
+
+
+def chosen(export: Export, now: datetime) -> exports.Filter:
+    """What an export is narrowed to when it is written now: the later of its two bounds in time."""
+    lately = now - timedelta(days=export.days) if export.days else None
+    return exports.Filter(export.site, export.run, max((bound for bound in (export.since, lately) if bound), default=None))
+
+
+def add(wish: Export) -> Export:
+    """Keeps a new export; one with a schedule is due at once. Raises ValueError."""
+    check(wish)
+    wish.next_at = wish.created if wish.every_hours else None
+    wish.save()
+    return wish
+
+
+def plan(export: Export, *, every_hours: int, keep: int, now: datetime) -> None:
+    """Sets how often an export is written and how many files are kept. Raises ValueError."""
+    again = every_hours != export.every_hours
+    export.every_hours, export.keep = every_hours, keep
+    check(export)
+    if again:
+        export.next_at = now + timedelta(hours=every_hours) if every_hours else None
+    export.save(update_fields=["every_hours", "keep", "next_at"])
+
+
+def start(export: Export, *, now: datetime, user: Any = None, start: bool = True) -> Run:
+    """The run that writes an export. Raises runs.Busy while another one does."""
+    parameters = {
+        "table": export.table, "format": export.format, "filter": chosen(export, now).as_json(), "columns": export.columns,
+        "bom": export.bom,
+    }
+    one = f"{KIND} {export.pk}"
+    return runs.create(KIND, export.name, target=export.pk, exclusive=one, parameters=parameters, now=now, user=user, start=start)
+
+
+def start_due(now: datetime) -> int:
+    """Starts the exports whose time has come, each once; what was missed while nothing ran is made up for by one writing."""
+    started = 0
+    for export in list(Export.objects.filter(next_at__lte=now)):
+        with transaction.atomic():
+            step = timedelta(hours=max(1, export.every_hours))
+            missed = (now - export.next_at) // step if export.next_at else 0
+            following = export.next_at + step * (missed + 1) if export.next_at and export.every_hours else None
+            if not Export.objects.filter(pk=export.pk, next_at=export.next_at).update(next_at=following):
+                continue
+            try:
+                start(export, now=now)
+                started += 1
+            except runs.Busy:
+                continue
+    return started
+
+
+def folder(export: int) -> Path:
+    """Where the files of an export lie."""
+    return Path(settings.EXPORT_DIR) / str(export)
+
+
+def path_of(file: ExportFile) -> Path:
+    """Where a finished file lies. Raises FileNotFoundError where it is gone."""
+    path = folder(file.export_id) / Path(file.name).name
+    if not path.is_file():
+        raise FileNotFoundError(file.name)
+    return path
+
+
+def newest(export: Export) -> ExportFile | None:
+    """The file that was written last."""
+    return export.files.order_by("-pk").first()
+
+
+def open_address(export: Export, now: datetime) -> str:
+    """A new secret for an export's address, in place of an older one; returned here and never again."""
+    secret = token_urlsafe(32)
+    Export.objects.filter(pk=export.pk).update(digest=_digest(secret))
+    events.note("export_opened", export.name, now=now)
+    return secret
+
+
+def close_address(export: Export, now: datetime) -> None:
+    """Takes an export's address back: it answers no more."""
+    if Export.objects.filter(pk=export.pk).exclude(digest="").update(digest=""):
+        events.note("export_closed", export.name, now=now)
+
+
+def by_secret(secret: str, now: datetime) -> Export | None:
+    """The export that a secret opens, noted as fetched; None for any other text."""
+    found = Export.objects.filter(digest=_digest(secret)).first() if 20 <= len(secret) <= 100 else None
+    if found is not None:
+        Export.objects.filter(pk=found.pk).update(fetched=now)
+    return found
+
+
+def _digest(secret: str) -> str:
+    return sha256(secret.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def remove(export: Export, now: datetime) -> None:
+    """Removes an export with its files. Raises runs.Busy while it is being written."""
+    with transaction.atomic():
+        busy = Run.objects.filter(kind=KIND, target=export.pk, state__in=ACTIVE).first()
+        if busy is not None:
+            raise runs.Busy(busy)
+        place = folder(export.pk)
+        export.delete()
+        transaction.on_commit(lambda: shutil.rmtree(place, ignore_errors=True))
+    events.note("export_removed", export.name, now=now)
+
+
+def store(export: Export, run: Run, name: str, manifest: dict[str, Any], now: datetime) -> None:
+    """Keeps a finished file and lets the oldest go that are more than shall be kept. Called inside a transaction."""
+    ExportFile.objects.create(
+        export=export, by=run, name=name, written=now, rows=manifest["rows"], bytes=manifest["bytes"], sha256=manifest["sha256"]
+    )
+    kept = list(export.files.order_by("-pk").values_list("pk", flat=True)[: export.keep])
+    export.files.exclude(pk__in=kept).delete()
+    transaction.on_commit(lambda: tidy(export.pk, name))
+
+
+def tidy(export: int, current: str) -> None:
+    """Removes what lies in an export's folder and belongs to no file of it nor to the one being written."""
+    place = folder(export)
+    named = {current, *ExportFile.objects.filter(export=export).values_list("name", flat=True)}
+    for path in place.iterdir() if place.is_dir() else ():
+        if path.name.removesuffix(".manifest.json") in named:
+            continue
+        if path.is_dir():
+            shutil.rmtree(path, ignore_errors=True)
+        else:
+            path.unlink(missing_ok=True)
