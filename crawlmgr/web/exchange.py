@@ -223,9 +223,9 @@ def request_headers(
         headers["Content-Length"] = str(len(step.body))
         headers["Content-Type"] = "application/x-www-form-urlencoded"
     merged: CaseInsensitiveDict[str] = CaseInsensitiveDict(headers)
-    if secrets and own:
+    if secrets and own and settings.headers:
         merged.update(settings.headers)
-    if secrets:
+    if secrets and step.headers:
         merged.update(step.headers)
     return merged
 

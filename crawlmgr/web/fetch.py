@@ -1,4 +1,4 @@
-"""The one fetcher, and the only file that opens sockets: sessions per host, checked addresses, limits, redirects."""
+"""The one fetcher, and the only file that opens sockets: connections per host, checked addresses, limits, redirects."""
 
 from __future__ import annotations
 
@@ -17,11 +17,12 @@ from typing import Any
 import certifi
 import requests
 from requests.adapters import HTTPAdapter
-from requests.cookies import extract_cookies_to_jar
+from requests.cookies import RequestsCookieJar
 from urllib3.connection import HTTPConnection, HTTPSConnection
 from urllib3.connectionpool import HTTPConnectionPool, HTTPSConnectionPool
 from urllib3.util import create_urllib3_context
 
+from crawlmgr.web.direct import ask
 from crawlmgr.web.exchange import (
     EMPTY,
     Failure,
@@ -36,11 +37,11 @@ from crawlmgr.web.guard import AddressRefused, check_address, is_public
 from crawlmgr.web.redirects import RedirectError, carries_secrets, next_request
 from crawlmgr.web.url import UrlError, UrlParts, fetchable, parse
 from crawlmgr.web.window import Room
-from crawlmgr.web.wire import NETWORK_ERRORS, Answer, Exchange, classify, cookie_header, current, receive, say
+from crawlmgr.web.wire import NETWORK_ERRORS, Answer, Exchange, classify, cookie_header, current, receive, say, take_cookies
 
 __all__ = ["EMPTY", "Failure", "FetchRequest", "FetchResponse", "FetchSettings", "Fetcher", "Hop", "HopRefused"]
 
-_MAX_SESSIONS = 512
+_MAX_ORIGINS = 512
 _MAX_CONNECTIONS_PER_HOST = 16
 
 Address = tuple[int, tuple[Any, ...]]  # (family, sockaddr)
@@ -188,16 +189,24 @@ class _Adapter(HTTPAdapter):
     def cert_verify(self, *args: Any, **kwargs: Any) -> None:
         """The TLS context holds the certificates; urllib3 would load them anew for every connection."""
 
-    def build_response(self, req: requests.PreparedRequest, resp: Any) -> requests.Response:
-        response = requests.Response()
-        response.status_code = resp.status
-        response.raw = resp
-        response.request = req
-        return response
+    def build_response(self, req: requests.PreparedRequest, resp: Any) -> Any:
+        return resp
+
+    def pool(self, prepared: requests.PreparedRequest) -> Any:
+        """The connections to the host itself."""
+        return self.get_connection_with_tls_context(prepared, True)
+
+
+class _Origin:
+    """What is kept of a scheme, host and port: its connections and its cookies."""
+
+    def __init__(self, ca_file: str | None, tls: bool) -> None:
+        self.adapter = _Adapter(ca_file, tls)
+        self.cookies = RequestsCookieJar()
 
 
 class Fetcher:
-    """Fetches pages for any number of threads; a session (connections, cookies) per scheme, host and port.
+    """Fetches pages for any number of threads; connections and cookies are kept per scheme, host and port.
 
     `clock` gives `fetched_at`. `on_hop(url)` is called before each redirected request and may wait (robots.txt, the
     host's clock); HopRefused from it ends the exchange with `Failure.refused_hop`. The total time-out counts for each
@@ -220,16 +229,16 @@ class Fetcher:
         self._room = room
         self._running: set[Exchange] = set()
         self._over = False
-        self._sessions: OrderedDict[tuple[Any, ...], requests.Session] = OrderedDict()
+        self._origins: OrderedDict[tuple[Any, ...], _Origin] = OrderedDict()
         self._lock = threading.Lock()
 
     def close(self) -> None:
         """Closes every idle connection and forgets the cookies."""
         with self._lock:
-            sessions = list(self._sessions.values())
-            self._sessions.clear()
-        for session in sessions:
-            session.close()
+            origins = list(self._origins.values())
+            self._origins.clear()
+        for origin in origins:
+            origin.adapter.close()
 
     def abort(self) -> None:
         """Called by another thread: breaks off what is on the wire; nothing is sent any more."""
@@ -278,29 +287,26 @@ class Fetcher:
             hops.append(Hop.of(response, step_to.url))
             step = step_to
 
-    def _session(self, parts: UrlParts, settings: FetchSettings) -> requests.Session:
+    def _origin(self, parts: UrlParts, settings: FetchSettings) -> _Origin:
         # The guard's exceptions are part of the key: a connection opened under one is not used without it.
         proxy = (settings.proxy, settings.proxy_private, settings.proxy_resolves)
         key = (parts.scheme, parts.authority, *proxy, settings.allow_private, settings.private_only, settings.ca_file)
         with self._lock:
-            session = self._sessions.get(key)
-            if session is not None:
-                self._sessions.move_to_end(key)
-                return session
-            session = requests.Session()
-            session.trust_env = False
-            session.mount(f"{parts.scheme}://", _Adapter(settings.ca_file, parts.scheme == "https"))
-            self._sessions[key] = session
-            while len(self._sessions) > _MAX_SESSIONS:
-                self._sessions.popitem(last=False)  # not closed: another thread may be using it
-            return session
+            origin = self._origins.get(key)
+            if origin is not None:
+                self._origins.move_to_end(key)
+                return origin
+            origin = self._origins[key] = _Origin(settings.ca_file, parts.scheme == "https")
+            while len(self._origins) > _MAX_ORIGINS:
+                self._origins.popitem(last=False)  # not closed: another thread may be using it
+            return origin
 
     def _once(
         self, step: FetchRequest, settings: FetchSettings, secrets: bool, conditional: bool
     ) -> tuple[FetchResponse, bool]:
         """One request, no redirect followed. Second value: the answer set cookies."""
         parts = parse(step.url)
-        session = self._session(parts, settings)
+        origin = self._origin(parts, settings)
         prepared = requests.PreparedRequest()
         prepared.method = step.method.upper()
         prepared.url = step.url
@@ -309,27 +315,27 @@ class Fetcher:
         prepared.headers = request_headers(step, settings, secrets, conditional, own)
         prepared.hooks = {}
         kept = settings.cookies if own else EMPTY
-        carried = cookie_header(session.cookies, prepared, {**kept, **step.cookies} if secrets else EMPTY)
+        carried = cookie_header(origin.cookies, prepared, {**kept, **step.cookies} if secrets else EMPTY)
         if carried:
             prepared.headers["Cookie"] = carried
         fetched_at = self._clock()
         exchange = Exchange(settings, parts, self._room, self._on_sent)
         self._running.add(exchange)
         try:
-            return self._exchanged(session, prepared, exchange, step, fetched_at)
+            return self._exchanged(origin, prepared, exchange, step, fetched_at)
         finally:
             self._running.discard(exchange)
 
     def _exchanged(
         self,
-        session: requests.Session,
+        origin: _Origin,
         prepared: requests.PreparedRequest,
         exchange: Exchange,
         step: FetchRequest,
         fetched_at: datetime,
     ) -> tuple[FetchResponse, bool]:
         parts = exchange.parts
-        answer, failure, detail = self._send(session, prepared, exchange)
+        raw, failure, detail = self._send(origin.adapter, prepared, exchange)
         sent = (("Host", parts.authority), *prepared.headers.items())
         blank = FetchResponse(
             step.url,
@@ -339,33 +345,32 @@ class Fetcher:
             request_headers=sent,
             request_body=step.body,
         )
-        if answer is None:
+        if raw is None:
             elapsed = time.monotonic() - exchange.started
             response = replace(
                 blank, failure=failure, detail=detail, elapsed_seconds=elapsed, address=exchange.address
             )
             return response, False
-        raw = answer.raw
         set_cookies = "set-cookie" in raw.headers
         if set_cookies:
-            extract_cookies_to_jar(session.cookies, prepared, raw)
+            take_cookies(origin.cookies, prepared, raw.headers)
         return receive(blank, raw, exchange), set_cookies
 
     def _send(
-        self, session: requests.Session, prepared: requests.PreparedRequest, exchange: Exchange
-    ) -> tuple[requests.Response | None, Failure | None, str]:
+        self, adapter: _Adapter, prepared: requests.PreparedRequest, exchange: Exchange
+    ) -> tuple[Any, Failure | None, str]:
         """Sends and reads the headers. A kept connection that the server had closed meanwhile is not a failure."""
         settings = exchange.settings
         proxies = {"http": settings.proxy, "https": settings.proxy} if settings.proxy else None
-        adapter = session.get_adapter(prepared.url or "")
         while True:
             current.exchange = exchange
             exchange.fresh = False
             try:
                 if self._over:
                     raise exchange.failed(Failure.reset, "broken off")
-                if proxies:
-                    _check_target(exchange)
+                if not proxies:
+                    return ask(adapter.pool(prepared), prepared, exchange), None, ""
+                _check_target(exchange)
                 timeout = (
                     exchange.seconds_left(settings.connect_timeout_seconds),
                     exchange.seconds_left(settings.read_timeout_seconds),

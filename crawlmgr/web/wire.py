@@ -16,7 +16,7 @@ from typing import Any
 
 import requests
 import urllib3
-from requests.cookies import RequestsCookieJar, get_cookie_header
+from requests.cookies import MockRequest, MockResponse, RequestsCookieJar, get_cookie_header
 
 from crawlmgr.web.exchange import Failure, FetchResponse, FetchSettings, is_accepted
 from crawlmgr.web.inflate import InflateError, inflate
@@ -266,3 +266,8 @@ def cookie_header(jar: RequestsCookieJar, prepared: requests.PreparedRequest, ow
     kept = get_cookie_header(jar, prepared) if len(jar) else None
     names = {pair.partition("=")[0].strip() for pair in kept.split(";")} if kept else set()
     return "; ".join([*([kept] if kept else []), *(f"{name}={value}" for name, value in own.items() if name not in names)])
+
+
+def take_cookies(jar: RequestsCookieJar, prepared: requests.PreparedRequest, headers: Any) -> None:
+    """Keeps the cookies that an answer sets and that its address may set."""
+    jar.extract_cookies(MockResponse(headers), MockRequest(prepared))  # type: ignore[arg-type]

@@ -151,7 +151,7 @@ def garbage_headers(request: Request) -> None:
     """A status line, then header lines that are none, then a page."""
     request.raw.sendall(
         b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\n: no name\r\nno colon at all\r\n\xff\xfe: \x01\r\n"
-        b"Content-Length: 12\r\n\r\n<p>page</p>\r\n"
+        b"Content-Length: 13\r\n\r\n<p>page</p>\r\n"
     )
 
 

@@ -115,6 +115,7 @@ def test_endless_interim_answers_end(bad: LocalSite, fetcher: Fetcher) -> None:
 def test_garbage_among_the_headers_is_passed_over(bad: LocalSite, fetcher: Fetcher) -> None:
     response = get(fetcher, bad.url("/bad/garbage-headers"))
     assert response.ok and response.text.strip() == "<p>page</p>" and response.content_type == "text/html"
+    assert response.header("content-length") == "13", "what stands behind it counts"
 
 
 @pytest.mark.parametrize("path", ["gzip-bomb?mb=300", "br-bomb?mb=300", "gzip-bomb-twice", "endless-body", "huge-headers"])

@@ -1,0 +1,177 @@
+"""HTTP/1.1 over a connection of a pool: the request written in one piece, the head of its answer read without layers between."""
+
+from __future__ import annotations
+
+import contextlib
+import http.client
+import re
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import requests
+from urllib3.connectionpool import HTTPConnectionPool
+from urllib3.util.url import _encode_target
+
+from crawlmgr.web.wire import Answer, Exchange
+
+_EASY_TARGET = re.compile(r"/[A-Za-z0-9/:@!$&()*+,;=._~?-]*")  # nothing in it to escape
+_NAME = re.compile(r"[!-9;-~]+")
+_NO_BODY = frozenset({"GET", "HEAD", "DELETE", "OPTIONS", "TRACE"})  # methods that need not say how long a missing body is
+_SWITCHING = 101
+
+
+class Headers:
+    """The header lines of an answer in their order. A name is found whatever its case, with all its lines joined by ", "."""
+
+    __slots__ = ("_joined", "_pairs")
+
+    def __init__(self, pairs: Sequence[tuple[str, str]]) -> None:
+        self._pairs = pairs
+        self._joined: dict[str, str] = {}
+        for name, value in pairs:
+            key = name.lower()
+            self._joined[key] = f"{self._joined[key]}, {value}" if key in self._joined else value
+
+    def __contains__(self, name: str) -> bool:
+        return name.lower() in self._joined
+
+    def get(self, name: str, default: str | None = None) -> str | None:
+        """The value of a header."""
+        return self._joined.get(name.lower(), default)
+
+    def get_all(self, name: str, default: Any = None) -> Any:
+        """The value of each of its lines."""
+        return [value for key, value in self._pairs if key.lower() == name.lower()] or default
+
+    def iteritems(self) -> Iterator[tuple[str, str]]:
+        """All lines."""
+        return iter(self._pairs)
+
+
+def header_pairs(lines: Sequence[bytes]) -> list[tuple[str, str]]:
+    """Names and values of header lines, in Latin-1. A line that goes on in the next is put together with a space; one that is
+    no header is passed over.
+
+    >>> header_pairs([b"Server: a\\r\\n", b" b\\r\\n", b"what is this\\r\\n", b"ETag : x \\r\\n", b"\\r\\n"])
+    [('Server', 'a b'), ('ETag', 'x')]
+    """
+    pairs: list[tuple[str, str]] = []
+    for line in b"".join(lines).decode("latin-1").replace("\r\n", "\n").replace("\r", " ").split("\n"):
+        if line[:1] in (" ", "\t"):
+            if pairs:
+                name, value = pairs[-1]
+                pairs[-1] = (name, value + " " + line.strip(" \t"))
+            continue
+        name, colon, value = line.partition(":")
+        name = name.rstrip(" \t")
+        if colon and _NAME.fullmatch(name):
+            pairs.append((name, value.strip(" \t")))
+    return pairs
+
+
+def content_length(value: str | None) -> int | None:
+    """What a Content-Length says, also one that is there twice; None for nonsense. Raises HTTPException where two differ.
+
+    >>> content_length("12, 12"), content_length("-1"), content_length(None)
+    (12, None, None)
+    """
+    told = {part.strip() for part in (value or "").split(",")}
+    if len(told) > 1:
+        raise http.client.HTTPException(f"several lengths: {value}")
+    word = told.pop()
+    return int(word) if word.isascii() and word.isdigit() else None
+
+
+class _Head(Answer):
+    """An answer whose head is read by the rules above: http.client has a parser of e-mail do it, at ten times the cost."""
+
+    def begin(self) -> None:
+        while True:
+            version, status, reason = self._read_status()  # type: ignore[attr-defined]
+            if not 100 <= status < 200 or status == _SWITCHING:
+                break
+            http.client._read_headers(self.fp)  # type: ignore[attr-defined]
+        if not version.startswith(("HTTP/1.", "HTTP/0.9")):
+            raise http.client.UnknownProtocol(version)
+        self.code = self.status = status
+        self.reason = reason.strip()
+        self.version = 10 if version in ("HTTP/1.0", "HTTP/0.9") else 11
+        headers = Headers(header_pairs(http.client._read_headers(self.fp)))  # type: ignore[attr-defined]
+        self.headers = self.msg = headers  # type: ignore[assignment]
+        self.chunked = (headers.get("transfer-encoding") or "").lower() == "chunked"
+        self.chunk_left = None
+        self.length = None if self.chunked else content_length(headers.get("content-length"))
+        if status in (204, 304) or status == _SWITCHING or self._method == "HEAD":  # type: ignore[attr-defined]
+            self.length = 0
+        closes: bool = self._check_close()  # type: ignore[attr-defined]
+        self.will_close = closes or (not self.chunked and self.length is None)
+
+
+class DirectReply:
+    """An answer whose head has been read and whose body is still to come, with what reading it needs of a response of urllib3."""
+
+    def __init__(self, answer: _Head, connection: Any, pool: HTTPConnectionPool, exchange: Exchange) -> None:
+        self._answer, self._connection, self._pool, self._exchange = answer, connection, pool, exchange
+        self.status, self.reason, self.version = answer.status, answer.reason, answer.version
+        self.headers: Any = answer.headers
+
+    def read1(self, size: int, decode_content: bool = False) -> bytes:
+        """Bytes of the body as they come, at most `size`; b"" at its end. Raises IncompleteRead where that came too early."""
+        piece = self._answer.read1(size)
+        if not piece and self._answer.length:
+            raise http.client.IncompleteRead(b"", self._answer.length)
+        return piece
+
+    def close(self) -> None:
+        """Ends the connection: what is still on the wire is not wanted."""
+        with contextlib.suppress(OSError):
+            self._answer.close()
+        self._connection.close()
+        self._pool._put_conn(None)
+
+    def release_conn(self) -> None:
+        """Gives the connection back for the next request, after the whole body; one that cannot take another is ended."""
+        self._answer.close()
+        if self._answer.will_close or self._exchange.excess:
+            self._connection.close()
+        self._pool._put_conn(self._connection)
+
+
+def ask(pool: HTTPConnectionPool, prepared: requests.PreparedRequest, exchange: Exchange) -> DirectReply:
+    """Sends a request on a connection of the pool, opened where none is free, and reads the head of its answer. Raises what the
+    network and the address guard raise, and ValueError for a header that cannot be sent."""
+    message = _message(prepared, exchange)
+    connection: Any = pool._get_conn()
+    try:
+        if connection.sock is None:
+            connection.connect()
+        sock = exchange.sock = connection.sock
+        sock.settimeout(exchange.seconds_left(exchange.settings.read_timeout_seconds))
+        with contextlib.suppress(BrokenPipeError, ConnectionResetError):  # an answer may have come before
+            sock.sendall(message)
+        if exchange.on_sent is not None:
+            exchange.on_sent()
+        answer = _Head(sock, method=prepared.method)
+        answer.begin()
+    except BaseException:
+        connection.close()
+        pool._put_conn(None)
+        raise
+    return DirectReply(answer, connection, pool, exchange)
+
+
+def _message(prepared: requests.PreparedRequest, exchange: Exchange) -> bytes:
+    parts, method, headers, body = exchange.parts, prepared.method, prepared.headers, prepared.body
+    target = f"{parts.path}?{parts.query}" if parts.query else parts.path
+    if not _EASY_TARGET.fullmatch(target):
+        target = _encode_target(target)
+    lines = [f"{method} {target} HTTP/1.1"]
+    if "host" not in headers:
+        lines.append(f"Host: {parts.authority}")
+    lines += [f"{name}: {value}" for name, value in headers.items()]
+    if body is None and method not in _NO_BODY:
+        lines.append("Content-Length: 0")
+    head = "\r\n".join(lines)
+    if head.count("\n") >= len(lines) or head.count("\r") >= len(lines):
+        raise ValueError("a header holds a line break")
+    return head.encode("latin-1") + b"\r\n\r\n" + (body if isinstance(body, bytes) else b"")
