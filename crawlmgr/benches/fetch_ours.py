@@ -71,7 +71,7 @@ def main(address: str, pages: int) -> None:
     """Crawls all pages of the local web and prints pages and CPU seconds."""
     call_command("migrate", verbosity=0, interactive=False)
     django_settings.CRAWLERS = {"bench": "crawlmgr.benches.fetch_ours.FollowAll"}
-    parameters = {"delay_seconds": 0.0, "allow_private": "127.0.0.1", "seeds": [address]}
+    parameters = {"delay_seconds": 0.0, "connections": 8, "allow_private": "127.0.0.1", "seeds": [address]}
     run = runs.create("bench", address, parameters=parameters, now=SYSTEM.now(), start=False)
     began = time.process_time()
     engine.run_slice(run.pk, seconds=None)

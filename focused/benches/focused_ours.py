@@ -27,7 +27,7 @@ def main(address: str, pages: int) -> None:
     """Crawls the local web and prints pages and CPU seconds."""
     call_command("migrate", verbosity=0, interactive=False)
     now = SYSTEM.now()
-    open_settings = {"delay_seconds": 0.0, "allow_private": "127.0.0.1"}
+    open_settings = {"delay_seconds": 0.0, "connections": 8, "allow_private": "127.0.0.1"}
     documents = [(str(n), text) for n, text in enumerate(DOCUMENTS)]
     topic = topics.add("bench", [address], documents=documents, now=now, settings=open_settings)
     run = topics.crawl(topic, strategy="shark", options={"pages": pages}, now=now, start=False)
