@@ -8,6 +8,7 @@ import time
 from argparse import ArgumentParser
 from collections.abc import Callable, Iterator, Mapping
 from datetime import UTC, datetime
+from functools import cache
 from typing import Any
 
 from django.conf import settings
@@ -21,7 +22,9 @@ from crawlmgr.web.robots import from_response
 from crawlmgr.web.sitemap import parse_sitemap
 
 HELP = "CPU seconds of reading hostile pages against their size, doubling"
+PACKAGES = ("crawlmgr", "forums", "focused", "deepweb")
 SMALLEST, LARGEST = 4_096, 4_194_304
+FEW = 32  # a memory of no more entries holds what was loaded, not what was read
 ENOUGH = 2.3  # a factor above it is measured again
 AGAIN = 6  # times at the most
 FLOOR_SECONDS = 0.02  # less than this counts as this: below it the clock tells more of the machine than of the work
@@ -72,6 +75,16 @@ def _pairs() -> Iterator[tuple[str, Reader, Case]]:
         yield from ((name, reader, case) for case in CASES if case.kind == kind)
 
 
+@cache
+def _memories() -> list[Any]:
+    """What in the project remembers results by the texts that gave them."""
+    known = {
+        id(found): found for name, module in list(sys.modules.items()) if name.partition(".")[0] in PACKAGES
+        for found in vars(module).values() if hasattr(found, "cache_clear") and hasattr(found, "cache_info")
+    }
+    return [found for found in known.values() if (found.cache_info().maxsize or 0) > FEW]
+
+
 def measured(reader: Reader, case: Case, largest: int, rounds: int) -> dict[str, Any]:
     """The figures of one reader and case. A size that seems to cost more than ENOUGH times its half is measured again, and its
     half too: chance goes away, a real growth stays."""
@@ -101,8 +114,11 @@ def _factor(seconds: list[float], at: int) -> float:
 
 
 def _cost(reader: Reader, text: str) -> float:
-    """CPU seconds of this process; what others left to be collected is collected before."""
+    """CPU seconds of this process; what others left to be collected is collected before, and what was remembered of texts that
+    were read before is forgotten: a page of a size would else be dearer than its half for having no part read already."""
     gc.collect()
+    for memory in _memories():
+        memory.cache_clear()
     begun = time.process_time()
     reader(text)
     return time.process_time() - begun
