@@ -11,7 +11,7 @@ from django.utils.module_loading import import_string
 from django.utils.translation import gettext_lazy as _
 from unfold.sites import UnfoldAdminSite
 
-from crawlmgr.admin.tree import Branch, Node, build
+from crawlmgr.admin.tree import Branch, Node, build, go_keys
 
 Panel = Callable[[HttpRequest, Any], dict[str, Any] | None]
 
@@ -55,6 +55,7 @@ class DeskSite(UnfoldAdminSite):
     def extra_context(self, context: dict[str, Any], request: HttpRequest) -> dict[str, Any]:
         """Every page of the desk carries the tree; the status bar fills itself."""
         context["desk_tree"] = self.tree(request) if context["has_permission"] else []
+        context["desk_keys"] = go_keys(context["desk_tree"])
         return context
 
     def tree(self, request: HttpRequest) -> list[Node]:

@@ -60,6 +60,19 @@ def _pattern(name: str, _prefix: str) -> tuple[str, str]:
     return before, after
 
 
+GO_KEYS = {
+    "home": "o", "forums": "f", "plan:all": "p", "simulations": "s", "topics": "t", "sources": "d", "deep-records": "c",
+    "runs": "r", "hosts": "h", "archive": "a", "workers": "w", "queue": "q",
+}
+"""The letter after `g` that leads to a node of the tree, by the node's key."""
+
+
+def go_keys(nodes: Sequence[Node]) -> list[tuple[str, str, str]]:
+    """(letter, address, title) of the nodes that a key leads to, in the order of the tree."""
+    flat = [one for node in nodes for one in (node, *node.children)]
+    return [(GO_KEYS[node.key], node.url, node.title) for node in flat if node.key in GO_KEYS]
+
+
 Branch = Callable[[HttpRequest, str], Node | None]
 
 

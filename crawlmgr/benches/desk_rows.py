@@ -68,5 +68,6 @@ def arguments(sizes: Sizes) -> dict[str, dict[str, object]]:
 QUERIES = {
     "index": ("part=live",), "runs": ("show=active", "show=failed", "kind=topic", "last"), "hosts": ("q=0001", "show=waiting", "show=failing"),
     "archive": ("url=http://host00000.example/thread/0",), "events": ("show=errors", "last"), "host": ("url=/x",), "run": ("part=live",),
+    "palette": ("q=forum", "q=crawl+now+forum+12", "q=board+3"),
 }  # fmt: skip
 """Further ways to ask rooms, by the room's name."""

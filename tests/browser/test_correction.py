@@ -75,3 +75,26 @@ def test_what_is_wrong_in_the_settings_is_told_beside_its_field(page: Any, desk:
     page.fill("#id_name", "Another name")
     page.click("#content button:has-text('Save')")
     page.wait_for_selector("h1:has-text('Another name')")
+
+
+def test_a_visit_is_started_and_a_list_walked_without_a_mouse(page: Any, desk: str) -> None:  # noqa: F811 - the fixture
+    login(page, desk)
+    page.keyboard.press("g")
+    page.keyboard.press("f")
+    page.wait_for_url("**/admin/forums/")
+    page.keyboard.press("j")
+    page.keyboard.press("Enter")
+    page.wait_for_selector("h1:has-text('The local forum')")
+    page.keyboard.press("Control+k")
+    page.keyboard.type("crawl now local")
+    page.wait_for_selector("#palette li[aria-selected=true]:has-text('Crawl now: The local forum')")
+    page.keyboard.press("Enter")
+    page.wait_for_selector("text=A visit has started. >> visible=true")
+    page.keyboard.press("?")
+    page.wait_for_selector("#keys[open]")
+    page.keyboard.press("Escape")
+    page.keyboard.press("/")
+    page.wait_for_selector("#palette[open] li")
+    page.keyboard.type("no such thing at all")
+    page.wait_for_selector("text=Nothing fits.")
+    assert page.wrong == []

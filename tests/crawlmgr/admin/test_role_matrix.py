@@ -43,6 +43,7 @@ MATRIX: dict[tuple[str, str], tuple[str, ...]] = {
         "admin/exports/",
         "admin/exports/<int:pk>/",
         "admin/exports/file/<int:pk>",
+        "admin/palette/",
         "admin/runs/",
         "admin/runs/<int:pk>/",
         "admin/forums/board/<int:pk>/",

@@ -1,0 +1,190 @@
+"""The command palette: rooms, items and actions of the desk by a few letters, in English or Chinese."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import urlencode
+
+from django.contrib import admin
+from django.http import HttpRequest, HttpResponse, JsonResponse
+from django.urls import reverse
+from django.utils import translation
+from django.utils.functional import Promise
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+
+from crawlmgr.admin.rooms import number, room
+from crawlmgr.admin.tree import Node, address
+from crawlmgr.models import Run
+from crawlmgr.reads import runs as run_reads
+
+MOST_SHOWN = 24
+MOST_OF_A_KIND = 8
+LONGEST_QUERY = 200
+ENDED_SEARCHED = 100  # runs that have ended are found by words among the last of them, all others by number
+LANGUAGES = ("en", "zh-hans")
+LEAST_OF_A_VERB = 2  # letters of an English verb from which it is offered before it is written out
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """Something that has a page of its own: its number, its name and what tells it from others of that name."""
+
+    pk: int
+    name: str
+    beside: str = ""
+
+
+Find = Callable[[Sequence[str], int], Sequence[Item]]
+"""The items whose name or address holds all the words, in a fixed number of queries; at most so many."""
+
+
+@dataclass(frozen=True, slots=True)
+class Verb:
+    """An action on an item. `words`: what people type for it, in both languages, lower case. `room`: where it is sent with
+    `fields`; with `opens` the page that it leads to instead, under `query` with the item's number if that is given. `find`: the
+    items that it can be done to, where those are not all of the kind."""
+
+    text: str | Promise
+    words: tuple[str, ...]
+    permission: str
+    room: str
+    icon: str
+    fields: tuple[tuple[str, str], ...] = ()
+    find: Find | None = None
+    opens: bool = False
+    query: str = ""
+    arguments: tuple[str, ...] = ()
+
+    def address(self, pk: int) -> str:
+        """Where the action is sent, or the page it leads to."""
+        if not self.query:
+            return address(self.room, pk)
+        return f"{reverse(self.room, args=self.arguments)}?{urlencode({self.query: pk})}"
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """A kind of item with what can be done to it."""
+
+    name: str | Promise
+    icon: str
+    permission: str
+    room: str
+    find: Find
+    verbs: tuple[Verb, ...] = ()
+
+
+KINDS: list[Kind] = []
+"""What is found besides rooms; the crawlers add their own."""
+
+
+def hits(request: HttpRequest, text: str) -> list[dict[str, Any]]:
+    """What fits a few letters, best first: actions where a verb is named, rooms, items. Only what the person may see or do."""
+    wanted = text.strip().casefold()[:LONGEST_QUERY]
+    allowed = [kind for kind in KINDS if request.user.has_perm(kind.permission)]
+    found = [*_actions(request, allowed, wanted), *_rooms(request, wanted)]
+    words = wanted.split()
+    for kind in allowed if words else ():
+        found += [_page(kind, item) for item in kind.find(words, MOST_OF_A_KIND)]
+    return found[:MOST_SHOWN]
+
+
+def _page(kind: Kind, item: Item) -> dict[str, Any]:
+    url = address(kind.room, item.pk)
+    return {"title": item.name, "beside": item.beside, "kind": str(kind.name), "icon": kind.icon, "url": url}
+
+
+def _actions(request: HttpRequest, kinds: Sequence[Kind], wanted: str) -> Iterator[dict[str, Any]]:
+    """Actions whose verb stands at the beginning or at the end; the rest names the item."""
+    for kind in kinds:
+        for verb in kind.verbs:
+            rest = _without(verb.words, wanted)
+            if rest is None or not request.user.has_perm(verb.permission):
+                continue
+            for item in (verb.find or kind.find)(rest.split(), MOST_OF_A_KIND):
+                yield {
+                    "title": f"{verb.text}: {item.name}", "beside": item.beside, "kind": _("Action"), "icon": verb.icon,
+                    "url": verb.address(item.pk), "send": None if verb.opens else dict(verb.fields),
+                }
+
+
+def _without(words: Sequence[str], wanted: str) -> str | None:
+    """What is left of the text without the verb; None where the verb is not in it.
+
+    >>> _without(("crawl now", "抓取"), "crawl now riverside"), _without(("抓取",), "抓取河边"), _without(("crawl",), "cr")
+    ('riverside', '河边', '')
+    >>> _without(("crawl",), "crawler list") is None
+    True
+    """
+    for word in words:
+        open_end = not word.isascii()  # Chinese has no spaces between a verb and a name
+        if wanted == word or wanted.startswith(f"{word} ") or (open_end and wanted.startswith(word)):
+            return wanted[len(word) :].strip()
+        if wanted.endswith(f" {word}") or (open_end and wanted.endswith(word)):
+            return wanted[: -len(word)].strip()
+        if len(wanted) >= LEAST_OF_A_VERB and word.startswith(wanted):
+            return ""
+    return None
+
+
+def _rooms(request: HttpRequest, wanted: str) -> Iterator[dict[str, Any]]:
+    """The rooms that the tree names, by their titles in either language."""
+    titles: dict[str, list[str]] = {}
+    shown: list[Node] = []
+    for language in LANGUAGES:
+        with translation.override(language):
+            nodes = list(_fixed(admin.site.tree(request)))
+        for node in nodes:
+            titles.setdefault(node.url, []).append(node.title.casefold())
+        if language == translation.get_language() or not shown:
+            shown = nodes
+    for node in shown:
+        if all(any(word in title for title in titles[node.url]) for word in wanted.split()):
+            yield {"title": node.title, "beside": "", "kind": _("Page"), "icon": node.icon, "url": node.url}
+
+
+def _fixed(nodes: Sequence[Node]) -> Iterator[Node]:
+    """The nodes that are rooms of the desk and no items of it."""
+    for node in nodes:
+        if node.url and node.icon:
+            yield node
+        yield from _fixed(node.children)
+
+
+@room("palette/", "palette")
+def palette(request: HttpRequest) -> HttpResponse:
+    """What fits `q`, for the palette's list."""
+    return JsonResponse({"hits": hits(request, request.GET.get("q", ""))})
+
+
+def _shown(runs: Iterable[Run], words: Sequence[str], most: int) -> list[Item]:
+    rows = [run for run in runs if all(word in run.label.casefold() for word in words)]
+    return [Item(run.pk, f"#{run.pk} {run.label}", str(run.get_state_display())) for run in rows[:most]]
+
+
+def _runs(words: Sequence[str], most: int) -> Sequence[Item]:
+    """A run by its number; by the words of its label those that are active, then those that ended last."""
+    if len(words) == 1 and (pk := number(words[0].removeprefix("#"))) is not None:
+        return _shown(Run.objects.only("id", "label", "kind", "state").filter(pk=pk), (), most)
+    return _shown([*run_reads.active(), *run_reads.ended(ENDED_SEARCHED)], words, most)
+
+
+def _active(words: Sequence[str], most: int) -> Sequence[Item]:
+    return _shown(run_reads.active(), words, most)
+
+
+MAY = "crawlmgr.change_run"
+KINDS.append(
+    Kind(
+        gettext_lazy("Run"), "play_circle", "crawlmgr.view_run", "admin:run", _runs,
+        (
+            Verb(gettext_lazy("Pause run"), ("pause run", "pause", "暂停"), MAY, "admin:run-pause", "pause", (), _active),
+            Verb(gettext_lazy("Resume run"), ("resume run", "resume", "继续"),
+                 MAY, "admin:run-resume", "play_arrow", (), _active),
+            Verb(gettext_lazy("Stop run"), ("stop run", "stop", "停止"), MAY, "admin:run-stop", "stop", (), _active),
+        ),
+    )
+)
