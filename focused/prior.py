@@ -103,7 +103,7 @@ def look(lesson: Lesson, prior: Prior, seed: int = 1) -> Looks:
         if len(strategy.links) % LOOK_EVERY or not len(strategy.links):
             return
         targets = strategy.links.open_targets()
-        features, scores = strategy.weigh(targets)
+        features, scores = strategy.weigh()
         scaled = strategy.scaled(features)
         order = np.argsort(-scores, kind="stable")
         chosen = [*order[: LOOKS // 2].tolist(), *rng.sample(range(len(order)), min(LOOKS // 2, len(order)))]

@@ -29,6 +29,10 @@ PRIOR_PAGES = 30.0
 """How many pages the prior's means and spreads of the features count as."""
 FEWEST = 5
 """Pages before the weights are corrected."""
+ENOUGH = 50
+"""Pages on topic before the learning judge ranks: with fewer, the pages that stand for the topic are off topic themselves."""
+REFITS = 25
+"""The weights are corrected when there is this part (1 / REFITS) more to correct them by."""
 WINDOW = 2000
 """The newest pages, by which they are."""
 FIXED_SHARE = 0.75
@@ -69,10 +73,11 @@ def greatest(scores: Vector, number: int) -> Rows:
 class Adaptive(Strategy):
     """Score of a link = w . (features - mean) / spread; w by ridge regression on the fetched pages, centred on the prior.
 
-    Every few fetches the whole frontier is scored and the best few are taken. A page's worth y is three parts min(1, Sim / 2 tau)
-    and one part the learning judge's; what a fetched link is credited with is G = y + tunnel * mean(G of the pages fetched
-    from it), so that tunnels are paid for. Features are scaled by the fetched pages' means and spreads, the prior's counting as
-    30 pages. First in first out among links of pages on topic and page rank take part as the features age and rank.
+    Every few fetches the whole frontier is scored and the best few are taken. A page's worth y is min(1, Sim / 2 tau); once 50
+    pages on topic have come, or the operator has marked pages, three parts of that and one part the learning judge's. What a
+    fetched link is credited with is G = y + tunnel * mean(G of the pages fetched from it), so that tunnels are paid for. Features
+    are scaled by the fetched pages' means and spreads, the prior's counting as 30 pages. First in first out among links of pages
+    on topic and page rank take part as the features age and rank.
 
     The links live in memory whatever the graph lives in, so the order is the same in both; a run goes on by replaying its pages.
     """
@@ -104,6 +109,10 @@ class Adaptive(Strategy):
         self._examples = Examples(len(FEATURES), WINDOW)
         self._fixed: list[float] = []
         self._mean, self._spread, self._weights = self._prior
+        self._relevant = 0
+        """Pages on topic so far."""
+        self._unfitted = 0
+        """Examples that came since the weights were corrected."""
 
     def select(self) -> Node | None:
         seed = self.graph.pop()
@@ -151,7 +160,9 @@ class Adaptive(Strategy):
             self._asked.discard(target)
             if (row := self._at_choice.pop(target, None)) is not None:
                 self._examples.add(row, number)
-        if self.settings.feedback and self._judge.due():
+                self._unfitted += 1
+        self._relevant += page.relevant
+        if self.settings.feedback and self._relevant >= ENOUGH and self._judge.due():
             self._judge_anew()
 
     def fail(self, node: Node) -> None:
@@ -173,19 +184,25 @@ class Adaptive(Strategy):
             return {}
         row = self._at_choice.get(target)
         if row is None:
-            row = self.links.features(np.array([target]))[0]
+            row = self.links.features()[np.searchsorted(self.links.open_targets(), target)]
         parts = (self.scaled(row) * self._weights).tolist()
         return {"score": sum(parts), **dict(zip(FEATURES, parts, strict=True))}
 
-    def weigh(self, targets: Rows) -> tuple[Vector, Vector]:
-        """Features of open targets (in rising order) as they stand (n x 14), and their scores (n)."""
-        features = self.links.features(targets)
+    def weigh(self) -> tuple[Vector, Vector]:
+        """Features of all open targets as they stand (n x 14, targets in rising order), and their scores (n)."""
+        features = self.links.features()
+        if self._unfitted >= max(1, len(self._examples) // REFITS):
+            self._fit()
+        weights = self._weights / self._spread
+        return features, features @ weights - self._mean @ weights
+
+    def _fit(self) -> None:
+        """Scales the features and corrects the weights by all that has come."""
+        self._unfitted = 0
         self._mean, self._spread = self._examples.scale(self._prior.mean, self._prior.spread, PRIOR_PAGES)
         if self.settings.learn and len(self._examples) >= FEWEST:
             goals, trust = self._credit.of, self.settings.trust
             self._weights = self._examples.ridge(self._mean, self._spread, goals, self._prior.weights, trust)
-        weights = self._weights / self._spread
-        return features, features @ weights - self._mean @ weights
 
     def scaled(self, features: Vector) -> Vector:
         """Features by the means and spreads in force."""
@@ -198,14 +215,18 @@ class Adaptive(Strategy):
 
     def _best(self, number: int, resting: frozenset[int] = frozenset()) -> list[int]:
         """The open targets with the greatest scores, of equals the first found; none of those already asked for."""
-        targets = self.links.open_targets(resting)
+        targets = self.links.open_targets()
+        features, scores = self.weigh()
         if self._asked:
-            targets = targets[~np.isin(targets, list(self._asked))]
-        if not len(targets):
-            return []
-        features, scores = self.weigh(targets)
-        best = greatest(scores, number).tolist()
-        self._at_choice.update((int(targets[i]), features[i]) for i in best)
+            asked = np.fromiter(self._asked, np.intp, len(self._asked))
+            places = np.searchsorted(targets, asked)
+            inside = places < len(targets)
+            places, asked = places[inside], asked[inside]
+            scores[places[targets[places] == asked]] = -np.inf
+        if resting:
+            scores[np.isin(self.links.hosts(targets), list(resting))] = -np.inf
+        best = [i for i in greatest(scores, number).tolist() if scores[i] > -np.inf]
+        self._at_choice.update((int(targets[i]), features[i].copy()) for i in best)
         return [int(targets[i]) for i in best]
 
     def _worth(self, parent: int) -> float:
@@ -223,4 +244,5 @@ class Adaptive(Strategy):
         for number, on_topic in self._judge.marks.items():
             worth[number] = float(on_topic)
         self._credit.revise(worth, self.settings.tunnel)
+        self._unfitted = len(self._examples) + 1
         self.links.revise(worth)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Iterable, Iterator, Sequence
+from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -40,6 +41,8 @@ KIN_TEMPLATE = 5.0
 KIN_HOST = 20.0
 KIN_WORDS = 5.0
 """How many closed links the value that a mean is drawn towards counts as."""
+MOST_WORDS = 50_000
+"""Words whose buckets are remembered."""
 BUCKETS = 4096
 """Hashed words of anchors and URLs."""
 NO_WORD = BUCKETS
@@ -56,6 +59,33 @@ class Found(NamedTuple):
     anchor: float
     context: float
     words: Sequence[str]
+
+
+def beginnings(sorted_numbers: Rows) -> Rows:
+    """Where each run of equal numbers begins."""
+    if not len(sorted_numbers):
+        return np.zeros(0, dtype=np.intp)
+    return np.concatenate([[0], np.flatnonzero(sorted_numbers[1:] != sorted_numbers[:-1]) + 1])
+
+
+def sizes_of(starts: Rows, whole: int) -> Rows:
+    """Lengths of the runs that begin there, of `whole` numbers."""
+    found = np.empty_like(starts)
+    found[:-1] = starts[1:] - starts[:-1]
+    found[-1:] = whole - starts[-1:]
+    return found
+
+
+@lru_cache(maxsize=MOST_WORDS)
+def anchor_bucket(word: str) -> int:
+    """The bucket of a word of an anchor."""
+    return zlib.crc32(word.encode()) % BUCKETS
+
+
+@lru_cache(maxsize=MOST_WORDS)
+def address_bucket(word: str) -> int:
+    """The bucket of a word of a URL."""
+    return zlib.crc32(b"/" + word.encode()) % BUCKETS
 
 
 class LinkFeatures:
@@ -88,6 +118,12 @@ class LinkFeatures:
         self._live_words = np.zeros(0, dtype=np.intp)
         self._open = np.zeros(0, dtype=np.intp)
         self._starts = np.zeros(0, dtype=np.intp)
+        self._sizes = np.zeros(0, dtype=np.intp)
+        """Where the live links of each open target begin among those, and how many they are."""
+        self._word_starts = np.zeros(0, dtype=np.intp)
+        self._word_sizes = np.zeros(0, dtype=np.intp)
+        self._live_buckets = np.zeros(0, dtype=np.intp)
+        """The same of the live words, and their buckets."""
         self._seen = (0, 0)
         """Links and words that have been taken into the live ones."""
         self._moved = False
@@ -107,11 +143,10 @@ class LinkFeatures:
     def is_open(self, target: int) -> bool:
         return bool(self._target.open[target])
 
-    def open_targets(self, without: frozenset[int] = frozenset()) -> Rows:
-        """All open targets in rising order, those of some hosts (by number) left out."""
+    def open_targets(self) -> Rows:
+        """All open targets in rising order."""
         self._settle()
-        found = self._open
-        return found[~np.isin(self._target.host[found], list(without))] if without else found
+        return self._open
 
     def page_of(self, url: str) -> int | None:
         """The number of the page that a URL was fetched as."""
@@ -127,6 +162,10 @@ class LinkFeatures:
     def host(self, target: int) -> int:
         """The number of a target's host."""
         return int(self._target.host[target])
+
+    def hosts(self, targets: Rows) -> Rows:
+        """The numbers of targets' hosts."""
+        return self._target.host[targets]
 
     def of_hosts(self, hosts: Iterable[str]) -> frozenset[int]:
         """The numbers of hosts, those never met left out."""
@@ -217,49 +256,46 @@ class LinkFeatures:
         rows = np.flatnonzero(~target.open[links.target[: links.size]])
         self._page.sum[:size] = np.bincount(links.page[rows], weights=self._worth_of(links.target[rows]), minlength=size)
 
-    def features(self, targets: Rows) -> Vector:
-        """n x 14: the features of open targets (in rising order), in the order of FEATURES."""
+    def features(self) -> Vector:
+        """n x 14: the features of all open targets (in rising order), in the order of FEATURES."""
         self._settle()
-        whole = self._features()
-        return whole if len(targets) == len(self._open) else whole[np.searchsorted(self._open, targets)]
-
-    def _features(self) -> Vector:
         number = len(self.names)
         mean = self._whole / number if number else 0.0
-        known = self._target.known[self._open]
-        found = np.empty((len(self._open), len(FEATURES)))
-        if not len(found):
-            return found
-        found[:, 0:2] = known[:, : CONTEXT + 1]
-        found[:, 2:6] = self._of_pages(mean)
+        found = np.empty((len(FEATURES), len(self._open)))
+        if not len(self._open):
+            return found.T
+        known = self._target.known.take(self._open, axis=0).T
+        found[0:2] = known[: CONTEXT + 1]
+        found[2:6] = self._of_pages(mean)
+        group = self._group
         for place, groups, kin in ((6, self._target.template, KIN_TEMPLATE), (7, self._target.host, KIN_HOST)):
-            group = groups[self._open]
-            found[:, place] = (self._group.sum[group] + kin * mean) / (self._group.count[group] + kin)
-        found[:, 8] = np.log1p(known[:, LINKS])
-        found[:, 9] = 1.0 / (1.0 + known[:, DEPTH])
-        found[:, 10] = known[:, RUN]
-        found[:, 11] = np.log1p(10 * known[:, RANK])
-        found[:, 12] = 1.0 - known[:, SEEN] / max(1, number)
-        found[:, 13] = self._words(mean)
-        return found
+            means = (group.sum[: group.size] + kin * mean) / (group.count[: group.size] + kin)
+            found[place] = means.take(groups.take(self._open))
+        np.log1p(known[LINKS], out=found[8])
+        np.divide(1.0, 1.0 + known[DEPTH], out=found[9])
+        found[10] = known[RUN]
+        np.log1p(10 * known[RANK], out=found[11])
+        np.subtract(1.0, known[SEEN] / max(1, number), out=found[12])
+        found[13] = self._words(mean)
+        return found.T
 
     def _of_pages(self, mean: float) -> Vector:
-        """n x 4: worth of the pages with a link to each open target and what their other links were worth, greatest and mean."""
-        page, links = self._page, self._link
-        of = links.page[self._live]
-        values = np.empty((len(of), 2))
-        values[:, 0] = own = page.worth[of]
-        values[:, 1] = (page.sum[of] + KIN_SIBLINGS / 2 * (mean + own)) / (page.closed[of] + KIN_SIBLINGS)
-        starts = self._starts
-        sums = np.add.reduceat(values, starts, axis=0) / np.diff(starts, append=len(of))[:, None]
-        return np.stack([np.maximum.reduceat(values, starts, axis=0), sums], axis=2).reshape(-1, 4)
+        """4 x n: worth of the pages with a link to each open target, greatest and mean, and of their other links so too."""
+        page, size, of = self._page, self._page.size, self._link.page.take(self._live)
+        own = page.worth[:size]
+        siblings = (page.sum[:size] + KIN_SIBLINGS / 2 * (mean + own)) / (page.closed[:size] + KIN_SIBLINGS)
+        found = np.empty((4, len(self._open)))
+        for place, values in ((0, own.take(of)), (2, siblings.take(of))):
+            np.maximum.reduceat(values, self._starts, out=found[place])
+            np.add.reduceat(values, self._starts, out=found[place + 1])
+            found[place + 1] /= self._sizes
+        return found
 
     def _words(self, mean: float) -> Vector:
         """Mean over the words of each target's first anchor and of its URL: what closed targets with the word were worth."""
         worth = (self._word_sums + KIN_WORDS * mean) / (self._word_counts + KIN_WORDS) - mean
-        number = np.maximum(self._target.words[self._open], 1)
-        sums: Vector = np.add.reduceat(worth[self._word.bucket[self._live_words]], np.cumsum(number) - number)
-        return sums / number
+        sums: Vector = np.add.reduceat(worth.take(self._live_buckets), self._word_starts)
+        return sums / self._word_sizes
 
     def _settle(self) -> None:
         """Takes new links and words of open targets among the live ones and those of closed targets out, sorted by target."""
@@ -271,13 +307,18 @@ class LinkFeatures:
         self._seen = links.size, words.size
         rows = np.concatenate([self._live, np.arange(first, links.size)])
         to = links.target[rows]
-        rows, to = rows[is_open[to]], to[is_open[to]]
+        among = is_open[to]
+        rows, to = rows[among], to[among]
         order = np.argsort(to, kind="stable")
         self._live, to = rows[order], to[order]
-        self._starts = np.flatnonzero(np.diff(to, prepend=-1))
+        self._starts = beginnings(to)
+        self._sizes = sizes_of(self._starts, len(to))
         self._open = to[self._starts]
         live = np.concatenate([self._live_words, np.arange(first_word, words.size)])
         self._live_words = live[is_open[words.target[live]]]
+        self._live_buckets = words.bucket[self._live_words]
+        self._word_starts = beginnings(words.target[self._live_words])
+        self._word_sizes = sizes_of(self._word_starts, len(self._live_words))
 
     def _new(self, found: Sequence[Found]) -> None:
         """Targets that were not known."""
@@ -288,8 +329,7 @@ class LinkFeatures:
             self.urls.append(one.url)
             address = self._read(one.url)
             groups.append((self._group_of(address.template), self._group_of(address.host)))
-            own = {zlib.crc32(word.encode()) % BUCKETS: 0 for word in one.words}
-            own.update((zlib.crc32(b"/" + word.encode()) % BUCKETS, 0) for word in address.words)
+            own = dict.fromkeys([*map(anchor_bucket, one.words), *map(address_bucket, address.words)])
             sizes.append(len(own))
             buckets += own or [NO_WORD]
             owners += [target] * max(1, len(own))

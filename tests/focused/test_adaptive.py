@@ -15,7 +15,7 @@ from focused.graph import MemoryGraph
 from focused.judge import Feedback, two_levels
 from focused.loop import crawl
 from focused.relevance import Relevance
-from focused.strategies.adaptive import Adaptive, shipped_prior
+from focused.strategies.adaptive import ENOUGH, Adaptive, shipped_prior
 from focused.strategies.credit import Credit
 from focused.strategies.link_features import FEATURES, Found, LinkFeatures
 from tests.focused.webs import OFF, ON, Web, order, random_web, run, topic, url
@@ -34,7 +34,7 @@ def test_features_by_hand():
     links.add(url("a"), 1, 0.5, found(("b", 0.4, 0.3, "blue"), ("c", 0.0, 0.0, "red")), 0, False)
     links.close(url("a"), 1)
     assert [links.urls[t] for t in links.open_targets()] == [url("b"), url("c")]
-    b, c = links.features(links.open_targets())
+    b, c = links.features()
     mean = 0.75
     of_s = (0.5 + 5 * (mean + 1.0) / 2) / (1 + 5)  # a is closed, worth 0.5
     of_a = (0.0 + 5 * (mean + 0.5) / 2) / 5
@@ -68,8 +68,7 @@ def test_a_revised_worth_gives_the_features_of_a_table_that_knew_it_from_the_fir
     revised, direct = table(early), table(late)
     revised.revise(np.array(late))
     same = [i for i, name in enumerate(FEATURES) if name != "rank"]  # rank is what a page handed on when it came
-    targets = direct.open_targets()
-    assert np.allclose(revised.features(targets)[:, same], direct.features(targets)[:, same])
+    assert np.allclose(revised.features()[:, same], direct.features()[:, same])
 
 
 @settings(max_examples=50, deadline=None)
@@ -149,22 +148,22 @@ def test_the_order_does_not_depend_on_anything_but_the_pages():
 
 
 def test_it_learns_what_the_prior_has_wrong():
-    """A prior that trusts anchors alone, where anchors mislead: every other link named so leads off topic, those that say nothing pay."""
+    """A prior that trusts the words around links alone, which say nothing here; anchors mislead: those that say nothing pay."""
     kinds = [("crawler topical", 30, False), ("soup", 30, True), ("crawler topical", 6, True)]
-    links, pages = [], {}
+    links, pages, draw = [], {}, random.Random(5)
     for anchor, number, good in kinds:
         for i in range(number):
             name = f"{anchor[:1]}{good}{i}"
-            links.append((name, anchor, ""))
+            links.append((name, anchor, draw.choice(["crawler topical", "garden"])))
             pages[name] = (f"{ON if good else OFF} {name}", [])
-    random.Random(5).shuffle(links)
+    draw.shuffle(links)
     pages["s"] = (OFF, links)
     for extra in ("soup one", "soup two"):
         pages["s"][1].insert(0, (extra[5:], "soup", ""))
         pages[extra[5:]] = (ON, [])
     about = topic(["s", "one"])
     weights = np.zeros(len(FEATURES))
-    weights[PLACE["anchor"]] = 0.02
+    weights[PLACE["context"]] = 0.02
 
     def harvest(learn):
         graph = MemoryGraph()
@@ -194,6 +193,18 @@ def test_links_of_a_resting_host_wait_and_those_of_others_come():
     assert sorted(node.url for node in iter(strategy.select, None)) == [f"http://other.example/{i}" for i in range(3)]
     graph.resting = ()
     assert sorted(node.url for node in iter(strategy.select, None)) == [url(f"p{i}") for i in range(6)]
+
+
+@pytest.mark.parametrize(("on_topic", "judged"), [(ENOUGH - 1, False), (ENOUGH, True)])
+def test_the_learning_judge_waits_for_enough_pages_on_topic(on_topic, judged):
+    names = [f"p{i}" for i in range(90)]
+    web = Web({name: (ON if i < on_topic else OFF, [to]) for i, (name, to) in enumerate(zip(names, [*names[1:], "p0"], strict=True))})
+    graph, about = MemoryGraph(), replace(topic(["p0"]), threshold=0.1)
+    strategy = Adaptive(Relevance(about), graph)
+    assert sum(step.relevant for step in crawl(strategy, graph, web, about.seeds, 90).steps) == on_topic
+    assert bool(strategy._judge.ranked) == judged
+    strategy.mark(url("p0"), True)
+    assert strategy._judge.ranked == 90, "a mark is heeded at once"
 
 
 def test_the_parts_of_a_score_add_up_to_it():

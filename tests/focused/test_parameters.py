@@ -1,6 +1,7 @@
 """Parameters of strategies: each one changes the order, none is undeclared or untested, wrong ones are refused."""
 
 from collections import Counter
+from dataclasses import replace
 from functools import cache
 
 import pytest
@@ -32,7 +33,6 @@ CHANGES = [
     ("adaptive", {"trust": 0.1}, {}),
     ("adaptive", {"tunnel": 0.0}, {"trust": 0.1}),
     ("adaptive", {"together": 20}, {}),
-    ("adaptive", {"feedback": False}, {"trust": 0.1}),
     ("adaptive", {"learn": False}, {"trust": 0.1}),
     ("fish", {"width": 1}, {}),
     ("fish", {"factor": 1.0}, {"width": 2, "factor": 3.0}),
@@ -119,6 +119,9 @@ def test_every_parameter_changes_the_order(name, change, others):
 
 
 def test_parameters_that_need_a_web_of_their_own():
+    rich, about = random_web(1, 200, on_topic=0.7), replace(topic(["p0"]), threshold=0.02)
+    judged, plain = (order("adaptive", rich, ["p0"], about=about, trust=0.1, feedback=feedback) for feedback in (True, False))
+    assert judged != plain
     assert order("fish", HOSTS, ["s"], 3, other_sites=True) != order("fish", HOSTS, ["s"], 3)
     same = Web({"s": (OFF, [("a", "crawler"), ("b", "page")]), "a": (OFF, [("b", "page crawler")]), "b": (OFF, [("a", "")])})
     once = start("dolphin", [("x", "crawler"), ("y", "soup")])
@@ -144,7 +147,7 @@ def test_url_words_and_the_near_lexicon_count_in_tunnels():
 
 def test_every_parameter_is_listed_with_a_range_and_tested():
     tested = {(name, key) for name, change, _ in CHANGES for key in change}
-    tested |= {("fish", "other_sites"), ("dolphin", "once_per_host"), ("dynamic_tunnel", "near"), ("dynamic_tunnel", "url"), ("ant_colony", "stop")}
+    tested |= {("adaptive", "feedback"), ("fish", "other_sites"), ("dolphin", "once_per_host"), ("dynamic_tunnel", "near"), ("dynamic_tunnel", "url"), ("ant_colony", "stop")}
     for name in BUILT_IN:
         for parameter in strategy_class(name).parameters():
             assert (name, parameter.name) in tested
