@@ -75,7 +75,9 @@ DISPATCHERS = [
     "forums.services.dispatch.start_due",
     "focused.services.dispatch.start_due",
     "crawlmgr.services.saved_exports.start_due",
+    "crawlmgr.services.alarms.dispatch",
 ]
+ALARM_CAUSES = ["crawlmgr.services.alarm_causes.shared", "forums.services.alarm_causes.causes"]
 WATCHERS = ["forums.services.silences.watch"]
 BENCHES = {
     "desk": "crawlmgr.benches.desk",

@@ -17,7 +17,7 @@ from django_q.signals import post_spawn
 from crawlmgr import engine, jobs
 from crawlmgr.clock import SYSTEM
 from crawlmgr.models import Run, RunState
-from crawlmgr.services import dispatch, nodes, pruning, queue, trouble
+from crawlmgr.services import alarms, dispatch, nodes, pruning, queue, trouble
 
 log = logging.getLogger("crawlmgr.tasks")
 BEAT_SECONDS = 2.0
@@ -140,6 +140,12 @@ def prune() -> dict[str, int]:
     if done.left:
         queue.prune()
     return done.rows
+
+
+def send_alarms() -> int:
+    """Sends the messages of alarms that are due."""
+    beat = _Beat(nodes.own_name())
+    return alarms.send(SYSTEM.now, beat.give)
 
 
 def refused(what: str) -> None:

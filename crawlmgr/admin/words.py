@@ -117,6 +117,8 @@ SAID: dict[str, str] = {
     "task_refused": gettext_noop("A task that is none of ours was refused and removed"),
     "token_made": gettext_noop("An API token was made (name, role)"),
     "token_removed": gettext_noop("An API token was removed"),
+    "channel_made": gettext_noop("A channel for alarms was made"),
+    "channel_removed": gettext_noop("A channel for alarms was removed"),
     "export_opened": gettext_noop("An export got an address that needs no login"),
     "export_closed": gettext_noop("The address of an export was taken back"),
     "export_removed": gettext_noop("An export was deleted with its files"),

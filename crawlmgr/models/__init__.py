@@ -1,5 +1,6 @@
 """Tables that the three crawlers share."""
 
+from crawlmgr.models.alarms import Alarm, AlarmChannel, AlarmMessage, ChannelKind, MessageState
 from crawlmgr.models.exports import Every, Export, ExportFile
 from crawlmgr.models.frontier import Url, UrlState
 from crawlmgr.models.hosts import Host, HostHour, RunHost
@@ -12,13 +13,18 @@ from crawlmgr.models.tokens import ApiToken, TokenRole
 __all__ = [
     "ACTIVE",
     "TRANSITIONS",
+    "Alarm",
+    "AlarmChannel",
+    "AlarmMessage",
     "ApiToken",
+    "ChannelKind",
     "Event",
     "Every",
     "Export",
     "ExportFile",
     "Host",
     "HostHour",
+    "MessageState",
     "Node",
     "Page",
     "Retention",

@@ -33,12 +33,14 @@ SLICE = "crawlmgr.tasks.run_slice"
 TICK = "crawlmgr.tasks.tick"
 REFUSED = "crawlmgr.tasks.refused"
 PRUNE = "crawlmgr.tasks.prune"
+ALARMS = "crawlmgr.tasks.send_alarms"
 SCHEDULES = (
     ("dispatch what is due", "crawlmgr.tasks.dispatch_due", Schedule.MINUTES),
     ("prune old rows", PRUNE, Schedule.DAILY),
     ("look for silence", "crawlmgr.tasks.watch", Schedule.HOURLY),
 )
-TASKS = frozenset((SLICE, TICK, REFUSED, *(task for _name, task, _kind in SCHEDULES)))  # all that a worker may be asked to call
+TASKS = frozenset((SLICE, TICK, REFUSED, ALARMS, *(task for _name, task, _kind in SCHEDULES)))
+"""All that a worker may be asked to call."""
 
 post_save.disconnect(call_hook, sender=Task)  # django-q2 would call any function that a stored result names as its hook
 
@@ -162,6 +164,17 @@ def _add_slice(run_id: int) -> None:
 def prune() -> None:
     """Queues a pruning when the transaction commits."""
     transaction.on_commit(lambda: _add(settings.Q_CLUSTER["name"], PRUNE))
+
+
+def send_alarms() -> None:
+    """Queues the sending of alarms when the transaction commits, unless one is waiting to be taken already."""
+    transaction.on_commit(_add_alarms)
+
+
+def _add_alarms() -> None:
+    key = f"{settings.Q_CLUSTER['name']}/run/alarms"
+    if not OrmQ.objects.filter(key=key, lock__lte=timezone.now()).exists():
+        _add(key, ALARMS)
 
 
 def hand_on(run_id: int) -> None:

@@ -30,7 +30,7 @@ CRAWLER_DJANGO = {"crawler", "services", "reads"}
 SOCKET_MODULES = {"socket", "ssl", "socketserver", "asyncio", "http.client", "http.server", "urllib.request"}
 SOCKET_LIBRARIES = {"requests", "urllib3", "httpx", "aiohttp"}
 HARMLESS = {"requests.structures"}  # a dictionary of headers
-OPENS_SOCKETS = {"crawlmgr.web.fetch", "crawlmgr.web.wire", "crawlmgr.web.direct"}
+OPENS_SOCKETS = {"crawlmgr.web.deliver", "crawlmgr.web.direct", "crawlmgr.web.fetch", "crawlmgr.web.wire"}
 LISTENS = {  # they hand a listening socket to the web server, or answer on one themselves
     "crawlmgr.supervisor", "crawlmgr.management.commands.serve", "crawlmgr.demo.site",
 }

@@ -40,6 +40,7 @@ MATRIX: dict[tuple[str, str], tuple[str, ...]] = {
     ("viewer", "never"): (
         "metrics",
         "admin/export/<slug:table>.<slug:fmt>",
+        "admin/alarms/",
         "admin/exports/",
         "admin/exports/<int:pk>/",
         "admin/exports/file/<int:pk>",
@@ -100,6 +101,7 @@ MATRIX: dict[tuple[str, str], tuple[str, ...]] = {
         "admin/logout/",
     ),
     ("never", "operator"): (
+        "admin/alarms/<int:pk>/mute/",
         "admin/exports/<int:pk>/write/",
         "admin/exports/<int:pk>/plan/",
         "admin/exports/<int:pk>/address/",
@@ -164,6 +166,8 @@ MATRIX: dict[tuple[str, str], tuple[str, ...]] = {
     ),
     ("never", "administrator"): (
         "admin/api/<int:pk>/remove/",
+        "admin/alarms/channels/<int:pk>/test/",
+        "admin/alarms/channels/<int:pk>/remove/",
         "admin/exports/<int:pk>/delete/",
         "admin/retention/save/",
         "admin/retention/prune/",
@@ -171,6 +175,7 @@ MATRIX: dict[tuple[str, str], tuple[str, ...]] = {
         "admin/forums/simulations/logs/<int:pk>/delete/",
     ),
     ("administrator", "administrator"): (
+        "admin/alarms/channels/new/",
         "admin/forums/site/<int:pk>/delete/",
         "admin/topics/<int:pk>/delete/",
         "admin/deepweb/site/<int:pk>/delete/",

@@ -1,0 +1,193 @@
+"""Alarms: what is wrong now, whom it is told, and what was sent."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, time
+from typing import Any
+from zoneinfo import available_timezones
+
+from django import forms
+from django.contrib import admin, messages
+from django.http import Http404, HttpRequest, HttpResponse
+from django.urls import reverse
+from django.utils.translation import get_language, gettext_lazy
+from django.utils.translation import gettext as _
+
+from crawlmgr.admin.rooms import act, back, opens_nothing, page, room
+from crawlmgr.admin.tree import Node
+from crawlmgr.models import Alarm, AlarmChannel, AlarmMessage, ChannelKind
+from crawlmgr.services import alarm_channels, alarms
+from crawlmgr.services.alarm_causes import RULES
+
+MANAGES = "auth.change_user"
+"""Whoever manages users also says where alarms go: a channel holds passwords and lets the installation talk to others."""
+MAY_MUTE = "crawlmgr.change_alarm"
+SHOWN = 100
+SECURITIES = [("starttls", "STARTTLS"), ("tls", "TLS"), ("none", gettext_lazy("none"))]
+
+
+class ChannelForm(forms.Form):
+    """What all channels have, and what the chosen kind needs."""
+
+    name = forms.CharField(max_length=100, label=gettext_lazy("Name"))
+    host = forms.CharField(max_length=255, label=gettext_lazy("Mail server"))
+    port = forms.IntegerField(min_value=1, max_value=65535, initial=587, label=gettext_lazy("Port"))
+    security = forms.ChoiceField(choices=SECURITIES, label=gettext_lazy("Encryption"))
+    user = forms.CharField(max_length=255, required=False, label=gettext_lazy("User"))
+    password = forms.CharField(
+        max_length=500, required=False, label=gettext_lazy("Password"), strip=False,
+        widget=forms.PasswordInput(attrs={"autocomplete": "new-password"}),
+        help_text=gettext_lazy("Kept encrypted and never shown again."),
+    )
+    sender = forms.CharField(max_length=255, label=gettext_lazy("From"))
+    to = forms.CharField(max_length=2000, label=gettext_lazy("To"), help_text=gettext_lazy("Addresses between commas."))
+    url = forms.CharField(max_length=2000, label=gettext_lazy("Address"))
+    rules = forms.MultipleChoiceField(
+        required=False, choices=[], widget=forms.CheckboxSelectMultiple, label=gettext_lazy("Tells of"),
+        help_text=gettext_lazy("None: of everything."),
+    )
+    quiet_from = forms.TimeField(
+        required=False, label=gettext_lazy("Quiet from"), widget=forms.TimeInput(attrs={"type": "time"}, format="%H:%M")
+    )
+    quiet_to = forms.TimeField(
+        required=False, label=gettext_lazy("Quiet until"), widget=forms.TimeInput(attrs={"type": "time"}, format="%H:%M"),
+        help_text=gettext_lazy("What happens meanwhile is told then, if it still holds."),
+    )
+    timezone = forms.CharField(max_length=64, initial="UTC", label=gettext_lazy("Time zone"))
+    language = forms.ChoiceField(choices=[("en", "English"), ("zh-hans", "简体中文")], label=gettext_lazy("Language"))
+    allow_private = forms.BooleanField(
+        required=False, label=gettext_lazy("May reach a private address"),
+        help_text=gettext_lazy("For a server in your own network: the named one only."),
+    )
+    MAIL = ("host", "port", "security", "user", "password", "sender", "to")
+
+    def __init__(self, kind: str, *given: Any, **named: Any) -> None:
+        super().__init__(*given, **named)
+        self.kind = kind
+        for name in ("url",) if kind == ChannelKind.MAIL else self.MAIL:
+            del self.fields[name]
+        self.fields["rules"].choices = [(code, _(text)) for code, text in RULES.items()]  # type: ignore[attr-defined]
+        if kind == ChannelKind.WEBHOOK:
+            self.fields["url"].help_text = _("Gets each alarm as JSON by POST; its Idempotency-Key is never used twice.")
+        elif kind == ChannelKind.CHAT:
+            self.fields["url"].help_text = _("An address of apprise, such as slack://…, tgram://…, ntfy://…, dingtalk://…")
+        for name, field in self.fields.items():
+            if name not in ("rules", "allow_private"):
+                field.widget.attrs["class"] = "field"
+
+    def clean_timezone(self) -> str:
+        zone = str(self.cleaned_data["timezone"]).strip()
+        if zone not in available_timezones():
+            raise forms.ValidationError(_("There is no such time zone; names look like Asia/Shanghai."))
+        return zone
+
+    def keep(self, request: HttpRequest) -> AlarmChannel | None:
+        """Keeps the channel; None with a word beside the form where that cannot be."""
+        chosen = self.cleaned_data
+        start, end = chosen["quiet_from"], chosen["quiet_to"]
+        values = {name: str(chosen[name]) for name in (self.MAIL if self.kind == ChannelKind.MAIL else ("url",))}
+        try:
+            return alarm_channels.add(
+                chosen["name"], self.kind, values, now=datetime.now(UTC), rules=chosen["rules"], language=chosen["language"],
+                quiet=(_minute(start), _minute(end)) if start and end else None, timezone=chosen["timezone"],
+                allow_private=chosen["allow_private"], user=request.user,
+            )
+        except ValueError as error:
+            self.add_error(None, str(error))
+            return None
+
+
+def _minute(at: time) -> int:
+    return at.hour * 60 + at.minute
+
+
+@room("alarms/", "alarms")
+def alarm_list(request: HttpRequest) -> HttpResponse:
+    """What is wrong now, channels and what they were sent; open alarms by themselves as the live part."""
+    manages = request.user.has_perm(MANAGES)
+    sent = AlarmMessage.objects.select_related("channel", "alarm").order_by("-pk")[:SHOWN]
+    past = Alarm.objects.filter(ended__isnull=False).order_by("-ended", "-pk")[:20]
+    context = {
+        "open": [_line(alarm) for alarm in Alarm.objects.filter(ended=None).order_by("-pk")[:SHOWN]],
+        "past": [_line(alarm) for alarm in past],
+        "channels": [_channel(one) for one in AlarmChannel.objects.select_related("created_by")],
+        "sent": [{"message": one, "said": alarms.sentence(one.alarm) if one.alarm else _("test")} for one in sent],
+        "manages": manages,
+        "mutes": request.user.has_perm(MAY_MUTE),
+    }
+    return page(request, "desk/alarms.html", context, title=_("Alarms"), item="alarms", live="desk/alarms_live.html")
+
+
+def _line(alarm: Alarm) -> dict[str, Any]:
+    return {"alarm": alarm, "said": alarms.sentence(alarm), "kind": _(RULES.get(alarm.rule, alarm.rule))}
+
+
+def _channel(one: AlarmChannel) -> dict[str, Any]:
+    quiet = ""
+    if one.quiet_from is not None and one.quiet_to is not None:
+        start, end = (f"{minute // 60:02}:{minute % 60:02}" for minute in (one.quiet_from, one.quiet_to))
+        quiet = f"{start}–{end} {one.timezone}"
+    return {"channel": one, "rules": [_(RULES[rule]) for rule in one.rules if rule in RULES], "quiet": quiet}
+
+
+@room("alarms/channels/new/", "alarm-channel-new", MANAGES, post=MANAGES)
+def new_channel(request: HttpRequest) -> HttpResponse:
+    """A new channel of a kind."""
+    kind = str(request.GET.get("kind") or ChannelKind.MAIL)
+    if kind not in ChannelKind.values:
+        raise Http404(_("There is no such channel."))
+    language = "zh-hans" if (get_language() or "").startswith("zh") else "en"
+    form = ChannelForm(kind, request.POST or None, initial={"language": language})
+    if request.method == "POST" and form.is_valid() and opens_nothing(request, form, "allow_private"):
+        made = form.keep(request)
+        if made is not None:
+            messages.success(request, _("Kept. Send a test to see whether it works."))
+            return back(request, "alarms")
+    context = {"form": form, "tabs": [(text, f"?kind={value}", value == kind) for value, text in ChannelKind.choices]}
+    trail = [(_("Alarms"), reverse("admin:alarms"))]
+    status = 422 if form.is_bound else 200
+    return page(request, "desk/alarm_channel.html", context, title=_("New channel"), item="alarms", trail=trail, status=status)
+
+
+def _find(pk: int) -> AlarmChannel:
+    found = AlarmChannel.objects.filter(pk=pk).first()
+    if found is None:
+        raise Http404(_("There is no such channel."))
+    return found
+
+
+@act("alarms/channels/<int:pk>/test/", "alarm-channel-test", MANAGES)
+def test_channel(request: HttpRequest, pk: int) -> HttpResponse:
+    """Sends a test at once."""
+    alarms.test(_find(pk), datetime.now(UTC))
+    messages.success(request, _("A worker sends a test; what became of it stands below."))
+    return back(request, "alarms")
+
+
+@act("alarms/channels/<int:pk>/remove/", "alarm-channel-remove", MANAGES)
+def remove_channel(request: HttpRequest, pk: int) -> HttpResponse:
+    """Removes a channel."""
+    alarm_channels.remove(_find(pk), datetime.now(UTC))
+    messages.success(request, _("Nothing more is sent there."))
+    return back(request, "alarms")
+
+
+@act("alarms/<int:pk>/mute/", "alarm-mute", MAY_MUTE)
+def mute(request: HttpRequest, pk: int) -> HttpResponse:
+    """Sends nothing more about an alarm."""
+    alarm = Alarm.objects.filter(pk=pk).first()
+    if alarm is None:
+        raise Http404(_("There is no such alarm."))
+    alarms.mute(alarm, now=datetime.now(UTC), user=request.user)
+    messages.success(request, _("Nothing more is sent about it."))
+    return back(request, "alarms")
+
+
+def branch(request: HttpRequest, item: str) -> Node | None:
+    if not request.user.has_perm("crawlmgr.view_run"):
+        return None
+    mark = "alarm" if Alarm.objects.filter(ended=None).exists() else ""
+    return Node(_("Alarms"), reverse("admin:alarms"), "notifications", "alarms", mark)
+
+
+admin.site.add_branch(58, branch)

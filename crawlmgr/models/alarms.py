@@ -1,0 +1,112 @@
+"""Alarms: what is wrong now, whom it is told, and every message about it."""
+
+from __future__ import annotations
+
+from django.conf import settings
+from django.db import models
+from django.utils.translation import gettext_lazy as _
+
+
+class ChannelKind(models.TextChoices):
+    MAIL = "mail", _("mail")
+    WEBHOOK = "webhook", _("webhook")
+    CHAT = "chat", _("chat service")
+
+
+class AlarmChannel(models.Model):
+    """Where alarms are sent. `sealed` holds its addresses and passwords, encrypted; `shown` says without them where it leads.
+
+    `rules` are the kinds of causes that it tells of, none: all. From `quiet_from` to `quiet_to` (minutes of the day in its zone;
+    None: never) messages wait. `allow_private` lets it reach addresses of private networks.
+    """
+
+    name = models.CharField(_("name"), max_length=100)
+    kind = models.CharField(_("kind"), max_length=10, choices=ChannelKind.choices)
+    sealed = models.TextField()
+    shown = models.CharField(_("leads to"), max_length=200)
+    rules = models.JSONField(default=list, blank=True)
+    language = models.CharField(_("language"), max_length=10, default="en")
+    quiet_from = models.PositiveSmallIntegerField(null=True, blank=True)
+    quiet_to = models.PositiveSmallIntegerField(null=True, blank=True)
+    timezone = models.CharField(_("time zone"), max_length=64, default="UTC")
+    allow_private = models.BooleanField(default=False)
+    created = models.DateTimeField(_("made"))
+    created_by = models.ForeignKey(settings.AUTH_USER_MODEL, models.SET_NULL, null=True, blank=True, related_name="+")
+
+    class Meta:
+        verbose_name = _("alarm channel")
+        verbose_name_plural = _("alarm channels")
+        ordering = ("name", "id")
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class Alarm(models.Model):
+    """One cause, from when it was first seen to when it was gone; at most one open alarm a cause.
+
+    `text` is a sentence to be translated and `facts` what it names. `missing` is since when the cause is not seen any more: it
+    ends only after a while, so that a cause that comes and goes is one alarm. `once`: something that happened and does not end.
+    """
+
+    cause = models.CharField(max_length=120)
+    rule = models.CharField(_("kind"), max_length=20)
+    text = models.CharField(max_length=300)
+    facts = models.JSONField(default=dict, blank=True)
+    path = models.CharField(max_length=200, blank=True)
+    once = models.BooleanField(default=False)
+    begun = models.DateTimeField(_("since"))
+    missing = models.DateTimeField(null=True, blank=True)
+    ended = models.DateTimeField(_("ended"), null=True, blank=True, db_index=True)
+    muted = models.DateTimeField(null=True, blank=True)
+    muted_by = models.ForeignKey(settings.AUTH_USER_MODEL, models.SET_NULL, null=True, blank=True, related_name="+")
+
+    class Meta:
+        verbose_name = _("alarm")
+        verbose_name_plural = _("alarms")
+        ordering = ("-id",)
+        constraints = [models.UniqueConstraint(fields=["cause"], condition=models.Q(ended=None), name="alarm_open_once")]
+        indexes = [models.Index(fields=["cause"], name="alarm_cause")]
+
+    def __str__(self) -> str:
+        return self.cause
+
+
+class MessageState(models.TextChoices):
+    WAITING = "waiting", _("waiting")
+    CLAIMED = "claimed", _("being sent")
+    HANDED = "handed", _("being handed over")
+    SENT = "sent", _("sent")
+    FAILED = "failed", _("failed")
+    UNSURE = "unsure", _("may have arrived")
+    DROPPED = "dropped", _("not sent")
+
+
+class AlarmMessage(models.Model):
+    """A message of a channel, once for what it tells of an alarm ("begun", "ended"; "test" has no alarm).
+
+    waiting → claimed → handed → sent. `handed` is stored just before the message leaves: a worker that is killed before leaves it
+    to others when `claimed_until` is over; one killed after it may have sent it, and it is not sent again (unsure).
+    What the receiver refused waits until `due` for the next try, up to a number of times (failed).
+    """
+
+    channel = models.ForeignKey(AlarmChannel, models.CASCADE, related_name="messages")
+    alarm = models.ForeignKey(Alarm, models.CASCADE, null=True, blank=True, related_name="messages")
+    about = models.CharField(max_length=6)
+    state = models.CharField(_("state"), max_length=8, choices=MessageState.choices, default=MessageState.WAITING)
+    due = models.DateTimeField(_("due"))
+    attempts = models.PositiveSmallIntegerField(_("tries"), default=0)
+    claimed_until = models.DateTimeField(null=True, blank=True)
+    created = models.DateTimeField(_("made"))
+    sent = models.DateTimeField(_("sent"), null=True, blank=True)
+    detail = models.CharField(max_length=300, blank=True)
+
+    class Meta:
+        verbose_name = _("message of an alarm")
+        verbose_name_plural = _("messages of alarms")
+        ordering = ("-id",)
+        constraints = [models.UniqueConstraint(fields=["channel", "alarm", "about"], name="alarm_message_once")]
+        indexes = [models.Index(fields=["state", "due"], name="alarm_message_due")]
+
+    def __str__(self) -> str:
+        return f"{self.about} {self.alarm_id or ''}".strip()

@@ -1,0 +1,118 @@
+"""Causes of alarms: what is wrong now, each under a key that stays the same while it lasts. Crawlers add theirs."""
+
+from __future__ import annotations
+
+import shutil
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import Any
+
+from django.conf import settings
+from django.db.models import Max
+from django.utils.module_loading import import_string
+from django.utils.translation import gettext_noop
+
+from crawlmgr.models import ACTIVE, Event, Host, Node, Run, RunState
+
+RULES = {
+    "failure": gettext_noop("runs that fail"),
+    "silence": gettext_noop("silence: nothing new although there should be"),
+    "late": gettext_noop("visits that are late against their plan"),
+    "layout": gettext_noop("a layout that changed"),
+    "doubt": gettext_noop("reading in doubt"),
+    "refused": gettext_noop("refused by robots.txt, 401, 403 or 429, or not reached"),
+    "disk": gettext_noop("little room on the disk"),
+    "worker": gettext_noop("trouble with workers"),
+    "reached": gettext_noop("a crawl that reached its goal"),
+}
+LATELY = timedelta(days=1)
+TROUBLE = timedelta(minutes=15)  # how long a worker's end counts as trouble
+HOST_FAILURES = 5  # in a row
+WORKER_CODES = ("worker_ended", "worker_silent", "cluster_restarted", "web_restarted")
+REFUSALS = (401, 403, 429)
+GOALS = ("relevant", "coverage")
+
+
+@dataclass(frozen=True, slots=True)
+class Cause:
+    """One cause. `text` is a sentence to be translated, with places for `facts`; `once`: it happened and does not end."""
+
+    key: str
+    rule: str
+    text: str
+    facts: dict[str, Any] = field(default_factory=dict)
+    path: str = ""
+    once: bool = False
+
+
+def all_causes(now: datetime) -> dict[str, Cause]:
+    """Every cause of this moment, by its key."""
+    found = [cause for name in settings.ALARM_CAUSES for cause in import_string(name)(now)]
+    return {cause.key: cause for cause in found}
+
+
+def shared(now: datetime) -> list[Cause]:
+    """Causes that no crawler owns."""
+    return [*_disk(), *_workers(now), *_runs(now), *_hosts(now)]
+
+
+def _disk() -> list[Cause]:
+    free = shutil.disk_usage(settings.DATA_DIR).free
+    if free >= settings.MIN_FREE_BYTES:
+        return []
+    facts = {"free": free // 1_000_000, "least": settings.MIN_FREE_BYTES // 1_000_000}
+    text = gettext_noop("Only %(free)s MB are free on the disk; runs pause below %(least)s MB.")
+    return [Cause("disk", "disk", text, facts, "/admin/archive/")]
+
+
+def _workers(now: datetime) -> list[Cause]:
+    found = []
+    seen = Node.objects.filter(heartbeat__gte=now - LATELY, heartbeat__lt=now - timedelta(seconds=2 * settings.STALL_SECONDS))
+    for node in seen.order_by("pk")[:50]:
+        text = gettext_noop("The node %(name)s gives no sign of life.")
+        found.append(Cause(f"node {node.pk}", "worker", text, {"name": node.name}, "/admin/workers/"))
+    last = Event.objects.filter(at__gte=now - TROUBLE, code__in=WORKER_CODES).order_by("-pk").first()
+    if last is not None:
+        text = gettext_noop("A process of the installation ended and was started again: %(text)s")
+        found.append(Cause("worker", "worker", text, {"text": last.text[:200]}, "/admin/workers/"))
+    return found
+
+
+def _runs(now: datetime) -> list[Cause]:
+    """Failed within a day and not put right since by a later run of the same thing; and what reached its goal."""
+    ended = Run.objects.filter(finished__gte=now - LATELY)
+    rows = list(ended.filter(state=RunState.FAILED).order_by("-pk")[:200])
+    newest = {
+        (kind, target): pk
+        for kind, target, pk in Run.objects.filter(
+            kind__in={run.kind for run in rows}, target__in={run.target for run in rows}, finished__gte=now - LATELY
+        ).exclude(state__in=ACTIVE).values_list("kind", "target").annotate(Max("pk"))
+    }
+    found = {}
+    for run in reversed(rows):
+        if run.target is None or newest.get((run.kind, run.target)) == run.pk:
+            key = f"failed {run.kind} {run.target if run.target is not None else f'run {run.pk}'}"
+            facts = {"name": run.label, "reason": run.detail[:150] or run.stopped_by}
+            found[key] = Cause(key, "failure", gettext_noop("%(name)s failed: %(reason)s"), facts, f"/admin/runs/{run.pk}/")
+    for run in ended.filter(state=RunState.FINISHED, stopped_by__in=GOALS).order_by("-pk")[:200]:
+        text = gettext_noop("%(name)s reached its goal: %(pages)s pages, %(items)s items.")
+        facts = {"name": run.label, "pages": run.fetched, "items": run.items}
+        found[f"reached {run.pk}"] = Cause(f"reached {run.pk}", "reached", text, facts, f"/admin/runs/{run.pk}/", once=True)
+    return list(found.values())
+
+
+def _hosts(now: datetime) -> list[Cause]:
+    found = []
+    held = Host.objects.filter(failures__gte=HOST_FAILURES, last_request_at__gte=now - LATELY).order_by("-failures")[:50]
+    for host in held:
+        if host.last_status in REFUSALS:
+            text = gettext_noop("%(host)s refuses what is asked of it: HTTP status %(status)s, %(count)s times in a row.")
+        else:
+            text = gettext_noop("%(host)s failed %(count)s times in a row and is left alone for a while.")
+        facts = {"host": host.key, "count": host.failures, "status": host.last_status}
+        found.append(Cause(f"host {host.pk}", "refused", text, facts, f"/admin/hosts/{host.pk}/"))
+    robots = Host.objects.filter(robots_verdict="deny", last_request_at__gte=now - LATELY).order_by("pk")[:50]
+    for host in robots:
+        text = gettext_noop("robots.txt of %(host)s lets nothing be fetched.")
+        found.append(Cause(f"robots {host.pk}", "refused", text, {"host": host.key}, f"/admin/hosts/{host.pk}/"))
+    return found

@@ -1,0 +1,117 @@
+"""Channels of alarms: what a person fills in, kept encrypted; and one message handed over to where a channel leads."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any
+from urllib.parse import urlsplit
+from zoneinfo import available_timezones
+
+from crawlmgr.models import AlarmChannel, ChannelKind
+from crawlmgr.services import events, vault
+from crawlmgr.services.alarm_causes import RULES
+from crawlmgr.web import deliver
+
+SECURITIES = ("starttls", "tls", "none")
+LANGUAGES = ("en", "zh-hans")
+MOST_RECIPIENTS = 20
+
+
+def add(
+    name: str, kind: str, values: Mapping[str, str], *, now: datetime, rules: list[str] | None = None, language: str = "en",
+    quiet: tuple[int, int] | None = None, timezone: str = "UTC", allow_private: bool = False, user: Any = None,
+) -> AlarmChannel:
+    """Keeps a new channel. `values` of a mail: host, port, security, user, password, sender, to; of a webhook or chat: url.
+    Raises ValueError with one line."""
+    if not name.strip() or len(name) > 100:
+        raise ValueError("a channel needs a name of at most 100 characters")
+    if wrong := [rule for rule in rules or [] if rule not in RULES]:
+        raise ValueError(f"there is no kind of cause {wrong[0]!r}; there are {', '.join(RULES)}")
+    if timezone not in available_timezones():
+        raise ValueError(f"there is no time zone {timezone[:60]!r}; names look like Asia/Shanghai")
+    if language not in LANGUAGES or quiet is not None and not all(0 <= minute < 1440 for minute in quiet):
+        raise ValueError("languages are en and zh-hans, quiet hours from 00:00 to 23:59")
+    kept, shown = _checked(kind, {key: str(value).strip() for key, value in values.items() if value})
+    quiet_from, quiet_to = quiet if quiet is not None and quiet[0] != quiet[1] else (None, None)
+    made = AlarmChannel.objects.create(
+        name=name.strip(), kind=kind, sealed=vault.seal(kept), shown=shown[:200], rules=rules or [], language=language,
+        quiet_from=quiet_from, quiet_to=quiet_to, timezone=timezone, allow_private=allow_private, created=now, created_by=user,
+    )
+    events.note("channel_made", made.name, now=now)
+    return made
+
+
+def remove(channel: AlarmChannel, now: datetime) -> None:
+    """Removes a channel with the account of its messages."""
+    channel.delete()
+    events.note("channel_removed", channel.name, now=now)
+
+
+def _checked(kind: str, values: dict[str, str]) -> tuple[dict[str, str], str]:
+    """What is kept of a channel and what is shown of it."""
+    if kind == ChannelKind.MAIL:
+        return _mail_values(values)
+    url = values.get("url", "")
+    if kind == ChannelKind.CHAT:
+        return {"url": url}, deliver.check_chat(url)[0]
+    if kind != ChannelKind.WEBHOOK:
+        raise ValueError(f"there is no channel of kind {kind[:20]!r}")
+    try:
+        parts = urlsplit(url)
+        if parts.scheme not in ("http", "https") or not parts.hostname or parts.port == 0:
+            raise ValueError
+    except ValueError:
+        raise ValueError("a webhook needs an address that begins with https:// or http://") from None
+    return {"url": url}, f"{parts.scheme}://{_place(parts.hostname, parts.port)}/…"
+
+
+def _place(host: str, port: int | None) -> str:
+    named = f"[{host}]" if ":" in host else host
+    return named if port is None else f"{named}:{port}"
+
+
+def _mail_values(values: dict[str, str]) -> tuple[dict[str, str], str]:
+    to = [one.strip() for one in values.get("to", "").replace(";", ",").split(",") if one.strip()]
+    sender, host, port = values.get("sender", ""), values.get("host", ""), values.get("port", "587")
+    security = values.get("security", "starttls")
+    if not host or any(char.isspace() for char in host) or security not in SECURITIES:
+        raise ValueError("a mail channel needs its server, and tls, starttls or none")
+    if not port.isascii() or not port.isdigit() or not 0 < int(port) < 65536:
+        raise ValueError("the port of a mail server is a number from 1 to 65535")
+    if not 0 < len(to) <= MOST_RECIPIENTS or any(not _address(one) for one in (*to, sender)):
+        raise ValueError(f"a mail channel needs a sender and 1 to {MOST_RECIPIENTS} recipients, as name@example.org")
+    kept = {
+        "host": host, "port": port, "security": security, "sender": sender, "to": ",".join(to), "user": values.get("user", ""),
+        "password": values.get("password", ""),
+    }
+    return kept, f"{', '.join(to)} ({host}:{port})"
+
+
+def _address(text: str) -> bool:
+    name, at, host = text.rpartition("@")
+    return bool(name and at and host) and not any(char.isspace() or char in "<>,;\"" for char in text) and text.isprintable()
+
+
+def hand_over(channel: AlarmChannel, title: str, text: str, facts: Mapping[str, Any], key: str, before: deliver.Before) -> None:
+    """Hands one message over. `before` is called when nothing but the message itself is left to be sent. Raises deliver.NotSent
+    or deliver.Unsure, vault.Unreadable where its secrets cannot be read."""
+    values = vault.unseal(channel.sealed)
+    if channel.kind == ChannelKind.MAIL:
+        mail = deliver.Mail(
+            values["host"], int(values["port"]), values["security"], values["user"], values["password"], values["sender"],
+            tuple(values["to"].split(",")),
+        )
+        deliver.send_mail(mail, title, text, key, before, _allowed(channel, mail.host, mail.port))
+    elif channel.kind == ChannelKind.CHAT:
+        _shown, host = deliver.check_chat(values["url"])
+        deliver.send_chat(values["url"], title, text, before, _allowed(channel, host, None))
+    else:
+        parts = urlsplit(values["url"])
+        document = {**facts, "id": key, "title": title, "text": text}
+        deliver.post(values["url"], document, key, before, _allowed(channel, parts.hostname or "", parts.port))
+
+
+def _allowed(channel: AlarmChannel, host: str, port: int | None) -> frozenset[str]:
+    """The private addresses that a channel may reach: the one that it names, where that was allowed."""
+    return frozenset({_place(host, port)}) if channel.allow_private and host else frozenset()

@@ -1,0 +1,215 @@
+"""Alarms: begun and ended as causes come and go, and the messages about them, each sent once or, when in doubt, not again."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from typing import Any
+from zoneinfo import ZoneInfo
+
+from django.core.cache import cache
+from django.db import IntegrityError, transaction
+from django.db.models import F
+from django.utils import translation
+from django.utils.translation import gettext, gettext_noop
+
+from crawlmgr.models import Alarm, AlarmChannel, AlarmMessage, MessageState
+from crawlmgr.services import alarm_causes, alarm_channels, pruning, queue, vault
+from crawlmgr.web import deliver
+
+log = logging.getLogger("crawlmgr.alarms")
+EVERY_SECONDS = 30  # between two looks at all causes
+SETTLES = timedelta(minutes=2)  # how long a cause must be gone
+CLAIM = timedelta(minutes=3)  # longer than any sending takes
+WAITS = tuple(timedelta(minutes=minutes) for minutes in (1, 5, 15, 60))  # before further tries
+PRODUCT = gettext_noop("Crawl manager")
+
+
+def dispatch(now: datetime) -> int:
+    """A look at all causes every half minute, whoever asks; and a task for what is to be sent. Returns the alarms begun."""
+    begun = watch(now) if cache.add("alarms-watched", 1, EVERY_SECONDS) else 0
+    if due(now):
+        queue.send_alarms()
+    return begun
+
+
+def watch(now: datetime) -> int:
+    """Begins an alarm for each cause without one, and ends those whose cause is gone. Any number may do so at once."""
+    causes = alarm_causes.all_causes(now)
+    opened = {alarm.cause: alarm for alarm in Alarm.objects.filter(ended=None)}
+    happened = [cause.key for cause in causes.values() if cause.once]
+    known = set(Alarm.objects.filter(cause__in=happened).values_list("cause", flat=True))
+    begun = sum(_begin(cause, now) for key, cause in causes.items() if key not in opened and key not in known)
+    for key, alarm in opened.items():
+        if key in causes:
+            if alarm.missing is not None:
+                Alarm.objects.filter(pk=alarm.pk).update(missing=None)
+        elif alarm.missing is None:
+            Alarm.objects.filter(pk=alarm.pk, missing=None).update(missing=now)
+        elif now - alarm.missing >= SETTLES:
+            _end(alarm, now)
+    return begun
+
+
+def _begin(cause: alarm_causes.Cause, now: datetime) -> int:
+    try:
+        with transaction.atomic():
+            alarm = Alarm.objects.create(
+                cause=cause.key, rule=cause.rule, text=cause.text, facts=cause.facts, path=cause.path, once=cause.once, begun=now,
+                ended=now if cause.once else None,
+            )
+            for channel in AlarmChannel.objects.all():
+                if not channel.rules or cause.rule in channel.rules:
+                    AlarmMessage.objects.create(
+                        channel=channel, alarm=alarm, about="begun", due=not_before(channel, now), created=now
+                    )
+    except IntegrityError:
+        return 0  # another worker has just begun it
+    log.info("%s", cause.key, extra={"event": "alarm_begun"})
+    return 1
+
+
+def _end(alarm: Alarm, now: datetime) -> None:
+    """Ends an alarm and says so to whom its beginning was told; who was not told yet hears nothing of it."""
+    with transaction.atomic():
+        if not Alarm.objects.filter(pk=alarm.pk, ended=None).update(ended=now):
+            return
+        waiting = alarm.messages.filter(about="begun", state=MessageState.WAITING)
+        waiting.update(state=MessageState.DROPPED, detail="it had ended before")
+        if Alarm.objects.filter(pk=alarm.pk, muted=None).exists():
+            told = alarm.messages.filter(about="begun").exclude(state__in=[MessageState.DROPPED, MessageState.FAILED])
+            for message in told.select_related("channel"):
+                AlarmMessage.objects.create(
+                    channel=message.channel, alarm=alarm, about="ended", due=not_before(message.channel, now), created=now
+                )
+    log.info("%s", alarm.cause, extra={"event": "alarm_ended"})
+
+
+def mute(alarm: Alarm, *, now: datetime, user: Any = None) -> None:
+    """Sends nothing more about an alarm, nor that it has ended."""
+    with transaction.atomic():
+        Alarm.objects.filter(pk=alarm.pk).update(muted=now, muted_by=user)
+        alarm.messages.filter(state=MessageState.WAITING).update(state=MessageState.DROPPED, detail="silenced")
+
+
+def test(channel: AlarmChannel, now: datetime) -> AlarmMessage:
+    """A message that says that the channel works, sent at once whatever the hour."""
+    message = AlarmMessage.objects.create(channel=channel, about="test", due=now, created=now)
+    queue.send_alarms()
+    return message
+
+
+def not_before(channel: AlarmChannel, now: datetime) -> datetime:
+    """The first moment outside the channel's quiet hours."""
+    if channel.quiet_from is None or channel.quiet_to is None:
+        return now
+    local = now.astimezone(ZoneInfo(channel.timezone))
+    minute = local.hour * 60 + local.minute
+    start, end = channel.quiet_from, channel.quiet_to
+    quiet = start <= minute < end if start < end else minute >= start or minute < end
+    if not quiet:
+        return now
+    day = local.date() + timedelta(days=minute >= end)
+    ends = datetime(day.year, day.month, day.day, end // 60, end % 60, tzinfo=local.tzinfo)
+    return max(now, ends.astimezone(UTC))
+
+
+def due(now: datetime) -> bool:
+    """Whether something is to be sent, or was claimed by a worker that is gone."""
+    waiting = AlarmMessage.objects.filter(state=MessageState.WAITING, due__lte=now)
+    lost = AlarmMessage.objects.filter(state__in=[MessageState.CLAIMED, MessageState.HANDED], claimed_until__lte=now)
+    return waiting.exists() or lost.exists()
+
+
+def send(now: Callable[[], datetime], on_step: Callable[[], None] = lambda: None) -> int:
+    """Sends what is due. Returns how many were taken by their receivers."""
+    _recover(now())
+    sent = 0
+    while True:
+        on_step()
+        message = _claim(now())
+        if message is None:
+            _forget(now())
+            return sent
+        sent += _send(message, now)
+
+
+def _recover(now: datetime) -> None:
+    lost = AlarmMessage.objects.filter(claimed_until__lte=now)
+    lost.filter(state=MessageState.CLAIMED).update(state=MessageState.WAITING)
+    lost.filter(state=MessageState.HANDED).update(state=MessageState.UNSURE, detail="the process was killed while it sent it")
+
+
+def _claim(now: datetime) -> AlarmMessage | None:
+    while True:
+        rows = AlarmMessage.objects.filter(state=MessageState.WAITING, due__lte=now).order_by("pk")
+        message = rows.select_related("channel", "alarm").first()
+        if message is None:
+            return None
+        claimed = AlarmMessage.objects.filter(pk=message.pk, state=MessageState.WAITING, attempts=message.attempts)
+        if claimed.update(state=MessageState.CLAIMED, attempts=F("attempts") + 1, claimed_until=now + CLAIM):
+            message.attempts += 1
+            return message
+
+
+class _Gone(Exception):
+    """Another worker has the message by now."""
+
+
+def _send(message: AlarmMessage, now: Callable[[], datetime]) -> int:
+    own = AlarmMessage.objects.filter(pk=message.pk, attempts=message.attempts)
+
+    def before() -> None:
+        if not own.filter(state=MessageState.CLAIMED).update(state=MessageState.HANDED):
+            raise _Gone
+
+    title, text = worded(message)
+    facts = {"about": message.about, "at": now().isoformat()}
+    if message.alarm is not None:
+        facts |= {"cause": message.alarm.cause, "kind": message.alarm.rule, "since": message.alarm.begun.isoformat()}
+    try:
+        alarm_channels.hand_over(message.channel, title, text, facts, f"alarm-{message.pk}", before)
+    except _Gone:
+        return 0
+    except deliver.Unsure as error:
+        own.update(state=MessageState.UNSURE, detail=str(error)[:300])
+        return 0
+    except (deliver.NotSent, vault.Unreadable, ValueError) as error:
+        last = message.attempts > len(WAITS) or message.about == "test"
+        state = MessageState.FAILED if last else MessageState.WAITING
+        wait = WAITS[min(message.attempts, len(WAITS)) - 1]
+        own.update(state=state, detail=str(error)[:300], due=now() + wait)
+        return 0
+    own.update(state=MessageState.SENT, sent=now(), detail="")
+    return 1
+
+
+def worded(message: AlarmMessage) -> tuple[str, str]:
+    """Title and text of a message in the language of its channel."""
+    with translation.override(message.channel.language):
+        product, alarm = gettext(PRODUCT), message.alarm
+        if alarm is None:
+            return f"{product}: {gettext('test')}", gettext("This channel works: alarms will come here.")
+        said = sentence(alarm)
+        if message.about == "ended":
+            said = gettext("All well again: %(text)s") % {"text": said}
+        lines = [said, "", gettext("Since %(time)s UTC.") % {"time": f"{alarm.begun.astimezone(UTC):%Y-%m-%d %H:%M}"}]
+        if alarm.ended is not None and not alarm.once:
+            lines.append(gettext("Until %(time)s UTC.") % {"time": f"{alarm.ended.astimezone(UTC):%Y-%m-%d %H:%M}"})
+        if alarm.path:
+            lines.append(gettext("On the desk: %(path)s") % {"path": alarm.path})
+        return f"{product}: {said}"[:200], "\n".join(lines) + "\n"
+
+
+def sentence(alarm: Alarm) -> str:
+    """What an alarm says, in the language of the moment."""
+    return gettext(alarm.text) % alarm.facts
+
+
+def _forget(now: datetime) -> None:
+    """Drops ended alarms, and messages of no alarm, as old as events may get."""
+    days = pruning.kept()["events"]
+    if days:
+        Alarm.objects.filter(ended__lt=now - timedelta(days=days)).delete()
+        AlarmMessage.objects.filter(alarm=None, created__lt=now - timedelta(days=days)).delete()

@@ -1,0 +1,190 @@
+"""Messages handed over to others: mail, a webhook, a chat service. Connections go to checked addresses only, as a crawl's do."""
+
+from __future__ import annotations
+
+import smtplib
+import socket
+import ssl
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
+from email.message import EmailMessage
+from functools import cache
+from typing import Any
+
+import requests
+from urllib3.exceptions import HTTPError, NewConnectionError
+from urllib3.util import connection
+
+from crawlmgr.web.guard import AddressRefused, check_address
+
+CONNECT_SECONDS, ANSWER_SECONDS = 10.0, 20.0
+CHATS = frozenset({
+    "bark", "barks", "dingtalk", "discord", "feishu", "gchat", "gotify", "gotifys", "lark", "matrix", "matrixs", "mmost",
+    "mmosts", "msteams", "ntfy", "ntfys", "pover", "rocket", "rockets", "slack", "tgram", "wecombot", "workflows", "zulip",
+})  # fmt: skip
+"""Schemes of apprise's addresses that are chat services reached by HTTP; others write files, call programs or open sockets."""
+
+Before = Callable[[], None]
+
+
+class NotSent(Exception):
+    """The message was not taken: it may be tried again. The text says why, in one line."""
+
+
+class Unsure(Exception):
+    """Nobody knows whether the message was taken: the connection ended after it had been handed over."""
+
+
+@dataclass(frozen=True, slots=True)
+class Mail:
+    """A mail server and who writes to whom. `security` is "tls", "starttls" or "none"."""
+
+    host: str
+    port: int
+    security: str
+    user: str
+    password: str
+    sender: str
+    to: tuple[str, ...]
+
+
+_allow: ContextVar[frozenset[str] | None] = ContextVar("private addresses that may be reached", default=None)
+_unguarded = connection.create_connection
+
+
+def _connect(address: tuple[str, int], timeout: Any = CONNECT_SECONDS, *given: Any, **named: Any) -> socket.socket:
+    """A connection to the first of a name's addresses that answers; all of them are checked before."""
+    allow = _allow.get()
+    if allow is None:
+        return _unguarded(address, timeout, *given, **named)
+    host, port = address[0].strip("[]"), address[1]
+    found = [sockaddr for *_, sockaddr in socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)]
+    for sockaddr in found:
+        check_address(str(sockaddr[0]), address[0], port, allow)
+    problem = OSError("no address")
+    for sockaddr in found:
+        try:
+            return _unguarded((str(sockaddr[0]), port), timeout, *given, **named)
+        except OSError as error:
+            problem = error
+    raise problem
+
+
+connection.create_connection = _connect  # where every connection of urllib3 begins, also those of apprise's services
+
+
+@contextmanager
+def _guarded(allow: frozenset[str]) -> Iterator[None]:
+    token = _allow.set(allow)
+    try:
+        yield
+    except AddressRefused as error:
+        raise NotSent(f"{error.host} is a private address ({error.reason}); the channel does not allow that") from None
+    finally:
+        _allow.reset(token)
+
+
+class _Smtp(smtplib.SMTP):
+    def _get_socket(self, host: str, port: int, timeout: float) -> socket.socket:
+        return _connect((host, port), timeout)
+
+
+class _Smtps(smtplib.SMTP_SSL):
+    def _get_socket(self, host: str, port: int, timeout: float) -> socket.socket:
+        return self.context.wrap_socket(_connect((host, port), timeout), server_hostname=host)
+
+
+def send_mail(mail: Mail, subject: str, text: str, key: str, before: Before, allow: frozenset[str] = frozenset()) -> None:
+    """Hands a mail over to its server; `key` is its Message-ID, `before` is called when only the message itself is left to be
+    sent. Raises NotSent or Unsure."""
+    message = EmailMessage()
+    message["Subject"], message["From"], message["To"] = " ".join(subject.split())[:200], mail.sender, ", ".join(mail.to)
+    message["Message-ID"], message["Auto-Submitted"] = f"<{key}@crawl-manager>", "auto-generated"
+    message.set_content(text)
+    with _guarded(allow):
+        server, handed = None, False
+        try:
+            kind = _Smtps if mail.security == "tls" else _Smtp
+            server = kind(mail.host, mail.port, timeout=ANSWER_SECONDS)
+            if mail.security == "starttls":
+                server.starttls(context=ssl.create_default_context())
+            if mail.user:
+                server.login(mail.user, mail.password)
+            before()
+            handed = True
+            server.send_message(message)
+        except (smtplib.SMTPResponseException, smtplib.SMTPRecipientsRefused, smtplib.SMTPNotSupportedError) as error:
+            raise NotSent(_line(error)) from None
+        except (OSError, smtplib.SMTPException, UnicodeError, ValueError) as error:
+            raise (Unsure if handed else NotSent)(_line(error)) from None
+        finally:
+            if server is not None:
+                server.close()
+
+
+def post(url: str, document: Mapping[str, Any], key: str, before: Before, allow: frozenset[str] = frozenset()) -> None:
+    """Sends a JSON document to an address; `key` goes along as `Idempotency-Key`. Any status of 2xx is taken for "received".
+    Raises NotSent or Unsure."""
+    with _guarded(allow), requests.Session() as session:
+        session.trust_env = False
+        try:
+            asked = requests.Request("POST", url, json=dict(document), headers={"Idempotency-Key": key})
+            request = session.prepare_request(asked)
+        except (ValueError, requests.RequestException) as error:
+            raise NotSent(_line(error)) from None
+        before()
+        try:
+            answer = session.send(request, timeout=(CONNECT_SECONDS, ANSWER_SECONDS), allow_redirects=False, stream=True)
+        except (requests.RequestException, HTTPError, OSError) as error:
+            raise (NotSent if _never_connected(error) else Unsure)(_line(error)) from None
+        with answer:
+            if not 200 <= answer.status_code < 300:
+                raise NotSent(f"HTTP status {answer.status_code}")
+
+
+def _never_connected(error: BaseException) -> bool:
+    seen: BaseException | None = error
+    for _step in range(8):
+        if isinstance(seen, NewConnectionError | requests.ConnectTimeout | requests.exceptions.SSLError | socket.gaierror):
+            return True
+        if seen is None:
+            return False
+        reason = getattr(seen, "reason", None) or next((one for one in seen.args if isinstance(one, BaseException)), None)
+        seen = reason or seen.__cause__ or seen.__context__
+    return False
+
+
+def check_chat(url: str) -> tuple[str, str]:
+    """What an address of a chat service leads to, without its secrets, and the host that it names ("" where the service's own
+    is meant). Raises ValueError with one line."""
+    scheme = url.partition("://")[0].lower()
+    if scheme not in CHATS:
+        raise ValueError(f"{scheme[:20]!r} is no chat service; known are {', '.join(sorted(CHATS))}")
+    service = _apprise().instantiate(url)
+    if service is None:
+        raise ValueError(f"that is no address of {scheme}")
+    return str(service.url(privacy=True))[:200], str(getattr(service, "host", None) or "")
+
+
+def send_chat(url: str, title: str, text: str, before: Before, allow: frozenset[str] = frozenset()) -> None:
+    """Hands a message over to a chat service. Raises NotSent; what the service's own code does not tell counts as not sent."""
+    check_chat(url)
+    service = _apprise().instantiate(url)
+    service.socket_connect_timeout, service.socket_read_timeout = CONNECT_SECONDS, ANSWER_SECONDS
+    before()
+    with _guarded(allow):
+        if not service.notify(body=text, title=title):
+            raise NotSent("the service did not take it")
+
+
+@cache
+def _apprise() -> Any:
+    import apprise  # 30 MB that only who sends to a chat service needs
+
+    return apprise.Apprise
+
+
+def _line(error: BaseException) -> str:
+    return " ".join(f"{type(error).__name__}: {error}".split())[:300]
