@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
-from typing import NamedTuple
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -16,6 +16,7 @@ from deepweb.terms import asking_of
 
 LONE_CHOICES = 3
 KNOWN_WORDS = 20
+PAGE_WORDS = 10
 
 
 class Way(NamedTuple):
@@ -60,3 +61,19 @@ def words_of_records(seen: Seen, box: str) -> list[Term]:
         if term.input == box:
             found.append(term)
     return found
+
+
+def page_words(words: Mapping[str, Any]) -> list[str]:
+    """The heaviest words of a form's page (its two spaces, as `models.Form.words` has them): at most 10."""
+    page = words.get("page", {})
+    return sorted(page, key=lambda word: -page[word])[:PAGE_WORDS]
+
+
+def paper_words(of_cluster: Sequence[str], of_page: Sequence[str]) -> list[str]:
+    """What the source begins with: the heaviest words of the cluster; of the form's own page where there is no cluster."""
+    return list(dict.fromkeys(of_cluster or of_page))
+
+
+def in_vain(form: Form) -> str:
+    """Why a form ends that brought no record."""
+    return "needs_browser" if form.scripted else "no_results"

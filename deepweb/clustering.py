@@ -203,6 +203,18 @@ def silhouette(rows: sparse.csr_matrix, labels: np.ndarray, random_seed: int) ->
     return float(silhouette_score(rows, labels, metric="cosine", sample_size=sample, random_state=random_seed))
 
 
+def silhouettes(rows: sparse.csr_matrix, labels: np.ndarray) -> dict[int, float]:
+    """The mean silhouette by cosine distance of each cluster, in [-1, 1]; empty for one cluster or one page a cluster, and over
+    2,000 pages, where it would take a matrix of all pairs."""
+    from sklearn.metrics import silhouette_samples
+
+    different = sorted(set(labels.tolist()))
+    if not 1 < len(different) < len(labels) <= _SAMPLE:
+        return {}
+    own = silhouette_samples(rows, labels, metric="cosine")
+    return {label: float(own[labels == label].mean()) for label in different}
+
+
 class ChosenK(NamedTuple):
     """The clustering of the best K and the silhouette of every K that was tried."""
 

@@ -159,7 +159,7 @@ class HarvestCrawler:
         if not self.benches:
             wishes = Wishes.from_mapping(run.parameters)
             rows = Harvest.objects.filter(run=run).select_related("form__source", "form__cluster", "run").order_by("position")
-            self.benches = {row.pk: Workbench(row, wishes, harvests.cluster_terms(row.form)) for row in rows}
+            self.benches = {row.pk: Workbench(row, wishes) for row in rows}
         return list(self.benches.values())
 
     def _bench(self, run: Run, item: Url) -> Workbench:

@@ -62,13 +62,19 @@ class Source(models.Model):
 
 
 class Cluster(models.Model):
-    """A group of search forms about one thing. `name` is a person's where `named`, else the top terms."""
+    """A group of search forms about one thing. `name` is a person's where `named`, else the top terms.
+
+    `how` is how the clusters were made: method, K asked for (null: by silhouette), C1, C2, the silhouette of all forms;
+    `silhouette` is the mean over the cluster's own forms, in [-1, 1].
+    """
 
     name = models.CharField(_("name"), max_length=200)
     named = models.BooleanField(default=False)
     terms = models.JSONField(_("top terms"), default=list)
     forms_count = models.PositiveIntegerField(_("forms"), default=0)
     made = models.DateTimeField(_("made"))
+    how = models.JSONField(default=dict, blank=True)
+    silhouette = models.FloatField(null=True, blank=True)
 
     class Meta:
         verbose_name = _("cluster")

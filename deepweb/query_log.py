@@ -54,6 +54,16 @@ class QueryLog:
         """The total of each entry, where one is known."""
         return [entry.total for entry in self.entries]
 
+    def is_fewer(self, entry: Logged) -> bool | None:
+        """Whether fewer records match a query than its first term alone; None where that was not asked, or either count is not
+        known and it may be as many."""
+        alone = next((each for each in self.entries if each.choice.query == entry.choice.query[:1]), None)
+        if alone is None:
+            return None
+        if entry.is_whole:
+            return not alone.is_whole or len(entry.found) < len(alone.found)
+        return None if entry.total is None or alone.total is None else entry.total < alone.total
+
     def settle(self, seen: Seen) -> dict[int, tuple[int | None, bool]]:
         """Totals by the line that has proved to state them, and with them which answers the site cut, the newest entry's and
         those of earlier ones that were taken for whole before that was known: (total, cut) of each that may have changed.

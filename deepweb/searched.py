@@ -50,9 +50,14 @@ def telling_word(texts: Sequence[str], mode: WordMode) -> str | None:
     return None
 
 
-def how_words_combine(words: Sequence[str], found: Sequence[Mapping[str, Any]], mode: WordMode) -> str:
-    """What a site makes of words in one box, by the records that they brought together: "and" where nearly all of these say
-    every one of them, "phrase" where none was found, else "or" (or the lists say too little, which comes to the same)."""
+def how_words_combine(
+    words: Sequence[str], found: Sequence[Mapping[str, Any]], mode: WordMode, *, fewer: bool | None = None
+) -> str:
+    """What a site makes of words in one box, by the records that they brought together: "phrase" where none was found, "and"
+    where these are `fewer` than one of the words matches alone or, where that is not known, where nearly all of them say every
+    word; else "or" (or the lists say too little, which comes to the same)."""
+    if found and fewer is not None:
+        return "and" if fewer else "or"
     texts = ["\n".join(map(str, record.values())) for record in found]
     both = sum(all(says(text, word.casefold(), mode) for word in words) for text in texts)
     return "phrase" if not texts else "and" if both >= _BOTH * len(texts) else "or"

@@ -74,6 +74,7 @@ class Seen:
         self._terms: dict[Term, int] = {}
         self._names: list[Term] = []
         self._records: dict[Hashable, int] = {}
+        self._keys: list[Hashable] = []
         self._terms_of: list[np.ndarray] = []
         self._times: list[int] = []
         self._asked: set[Query] = set()
@@ -137,6 +138,10 @@ class Seen:
         places = [self._terms[query[0]] for query in self._asked if len(query) == 1 and query[0] in self._terms]
         return np.array(sorted(places), dtype=np.int64)
 
+    def key(self, record: int) -> Hashable:
+        """The key of the record at a place."""
+        return self._keys[record]
+
     def has(self, record: Hashable) -> bool:
         """Whether a record was returned before."""
         return record in self._records
@@ -162,6 +167,7 @@ class Seen:
             place = self._records.get(key)
             if place is None:
                 place = self._records[key] = len(self._terms_of)
+                self._keys.append(key)
                 self._terms_of.append(np.unique(np.array([self._index(term) for term in terms], dtype=np.int64)))
                 self._times.append(1)
                 fresh.append(place)

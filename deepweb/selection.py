@@ -1,21 +1,15 @@
-"""Which query next: the paper's rounds, the frequency rule, and the overflow-aware rule that looks for what is fresh."""
+"""Which query next: the frequency rule, and the overflow-aware rule that looks for what is fresh."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
 
 from deepweb.seen import Choice, Query, Seen, Term
 from deepweb.word_yield import fitted, new_of
-
-PER_ROUND = 5
-MAX_ROUNDS = 5
-MIN_CANDIDATES = 5
-TOO_COMMON, TOO_RARE = 0.90, 0.05
-"""Shares of a round's records beyond which a word is a template word, or says nothing about the field."""
 
 _MEMORY = 100
 _UNKNOWN_SCALE = 10.0
@@ -33,7 +27,7 @@ class Policy(Protocol):
     def next(self, seen: Seen) -> Choice | None: ...
 
 
-def _unasked(seen: Seen, refused: Iterable[Term]) -> np.ndarray:
+def unasked(seen: Seen, refused: Iterable[Term]) -> np.ndarray:
     """True for every seen term that may still be asked alone."""
     free = np.ones(len(seen.frequency), dtype=bool)
     free[seen.asked_terms()] = False
@@ -54,68 +48,6 @@ def _best(score: np.ndarray, free: np.ndarray) -> int | None:
     return int(score.argmax()) if len(score) and score.max() > 0 else None
 
 
-@dataclass(slots=True)
-class PaperPolicy:
-    """Algorithm 2 of the paper: rounds of the heaviest words of the last round's records.
-
-    Weight of a word in round i: records of P_i with it times ln(N / n), N and n over all records so far (a list shows a word
-    once, so that tf is 0 or 1, and K is 1); words in more than 90 % of P_i (`too_common`) or in fewer than max(2 records,
-    5 %) of it (`too_rare`) are left out. Ends after `max_rounds` rounds or when fewer than
-    `min_candidates` are left; with `stop_rule` False it goes on, from all records seen where P_i gives too few.
-    `round`, `started` (answers before the round) and `queue` are its whole state, so that it can be stored.
-    """
-
-    seeds: Sequence[Term]
-    per_round: int = PER_ROUND
-    max_rounds: int = MAX_ROUNDS
-    min_candidates: int = MIN_CANDIDATES
-    too_common: float = TOO_COMMON
-    too_rare: float = TOO_RARE
-    stop_rule: bool = True
-    refused: frozenset[Term] = frozenset()
-    queue: list[Term] = field(default_factory=list)
-    round: int = 0
-    started: int = 0
-
-    def next(self, seen: Seen) -> Choice | None:
-        """The next word of the round; a new round is drawn up when the last one was asked."""
-        self.queue = [term for term in self.queue if not seen.was_asked((term,))]
-        if not self.queue and not self._new_round(seen):
-            return None
-        return Choice((self.queue.pop(0),))
-
-    def _new_round(self, seen: Seen) -> bool:
-        if self.round == 0:
-            self.queue = [term for term in self.seeds if not seen.was_asked((term,))]
-        else:
-            if self.stop_rule and self.round >= self.max_rounds:
-                return False
-            answers = seen.answers[self.started :]
-            records = np.unique(np.concatenate(answers)) if answers else np.zeros(0, dtype=np.int64)
-            candidates = self.candidates(seen, records)
-            if len(candidates) < self.min_candidates:
-                if self.stop_rule:
-                    return False
-                more = self.candidates(seen, np.arange(seen.records), too_rare=0.0)
-                candidates += [term for term in more if term not in candidates]
-            self.queue = candidates[: self.per_round]
-        self.round += 1
-        self.started = len(seen.answers)
-        return bool(self.queue)
-
-    def candidates(self, seen: Seen, records: np.ndarray, too_rare: float | None = None) -> list[Term]:
-        """The words of `records` that pass the filters and were not asked, heaviest first."""
-        if not len(records):
-            return []
-        found = np.bincount(np.concatenate([seen.terms_at(int(record)) for record in records]), minlength=len(seen.frequency))
-        weight = found * np.log(np.maximum(seen.records, 2) / np.maximum(seen.frequency, 1))
-        rare = self.too_rare if too_rare is None else too_rare
-        least = max(2.0, rare * len(records)) if len(records) > 1 else 1.0
-        kept = (found >= least) & (found <= max(1.0, self.too_common * len(records))) & _unasked(seen, self.refused)
-        order = np.argsort(-weight, kind="stable")
-        return [seen.term(int(place)) for place in order[kept[order]]]
-
-
 @dataclass(frozen=True, slots=True)
 class FrequencyPolicy:
     """The unasked word that most of the records seen have. With answers that are not cut it is hard to beat."""
@@ -128,7 +60,7 @@ class FrequencyPolicy:
         seed = _next_seed(self.seeds, seen)
         if seed is not None:
             return seed
-        place = _best(seen.frequency.astype(float), _unasked(seen, self.refused))
+        place = _best(seen.frequency.astype(float), unasked(seen, self.refused))
         return None if place is None else Choice((seen.term(place),))
 
 
@@ -163,7 +95,7 @@ class FreshPolicy:
             return seed, 0.0
         expected = self._expect(seen)
         score = expected * self._learned_of_kinds(seen)[seen.kinds]
-        free = _unasked(seen, self.refused)
+        free = unasked(seen, self.refused)
         place = _best(score, free)
         if place is None:  # nothing new is foretold any more: what is left to try, the most frequent first
             place = _best(seen.frequency.astype(float), free)

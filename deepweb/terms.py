@@ -83,6 +83,19 @@ class Asking:
                 where.setdefault(term, found[term])
         return kept
 
+    def weights(self, fields: Mapping[str, Any], in_title: float) -> dict[Term, float]:
+        """The sum of K over the occurrences of each word that the box should find a record by: `in_title` where it stands in
+        the record's title, 1 elsewhere."""
+        found: dict[Term, float] = {}
+        for column, value in fields.items():
+            text = str(value)
+            if column in self.unsearched or text.startswith(("http://", "https://")):
+                continue
+            for word in words_of(text, self.mode):
+                term = Term(self.box, word)
+                found[term] = found.get(term, 0.0) + (in_title if column == "title" else 1.0)
+        return found
+
 
 def words_of(text: str, mode: WordMode) -> list[str]:
     """The words of a text that a site of this mode should find it by.

@@ -28,7 +28,7 @@ from deepweb.templates_informative import inputs_of
 
 TABLES = ("forms", "queries", "records")
 TRIED_INPUTS = 8
-PAPER = ("paper_seeds", "per_round", "rounds", "too_common", "too_rare")
+PAPER = ("paper_seeds", "per_round", "rounds", "min_candidates", "too_common", "too_rare")
 
 
 class BudgetForm(django_forms.Form):
@@ -47,6 +47,7 @@ class BudgetForm(django_forms.Form):
     paper_seeds = django_forms.IntegerField(label=gettext_lazy("First words of the source's method"), min_value=1, required=False)
     per_round = django_forms.IntegerField(label=gettext_lazy("Words a round"), min_value=1, max_value=1_000, required=False)
     rounds = django_forms.IntegerField(label=gettext_lazy("Rounds"), min_value=1, max_value=1_000, required=False)
+    min_candidates = django_forms.IntegerField(label=gettext_lazy("Fewest candidates"), min_value=1, required=False)
     too_common = django_forms.FloatField(label=gettext_lazy("Too common from"), min_value=0, max_value=1, required=False)
     too_rare = django_forms.FloatField(label=gettext_lazy("Too rare below"), min_value=0, max_value=1, required=False)
     stop_rules = django_forms.BooleanField(label=gettext_lazy("Stop rules"), required=False)

@@ -10,18 +10,27 @@ from django.urls import reverse
 from django.utils.translation import gettext as _
 
 from crawlmgr.admin.rooms import act, attempt, back, number, page, room
-from deepweb import reads
+from deepweb import clustering, reads
 from deepweb.admin import charts
 from deepweb.models import Cluster
 from deepweb.services import clusters, harvests
 from deepweb.services.wishes import POLICIES
+
+MOST_SHARE = 100.0
 
 
 @room("deepweb/clusters/", "form-clusters", "deepweb.view_cluster")
 def cluster_page(request: HttpRequest) -> HttpResponse:
     """The map of the search forms, the clusters as lists, and how efficiently each was asked."""
     rows = reads.clusters()
-    context = {"rows": rows, "policies": POLICIES, "charts": [charts.cluster_map(rows), charts.efficiency(rows)]}
+    context = {
+        "rows": rows,
+        "policies": POLICIES,
+        "how": rows[0].cluster.how if rows else {},
+        "charts": [charts.cluster_map(rows), charts.efficiency(rows)],
+        "c1": clustering.C1,
+        "c2": clustering.C2,
+    }
     trail = [(_("Search sites"), reverse("admin:sources"))]
     return page(request, "deepweb/clusters.html", context, title=_("Form clusters"), item="form-clusters", trail=trail)
 
@@ -35,8 +44,25 @@ def make(request: HttpRequest) -> HttpResponse:
         messages.error(request, _("The number of clusters is a whole number from 1, or empty."))
         return back(request, "form-clusters")
     method = "literal" if request.POST.get("method") == "literal" else "kmeans"
-    attempt(request, _("The forms are clustered."), lambda: clusters.cluster(datetime.now(UTC), k=k, method=method))
+    shares = [_share(request.POST.get(name, ""), usual) for name, usual in (("c1", clustering.C1), ("c2", clustering.C2))]
+    c1, c2 = shares
+    if c1 is None or c2 is None or not c1 + c2:
+        messages.error(request, _("C1 and C2 are numbers from 0 to 100, not both 0."))
+        return back(request, "form-clusters")
+    now = datetime.now(UTC)
+    attempt(request, _("The forms are clustered."), lambda: clusters.cluster(now, k=k, method=method, c1=c1, c2=c2))
     return back(request, "form-clusters")
+
+
+def _share(text: str, usual: float) -> float | None:
+    """A share C1 or C2 as typed, `usual` where the field is empty, None for what is none."""
+    if not text.strip():
+        return usual
+    try:
+        share = float(text)
+    except ValueError:
+        return None
+    return share if 0 <= share <= MOST_SHARE else None
 
 
 @act("deepweb/cluster/<int:pk>/name/", "cluster-name", "deepweb.change_cluster")

@@ -12,8 +12,9 @@ from crawlmgr.management.base import say
 from crawlmgr.management.base import table as plain_table
 from deepweb.coverage import captures, chao1, chapman, lu_li
 from deepweb.hidden_database import HiddenDatabase, greedy_oracle, middling_terms, synthetic
+from deepweb.paper_policy import PaperPolicy
 from deepweb.seen import Choice, Seen, Term
-from deepweb.selection import FrequencyPolicy, FreshPolicy, PaperPolicy, Policy
+from deepweb.selection import FrequencyPolicy, FreshPolicy, Policy
 from deepweb.size_probes import ProbeAnswer, ProbedRecord, estimate_size, plan_probes
 
 HELP = "query policies (paper, frequency, fresh, random, greedy oracle) and size estimates on synthetic hidden databases"

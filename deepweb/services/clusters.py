@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -15,8 +15,9 @@ from deepweb.models import Cluster, Form
 from deepweb.page_words import FormPageWords
 from deepweb.search_forms import FormType
 
-TERMS = 10
+TERMS = 20
 NAME_TERMS = 3
+PAPER_K = 9
 
 
 def clusterable() -> list[Form]:
@@ -40,31 +41,53 @@ def cluster(
     c2: float = clustering.C2,
     seed: int = 1,
 ) -> dict[str, Any]:
-    """Clusters all search forms anew; `k` None chooses it by silhouette. A name that a person gave stays with the cluster
-    that keeps most of its forms. Raises ValueError without forms.
+    """Clusters all search forms anew; `k` None chooses it by silhouette, or is the paper's 9 for the method "literal". A name
+    that a person gave stays with the cluster that keeps most of its forms. Raises ValueError without forms.
     """
     forms = clusterable()
     if not forms:
         raise ValueError("there is no search form yet")
-    spaces, (page_space, _) = _spaces(forms)
+    spaces, words = _spaces(forms)
     rows = clustering.joined(spaces, c1, c2)
     worth: float | None
     if method == "literal":
-        found = clustering.literal(spaces, k or min(9, len(forms)), np.random.default_rng(seed), c1, c2)
+        found = clustering.literal(spaces, k or min(PAPER_K, len(forms)), np.random.default_rng(seed), c1, c2)
         worth = clustering.silhouette(rows, found.labels, seed)
     elif k is None:
         found, worth, _ = clustering.choose_k(rows, seed)
     else:
         found = clustering.kmeans(rows, k, seed)
         worth = clustering.silhouette(rows, found.labels, seed)
-    flat = clustering.flat_map(rows)
+    how = {"method": method, "k": k, "c1": c1, "c2": c2, "silhouette": worth}
+    heaviest = _heaviest(forms, found.labels, sparse.hstack(spaces).tocsr(), [*words[0].words, *words[1].words])
+    flat, own = clustering.flat_map(rows), clustering.silhouettes(rows, found.labels)
     with transaction.atomic():
-        made = _store(forms, found.labels, spaces.page, page_space.words, flat, now)
+        made = _store(forms, found.labels, heaviest, flat, now, how, own)
     return {"k": len(made), "silhouette": worth, "clusters": made}
 
 
+def _heaviest(
+    forms: Sequence[Form], labels: np.ndarray, weights: sparse.csr_matrix, words: Sequence[str]
+) -> dict[int, list[str]]:
+    """The words of each cluster with the largest sums of eq. (1) weights, over its pages and forms; a word of both once."""
+    found = {}
+    for label in sorted(set(labels.tolist())):
+        terms = list(dict.fromkeys(clustering.top_terms(weights, words, labels, label, 2 * TERMS)))[:TERMS]
+        if not terms:  # a single page, or pages alike: every word is on all of them and weighs nothing
+            first = forms[labels.tolist().index(label)].words["page"]
+            terms = sorted(first, key=lambda word: -first[word])[:TERMS]
+        found[label] = terms
+    return found
+
+
 def _store(
-    forms: Sequence[Form], labels: np.ndarray, weights: sparse.csr_matrix, words: Sequence[str], flat: np.ndarray, now: datetime
+    forms: Sequence[Form],
+    labels: np.ndarray,
+    heaviest: Mapping[int, list[str]],
+    flat: np.ndarray,
+    now: datetime,
+    how: Mapping[str, Any],
+    silhouettes: Mapping[int, float],
 ) -> list[dict[str, Any]]:
     earlier = {form.cluster_id: form.cluster for form in Form.objects.select_related("cluster").filter(cluster__named=True)}
     named = {}
@@ -74,18 +97,16 @@ def _store(
             named.setdefault(max(set(kept), key=kept.count), old.name)
     Cluster.objects.all().delete()
     made = []
-    for label in sorted(set(labels.tolist())):
+    for label, terms in heaviest.items():
         members = [place for place, own in enumerate(labels) if own == label]
-        terms = clustering.top_terms(weights, words, labels, label, TERMS)
-        if not terms:  # a single page, or pages alike: every word is on all of them and weighs nothing
-            first = forms[members[0]].words["page"]
-            terms = sorted(first, key=lambda word: -first[word])[:TERMS]
         row = Cluster.objects.create(
             name=named.get(label) or ", ".join(terms[:NAME_TERMS]) or f"#{label + 1}",
             named=label in named,
             terms=terms,
             forms_count=len(members),
             made=now,
+            how=dict(how),
+            silhouette=silhouettes.get(label),
         )
         for place in members:
             form = forms[place]

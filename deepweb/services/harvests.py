@@ -96,11 +96,6 @@ def of_cluster(row: Cluster) -> list[Form]:
     return [form for form in row.forms.select_related("source").order_by("pk") if forms.why_not(form) is None]
 
 
-def cluster_terms(form: Form) -> list[str]:
-    """The top terms of the form's cluster, which the paper begins with."""
-    return list(form.cluster.terms) if form.cluster is not None else []
-
-
 def next_links(run: Run, benches: Sequence[Workbench], wishes: Wishes, now: datetime) -> list[NewUrl]:
     """The first request of the next query of the run, given to the form that brings most; and, for forms that are through,
     their detail pages.

@@ -9,7 +9,7 @@ from typing import Any
 POLICIES = ("fresh", "frequency", "paper")
 _LEAST = {
     **{"queries": 1, "requests": 1, "probes": 0, "details": 0, "max_pages": 1},
-    **{"paper_seeds": 1, "per_round": 1, "rounds": 1},
+    **{"paper_seeds": 1, "per_round": 1, "rounds": 1, "min_candidates": 1},
 }
 
 
@@ -26,6 +26,7 @@ class Wishes:
     paper_seeds: int = 5
     per_round: int = 5
     rounds: int = 5
+    min_candidates: int = 5
     too_common: float = 0.9
     too_rare: float = 0.05
     coverage: float | None = None
@@ -62,6 +63,7 @@ class Wishes:
         return {
             "per_round": self.per_round,
             "max_rounds": self.rounds,
+            "min_candidates": self.min_candidates,
             "too_common": self.too_common,
             "too_rare": self.too_rare,
             "stop_rule": self.stop_rules,

@@ -7,21 +7,24 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from deepweb.beginning import Way, lone_choice, ways_of, words_of_records
+from deepweb.beginning import Way, in_vain, lone_choice, page_words, paper_words, ways_of, words_of_records
 from deepweb.coverage import StopRules, stopped_by
 from deepweb.field_roles import FieldRole
 from deepweb.form_roles import settled
 from deepweb.models import COUNTED, Harvest, Query, QueryKind, QueryState, Record
+from deepweb.paper_policy import PaperPolicy
 from deepweb.parts import Parts, parts_of
 from deepweb.query_log import Logged, QueryLog
 from deepweb.range_places import RangePlaces
 from deepweb.result_list import Furniture, ListShape
 from deepweb.results import NoResultPages, learn_no_result_pages, nonsense_word
-from deepweb.searched import hits_of, how_words_combine, telling_word, unproved
+from deepweb.searched import hits_of, how_words_combine, telling_word
 from deepweb.seen import Choice, Seen, Term, cut_at
 from deepweb.seen import Query as Terms
-from deepweb.selection import FrequencyPolicy, FreshPolicy, PaperPolicy, Policy
+from deepweb.selection import FreshPolicy, Policy
 from deepweb.services import forms
+from deepweb.services.cluster_words import cluster_terms, paid_words
+from deepweb.services.policies import barred_inputs, policy_of
 from deepweb.services.wishes import Wishes
 from deepweb.template_search import Slot, TemplateSearch, slots_of, text_slots
 from deepweb.terms import Asking, WordMode, asking_of, first_words, has_han
@@ -31,12 +34,9 @@ NONSENSE = 2
 SEEDS_WITHOUT_RECORDS = 30
 TRIES_A_WAY = 5
 ENOUGH_RECORDS = 10
-INPUT_TRIES = 3
-PAGE_WORDS = 10
 MISSES = 5
 MISSING_QUERIES = 2
 CUT_UNKNOWN_BEFORE = 4
-PAIRS_FROM = 8
 _CHUNK = 900
 
 
@@ -57,11 +57,10 @@ def _logged(row: Query) -> Logged:
 class Workbench:
     """One harvest at work. `state` is written back to its row after each answer; all else follows from the query log."""
 
-    def __init__(self, harvest: Harvest, wishes: Wishes, cluster_terms: Sequence[str] = ()) -> None:
+    def __init__(self, harvest: Harvest, wishes: Wishes) -> None:
         self.harvest, self.wishes = harvest, wishes
         self.state: dict[str, Any] = dict(harvest.state)
         self.form = forms.page_form(harvest.form)
-        self.cluster_terms = cluster_terms
         self.is_open = False
         self.listed: dict[int, dict[str, str]] = {}
         self.known: set[int] = set()
@@ -94,7 +93,6 @@ class Workbench:
                 self.columns.update(dict.fromkeys(listed))
 
     def _asking(self) -> Asking:
-        barred = frozenset(name for name, (asked, valid) in self._by_input().items() if asked >= INPUT_TRIES and not valid)
         mode = WordMode(self.state.get("mode") or WordMode.WORDS)
         unsearched = frozenset(
             name
@@ -103,7 +101,7 @@ class Workbench:
         )
         if unsearched.issuperset(self.columns):  # something must be searched: its one column says more than is searched
             unsearched = frozenset()
-        return asking_of(self.form, tuple(self.columns), mode, barred, unsearched, self.way.box)
+        return asking_of(self.form, tuple(self.columns), mode, barred_inputs(self), unsearched, self.way.box)
 
     @property
     def way(self) -> Way:
@@ -139,7 +137,7 @@ class Workbench:
         part = {term for term in entry.choice.query if term.input in self.parts.names}
         return {pk for other in self.log if part <= set(other.choice.query) for pk in other.found} if part else self.known
 
-    def _by_input(self) -> dict[str, tuple[int, int]]:
+    def by_input(self) -> dict[str, tuple[int, int]]:
         """Queries asked of each input alone, and how many of them brought records; the box for words is never barred."""
         boxes = {way.box for way in self.ways}
         counts: dict[str, tuple[int, int]] = {}
@@ -197,8 +195,9 @@ class Workbench:
             self._rebuild()
         else:
             self._see(entry, [(pk, self._terms(pk) if not self.seen.has(pk) else ()) for pk in entry.found])
-        self._note_joins(entry)
-        return self.log.settle(self.seen)
+        told = self.log.settle(self.seen)
+        self._note_joins(self.log[len(self.log) - 1])
+        return told
 
     def _note_joins(self, entry: Logged) -> None:
         """What the site makes of two words in its box, by what the records say that two of them brought."""
@@ -206,7 +205,8 @@ class Workbench:
         if len(query) != 2 or {term.input for term in query} != {self.asking.box}:
             return
         found = [self.listed[pk] for pk in entry.found if pk in self.listed]
-        self.state["joins"] = how_words_combine([term.value for term in query], found, self.asking.mode)
+        words = [term.value for term in query]
+        self.state["joins"] = how_words_combine(words, found, self.asking.mode, fewer=self.log.is_fewer(entry))
 
     @property
     def limit(self) -> int | None:
@@ -264,26 +264,42 @@ class Workbench:
         if not box:
             nothing = len(self.log) >= SEEDS_WITHOUT_RECORDS and not any(entry.found for entry in self.log)
             return "no_results" if nothing else None
-        if self.wishes.policy != "paper" and not self.parts and not self.state.get("everything"):
+        if self.wishes.policy == "paper":
+            return self._paper_seed()
+        if not self.parts and not self.state.get("everything"):
             self.state["everything"] = True
             return Ask(QueryKind.TRIAL, Choice((Term(box, ""),)))
         valid = sum(bool(entry.found) and entry.choice.query[0].input == box for entry in self.log)
-        enough = self.wishes.paper_seeds if self.wishes.policy == "paper" else 1
-        if valid < enough or self.seen.records < ENOUGH_RECORDS and len(self.log) < SEEDS_WITHOUT_RECORDS:
+        if not valid or self.seen.records < ENOUGH_RECORDS and len(self.log) < SEEDS_WITHOUT_RECORDS:
             seed = self._seed(valid)
             if seed is not None:
                 return seed
             if not valid and self._take_other_way():
                 return self._first()
             if not self.seen.records:
-                return "needs_browser" if self.form.scripted else "no_results"
+                return in_vain(self.form)
         return self._trial()
+
+    def _paper_seed(self) -> Ask | str | None:
+        """The next of the source's seeds, each asked once whatever it brings; None where its rounds begin."""
+        words = list(self.wishes.seed_terms) or paper_words(cluster_terms(self.harvest.form), page_words(self.harvest.form.words))
+        seeds = [Term(self.asking.box, word) for word in words[: len(self.wishes.seed_terms) or self.wishes.paper_seeds]]
+        seed = next((term for term in seeds if term not in self.asked_terms()), None)
+        if seed is not None:
+            return Ask(QueryKind.SEED, Choice((seed, *self.parts.at(len(self.log)))))
+        if self.seen.records:
+            return None
+        return self._first() if self._take_other_way() else in_vain(self.form)
+
+    def asked_terms(self) -> set[Term]:
+        """All terms that were asked, alone or beside others."""
+        return {term for entry in self.log for term in entry.choice.query}
 
     def _seed(self, valid: int) -> Ask | None:
         """The next of the first words, `valid` of which brought records; after some in vain a choice without a word. None where
         this way of asking has had its tries."""
         part, asked = self.parts.at(len(self.log)), len(self.log) - int(self.state.get("way_from", 0))
-        if not valid and asked >= TRIES_A_WAY and not self.parts and self.wishes.policy != "paper":
+        if not valid and asked >= TRIES_A_WAY and not self.parts:
             choice = lone_choice(self.slots, self.seen)
             if choice is not None:
                 return Ask(QueryKind.SEED, Choice(choice))
@@ -318,12 +334,9 @@ class Workbench:
     def _seeds(self, valid: int) -> list[Term]:
         if self.seen.records and not valid and (known := words_of_records(self.seen, self.asking.box)):
             return known
-        row = self.harvest.form
-        page = sorted(row.words.get("page", {}), key=lambda word: -row.words["page"][word])[:PAGE_WORDS]
-        given = self.wishes.seed_terms
-        if self.wishes.policy == "paper" and not given:  # the source begins with the heaviest words alone
-            given = tuple(dict.fromkeys([*self.cluster_terms, *page]))[: max(self.wishes.paper_seeds, PAGE_WORDS)]
-        words = first_words(row.language, given, self.cluster_terms, page)
+        row, given = self.harvest.form, self.wishes.seed_terms
+        own = [] if given else [*paid_words(row), *cluster_terms(row)]
+        words = first_words(row.language, given, own, page_words(self.harvest.form.words))
         return [Term(self.asking.box, word) for word in words]
 
     def _trial(self) -> Ask | None:
@@ -356,17 +369,19 @@ class Workbench:
         return stopped_by(self.seen.outcomes, self.seen.times_returned, rules)
 
     def _by_policy(self) -> Ask | str:
-        policy = self._policy()
+        policy = policy_of(self)
         if isinstance(policy, FreshPolicy) or not self.asking.box:
             choice = self._best_of_all(policy)
             return Ask(QueryKind.POLICY, choice) if choice is not None else "no_more_words"
         choice = policy.next(self.seen)
+        ended = "no_more_words"
         if isinstance(policy, PaperPolicy):
             queue = [list(term) for term in policy.queue]
             self.state["paper"] = {"queue": queue, "round": policy.round, "started": policy.started}
-            if choice is None and self.wishes.stop_rules:
-                return "rounds"
-        return Ask(QueryKind.POLICY, choice) if choice is not None else "no_more_words"
+            ended = policy.ended or ended
+        if choice is None:
+            return ended
+        return Ask(QueryKind.POLICY, choice._replace(query=(*choice.query, *self.parts.at(len(self.log)))))
 
     def _best_of_all(self, policy: Policy) -> Choice | None:
         """The best word or, where answers are cut or there is no box for words, the best binding of other inputs."""
@@ -382,18 +397,3 @@ class Workbench:
         search = TemplateSearch(slots, self.limit, self.log.totals, values, self.parts.names)
         bound, brings = search.best(self.seen)
         return bound if bound is not None and (choice is None or brings > worth) else choice
-
-    def _policy(self) -> Policy:
-        barred = {name for name, (asked, valid) in self._by_input().items() if asked >= INPUT_TRIES and not valid}
-        refused = frozenset(term for place in range(len(self.seen.frequency)) if (term := self.seen.term(place)).input in barred)
-        if self.wishes.policy == "frequency":
-            return FrequencyPolicy((), refused)
-        if self.wishes.policy == "paper":
-            known = self.state.get("paper", {"queue": [], "round": 1, "started": 0})
-            queue = [Term(*term) for term in known["queue"]]
-            state = {"queue": queue, "round": known["round"], "started": known["started"]}
-            return PaperPolicy((), refused=refused, **self.wishes.of_paper(), **state)
-        cut = any(not outcome.is_whole for outcome in self.seen.outcomes)
-        pairs = cut and self.state.get("joins", "and") == "and" and len(self.log) >= PAIRS_FROM and not self.parts
-        doubtful = unproved(self.columns, self.state.get("said_in", {}))
-        return FreshPolicy((), self.limit, refused, pairs=pairs, doubtful=doubtful)

@@ -46,10 +46,28 @@ def test_every_figure_agrees_with_a_recount_from_the_database() -> None:
     assert (result["estimated_total"] is None) == bool(result["estimate_reason"])
     assert run.requests == result["requests"] + result["detail_requests"]
     page = client("viewer").get(reverse("admin:harvest", args=[row.pk])).content.decode()
-    facts = dict(re.findall(r"<dt>([^<]+)</dt><dd>([\d,.]+)", page))
-    shown = {name: float(facts[name].replace(",", "")) for name in ("Queries", "Valid", "Records", "Returned", "Requests")}
-    assert shown == {name: result[name.lower()] for name in shown}
-    assert float(facts["Records a query"]) == round(result["records_per_query"], 1)
+    facts = {name: numbers_in(shown) for name, shown in re.findall(r"<dt>([^<]+)</dt><dd>(.*?)</dd>", page)}
+    low, high = result["estimated_total"] or (None, None)
+    assert facts == {
+        "Queries": [len(counted), result["probes"]],
+        "Valid": [sum(query.state == QueryState.VALID for query in counted)],
+        "Efficiency": [round(100 * row.valid / len(counted))],
+        "Records": [len(returned)],
+        "Records a query": [round(len(returned) / len(counted), 1)],
+        "Returned": [sum(len(query.found) for query in counted)],
+        "Cut by the site": [round(100 * result["policy_share_of_cuts"])],
+        "Requests": [len(asked)],
+        "Detail pages": [result["details"]],
+        "Records in all": [] if low is None else [round(low), round(high)],
+        "Coverage": [] if low is None else [round(100 * len(returned) / high), min(100, round(100 * len(returned) / low))],
+    }
+    queries = re.findall(r'<tr><td class="num">(\d+)</td>.*?</tr>', page)
+    assert [int(number) for number in queries] == [query.number for query in Query.objects.order_by("-number")[:50]]
+
+
+def numbers_in(shown: str) -> list[float]:
+    """The numbers of one fact as the page shows it, without its tags."""
+    return [float(number.replace(",", "")) for number in re.findall(r"\d[\d,.]*", re.sub(r"<[^>]*>", " ", shown))]
 
 
 def test_our_own_stop_is_no_cut_of_the_site() -> None:

@@ -8,9 +8,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from deepweb.hidden_database import BOX, HiddenDatabase, greedy_oracle, middling_terms, synthetic
+from deepweb.paper_policy import ROUNDS_OVER, TOO_FEW, PaperPolicy
 from deepweb.searched import how_words_combine
 from deepweb.seen import Choice, Outcome, Seen, Term, cut_at
-from deepweb.selection import FrequencyPolicy, FreshPolicy, PaperPolicy, refinement
+from deepweb.selection import FrequencyPolicy, FreshPolicy, refinement
 from deepweb.terms import WordMode
 
 
@@ -89,12 +90,22 @@ def test_paper_rounds_filters_and_stop_rules_by_hand():
     assert [policy.next(seen).query[0] for _ in range(1)] == [found[0]]
 
 
+def test_paper_weighs_occurrences_by_their_place():
+    database = HiddenDatabase([q("seed", *words.split()) for words in ("a b", "a b", "b c", "b c", "d", "d", "e f", "e f")])
+    seen = harvest(database, PaperPolicy(q("seed")), 1)
+    thrice = {0: {Term(BOX, "a"): 3.0, Term(BOX, "b"): 1.0}, 2: {Term(BOX, "c"): 1.0, Term(BOX, "unseen"): 9.0}}
+    weighed = PaperPolicy(q("seed"), said=lambda key: thrice.get(key, {})).candidates(seen, np.arange(8))
+    assert [term.value for term in weighed[:3]] == ["a", "c", "b"]  # 3 ln 4 > 1 ln 4 > 1 ln 2
+
+
 def test_paper_stops_when_candidates_run_short_or_after_five_rounds_and_goes_on_without_its_rule(cut_database):
     seeds = middling_terms(cut_database, np.random.default_rng(3), 5)
-    stopped = harvest(cut_database, PaperPolicy(seeds, refused=cut_database.refused), 200)
-    assert len(stopped.outcomes) == 25  # five rounds of five
+    policy = PaperPolicy(seeds, refused=cut_database.refused)
+    stopped = harvest(cut_database, policy, 200)
+    assert len(stopped.outcomes) == 25 and policy.ended == ROUNDS_OVER  # five rounds of five
     few = HiddenDatabase([q("seed", "a"), q("seed", "a", "b"), q("seed", "b")])
-    assert len(harvest(few, PaperPolicy(q("seed")), 50).outcomes) == 1
+    policy = PaperPolicy(q("seed"))
+    assert len(harvest(few, policy, 50).outcomes) == 1 and policy.ended == TOO_FEW
     assert len(harvest(few, PaperPolicy(q("seed"), stop_rule=False), 50).outcomes) == 3
     endless = harvest(cut_database, PaperPolicy(seeds, stop_rule=False, refused=cut_database.refused), 120)
     assert len(endless.outcomes) == 120 and len({outcome.query for outcome in endless.outcomes}) == 120
@@ -176,6 +187,9 @@ def test_how_words_combine():
     assert how_words_combine(["red", "house"], [both] * 5 + [one] * 5, WordMode.WORDS) == "or"
     assert how_words_combine(["red", "house"], [], WordMode.WORDS) == "phrase"
     assert how_words_combine(["red", "riv"], [both], WordMode.WORDS) == "or"
+    assert how_words_combine(["red", "riv"], [one], WordMode.WORDS, fewer=True) == "and"
+    assert how_words_combine(["red", "house"], [both], WordMode.WORDS, fewer=False) == "or"
+    assert how_words_combine(["red", "house"], [], WordMode.WORDS, fewer=True) == "phrase"
     assert how_words_combine(["red", "riv"], [both], WordMode.PARTS) == "and"
 
 

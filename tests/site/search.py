@@ -34,17 +34,19 @@ class Book:
     kind: str
     note: str
 
-    def says(self, word: str) -> bool:
-        return word.lower() in f"{self.title} {self.note}".lower().split()
+    def says(self, word: str, apart: bool = False) -> bool:
+        own = f"{self.title} {self.note}".lower().split()
+        return all(each in own for each in word.lower().split()) if apart else word.lower() in own
 
 
 @dataclass
 class SearchSite:
     """Books behind a form at /search. `layout` table, list, flat, bare (no detail pages), ranked (links with the query and the
-    place in the list) or data (JSON for a script); `paging` link, button, number, none; `asks` words (a box and a select),
-    choices (two selects, no box) or years (a range, no box). `leads_on`: a lone result is not listed but led to.
+    place in the list) or data (JSON for a script); `paging` link, button, number, none; `asks` words (a box and a select), word
+    (a box), choices (two selects, no box) or years (a range, no box). `leads_on`: a lone result is not listed but led to.
 
-    `method` get or post (post needs the token of the page and its session); `cut` shows that many results at most.
+    `conjunction`: several words find what says all of them; else they are one word. `cut` shows that many results at most.
+    `method` get or post (post needs the token of the page and its session).
     `failing` maps a path to what it answers instead. `submitted` counts what the forms that are no search forms received.
     """
 
@@ -58,6 +60,7 @@ class SearchSite:
     cut: int = 0
     states_total: bool = True
     leads_on: bool = False
+    conjunction: bool = False
     delay_seconds: float = 0.0
     failing: dict[str, Callable[[int], Reply | None]] = field(default_factory=dict)
 
@@ -126,10 +129,11 @@ class SearchSite:
                 "<form action=/search><fieldset><legend>Search books</legend>Year from <input type=number name=year_from min=1900>"
                 " to <input type=number name=year_to max=2030></fieldset><button>Search</button></form>"
             )
+        kind = f'<label for=kind>Kind</label><select id=kind name=kind><option value="">All kinds</option>{kinds}</select>'
+        kind = kind if self.asks == "words" else ""
         return (
             f"<form class=search action=/search method={self.method}>{hidden}<label for=q>Search for</label>"
-            f'<input id=q name=q value="{escape(word)}"> <label for=kind>Kind</label>'
-            f'<select id=kind name=kind><option value="">All kinds</option>{kinds}</select>{number}<input type=submit value=Search></form>'
+            f'<input id=q name=q value="{escape(word)}">{kind}{number}<input type=submit value=Search></form>'
         )
 
     def _search(self, method: str, given: dict[str, list[str]], cookie: str) -> Reply:
@@ -148,7 +152,8 @@ class SearchSite:
         if not (word or kind or author or any(years)):
             return 200, headers, self._frame("Search", self._form("", token))
         low, high = int(years[0] or 0), int(years[1] or 9_999)
-        found = [book for book in self.all.values() if (not word or book.says(word)) and (not kind or book.kind == kind)]
+        found = [book for book in self.all.values() if not word or book.says(word, self.conjunction)]
+        found = [book for book in found if not kind or book.kind == kind]
         found = [book for book in found if (not author or book.author == author) and low <= book.year <= high]
         shown = found[: self.cut] if self.cut else found
         page = shown[(number - 1) * self.a_page : number * self.a_page] if not self.cut else shown

@@ -1,0 +1,102 @@
+"""Algorithm 2 of the paper: rounds of the words that weigh most by eq. (1) in what the last round brought."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from deepweb.seen import Choice, Seen, Term
+from deepweb.selection import unasked
+
+PER_ROUND = 5
+MAX_ROUNDS = 5
+MIN_CANDIDATES = 5
+TOO_COMMON, TOO_RARE = 0.90, 0.05
+"""Shares of a round's records beyond which a word is a template word, or says nothing about the field."""
+
+ROUNDS_OVER, TOO_FEW = "rounds", "too_few_candidates"
+"""Which of the paper's two conditions ended the asking: a) the rounds, b) fewer candidates than wanted."""
+
+Said = Callable[[Hashable], Mapping[Term, float]]
+"""The sum of K over the occurrences of each word of a record, by the record's key: K * tf where all K are equal."""
+
+
+@dataclass(slots=True)
+class PaperPolicy:
+    """Rounds as the paper has them; a page P_i of the paper is here a record that round i brought.
+
+    Weight of a word in round i, eq. (1): the sum of K over its occurrences in the records of P_i (`said`; without it each word
+    of a record counts once) times ln(N / n), N and n over all records so far. Words in more than 90 % of P_i (`too_common`) or
+    in fewer than max(2 records, 5 %) of it (`too_rare`) are left out. Ends after `max_rounds` rounds, of which the seeds are
+    the first, or when fewer than `min_candidates` are left; `ended` says which. With `stop_rule` False it goes on, from all
+    records seen where P_i gives too few. `round`, `started` (answers before the round) and `queue` are its whole state, so
+    that it can be stored.
+    """
+
+    seeds: Sequence[Term]
+    per_round: int = PER_ROUND
+    max_rounds: int = MAX_ROUNDS
+    min_candidates: int = MIN_CANDIDATES
+    too_common: float = TOO_COMMON
+    too_rare: float = TOO_RARE
+    stop_rule: bool = True
+    refused: frozenset[Term] = frozenset()
+    said: Said | None = None
+    queue: list[Term] = field(default_factory=list)
+    round: int = 0
+    started: int = 0
+    ended: str = ""
+
+    def next(self, seen: Seen) -> Choice | None:
+        """The next word of the round; a new round is drawn up when the last one was asked."""
+        self.queue = [term for term in self.queue if not seen.was_asked((term,))]
+        if not self.queue and not self._new_round(seen):
+            return None
+        return Choice((self.queue.pop(0),))
+
+    def _new_round(self, seen: Seen) -> bool:
+        if self.round == 0:
+            self.queue = [term for term in self.seeds if not seen.was_asked((term,))]
+        else:
+            if self.stop_rule and self.round >= self.max_rounds:
+                self.ended = ROUNDS_OVER
+                return False
+            answers = seen.answers[self.started :]
+            records = np.unique(np.concatenate(answers)) if answers else np.zeros(0, dtype=np.int64)
+            candidates = self.candidates(seen, records)
+            if len(candidates) < self.min_candidates:
+                if self.stop_rule:
+                    self.ended = TOO_FEW
+                    return False
+                more = self.candidates(seen, np.arange(seen.records), too_rare=0.0)
+                candidates += [term for term in more if term not in candidates]
+            self.queue = candidates[: self.per_round]
+        self.round += 1
+        self.started = len(seen.answers)
+        return bool(self.queue)
+
+    def candidates(self, seen: Seen, records: np.ndarray, too_rare: float | None = None) -> list[Term]:
+        """The words of `records` that pass the filters and were not asked, heaviest first."""
+        if not len(records):
+            return []
+        found = np.bincount(np.concatenate([seen.terms_at(int(record)) for record in records]), minlength=len(seen.frequency))
+        weight = self._summed(seen, records, found) * np.log(np.maximum(seen.records, 2) / np.maximum(seen.frequency, 1))
+        rare = self.too_rare if too_rare is None else too_rare
+        least = max(2.0, rare * len(records)) if len(records) > 1 else 1.0
+        kept = (found >= least) & (found <= max(1.0, self.too_common * len(records))) & unasked(seen, self.refused)
+        order = np.argsort(-weight, kind="stable")
+        return [seen.term(int(place)) for place in order[kept[order]]]
+
+    def _summed(self, seen: Seen, records: np.ndarray, found: np.ndarray) -> np.ndarray:
+        """K * tf of every term, summed over the records."""
+        if self.said is None:
+            return found.astype(float)
+        summed = np.zeros(len(found))
+        for record in records:
+            for term, weight in self.said(seen.key(int(record))).items():
+                place = seen.place(term)
+                if place is not None:
+                    summed[place] += weight
+        return summed

@@ -1,0 +1,50 @@
+"""The policy of a harvest, as it stands after what was seen so far."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from typing import TYPE_CHECKING
+
+from deepweb.page_words import TITLE
+from deepweb.paper_policy import PaperPolicy
+from deepweb.searched import unproved
+from deepweb.seen import Term
+from deepweb.selection import FrequencyPolicy, FreshPolicy, Policy
+
+if TYPE_CHECKING:
+    from deepweb.services.workbench import Workbench
+
+INPUT_TRIES = 3
+PAIRS_FROM = 8
+
+
+def barred_inputs(bench: Workbench) -> frozenset[str]:
+    """Inputs beside the box that were asked three times and brought nothing."""
+    return frozenset(name for name, (asked, valid) in bench.by_input().items() if asked >= INPUT_TRIES and not valid)
+
+
+def policy_of(bench: Workbench) -> Policy:
+    """The policy that was wished for, with what the harvest has learned of the site."""
+    barred, seen = barred_inputs(bench), bench.seen
+    refused = frozenset(term for place in range(len(seen.frequency)) if (term := seen.term(place)).input in barred)
+    beside = bench.asked_terms() if bench.parts else frozenset()  # with one of the choices that have to be made
+    if bench.wishes.policy == "frequency":
+        return FrequencyPolicy((), refused | beside)
+    if bench.wishes.policy == "paper":
+        return _paper(bench, refused | beside)
+    cut = any(not outcome.is_whole for outcome in seen.outcomes)
+    pairs = cut and bench.state.get("joins", "and") == "and" and len(bench.log) >= PAIRS_FROM and not bench.parts
+    doubtful = unproved(bench.columns, bench.state.get("said_in", {}))
+    return FreshPolicy((), bench.limit, refused, pairs=pairs, doubtful=doubtful)
+
+
+def _paper(bench: Workbench, refused: frozenset[Term]) -> PaperPolicy:
+    known = bench.state.get("paper", {"queue": [], "round": 1, "started": 0})
+
+    def said(record: Hashable) -> dict[Term, float]:
+        """K * tf of the words of a record as lists show it: in its title with the K of a title."""
+        return bench.asking.weights(bench.listed.get(record, {}), TITLE) if isinstance(record, int) else {}
+
+    queue = [Term(*term) for term in known["queue"]]
+    state = {"queue": queue, "round": known["round"], "started": known["started"]}
+    return PaperPolicy((), refused=refused, said=said, **bench.wishes.of_paper(), **state)
