@@ -17,7 +17,8 @@ import numpy as np
 
 from crawlmgr.management.base import say
 from crawlmgr.management.base import table as plain_table
-from deepweb.benches.form_web import BY_NAME, KINDS, FormServer, FormSite, Kind, small
+from deepweb.benches.form_kinds import BY_NAME, KINDS, Kind, small
+from deepweb.benches.form_web import FormServer, FormSite
 from deepweb.hidden_database import greedy_cover
 from deepweb.seen import Term
 from deepweb.terms import bindings
@@ -136,7 +137,7 @@ def oracle(site: FormSite, queries: int) -> int:
         return count if kind.everything else min(count, queries * (kind.cut or count))
     must = [select for select in kind.selects if select.required]
     choices = must or (list(kind.selects) if not kind.box else [])
-    values = [[(select.name, value) for value in site.values(select.field)] for select in choices]
+    values = [[(select.name, value) for value in site.pages.values(select.field)] for select in choices]
     bound: list[dict[str, str]] = [dict(each) for each in itertools.product(*values)] if must else [{}]
     if kind.box:
         words = sorted(site.words, key=lambda word: -len(site.words[word]))[: WORDS_ASKED // len(bound)]

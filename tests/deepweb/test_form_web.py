@@ -6,7 +6,8 @@ import pytest
 
 from crawlmgr import engine
 from crawlmgr.services import hosts
-from deepweb.benches.form_web import BY_NAME, KINDS, FormServer, FormSite, small
+from deepweb.benches.form_kinds import BY_NAME, KINDS, small
+from deepweb.benches.form_web import FormServer, FormSite
 from deepweb.benches.harvest_forms import oracle
 from deepweb.models import Form, Harvest, Query, QueryState, Record
 from deepweb.services import forms, harvests, sources
@@ -51,7 +52,7 @@ def test_a_choice_that_the_form_does_not_say_to_be_needed_is_found_by_trying() -
     assert harvest.form.learned == {"q": "query", "place": "required"}
     valid = Query.objects.filter(harvest=harvest, state=QueryState.VALID)
     assert valid.exists() and all({name for name, _ in query.terms} == {"q", "place"} for query in valid)
-    assert len({tuple(query.terms[1]) for query in valid}) == len(site.values("place"))
+    assert len({tuple(query.terms[1]) for query in valid}) == len(site.pages.values("place"))
 
 
 def test_a_box_that_is_not_heeded_opens_the_whole_table() -> None:
