@@ -16,6 +16,7 @@ _INLINE = frozenset(
     ("a", "b", "strong", "em", "i", "u", "mark", "font", "span", "small", "sub", "sup", "code", "abbr", "cite", "q", "wbr", "br")
 )
 _HEADINGS = frozenset(("h1", "h2", "h3", "h4", "h5", "h6"))
+_TITLES = _HEADINGS | {"dt"}
 _LABELS = frozenset(("b", "strong", "span", "label", "dt", "th", "em", "i", "small", "div"))
 _BESIDE = frozenset(("nav", "footer", "aside", "form", "select", "button", "noscript"))
 _ITEMS = frozenset(("article", "li", "td", "dd"))
@@ -167,17 +168,19 @@ def _named(rows: Sequence[Sequence[tuple[str, str, HtmlElement]]], columns: bool
     named: list[list[tuple[str, str, str]]] = []  # name, path, value
     for row in rows:
         found: list[tuple[str, str, str]] = []
-        waiting = ""
+        waiting, scope = "", None
         for path, text, element in row:
+            if scope is not None and not any(parent is scope for parent in element.iterancestors()):
+                waiting = ""  # what it named was empty
             label = _LABEL.match(text)
             if label and not label.group(2) and element.tag in _LABELS or element.tag in ("dt", "th") and not _has_link(element):
-                waiting = _name(text)
+                waiting, scope = _name(text), _scope(element)
                 continue
             if label and label.group(2) and ((path, label.group(1)) in labels or _is_marked(element, label.group(1))):
                 name, text = _name(label.group(1)), label.group(2).strip()
             else:
-                name = waiting or _own_name(element, path)
-            waiting = ""
+                name = waiting or _own_name(element, path, in_list=columns)
+            waiting, scope = "", None
             found.append((name, path, text))
         named.append(found)
     numbers = _numbers_of_columns(named) if columns else {}
@@ -213,6 +216,11 @@ def _joined(row: Sequence[tuple[str, str, str]], numbers: Mapping[tuple[str, str
     return found
 
 
+def _scope(label: HtmlElement) -> HtmlElement | None:
+    """Where the value that a label names has to stand: in the row of a heading cell, in the list of a term."""
+    return next(label.iterancestors({"th": "tr", "dt": "dl"}[label.tag]), None) if label.tag in ("th", "dt") else None
+
+
 def _has_link(element: HtmlElement) -> bool:
     """Whether a term or a heading cell is a record's own title rather than the label of what follows."""
     return element.find(".//a[@href]") is not None
@@ -227,11 +235,13 @@ def _is_marked(element: HtmlElement, label: str) -> bool:
     return first.tag in _LABELS and said.rstrip(":： ") == label.strip()
 
 
-def _own_name(element: HtmlElement, path: str) -> str:
+def _own_name(element: HtmlElement, path: str, *, in_list: bool) -> str:
     named = _class(element)
+    around = list(islice(element.iterancestors(), NEAR))
+    if in_list and element.tag == "a" and not element.get("itemprop") and any(p.tag in _TITLES for p in around[:2]):
+        return "title"  # the link of a heading or of a term, however it is styled
     if named and not path.endswith("#text"):
         return named
-    around = list(islice(element.iterancestors(), NEAR))
     if element.tag in _HEADINGS or any(parent.tag in _HEADINGS for parent in around):
         return "title"
     if element.tag in ("dt", "th") or any(parent.tag in ("dt", "th") for parent in around):
@@ -275,13 +285,31 @@ def fields_of_page(root: HtmlElement, furniture: frozenset[str] = frozenset()) -
                 _put(found, name, value)
     body = root.find(".//body")
     rest = _leaves_outside(body if body is not None else root, used)
-    named = _named([[leaf for leaf in rest if leaf[1] not in furniture]])[0] if rest else {}
-    heading = next((text for _, text, element in rest if element.tag == "h1" and text not in furniture), "")
+    rest = [leaf for leaf in rest if leaf[1] not in furniture and not furniture.issuperset(leaf[1].splitlines())]
+    heading = next((text for _, text, element in rest if element.tag == "h1" or _within_h1(element)), "")
     if heading:
         _put(found, "title", heading)
+    paragraphs = _main_text(rest)
+    if paragraphs:
+        _put(found, "text", "\n".join(text for _, text, _ in paragraphs)[:MAX_VALUE])
+    own = {element for _, _, element in paragraphs}
+    named = _named([[leaf for leaf in rest if leaf[2] not in own]])[0] if rest else {}
     for name, value in named.items():
-        _put(found, name, value)
+        _put(found, "text 2" if name == "text" and paragraphs else name, value)
     return found
+
+
+def _within_h1(element: HtmlElement) -> bool:
+    return next(element.iterancestors("h1"), None) is not None
+
+
+def _main_text(leaves: Sequence[tuple[str, str, HtmlElement]]) -> list[tuple[str, str, HtmlElement]]:
+    """The paragraphs of one parent that say most: the text of the page, apart from the lines about it."""
+    groups: dict[HtmlElement, list[tuple[str, str, HtmlElement]]] = {}
+    for leaf in leaves:
+        if leaf[2].tag == "p" and not _class(leaf[2]) and not leaf[0].endswith("#text"):
+            groups.setdefault(leaf[2].getparent(), []).append(leaf)
+    return max(groups.values(), key=lambda group: sum(len(text) for _, text, _ in group)) if len(groups) > 1 else []
 
 
 def _put(found: dict[str, str], name: str, value: str) -> None:
