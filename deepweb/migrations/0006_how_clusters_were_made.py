@@ -4,7 +4,7 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-    dependencies = [("deepweb", "0004_learned_roles")]
+    dependencies = [("deepweb", "0005_record_text")]
 
     operations = [
         migrations.AddField("cluster", "how", models.JSONField(blank=True, default=dict)),
