@@ -11,7 +11,7 @@ from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
-from crawlmgr.admin import charts, words
+from crawlmgr.admin import charts, tiles, words
 from crawlmgr.admin.rooms import page, room
 from crawlmgr.admin.tree import Node
 from crawlmgr.reads import hosts as host_reads
@@ -36,6 +36,8 @@ def home(request: HttpRequest) -> HttpResponse:
         "alarms": alarms(request, now),
     }
     context["panels"] = [found for _order, panel in admin.site.panels if (found := panel(request, now)) is not None]
+    wanted = len(context["alarms"]) + sum(found.get("alarms", 0) for found in context["panels"])
+    context["head"] = tiles.head(request, now, wanted)
     context["may_see"] = request.user.has_perm("crawlmgr.view_run")
     if not live:
         context["charts"] = [requests_chart(now)] if context["may_see"] else []

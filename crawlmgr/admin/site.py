@@ -35,6 +35,7 @@ class DeskSite(UnfoldAdminSite):
         self.rooms: list[URLPattern] = []
         self.branches: list[tuple[int, Branch]] = []
         self.panels: list[tuple[int, Panel]] = []
+        self.tiles: list[tuple[int, Callable[..., Any]]] = []
         self.home: Callable[..., HttpResponse] | None = None
 
     def add_room(self, route: str, view: Callable[..., HttpResponse], name: str) -> None:
@@ -48,6 +49,10 @@ class DeskSite(UnfoldAdminSite):
     def add_panel(self, order: int, panel: Panel) -> None:
         """Adds a panel to the first page: a callable that gives `template` and its context, or None."""
         self.panels = sorted([*self.panels, (order, panel)], key=lambda entry: entry[0])
+
+    def add_tile(self, order: int, make: Callable[..., Any]) -> None:
+        """Adds figures to the head of the first page: a callable that gives `tiles.Tile`s."""
+        self.tiles = sorted([*self.tiles, (order, make)], key=lambda entry: entry[0])
 
     def extra_urls(self) -> list[URLPattern]:
         return self.rooms

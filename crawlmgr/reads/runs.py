@@ -12,6 +12,7 @@ from django.db.models import Count, QuerySet
 from crawlmgr.models import ACTIVE, Event, Page, Run, RunHost, RunState, Url, UrlState
 from crawlmgr.reads.paging import Slice, cut
 
+ENDED = tuple(state for state in RunState if state not in ACTIVE)
 MOST_ACTIVE = 2_000  # active runs that are looked at for a short list
 
 
@@ -56,6 +57,12 @@ def at_work(kind: str, targets: Collection[int] | None = None) -> dict[int, Run]
     """The active runs of a kind by what they work on, of all targets or of these."""
     rows = (run for run in Run.objects.at_work().defer("parameters", "result") if run.kind == kind)
     return {run.target: run for run in rows if run.target is not None and (targets is None or run.target in targets)}
+
+
+def lately(kind: str, since: datetime) -> list[Run]:
+    """The runs of a kind that are active or ended since then."""
+    over = Run.objects.filter(state__in=ENDED, finished__gte=since, kind=kind).defer("parameters", "result")
+    return [*(run for run in Run.objects.at_work().defer("parameters", "result") if run.kind == kind), *over]
 
 
 def ended(limit: int = 6) -> list[Run]:

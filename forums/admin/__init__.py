@@ -15,6 +15,7 @@ from forums.admin import (
     sites,
     structures,
     threads,
+    tiles,
     tuning,
 )
 
@@ -33,5 +34,6 @@ __all__ = [
     "sites",
     "structures",
     "threads",
+    "tiles",
     "tuning",
 ]

@@ -27,13 +27,15 @@ def panel(request: HttpRequest, now: datetime) -> dict[str, Any] | None:
     rows = reads.sites({}, now, SITES_SHOWN)
     if not rows.rows:
         return {"template": "forums/panel_begin.html", "first": True, "may_add": request.user.has_perm("forums.add_site")}
+    silent = silences.silent_sites()
     return {
         "template": "forums/panel.html",
         "first": False,
         "rows": rows.rows,
         "more": rows.older,
         "due": reads.due_next(),
-        "silent": silences.silent_sites(),
+        "silent": silent,
+        "alarms": len(silent),
         "now": now,
     }
 

@@ -1,0 +1,38 @@
+"""The deep web's figures at the head of the first page."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+
+from django.contrib import admin
+from django.db.models import Count, Sum
+from django.http import HttpRequest
+from django.urls import reverse
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
+
+from crawlmgr.admin.tags import number
+from crawlmgr.admin.tiles import DAY, Tile, remembered
+from crawlmgr.reads import runs
+from deepweb.models import Query, Source
+from deepweb.services import harvests
+
+
+def _sums(now: datetime) -> dict[str, int]:
+    """Records found for the first time, and queries, of a day."""
+    active = [run.pk for run in runs.lately(harvests.KIND, now - DAY)]
+    asked = Query.objects.filter(harvest__run_id__in=active, ended_at__gte=now - DAY)
+    return asked.aggregate(new=Sum("new", default=0), queries=Count("id"))
+
+
+def tiles(request: HttpRequest, now: datetime) -> Sequence[Tile]:
+    """New records of the last day; nothing while there is no search site."""
+    if not request.user.has_perm("deepweb.view_source") or not Source.objects.exists():
+        return ()
+    found = remembered("records", lambda: _sums(now))
+    note = ngettext("%(count)s query", "%(count)s queries", found["queries"]) % {"count": number(found["queries"])}
+    return (Tile(_("New records in 24 h"), number(found["new"]), reverse("admin:records"), note),)
+
+
+admin.site.add_tile(30, tiles)

@@ -1,0 +1,34 @@
+"""The topics' figures at the head of the first page."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+
+from django.contrib import admin
+from django.http import HttpRequest
+from django.urls import reverse
+from django.utils.translation import gettext as _
+
+from crawlmgr.admin.tags import number, share
+from crawlmgr.admin.tiles import DAY, Tile, remembered
+from crawlmgr.reads import runs
+from focused.models import Topic
+
+
+def _sums(now: datetime) -> tuple[int, int]:
+    """Pages and pages on topic of the topic crawls that are active or ended within a day."""
+    found = runs.lately("topic", now - DAY)
+    return sum(run.fetched for run in found), sum(run.items for run in found)
+
+
+def tiles(request: HttpRequest, now: datetime) -> Sequence[Tile]:
+    """Pages on topic of the last day's crawls; nothing while there is no topic."""
+    if not request.user.has_perm("focused.view_topic") or not Topic.objects.exists():
+        return ()
+    fetched, items = remembered("topics", lambda: _sums(now))
+    note = _("%(share)s of %(pages)s pages") % {"share": share(items / fetched), "pages": number(fetched)} if fetched else ""
+    return (Tile(_("Pages on topic in 24 h"), number(items), reverse("admin:topics"), note),)
+
+
+admin.site.add_tile(20, tiles)

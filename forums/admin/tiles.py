@@ -1,0 +1,40 @@
+"""The forums' figures at the head of the first page."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any
+
+from django.contrib import admin
+from django.http import HttpRequest
+from django.urls import reverse
+from django.utils.translation import gettext as _
+
+from crawlmgr.admin.tags import duration, number
+from crawlmgr.admin.tiles import DAY, TREND_DAYS, Tile, remembered
+from forums.models import Board
+from forums.reads import today
+
+
+def _figures(now: datetime) -> dict[str, Any]:
+    return {"day": today.brought(now - DAY), "days": today.by_day(now, TREND_DAYS), "late": today.late(now)}
+
+
+def tiles(request: HttpRequest, now: datetime) -> Sequence[Tile]:
+    """New posts, how long they had waited, boards that are late; nothing while no board is watched."""
+    if not request.user.has_perm("forums.view_site") or not Board.objects.exists():
+        return ()
+    found = remembered("forums", lambda: _figures(now))
+    waits = [one.mean_wait_seconds or 0.0 for one in found["days"]]
+    plan = reverse("admin:forum-plan", args=[0])
+    late, wait = found["late"], duration(found["day"].mean_wait_seconds)
+    return (
+        Tile(_("New posts in 24 h"), number(found["day"].posts), reverse("admin:forums"), _("14 days"), "",
+             [float(one.posts) for one in found["days"]]),
+        Tile(_("A new post waited"), wait, plan, _("mean of 24 h, until it was fetched"), "", waits),
+        Tile(_("Boards that are late"), number(late), plan, _("due for more than 10 minutes"), "warn" if late else ""),
+    )
+
+
+admin.site.add_tile(10, tiles)

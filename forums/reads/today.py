@@ -1,0 +1,62 @@
+"""What the forums' visits brought lately: sums over visits, by an index of when they ended."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+
+from django.db.models import CharField, Count, F, Q, Sum
+from django.db.models.functions import Cast, Substr
+
+from forums.models import Board, Visit
+
+LATE = timedelta(minutes=10)
+
+
+@dataclass(frozen=True, slots=True)
+class Brought:
+    """Posts that visits stored for the first time, and how long those that were posted since their board is watched had waited
+    (seconds in all, and how many)."""
+
+    posts: int = 0
+    waited_seconds: float = 0.0
+    arrived: int = 0
+
+    @property
+    def mean_wait_seconds(self) -> float | None:
+        """Seconds from posting to the visit that found it; None where nothing was posted."""
+        return self.waited_seconds / self.arrived if self.arrived else None
+
+
+_SUMS = {
+    "posts": Sum("posts_new", default=0),
+    "waited_seconds": Sum(F("delay_new_seconds") + F("delay_replies_seconds"), default=0.0),
+    "arrived": Sum(F("arrived_new") + F("arrived_replies"), default=0),
+}
+
+
+def brought(since: datetime) -> Brought:
+    """What visits that ended since then have brought."""
+    return Brought(**Visit.objects.filter(finished__gte=since).aggregate(**_SUMS))
+
+
+def by_day(now: datetime, days: int) -> list[Brought]:
+    """The same by day (UTC), the oldest first, today last."""
+    first = now.astimezone(UTC).date() - timedelta(days=days - 1)
+    rows = Visit.objects.filter(finished__gte=datetime(first.year, first.month, first.day, tzinfo=UTC))
+    day = Substr(Cast("finished", CharField()), 1, 10)
+    sums: Mapping[str, Brought] = {
+        row.pop("day"): Brought(**row) for row in rows.annotate(day=day).values("day").annotate(**_SUMS).order_by()
+    }
+    names = [(first + timedelta(days=number)).isoformat() for number in range(days)]
+    return [sums.get(name, Brought()) for name in names]
+
+
+def late(now: datetime) -> int:
+    """Boards whose visit is due for more than LATE, of forums that are not paused."""
+    passed = Q(next_until__isnull=True) | Q(next_until__lt=now - LATE)
+    due = Board.objects.filter(passed, enabled=True, next_visit__lt=now - LATE, site__paused=False)
+    return int(due.aggregate(count=Count("id"))["count"])
+
+

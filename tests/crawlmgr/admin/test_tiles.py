@@ -1,0 +1,108 @@
+"""The head of the first page: its figures are those of the tables, its sentence counts what the page lists."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from django.core.cache import cache
+from django.test import Client
+
+from crawlmgr.admin import tiles
+from crawlmgr.models import HostHour, Run, RunState
+from deepweb.models import Form, Harvest, Query, Source
+from focused.models import Topic
+from forums.models import Board, Visit
+from forums.reads import today
+from tests.crawlmgr.admin.rows import site, user
+
+pytestmark = pytest.mark.django_db
+NOW = datetime.now(UTC)
+
+
+@pytest.fixture(autouse=True)
+def _nothing_remembered() -> Iterator[None]:
+    cache.clear()
+    yield
+    cache.clear()
+
+
+@pytest.fixture
+def board() -> Board:
+    return Board.objects.create(site=site(1), name="News", url="https://forum.example/1", key="1", next_visit=NOW + timedelta(hours=1))
+
+
+def _visit(board: Board, hours_ago: float, posts: int, waited: float = 0.0, arrived: int = 0) -> None:
+    run = Run.objects.create(kind="forum", label="x", state=RunState.FINISHED, created=NOW, finished=NOW)
+    Visit.objects.create(
+        board=board, run=run, finished=NOW - timedelta(hours=hours_ago), posts_new=posts, delay_replies_seconds=waited, arrived_replies=arrived
+    )
+
+
+def _shown(role: str = "first") -> dict[str, tuple[str, str]]:
+    client = Client(headers={"accept-language": "en"})
+    client.force_login(user(role))
+    answer = client.get("/admin/")
+    head = answer.context["head"]
+    if head:
+        assert head["text"].encode() in answer.content
+    return {tile.name: (tile.value, tile.look) for tile in head["tiles"]} if head else {}
+
+
+def test_what_visits_brought(board: Board) -> None:
+    _visit(board, 1, 3, 600.0, 2)
+    _visit(board, 20, 4, 3000.0, 1)
+    _visit(board, 30, 100, 9e9, 1)
+    _visit(board, 24 * 40, 1000)
+    found = today.brought(NOW - tiles.DAY)
+    assert (found.posts, found.mean_wait_seconds) == (7, 1200.0)
+    days = today.by_day(NOW, 14)
+    assert len(days) == 14 and sum(day.posts for day in days) == 107
+    by_hand: dict[str, int] = {}
+    for hours, posts in ((1, 3), (20, 4), (30, 100)):
+        day = (NOW - timedelta(hours=hours)).date().isoformat()
+        by_hand[day] = by_hand.get(day, 0) + posts
+    assert [day.posts for day in days if day.posts] == [by_hand[day] for day in sorted(by_hand)]
+    shown = _shown()
+    assert shown["New posts in 24 h"] == ("7", "") and shown["A new post waited"] == ("20 min", "")
+    assert shown["Boards that are late"] == ("0", "")
+
+
+@pytest.mark.parametrize("until, enabled, paused, late", [(None, True, False, 1), (1, True, False, 0), (-1, True, False, 1), (None, False, False, 0), (None, True, True, 0)])
+def test_late_is_what_is_due_and_kept_from_nobody(board: Board, until: int | None, enabled: bool, paused: bool, late: int) -> None:
+    Board.objects.update(
+        next_visit=NOW - timedelta(hours=2), next_until=None if until is None else NOW + timedelta(hours=until), enabled=enabled
+    )
+    board.site.paused = paused
+    board.site.save()
+    assert today.late(NOW) == late
+    assert _shown()["Boards that are late"] == (str(late), "warn" if late else "")
+
+
+def test_crawls_harvests_and_hosts(board: Board) -> None:
+    Topic.objects.create(name="T", added=NOW)
+    for state, finished, kind in (("running", None, "topic"), ("finished", NOW, "topic"), ("finished", NOW - timedelta(days=3), "topic"), ("finished", NOW, "forum")):
+        Run.objects.create(kind=kind, label="x", state=state, created=NOW, finished=finished, fetched=100, items=30)
+    source = Source.objects.create(url="http://a.example/", key_hash=1, name="A", created=NOW)
+    form = Form.objects.create(source=source, signature="s", page_url="http://a.example/", action="http://a.example/", type="search", found=NOW, described={})
+    run = Run.objects.create(kind="deepweb-harvest", label="x", state="running", created=NOW)
+    harvest = Harvest.objects.create(run=run, form=form)
+    for hours, new in ((1, 5), (23, 6), (25, 50)):
+        Query.objects.create(harvest=harvest, number=hours, kind="policy", new=new, sent_at=NOW, ended_at=NOW - timedelta(hours=hours))
+    HostHour.objects.create(host=board.site.host, hour=NOW.replace(minute=0, second=0, microsecond=0), requests=8, errors=2)
+    shown = _shown()
+    assert shown["Pages on topic in 24 h"][0] == "60" and shown["New records in 24 h"][0] == "11" and shown["Requests in 24 h"][0] == "8"
+
+
+def test_an_empty_desk_has_no_head_and_who_may_see_nothing_none() -> None:
+    assert _shown() == {}
+    site(1)
+    assert _shown("none") == {}
+
+
+def test_bars_fit_the_picture() -> None:
+    tile = tiles.Tile("n", "1", trend=[0.0, 5.0, 10.0, 0.01])
+    heights = [float(height) for _x, _y, _width, height in tile.bars]
+    assert heights == [0.0, 11.0, 22.0, 1.0] and tiles.Tile("n", "0", trend=[0.0, 0.0]).bars == []
+    assert all(float(x) + float(width) <= tiles.WIDTH and float(y) + float(height) <= tiles.HEIGHT for x, y, width, height in tile.bars)
