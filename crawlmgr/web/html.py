@@ -34,7 +34,6 @@ _MAX_DEPTH = 1_000  # of open elements; each end tag may cost libxml2 a walk thr
 _UNSEEN = ["script", "style", "template", "iframe", "noembed", "noframes"]
 _HIDDEN = frozenset(_UNSEEN)
 _QUERY = "html,title,base[href],meta,link[rel],a[href],area[href],frame[src]"
-_LONG_CHARS, _SPACES = 2_000, "\t\n\x0b\x0c\r\x1c\x1d\x1e\x1f"  # besides the space itself, all that `str.split` parts ASCII at
 _MARK = "\x01"  # stands before each link while its place in the text is looked for
 _REFRESH = re.compile(r"\s*[\d.]*\s*[;,\s]\s*(?:url\s*=\s*)?+(?:\"([^\"]*)|'([^']*)|(\S+))", re.IGNORECASE)
 
@@ -103,15 +102,8 @@ def page_title(html: str) -> str:
 
 
 def _collapse(text: str) -> str:
-    """Every run of white space as one space, none at the ends. Long ASCII text is not cut into words for it: thrice as fast."""
-    if len(text) < _LONG_CHARS or not text.isascii():
-        return " ".join(text.split())
-    for char in _SPACES:
-        if char in text:
-            text = text.replace(char, " ")
-    while "  " in text:
-        text = text.replace("  ", " ")
-    return text.strip()
+    """Every run of white space as one space, none at the ends."""
+    return " ".join(text.split())
 
 
 def _tree(html: str) -> LexborHTMLParser | None:
@@ -132,14 +124,8 @@ def _has_endless_tag(html: str) -> bool:
     return any(len(piece) > _TAG_CHARS and _WHOLE_TAG.match(piece) is None for piece in html.split("<"))
 
 
-class _Found(NamedTuple):
-    """A link as it stands in the page; `at` is its place in the text, None outside of it."""
-
-    href: str
-    anchor: str
-    rel: str
-    tag: str
-    at: int | None
+_Found = tuple[str, str, str, str, int | None]
+"""A link as it stands in the page: href, anchor, rel, tag, and its place in the text, None outside of it."""
 
 
 class _Page:
@@ -190,7 +176,7 @@ class _Page:
         for href, anchor, rel, tag, at in self.found:
             url = absolute(href) if href[:1] != "#" else None
             if url is not None:
-                context = "" if at is None else self._around(at, len(anchor))
+                context = self._around(at, len(anchor)) if at is not None else ""
                 out.append(Link(url, anchor, rel, context, rel != "" and "nofollow" in rel.lower().split(), tag))
         return PageScan(
             title=self.title or "",
@@ -230,14 +216,15 @@ def _scan_tree(tree: LexborHTMLParser, page: _Page) -> None:
             node.insert_before(node.attributes.get("alt") or "")
     if unscripted:
         for node in tree.css("noscript a[href],noscript area[href]")[:MAX_LINKS]:
-            aside.append(_found(node, node.tag or "", node.attributes, None))
+            aside.append(_found(node, node.tag or ""))
         tree.strip_tags(["noscript"])
     places: list[LexborNode] = []
+    found = page.found
     for node in tree.css(_QUERY):
         tag = node.tag or ""
         if tag in ("a", "area", "frame"):
-            if len(page.found) < MAX_LINKS:
-                page.found.append(_found(node, tag, node.attributes, None))
+            if len(found) < MAX_LINKS:
+                found.append(_found(node, tag))
                 places.append(node)
         elif tag == "title":
             if page.title is None and not _is_drawn(node):
@@ -253,18 +240,19 @@ def _scan_tree(tree: LexborHTMLParser, page: _Page) -> None:
     page.found += aside[: MAX_LINKS - len(page.found)]
 
 
-def _found(node: LexborNode, tag: str, attributes: Mapping[str, str | None], at: int | None) -> _Found:
-    if tag == "a":
-        anchor = _collapse(node.text(separator=" "))[:MAX_ANCHOR_CHARS]
-        return _Found(attributes.get("href") or "", anchor, attributes.get("rel") or "", tag, at)
-    return _shape(tag, attributes, at)
+def _found(node: LexborNode, tag: str) -> _Found:
+    attributes = node.attributes
+    if tag != "a":
+        return _shape(tag, attributes, None)
+    anchor = " ".join(node.text(separator=" ").split())[:MAX_ANCHOR_CHARS]
+    return attributes.get("href") or "", anchor, attributes.get("rel") or "", tag, None
 
 
 def _shape(tag: str, attributes: Mapping[str, str | None], at: int | None) -> _Found:
     """An area of an image or a frame: its words are in its attributes."""
     words = attributes.get("alt") or attributes.get("title") or "" if tag == "area" else attributes.get("name") or ""
     href = attributes.get("src" if tag == "frame" else "href") or ""
-    return _Found(href, _collapse(words)[:MAX_ANCHOR_CHARS], attributes.get("rel") or "", tag, at)
+    return href, _collapse(words)[:MAX_ANCHOR_CHARS], attributes.get("rel") or "", tag, at
 
 
 def _place(body: LexborNode, places: list[LexborNode], page: _Page) -> None:
@@ -278,7 +266,7 @@ def _place(body: LexborNode, places: list[LexborNode], page: _Page) -> None:
             begins.append(at)
             at += len(segment) + 1 if segment else 0
         pairs = zip(page.found, begins[1:], strict=True)
-        page.found = [_Found(href, anchor, rel, tag, at) for (href, anchor, rel, tag, _), at in pairs]
+        page.found = [(href, anchor, rel, tag, at) for (href, anchor, rel, tag, _), at in pairs]
     page.text = " ".join(segment for segment in segments if segment)
 
 
@@ -379,7 +367,7 @@ class _Stream:
             return
         href, rel, at = self.open
         anchor = " ".join(self.words)[:MAX_ANCHOR_CHARS]
-        (self.late if self.aside else self.page.found).append(_Found(href, anchor, rel, "a", at))
+        (self.late if self.aside else self.page.found).append((href, anchor, rel, "a", at))
         self.open = None
         self.words.clear()
 

@@ -239,12 +239,6 @@ def test_a_long_page_of_few_tags_reads_as_a_short_one() -> None:
     assert scan(page, URL) == scan("<title>t</title><p>text <a href='/1'>one</a>", URL)
 
 
-@given(st.lists(st.sampled_from([*map(chr, range(0x21)), "\x7f", "\x85", "\xa0", "\u3000", "a", "b", "é", "版"]), max_size=60), st.booleans())
-def test_white_space_of_long_text_collapses_like_that_of_short_text(chars: list[str], plain: bool) -> None:
-    text = "".join(char for char in chars if not plain or char < "\x80") + "long text " * html_file._LONG_CHARS + "".join(chars[::-1])
-    assert html_file._collapse(text) == " ".join(text.split())
-
-
 def test_a_page_read_as_a_stream_leaves_nothing_of_itself_behind() -> None:
     page = "<p>" + "text " * 100_000
     gc.collect()
