@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, ItemsView, Iterator, Mapping
+from collections.abc import Callable, ItemsView, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 
 class LazyWords(Mapping[str, float]):
@@ -34,6 +34,30 @@ class LazyWords(Mapping[str, float]):
         return self._all().items()
 
 
+class LazyList(Sequence[str]):
+    """Words in their order that are worked out when they are first asked for."""
+
+    __slots__ = ("_make", "_words")
+
+    def __init__(self, make: Callable[[], Sequence[str]]) -> None:
+        self._make: Callable[[], Sequence[str]] | None = make
+        self._words: Sequence[str] = ()
+
+    def _all(self) -> Sequence[str]:
+        if self._make is not None:
+            self._words, self._make = self._make(), None
+        return self._words
+
+    def __getitem__(self, place: Any) -> Any:
+        return self._all()[place]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._all())
+
+    def __len__(self) -> int:
+        return len(self._all())
+
+
 class Link(NamedTuple):
     """One link of a page; links to the same URL are one, their anchors joined.
 
@@ -42,7 +66,7 @@ class Link(NamedTuple):
 
     url: str
     anchor: str
-    anchor_words: tuple[str, ...]
+    anchor_words: Sequence[str]
     context: Mapping[str, float]
 
 

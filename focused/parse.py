@@ -12,9 +12,10 @@ from crawlmgr.text.duplicates import simhash
 from crawlmgr.text.tokens import Tokenizer
 from crawlmgr.web.bounds import READ_TAGS, bounded_markup
 from crawlmgr.web.encoding import decode
+from crawlmgr.web.html import Link as PageLink
 from crawlmgr.web.html import PageScan, scan
 from crawlmgr.web.url import UrlError, canonical
-from focused.pages import Content, LazyWords, Link
+from focused.pages import Content, LazyList, LazyWords, Link
 
 CONTEXT_WORDS = 20
 """Words taken on either side of an anchor."""
@@ -57,7 +58,7 @@ def main_text(html: str, whole: str) -> str:
 class Parser:
     """Turns a body into what strategies see. `context` weighs the words around links; `main` leaves menus out of the words.
 
-    Anchors and their surroundings repeat from page to page, so their words are remembered.
+    Anchors repeat from page to page, so their words are remembered; those of a link are worked out when they are asked for.
     """
 
     def __init__(self, tokenizer: Tokenizer, context: Context = plain_context, *, main: bool = False) -> None:
@@ -81,7 +82,7 @@ class Parser:
 
     def _links(self, page: PageScan, own: str) -> tuple[Link, ...]:
         anchors: dict[str, list[str]] = {}
-        contexts: dict[str, Mapping[str, float]] = {}
+        contexts: dict[str, LazyWords] = {}
         for link in page.links:
             try:
                 url = canonical(link.url)
@@ -89,12 +90,20 @@ class Parser:
                 continue
             if url == own:
                 continue
-            texts = anchors.setdefault(url, [])
-            if link.anchor and link.anchor not in texts:
+            texts = anchors.get(url)
+            if texts is None:
+                anchors[url] = [link.anchor] if link.anchor else []
+                contexts[url] = LazyWords(partial(self._words_around, page, link))
+            elif link.anchor and link.anchor not in texts:
                 texts.append(link.anchor)
-            if url not in contexts:
-                contexts[url] = LazyWords(partial(self._context, link.context, link.anchor, self._tokenizer))
-        return tuple(Link(url, " ".join(texts), self._anchor_words(texts), contexts[url]) for url, texts in anchors.items())
+        words = self._anchor_words
+        return tuple(
+            Link(url, " ".join(texts) if len(texts) != 1 else texts[0], LazyList(partial(words, texts)), contexts[url])
+            for url, texts in anchors.items()
+        )
+
+    def _words_around(self, page: PageScan, link: PageLink) -> Mapping[str, float]:
+        return self._context(page.context(link), link.anchor, self._tokenizer)
 
     def _anchor_words(self, texts: list[str]) -> tuple[str, ...]:
         found: list[str] = []

@@ -139,7 +139,7 @@ class Relevance:
         counts: dict[str, float] = {}
         for word in words:
             counts[word] = counts.get(word, 0) + 1
-        return self.page(counts)
+        return self._softly(counts) if self._measure is not None else self._against(self._vector, self._norm, counts)
 
     def alike(self, word: str) -> float:
         """Weight of a word that is none of the topic's: ontology_weight times the greatest s(word, t) (eq. (10) of the ant colony

@@ -41,8 +41,13 @@ def _robots(text: str) -> object:
     return [rules.allowed(f"http://f.example/{path}") for path in paths], rules.crawl_delay
 
 
+def _contexts(text: str) -> Any:
+    page = scan(text, ADDRESS, want_context=True)
+    return [page.context(link) for link in page.links]
+
+
 READERS: Mapping[str, tuple[str, Reader]] = {
-    "links and text": ("html", lambda text: scan(text, ADDRESS, want_context=True)),
+    "links and text": ("html", _contexts),
     "robots.txt": ("robots", _robots),
     "sitemap": ("sitemap", lambda text: parse_sitemap(text.encode(), "http://f.example/sitemap.xml")),
 }

@@ -40,13 +40,13 @@ _REFRESH = re.compile(r"\s*[\d.]*\s*[;,\s]\s*(?:url\s*=\s*)?+(?:\"([^\"]*)|'([^'
 
 class Link(NamedTuple):
     """A link of a page. `url` is absolute with its fragment, `anchor` its text (with the alt texts of its images, at most
-    1,000 characters), `context` the text around it, anchor included (200 characters either way; "" unless asked for and inside
-    noscript), `nofollow` what its own rel says, `tag` one of a, area, frame, meta (a refresh to another page)."""
+    1,000 characters), `at` its place in the page's text (for `PageScan.context`; None unless asked for and inside noscript),
+    `nofollow` what its own rel says, `tag` one of a, area, frame, meta (a refresh to another page)."""
 
     url: str
     anchor: str
     rel: str = ""
-    context: str = ""
+    at: int | None = None
     nofollow: bool = False
     tag: str = "a"
 
@@ -65,6 +65,20 @@ class PageScan:
     refresh: str = ""
     robots_meta: frozenset[str] = frozenset()
     lang: str = ""
+
+    def context(self, link: Link) -> str:
+        """The text around a link of the page (see `around`); "" where its place is not known."""
+        return "" if link.at is None else around(self.text, link.at, len(link.anchor))
+
+
+def around(text: str, at: int, length: int) -> str:
+    """What stands at a place of a text, with 200 characters on either side, no word cut in half where there are spaces."""
+    start, end = at - CONTEXT_CHARS, at + length + CONTEXT_CHARS
+    start = text.find(" ", start, start + 30) + 1 or start if start > 0 else 0
+    if end < len(text):
+        space = text.rfind(" ", end - 30, end)
+        end = space if space >= 0 else end
+    return text[start:end]
 
 
 def scan(html: str, base_url: str, want_context: bool = False) -> PageScan:
@@ -176,8 +190,7 @@ class _Page:
         for href, anchor, rel, tag, at in self.found:
             url = absolute(href) if href[:1] != "#" else None
             if url is not None:
-                context = self._around(at, len(anchor)) if at is not None else ""
-                out.append(Link(url, anchor, rel, context, rel != "" and "nofollow" in rel.lower().split(), tag))
+                out.append(Link(url, anchor, rel, at, rel != "" and "nofollow" in rel.lower().split(), tag))
         return PageScan(
             title=self.title or "",
             text=self.text,
@@ -188,16 +201,6 @@ class _Page:
             robots_meta=frozenset(self.robots),
             lang=self.lang,
         )
-
-    def _around(self, at: int, length: int) -> str:
-        """The text around a place, no word cut in half where there are spaces."""
-        text = self.text
-        start, end = at - CONTEXT_CHARS, at + length + CONTEXT_CHARS
-        start = text.find(" ", start, start + 30) + 1 or start if start > 0 else 0
-        if end < len(text):
-            space = text.rfind(" ", end - 30, end)
-            end = space if space >= 0 else end
-        return text[start:end]
 
 
 def _is_drawn(title: LexborNode) -> bool:

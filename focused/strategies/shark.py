@@ -50,9 +50,9 @@ class Shark(Strategy):
                 continue
             neighbourhood = self._neighbourhood(link)
             potential = settings.gamma * inherited + (1 - settings.gamma) * neighbourhood
-            known = not self.unplaced(child)
-            child.data["left"] = max(left, child.get("left", 0))
-            if not known or potential > child.priority:
+            if left > child.get("left", -1):
+                child.data["left"] = left
+            if potential > child.priority or self.unplaced(child):
                 child.data.update(inherited=inherited, neighbourhood=neighbourhood)
                 self.graph.push(child, potential, parent=node.url)
 

@@ -69,7 +69,7 @@ class TestScan:
         <body>a<noscript>Turn scripts on! <a href=/plain>plain version</a></noscript><a href=/b>b</a>"""
         page = scan(html, URL, want_context=True)
         assert page.text == "a b" and page.refresh == ""
-        assert [(link.url, link.anchor, link.context) for link in page.links] == [
+        assert [(link.url, link.anchor, page.context(link)) for link in page.links] == [
             ("http://forum.example/b", "b", "a b"),
             ("http://forum.example/plain", "plain version", ""),
         ]
@@ -128,15 +128,16 @@ class TestScan:
         before, after = "before " * 100, "after " * 100
         page = scan(f"<p>{before}<a href=/1>the anchor</a> {after}<a href=/2>the anchor</a> end", URL, want_context=True)
         first, second = page.links
-        assert first.context.startswith("before before") and first.context.endswith("after after")
-        assert " the anchor " in first.context and 360 < len(first.context) <= 410
-        assert second.context.endswith("after the anchor end")
-        assert all(link.context in page.text for link in page.links)
-        assert scan("<a href=/1>x</a>", URL).links[0].context == ""
+        assert page.context(first).startswith("before before") and page.context(first).endswith("after after")
+        assert " the anchor " in page.context(first) and 360 < len(page.context(first)) <= 410
+        assert page.context(second).endswith("after the anchor end")
+        assert all(page.context(link) in page.text for link in page.links)
+        plain = scan("<a href=/1>x</a>", URL)
+        assert plain.context(plain.links[0]) == ""
 
     def test_context_without_spaces_is_cut_by_length(self) -> None:
         page = scan(f"<p>{'论' * 500}<a href=/1>主题</a>{'坛' * 500}", URL, want_context=True)
-        assert page.links[0].context == "论" * 199 + " 主题 " + "坛" * 199
+        assert page.context(page.links[0]) == "论" * 199 + " 主题 " + "坛" * 199
 
     def test_unclosed_and_crossed_elements(self) -> None:
         page = scan("<a href=/1>one<a href=/2>two<b>bold</a> out</b><table><a href=/3>three<tr><td>cell", URL)
@@ -220,7 +221,7 @@ SMALL: dict[str, tuple[int, Hostile]] = {  # what is dear to make a tree of, at 
 def scanned(html: str) -> None:
     page = scan(html, URL, want_context=True)
     assert len(page.links) <= MAX_LINKS
-    assert sum(len(link.context) + len(link.anchor) for link in page.links) <= MAX_LINKS * 1_500
+    assert sum(len(page.context(link)) + len(link.anchor) for link in page.links) <= MAX_LINKS * 1_500
 
 
 @pytest.mark.parametrize("name", LARGE)
