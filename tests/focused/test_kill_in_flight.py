@@ -7,7 +7,6 @@ import random
 import signal
 import subprocess
 import sys
-import time
 from collections import Counter
 from pathlib import Path
 
@@ -16,6 +15,7 @@ import pytest
 from tests.focused.topical import DOCUMENTS, ON
 from tests.serving import ROOT, manage
 from tests.site.held import HeldWeb
+from tests.taking_over import taking_over
 from tests.test_kill import Database
 
 HOSTS, DEPTH = 64, 5
@@ -37,21 +37,6 @@ def crawl(environment: dict[str, str]) -> subprocess.Popen[str]:
     words = ("topic", "crawl", "crawlers", "--strategy", "breadth_first", "--pages", "5000", "--in-flight", str(HOSTS))
     command = [sys.executable, "manage.py", *words, "--delay", "0", "--allow-private", "--json"]
     return subprocess.Popen(command, cwd=ROOT, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-
-
-def taking_over(environment: dict[str, str], web: HeldWeb) -> subprocess.Popen[str]:
-    """A worker that has taken the run over: it is refused as long as the lease of the one before has not run out."""
-    before = len(web.asked)
-    end = time.monotonic() + 120
-    while time.monotonic() < end:
-        process = crawl(environment)
-        while process.poll() is None:
-            if len(web.asked) > before:
-                return process
-            time.sleep(0.05)
-        said = process.communicate()
-        assert "worked by another process" in said[1], said
-    raise AssertionError("the lease did not run out")
 
 
 @pytest.mark.slow
@@ -78,10 +63,10 @@ def test_a_kill_and_a_freeze_repeat_only_what_was_on_the_wire(installed: dict[st
             workers[0].communicate()
             web.let_go()  # to nobody
 
-            workers.append(taking_over(environment, web))
+            workers.append(taking_over(lambda: crawl(environment), lambda: len(web.asked)))
             frozen = web.until(3 * HOSTS)[2 * HOSTS :]
             workers[1].send_signal(signal.SIGSTOP)
-            workers.append(taking_over(environment, web))
+            workers.append(taking_over(lambda: crawl(environment), lambda: len(web.asked)))
             web.until(4 * HOSTS)
             workers[1].send_signal(signal.SIGCONT)  # finds its answers and a run that is another's
             web.open()
