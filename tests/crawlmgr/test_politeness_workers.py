@@ -15,6 +15,7 @@ from tests.focused.topical import DOCUMENTS
 from tests.postgresql import find_binaries
 from tests.serving import PATIENCE_SECONDS, ROOT, manage
 from tests.site.forum import ForumServer, LocalForum
+from tests.site.search import SearchSite
 
 
 @pytest.mark.slow
@@ -32,37 +33,45 @@ def test_two_workers_on_postgresql_share_hosts_without_a_deadlock(installed: dic
 
 
 @pytest.mark.slow
-def test_no_host_is_asked_twice_at_once_or_too_soon(installed: dict[str, str]) -> None:
-    pause = 0.4
-    words = ["--alone", "--hosts", "6", "--pages", "48", "--in-flight", "64", "--answer", "0.1", "--delay", str(pause)]
-    done = manage(installed, "bench", "line", *words, "--workers", "4", "--json")
+@pytest.mark.parametrize("workers", [1, 4, 16])
+def test_no_host_is_asked_twice_at_once_or_too_soon(workers: int, installed: dict[str, str]) -> None:
+    pause, pages = 0.4, 24 if workers == 1 else 48 if workers == 4 else 96
+    words = ["--alone", "--hosts", "6", "--pages", str(pages), "--in-flight", "64", "--answer", "0.1", "--delay", str(pause)]
+    done = manage(installed, "bench", "line", *words, "--workers", str(workers), "--json")
     assert done.returncode == 0, done.stderr
     counted = json.loads(done.stdout)["in_flight"][0]["ours_server"]
-    assert counted["asked"] >= 48 and counted["private"] == 0
+    assert counted["asked"] >= pages and counted["private"] == 0
     assert counted["most_at_once"] == 1
     assert counted["least_gap_seconds"] >= 0.95 * pause
 
 
 class Door:
-    """Notes when each request comes, and how many were inside at once."""
+    """Notes when each request comes, and how many were inside at once; a search site lies on the same host."""
 
     def __init__(self) -> None:
+        self.search = SearchSite(books=40)
         self.times: list[float] = []
+        self.paths: list[str] = []
         self.inside = self.most = 0
         self.lock = threading.Lock()
 
-    def __call__(self, path: str) -> None:
+    def __call__(self, path: str) -> tuple[int, dict[str, str], bytes] | None:
         with self.lock:
             self.times.append(time.monotonic())
+            self.paths.append(path)
             self.inside += 1
             self.most = max(self.most, self.inside)
         time.sleep(0.05)  # long enough for another to meet it
         with self.lock:
             self.inside -= 1
+        if not path.startswith(("/search", "/book")):
+            return None
+        status, headers, page = self.search.answer("GET", path, "", "")
+        return status, headers, page.encode()
 
 
 @pytest.mark.slow
-def test_a_forum_visit_and_a_topic_crawl_share_the_clock_of_their_host(installed: dict[str, str], tmp_path: Path) -> None:
+def test_a_forum_visit_a_topic_crawl_and_a_harvest_share_the_clock_of_their_host(installed: dict[str, str], tmp_path: Path) -> None:
     pause, samples, door = 0.25, tmp_path / "samples", Door()
     samples.mkdir()
     for name, text in DOCUMENTS:
@@ -78,7 +87,12 @@ def test_a_forum_visit_and_a_topic_crawl_share_the_clock_of_their_host(installed
         topic = manage(installed, "topic", "add", "crawlers", "--seeds", str(seeds), "--documents", str(samples), "--json")
         assert topic.returncode == 0, topic.stderr
         forum.on_request = door
-        commands = (("forum", "crawl", site), ("topic", "crawl", "crawlers", "--strategy", "breadth_first", "--pages", "30"))
+        asking = ("--queries", "8", "--probes", "0", "--details", "20", "--seed-terms", "river,stone")
+        commands = (
+            ("forum", "crawl", site),
+            ("topic", "crawl", "crawlers", "--strategy", "breadth_first", "--pages", "30"),
+            ("deepweb", "harvest", f"{server.url}search", *asking),
+        )
         workers = [
             subprocess.Popen(
                 [sys.executable, "manage.py", *words, *polite], cwd=ROOT, env=installed, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
@@ -86,8 +100,10 @@ def test_a_forum_visit_and_a_topic_crawl_share_the_clock_of_their_host(installed
             for words in commands
         ]
         said = [worker.communicate(timeout=2 * PATIENCE_SECONDS)[1] for worker in workers]
-    assert [worker.returncode for worker in workers] == [0, 0], said
+    assert [worker.returncode for worker in workers] == [0, 0, 0], said
+    for beginning in ("/board/", "/topic/", "/search?", "/book?"):
+        assert any(path.startswith(beginning) for path in door.paths), beginning
     few = 20
     spans = [after - before for before, after in zip(door.times, door.times[few:], strict=False)]
     assert door.most == 1 and len(spans) > 10
-    assert min(spans) >= 0.7 * few * pause, "two clocks would ask twice as often"
+    assert min(spans) >= 0.7 * few * pause, "clocks of their own would ask two or three times as often"
