@@ -134,6 +134,7 @@ class Relevance:
 
     def text(self, words: Sequence[str]) -> float:
         """The same for a list of words, such as an anchor's."""
+        words = tuple(words)
         if self._measure is None and self._vector.keys().isdisjoint(words):
             return 0.0
         counts: dict[str, float] = {}
