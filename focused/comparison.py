@@ -143,6 +143,31 @@ def trail_rows(outcomes: Iterable[Outcome], labels: Mapping[str, Label] | None) 
             yield (outcome.entry.name, number, *where, own, "" if label == "" else int(label), target, before, found)
 
 
+SAMPLES = 4
+"""Pages drawn for a topic's samples."""
+
+
+def sample_draws(
+    topic: Topic, archive: Archive, labels: Mapping[str, Label], others: int
+) -> list[tuple[Topic, frozenset[str]]]:
+    """The topic as given, then with samples drawn from the relevant pages; beside each the pages to leave out of the score."""
+    found = [(topic, frozenset[str]())]
+    pool = sorted(targets(labels))
+    if others and len(pool) <= SAMPLES:
+        raise ValueError(f"{len(pool)} pages to find are too few to draw samples from")
+    rng = random.Random(7)  # noqa: S311 - a fixed draw that can be repeated
+    for _ in range(others):
+        chosen = rng.sample(pool, SAMPLES)
+        texts = [" ".join(page.words) for url in chosen if (page := archive.get(url)) is not None]
+        found.append((replace(topic, documents=tuple(texts)), frozenset(chosen)))
+    return found
+
+
+def without(labels: Mapping[str, Label], left_out: frozenset[str]) -> dict[str, Label]:
+    """The labels with some pages out of the score."""
+    return {url: Label(one.relevant, one.scored and url not in left_out) for url, one in labels.items()}
+
+
 def with_seed_pages(topic: Topic, archive: Archive) -> Topic:
     """The topic as it is; one without samples and keywords takes its seed pages for samples, as the patent does."""
     if topic.documents or topic.keywords:

@@ -8,8 +8,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from focused.comparison import Outcome
-from focused.evaluate import bootstrap_difference
+from focused.archive import Archive
+from focused.comparison import Entry, Outcome, compare, sample_draws, without
+from focused.evaluate import Label, bootstrap_difference
+from focused.topics import Topic
 
 MOST_DRAWS = 20
 PATENT_WEIGHTS: Mapping[str, Mapping[str, float]] = {
@@ -67,12 +69,11 @@ def area(outcome: Outcome, pages: int, wanted: int) -> float:
 
 def gathered(outcomes: Sequence[tuple[Cell, Outcome]], pages: int) -> list[dict[str, Any]]:
     """A row an entry: the means of its draws, with `areas`, `recalls` draw by draw and 95 % intervals where there are several."""
-    wanted = outcomes[0][1].wanted if outcomes else 0
     rows = []
     for entry in dict.fromkeys(cell.entry for cell, _ in outcomes):
         own = [outcome for cell, outcome in outcomes if cell.entry == entry]
         parts = [one.as_json() for one in own]
-        areas = [area(one, pages, wanted) for one in own]
+        areas = [area(one, pages, one.wanted) for one in own]
         row = _mean_of(parts)
         row |= {"strategy": entry, "draws": len(own), "areas": areas, "area": mean(areas), "area_interval": interval(areas)}
         row["harvest_interval"] = interval([one.harvest_rate for one in own])
@@ -98,6 +99,36 @@ def verdict(rows: Sequence[Mapping[str, Any]]) -> Verdict | None:
     if draws > 1:
         difference = bootstrap_difference(best["areas"][:draws], second["areas"][:draws], np.random.default_rng(1))
     return Verdict(best["strategy"], second["strategy"], difference, best["area"] - second["area"], draws)
+
+
+def together(
+    topic: Topic,
+    archive: Archive,
+    entries: Sequence[Entry],
+    pages: int,
+    *,
+    labels: Mapping[str, Label] | None,
+    draws: int,
+    repeats: int,
+    random_seed: int = 1,
+    **how: Any,
+) -> list[tuple[Cell, Outcome]]:
+    """Every entry over `draws` draws of samples (the topic's own first, further ones from the pages that labels call relevant)
+    times `repeats` random seeds from `random_seed` on; draws are judged one by one, each without the pages that it was given.
+
+    Cells count on from 1, draw by draw. `how` goes to `comparison.compare`. Raises ValueError for further draws without labels.
+    """
+    if draws > 1 and labels is None:
+        raise ValueError("several draws of samples need labels to draw from")
+    drawn = sample_draws(topic, archive, labels, draws - 1) if labels is not None else [(topic, frozenset[str]())]
+    found: list[tuple[Cell, Outcome]] = []
+    for number, (about, left_out) in enumerate(drawn):
+        judged = without(labels, left_out) if labels is not None else None
+        for repeat in range(repeats):
+            seed = random_seed + repeat
+            outcomes = compare(about, archive, entries, pages, labels=judged, random_seed=seed, **how)
+            found += [(Cell(one.entry.name, number * repeats + repeat + 1), one) for one in outcomes]
+    return found
 
 
 def _mean_of(parts: Sequence[Mapping[str, Any]]) -> dict[str, Any]:

@@ -3,21 +3,17 @@
 from __future__ import annotations
 
 import json
-import random
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from focused.archive import Archive
-from focused.comparison import read_labels
-from focused.evaluate import Label, targets
+from focused.comparison import read_labels, sample_draws
+from focused.evaluate import Label
 from focused.files import read_text, topic_from_files
 from focused.parse import Parser
 from focused.topics import Topic
-
-SAMPLES = 4
-"""Pages drawn for a topic's samples."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,12 +55,5 @@ def topics(pack: Path, archive: Archive, *, keywords: bool = False, wanted: froz
 
 
 def draws(one: PackTopic, archive: Archive, others: int) -> list[tuple[Topic, frozenset[str]]]:
-    """The topic as given, then with samples drawn from the relevant pages; beside each the pages to leave out of the score."""
-    found = [(one.topic, frozenset[str]())]
-    pool = sorted(targets(one.labels))
-    rng = random.Random(7)  # noqa: S311 - a fixed draw that can be repeated
-    for _ in range(others):
-        chosen = rng.sample(pool, SAMPLES)
-        texts = [" ".join(page.words) for url in chosen if (page := archive.get(url)) is not None]
-        found.append((replace(one.topic, documents=tuple(texts)), frozenset(chosen)))
-    return found
+    """A pack's topic with its own samples and with others; see `comparison.sample_draws`."""
+    return sample_draws(one.topic, archive, one.labels, others)

@@ -16,8 +16,9 @@ from crawlmgr.services.export_formats import safe_cell
 from crawlmgr.text.tokens import Tokenizer
 from crawlmgr.web.warc import WarcError
 from focused.archive import Archive
-from focused.comparison import TRAIL, Entry, Outcome, compare, read_labels, trail_rows
+from focused.comparison import TRAIL, Entry, Outcome, read_labels, trail_rows
 from focused.files import read_text, topic_from_files
+from focused.laboratory import MOST_DRAWS, Verdict, gathered, together, verdict
 from focused.models import Topic as StoredTopic
 from focused.parameters import read_settings
 from focused.parse import CONTEXTS, Parser
@@ -38,6 +39,8 @@ def add_arguments(parser: Any) -> None:
     parser.add_argument("--archive", type=Path, nargs="+", required=True, metavar="FILE.warc.gz")
     parser.add_argument("--labels", type=Path, metavar="FILE.csv", help="the judge: url,label[,role][,depth]")
     parser.add_argument("--random-seed", type=int, default=1)
+    parser.add_argument("--draws", type=int, default=1, help="draws of samples: the topic's own, then others by the labels")
+    parser.add_argument("--repeats", type=int, default=1, help="runs with other random numbers and ties in random order")
     parser.add_argument("--random-ties", action="store_true", help="take URLs of equal priority in random order")
     parser.add_argument("--growing", action="store_true", help="similarity curve weighed by what each run had fetched so far")
     parser.add_argument("--checkpoints", type=int, default=20, help="points of each curve (default 20)")
@@ -58,6 +61,10 @@ def run(options: dict[str, Any]) -> Result:
         entries = [_entry(text, further) for text in options["strategies"].split(",") if text.strip()]
         if not entries or options["pages"] < 1 or options["checkpoints"] < 1:
             raise ValueError("give a strategy at least, one page or more, and one checkpoint or more")
+        if not (1 <= options["draws"] <= MOST_DRAWS and 1 <= options["repeats"] <= MOST_DRAWS):
+            raise ValueError(f"draws and repeats lie between 1 and {MOST_DRAWS}")
+        if options["trail"] and options["draws"] * options["repeats"] > 1:
+            raise ValueError("a trail is that of one run of each strategy: leave --draws and --repeats out")
     except ValueError as error:
         raise CommandError(str(error), returncode=2) from None
     try:
@@ -65,27 +72,34 @@ def run(options: dict[str, Any]) -> Result:
         parser = Parser(Tokenizer(topic.user_words), CONTEXTS[options["context"]], main=options["main_text"])
         archive = Archive(options["archive"], parser)
         labels = read_labels(read_text(options["labels"]).splitlines(), archive) if options["labels"] else None
-        outcomes = compare(
+        cells = together(
             topic,
             archive,
             entries,
             options["pages"],
             labels=labels,
+            draws=options["draws"],
+            repeats=options["repeats"],
             random_seed=options["random_seed"],
             checkpoints=options["checkpoints"],
-            random_ties=options["random_ties"],
+            random_ties=options["random_ties"] or options["repeats"] > 1,
             growing=options["growing"],
             further=further,
             progress=say,
         )
+        outcomes = [outcome for _, outcome in cells]
         if options["trail"]:
             _write_trail(options["trail"], [TRAIL, *trail_rows(outcomes, labels)])
     except (ValueError, WarcError) as error:
         raise CommandError(str(error)) from error
     except OSError as error:
         raise CommandError(f"{error.filename}: {error.strerror}") from error
-    data = {"topic": topic.name, "pages_in_archive": len(archive), "results": [outcome.as_json() for outcome in outcomes]}
-    return Result(data, _table(outcomes))
+    data: dict[str, Any] = {"topic": topic.name, "pages_in_archive": len(archive)}
+    if len(cells) == len(entries):
+        return Result({**data, "results": [outcome.as_json() for outcome in outcomes]}, _table(outcomes))
+    rows = gathered(cells, options["pages"])
+    won = verdict(rows)
+    return Result({**data, "results": rows, "verdict": won._asdict() if won else None}, _gathered_table(rows, won))
 
 
 def _entry(text: str, further: dict[str, str]) -> Entry:
@@ -136,3 +150,19 @@ def _table(outcomes: list[Outcome]) -> str:
         for o in outcomes
     ]
     return table(header, rows)
+
+
+def _gathered_table(rows: list[dict[str, Any]], won: Verdict | None) -> str:
+    """Means over the runs of each entry, the best area first, and in one line whether the difference is real."""
+    header = ("strategy", "runs", "fetched", "relevant", "harvest rate", "recall", "area", "95 % interval")
+    lines = [
+        (
+            *(row["strategy"], row["draws"], row["fetched"], row["relevant"], row["harvest_rate"], row["recall"], row["area"]),
+            "{:.3f} to {:.3f}".format(*row["area_interval"]) if row["area_interval"] else None,
+        )
+        for row in sorted(rows, key=lambda row: -row["area"])
+    ]
+    if won is None:
+        return table(header, lines)
+    chance = "the difference is real" if won.real else "the difference may be chance"
+    return f"{table(header, lines)}\n\n{won.best} before {won.second} by {won.gap:.3f} of the area: {chance}"

@@ -13,7 +13,7 @@ from warcio.warcwriter import WARCWriter
 from crawlmgr.text.tokens import Tokenizer
 from focused.archive import Archive
 from focused.benches import strategies as bench
-from focused.comparison import TRAIL, Entry, compare, judge, read_labels, run_entry, trail_rows
+from focused.comparison import TRAIL, Entry, compare, judge, read_labels, run_entry, sample_draws, trail_rows, without
 from focused.evaluate import Label
 from focused.files import read_documents, topic_from_files
 from focused.loop import Outside
@@ -207,9 +207,37 @@ def test_compare_on_the_command_line(capsys, files, warc):
     assert "line 3" in err
 
 
+def test_several_draws_and_repeats_are_gathered_with_their_intervals(capsys, files, warc):
+    everything = files / "all.csv"
+    everything.write_text("url,label\n" + "".join(f"http://h.example{where},1\n" for where in PAGES))
+    words = ["compare", "t", "--strategies", "breadth_first,depth_first", "--pages", "4", "--archive", str(warc)]
+    words += ["--seeds", str(files / "seeds.txt"), "--keywords", "crawler,topical", "--labels", str(everything)]
+    data, _ = command(capsys, *words, "--draws", "2", "--repeats", "3")
+    assert [(row["strategy"], row["draws"], len(row["areas"])) for row in data["results"]] == [("breadth_first", 6, 6), ("depth_first", 6, 6)]
+    recalls = [row["recall"] for row in data["results"]]
+    assert all(0 < recall <= 1 for recall in recalls)
+    assert {data["verdict"]["best"], data["verdict"]["second"]} == {"breadth_first", "depth_first"} and data["verdict"]["draws"] == 6
+    low, high = data["results"][0]["area_interval"]
+    assert low <= data["results"][0]["area"] <= high
+    assert command(capsys, *words, "--draws", "2", "--repeats", "3")[0]["results"][0]["areas"] == data["results"][0]["areas"]
+
+
+def test_pages_given_as_samples_are_left_out_of_the_score(archive):
+    labels = {url: Label(True, True) for url in archive.urls()}
+    (plain, nothing), (drawn, given) = sample_draws(TOPIC, archive, labels, 1)
+    assert (plain, nothing) == (TOPIC, frozenset()) and len(given) == len(drawn.documents) == 4
+    left = without(labels, given)
+    assert {url for url, label in left.items() if label.scored} == set(archive.urls()) - given
+    with pytest.raises(ValueError, match="too few"):
+        sample_draws(TOPIC, archive, left, 1)
+
+
 @pytest.mark.parametrize(
     ("change", "problem"),
     [
+        (["--draws", "2"], "need labels"),
+        (["--repeats", "0"], "lie between 1 and 20"),
+        (["--repeats", "2", "--trail", "trail.csv"], "leave --draws and --repeats out"),
         (["--strategies", "deepest"], "no strategy deepest"),
         (["--strategies", "shark:gamma=7"], "gamma lies between 0 and 1"),
         (["--archive", "missing.warc.gz"], "missing.warc.gz"),
