@@ -24,11 +24,30 @@ from focused.admin.topics import find, trail
 from focused.laboratory import MOST_DRAWS, PATENT_WEIGHTS, verdict
 from focused.models import Comparison
 from focused.services import comparisons
+from focused.sweeps import SWEEPS, heat
 
 PATENT = "dolphin *"
 """Stands for the four runs of the patent in the form."""
 OTHERS_DRAWS = 3
+CURVES = 16
+"""Entries that a chart shows at the most."""
 FIRST = ("breadth_first", "best_first", "shark", "dynamic_tunnel", "ant_colony")
+
+
+def sweep_title(name: str) -> str:
+    """What a sweep varies, in words."""
+    titles = {
+        "weights": _("dolphin: the three weights on a triangle"),
+        "tunnels": _("dynamic_tunnel: length of tunnels (k) by threshold (τ, as a multiple of the topic's)"),
+        "ants": _("ant_colony: number of ants by evaporation (ρ)"),
+    }
+    return titles[name]
+
+
+def shown(entry: str) -> str:
+    """An entry's name in the reader's language: the strategy's, then what tells it apart."""
+    strategy, _sign, rest = entry.partition(" ")
+    return f"{_(strategy)} {rest}".strip()
 
 
 @room("topics/<int:pk>/compare/", "topic-compare", "focused.view_topic", post="focused.add_comparison")
@@ -49,7 +68,8 @@ def compare(request: HttpRequest, pk: int) -> HttpResponse:
                 wanted |= {f"dolphin {name}": dict(values) for name, values in PATENT_WEIGHTS.items()}
             draws = number(request.POST.get("draws", "1")) or 0
             now = datetime.now(UTC)
-            made.append(comparisons.start(topic, wanted, pages or 0, files, now=now, draws=draws, user=request.user))
+            sweep = request.POST.get("sweep", "")
+            made.append(comparisons.start(topic, wanted, pages or 0, files, now=now, draws=draws, user=request.user, sweep=sweep))
 
         if attempt(request, _("The comparison has started."), begin):
             return back(request, "comparison", made[0].pk)
@@ -62,6 +82,8 @@ def compare(request: HttpRequest, pk: int) -> HttpResponse:
         "draws": request.POST.get("draws", "3"),
         "most_draws": MOST_DRAWS,
         "patent": PATENT,
+        "sweeps": [(name, sweep_title(name), len(one.entries())) for name, one in SWEEPS.items()],
+        "sweep": request.POST.get("sweep", ""),
         "most": comparisons.MOST_PAGES,
         "rows": reads.comparisons(topic, 50),
     }
@@ -96,13 +118,23 @@ def find_comparison(pk: int) -> Comparison:
     return found
 
 
+def best(results: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The entries that a chart has room for, in their order: those with the greatest areas."""
+    if len(results) <= CURVES:
+        return results
+    least = sorted((one["area"] for one in results), reverse=True)[CURVES - 1]
+    return [one for one in results if one["area"] >= least][:CURVES]
+
+
 @room("topics/comparison/<int:pk>/", "comparison", "focused.view_topic")
 def comparison(request: HttpRequest, pk: int) -> HttpResponse:
     """One comparison: its progress, then curves and table."""
     found, now = find_comparison(pk), datetime.now(UTC)
-    results = found.result.get("results", [])
+    stored = found.result.get("results", [])
+    results = [{**one, "strategy": shown(one["strategy"])} for one in stored]
+    sweep = SWEEPS.get(found.setup.get("sweep", ""))
     total = len(comparisons.runs_of(found)) + 1
-    done = found.parts.count() + bool(results)
+    done = found.parts.count() + bool(stored)
     context = {
         "comparison": found,
         "topic": found.topic,
@@ -115,7 +147,9 @@ def comparison(request: HttpRequest, pk: int) -> HttpResponse:
         "results": results,
         "verdict": verdict(results) if results and "area" in results[0] else None,
         "pages_in_archive": found.result.get("pages_in_archive"),
-        "charts": charts.compared(results) if results else [],
+        "heat": heat(sweep, stored) if sweep is not None and stored else None,
+        "heat_title": sweep_title(found.setup["sweep"]) if sweep is not None else "",
+        "charts": charts.compared(best(results)) if results else [],
     }
     title = f"{_('Comparison')} #{pk}"
     way = [*trail(found.topic), (_("Compare strategies"), reverse("admin:topic-compare", args=[found.topic_id]))]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import astuple
+from dataclasses import astuple, replace
 from datetime import datetime
 from typing import Any
 
@@ -25,8 +25,10 @@ from focused.models import Comparison, ComparisonPart
 from focused.models import Topic as StoredTopic
 from focused.parameters import read_settings
 from focused.parse import Parser
+from focused.relevance import Relevance
 from focused.services import topics
 from focused.strategies import strategy_class
+from focused.sweeps import SWEEPS, TAU
 
 KIND = "topic-compare"
 MOST_PAGES = 20_000
@@ -42,12 +44,17 @@ def start(
     now: datetime,
     draws: int = 1,
     user: Any = None,
+    sweep: str = "",
 ) -> Comparison:
     """Makes a comparison of strategies (name to parameters) over files of the archive and queues its run. Raises ValueError.
 
     With more than one draw each runs so often, with other random numbers and URLs of equal priority in random order. A name
-    may tell two entries of one strategy apart: "dolphin links".
+    may tell two entries of one strategy apart: "dolphin links". With a `sweep` its entries take part beside the strategies.
     """
+    if sweep:
+        if sweep not in SWEEPS:
+            raise ValueError(f"no sweep {sweep}; there are: {', '.join(SWEEPS)}")
+        strategies = {**strategies, **SWEEPS[sweep].entries()}
     if not strategies:
         raise ValueError("no strategy is chosen")
     if not 1 <= pages <= MOST_PAGES:
@@ -57,13 +64,15 @@ def start(
     if not files:
         raise ValueError("no pages to compare over: choose a file of the archive, or crawl the topic first")
     for name, values in strategies.items():
-        read_settings(strategy_class(name.partition(" ")[0], settings.TOPIC_STRATEGIES).Settings, values)
+        own = {key: value for key, value in values.items() if key != TAU}
+        read_settings(strategy_class(name.partition(" ")[0], settings.TOPIC_STRATEGIES).Settings, own)
     setup = {
         "strategies": {name: dict(values) for name, values in strategies.items()},
         "pages": pages,
         "draws": draws,
         "files": list(files),
         "definition": topics.definition(topic).as_json(),
+        "sweep": sweep,
     }
     with transaction.atomic():
         made = Comparison.objects.create(topic=topic, setup=setup, created=now, created_by=user)
@@ -125,7 +134,14 @@ class ComparisonJob:
         return self._archive
 
     def _entry(self, cell: Cell) -> Entry:
-        return Entry(cell.entry.partition(" ")[0], self.comparison.setup["strategies"][cell.entry], cell.entry)
+        values = self.comparison.setup["strategies"][cell.entry]
+        own = {key: value for key, value in values.items() if key != TAU}
+        return Entry(cell.entry.partition(" ")[0], own, cell.entry)
+
+    def _topic(self, topic: topics.Topic, cell: Cell) -> topics.Topic:
+        """The topic as it is, or with the threshold of the entry's sweep."""
+        factor = self.comparison.setup["strategies"][cell.entry].get(TAU)
+        return topic if factor is None else replace(topic, threshold=min(1.0, factor * Relevance(topic).threshold))
 
     def _run(self, topic: topics.Topic, archive: Archive, cell: Cell, pulse: Pulse) -> dict[str, Any]:
         began = time.process_time()
@@ -133,7 +149,7 @@ class ComparisonJob:
         pages = int(self.comparison.setup["pages"])
         ties = self.comparison.setup.get("draws", 1) > 1
         trail = run_entry(
-            topic,
+            self._topic(topic, cell),
             archive,
             self._entry(cell),
             pages,

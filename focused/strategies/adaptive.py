@@ -29,7 +29,7 @@ PRIOR_PAGES = 30.0
 """How many pages the prior's means and spreads of the features count as."""
 FEWEST = 5
 """Pages before the weights are corrected."""
-ENOUGH = 50
+ENOUGH = 60
 """Pages on topic before the learning judge ranks: with fewer, the pages that stand for the topic are off topic themselves."""
 REFITS = 25
 """The weights are corrected when there is this part (1 / REFITS) more to correct them by."""
@@ -73,7 +73,7 @@ def greatest(scores: Vector, number: int) -> Rows:
 class Adaptive(Strategy):
     """Score of a link = w . (features - mean) / spread; w by ridge regression on the fetched pages, centred on the prior.
 
-    Every few fetches the whole frontier is scored and the best few are taken. A page's worth y is min(1, Sim / 2 tau); once 50
+    Every few fetches the whole frontier is scored and the best few are taken. A page's worth y is min(1, Sim / 2 tau); once 60
     pages on topic have come, or the operator has marked pages, three parts of that and one part the learning judge's. What a
     fetched link is credited with is G = y + tunnel * mean(G of the pages fetched from it), so that tunnels are paid for. Features
     are scaled by the fetched pages' means and spreads, the prior's counting as 30 pages. First in first out among links of pages

@@ -18,6 +18,7 @@ from crawlmgr.services import hosts
 from focused.models import Comparison, Topic, TopicPage, TopicRun
 from focused.services import sessions, topics
 from focused.strategies import BUILT_IN
+from focused.sweeps import SWEEPS
 from tests.crawlmgr.admin.rows import EVIL, user
 from tests.focused.topical import DOCUMENTS, TopicalWeb
 from tests.site.server import LocalSite
@@ -170,6 +171,21 @@ def test_the_patents_weights_are_four_entries(client: Client, crawled: Run) -> N
     assert found.setup["strategies"]["dolphin depth"] == {"alpha": 0.0, "beta": 1.0, "gamma": 0.0}
     refused = client.post(f"/admin/topics/{crawled.target}/compare/", {"archive": "0", "pages": "9", "draws": "99", "strategy": "fish"})
     assert "between 1 and 20" in refused.content.decode() and Comparison.objects.count() == 1
+
+
+def test_a_sweep_is_drawn_as_a_heat_map_and_its_threshold_counts(client: Client, crawled: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    small = SWEEPS["tunnels"]._replace(xs=(1, 4), ys=(0.0, 3.0))
+    monkeypatch.setitem(SWEEPS, "tunnels", small)
+    client.post(f"/admin/topics/{crawled.target}/compare/", {"archive": "0", "pages": "12", "draws": "2", "sweep": "tunnels"})
+    found = Comparison.objects.get()
+    assert list(found.setup["strategies"]) == list(small.entries()) and found.setup["sweep"] == "tunnels"
+    assert found.run is not None and jobs.run_slice(found.run.pk) == RunState.FINISHED
+    on_topic = {key: sum(step[4] for step in trail["steps"]) for key, trail in found.trails.items()}
+    assert on_topic["dynamic_tunnel depth=4 tau=0#1"] == 12 > on_topic["dynamic_tunnel depth=4 tau=3#1"], "tau decides what is on topic"
+    html = client.get(f"/admin/topics/comparison/{found.pk}/").content.decode()
+    assert html.count("--share:") == 4 and html.count('class="num best"') == 1
+    refused = client.post(f"/admin/topics/{crawled.target}/compare/", {"archive": "0", "pages": "9", "sweep": "all"})
+    assert "no sweep all" in refused.content.decode() and Comparison.objects.count() == 1
 
 
 def test_what_became_of_an_address(client: Client, crawled: Run, web: TopicalWeb) -> None:

@@ -1,0 +1,87 @@
+"""Sweeps of the laboratory: one strategy over a grid of two of its parameters, and the heat map that comes of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+from focused.parameters import Value
+
+TAU = "tau"
+"""In a sweep's values: the threshold as a multiple of the topic's own, beside the strategy's parameters."""
+QUARTERS = (0.0, 0.25, 0.5, 0.75, 1.0)
+
+
+class Sweep(NamedTuple):
+    """A strategy and two parameters with their values. With `rest` a third parameter is what the two leave of 1, and pairs that
+    leave less than nothing are no part of it: a triangle."""
+
+    strategy: str
+    x: str
+    xs: tuple[float, ...]
+    y: str
+    ys: tuple[float, ...]
+    rest: str = ""
+
+    def entries(self) -> dict[str, dict[str, Value]]:
+        """What takes part in a comparison: parameters by name, such as "dolphin alpha=0.25 beta=0.5"."""
+        found: dict[str, dict[str, Value]] = {}
+        for y in self.ys:
+            for x in self.xs:
+                if self.rest and x + y > 1:
+                    continue
+                values: dict[str, Value] = {self.x: x, self.y: y}
+                if self.rest:
+                    values[self.rest] = round(1 - x - y, 6)
+                found[self.label(x, y)] = values
+        return found
+
+    def label(self, x: float, y: float) -> str:
+        """An entry's name."""
+        return f"{self.strategy} {self.x}={x:g} {self.y}={y:g}"
+
+
+SWEEPS: Mapping[str, Sweep] = {
+    "weights": Sweep("dolphin", "alpha", QUARTERS, "beta", QUARTERS, rest="gamma"),
+    "tunnels": Sweep("dynamic_tunnel", "depth", (1, 2, 4, 6, 12), TAU, (0.25, 0.5, 1.0, 2.0)),
+    "ants": Sweep("ant_colony", "ants", (2, 5, 10, 20), "rho", (0.05, 0.2, 0.5, 1.0)),
+}
+"""By name. `depth` of `dynamic_tunnel` is the tunnelling paper's k."""
+
+
+class Square(NamedTuple):
+    """One field of a heat map: mean area under the curve (None: not part of the sweep, or not through), its place between the
+    least (0) and the greatest (1) of the map, the interval of its mean where there are several draws."""
+
+    name: str
+    area: float | None
+    share: float
+    interval: tuple[float, float] | None
+    best: bool
+
+
+class Heat(NamedTuple):
+    """Rows from the greatest y down, in each a square for every x."""
+
+    sweep: Sweep
+    rows: list[tuple[float, list[Square]]]
+
+
+def heat(sweep: Sweep, results: Sequence[Mapping[str, Any]]) -> Heat | None:
+    """The map of a sweep from a comparison's rows; None where none of its entries is among them."""
+    known = {row["strategy"]: row for row in results if row["strategy"] in sweep.entries()}
+    if not known:
+        return None
+    areas = [row["area"] for row in known.values()]
+    least, most = min(areas), max(areas)
+    best = max(known, key=lambda name: known[name]["area"])
+
+    def square(name: str) -> Square:
+        row = known.get(name)
+        if row is None:
+            return Square(name, None, 0.0, None, False)
+        share = (row["area"] - least) / (most - least) if most > least else 1.0
+        return Square(name, row["area"], share, row.get("area_interval"), name == best)
+
+    rows = [(y, [square(sweep.label(x, y)) for x in sweep.xs]) for y in reversed(sweep.ys)]
+    return Heat(sweep, rows)
