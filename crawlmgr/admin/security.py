@@ -14,7 +14,7 @@ from crawlmgr.admin import errors
 # its menus, tabs and lists would stand still. No script of a page's own runs for that: inline ones stay forbidden, and
 # script-src names this site alone.
 _BASE = (
-    "default-src 'none'; img-src 'self' data:; font-src 'self'; connect-src 'self'; form-action 'self'; "
+    "default-src 'none'; img-src 'self' data: blob:; font-src 'self'; connect-src 'self'; form-action 'self'; "
     "base-uri 'none'; frame-ancestors 'none'"
 )
 

@@ -85,6 +85,16 @@ def test_a_visit_is_started_and_a_list_walked_without_a_mouse(page: Any, desk: s
     page.keyboard.press("j")
     page.keyboard.press("Enter")
     page.wait_for_selector("h1:has-text('The local forum')")
+    page.wait_for_selector(".plot[data-ready]")
+    figures = page.evaluate("JSON.parse(document.getElementById(document.querySelector('.plot[data-ready]').dataset.chart).textContent)")
+    for what, begins in (("csv", b"\xef\xbb\xbf"), ("svg", b"<svg"), ("png", b"\x89PNG")):
+        page.click("details.menu summary[title='Take out'] >> nth=0")
+        with page.expect_download() as taken:
+            page.click(f"[data-take={what}] >> nth=0")
+        content = Path(taken.value.path()).read_bytes()
+        assert content.startswith(begins) and taken.value.suggested_filename.endswith(f".{what}")
+        if what == "csv":
+            assert content.decode("utf-8-sig").splitlines()[0].count(",") == len(figures["data"])
     page.keyboard.press("Control+k")
     page.keyboard.type("crawl now local")
     page.wait_for_selector("#palette li[aria-selected=true]:has-text('Crawl now: The local forum')")

@@ -1,0 +1,55 @@
+/* What can be taken out of a chart: picture, vector picture, its figures; and the whole screen for it. */
+"use strict";
+(function () {
+  const plain = (html) => new DOMParser().parseFromString(String(html ?? ""), "text/html").documentElement.textContent;
+  const cell = (value) => {
+    if (typeof value === "number") return String(value);
+    let text = plain(value);
+    if (/^[\s]*[=+\-@＝＋－＠|\t\r]/.test(text) && Number.isNaN(Number(text))) text = `'${text}`;  /* no formula in a spreadsheet */
+    return /[",\n\r]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
+  };
+
+  /* A line a place on the x axis with a column a series; of a heat map a line a row of cells. Figures that travel packed were
+     unpacked by Plotly: they are taken from what is drawn. */
+  function table(node) {
+    const drawn = node._fullData, axis = plain(node.layout.xaxis?.title?.text || "x");
+    const map = drawn.find((one) => one.type === "heatmap");
+    if (map) return [["", ...map.x], ...Array.from(map.z, (row, place) => [map.y[place], ...row])];
+    const lines = new Map();
+    drawn.forEach((one, column) => Array.from(one.x || []).forEach((x, place) => {
+      if (!lines.has(x)) lines.set(x, Array(drawn.length).fill(""));
+      lines.get(x)[column] = one.y[place] ?? "";
+    }));
+    return [[axis, ...drawn.map((one) => one.name)], ...Array.from(lines, ([x, values]) => [x, ...values])];
+  }
+  function save(name, text) {
+    const link = document.createElement("a");
+    link.href = URL.createObjectURL(new Blob(["\ufeff", text], { type: "text/csv;charset=utf-8" }));
+    link.download = name;
+    link.click();
+    setTimeout(() => URL.revokeObjectURL(link.href), 1000);
+  }
+  async function picture(node, format, name) {
+    const dark = document.documentElement.classList.contains("dark");
+    const paper = { paper_bgcolor: dark ? "#111827" : "#ffffff" };
+    await Plotly.downloadImage({ data: node.data, layout: { ...node.layout, ...paper, title: { text: name } }, config: {} }, {
+      format, filename: name, width: Math.max(800, node.offsetWidth), height: Math.max(420, node.offsetHeight), scale: format === "png" ? 2 : 1,
+    });
+  }
+
+  document.addEventListener("click", (event) => {
+    const button = event.target.closest("[data-take]");
+    if (!button) return;
+    const box = button.closest(".box"), node = box.querySelector(".plot");
+    button.closest("details").open = false;
+    if (!node || !node.dataset.ready) return;
+    const name = box.querySelector("h2").textContent.trim();
+    const take = button.dataset.take;
+    if (take === "csv") save(`${name}.csv`, table(node).map((line) => line.map(cell).join(",")).join("\r\n") + "\r\n");
+    else if (take === "full") document.fullscreenElement ? document.exitFullscreen() : box.requestFullscreen();
+    else picture(node, take, name);
+  });
+  document.addEventListener("fullscreenchange", () => {
+    document.querySelectorAll(".box .plot[data-ready]").forEach((node) => { if (node.offsetWidth) Plotly.Plots.resize(node); });
+  });
+})();
