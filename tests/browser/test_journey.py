@@ -51,7 +51,7 @@ def page(desk: str) -> Iterator[Any]:
         opened.wrong = []
         opened.on("pageerror", lambda error: opened.wrong.append(str(error)))
         opened.on("console", lambda line: opened.wrong.append(line.text) if line.type == "error" else None)
-        opened.on("request", lambda asked: None if asked.url.startswith((desk, "data:")) else opened.wrong.append(asked.url))
+        opened.on("request", lambda asked: None if asked.url.startswith((desk, f"blob:{desk}", "data:")) else opened.wrong.append(asked.url))
         yield opened
         browser.close()
 
