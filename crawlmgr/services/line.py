@@ -24,6 +24,8 @@ from crawlmgr.web.window import Room, Window
 ROOM_BYTES = 32_000_000
 """Bodies that a run may hold in memory: arriving, or waiting to be read."""
 HOP_CHECK_SECONDS = 0.05
+GATHER_SECONDS = 0.01
+"""How long it is waited for others after an answer has come: pages that are stored together cost one transaction."""
 
 
 @dataclass(eq=False, slots=True)
@@ -129,7 +131,7 @@ class Line:
         self._serve_hops()
         wait = min(seconds, HOP_CHECK_SECONDS) if self._hops else seconds
         arrivals, read = Arrivals(), []
-        for ended in self._window.wait(wait, most):
+        for ended in self._window.wait(wait, most, GATHER_SECONDS):
             flight = ended.key
             self._flying.discard(flight)
             self._on[flight.host_id] -= 1

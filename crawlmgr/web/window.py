@@ -63,19 +63,21 @@ class Window(Generic[Key, Value]):
         if spawn:
             threading.Thread(target=self._work, daemon=True, name=f"in-flight-{self._threads}").start()
 
-    def wait(self, seconds: float, most: int) -> list[Ended[Key, Value]]:
+    def wait(self, seconds: float, most: int, gather: float = 0.0) -> list[Ended[Key, Value]]:
         """Results, at the most `most`, in the order in which they came: at once where there are some, else after `seconds` or
-        when one comes or something is told."""
+        when one comes or something is told. After the first it is waited `gather` seconds for others that are still running."""
         found: list[Ended[Key, Value]] = []
         try:
             one = self._ended.get(timeout=seconds) if seconds > 0 else self._ended.get_nowait()
+            end = time.monotonic() + gather
             while True:
                 if one is None:
                     break
                 found.append(one)
-                if len(found) >= most:
+                if len(found) >= min(most, self._out):
                     break
-                one = self._ended.get_nowait()
+                left = end - time.monotonic()
+                one = self._ended.get(timeout=left) if left > 0 else self._ended.get_nowait()
         except queue.Empty:
             pass
         self._out -= len(found)

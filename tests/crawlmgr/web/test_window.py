@@ -50,6 +50,17 @@ def test_the_owner_can_be_woken_without_a_result() -> None:
     assert window.wait(PATIENCE_SECONDS, 5) == []
 
 
+def test_results_are_gathered_while_others_are_running() -> None:
+    window: Window[int, int] = Window()
+    gate = threading.Event()
+    window.start(0, lambda: 0)
+    window.start(1, lambda: int(gate.wait(PATIENCE_SECONDS)))
+    assert [one.key for one in window.wait(PATIENCE_SECONDS, 9, 0.01)] == [0], "what does not come is not waited for"
+    window.start(2, gate.is_set)
+    threading.Timer(0.05, gate.set).start()
+    assert sorted(one.key for one in window.wait(PATIENCE_SECONDS, 9, PATIENCE_SECONDS)) == [1, 2], "nothing is left to wait for"
+
+
 def test_room_holds_its_bound_and_lets_one_go_on_so_that_nobody_waits_for_ever() -> None:
     room, window = Room(100), Window[int, int]()
     most: list[int] = []
