@@ -26,7 +26,10 @@ _PERCENT = re.compile(r"(?<!%)(?<!%[0-9a-fA-F])%([0-9a-fA-F]{2})")
 _UNRESERVED = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~")
 _DOT_SEGMENT = re.compile(r"(?:^|/)(?:\.|%2[eE]){1,2}(?:/|$)")
 # Already canonical: nothing to lower, decode, sort, resolve or strip (most links of most pages).
-_PLAIN = re.compile(r"https?://(?:[a-z0-9_-]+\.)*[a-z][a-z0-9-]*/(?:[A-Za-z0-9_~!$'*+,=:@-]|\.(?!\.?(?:/|$))|/(?!\.{1,2}(?:/|$)))*")
+_PLAIN = re.compile(
+    r"https?://(?:[a-z0-9_-]+\.)*[a-z][a-z0-9-]*(?::(?!80/|443/)[1-9][0-9]{0,3}|:[1-5][0-9]{4})?/"
+    r"(?:[A-Za-z0-9_~!$'*+,=:@-]|\.(?!\.?(?:/|$))|/(?!\.{1,2}(?:/|$)))*"
+)
 
 _PATH_SESSION = re.compile(r";(?:jsessionid|phpsessid|sessionid|sid)=[^/;?#]*", re.IGNORECASE)
 _ASP_SESSION = re.compile(r"/\([A-Z]\([a-z0-9]{8,}\)\)(?=/|$)", re.IGNORECASE)
