@@ -11,11 +11,13 @@ from deepweb.form_rules import rule_type
 from deepweb.form_words import concept_names, concepts_in, words
 from deepweb.search_forms import Form
 
-FEATURES_VERSION = 2
+FEATURES_VERSION = 3
 _KINDS = (
     "text", "search", "email", "tel", "url", "number", "password", "checkbox", "radio", "select", "textarea", "file",
     "hidden", "submit", "image", "button", "reset", "date",
 )  # fmt: skip
+_CONCEPTS_ONLY = ("choice", "title", "above", "around")
+"""Places whose words are heeded for the concepts they say alone: page and site would be learned by heart."""
 _BUTTONS = ("submit", "image", "button")
 _NOT_TYPED = ("hidden", "submit", "image", "button", "reset")
 _MAX_WORD = 24
@@ -42,6 +44,9 @@ def places(form: Form) -> dict[str, list[str]]:
         "text": [form.text],
         "link": [form.links],
         "url": [unquote(f"{page.path} {page.query}")],
+        "title": [form.title],
+        "above": [form.above],
+        "around": [form.around],
     }
 
 
@@ -107,7 +112,7 @@ def word_features(form: Form) -> dict[str, float]:
     """Which words stand where: `button=search`, `name=q`; words of scripts without spaces as pairs of characters."""
     found: dict[str, float] = {}
     for place, phrases in places(form).items():
-        if place in ("choice",):
+        if place in _CONCEPTS_ONLY:
             continue
         for phrase in phrases:
             for word in words(phrase[:1_500]).split():

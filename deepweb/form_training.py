@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -16,15 +16,18 @@ from sklearn.linear_model import LogisticRegression
 from crawlmgr.web.url import registered_domain
 from deepweb.classifier import WORD_NORM, FormModel
 from deepweb.form_features import counts, word_features
+from deepweb.form_place import About, about_forms
 from deepweb.form_rules import rule_type
 from deepweb.jsonl import read_lines
-from deepweb.search_forms import Form, FormType, read_forms
+from deepweb.search_forms import Form, FormType, parse_page, read_forms
+from deepweb.terms import language_of
 
 MIN_DOMAINS = 2
 """A word counts only when it stands in forms of at least so many domains."""
 
 _STRENGTH = 1.0  # inverse regularisation; .5 to 3 differ by less than the folds do
 _NEGLIGIBLE = 0.03
+_UNSTATED = "--"
 
 
 class TrainingError(ValueError):
@@ -33,13 +36,15 @@ class TrainingError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Example:
-    """A form with its true type, of a registered domain, with its features."""
+    """A form with its true type, of a registered domain, with its features; `language` by its script or its page's word, ""
+    where neither tells."""
 
     form: Form
     type: FormType
     domain: str
     numbers: dict[str, float]
     words: dict[str, float]
+    language: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +61,8 @@ class Scores:
 
 
 def example_of(row: dict[str, Any]) -> Example:
-    """An example from a line `{"html", "url", "type", "domain"?}`; without a domain the registered one of the URL."""
+    """An example from a line `{"html", "url", "type", "domain"?, "page_html"?, "form_index"?}`; without a domain the registered
+    one of the URL. The page, where it is there, tells what stands about its `form_index`-th form."""
     try:
         kind, html, url = FormType(row["type"]), row["html"], row["url"]
     except KeyError as error:
@@ -65,8 +71,17 @@ def example_of(row: dict[str, Any]) -> Example:
         raise TrainingError(f"no form type: {row['type']!r}") from error
     forms = read_forms(html, url, cut=False)
     form = forms[0] if forms else Form(url, url, "get", ())
+    if forms and row.get("page_html"):
+        form = _in_page(form, about_forms(parse_page(row["page_html"])), row.get("form_index", 0))
     domain = row.get("domain") or registered_domain(urlsplit(url).hostname or "")
-    return Example(form, kind, domain, counts(form), word_features(form))
+    said = " ".join([form.title, form.text, *(field.words for field in form.fields)])
+    language = language_of(said, row.get("lang") or _UNSTATED)
+    return Example(form, kind, domain, counts(form), word_features(form), "" if language == _UNSTATED else language)
+
+
+def _in_page(form: Form, about: Sequence[About], index: int) -> Form:
+    """A form with what stands about it on its page; as it is where the page has no such form."""
+    return replace(form, **about[index]._asdict()) if 0 <= index < len(about) else form
 
 
 def example_of_form(form: Form, kind: FormType) -> Example:
@@ -75,22 +90,31 @@ def example_of_form(form: Form, kind: FormType) -> Example:
 
 
 def read_examples(path: Path) -> list[Example]:
-    """The labelled forms of a file of JSON lines; a line that is none raises TrainingError with its number."""
+    """The labelled forms of a file of JSON lines; a line that is none raises TrainingError with its number. Forms of one page
+    share a "page_id"; its "page_html" stands with the first of them."""
     examples = []
+    pages: dict[str, list[About]] = {}
     for number, row in read_lines(path):
         try:
-            examples.append(example_of(row))
+            html, page = row.pop("page_html", None), str(row.get("page_id") or number)
+            if html:
+                pages[page] = about_forms(parse_page(html))
+            example = example_of(row)
+            form = _in_page(example.form, pages.get(page, ()), row.get("form_index", 0)) if example.form.fields else example.form
+            examples.append(replace(example, form=form, numbers=counts(form)))
         except TrainingError as error:
             raise TrainingError(f"{path.name}, line {number}: {error}") from error
     return examples
 
 
 def train(examples: Sequence[Example]) -> FormModel:
-    """Logistic regression with classes weighted alike; raises TrainingError when fewer than two types are there.
+    """Logistic regression with classes weighted alike; raises TrainingError when fewer than two types are there. Forms without
+    a control are left out: they are of no type.
 
     Counts are scaled to their largest value, words to length `WORD_NORM` a form; the scales are folded into the
     weights, so that the model reads raw features.
     """
+    examples = [example for example in examples if example.form.fields]
     types = sorted({example.type for example in examples})
     if len(types) < 2:
         raise TrainingError("examples of at least two types are needed")
@@ -146,15 +170,23 @@ def cross_validate(
     examples: Sequence[Example], folds: int = 5, random_seed: int = 1, told: Callable[[int], None] = lambda fold: None
 ) -> list[FormType]:
     """The type predicted for each example by a model that saw no form of its domain; `told` hears of each fold done."""
+    return [kind for kind, _ in predictions(examples, folds, random_seed, told)]
+
+
+def predictions(
+    examples: Sequence[Example], folds: int = 5, random_seed: int = 1, told: Callable[[int], None] = lambda fold: None
+) -> list[tuple[FormType, float]]:
+    """`cross_validate` with the model's confidence, in [0, 1]."""
     fold_of = folds_by_domain((example.domain for example in examples), folds, random_seed)
     if len(fold_of) < folds:
         raise TrainingError(f"{len(fold_of)} domains cannot be split into {folds} folds")
-    predicted: list[FormType] = [FormType.OTHER] * len(examples)
+    predicted: list[tuple[FormType, float]] = [(FormType.OTHER, 0.0)] * len(examples)
     for fold in range(folds):
         model = train([example for example in examples if fold_of[example.domain] != fold])
         for place, example in enumerate(examples):
-            if fold_of[example.domain] == fold:
-                predicted[place] = model.classes[int(model.shares_of(example.numbers, example.words).argmax())]
+            if fold_of[example.domain] == fold and example.form.fields:
+                shares = model.shares_of(example.numbers, example.words)
+                predicted[place] = model.classes[int(shares.argmax())], float(shares.max())
         told(fold)
     return predicted
 

@@ -17,6 +17,7 @@ from crawlmgr.web.bounds import MAX_CHARS, READ_TAGS, bounded_markup
 from deepweb.big_forms import parts_of
 from deepweb.element_text import squeezed, visible_text
 from deepweb.field_roles import FieldRole, role_of
+from deepweb.form_place import around_of, headings_above
 from deepweb.script_forms import ScriptRequest, is_scripted, request_of
 
 MAX_OPTIONS = 500
@@ -80,7 +81,8 @@ class FormField:
 @dataclass(frozen=True, slots=True)
 class Form:
     """A form as a page shows it. `action` is absolute; `text` is what stands inside it outside the controls. `scripted`: a
-    script sends it, to where cannot be read.
+    script sends it, to where cannot be read. What stands about it: the page's `title`, the heading `above` it, ids and classes
+    of the three elements `around` it.
     """
 
     page_url: str
@@ -95,6 +97,8 @@ class Form:
     links: str = ""
     title: str = ""
     scripted: bool = False
+    above: str = ""
+    around: str = ""
 
     def of_kind(self, *kinds: str) -> list[FormField]:
         """Fields of the given kinds, in the order of the page."""
@@ -169,17 +173,19 @@ def forms_of_tree(root: HtmlElement, page_url: str, cut: bool = True) -> list[Fo
         if element.get("form"):
             outside.setdefault(element.get("form", ""), []).append(element)
     found = []
+    above = headings_above(root)
     for index, element in enumerate(root.iter("form")):
         if index >= _MAX_FORMS:
             break
         form = _read_form(element, page_url, base_url, labels, outside)
         parts = parts_of(element) if cut and len(form.of_kind("submit", "image")) > 1 else []
         for part in parts:
-            found.append(replace(_part_of(form, _read_form(part, page_url, base_url, labels, {})), index=index, title=title))
+            own = _part_of(form, _read_form(part, page_url, base_url, labels, {}))
+            found.append(replace(own, index=index, title=title, above=above[index], around=around_of(part)))
         if is_scripted(element):
             form = _of_script(form, request_of(root, base_url))
         if form.fields and not parts:
-            found.append(replace(form, index=index, title=title))
+            found.append(replace(form, index=index, title=title, above=above[index], around=around_of(element)))
     return found
 
 

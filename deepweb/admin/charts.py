@@ -13,6 +13,8 @@ from deepweb.models import Harvest
 
 MOST_POINTS = 400
 MAP_FORMS = 1_000
+MAP_NAMES = 12
+SYMBOLS = ("circle", "square", "diamond", "triangle-up")
 
 
 def harvest_curve(harvest: Harvest) -> Chart:
@@ -88,10 +90,11 @@ def cluster_map(rows: list[reads.ClusterRow]) -> Chart:
                 "text": [escape(form.source.name).replace("%", "%&#8203;") for form in shown],
                 "hovertemplate": "%{text}<extra></extra>",
                 "name": escape(row.cluster.name),
-                "marker": {"size": 10, "color": colour, "opacity": 0.85},
+                "marker": {"size": 10, "color": colour, "opacity": 0.85, "symbol": SYMBOLS[place // len(COLOURS) % len(SYMBOLS)]},
             }
         )
         legend.append((row.cluster.name, colour))
+    traces.append(_names(rows))
     layout = {
         "template": {},
         "showlegend": False,
@@ -103,6 +106,21 @@ def cluster_map(rows: list[reads.ClusterRow]) -> Chart:
         "yaxis": _axis(_("second direction (no unit)")),
     }
     return Chart("chart-map", title, {"data": traces, "layout": layout}, _("near: the same words"), legend=legend)
+
+
+def _names(rows: list[reads.ClusterRow]) -> dict[str, Any]:
+    """The names of the largest clusters, each in the middle of its forms."""
+    named = [row for row in rows if row.forms][:MAP_NAMES]
+    return {
+        "type": "scatter",
+        "mode": "text",
+        "x": [sum(form.map_x for form in row.forms) / len(row.forms) for row in named],
+        "y": [sum(form.map_y for form in row.forms) / len(row.forms) for row in named],
+        "text": [escape(row.cluster.name.split(",")[0][:18]).replace("%", "%&#8203;") for row in named],
+        "textposition": "top center",
+        "hoverinfo": "skip",
+        "name": "",
+    }
 
 
 def _axis(title: str) -> dict[str, Any]:

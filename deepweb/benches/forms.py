@@ -3,12 +3,19 @@
 from __future__ import annotations
 
 import time
+from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 from statistics import mean, pstdev
 from typing import Any
 
 from crawlmgr.management.base import table as plain_table
-from deepweb.form_training import Scores, measure, read_examples
+from deepweb.form_training import Example, Scores, predict_by_rules, predictions, read_examples, score
+from deepweb.search_forms import FormType
+from deepweb.submission import SURE
+
+FEW = 8
+"""Languages of fewer forms are counted together."""
 
 HELP = "form types by cross-validation over domains, with the rules alone beside it (--data: folder with forms.jsonl.gz)"
 
@@ -23,16 +30,40 @@ def run(options: dict[str, Any]) -> dict[str, Any]:
     started = time.perf_counter()
     examples = read_examples(folder / "forms.jsonl.gz")
     read_seconds = time.perf_counter() - started
-    measured = [measure(examples, options["folds"], seed) for seed in range(1, options["splits"] + 1)]
+    truth = [example.type for example in examples]
+    told = [predictions(examples, options["folds"], seed) for seed in range(1, options["splits"] + 1)]
+    types = [[kind for kind, _ in split] for split in told]
     return {
         "forms": len(examples),
         "domains": len({example.domain for example in examples}),
         "folds": options["folds"],
-        "splits": [_figures(learned) for learned, _ in measured],
-        "rules": _figures(measured[0][1]),
+        "splits": [_figures(score(truth, split)) for split in types],
+        "rules": _figures(score(truth, predict_by_rules(examples))),
+        "other_sent": [_sent(examples, split) for split in told],
+        "languages": _by_language(examples, types),
         "read_ms_a_form": 1000 * read_seconds / max(1, len(examples)),
         "seconds": time.perf_counter() - started,
     }
+
+
+def _sent(examples: Sequence[Example], told: Sequence[tuple[FormType, float]]) -> int:
+    """Forms of the type other that would be sent without a person's word."""
+    pairs = zip(examples, told, strict=True)
+    return sum(e.type is FormType.OTHER and kind is FormType.SEARCH and sure >= SURE for e, (kind, sure) in pairs)
+
+
+def _by_language(examples: Sequence[Example], splits: Sequence[Sequence[FormType]]) -> list[dict[str, Any]]:
+    """Forms, accuracy and search F1 of each language over all splits, most forms first."""
+    sizes = Counter(example.language or "not stated" for example in examples)
+    names = [(e.language or "not stated") if sizes[e.language or "not stated"] >= FEW else "others" for e in examples]
+    rows = []
+    for name, forms in Counter(names).most_common():
+        places = [place for place, own in enumerate(names) if own == name]
+        scores = [score([examples[p].type for p in places], [split[p] for p in places]) for split in splits]
+        search = [one.f1["search"] for one in scores if "search" in one.f1]
+        accuracy = mean(one.accuracy for one in scores)
+        rows.append({"language": name, "forms": forms, "accuracy": accuracy, "search_f1": mean(search) if search else None})
+    return rows
 
 
 def _figures(scores: Scores) -> dict[str, float]:
@@ -45,4 +76,7 @@ def table(result: dict[str, Any]) -> str:
     for name in names:
         values = [split[name] for split in result["splits"]]
         rows.append((name, mean(values), pstdev(values), min(values), result["rules"][name]))
-    return plain_table(("figure", "learned", "sd", "worst split", "rules"), rows)
+    languages = [(row["language"], row["forms"], row["accuracy"], row["search_f1"]) for row in result["languages"]]
+    sent = f"forms of type other above the sending threshold, by split: {', '.join(map(str, result['other_sent']))}"
+    figures = plain_table(("figure", "learned", "sd", "worst split", "rules"), rows)
+    return f"{figures}\n\n{plain_table(('language', 'forms', 'accuracy', 'search F1'), languages)}\n\n{sent}"

@@ -177,5 +177,5 @@ def test_rules(kind, rule, html):
 @pytest.mark.skipif(not FORMS.exists(), reason="the shared labelled forms are not here")
 def test_labelled_forms_of_unseen_domains_meet_the_bar():
     learned, rules = measure(read_examples(FORMS))
-    assert learned.accuracy >= 0.90 and learned.f1["search"] >= 0.94 and learned.macro_f1 >= 0.88
+    assert learned.accuracy >= 0.915 and learned.f1["search"] >= 0.955 and learned.macro_f1 >= 0.895
     assert 0.80 <= rules.accuracy < learned.accuracy

@@ -1,0 +1,51 @@
+"""Where a form stands on its page: the heading above it, and the names of the elements around it."""
+
+from __future__ import annotations
+
+from itertools import islice
+from typing import NamedTuple
+
+from lxml.html import HtmlElement
+
+from deepweb.element_text import squeezed, visible_text
+
+MOST_LETTERS = 120
+PARENTS = 3
+_HEADINGS = ("h1", "h2", "h3", "h4", "legend")
+
+
+class About(NamedTuple):
+    """The title of a form's page, the heading above the form, the names of what is around it."""
+
+    title: str
+    above: str
+    around: str
+
+
+def headings_above(root: HtmlElement) -> list[str]:
+    """For each form of a page the last heading before it that stands in no form and that no other form follows; else ""."""
+    inside = {heading for form in root.iter("form") for heading in form.iter(*_HEADINGS)}
+    found: list[str] = []
+    heading = ""
+    for element in root.iter("form", *_HEADINGS):
+        if element.tag == "form":
+            found.append(heading)
+            heading = ""
+        elif element not in inside:
+            heading = squeezed(visible_text(element))[:MOST_LETTERS]
+    return found
+
+
+def about_forms(root: HtmlElement | None) -> list[About]:
+    """What stands about each form of a page, in its order."""
+    if root is None:
+        return []
+    title = squeezed(root.findtext(".//title") or "")
+    forms = zip(root.iter("form"), headings_above(root), strict=True)
+    return [About(title, above, around_of(form)) for form, above in forms]
+
+
+def around_of(element: HtmlElement) -> str:
+    """Ids and classes of the three elements around one."""
+    names = (f"{parent.get('id') or ''} {parent.get('class') or ''}" for parent in islice(element.iterancestors(), PARENTS))
+    return squeezed(" ".join(names))[:200]
