@@ -7,7 +7,7 @@ STAMP := $(VENV)/.installed
 BIND ?= 127.0.0.1:8000
 PARALLEL ?= -n auto --dist loadfile --no-loadscope-reorder
 
-.PHONY: env run test test-sqlite test-postgresql fuzz lint clean
+.PHONY: env run test test-sqlite test-postgresql fuzz lint format outdated clean
 .NOTPARALLEL:
 
 env: $(STAMP)
@@ -40,6 +40,14 @@ fuzz: env
 lint: env
 	$(BIN)/ruff check .
 	$(BIN)/mypy
+
+# What ruff mends by itself: order of imports, unused names. The layout of lines is not `ruff format`'s.
+format: env
+	$(BIN)/ruff check --fix .
+
+# Requirements of which a newer version is out.
+outdated: env
+	$(BIN)/python -m pip list --outdated --disable-pip-version-check
 
 clean:
 	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -14,6 +14,7 @@ from ninja.errors import HttpError
 from ninja.security import HttpBearer
 from ninja.throttling import AuthRateThrottle
 
+from crawlmgr import __version__
 from crawlmgr.models import ApiToken, TokenRole
 from crawlmgr.services import runs, tokens
 
@@ -65,7 +66,7 @@ changes = Token(TokenRole.OPERATOR)
 """For operations that start or change something."""
 
 api = NinjaAPI(
-    title="Crawl manager", version="1", description=DESCRIPTION, urls_namespace="api-v1", docs_url=None, auth=Token(),
+    title="Crawl manager", version=__version__, description=DESCRIPTION, urls_namespace="api-v1", docs_url=None, auth=Token(),
     throttle=[limit], docs_decorator=_for_who_may_read,
 )
 

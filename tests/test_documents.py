@@ -1,0 +1,107 @@
+"""The documents are true to the tree: files and names that they mention exist, links between them hold, the version stands once."""
+
+from __future__ import annotations
+
+import ast
+import re
+import tomllib
+from functools import cache
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+
+import pytest
+
+from crawlmgr import __version__
+from crawlmgr.api import api
+from crawlmgr.services.fetching import user_agent
+
+ROOT = Path(__file__).resolve().parents[1]
+DOCUMENTS = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
+CHECKED = [path for path in DOCUMENTS if path.parent in (ROOT, ROOT / "docs")]
+FOLDERS = ("crawlmgr/", "forums/", "focused/", "deepweb/", "templates/", "static/", "tests/", "docs/", ".ci/")
+PLACEHOLDER = re.compile(r"[<>*…]|\bX\b|NAME|NNNN")
+
+_FENCE = re.compile(r"^(```|~~~).*?^\1", re.MULTILINE | re.DOTALL)
+_CODE = re.compile(r"`([^`\n]+)`")
+_LINK = re.compile(r"!?\[[^\]]*\]\(([^)\s]+)(?:\s+\"[^\"]*\")?\)")
+_HEADING = re.compile(r"^#{1,6}\s+(.+?)\s*$", re.MULTILINE)
+
+
+def _name(path: Path) -> str:
+    return path.relative_to(ROOT).as_posix()
+
+
+def _code(path: Path) -> list[str]:
+    """Code spans of a document that name a file of the tree, with or without a name in it: "crawlmgr/engine.py:run_slice"."""
+    spans = [span.strip() for span in _CODE.findall(_FENCE.sub("", path.read_text(encoding="utf-8")))]
+    return [span for span in spans if span.startswith(FOLDERS) and " " not in span and not PLACEHOLDER.search(span)]
+
+
+@cache
+def _defined(path: Path) -> frozenset[str]:
+    """Names of a module: what it imports is not among them; members of classes as "Class.member"."""
+    found: set[str] = set()
+
+    def walk(body: list[ast.stmt], prefix: str) -> None:
+        for node in body:
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+                found.add(prefix + node.name)
+            if isinstance(node, ast.ClassDef):
+                walk(node.body, f"{prefix}{node.name}.")
+            targets = node.targets if isinstance(node, ast.Assign) else [node.target] if isinstance(node, ast.AnnAssign) else []
+            found.update(prefix + target.id for target in targets if isinstance(target, ast.Name))
+
+    walk(ast.parse(path.read_text(encoding="utf-8")).body, "")
+    return frozenset(found)
+
+
+def _anchors(path: Path) -> set[str]:
+    """The anchors that a reader's page gives to headings."""
+    text = _FENCE.sub("", path.read_text(encoding="utf-8"))
+    plain = [re.sub(r"[^\w\- ]", "", heading.replace("`", "").lower()) for heading in _HEADING.findall(text)]
+    return {heading.strip().replace(" ", "-") for heading in plain}
+
+
+def _missing(span: str) -> bool:
+    file, _, name = span.partition(":")
+    path = ROOT / file
+    if not path.exists():
+        return True
+    return bool(name) and (path.suffix != ".py" or name not in _defined(path))
+
+
+@pytest.mark.parametrize("path", CHECKED, ids=_name)
+def test_files_and_names_in_documents_exist(path: Path) -> None:
+    assert not [span for span in _code(path) if _missing(span)]
+
+
+@pytest.mark.parametrize("path", DOCUMENTS, ids=_name)
+def test_links_between_documents_hold(path: Path) -> None:
+    broken = []
+    for target in _LINK.findall(_FENCE.sub("", path.read_text(encoding="utf-8"))):
+        parts = urlsplit(target)
+        if parts.scheme or parts.netloc:
+            continue
+        aim = (path.parent / unquote(parts.path)).resolve() if parts.path else path
+        if not aim.exists() or (parts.fragment and aim.suffix == ".md" and unquote(parts.fragment) not in _anchors(aim)):
+            broken.append(target)
+    assert not broken
+
+
+def test_the_check_of_names_finds_what_is_missing() -> None:
+    assert not _missing("crawlmgr/engine.py:run_slice") and not _missing("focused/strategies/base.py:Strategy.expand")
+    assert _missing("crawlmgr/engine.py:no_such_name") and _missing("crawlmgr/no_such_file.py") and _missing("static/desk.css:name")
+
+
+def test_the_version_stands_in_one_place() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    assert "version" not in project["project"] and "version" in project["project"]["dynamic"]
+    assert project["tool"]["setuptools"]["dynamic"]["version"] == {"attr": "crawlmgr.__version__"}
+    assert user_agent().split(" ")[0] == f"crawlmgr/{__version__}"
+    assert api.version == __version__
+
+
+def test_the_changelog_knows_the_version() -> None:
+    text = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+    released = re.findall(r"^## (\d+\.\d+\.\d+)\b", text, re.MULTILINE)
+    assert released[0] == __version__ and len(released) == len(set(released))
