@@ -98,11 +98,10 @@ class _Head(Answer):
         self.version = 10 if version in ("HTTP/1.0", "HTTP/0.9") else 11
         headers = Headers(header_pairs(http.client._read_headers(self.fp)))  # type: ignore[attr-defined]
         self.headers = self.msg = headers  # type: ignore[assignment]
-        self.chunked = (headers.get("transfer-encoding") or "").lower() == "chunked"
+        bare = status in (204, 304, _SWITCHING) or self._method == "HEAD"  # type: ignore[attr-defined]
+        self.chunked = not bare and (headers.get("transfer-encoding") or "").lower() == "chunked"
         self.chunk_left = None
-        self.length = None if self.chunked else content_length(headers.get("content-length"))
-        if status in (204, 304) or status == _SWITCHING or self._method == "HEAD":  # type: ignore[attr-defined]
-            self.length = 0
+        self.length = 0 if bare else None if self.chunked else content_length(headers.get("content-length"))
         closes: bool = self._check_close()  # type: ignore[attr-defined]
         self.will_close = closes or (not self.chunked and self.length is None)
 

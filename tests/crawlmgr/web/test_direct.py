@@ -98,6 +98,13 @@ def test_an_answer_to_head_has_no_body_whatever_its_length(site: LocalSite, fetc
     assert response.ok and response.body == b"" and response.header("content-length") == "9"
 
 
+@pytest.mark.parametrize("status", ["204 No Content", "304 Not Modified"])
+def test_an_answer_that_has_no_body_is_not_waited_for(site: LocalSite, fetcher: Fetcher, status: str) -> None:
+    raw = f"HTTP/1.1 {status}\r\nTransfer-Encoding: chunked\r\nContent-Length: 9\r\n\r\n".encode()
+    response = answered(site, fetcher, raw, ends=False)
+    assert response.failure is None and response.body == b"" and response.status == int(status[:3])
+
+
 def test_a_request_line_is_sent_as_the_address_says(site: LocalSite, fetcher: Fetcher) -> None:
     site.add("*", "x")
     for path in ("/double//slash", "/a%2Fb?q=%C3%A4+b&c", "/p?x=[1]|2"):
