@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+import time
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 
@@ -13,6 +15,7 @@ from crawlmgr.services import hosts, runs
 from forums.models import Board, BoardHour, Post, Site, Thread, Visit
 from forums.reading import PageKind, PageReading
 from forums.services import sites
+from tests.serving import PATIENCE_SECONDS
 from tests.site.forum import ForumServer, LocalForum
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -65,6 +68,33 @@ def test_all_boards_are_found_by_name_and_no_others(server: ForumServer) -> None
     run = found(server)
     assert {b["name"] for b in run.result["boards"]} == set(server.forum.names.values())
     assert run.stopped_by == "boards_found" and run.result["boards"][0]["rows"]
+
+
+class Company:
+    """Keeps requests for threads until `wanted` of them are there at once; `most` ever were."""
+
+    def __init__(self, wanted: int) -> None:
+        self.wanted, self.inside, self.most = wanted, 0, 0
+        self.change = threading.Condition()
+
+    def __call__(self, path: str) -> None:
+        with self.change:
+            self.inside += 1
+            self.most = max(self.most, self.inside)
+            self.change.notify_all()
+            if path.startswith("/topic/"):
+                self.change.wait_for(lambda: self.most >= self.wanted, PATIENCE_SECONDS)
+        time.sleep(0.005)  # long enough for one too many to meet it
+        with self.change:
+            self.inside -= 1
+
+
+def test_threads_are_read_side_by_side_on_the_connections_that_are_allowed(server: ForumServer) -> None:
+    site = added(server)
+    company = server.forum.on_request = Company(4)
+    crawl(site, history_days=400, connections=4)
+    assert company.most == 4
+    assert stored() == server.forum.truth() and Post.objects.count() == server.forum.posts
 
 
 def test_first_crawl_stores_everything_once_and_the_next_ones_only_what_changed(server: ForumServer) -> None:
