@@ -19,6 +19,7 @@ from crawlmgr.services.export_formats import safe_cell
 from focused import reads
 from focused.admin import charts
 from focused.admin.crawl import strategies
+from focused.admin.names import named, shown, sweep_title
 from focused.admin.runs import find as find_run
 from focused.admin.topics import find, trail
 from focused.laboratory import MOST_DRAWS, PATENT_WEIGHTS, verdict
@@ -32,22 +33,6 @@ OTHERS_DRAWS = 3
 CURVES = 16
 """Entries that a chart shows at the most."""
 FIRST = ("breadth_first", "best_first", "shark", "dynamic_tunnel", "ant_colony")
-
-
-def sweep_title(name: str) -> str:
-    """What a sweep varies, in words."""
-    titles = {
-        "weights": _("dolphin: the three weights on a triangle"),
-        "tunnels": _("dynamic_tunnel: length of tunnels (k) by threshold (τ, as a multiple of the topic's)"),
-        "ants": _("ant_colony: number of ants by evaporation (ρ)"),
-    }
-    return titles[name]
-
-
-def shown(entry: str) -> str:
-    """An entry's name in the reader's language: the strategy's, then what tells it apart."""
-    strategy, _sign, rest = entry.partition(" ")
-    return f"{_(strategy)} {rest}".strip()
 
 
 @room("topics/<int:pk>/compare/", "topic-compare", "focused.view_topic", post="focused.add_comparison")
@@ -85,7 +70,7 @@ def compare(request: HttpRequest, pk: int) -> HttpResponse:
         "sweeps": [(name, sweep_title(name), len(one.entries())) for name, one in SWEEPS.items()],
         "sweep": request.POST.get("sweep", ""),
         "most": comparisons.MOST_PAGES,
-        "rows": reads.comparisons(topic, 50),
+        "rows": named(reads.comparisons(topic, 50)),
     }
     return page(request, "focused/compare.html", context, title=_("Compare strategies"), item=f"topic:{pk}", trail=trail(topic))
 

@@ -17,6 +17,7 @@ from crawlmgr.admin.rooms import act, attempt, back, number, numbers, page, room
 from focused import reads
 from focused.admin import charts
 from focused.admin.add import lines_of, tell_bad_lines, tell_bounds, texts_of
+from focused.admin.names import named
 from focused.models import SampleDocument, Seed, Topic
 from focused.services import readings, removals, samples, topics
 from focused.topics import read_seeds
@@ -70,7 +71,7 @@ def topic_page(request: HttpRequest, pk: int) -> HttpResponse:
         "seeds_number": topic.seeds.count(),
         "documents": list(topic.documents.defer("text", "words")),
         "intervals": INTERVALS,
-        "comparisons": reads.comparisons(topic),
+        "comparisons": named(reads.comparisons(topic)),
         "charts": [charts.lexicon(reading["vector"])] if reading else [],
     }
     return page(request, "focused/topic.html", context, title=topic.name, item=f"topic:{pk}", trail=trail())

@@ -1,0 +1,39 @@
+"""Names of strategies, of the entries of a comparison and of sweeps, in the reader's language."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from django.utils.translation import gettext as _
+
+from focused.models import Comparison
+from focused.sweeps import SWEEPS
+
+
+def shown(entry: str) -> str:
+    """An entry's name: the strategy's, then what tells it apart."""
+    strategy, _sign, rest = entry.partition(" ")
+    return f"{_(strategy)} {rest}".strip()
+
+
+def sweep_title(name: str) -> str:
+    """What a sweep varies, in words."""
+    titles = {
+        "weights": _("dolphin: the three weights on a triangle"),
+        "tunnels": _("dynamic_tunnel: length of tunnels (k) by threshold (τ, as a multiple of the topic's)"),
+        "ants": _("ant_colony: number of ants by evaporation (ρ)"),
+    }
+    return titles[name]
+
+
+def named(comparisons: Iterable[Comparison]) -> list[dict[str, object]]:
+    """Comparisons, each with the names of its entries; a sweep's entries together under its title."""
+    rows = []
+    for one in comparisons:
+        sweep = SWEEPS.get(one.setup.get("sweep", ""))
+        inside = sweep.entries() if sweep is not None else {}
+        names = [shown(name) for name in one.setup["strategies"] if name not in inside]
+        if sweep is not None:
+            names.append(f"{sweep_title(one.setup['sweep'])} ({len(inside)})")
+        rows.append({"comparison": one, "names": names})
+    return rows
