@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from math import fsum
 from typing import Any
 
 from sklearn.tree import DecisionTreeClassifier
@@ -43,8 +44,8 @@ class WordLikeness:
         return found
 
     def words(self, words: Collection[str]) -> float:
-        """Mean likeness of several words; 0 without any."""
-        return sum(self.word(word) for word in words) / len(words) if words else 0.0
+        """Mean likeness of several words, the same in whichever order they come; 0 without any."""
+        return fsum(self.word(word) for word in words) / len(words) if words else 0.0
 
 
 class DepthFirst(Strategy):
