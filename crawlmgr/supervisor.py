@@ -130,16 +130,17 @@ class Child:
 
     def __init__(
         self, name: str, program: Sequence[str], *, folder: Path, environment: Mapping[str, str] | None = None,
-        descriptors: Sequence[int] = (), ends_early: bool = False,
+        descriptors: Sequence[int] = (), ends_early: bool = False, wanted: Callable[[], bool] = lambda: True,
     ) -> None:
         self.name, self.program, self.folder = name, list(program), folder
         self.environment = {**os.environ, **(environment or {})}
-        self.descriptors, self.ends_early = tuple(descriptors), ends_early
+        self.descriptors, self.ends_early, self.wanted = tuple(descriptors), ends_early, wanted
         self.process: subprocess.Popen[bytes] | None = None
         self.pipe = -1
         self.failures = 0
         self.started = 0.0
         self.next_start = 0.0
+        self.asked: float | None = None
 
     @property
     def pid(self) -> int:
@@ -171,10 +172,22 @@ class Child:
         self._signal_group(signal.SIGKILL)
         status = self.process.wait()
         os.close(self.pipe)
-        self.process, self.pipe = None, -1
+        self.process, self.pipe, self.asked = None, -1, None
         self.failures = 1 if at - self.started >= HEALTHY_SECONDS else self.failures + 1
         self.next_start = at + backoff_seconds(self.failures - 1)
         return status
+
+    def dismissed(self, at: float, grace_seconds: float) -> bool:
+        """For one that is no longer wanted: asks it to end, and after the grace makes it. True once it is gone."""
+        if self.process is None:
+            return True
+        if self.asked is None:
+            self.asked = at
+            self.ask_to_end()
+        if self.ended() or at - self.asked >= grace_seconds:
+            self.sweep(at)
+            self.failures, self.next_start = 0, at
+        return self.process is None
 
     def ask_to_end(self) -> None:
         """Asks the first process to end; workers that can end before their task is done are told so."""
@@ -192,7 +205,7 @@ class Child:
 
 
 class Supervisor:
-    """Keeps children running until it is told to stop.
+    """Keeps children running until it is told to stop; one that is not wanted is ended, and started when it is.
 
     `on_start(child)` is called after each start, `on_end(child, why)` after an end that nobody asked for, `on_tick(child)` every
     `tick_seconds` for a child that runs and returns why it must be restarted, "" for all is well.
@@ -226,6 +239,9 @@ class Supervisor:
     def step(self) -> None:
         """One round: starts what is down and due, notes what died, asks for signs of life when it is time."""
         for child in self.children:
+            if not child.wanted():
+                child.dismissed(self.clock(), self.grace_seconds)
+                continue
             if child.ended():
                 self._down(child, "died")
             if child.process is None and self.clock() >= child.next_start and not self._stops:

@@ -5,20 +5,20 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import Any
 
-from django.contrib import admin
+from django.contrib import admin, messages
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from crawlmgr.admin import charts, tiles, words
-from crawlmgr.admin.rooms import page, room
+from crawlmgr.admin.rooms import OPEN_PRIVATE, act, back, page, room
 from crawlmgr.admin.tree import Node
 from crawlmgr.reads import hosts as host_reads
 from crawlmgr.reads import line
 from crawlmgr.reads import runs as run_reads
 from crawlmgr.reads import status as status_reads
-from crawlmgr.services import queue
+from crawlmgr.services import demonstration, queue
 
 HOURS = 48
 ALARM_LINKS = {"no_workers": "workers", "disk_low": "archive"}
@@ -38,10 +38,44 @@ def home(request: HttpRequest) -> HttpResponse:
     context["panels"] = [found for _order, panel in admin.site.panels if (found := panel(request, now)) is not None]
     wanted = len(context["alarms"]) + sum(found.get("alarms", 0) for found in context["panels"])
     context["head"] = tiles.head(request, now, wanted)
+    if not context["active"] and not context["ended"] or demonstration.wished():
+        context |= _beginnings(request)
     context["may_see"] = request.user.has_perm("crawlmgr.view_run")
     if not live:
         context["charts"] = [requests_chart(now)] if context["may_see"] else []
     return page(request, "desk/home.html", context, title=_("Overview"), item="home", live="desk/home_live.html")
+
+
+def _beginnings(request: HttpRequest) -> dict[str, Any]:
+    """What an empty desk offers: its kinds of crawls, and the demonstration."""
+    kinds = [
+        {"kind": one, "url": reverse(f"admin:{one.room}")}
+        for _order, one in admin.site.beginnings if request.user.has_perm(one.permission)
+    ]
+    return {
+        "kinds": kinds,
+        "demonstration": demonstration.wished(),
+        "may_demonstrate": demonstration.possible() and request.user.has_perm(OPEN_PRIVATE),
+    }
+
+
+@act("demonstration/start/", "demonstration-start", OPEN_PRIVATE)
+def demonstrate(request: HttpRequest) -> HttpResponse:
+    """Asks for the demonstration. It crawls addresses of this machine, so who starts it may allow that."""
+    if not demonstration.possible():
+        messages.error(request, _("Only `serve` can start it; elsewhere type `manage.py demo`."))
+        return back(request, "index")
+    demonstration.wish()
+    messages.success(request, _("The demonstration starts; its forum, topic and search site appear here."))
+    return back(request, "index")
+
+
+@act("demonstration/end/", "demonstration-end", OPEN_PRIVATE)
+def end_demonstration(request: HttpRequest) -> HttpResponse:
+    """Ends the demonstration; what it crawled stays."""
+    demonstration.end()
+    messages.success(request, _("The demonstration ends. What it crawled stays; `manage.py demo --remove` takes it away."))
+    return back(request, "index")
 
 
 def requests_chart(now: datetime) -> charts.Chart:

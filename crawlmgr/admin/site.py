@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 from django.http import HttpRequest, HttpResponse
@@ -14,6 +15,17 @@ from unfold.sites import UnfoldAdminSite
 from crawlmgr.admin.tree import Branch, Node, build, go_keys
 
 Panel = Callable[[HttpRequest, Any], dict[str, Any] | None]
+
+
+@dataclass(frozen=True, slots=True)
+class Beginning:
+    """A kind of crawl that an empty desk offers: lazy texts, the name of the room that adds one, and who may."""
+
+    title: Any
+    about: Any
+    room: str
+    permission: str
+    icon: str
 
 
 class DeskSite(UnfoldAdminSite):
@@ -36,6 +48,7 @@ class DeskSite(UnfoldAdminSite):
         self.branches: list[tuple[int, Branch]] = []
         self.panels: list[tuple[int, Panel]] = []
         self.tiles: list[tuple[int, Callable[..., Any]]] = []
+        self.beginnings: list[tuple[int, Beginning]] = []
         self.home: Callable[..., HttpResponse] | None = None
 
     def add_room(self, route: str, view: Callable[..., HttpResponse], name: str) -> None:
@@ -53,6 +66,10 @@ class DeskSite(UnfoldAdminSite):
     def add_tile(self, order: int, make: Callable[..., Any]) -> None:
         """Adds figures to the head of the first page: a callable that gives `tiles.Tile`s."""
         self.tiles = sorted([*self.tiles, (order, make)], key=lambda entry: entry[0])
+
+    def add_beginning(self, order: int, beginning: Beginning) -> None:
+        """Adds a kind of crawl to what an empty desk offers."""
+        self.beginnings = sorted([*self.beginnings, (order, beginning)], key=lambda entry: entry[0])
 
     def extra_urls(self) -> list[URLPattern]:
         return self.rooms

@@ -25,6 +25,7 @@ from crawlmgr.supervisor import AlreadyRunning, Child, Pulse, Supervisor, lock
 
 log = logging.getLogger("crawlmgr.supervisor")
 GRACE_SECONDS = 5.0
+WEB = "web server"
 DOUBT_TICKS = 3
 """How many times a cluster that lost a worker is asked for a sign of life before it is started anew."""
 
@@ -115,7 +116,7 @@ class _Watch:
         try:
             if one is not None:
                 nodes.restarted(one.node, why, SYSTEM.now())
-            else:
+            elif child.name == WEB:
                 nodes.web_restarted(why, SYSTEM.now())
         except DatabaseProblem as error:
             self._away(error)

@@ -9,7 +9,9 @@ from django.contrib import admin
 from django.http import HttpRequest
 from django.urls import reverse
 from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 
+from crawlmgr.admin.site import Beginning
 from crawlmgr.admin.tree import Node, address
 from deepweb import reads
 
@@ -47,3 +49,11 @@ def branch(request: HttpRequest, item: str) -> Node | None:
 
 admin.site.add_branch(14, branch)
 admin.site.add_panel(14, panel)
+admin.site.add_beginning(
+    14,
+    Beginning(
+        gettext_lazy("A database behind a search form"),
+        gettext_lazy("Its form is found and asked until nearly all records are in."),
+        "source-add", "deepweb.add_source", "manage_search",
+    ),
+)

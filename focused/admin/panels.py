@@ -9,7 +9,9 @@ from django.contrib import admin
 from django.http import HttpRequest
 from django.urls import reverse
 from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 
+from crawlmgr.admin.site import Beginning
 from crawlmgr.admin.tree import Node, address
 from focused import reads
 
@@ -44,3 +46,11 @@ def branch(request: HttpRequest, item: str) -> Node | None:
 
 admin.site.add_branch(12, branch)
 admin.site.add_panel(12, panel)
+admin.site.add_beginning(
+    12,
+    Beginning(
+        gettext_lazy("A topic, crawled on purpose"),
+        gettext_lazy("Samples say what belongs to it; the crawl looks for more of that."),
+        "topic-add", "focused.add_topic", "category",
+    ),
+)

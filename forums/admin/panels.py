@@ -10,8 +10,10 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.urls import reverse
 from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 
 from crawlmgr.admin.rooms import numbers, room
+from crawlmgr.admin.site import Beginning
 from crawlmgr.admin.tree import Node, address
 from forums import reads
 from forums.models import Board, Site
@@ -97,3 +99,10 @@ def tree_part(request: HttpRequest, pk: int) -> HttpResponse:
 
 admin.site.add_branch(10, branch)
 admin.site.add_panel(10, panel)
+admin.site.add_beginning(
+    10,
+    Beginning(
+        gettext_lazy("A forum, kept fresh"), gettext_lazy("Visited as often as it is worth; only what is new is fetched."),
+        "forum-add", "forums.add_site", "forum",
+    ),
+)

@@ -119,6 +119,23 @@ def test_a_child_that_is_called_stalled_goes_with_its_group_and_comes_back(famil
     assert all(_wait(lambda pid=pid: _gone(pid)) for pid in [first, *others])
 
 
+def test_a_child_is_started_when_it_is_wanted_and_ended_when_no_more(family: Family) -> None:
+    told: list[str] = []
+    wish = [False]
+    family.child.wanted = lambda: wish[0]
+    supervisor = _supervisor(family.child, told)
+    supervisor.step()
+    assert family.child.pid == 0 and told == []
+    wish[0] = True
+    supervisor.step()
+    first, others = family.child.pid, family.pids()
+    wish[0] = False
+    assert _rounds(supervisor, lambda: family.child.pid == 0)
+    assert (family.folder / "asked").exists() and all(_wait(lambda pid=pid: _gone(pid)) for pid in [first, *others])
+    supervisor.step()
+    assert told == ["start"], "its end was asked for: nobody is told of it, and nothing comes back"
+
+
 def test_stop_asks_first_and_leaves_nobody(family: Family) -> None:
     supervisor = _supervisor(family.child, [])
     supervisor.step()

@@ -24,7 +24,7 @@ from crawlmgr.demo.site import Pages, Website
 from crawlmgr.demo.topic_web import TopicWeb
 from crawlmgr.management import database
 from crawlmgr.management.base import Stopped, say, write_json
-from crawlmgr.management.commands.serve import DEFAULT_ADDRESS
+from crawlmgr.management.commands.serve import served_at
 from crawlmgr.management.demonstration import Part, Served, own_runs
 from crawlmgr.management.supervision import only_one, run_system_checks
 from crawlmgr.models import Host
@@ -78,16 +78,17 @@ class Command(BaseCommand):
             write_json(made)
             sys.stdout.flush()
             return
+        desk = served_at()
         forum, topic, deep = made["forum"], made["topic"], made["deepweb"]
         lines = [
             f"Forum: {forum['boards']} boards, {forum['threads']} threads, {forum['posts']} posts ({web['forum'].url})",
             f"Topic: {topic['relevant']} of {topic['fetched']} pages on topic ({web['topic'].url})",
             f"Database: {deep['records']} records by {deep['queries']} queries ({web['deepweb'].url})",
             "",
-            f"On the desk (`serve`; by default http://{DEFAULT_ADDRESS}/):",
+            f"On the desk (`serve`, at http://{desk}/):",
         ]
         for room in (room for part in parts.values() for room in part.rooms()):
-            lines.append(f"  {room.words + ':':20} http://{DEFAULT_ADDRESS}{reverse(f'admin:{room.name}', args=room.arguments)}")
+            lines.append(f"  {room.words + ':':20} http://{desk}{reverse(f'admin:{room.name}', args=room.arguments)}")
         self.stdout.write("\n".join([*lines, "", "`demo --remove` takes all of it away again."]))
         self.stdout.flush()
 

@@ -19,8 +19,8 @@ from django.db import Error as DatabaseProblem
 
 from crawlmgr import environment
 from crawlmgr.management.base import say
-from crawlmgr.management.supervision import cluster, only_one, run_system_checks, supervise
-from crawlmgr.services import nodes, queue
+from crawlmgr.management.supervision import WEB, cluster, only_one, run_system_checks, supervise
+from crawlmgr.services import demonstration, nodes, queue
 from crawlmgr.supervisor import Child, listen
 
 ANY_ADDRESS = ("0.0.0.0", "::")  # noqa: S104 - compared with, not bound to
@@ -36,6 +36,15 @@ class Address(NamedTuple):
 
 
 DEFAULT_ADDRESS = Address("127.0.0.1", 8000)
+ADDRESS = "serve.address"  # of the data folder: where the desk was served last
+
+
+def served_at() -> str:
+    """Where the desk of this data folder is served, or was last; the usual address where it never was."""
+    try:
+        return (settings.DATA_DIR / ADDRESS).read_text(encoding="ascii").strip() or str(DEFAULT_ADDRESS)
+    except OSError:
+        return str(DEFAULT_ADDRESS)
 
 
 def address(text: str) -> Address:
@@ -78,7 +87,8 @@ class Command(BaseCommand):
         bound = Address(bind.host, listener.getsockname()[1])
         self._greet(bound, login)
         with lock, listener:
-            supervise([cluster(nodes.own_name(), settings.Q_CLUSTER["name"], options["workers"])], [_web(bound, listener)])
+            others = [_web(bound, listener), _demonstration()]
+            supervise([cluster(nodes.own_name(), settings.Q_CLUSTER["name"], options["workers"])], others)
         say("Stopped.")
 
     def _listen(self, bind: Address) -> socket.socket:
@@ -104,6 +114,7 @@ class Command(BaseCommand):
 
     def _greet(self, bound: Address, login: str) -> None:
         shown = Address("127.0.0.1" if bound.host == "0.0.0.0" else "::1" if bound.host == "::" else bound.host, bound.port)  # noqa: S104
+        (settings.DATA_DIR / ADDRESS).write_text(str(shown), encoding="ascii", errors="replace")
         self.stdout.write(f"Crawl manager: http://{shown}/\n{login}\nStop with Ctrl-C.")
         self.stdout.flush()
         if bound.host in ANY_ADDRESS and "CRAWLMGR_ALLOWED_HOSTS" not in os.environ:
@@ -124,6 +135,13 @@ def _web(bound: Address, listener: socket.socket) -> Child:
     ]
     environment = {
         "CRAWLMGR_DATA": str(settings.DATA_DIR), "CRAWLMGR_ALLOWED_HOSTS": ",".join(hosts),
-        "DJANGO_SETTINGS_MODULE": "crawlmgr.settings",
+        "DJANGO_SETTINGS_MODULE": "crawlmgr.settings", demonstration.CAN: "1",
     }
-    return Child("web server", program, folder=settings.BASE_DIR, environment=environment, descriptors=[listener.fileno()])
+    return Child(WEB, program, folder=settings.BASE_DIR, environment=environment, descriptors=[listener.fileno()])
+
+
+def _demonstration() -> Child:
+    """The demonstration web, while somebody wishes it on the desk."""
+    program = [str(settings.BASE_DIR / "manage.py"), "demo"]
+    environment = {"CRAWLMGR_DATA": str(settings.DATA_DIR)}
+    return Child("demonstration", program, folder=settings.BASE_DIR, environment=environment, wanted=demonstration.wished)

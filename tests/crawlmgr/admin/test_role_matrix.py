@@ -166,6 +166,8 @@ MATRIX: dict[tuple[str, str], tuple[str, ...]] = {
     ),
     ("never", "administrator"): (
         "admin/api/<int:pk>/remove/",
+        "admin/demonstration/start/",
+        "admin/demonstration/end/",
         "admin/alarms/channels/<int:pk>/test/",
         "admin/alarms/channels/<int:pk>/remove/",
         "admin/exports/<int:pk>/delete/",

@@ -1,0 +1,57 @@
+"""An empty desk: the three kinds of crawls, and the demonstration that starts and ends from there."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.test import Client
+
+from crawlmgr.services import demonstration
+from tests.crawlmgr.admin.rows import user, world
+
+pytestmark = pytest.mark.django_db
+START, END = "/admin/demonstration/start/", "/admin/demonstration/end/"
+
+
+@pytest.fixture(autouse=True)
+def place(settings: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    settings.DATA_DIR = tmp_path
+    monkeypatch.setenv(demonstration.CAN, "1")
+    return tmp_path
+
+
+def desk(role: str) -> Client:
+    made = Client()
+    made.force_login(user(role))
+    return made
+
+
+def test_an_empty_desk_offers_three_kinds_and_the_demonstration() -> None:
+    text = desk("administrator").get("/admin/").content.decode()
+    for room in ("/admin/forums/add/", "/admin/topics/add/", "/admin/deepweb/add/", START):
+        assert f'"{room}"' in text
+    text = desk("operator").get("/admin/").content.decode()
+    assert START not in text and "manage.py demo" in text
+    assert "/admin/topics/add/" not in desk("viewer").get("/admin/?part=live").content.decode()
+
+
+def test_it_is_wished_for_and_ended_from_the_desk() -> None:
+    client = desk("administrator")
+    client.post(START)
+    assert demonstration.wished() and END in client.get("/admin/").content.decode()
+    client.post(END)
+    client.post(END)
+    assert not demonstration.wished() and START in client.get("/admin/").content.decode()
+
+
+def test_where_nobody_watches_for_the_wish_it_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv(demonstration.CAN)
+    answer = desk("administrator").post(START, follow=True)
+    assert not demonstration.wished() and "Only `serve` can start it" in answer.content.decode()
+
+
+def test_a_desk_at_work_is_not_asked_what_to_crawl() -> None:
+    world(1)
+    assert START not in desk("administrator").get("/admin/").content.decode()
