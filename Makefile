@@ -3,7 +3,10 @@ SHELL := /bin/sh
 PYTHON ?= $(shell command -v python3.11 || command -v python3.12 || command -v python3.13 || command -v python3)
 VENV := .venv
 BIN := $(VENV)/bin
+RUNNING := $(VENV)/.installed-running
 STAMP := $(VENV)/.installed
+PIP = $(BIN)/python -m pip install --disable-pip-version-check --no-input
+UV = $(BIN)/python -m uv pip install --python $(BIN)/python
 BIND ?= 127.0.0.1:8000
 PARALLEL ?= -n auto --dist loadfile --no-loadscope-reorder
 
@@ -12,14 +15,23 @@ PARALLEL ?= -n auto --dist loadfile --no-loadscope-reorder
 
 env: $(STAMP)
 
-$(STAMP): requirements.txt tests/requirements.txt
+# What running needs, by uv where it can be had (it fetches packages side by side), else by pip.
+$(RUNNING): requirements.txt
 	@test -n "$(PYTHON)" && $(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 		{ echo "Python 3.11 or newer is needed; name one with PYTHON=/path/to/python3." >&2; exit 1; }
-	@$(BIN)/python -c '' 2>/dev/null || $(PYTHON) -m venv --clear $(VENV)
-	$(BIN)/python -m pip install --disable-pip-version-check --no-input --quiet -r tests/requirements.txt
+	@$(BIN)/python -c '' 2>/dev/null || { echo "Making $(VENV) with $(PYTHON) ..."; $(PYTHON) -m venv --clear $(VENV); }
+	@echo "Installing what running needs (once, about a minute) ..."
+	@$(BIN)/python -c 'import uv' 2>/dev/null || $(PIP) --quiet uv || echo "No uv here: pip installs, which takes longer."
+	@if $(BIN)/python -c 'import uv' 2>/dev/null; then $(UV) -r requirements.txt; else $(PIP) --progress-bar on -r requirements.txt; fi
 	@touch $@
 
-run: env
+# What tests need beside it.
+$(STAMP): $(RUNNING) tests/requirements.txt
+	@echo "Installing what tests need ..."
+	@if $(BIN)/python -c 'import uv' 2>/dev/null; then $(UV) -r tests/requirements.txt; else $(PIP) -r tests/requirements.txt; fi
+	@touch $@
+
+run: $(RUNNING)
 	exec $(BIN)/python manage.py serve --bind $(BIND)
 
 test: test-sqlite test-postgresql
