@@ -1,8 +1,13 @@
-"""WSGI entry point for gunicorn."""
+"""WSGI entry point for gunicorn, which loads it once and forks: its processes share what is loaded here."""
 
+import gc
 import os
+from importlib import import_module
 
 from django.core.wsgi import get_wsgi_application
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "crawlmgr.settings")
 application = get_wsgi_application()
+import_module("crawlmgr.urls")
+gc.collect()
+gc.freeze()  # a collection in a web process would write to every page that it shares

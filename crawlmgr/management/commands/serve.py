@@ -7,6 +7,9 @@ import os
 import re
 import secrets
 import socket
+import sys
+import traceback
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from django.conf import settings
@@ -16,6 +19,7 @@ from django.core.exceptions import ValidationError
 from django.core.management import call_command
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.db import Error as DatabaseProblem
+from django.db import connections
 
 from crawlmgr import environment
 from crawlmgr.management.base import say
@@ -76,20 +80,24 @@ class Command(BaseCommand):
         lock = only_one("serve")
         bind: Address = options["bind"]
         listener = self._listen(bind)
-        try:
-            call_command("migrate", interactive=False, verbosity=0)
-            call_command("collectstatic", interactive=False, verbosity=0)
-            queue.make_schedules()
-            login = self._first_login()
-            os.environ.pop("CRAWLMGR_ADMIN_PASSWORD", None)  # no child needs it, and a process's environment can be read
-        except DatabaseProblem as error:
-            raise CommandError(f"The database does not answer: {str(error).strip().splitlines()[0]}") from None
+        login = _apart(self._prepare)
+        os.environ.pop("CRAWLMGR_ADMIN_PASSWORD", None)  # no child needs it, and a process's environment can be read
         bound = Address(bind.host, listener.getsockname()[1])
         self._greet(bound, login)
         with lock, listener:
             others = [_web(bound, listener), _demonstration()]
             supervise([cluster(nodes.own_name(), settings.Q_CLUSTER["name"], options["workers"])], others)
         say("Stopped.")
+
+    def _prepare(self) -> str:
+        """Tables, files, schedules and the first administrator; answers the line that tells how to log in."""
+        try:
+            call_command("migrate", interactive=False, verbosity=0)
+            call_command("collectstatic", interactive=False, verbosity=0)
+            queue.make_schedules()
+            return self._first_login()
+        except DatabaseProblem as error:
+            raise CommandError(f"The database does not answer: {str(error).strip().splitlines()[0]}") from None
 
     def _listen(self, bind: Address) -> socket.socket:
         try:
@@ -123,6 +131,39 @@ class Command(BaseCommand):
             say("Public addresses are refused until CRAWLMGR_CONTACT names a mail or web address for the user agent.")
 
 
+def _apart(work: Callable[[], str]) -> str:
+    """What a piece of work answers, done by a process of its own: the one that watches the others for years keeps nothing of the
+    thirty MB that it loads. Raises CommandError where the work does, SystemExit where it broke and has said why."""
+    connections.close_all()
+    reading, writing = os.pipe()
+    child = os.fork()
+    if child == 0:
+        code = 1
+        try:
+            os.close(reading)
+            try:
+                text, code = work(), 0
+            except CommandError as error:
+                text, code = str(error), 2
+            with open(writing, "w", encoding="utf-8") as answer:
+                answer.write(text)
+        except BaseException:
+            traceback.print_exc()
+        finally:
+            sys.stdout.flush()
+            sys.stderr.flush()
+            os._exit(code)
+    os.close(writing)
+    with open(reading, encoding="utf-8") as answer:
+        text = answer.read()
+    code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    if code == 2:
+        raise CommandError(text)
+    if code:
+        raise SystemExit(1)
+    return text
+
+
 def _web(bound: Address, listener: socket.socket) -> Child:
     hosts = list(settings.ALLOWED_HOSTS)
     own = f"[{bound.host}]" if ":" in bound.host else bound.host
@@ -131,7 +172,7 @@ def _web(bound: Address, listener: socket.socket) -> Child:
     program = [
         "gunicorn", "crawlmgr.wsgi:application", "--bind", f"fd://{listener.fileno()}", "--worker-class", "gthread",
         "--workers", str(WEB_PROCESSES), "--threads", str(WEB_THREADS), "--timeout", "60", "--graceful-timeout", "4",
-        "--logger-class", "crawlmgr.management.web_log.WebLog", "--no-control-socket",
+        "--logger-class", "crawlmgr.management.web_log.WebLog", "--no-control-socket", "--preload",
     ]
     environment = {
         "CRAWLMGR_DATA": str(settings.DATA_DIR), "CRAWLMGR_ALLOWED_HOSTS": ",".join(hosts),
