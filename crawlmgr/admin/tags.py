@@ -17,8 +17,9 @@ from django.utils.safestring import SafeString, mark_safe
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
+from crawlmgr.admin import help as help_pages
 from crawlmgr.admin import words
-from crawlmgr.admin.tree import address
+from crawlmgr.admin.tree import address, open_item
 from crawlmgr.services import sealed_settings
 
 register = template.Library()
@@ -186,6 +187,12 @@ def outlink(url: str, text: str = "", css: str = "link wrap") -> SafeString:
     if not address:
         return format_html('<span class="{}">{}</span>', css, text or url)
     return format_html('<a class="{}" href="{}" rel="noopener noreferrer" target="_blank">{}</a>', css, address, text or url)
+
+
+@register.simple_tag(takes_context=True)
+def guide(context: Any) -> str:
+    """The address of the page of the guide that belongs to the room."""
+    return help_pages.beside(open_item(context["request"]))
 
 
 @register.simple_tag

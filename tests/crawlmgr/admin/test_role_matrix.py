@@ -41,6 +41,8 @@ MATRIX: dict[tuple[str, str], tuple[str, ...]] = {
         "metrics",
         "admin/export/<slug:table>.<slug:fmt>",
         "admin/alarms/",
+        "admin/help/",
+        "admin/help/<slug:name>/",
         "admin/exports/",
         "admin/exports/<int:pk>/",
         "admin/exports/file/<int:pk>",
@@ -253,7 +255,7 @@ def _address(pattern: str, rows: dict[str, Any]) -> str:
     table = next((name for name in rows if f"/{name}/" in f"/{pattern}"), "")
     key = str(rows[table]) if table else "999999"
     filled = re.sub(r"<(?:int|path):\w+>|<id>", key, pattern.replace("(?P<url>.*)$", "nowhere"))
-    return "/" + filled.replace("<slug:table>", "pages").replace("<slug:fmt>", "csv")
+    return "/" + filled.replace("<slug:table>", "pages").replace("<slug:fmt>", "csv").replace("<slug:name>", "rooms")
 
 
 def _refused(status: int, where: str, pattern: str) -> bool:

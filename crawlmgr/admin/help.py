@@ -1,0 +1,85 @@
+"""The guide on the desk: the pages of `docs/`, in the language of the reader."""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+from pathlib import Path
+
+import markdown
+from django.contrib import admin
+from django.http import Http404, HttpRequest, HttpResponse
+from django.urls import reverse
+from django.utils.safestring import mark_safe
+from django.utils.translation import get_language
+from django.utils.translation import gettext as _
+
+from crawlmgr.admin.rooms import page, room
+from crawlmgr.admin.tree import Node
+
+ROOT = Path(__file__).resolve().parents[2] / "docs"
+INDEX = "index"
+BESIDE = {  # key of the open item in the tree, up to its colon → page of the guide
+    "home": "rooms", "forums": "forums", "site": "forums", "board": "forums", "forum-add": "forums", "plan": "forums",
+    "simulations": "forums", "topics": "topics", "topic": "topics", "topic-add": "topics", "deepweb": "search-forms",
+    "source": "search-forms", "source-add": "search-forms", "exports": "exports", "alarms": "alarms", "api": "api",
+    "retention": "years", "workers": "troubleshooting", "events": "troubleshooting", "hosts": "troubleshooting", "queue": "rooms",
+    "runs": "rooms", "archive": "years",
+}
+_LINK = re.compile(r'href="(?!https?:|#|/)([a-z-]+)\.md(#[a-z-]+)?"')
+
+
+def pages() -> list[str]:
+    """The names of the guide's pages."""
+    return sorted(path.stem for path in (ROOT / "en").glob("*.md"))
+
+
+@lru_cache(maxsize=64)
+def laid_out(language: str, name: str) -> tuple[str, str]:
+    """Title and HTML of a page. The files are the project's own, so what they hold is trusted. Raises FileNotFoundError."""
+    text = (ROOT / language / f"{name}.md").read_text(encoding="utf-8")
+    title, _line, rest = text.removeprefix("# ").partition("\n")
+    html = markdown.markdown(rest, extensions=["tables", "fenced_code", "attr_list"])
+    html = _LINK.sub(lambda found: f'href="{_address(found[1])}{found[2] or ""}"', html)
+    html = html.replace("<table>", '<div class="scroll"><table class="list">').replace("</table>", "</table></div>")
+    return title, re.sub(r'<a href="\.\./posts\.ipynb">([^<]*)</a>', r"<code>docs/\1</code>", html)
+
+
+def _address(name: str) -> str:
+    return reverse("admin:help") if name == INDEX else reverse("admin:help-page", args=[name])
+
+
+@room("help/", "help")
+def index(request: HttpRequest) -> HttpResponse:
+    """What the guide holds."""
+    return _show(request, INDEX)
+
+
+@room("help/<slug:name>/", "help-page")
+def one(request: HttpRequest, name: str) -> HttpResponse:
+    """A page of the guide."""
+    if name not in pages():
+        raise Http404(_("There is no such page."))
+    return _show(request, name)
+
+
+def _show(request: HttpRequest, name: str) -> HttpResponse:
+    language = "zh" if (get_language() or "").startswith("zh") else "en"
+    title, html = laid_out(language, name)
+    trail = [] if name == INDEX else [(_("Guide"), reverse("admin:help"))]
+    return page(request, "desk/help.html", {"html": mark_safe(html)}, title=title, item="help", trail=trail)  # noqa: S308 - our own files
+
+
+def beside(item: str) -> str:
+    """The address of the page of the guide that belongs to an item of the tree."""
+    name = BESIDE.get(item.partition(":")[0], INDEX)
+    return _address(name)
+
+
+def branch(request: HttpRequest, item: str) -> Node | None:
+    if not request.user.has_perm("crawlmgr.view_run"):
+        return None
+    return Node(_("Guide"), reverse("admin:help"), "help", "help")
+
+
+admin.site.add_branch(90, branch)

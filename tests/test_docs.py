@@ -1,0 +1,96 @@
+"""The guide: the same pages in both languages, links that lead somewhere, a notebook whose calls the API has."""
+
+from __future__ import annotations
+
+import ast
+import json
+import re
+from pathlib import Path
+
+import pytest
+from django.test import Client
+
+from crawlmgr.admin import help as guide
+from crawlmgr.api.base import api
+from crawlmgr.services import exports, saved_exports
+from crawlmgr.services.alarm_causes import RULES
+from tests.crawlmgr.admin.rows import user
+
+ROOT = Path(__file__).resolve().parents[1]
+DOCS = ROOT / "docs"
+LANGUAGES = ("en", "zh")
+PAGES = sorted(path.name for path in (DOCS / "en").glob("*.md"))
+LINK = re.compile(r"\[[^\]]+\]\(([^)\s]+)\)")
+
+
+def _anchors(path: Path) -> set[str]:
+    return set(re.findall(r"\{#([a-z-]+)\}", path.read_text(encoding="utf-8")))
+
+
+@pytest.mark.once
+def test_both_languages_have_the_same_pages_with_the_same_parts() -> None:
+    assert sorted(path.name for path in (DOCS / "zh").glob("*.md")) == PAGES and len(PAGES) >= 9
+    for name in PAGES:
+        one, other = ((DOCS / language / name).read_text(encoding="utf-8") for language in LANGUAGES)
+        for mark in ("\n## ", "\n| ", "\n1. ", "\n- ", "```"):
+            assert one.count(mark) == other.count(mark), (name, mark)
+        assert not re.search(r"[\u4e00-\u9fff]", one) and re.search(r"[\u4e00-\u9fff]", other)
+
+
+@pytest.mark.once
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_every_link_leads_to_a_page_and_its_place(language: str) -> None:
+    found = 0
+    for name in PAGES:
+        for target in LINK.findall((DOCS / language / name).read_text(encoding="utf-8")):
+            path, _hash, place = target.partition("#")
+            where = (DOCS / language / path).resolve()
+            assert where.is_file(), (name, target)
+            assert not place or place in _anchors(where), (name, target)
+            found += 1
+    assert found >= 12
+    listed = {target.partition("#")[0] for target in LINK.findall((DOCS / language / "index.md").read_text(encoding="utf-8"))}
+    assert listed == set(PAGES) - {"index.md"}
+
+
+@pytest.mark.once
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_what_can_be_counted_is_whole(language: str) -> None:
+    formats = (DOCS / language / "exports.md").read_text(encoding="utf-8").lower().replace("json lines", "jsonl")
+    assert all(name in formats for name in (*exports.FORMATS, saved_exports.WARC))
+    causes = (DOCS / language / "alarms.md").read_text(encoding="utf-8").split("\n## ")[0]
+    assert causes.count("\n|") - 2 == len(RULES)
+
+
+@pytest.mark.once
+def test_readme_links_lead_somewhere() -> None:
+    for target in LINK.findall((ROOT / "README.md").read_text(encoding="utf-8")):
+        assert target.startswith("http") or (ROOT / target.partition("#")[0]).exists(), target
+
+
+@pytest.mark.once
+def test_the_notebook_has_ten_cells_that_compile_and_ask_for_what_there_is() -> None:
+    cells = json.loads((DOCS / "posts.ipynb").read_text(encoding="utf-8"))["cells"]
+    assert len(cells) == 10
+    source = "\n".join("".join(cell["source"]) for cell in cells if cell["cell_type"] == "code")
+    ast.parse(source)
+    paths = set(api.get_openapi_schema()["paths"])
+    assert "/api/v1/status" in paths and "/api/v1/tables/{table}" in paths and 'ask("status")' in source
+    columns = set(exports.tables()["posts"].columns)
+    assert {"posted", "first_seen"} <= columns and "tables/{table}" in source
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("language", ["en", "zh-hans"])
+def test_the_desk_shows_every_page_of_the_guide(language: str) -> None:
+    client = Client(headers={"Accept-Language": language})
+    client.force_login(user("viewer"))
+    for name in [path.removesuffix(".md") for path in PAGES]:
+        text = client.get("/admin/help/" if name == "index" else f"/admin/help/{name}/").content.decode()
+        for address in re.findall(r'href="(/admin/help/[^"#]*)', text):
+            assert client.get(address).status_code == 200, (name, address)
+        body = text.split('class="box guide"')[1]
+        assert ".md" not in body and bool(re.search(r"[\u4e00-\u9fff]", body)) == (language == "zh-hans")
+    assert client.get("/admin/help/nothing/").status_code == 404
+    beside = client.get("/admin/exports/").content.decode()
+    assert 'href="/admin/help/exports/"' in beside and set(guide.BESIDE.values()) <= set(guide.pages())
