@@ -7,6 +7,7 @@ import re
 import tomllib
 from functools import cache
 from pathlib import Path
+from typing import Any
 from urllib.parse import unquote, urlsplit
 
 import pytest
@@ -14,6 +15,10 @@ import pytest
 from crawlmgr import __version__
 from crawlmgr.api import api
 from crawlmgr.services.fetching import user_agent
+from focused.graph import MemoryGraph
+from focused.loop import crawl
+from focused.relevance import Relevance
+from tests.focused.webs import OFF, ON, Web, topic, url
 
 ROOT = Path(__file__).resolve().parents[1]
 DOCUMENTS = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
@@ -49,7 +54,8 @@ def _defined(path: Path) -> frozenset[str]:
             if isinstance(node, ast.ClassDef):
                 walk(node.body, f"{prefix}{node.name}.")
             targets = node.targets if isinstance(node, ast.Assign) else [node.target] if isinstance(node, ast.AnnAssign) else []
-            found.update(prefix + target.id for target in targets if isinstance(target, ast.Name))
+            names = [name for target in targets for name in ast.walk(target) if isinstance(name, ast.Name)]
+            found.update(prefix + name.id for name in names)
 
     walk(ast.parse(path.read_text(encoding="utf-8")).body, "")
     return frozenset(found)
@@ -91,6 +97,17 @@ def test_links_between_documents_hold(path: Path) -> None:
 def test_the_check_of_names_finds_what_is_missing() -> None:
     assert not _missing("crawlmgr/engine.py:run_slice") and not _missing("focused/strategies/base.py:Strategy.expand")
     assert _missing("crawlmgr/engine.py:no_such_name") and _missing("crawlmgr/no_such_file.py") and _missing("static/desk.css:name")
+
+
+def test_the_strategy_of_the_guide_runs() -> None:
+    text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    names: dict[str, Any] = {}
+    for block in re.findall(r"^```python\n(.*?)^```", text, re.MULTILINE | re.DOTALL):
+        exec(compile(block, "CONTRIBUTING.md", "exec"), names)  # noqa: S102 - our own text
+    web = Web({"s": (OFF, ["long", "a"]), "long": (ON, []), "a": (OFF, ["middle"]), "middle": (ON, [])})
+    graph = MemoryGraph()
+    trail = crawl(names["ShortestFirst"](Relevance(topic(["s"])), graph), graph, web, [url("s")], 10)
+    assert [step.url for step in trail.steps] == [url(name) for name in ("s", "a", "long", "middle")]
 
 
 def test_the_version_stands_in_one_place() -> None:
