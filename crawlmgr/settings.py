@@ -71,9 +71,10 @@ JOBS = {  # runs that ask no address
     "topic-removal": "focused.services.removals.TopicRemoval",
     "deepweb-removal": "deepweb.services.removals.SourceRemoval",
 }
+CRAWL_DISPATCHERS = ["forums.services.dispatch.start_due", "focused.services.dispatch.start_due"]
+"""Those that start crawls: a pause of everything holds them back."""
 DISPATCHERS = [
-    "forums.services.dispatch.start_due",
-    "focused.services.dispatch.start_due",
+    *CRAWL_DISPATCHERS,
     "crawlmgr.services.saved_exports.start_due",
     "crawlmgr.services.alarms.dispatch",
 ]

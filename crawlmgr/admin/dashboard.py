@@ -18,7 +18,7 @@ from crawlmgr.reads import hosts as host_reads
 from crawlmgr.reads import line
 from crawlmgr.reads import runs as run_reads
 from crawlmgr.reads import status as status_reads
-from crawlmgr.services import demonstration, queue
+from crawlmgr.services import demonstration, holds, queue
 
 HOURS = 48
 ALARM_LINKS = {"no_workers": "workers", "disk_low": "archive"}
@@ -93,7 +93,9 @@ def requests_chart(now: datetime) -> charts.Chart:
 
 def alarms(request: HttpRequest, now: datetime) -> list[dict[str, Any]]:
     """Alarms as sentences with a link."""
-    lines = []
+    lines: list[dict[str, Any]] = []
+    if (hold := holds.current()) is not None:
+        lines.append({"text": _("All crawling is paused:"), "at": hold.since, "url": reverse("admin:schedules")})
     for alarm in status_reads.alarms(now):
         line: dict[str, Any] = {"text": words.say(ALARM_WORDS.get(alarm.code, alarm.code)), "at": alarm.at, "url": ""}
         if alarm.run is not None:

@@ -45,7 +45,7 @@ Find = Callable[[Sequence[str], int], Sequence[Item]]
 class Verb:
     """An action on an item. `words`: what people type for it, in both languages, lower case. `room`: where it is sent with
     `fields`; with `opens` the page that it leads to instead, under `query` with the item's number if that is given. `find`: the
-    items that it can be done to, where those are not all of the kind."""
+    items that it can be done to, where those are not all of the kind. `whole`: it is about no single item."""
 
     text: str | Promise
     words: tuple[str, ...]
@@ -55,11 +55,14 @@ class Verb:
     fields: tuple[tuple[str, str], ...] = ()
     find: Find | None = None
     opens: bool = False
+    whole: bool = False
     query: str = ""
     arguments: tuple[str, ...] = ()
 
     def address(self, pk: int) -> str:
         """Where the action is sent, or the page it leads to."""
+        if self.whole:
+            return reverse(self.room)
         if not self.query:
             return address(self.room, pk)
         return f"{reverse(self.room, args=self.arguments)}?{urlencode({self.query: pk})}"

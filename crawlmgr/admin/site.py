@@ -49,6 +49,7 @@ class DeskSite(UnfoldAdminSite):
         self.panels: list[tuple[int, Panel]] = []
         self.tiles: list[tuple[int, Callable[..., Any]]] = []
         self.beginnings: list[tuple[int, Beginning]] = []
+        self.schedules: list[tuple[int, Callable[..., Any]]] = []
         self.home: Callable[..., HttpResponse] | None = None
 
     def add_room(self, route: str, view: Callable[..., HttpResponse], name: str) -> None:
@@ -70,6 +71,10 @@ class DeskSite(UnfoldAdminSite):
     def add_beginning(self, order: int, beginning: Beginning) -> None:
         """Adds a kind of crawl to what an empty desk offers."""
         self.beginnings = sorted([*self.beginnings, (order, beginning)], key=lambda entry: entry[0])
+
+    def add_schedule(self, order: int, make: Callable[..., Any]) -> None:
+        """Adds things that recur to the page of schedules: a callable that gives `schedules.Entry`s."""
+        self.schedules = sorted([*self.schedules, (order, make)], key=lambda entry: entry[0])
 
     def extra_urls(self) -> list[URLPattern]:
         return self.rooms

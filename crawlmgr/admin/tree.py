@@ -62,7 +62,7 @@ def _pattern(name: str, _prefix: str) -> tuple[str, str]:
 
 GO_KEYS = {
     "home": "o", "forums": "f", "plan:all": "p", "simulations": "s", "topics": "t", "sources": "d", "deep-records": "c",
-    "runs": "r", "hosts": "h", "archive": "a", "workers": "w", "queue": "q",
+    "runs": "r", "schedules": "e", "hosts": "h", "archive": "a", "workers": "w", "queue": "q",
 }
 """The letter after `g` that leads to a node of the tree, by the node's key."""
 

@@ -97,6 +97,8 @@ SAID: dict[str, str] = {
     "database_trouble": gettext_noop("Passing trouble with the database; the work was done again"),
     "worker_ended": gettext_noop("A worker was killed or died; another one goes on"),
     "worker_silent": gettext_noop("A worker fell silent at its work; another one goes on"),
+    "all_paused": gettext_noop("All crawling was paused"),
+    "all_resumed": gettext_noop("All crawling goes on"),
     "visit_incomplete": gettext_noop("A visit could not read everything"),
     "visit_refused": gettext_noop("A visit could not be started"),
     "site_edited": gettext_noop("A forum was edited"),

@@ -3,6 +3,7 @@
 from crawlmgr.models.alarms import Alarm, AlarmChannel, AlarmMessage, ChannelKind, MessageState
 from crawlmgr.models.exports import Every, Export, ExportFile
 from crawlmgr.models.frontier import Url, UrlState
+from crawlmgr.models.holds import Hold
 from crawlmgr.models.hosts import Host, HostHour, RunHost
 from crawlmgr.models.nodes import Event, Node
 from crawlmgr.models.pages import Page, WarcFile
@@ -22,6 +23,7 @@ __all__ = [
     "Every",
     "Export",
     "ExportFile",
+    "Hold",
     "Host",
     "HostHour",
     "MessageState",

@@ -7,12 +7,14 @@ from datetime import datetime
 from django.conf import settings
 from django.utils.module_loading import import_string
 
-from crawlmgr.services import queue, runs
+from crawlmgr.services import holds, queue, runs
 
 
 def dispatch(now: datetime) -> dict[str, int]:
-    """One round: each crawler's due jobs, then runs that wait for a worker (first slice lost, lease expired, wait over)."""
-    started = sum(import_string(name)(now) for name in settings.DISPATCHERS)
+    """One round: each crawler's due jobs, unless all crawling is paused, then runs that wait for a worker (first slice lost,
+    lease expired, wait over)."""
+    held = settings.CRAWL_DISPATCHERS if holds.current() is not None else ()
+    started = sum(import_string(name)(now) for name in settings.DISPATCHERS if name not in held)
     waiting = runs.ready(now)
     queue.requeue(waiting, now)
     return {"started": started, "queued": len(waiting)}

@@ -47,6 +47,7 @@ MATRIX: dict[tuple[str, str], tuple[str, ...]] = {
         "admin/exports/<int:pk>/",
         "admin/exports/file/<int:pk>",
         "admin/palette/",
+        "admin/schedules/",
         "admin/runs/",
         "admin/runs/<int:pk>/",
         "admin/forums/board/<int:pk>/",
@@ -105,6 +106,8 @@ MATRIX: dict[tuple[str, str], tuple[str, ...]] = {
     ("never", "operator"): (
         "admin/alarms/<int:pk>/mute/",
         "admin/exports/<int:pk>/write/",
+        "admin/schedules/pause/",
+        "admin/schedules/resume/",
         "admin/exports/<int:pk>/plan/",
         "admin/exports/<int:pk>/address/",
         "admin/exports/<int:pk>/address/remove/",

@@ -1,0 +1,114 @@
+"""Everything that recurs on one page, in the order in which it comes next; all crawling is paused and let go on here."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from django.contrib import admin, messages
+from django.http import HttpRequest, HttpResponse
+from django.urls import reverse
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy, ngettext
+from django_q.models import Schedule
+
+from crawlmgr.admin.palette import KINDS, Item, Kind, Verb
+from crawlmgr.admin.rooms import act, back, page, room
+from crawlmgr.admin.tree import Node, address
+from crawlmgr.models import Export
+from crawlmgr.services import holds, queue
+
+MOST_SHOWN = 50
+MAY = "crawlmgr.change_run"
+PAUSE, RESUME = ("pause", "暂停"), ("resume", "恢复", "继续")
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One thing that recurs: what it is and how often, in words; when it comes next, with `until` likely up to then. `crawls`: a
+    pause of everything holds it back. `start`: where the button is sent that does it now; "" where there is none."""
+
+    what: str
+    name: str
+    url: str
+    often: str
+    next_at: datetime | None
+    until: datetime | None = None
+    paused: bool = False
+    crawls: bool = True
+    start: str = ""
+
+
+Maker = Callable[[HttpRequest, int], Sequence[Entry]]
+"""The first so many things of one kind that recur, those that come first at the beginning."""
+
+
+@room("schedules/", "schedules")
+def schedules(request: HttpRequest) -> HttpResponse:
+    """What comes next, of every kind."""
+    found = [entry for _order, make in admin.site.schedules for entry in make(request, MOST_SHOWN)]
+    late = datetime.max.replace(tzinfo=UTC)
+    found.sort(key=lambda entry: (entry.paused, entry.next_at or late))
+    context = {"rows": found[:MOST_SHOWN], "more": len(found) > MOST_SHOWN, "hold": holds.current(), "now": datetime.now(UTC)}
+    return page(request, "desk/schedules.html", context, title=_("Schedules"), item="schedules")
+
+
+@act("schedules/pause/", "schedules-pause", MAY)
+def pause(request: HttpRequest) -> HttpResponse:
+    """Pauses all crawling."""
+    count = holds.pause_all(datetime.now(UTC), request.user)
+    told = ngettext("All crawling is paused, %(count)s run with it.", "All crawling is paused, %(count)s runs with it.", count)
+    messages.success(request, told % {"count": count})
+    return back(request, "schedules")
+
+
+@act("schedules/resume/", "schedules-resume", MAY)
+def resume(request: HttpRequest) -> HttpResponse:
+    """Lets all crawling go on."""
+    count = holds.resume_all(datetime.now(UTC), request.user)
+    told = ngettext("All crawling goes on, %(count)s run with it.", "All crawling goes on, %(count)s runs with it.", count)
+    messages.success(request, told % {"count": count})
+    return back(request, "schedules")
+
+
+def _own(request: HttpRequest, most: int) -> Sequence[Entry]:
+    """Exports that are written by themselves, and the removal of old rows."""
+    may = request.user.has_perm("crawlmgr.change_export")
+    found = [
+        Entry(
+            _("Export"), one.name, address("admin:export-page", one.pk), one.get_every_hours_display(), one.next_at, crawls=False,
+            start=address("admin:export-write", one.pk) if may else "",
+        )
+        for one in Export.objects.filter(next_at__isnull=False).order_by("next_at")[:most]
+    ]
+    daily = Schedule.objects.filter(func=queue.PRUNE).first()
+    if daily is not None and request.user.has_perm("crawlmgr.delete_retention"):
+        where = reverse("admin:retention")
+        found.append(Entry(_("Retention"), _("Old rows are removed"), where, _("every day"), daily.next_run, crawls=False))
+    return found
+
+
+def branch(request: HttpRequest, item: str) -> Node | None:
+    may = request.user.has_perm("crawlmgr.view_run")
+    return Node(_("Schedules"), reverse("admin:schedules"), "calendar_month", "schedules") if may else None
+
+
+def _everything(words: Sequence[str], most: int) -> Sequence[Item]:
+    """All crawling, where that is what is meant: it has no name but "all" and "everything"."""
+    known = ("all", "everything", "全部", "所有", "一切")
+    return [Item(holds.ONLY, _("all crawling"))] if all(word in known for word in words) else []
+
+
+KINDS.insert(
+    0,
+    Kind(
+        gettext_lazy("Schedules"), "calendar_month", "crawlmgr.view_run", "admin:schedules", lambda words, most: (),
+        (
+            Verb(gettext_lazy("Pause"), PAUSE, MAY, "admin:schedules-pause", "pause", (), _everything, whole=True),
+            Verb(gettext_lazy("Resume"), RESUME, MAY, "admin:schedules-resume", "play_arrow", (), _everything, whole=True),
+        ),
+    ),
+)
+admin.site.add_schedule(90, _own)
+admin.site.add_branch(25, branch)

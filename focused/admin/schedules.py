@@ -1,0 +1,28 @@
+"""The topics' crawls among all that recurs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from django.contrib import admin
+from django.http import HttpRequest
+from django.utils.translation import gettext as _
+
+from crawlmgr.admin.schedules import Entry
+from crawlmgr.admin.tags import duration
+from crawlmgr.admin.tree import address
+from focused.models import Topic
+
+
+def entries(request: HttpRequest, most: int) -> Sequence[Entry]:
+    """Each topic that is crawled again by itself."""
+    if not request.user.has_perm("focused.view_topic"):
+        return ()
+    rows = Topic.objects.filter(interval_seconds__isnull=False, next_run__isnull=False).order_by("next_run")
+    return [
+        Entry(_("Topic"), name, address("admin:topic", pk), _("every %(time)s") % {"time": duration(every)}, at)
+        for pk, name, every, at in rows.values_list("pk", "name", "interval_seconds", "next_run")[:most]
+    ]
+
+
+admin.site.add_schedule(20, entries)
