@@ -11,7 +11,6 @@ from django.http import HttpRequest, HttpResponse
 from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
-from django_q.models import Schedule
 
 from crawlmgr.admin.palette import KINDS, Item, Kind, Verb
 from crawlmgr.admin.rooms import act, back, page, room
@@ -82,10 +81,10 @@ def _own(request: HttpRequest, most: int) -> Sequence[Entry]:
         )
         for one in Export.objects.filter(next_at__isnull=False).order_by("next_at")[:most]
     ]
-    daily = Schedule.objects.filter(func=queue.PRUNE).first()
-    if daily is not None and request.user.has_perm("crawlmgr.delete_retention"):
+    pruned = queue.next_pruning()
+    if pruned is not None and request.user.has_perm("crawlmgr.delete_retention"):
         where = reverse("admin:retention")
-        found.append(Entry(_("Retention"), _("Old rows are removed"), where, _("every day"), daily.next_run, crawls=False))
+        found.append(Entry(_("Retention"), _("Old rows are removed"), where, _("every day"), pruned, crawls=False))
     return found
 
 

@@ -161,6 +161,11 @@ def _add_slice(run_id: int) -> None:
         _add(_run_key(run_id), SLICE, run_id)
 
 
+def next_pruning() -> datetime | None:
+    """When old rows are removed next; None before a node has made its schedules."""
+    return Schedule.objects.filter(func=PRUNE).values_list("next_run", flat=True).first()
+
+
 def prune() -> None:
     """Queues a pruning when the transaction commits."""
     transaction.on_commit(lambda: _add(settings.Q_CLUSTER["name"], PRUNE))
