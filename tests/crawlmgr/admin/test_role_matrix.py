@@ -22,7 +22,7 @@ from django_q.models import OrmQ, Schedule, Task
 from crawlmgr.services import backup, queue
 from tests.crawlmgr.admin.rows import user
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.once]
 ROLES = ("anonymous", "none", "viewer", "operator", "administrator", "first")
 LEVELS = {"open": 0, "login": 1, "viewer": 2, "operator": 3, "administrator": 4, "nobody": 6, "never": 6}
 # (who may read it, who may send to it): "open" to all, "login" any account, "nobody" is refused to superusers too, "never": it

@@ -102,6 +102,7 @@ def count_queries(client: Client, address: str) -> int:
     return len(found)
 
 
+@pytest.mark.once
 def test_no_room_asks_more_for_hundreds_of_rows_than_for_ten() -> None:
     client = client_of("first")
     few = world(10)
