@@ -15,10 +15,10 @@ from forums.reading.addresses import thread_key
 from forums.reading.boardrows import BoardRows
 from forums.reading.document import Page
 from forums.reading.engines import engine_of, expected_kind
-from forums.reading.kinds import ENOUGH, Choice, inside, verdict_of, weigh
+from forums.reading.kinds import ENOUGH, Choice, inside
 from forums.reading.learned.doubts import doubt_of
 from forums.reading.learned.second import Second
-from forums.reading.learned.weights import Weights, shipped
+from forums.reading.learned.weights import shipped
 from forums.reading.lists import RowSet
 from forums.reading.model import BoardRecord, PageKind, PageReading, PostRecord, Records, ThreadRecord
 from forums.reading.postrows import PostRows, opening_post
@@ -110,10 +110,10 @@ def _regions(
     engine = engine_of(page, page.source) if hints else "unknown"
     stated = rules.kind_of(url) if rules else None
     expected = expect or expected_kind(engine, url)
-    second = second_reading(page, shipped())
+    second = Second(page, shipped())
     shares = second.kind_shares(expected)
-    kind = stated or second.settled(shares, expected)
-    evidence = ("stated",) if stated else second.verdict.evidence
+    kind = stated or second.settled(shares)
+    evidence = ("stated",) if stated else ()
     read = read_as(second, kind, rules.for_kind(kind) if rules else None)
     doubt = doubt_of(second, shares, read.reading, stated is not None)
     if counts_posts is not None and kind is PageKind.threadlist:
@@ -143,12 +143,6 @@ def _own_pages(kind: PageKind, url: str) -> Callable[[str], bool]:
     if kind is not PageKind.thread or " t:" not in own:
         return lambda _other: True
     return lambda other: thread_key(other) == own
-
-
-def second_reading(page: Page, weights: Weights | None) -> Second:
-    """Both readings of a page, not yet chosen between. Without weights the scores are to be given."""
-    found = weigh(page)
-    return Second(page, found, verdict_of(page, found), weights)
 
 
 def read_as(second: Second, kind: PageKind, rules: KindRules | None = None) -> Read:
@@ -194,7 +188,7 @@ def _elements(page: Page, rows: list[Row]) -> list[HtmlElement]:
 
 
 def _thread_list(second: Second, base: PageReading, rules: KindRules | None) -> Read:
-    page, found, rows = second.page, second.found, second.threads
+    page, found, rows = second.page, second.lists, second.threads
     pairs = list(zip(_elements(page, rows.rows), ThreadRows(rows).records(), strict=True)) if rows else []
     if rules:
         pairs = corrected(page, rules, ThreadRecord("", ""), pairs)

@@ -20,6 +20,8 @@ from tests.forums.markup_lists import INDEXES, LISTS
 from tests.forums.markup_posts import POSTS
 from tests.forums.markup_random import LAYOUTS, RandomMarkup
 from tests.forums.markup_software import SOFTWARE
+from tests.forums.markup_thin import MOST, few_boards, few_posts, few_topics, not_forums, subjects
+from tests.forums.markup_threads import PLAIN_POSTS
 
 SITE = "http://forum.example"
 LANGUAGES = ("en", "de", "ru", "zh")
@@ -73,6 +75,37 @@ def drawn(forum: RandomForum, at: int) -> Iterator[Drawn]:
     for kind, markups, url in (("threadlist", LISTS, f"{SITE}/board-7"), ("index", INDEXES, f"{SITE}/")):
         for name, render in markups.items():
             yield Drawn(f"{kind}-{name}", url, kind, render(forum), _found(render(forum), url, forum, kind))
+    yield from _thin_lists(forum, at)
+    yield from _thin_threads(forum, at)
+    texts = [forum.words(3, 8).capitalize() for _ in range(6)]
+    for name, html in not_forums(texts, ". ".join(forum.words(6, 14) for _ in range(4))).items():
+        yield Drawn(f"none-{name}", f"{SITE}/{name.replace(' ', '-')}", "other", html, [])
+
+
+def _thin_lists(forum: RandomForum, at: int) -> Iterator[Drawn]:
+    """Every markup of a list with one to three threads, of an index with two to four boards."""
+    for number, (name, software) in enumerate(SOFTWARE.items(), at):
+        thin = few_topics(forum, 1 + number % MOST)
+        rows = [_thread(topic, f"{SITE}{software.link(topic)}") for topic in thin.topics]
+        yield Drawn(f"thin-software-{name}", software.url, "threadlist", software.render(thin), rows)
+    for number, (name, render) in enumerate(LISTS.items(), at):
+        thin, url = few_topics(forum, 1 + number % MOST), f"{SITE}/board-7"
+        yield Drawn(f"thin-list-{name}", url, "threadlist", render(thin), _found(render(thin), url, thin, "threadlist"))
+    for name, render in INDEXES.items():
+        for number in range(MOST):
+            thin, url = few_boards(forum, 2 + number), f"{SITE}/{('', 'forum.php', 'start')[number]}"
+            yield Drawn(f"thin-index-{name}", url, "index", render(thin), _found(render(thin), url, thin, "index"))
+
+
+def _thin_threads(forum: RandomForum, at: int) -> Iterator[Drawn]:
+    """Every markup of a thread with one to three posts, and those that tell nothing with all their posts too, at addresses
+    that tell nothing either."""
+    for number, (name, post) in enumerate((*POSTS.items(), *PLAIN_POSTS.items(), ("subjects", subjects)), at):
+        for count in (1 + number % MOST, 99):
+            if count <= MOST or name in PLAIN_POSTS:
+                topic = few_posts(forum, number, count)
+                url = f"{SITE}/{('page', 'a', 'garden')[number % 3]}/{topic.number}"
+                yield Drawn(f"thin-thread-{name}", url, "thread", post(forum, topic), [_post(p) for p in topic.posts])
 
 
 def _found(html: str, url: str, forum: RandomForum, kind: str) -> list[dict[str, Any]]:

@@ -13,6 +13,7 @@ from forums.reading.learned.assemble import identities, row_set
 from forums.reading.learned.assemble_posts import LearnedPosts
 from forums.reading.learned.choose import chosen_bodies, chosen_links
 from forums.reading.learned.groups import Groups, numbered
+from forums.reading.learned.second import Second
 from forums.reading.learned.weights import FILE, read_weights, shipped
 from forums.reading.training.fit import Examples, Shape, averaged, boosted
 from tests.forums.boards import NOW
@@ -68,6 +69,24 @@ def test_groups_tell_sums_and_spreads_of_all_at_once() -> None:
         assert groups.distinct(places)[group] == len(set(places[numbers == group].tolist()))
         steady = steps.std() / max(1.0, steps.mean()) if len(own) > 2 else 1.0
         assert groups.steadiness(places)[group] == pytest.approx(steady)
+
+
+def test_a_learned_list_is_a_rival_only_where_it_has_other_rows() -> None:
+    rows = "".join(
+        f'<tr><td><a href="/topic/{at}-name-{at}">Some title number {at}</a></td><td>{at}</td><td>2026-01-0{at} 10:15</td></tr>'
+        for at in range(1, 7)
+    )
+    page = _page(f"<table>{rows}</table><p><a href='/help/page'>A page with help</a></p>")
+    second = Second(page, None)
+    table = second.links.links
+    titles = np.asarray([[0.1, 0.9, 0.0] if "topic" in link.url else [0.9, 0.1, 0.0] for link in table])
+    second.given["links"] = titles
+    assert second.rivals(0)[1] is None and second.threads is second.lists.threads
+    other = Second(page, None, {"links": np.full((len(table), 3), 1 / 3)}, {0: 0.8})
+    assert other.contest(0) is not None and other.threads is not None
+    assert len(other.threads.rows) == 7
+    other = Second(page, None, other.given, {0: 0.3})
+    assert other.threads is not None and len(other.threads.rows) == 6
 
 
 def test_candidates_are_chosen_relative_to_the_best_of_their_page() -> None:

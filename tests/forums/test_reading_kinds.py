@@ -6,6 +6,7 @@ import pytest
 
 from forums.reading import PageKind, PostRecord, ThreadRecord, read_page
 from tests.forums.boards import NOW
+from tests.forums.markup_thin import not_forums, page
 
 SITE = "http://site.example"
 WORDS = [
@@ -23,33 +24,17 @@ LONG = (
 )
 
 
-def page(body: str, title: str = "Site") -> str:
-    menu = "".join(f'<li><a href="/{name}">{name.title()}</a></li>' for name in ("home", "about", "contact", "shop", "news"))
-    return f"<!DOCTYPE html><html><head><title>{title}</title></head><body><ul id=menu>{menu}</ul>{body}<p>© 2026 Site</p></body></html>"
-
-
 def rows(pattern: str) -> str:
     return "".join(pattern.format(at=at, text=text, day=20 - at, slug=text.lower().replace(" ", "-").replace(",", ""), long=LONG) for at, text in enumerate(WORDS))
 
 
-NOT_FORUMS = {
-    "blog": rows('<article><h2><a href="/{slug}/">{text}</a></h2><p class=meta>By <a href="/author/anna/" rel=author>Anna</a> on <time>{day} March 2026</time></p><p>{long}</p><a href="/{slug}/#comments">{at} comments</a></article>'),
-    "blog with dates in addresses": rows('<div class=post><h3><a href="/2026/03/{slug}.html">{text}</a></h3><small>{day} March 2026 10:1{at} by Anna</small><p>{long}</p></div>'),
-    "news": rows('<div class=item><span class=date>{day}.03.2026</span> <a href="/news/{at}77-{slug}">{text}</a><p>{text} and more of it.</p></div>'),
-    "shop": rows('<div class=product><a href="/product/{slug}"><img src="p.jpg"><h3>{text}</h3></a><span class=price>{day},90 €</span><span class=reviews>({at})</span><button>Add to cart</button></div>'),
-    "search results": rows('<div class=result><h3><a href="http://other{at}.example/{slug}">{text}</a></h3><cite>other{at}.example</cite><p>Mar {day}, 2026 — {long}</p></div>'),
-    "article": f"<h1>The pump</h1><p class=byline>By Anna, 12 March 2026</p><p>{LONG}</p><p>{LONG}</p><h2>References</h2><ol>{rows('<li><a href=/ref/{at}>{text}</a>, retrieved {day} March 2026</li>')}</ol>",
-    "directory": '<h1>Index of /pub</h1><table><tr><th><a href="?C=N">Name</a></th><th><a href="?C=M">Last modified</a></th><th><a href="?C=S">Size</a></th></tr>' + rows('<tr><td><a href="{slug}.tar.gz">{slug}.tar.gz</a></td><td>2026-03-{day} 10:0{at}</td><td>{day}K</td></tr>') + "</table>",
-    "sign in": "<h1>Sign in</h1><form method=post><label>User name <input name=user></label><label>Password <input type=password name=p></label><button>Sign in</button></form>",
-    "registration": f"<h1>Register</h1><div class=terms><p>Last changed by the site on 3 March 2026.</p><p>{LONG}</p></div><form method=post><input name=user><input name=mail><input type=password name=a><input type=password name=b><input type=checkbox name=agree> I have read this</form>",
-    "prices": '<h1>Plans</h1>' + rows("<div class=plan><h3>{text}</h3><p>{long}</p><b>{day} €</b></div>"),
-}
+NOT_FORUMS = not_forums(WORDS, LONG)
 
 
 @pytest.mark.parametrize("name", sorted(NOT_FORUMS))
 @pytest.mark.parametrize("hints", [True, False])
 def test_a_page_that_is_no_forum_is_of_kind_other(name: str, hints: bool) -> None:
-    reading = read_page(page(NOT_FORUMS[name]), f"{SITE}/{name.replace(' ', '-')}", NOW, hints=hints)
+    reading = read_page(NOT_FORUMS[name], f"{SITE}/{name.replace(' ', '-')}", NOW, hints=hints)
     assert reading.kind is PageKind.other, reading.evidence
     assert reading.records == ()
 

@@ -1,4 +1,4 @@
-"""The page in numbers for the models of its kind and of the doubt: what both readers found and how far they agree."""
+"""The page in numbers for the models of its kind, of the choice between two lists and of the doubt."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ import numpy as np
 
 from crawlmgr.web.records import Outline
 from forums.reading.document import Page
-from forums.reading.kinds import Choice
 from forums.reading.learned.bodies import BodyTable
 from forums.reading.learned.choose import LINK_SHARE, above, best_of
 from forums.reading.learned.links import LinkTable
+from forums.reading.learned.rules_view import rows_view
 from forums.reading.lists import RowSet
 from forums.reading.posts_set import PostSet
 
@@ -21,16 +21,29 @@ def _shared(one: set[str], other: set[str]) -> float:
     return len(one & other) / max(1, len(one | other))
 
 
-def _keys(rows: RowSet | None) -> set[str]:
-    return {row.title.key for row in rows.rows} if rows else set()
+def urls_of(rows: RowSet | None) -> set[str]:
+    """The addresses that name the rows of a list."""
+    return {row.title.url for row in rows.rows} if rows else set()
 
 
-def links_view(page: Page, table: LinkTable, scores: np.ndarray, found: Choice) -> list[float]:
+def rivals_view(table: LinkTable, scores: np.ndarray, rules: RowSet, learned: RowSet) -> list[float]:
+    """Two readings of a list side by side: each in numbers, and how far the second differs from the first."""
+    urls = urls_of(rules), urls_of(learned)
+    views = []
+    for own, (rows, other) in enumerate(((rules, urls[1]), (learned, urls[0]))):
+        doubt = list_doubt(table, scores, urls[own], other)[:7]
+        views.append(
+            [*rows_view(rows), *doubt, len(urls[0] & urls[1]) / max(1, len(urls[own])), log1p(len(urls[own])), rows.board_weight]
+        )
+    return [*views[0], *views[1], *(second - first for first, second in zip(*views, strict=True))]
+
+
+def links_view(page: Page, table: LinkTable, scores: np.ndarray) -> list[float]:
     """What the scores of the links say: how high, how many, how much of the page, for titles and for boards."""
     if not len(scores):
-        return [0.0] * 22
+        return [0.0] * 20
     made: list[float] = []
-    for kind, rows in ((1, found.threads), (2, found.boards)):
+    for kind in (1, 2):
         values = scores[:, kind]
         taken = above(values, LINK_SHARE)
         named = [link for link, chosen in zip(table.links, taken, strict=True) if chosen]
@@ -38,22 +51,21 @@ def links_view(page: Page, table: LinkTable, scores: np.ndarray, found: Choice) 
         made += [
             float(values.max()), best_of(values), best_of(values, 10), log1p(len(named)), log1p(len(keys)),
             float(values[taken].mean()), float(values[taken].sum() / max(1e-9, values.sum())),
-            min(1.0, sum(len(link.text) for link in named) / max(1, page.text_total)), _shared(keys, _keys(rows)),
+            min(1.0, sum(len(link.text) for link in named) / max(1, page.text_total)),
         ]  # fmt: skip
-    return [*made, made[1] - made[10], float(scores[:, 1].sum()), float(scores[:, 2].sum()), float(scores[:, 0].mean())]
+    return [*made, made[1] - made[9], float(scores[:, 1].sum()), float(scores[:, 2].sum()), float(scores[:, 0].mean())]
 
 
-def bodies_view(page: Page, table: BodyTable, scores: np.ndarray, chosen: Sequence[int], posts: PostSet | None) -> list[float]:
-    """What the scores of the texts say, and how far the rules' posts are the same."""
+def bodies_view(page: Page, table: BodyTable, scores: np.ndarray, chosen: Sequence[int]) -> list[float]:
+    """What the scores of the texts say: how high, how many, how much of the page."""
     if not len(scores):
-        return [0.0] * 9
+        return [0.0] * 8
     nodes = [int(table.nodes[at]) for at in chosen]
     own = scores[list(chosen)]
     chars = sum(page.outline.text_length(node) for node in nodes)
     return [
         float(scores.max()), best_of(scores), best_of(scores, 10), log1p(len(nodes)), float(own.mean()) if len(own) else 0.0,
         float(own.sum() / max(1e-6, scores.sum())), chars / max(1, page.text_total), log1p(chars / max(1, len(nodes))),
-        agreement(page.outline, nodes, posts),
     ]  # fmt: skip
 
 

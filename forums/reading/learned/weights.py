@@ -12,7 +12,7 @@ import numpy as np
 from forums.reading.learned.forest import Forest
 
 FILE = Path(__file__).with_name("weights.npz")
-MODELS = ("links", "bodies", "kind", "kind_scores", "doubt", "cut")
+MODELS = ("links", "bodies", "kind", "choice", "doubt", "cut")
 CARD = Path(__file__).with_name("card.json")
 
 
@@ -31,14 +31,14 @@ class Model:
 
 @dataclass(frozen=True)
 class Weights:
-    """The models: of links (none, title, board), of texts (none, post), of the page's kind from all numbers and from
-    those without the rules', of whether a reading is perfect (no, yes), and of whether it is cut short (no, yes). `whole` is
-    the share of the last below which a reading counts as complete."""
+    """The models: of links (none, title, board), of texts (none, post), of the page's kind, of which of two lists is the better
+    (the rules', the learned one), of whether a reading is perfect (no, yes), and of whether it is cut short (no, yes). `whole`
+    is the share of the last model below which a reading counts as complete."""
 
     links: Model
     bodies: Model
     kind: Model
-    kind_scores: Model
+    choice: Model
     doubt: Model
     cut: Model
     whole: float
@@ -64,8 +64,8 @@ def read_weights(path: Path) -> Weights:
     """The weights of a file."""
     with np.load(path) as stored:
         arrays: Mapping[str, np.ndarray] = dict(stored)
-    links, bodies, kind, kind_scores, doubt, cut = (_model(name, arrays) for name in MODELS)
-    return Weights(links, bodies, kind, kind_scores, doubt, cut, float(arrays["whole"]))
+    models = {name: _model(name, arrays) for name in MODELS}
+    return Weights(**models, whole=float(arrays["whole"]))
 
 
 @lru_cache(maxsize=1)

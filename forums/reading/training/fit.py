@@ -14,11 +14,14 @@ import numpy as np
 from sklearn.ensemble import ExtraTreesClassifier, HistGradientBoostingClassifier
 
 from crawlmgr.web.pagination import find_pages
+from forums.reading.boardrows import BoardRows
 from forums.reading.jsonform import record_json
 from forums.reading.learned.forest import Forest, Tree
 from forums.reading.learned.second import KINDS, Second
 from forums.reading.learned.weights import Model, Weights
-from forums.reading.page import read_as, second_reading
+from forums.reading.lists import RowSet
+from forums.reading.page import read_as
+from forums.reading.threadrows import ThreadRows
 from forums.reading.training.labels import body_labels, link_labels
 from forums.reading.training.pages import Saved, parsed
 from forums.reading.training.scoring import ENOUGH, Tally, tally
@@ -26,6 +29,7 @@ from forums.reading.training.scoring import ENOUGH, Tally, tally
 FOLDS = 5
 _NEGATIVES, _POSITIVES = 90, 60  # candidates of one page that a model is trained on
 _MORE = 0.25  # weight of pages that are only trained on
+_LISTS = 2  # kinds of which two readings are chosen between
 _NO_FORUM = 0.2  # weight of pages that are no forum's where doubt is learned
 _SILENT = 0.03
 """Share of cut pages, every engine counting the same, that may be called complete."""
@@ -43,8 +47,11 @@ class Shape:
 LINKS = Shape(64, 6, 45)
 ROUNDS = 60
 BODIES = Shape(64, 6, 50)
-KIND = Shape(200, 2, 0.3)
+KIND = Shape(300, 2, 0.15)
+CHOICE = Shape(200, 3, 0.4)
 DOUBT = Shape(200, 12, 0.6)
+_FIELDS = 0.25
+"""What records with every field right are worth beside records found, where two readings of a list are compared."""
 
 
 @dataclass
@@ -59,6 +66,7 @@ class Sample:
     weight: float = 1.0
     fold: int = 0
     given: dict[str, np.ndarray] = field(default_factory=dict)
+    choice: dict[int, float] = field(default_factory=dict)
 
 
 def samples_of(pages: Sequence[Saved], now: datetime, leave_out: str) -> list[Sample]:
@@ -66,9 +74,9 @@ def samples_of(pages: Sequence[Saved], now: datetime, leave_out: str) -> list[Sa
     made = []
     for saved in pages:
         page = parsed(saved, now)
-        second = second_reading(page, None)
+        second = Second(page, None)
         links = link_labels(second.links.links, saved.truth)
-        bodies = body_labels(page, second.bodies, saved.truth, second.found.posts)
+        bodies = body_labels(page, second.bodies, saved.truth, second.found.posts if saved.truth["kind"] == "thread" else None)
         group = saved.engine if leave_out == "engine" or not saved.is_forum else saved.site
         made.append(Sample(saved, second, links, bodies, group))
     sizes, groups = Counter(sample.saved.engine for sample in made), Counter(sample.group for sample in made)
@@ -77,7 +85,7 @@ def samples_of(pages: Sequence[Saved], now: datetime, leave_out: str) -> list[Sa
     for sample in made:
         sample.weight = (1.0 if sample.saved.measured else _MORE) / np.sqrt(sizes[sample.saved.engine])
         sample.fold = folds[sample.group]
-        sample.second.given = sample.given
+        sample.second.given, sample.second.choice = sample.given, sample.choice
     return made
 
 
@@ -174,13 +182,50 @@ def _bodies(samples: Sequence[Sample]) -> Job:
     return Job(_candidates([s.second.bodies.features for s in used], [s.bodies for s in used], used), 2, BODIES, 0)
 
 
-def _kinds(samples: Sequence[Sample]) -> tuple[Model, Model]:
-    features = np.vstack([sample.second.kind_features[0] for sample in samples])
-    rules = samples[0].second.kind_features[1]
+def _kinds(samples: Sequence[Sample]) -> Model:
+    features = np.vstack([sample.second.kind_features for sample in samples])
     labels = np.asarray([KINDS.index(sample.saved.truth["kind"]) for sample in samples])
     weights = np.asarray([sample.weight for sample in samples])
-    with_rules, without = (averaged(Examples(each, labels, weights), 4, KIND) for each in (features, features[:, rules:]))
-    return Model((with_rules,)), Model((without,))
+    return Model((averaged(Examples(features, labels, weights), len(KINDS), KIND),))
+
+
+class Contest(NamedTuple):
+    """Two readings of a list of a page: their features, and how much better the learned one is."""
+
+    sample: Sample
+    features: np.ndarray
+    gain: float
+
+
+def _worth(sample: Sample, kind: int, rows: RowSet) -> float:
+    """How good the reading of a list is: records found against records given and missed, and fields right."""
+    records = (ThreadRows(rows) if kind == 0 else BoardRows(rows)).records()
+    offsets = dict(sample.second.page.offsets)
+    found = tally(sample.saved.truth, {"kind": str(KINDS[kind]), "records": [record_json(each, offsets) for each in records]})
+    return 2 * found.found / max(1, found.truth + found.given) + _FIELDS * found.right["all_right"] / max(1, found.truth)
+
+
+def _contests(samples: Sequence[Sample]) -> list[Contest]:
+    """The choices that pages with a list offer, where they matter."""
+    made = []
+    for sample in samples:
+        kind = KINDS.index(sample.saved.truth["kind"])
+        features = sample.second.contest(kind) if kind < _LISTS else None
+        if features is not None:
+            rules, learned = (_worth(sample, kind, rows) for rows in sample.second.rivals(kind) if rows)
+            if rules != learned:
+                made.append(Contest(sample, features, learned - rules))
+    return made
+
+
+def _choice(contests: Sequence[Contest]) -> Model:
+    """The model of which list is the better one. A contest counts as much as there is to gain."""
+    if not contests:
+        return Model((averaged(Examples(np.zeros((2, 1)), np.zeros(2), np.ones(2)), 2, CHOICE),))
+    features = np.vstack([contest.features for contest in contests])
+    weights = np.asarray([contest.sample.weight * abs(contest.gain) for contest in contests])
+    labels = np.asarray([int(contest.gain > 0) for contest in contests])
+    return Model((averaged(Examples(features, labels, weights), 2, CHOICE),))
 
 
 @dataclass
@@ -202,7 +247,7 @@ class Outcome:
 def _interpret(sample: Sample) -> Outcome:
     """The reading of a page from the scores that it was given."""
     shares = sample.second.kind_shares(None)
-    kind = sample.second.settled(shares, None)
+    kind = sample.second.settled(shares)
     reading = read_as(sample.second, kind).reading
     offsets = dict(sample.second.page.offsets)
     document: dict[str, object] = {
@@ -261,12 +306,14 @@ def fit(samples: Sequence[Sample], workers: int = 1) -> tuple[Weights, list[Outc
 
 def settle(samples: Sequence[Sample], links: Model, bodies: Model) -> tuple[Weights, list[Outcome]]:
     """The stages after the scores of links and texts, which the pages were given: kinds, readings, doubt."""
+    contests = _contests(samples)
     for fold in range(FOLDS):
         known, kept = _parts(samples, fold)
-        kinds = _kinds(known)
+        kinds, choice = _kinds(known), _choice([contest for contest in contests if contest.sample.fold != fold])
         for sample in kept:
-            features, rules = sample.second.kind_features
-            sample.given["kind"] = (kinds[0].predict(features)[0] + kinds[1].predict(features[:, rules:])[0]) / 2
+            asked = {kind: sample.second.contest(kind) for kind in range(_LISTS)}
+            sample.choice |= {kind: choice.predict(each)[0, 1] for kind, each in asked.items() if each is not None}
+            sample.given["kind"] = kinds.predict(sample.second.kind_features)[0]
     outcomes = [_interpret(sample) for sample in samples]
     for fold in range(FOLDS):
         places = [at for at, sample in enumerate(samples) if sample.fold != fold]
@@ -280,5 +327,5 @@ def settle(samples: Sequence[Sample], links: Model, bodies: Model) -> tuple[Weig
         outcome.document |= {"confidence": outcome.sure, "complete": outcome.cut <= whole}
         outcome.tally = tally(sample.saved.truth, outcome.document)
     kinds = _kinds(samples)
-    weights = Weights(links, bodies, *kinds, *_doubts(samples, outcomes), whole)
+    weights = Weights(links, bodies, kinds, _choice(contests), *_doubts(samples, outcomes), whole)
     return weights, outcomes
