@@ -58,7 +58,7 @@ def _takes_rows(posts: PostSet, rows: RowSet) -> bool:
 def _are_posts_above(posts: PostSet, rows: RowSet) -> bool:
     """Whether texts are surely somebody's and stand above a list: those of a thread, and other threads like it below."""
     above = max(span.end for span in posts.spans) <= min(start for start, _ in rows.group.spans)
-    return above and posts.own_words >= 0.8 and _has_people(posts)
+    return above and posts.own_words >= 0.8 and has_people(posts)
 
 
 def _belong_to(rows: RowSet, posts: PostSet) -> bool:
@@ -122,7 +122,7 @@ def _are_writers(rows: RowSet, posts: PostSet) -> bool:
         return False
     if repeats(posts.writers) or 2 * sum(posts.tells_of_member(at) for at in range(len(posts.spans))) > len(posts.spans):
         return True
-    if rows.told and not _describe_authors(posts):
+    if rows.told and not describe_authors(posts):
         return False
     if rows.page.is_thread_address:
         return True
@@ -161,11 +161,11 @@ def inside(inner: RowSet, outer: RowSet) -> bool:
     return within >= 0.7 * len(inner.rows)
 
 
-def _has_people(posts: PostSet) -> bool:
+def has_people(posts: PostSet) -> bool:
     """Whether at least a third of the supposed posts are surely somebody's."""
     return sum(posts.is_sure(at) for at in range(len(posts.spans))) * 3 >= len(posts.spans)
 
 
-def _describe_authors(posts: PostSet) -> bool:
+def describe_authors(posts: PostSet) -> bool:
     """Whether most of the supposed posts tell about the member who wrote them, as those of a thread do and rows do not."""
     return sum(posts.describes_author(at) for at in range(len(posts.spans))) * 2 > len(posts.spans)

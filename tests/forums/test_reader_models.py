@@ -15,6 +15,7 @@ from forums.reading.learned.choose import chosen_bodies, chosen_links
 from forums.reading.learned.groups import Groups, numbered
 from forums.reading.learned.second import Second
 from forums.reading.learned.weights import FILE, read_weights, shipped
+from forums.reading.model import PageKind
 from forums.reading.training.fit import Examples, Shape, averaged, boosted
 from tests.forums.boards import NOW
 
@@ -76,7 +77,7 @@ def test_a_learned_list_is_a_rival_only_where_it_has_other_rows() -> None:
         f'<tr><td><a href="/topic/{at}-name-{at}">Some title number {at}</a></td><td>{at}</td><td>2026-01-0{at} 10:15</td></tr>'
         for at in range(1, 7)
     )
-    page = _page(f"<table>{rows}</table><p><a href='/help/page'>A page with help</a></p>")
+    page = _page(f"<table>{rows}</table><p><a href='/help/page'>A page with help</a></p><p>{'Words. ' * 80}</p>")
     second = Second(page, None)
     table = second.links.links
     titles = np.asarray([[0.1, 0.9, 0.0] if "topic" in link.url else [0.9, 0.1, 0.0] for link in table])
@@ -87,6 +88,33 @@ def test_a_learned_list_is_a_rival_only_where_it_has_other_rows() -> None:
     assert len(other.threads.rows) == 7
     other = Second(page, None, other.given, {0: 0.3})
     assert other.threads is not None and len(other.threads.rows) == 6
+    little = Second(_page(f"<table>{rows}</table><p><a href='/help/page'>A page with help</a></p>"), None, other.given, {0: 0.8})
+    assert little.contest(0) is None and little.threads is little.lists.threads
+
+
+@pytest.mark.parametrize(
+    ("words", "shares", "kind"),
+    [
+        (80, (0.2, 0.1, 0.1, 0.6), PageKind.other),  # the models are sure
+        (80, (0.3, 0.2, 0.1, 0.4), PageKind.threadlist),  # they doubt and the rules do not
+        (0, (0.0, 0.0, 0.1, 0.9), PageKind.threadlist),  # the page shows too little for the models
+    ],
+)
+def test_the_rules_settle_a_kind_that_the_models_doubt(words: int, shares: tuple[float, ...], kind: PageKind) -> None:
+    rows = "".join(
+        f'<tr><td><a href="/topic/{at}-name-{at}">Some title number {at}</a></td><td>{at}</td><td>2026-01-0{at} 10:15</td></tr>'
+        for at in range(1, 7)
+    )
+    second = Second(_page(f"<table>{rows}</table><p>{'Words. ' * words}</p>"), None)
+    assert second.settled(np.asarray(shares), None) is kind
+
+
+def test_no_posts_are_learned_on_a_page_that_shows_too_little() -> None:
+    body = "<div>{}</div>"
+    for text, is_read in (("Loading.", False), ("A text that goes on and on. " * 30, True)):
+        second = Second(_page(body.format(text)), None)
+        second.given["bodies"] = np.full(len(second.bodies.nodes), 0.9)
+        assert (second.posts is not None) is is_read
 
 
 def test_candidates_are_chosen_relative_to_the_best_of_their_page() -> None:

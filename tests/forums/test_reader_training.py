@@ -102,7 +102,7 @@ def test_truth_of_drawn_pages_names_links_that_are_on_them(drawn: Path) -> None:
 
 def test_training_twice_gives_the_same_weights(drawn: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     small = fitting.Shape(4, 3, 0.3)
-    for name in ("LINKS", "BODIES", "KIND", "CHOICE", "DOUBT"):
+    for name in ("LINKS", "BODIES", "KIND", "CHOICE", "DOUBT", "CUT"):
         monkeypatch.setattr(fitting, name, small)
     monkeypatch.setattr(fitting, "ROUNDS", 2)
     pages = [saved for saved in saved_pages(drawn) if "/en-" in str(saved.file)][::2]

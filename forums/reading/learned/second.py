@@ -28,10 +28,16 @@ from forums.reading.learned.views import (
 from forums.reading.learned.weights import Weights
 from forums.reading.lists import RowSet
 from forums.reading.model import PageKind
+from forums.reading.verdict import Verdict, ruled, verdict_of
 
 KINDS = (PageKind.threadlist, PageKind.index, PageKind.thread, PageKind.other)
 FEWEST = 6
 """Learned rows below which they never stand against the rules'."""
+LITTLE = 500
+"""Characters of a page below which the rules alone settle its kind and its records: of the 246 saved pages that the models
+learned from all but two show more."""
+DOUBTED, CERTAIN = 0.5, 0.95
+"""Share of the likeliest kind below which the models doubt, and how sure the rules must be to decide then."""
 EXPECTED = 4.0
 """How many times more likely a kind is that the site's model expects at an address."""
 
@@ -107,7 +113,8 @@ class Second:
     def rivals(self, kind: int) -> tuple[RowSet | None, RowSet | None]:
         """The rows of a kind (its number in `KINDS`) by the rules, and the learned ones where they are others."""
         rules, learned = (self.lists.threads, self.lists.boards)[kind], self._rows(kind + 1)
-        if rules and learned and (len(learned.rows) < FEWEST or urls_of(rules) == urls_of(learned)):
+        is_apart = not self.is_little and rules and learned and len(learned.rows) >= FEWEST
+        if rules and learned and (not is_apart or urls_of(rules) == urls_of(learned)):
             learned = None
         return rules, learned
 
@@ -139,7 +146,7 @@ class Second:
     def posts(self) -> LearnedPosts | None:
         """The posts around the chosen texts, for pages where the rules find none."""
         nodes = [int(self.bodies.nodes[at]) for at in self.chosen]
-        return LearnedPosts(self.page, nodes) if nodes else None
+        return LearnedPosts(self.page, nodes) if nodes and not self.is_little else None
 
     @cached_property
     def kind_features(self) -> np.ndarray:
@@ -157,9 +164,23 @@ class Second:
         made: np.ndarray = shares / shares.sum()
         return made
 
-    def settled(self, shares: np.ndarray) -> PageKind:
-        """The likeliest kind."""
-        return KINDS[int(shares.argmax())]
+    @cached_property
+    def verdict(self) -> Verdict:
+        """What the rules say of the page's kind."""
+        return verdict_of(self.page, self.found)
+
+    @property
+    def is_little(self) -> bool:
+        """Whether the page shows too little for the models to go by."""
+        return self.page.text_total < LITTLE
+
+    def settled(self, shares: np.ndarray, expect: PageKind | None) -> PageKind:
+        """The likeliest kind; the rules' where the page shows too little, and where the models doubt and the rules do not."""
+        likeliest = KINDS[int(shares.argmax())]
+        if not self.is_little and shares.max() >= DOUBTED:
+            return likeliest
+        kind, sure = ruled(self.page, self.verdict, expect)
+        return kind if self.is_little or sure >= CERTAIN else likeliest
 
     def doubt_features(self, shares: np.ndarray, kind: PageKind, records: int, named: float) -> np.ndarray:
         """Features of the doubt about a reading of `records` records; `named` is the share of posts with an author."""

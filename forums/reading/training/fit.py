@@ -30,8 +30,8 @@ FOLDS = 5
 _NEGATIVES, _POSITIVES = 90, 60  # candidates of one page that a model is trained on
 _MORE = 0.25  # weight of pages that are only trained on
 _LISTS = 2  # kinds of which two readings are chosen between
-_NO_FORUM = 0.2  # weight of pages that are no forum's where doubt is learned
-_SILENT = 0.03
+_NO_FORUM = 0.2  # weight of pages that are no forum's where doubt is learned, beside 1 for those that are
+_SILENT = 0.04
 """Share of cut pages, every engine counting the same, that may be called complete."""
 
 
@@ -49,7 +49,8 @@ ROUNDS = 60
 BODIES = Shape(64, 6, 50)
 KIND = Shape(300, 2, 0.15)
 CHOICE = Shape(200, 3, 0.4)
-DOUBT = Shape(200, 12, 0.6)
+DOUBT = Shape(200, 8, 0.6)
+CUT = Shape(200, 12, 0.3)
 _FIELDS = 0.25
 """What records with every field right are worth beside records found, where two readings of a list are compared."""
 
@@ -247,7 +248,7 @@ class Outcome:
 def _interpret(sample: Sample) -> Outcome:
     """The reading of a page from the scores that it was given."""
     shares = sample.second.kind_shares(None)
-    kind = sample.second.settled(shares)
+    kind = sample.second.settled(shares, None)
     reading = read_as(sample.second, kind).reading
     offsets = dict(sample.second.page.offsets)
     document: dict[str, object] = {
@@ -262,15 +263,17 @@ def _interpret(sample: Sample) -> Outcome:
 
 def _doubts(samples: Sequence[Sample], outcomes: Sequence[Outcome]) -> tuple[Model, Model]:
     """The models of a perfect reading, for which every page counts the same, so that what it says is how often it holds, and of
-    one that is cut short, for which every engine does."""
+    one that is cut short, for which every engine does. Pages of no forum count little in both: there are no records to miss."""
     pairs = [(sample, outcome) for sample, outcome in zip(samples, outcomes, strict=True) if sample.saved.measured]
     samples, outcomes = [sample for sample, _ in pairs], [outcome for _, outcome in pairs]
     features = np.vstack([outcome.features for outcome in outcomes])
-    pages = np.asarray([1.0 if sample.saved.is_forum else _NO_FORUM for sample in samples])
-    engines = np.asarray([sample.weight for sample in samples])
+    is_forum = np.asarray([sample.saved.is_forum for sample in samples])
+    pages = np.where(is_forum, 1.0, _NO_FORUM)
+    engines = np.where(is_forum, [sample.weight for sample in samples], _NO_FORUM)
     perfect = np.asarray([int(outcome.tally.is_perfect) for outcome in outcomes])
     cut = np.asarray([int(outcome.is_cut) for outcome in outcomes])
-    first, second = (averaged(Examples(features, *each), 2, DOUBT) for each in ((perfect, pages), (cut, engines)))
+    first = averaged(Examples(features, perfect, pages), 2, DOUBT)
+    second = averaged(Examples(features, cut, engines), 2, CUT)
     return Model((first,)), Model((second,))
 
 
