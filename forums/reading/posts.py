@@ -159,7 +159,7 @@ def _sets(page: Page, times: list[Time]) -> Iterator[PostSet]:
         if posts is not None:
             yield posts
         return
-    nodes = [time.node for time in times]
+    nodes = _origins(outline, times)
     steps = []
     for at, node in enumerate(nodes):
         before = nodes[at - 1] if at else -1
@@ -221,6 +221,15 @@ def _pair(page: Page, times: Sequence[Time]) -> PostSet | None:
     return posts if _is_whole(posts) else None
 
 
+def _origins(page: Outline, times: Sequence[Time]) -> list[int]:
+    """The elements that levels are counted from: those of the times, or, where some times wear more formatting than others, as
+    recent ones do that stand in words, the first around each that is no mere formatting."""
+    own = [time.node for time in times]
+    blocks = [_block(page, node) for node in own]
+    worn = {page.depths[node] - page.depths[block] for node, block in zip(own, blocks, strict=True)}
+    return blocks if len(worn) > 1 and len(set(blocks)) == len(own) else own
+
+
 def _steps(page: Outline, node: int, before: int, after: int) -> int:
     steps, above = 0, page.parents[node]
     while above >= 0 and above > before and page.ends[above] <= after:
@@ -230,8 +239,7 @@ def _steps(page: Outline, node: int, before: int, after: int) -> int:
 
 def _at_level(page: Page, times: Sequence[Time], level: int) -> PostSet:
     outline, tops = page.outline, []
-    for time in times:
-        node = time.node
+    for node in _origins(outline, times):
         for _ in range(level):
             if outline.parents[node] < 0 or outline.tags[outline.parents[node]] in ("body", "html"):
                 break

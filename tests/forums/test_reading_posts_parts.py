@@ -213,3 +213,23 @@ def test_facts_above_a_text_are_the_writer_s_own_words() -> None:
     assert (
         pair("Machine: Revox B77<br>Speed: 19 cm<br><br>Eight hours.")[1].text == "Machine: Revox B77\nSpeed: 19 cm\nEight hours."
     )
+
+
+@pytest.mark.parametrize("recent", [1, 3, 5])
+def test_times_in_words_that_wear_one_element_more_part_no_post(recent: int) -> None:
+    def one(number: int) -> str:
+        is_recent = number > 6 - recent
+        when = f'<span title="11-20-2026">Yesterday</span>, 0{number}:11 AM' if is_recent else f"11-1{number}-2026, 04:1{number} PM"
+        return (
+            f'<a name="pid{number}"></a><div class="post" id="post_{number}"><div class="post_author"><strong><span><a href="member.php?uid={number}">'
+            f'anna{number}</a></span></strong></div><div class="post_content"><div class="post_head"><span class="post_date">{when} <span class="edit"></span>'
+            f'</span></div><div class="post_body">The pump number {number} hums since the lamp was moved.</div></div>'
+            f'<div class="post_meta"><a href="search.php?uid={number}">Find</a></div></div>'
+        )
+
+    html = f"<html><title>Pump</title><body><h1>Pump</h1><div id=posts>{''.join(map(one, range(1, 7)))}</div></body></html>"
+    reading = read_page(html, "http://forum.example/showthread.php?tid=71&page=5", NOW)
+    assert reading.kind is PageKind.thread
+    posts = [post for post in reading.records if isinstance(post, PostRecord)]
+    assert [post.author for post in posts] == [f"anna{number}" for number in range(1, 7)]
+    assert all(post.posted is not None and f"number {number} hums" in post.text for number, post in enumerate(posts, 1))

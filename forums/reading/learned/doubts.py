@@ -37,9 +37,9 @@ def doubt_of(second: Second, shares: np.ndarray, reading: PageReading, is_stated
 
 def _words(second: Second, shares: np.ndarray, reading: PageReading, features: np.ndarray, complete: bool) -> list[str]:
     made = []
-    order = np.argsort(-shares)
-    if shares[order[0]] < _UNLIKELY:
-        made.append(f"The page may also be of the kind {KINDS[int(order[1])]}.")
+    rivals = {kind: share for kind, share in zip(KINDS, shares, strict=True) if kind is not reading.kind}
+    if shares[KINDS.index(reading.kind)] < _UNLIKELY:
+        made.append(f"The page may also be of the kind {max(rivals, key=lambda kind: rivals[kind])}.")
     if complete:
         return made
     if reading.kind in (PageKind.threadlist, PageKind.index):

@@ -36,8 +36,11 @@ FEWEST = 6
 LITTLE = 500
 """Characters of a page below which the rules alone settle its kind and its records: of the 246 saved pages that the models
 learned from all but two show more."""
-DOUBTED, CERTAIN = 0.5, 0.95
-"""Share of the likeliest kind below which the models doubt, and how sure the rules must be to decide then."""
+DOUBTED, CERTAIN, LIKELY = 0.5, 0.95, 0.65
+"""Share of the likeliest kind below which the models doubt, how sure the rules must be to decide then, and the share from which
+the models have a say where the rules find nothing on a little page."""
+WITHIN = 0.7
+"""Share of the learned rows that stand in the rules' rows, beside those, from which they are parts of them."""
 EXPECTED = 4.0
 """How many times more likely a kind is that the site's model expects at an address."""
 
@@ -113,10 +116,18 @@ class Second:
     def rivals(self, kind: int) -> tuple[RowSet | None, RowSet | None]:
         """The rows of a kind (its number in `KINDS`) by the rules, and the learned ones where they are others."""
         rules, learned = (self.lists.threads, self.lists.boards)[kind], self._rows(kind + 1)
-        is_apart = not self.is_little and rules and learned and len(learned.rows) >= FEWEST
-        if rules and learned and (not is_apart or urls_of(rules) == urls_of(learned)):
+        if rules and learned and not self._are_rivals(rules, learned):
             learned = None
         return rules, learned
+
+    def _are_rivals(self, rules: RowSet, learned: RowSet) -> bool:
+        """Whether learned rows are others than the rules', not the same with parts of them, and enough to go by."""
+        urls = urls_of(rules)
+        added = [row.title.node for row in learned.rows if row.title.url not in urls]
+        within = sum(any(start <= node < end for start, end in rules.group.spans) for node in added)
+        if self.is_little or len(learned.rows) < FEWEST or urls == urls_of(learned):
+            return False
+        return len(learned.rows) - len(added) < len(urls) or not added or within < WITHIN * len(added)
 
     def contest(self, kind: int) -> np.ndarray | None:
         """Features of the choice between the rows of both readings; None where there is nothing to choose."""
@@ -180,7 +191,15 @@ class Second:
         if not self.is_little and shares.max() >= DOUBTED:
             return likeliest
         kind, sure = ruled(self.page, self.verdict, expect)
-        return kind if self.is_little or sure >= CERTAIN else likeliest
+        if self.is_little:
+            is_found = kind is not PageKind.other or shares.max() < LIKELY or self._is_menu(likeliest)
+            return kind if is_found else likeliest
+        return kind if sure >= CERTAIN else likeliest
+
+    def _is_menu(self, kind: PageKind) -> bool:
+        """Whether supposed boards name the page itself among them, as a site's menu of its boards does."""
+        boards = self.boards if kind is PageKind.index else None
+        return boards is not None and any(row.title.key == self.page.key for row in boards.rows)
 
     def doubt_features(self, shares: np.ndarray, kind: PageKind, records: int, named: float) -> np.ndarray:
         """Features of the doubt about a reading of `records` records; `named` is the share of posts with an author."""
