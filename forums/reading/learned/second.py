@@ -39,8 +39,9 @@ learned from all but two show more."""
 DOUBTED, CERTAIN, LIKELY = 0.5, 0.95, 0.65
 """Share of the likeliest kind below which the models doubt, how sure the rules must be to decide then, and the share from which
 the models have a say where the rules find nothing on a little page."""
-WITHIN = 0.7
-"""Share of the learned rows that stand in the rules' rows, beside those, from which they are parts of them."""
+FEW, WITHIN = 0.3, 0.7
+"""How many more rows than the rules', all of which they hold too, the learned ones are at the most, and how many of those
+stand in rows of the rules, where they are only parts of rows."""
 EXPECTED = 4.0
 """How many times more likely a kind is that the site's model expects at an address."""
 
@@ -121,13 +122,15 @@ class Second:
         return rules, learned
 
     def _are_rivals(self, rules: RowSet, learned: RowSet) -> bool:
-        """Whether learned rows are others than the rules', not the same with parts of them, and enough to go by."""
+        """Whether learned rows are enough to go by, and others than the rules': not the same, nor the same with parts of them."""
         urls = urls_of(rules)
-        added = [row.title.node for row in learned.rows if row.title.url not in urls]
-        within = sum(any(start <= node < end for start, end in rules.group.spans) for node in added)
         if self.is_little or len(learned.rows) < FEWEST or urls == urls_of(learned):
             return False
-        return len(learned.rows) - len(added) < len(urls) or not added or within < WITHIN * len(added)
+        added = [row.title.node for row in learned.rows if row.title.url not in urls]
+        within = sum(any(start <= node < end for start, end in rules.group.spans) for node in added)
+        if not added or len(learned.rows) - len(added) < len(urls):
+            return True
+        return len(added) > FEW * len(urls) or within < WITHIN * len(added)
 
     def contest(self, kind: int) -> np.ndarray | None:
         """Features of the choice between the rows of both readings; None where there is nothing to choose."""
