@@ -92,6 +92,23 @@ def test_a_learned_list_is_a_rival_only_where_it_has_other_rows() -> None:
     assert little.contest(0) is None and little.threads is little.lists.threads
 
 
+@pytest.mark.parametrize(("labels", "is_rival"), [(0, False), (3, False), (6, True)])
+def test_the_same_rows_with_few_parts_of_them_are_no_rival(labels: int, is_rival: bool) -> None:
+    rows = "".join(
+        f'<tr><td><a href="/topic/{at}-name-{at}">Some title number {at}</a> <a href="/label/{min(at, labels)}">Label</a></td>'
+        f"<td>{at}</td><td>2026-01-{at:02} 10:15</td></tr>"
+        for at in range(1, 13)
+    )
+    second = Second(_page(f"<table>{rows}</table><p>{'Words. ' * 80}</p>"), None)
+    named = ("topic", "label") if labels else ("topic",)
+    shares = [[0.1, 0.9, 0.0] if any(name in link.url for name in named) else [0.9, 0.1, 0.0] for link in second.links.links]
+    second.given["links"] = np.asarray(shares)
+    assert second.lists.threads is not None and len(second.lists.threads.rows) == 12
+    learned = second.rivals(0)[1]
+    assert (learned is not None) is is_rival
+    assert learned is None or len(learned.rows) == 12 + labels
+
+
 @pytest.mark.parametrize(
     ("words", "shares", "kind"),
     [
