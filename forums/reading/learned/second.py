@@ -38,7 +38,7 @@ LITTLE = 500
 learned from all but two show more."""
 DOUBTED, CERTAIN, LIKELY = 0.5, 0.95, 0.65
 """Share of the likeliest kind below which the models doubt, how sure the rules must be to decide then, and the share from which
-the models have a say where the rules find nothing on a little page."""
+the models have a say where the rules find nothing on a little page of which nothing is expected."""
 FEW, WITHIN = 0.3, 0.7
 """How many more rows than the rules', all of which they hold too, the learned ones are at the most, and how many of those
 stand in rows of the rules, where they are only parts of rows."""
@@ -195,8 +195,8 @@ class Second:
             return likeliest
         kind, sure = ruled(self.page, self.verdict, expect)
         if self.is_little:
-            is_found = kind is not PageKind.other or shares.max() < LIKELY or self._is_menu(likeliest)
-            return kind if is_found else likeliest
+            is_open = kind is PageKind.other and expect is None
+            return likeliest if is_open and shares.max() >= LIKELY and not self._is_menu(likeliest) else kind
         return kind if sure >= CERTAIN else likeliest
 
     def _is_menu(self, kind: PageKind) -> bool:
