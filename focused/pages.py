@@ -35,27 +35,30 @@ class LazyWords(Mapping[str, float]):
 
 
 class LazyList(Sequence[str]):
-    """Words in their order that are worked out when they are first asked for."""
+    """Words in their order that are worked out from `texts` when they are first asked for."""
 
-    __slots__ = ("_make", "_words")
+    __slots__ = ("_make", "_texts", "_words")
 
-    def __init__(self, make: Callable[[], Sequence[str]]) -> None:
-        self._make: Callable[[], Sequence[str]] | None = make
-        self._words: Sequence[str] = ()
+    def __init__(self, make: Callable[[list[str]], tuple[str, ...]], texts: list[str]) -> None:
+        self._make = make
+        self._texts = texts
+        self._words: tuple[str, ...] | None = None
 
-    def _all(self) -> Sequence[str]:
-        if self._make is not None:
-            self._words, self._make = self._make(), None
+    @property
+    def words(self) -> tuple[str, ...]:
+        """All of them."""
+        if self._words is None:
+            self._words = self._make(self._texts)
         return self._words
 
     def __getitem__(self, place: Any) -> Any:
-        return self._all()[place]
+        return self.words[place]
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self._all())
+        return iter(self.words)
 
     def __len__(self) -> int:
-        return len(self._all())
+        return len(self.words)
 
 
 class Link(NamedTuple):

@@ -98,7 +98,7 @@ class Parser:
                 texts.append(link.anchor)
         words = self._anchor_words
         return tuple(
-            Link(url, " ".join(texts) if len(texts) != 1 else texts[0], LazyList(partial(words, texts)), contexts[url])
+            Link(url, " ".join(texts) if len(texts) != 1 else texts[0], LazyList(words, texts), contexts[url])
             for url, texts in anchors.items()
         )
 
@@ -106,12 +106,14 @@ class Parser:
         return self._context(page.context(link), link.anchor, self._tokenizer)
 
     def _anchor_words(self, texts: list[str]) -> tuple[str, ...]:
-        found: list[str] = []
-        for text in texts:
-            words = self._anchors.get(text)
-            if words is None:
-                if len(self._anchors) >= 50_000:
-                    self._anchors.clear()
-                words = self._anchors[text] = tuple(self._tokenizer(text))
-            found.extend(words)
-        return tuple(found)
+        if len(texts) == 1:
+            return self._words_of(texts[0])
+        return tuple(word for text in texts for word in self._words_of(text))
+
+    def _words_of(self, text: str) -> tuple[str, ...]:
+        words = self._anchors.get(text)
+        if words is None:
+            if len(self._anchors) >= 50_000:
+                self._anchors.clear()
+            words = self._anchors[text] = tuple(self._tokenizer(text))
+        return words

@@ -15,6 +15,7 @@ from crawlmgr.text.similarity import cosine, norm
 from crawlmgr.text.tfidf import DocumentFrequencies, Idf, heaviest, mean_vector
 from crawlmgr.text.tokens import Tokenizer
 from focused.ontology import Ontology, OntologySimilarity
+from focused.pages import LazyList
 from focused.topics import Topic
 
 TOPIC_WORDS = 200
@@ -134,7 +135,7 @@ class Relevance:
 
     def text(self, words: Sequence[str]) -> float:
         """The same for a list of words, such as an anchor's."""
-        words = tuple(words)
+        words = words.words if isinstance(words, LazyList) else tuple(words)
         if self._measure is None and self._vector.keys().isdisjoint(words):
             return 0.0
         counts: dict[str, float] = {}

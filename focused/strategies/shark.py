@@ -53,7 +53,7 @@ class Shark(Strategy):
             if left > child.get("left", -1):
                 child.data["left"] = left
             if potential > child.priority or self.unplaced(child):
-                child.data.update(inherited=inherited, neighbourhood=neighbourhood)
+                child.data["inherited"], child.data["neighbourhood"] = inherited, neighbourhood
                 self.graph.push(child, potential, parent=node.url)
 
     def explain(self, node: Node) -> Mapping[str, float]:
