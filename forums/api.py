@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 from typing import Any
+from zoneinfo import available_timezones
 
 from django.http import HttpRequest
 from ninja import Router, Schema
@@ -11,6 +12,8 @@ from ninja import Router, Schema
 from crawlmgr.api import api, changes
 from crawlmgr.api.base import page_of
 from crawlmgr.api.shared import Key, Limit, Page, run_document
+from crawlmgr.models import Run, RunState
+from crawlmgr.services import runs
 from forums.models import Board, Plan, Site
 from forums.reads.standing import standing
 from forums.services import plan_days, plans, sites
@@ -34,6 +37,14 @@ class NewForum(Schema):
     timezone: str = ""
     delay: float | None = None
     connections: int | None = None
+
+
+class KeptForum(Schema):
+    """How a forum that was found is kept: the addresses of its boards, or all that were found."""
+
+    name: str = ""
+    timezone: str = ""
+    boards: list[str] | None = None
 
 
 class Visit(Schema):
@@ -64,11 +75,25 @@ def site_list(request: HttpRequest, after: Key = 0, limit: Limit = 100) -> dict[
 
 @router.post("", auth=changes, summary="Add a forum")
 def add(request: HttpRequest, wanted: NewForum) -> dict[str, Any]:
-    """Looks at the site in the background; `result` of the run names the forum's number when it has ended. Private addresses are
-    opened by an administrator on the desk, never here."""
+    """Looks at the site in the background. When the run has ended, its `result` names the boards, and `found/{run}` keeps the
+    forum. Private addresses are opened by an administrator on the desk, never here."""
     settings = {"delay_seconds": wanted.delay, "connections": wanted.connections}
     options = {"settings": settings, "timezone": wanted.timezone, "name": wanted.name}
     return run_document(sites.discover(wanted.url, options, now=_now()).pk)
+
+
+@router.post("/found/{int:run}", auth=changes, summary="Keep a forum that was found")
+def keep(request: HttpRequest, run: int, wanted: KeptForum | None = None) -> dict[str, Any]:
+    """`run` is the one that looked at it."""
+    look = Run.objects.get(pk=run)
+    if look.kind != "forum-discovery" or look.state != RunState.FINISHED:
+        raise runs.WrongState(look)
+    wanted = wanted or KeptForum()
+    boards = [str(board["url"]) for board in look.result.get("boards", ())] if wanted.boards is None else wanted.boards
+    if wanted.timezone and wanted.timezone not in available_timezones():
+        raise ValueError(f"there is no time zone {wanted.timezone[:60]!r}; names look like Asia/Shanghai")
+    kept = sites.save(look, name=wanted.name, timezone=wanted.timezone, board_urls=boards, now=_now())
+    return site_page(request, kept.pk)
 
 
 @router.get("/{int:site}", summary="One forum with its boards")
