@@ -25,7 +25,7 @@ ROLES = {
     FieldRole.NUMBER: gettext_lazy("number"),
     FieldRole.PAGE: gettext_lazy("page number"),
     FieldRole.PAGE_SIZE: gettext_lazy("results a page"),
-    FieldRole.SORT: gettext_lazy("order"),
+    FieldRole.SORT: gettext_lazy("sort order"),
     FieldRole.FIXED: gettext_lazy("left as it is"),
 }
 """The roles that a person may choose from, in words."""
