@@ -14,6 +14,9 @@ from deepweb.value_ranges import Range
 FILLED = 0.75
 """Of an answer that is cut, the share that a cell should fill: more would be cut too often."""
 
+WIDE, LEAST = 2.0, 0.3
+"""Times an answer's limit: the records of a range that is not worth being asked in parts at once, and of one not at all."""
+
 _NUMBER = re.compile(r"\d{1,3}(?:[,'  ]\d{3})+(?:\.\d+)?|\d+(?:\.\d+)?")
 _DAY = re.compile(r"(\d{4})[-/.年](\d{1,2})[-/.月](\d{1,2})")
 _YEAR = re.compile(r"(?<!\d)(1[5-9]\d\d|20\d\d)(?!\d)")
@@ -102,7 +105,8 @@ class Asked(NamedTuple):
 
 
 def cells(whole: Range, asked: Sequence[Asked], values: np.ndarray, scale: float, limit: int) -> list[Cell]:
-    """What was not answered whole, cut into cells of about 0.75 `limit` records each.
+    """The ranges to ask next: as long as there are stretches of which no narrow range was asked, one at the begin of each (see
+    `_beside`); then what was not answered whole, cut into cells of about 0.75 `limit` records each.
 
     Where how many records lie is told by the ranges `asked`, wide ones first, inside of them by where the records seen lie
     (`values`, sorted), `scale` matching ones for each where no range says. A range that was cut is never asked again.
@@ -110,7 +114,9 @@ def cells(whole: Range, asked: Sequence[Asked], values: np.ndarray, scale: float
     step = 0 if not whole.mask and len(values) and np.any(values % 1) else 1
     points, masses = _masses(whole, asked, values, scale)
     taken = frozenset((each.range.low, each.range.high) for each in asked)
-    found: list[Cell] = []
+    found = _beside(whole, asked, points, masses, values, limit)
+    if found:
+        return found
     for low, high in uncovered(whole, [each.range for each in asked if each.is_whole], step):
         inside = (points >= low) & (points <= high)
         where, mass = points[inside], np.cumsum(masses[inside])
@@ -124,6 +130,36 @@ def cells(whole: Range, asked: Sequence[Asked], values: np.ndarray, scale: float
             start = end + step if end + step > start else end + 1
             if start > high:
                 break
+    return found
+
+
+def _beside(
+    whole: Range, asked: Sequence[Asked], points: np.ndarray, masses: np.ndarray, values: np.ndarray, limit: int
+) -> list[Cell]:
+    """For each stretch of which no narrow range was asked (of at most twice `limit` records, their number known) its begin, as
+    wide as an answer should fill it: as dense as the narrow range before it is, else as the masses say. None where the site does
+    not say how many records a range has that it cut: there only the masses can tell."""
+    if not all(each.known for each in asked):
+        return []
+    narrow = [each for each in asked if each.known and each.matching <= WIDE * limit]
+    taken = frozenset((each.range.low, each.range.high) for each in asked)
+    found = []
+    for low, high in uncovered(whole, [each.range for each in narrow]) if any(each.matching for each in narrow) else ():
+        inside = (points >= low) & (points <= high)
+        total = float(masses[inside].sum())
+        if total < LEAST * limit:
+            continue
+        before = [each for each in narrow if each.range.high == low - 1 and each.matching > 0]
+        if before:
+            next_to = min(before, key=lambda each: each.range.high - each.range.low)
+            end = low + round(limit / next_to.matching * (next_to.range.high - next_to.range.low + 1)) - 1
+        else:
+            reached = np.flatnonzero(np.cumsum(masses[inside]) >= limit)
+            end = int(points[inside][reached[0]]) if len(reached) else high
+        span = Range(low, max(low, min(end, high)), whole.mask)
+        if (span.low, span.high) not in taken:
+            known = float(((values >= span.low) & (values <= span.high)).sum())
+            found.append(Cell(span, max(1.0, min(total, float(limit)) - known)))
     return found
 
 

@@ -160,7 +160,7 @@ class TemplateSearch:
         known = self.verdict(template, seen)
         if known is False:
             return
-        if slot.whole is not None and self._has_values(slot):
+        if slot.whole is not None and (self._has_values(slot) or self._are_alike(seen, slot)):
             for cell in self._cells(seen, slot):
                 yield _Offer(slot.binding(cell.range), cell.new, template)
             return
@@ -181,12 +181,20 @@ class TemplateSearch:
     def _has_values(self, slot: Slot) -> bool:
         return self.limit is not None and len(self.values.get(slot.names[0], ())) >= _FEW_VALUES
 
+    def _are_alike(self, seen: Seen, slot: Slot) -> bool:
+        """Whether all answers to a range were of one size so far, which may be where the site cuts them."""
+        sizes = {seen.outcomes[place].returned for place in self._places(slot)} - {0}
+        return self.limit is None and len(sizes) == 1 and len(self.values.get(slot.names[0], ())) >= _FEW_VALUES
+
     def _cells(self, seen: Seen, slot: Slot) -> list[Cell]:
         """The range cut by where the records seen lie; how many there are for each seen, from what its cells have brought."""
         whole = slot.whole
-        if whole is None or self.limit is None:
+        if whole is None:
             return []
         values = self.values[slot.names[0]]
+        if self.limit is None:  # as if much more were there than was shown
+            size = max(seen.outcomes[place].returned for place in self._places(slot))
+            return cells(whole, (), values, _UNKNOWN_SCALE, size)
         asked: list[Asked] = []
         brought, known = _UNKNOWN_SCALE, 1.0
         for place in self._places(slot):
