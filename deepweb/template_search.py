@@ -182,9 +182,10 @@ class TemplateSearch:
         return self.limit is not None and len(self.values.get(slot.names[0], ())) >= _FEW_VALUES
 
     def _are_alike(self, seen: Seen, slot: Slot) -> bool:
-        """Whether all answers to a range were of one size so far, which may be where the site cuts them."""
-        sizes = {seen.outcomes[place].returned for place in self._places(slot)} - {0}
-        return self.limit is None and len(sizes) == 1 and len(self.values.get(slot.names[0], ())) >= _FEW_VALUES
+        """Whether all answers so far were to one range and of one size, which may be where the site cuts them."""
+        sizes = {outcome.returned for outcome in seen.outcomes} - {0}
+        alone = len(self._places(slot)) == len(seen.outcomes) and self.limit is None
+        return alone and len(sizes) == 1 and len(self.values.get(slot.names[0], ())) >= _FEW_VALUES
 
     def _cells(self, seen: Seen, slot: Slot) -> list[Cell]:
         """The range cut by where the records seen lie; how many there are for each seen, from what its cells have brought."""
