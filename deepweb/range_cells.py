@@ -139,7 +139,7 @@ def _beside(
     """For each stretch of which no narrow range was asked (of at most twice `limit` records, their number known) its begin, as
     wide as an answer should fill it: as dense as the narrow range before it is, else as the masses say. None where the site does
     not say how many records a range has that it cut: there only the masses can tell."""
-    if not all(each.known for each in asked):
+    if all(each.is_whole for each in asked) or not all(each.known for each in asked):
         return []
     narrow = [each for each in asked if each.known and each.matching <= WIDE * limit]
     taken = frozenset((each.range.low, each.range.high) for each in asked)
