@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from django.db.models import Count, Q, Sum
 
@@ -109,12 +109,22 @@ def columns(rows: Sequence[Record], most: int = COLUMNS_SHOWN) -> list[str]:
     return [name for name, _ in counts.most_common(most)]
 
 
+class Member(NamedTuple):
+    """A form of a cluster as the list and the map show it: number, where it is sent, its site's name, place on the map."""
+
+    pk: int
+    action: str
+    site: str
+    x: float
+    y: float
+
+
 @dataclass(frozen=True, slots=True)
 class ClusterRow:
     """A cluster with its forms and what harvests of them brought."""
 
     cluster: Cluster
-    forms: list[Form]
+    forms: list[Member]
     queries: int
     valid: int
     records: int
@@ -127,9 +137,10 @@ class ClusterRow:
 def clusters() -> list[ClusterRow]:
     """All clusters with their forms and sums, by three queries."""
     found = list(Cluster.objects.order_by("-forms_count", "id"))
-    members: dict[int | None, list[Form]] = {}
-    for form in Form.objects.filter(cluster__isnull=False).select_related("source").defer("words", "described"):
-        members.setdefault(form.cluster_id, []).append(form)
+    members: dict[int, list[Member]] = {}
+    clustered = Form.objects.filter(cluster__isnull=False)
+    for cluster, *told in clustered.values_list("cluster_id", "id", "action", "source__name", "map_x", "map_y"):
+        members.setdefault(cluster, []).append(Member(*told))
     sums = {
         entry["form__cluster_id"]: entry
         for entry in Harvest.objects.filter(form__cluster__isnull=False)

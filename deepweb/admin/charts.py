@@ -85,9 +85,9 @@ def cluster_map(rows: list[reads.ClusterRow]) -> Chart:
             {
                 "type": "scatter",
                 "mode": "markers",
-                "x": [form.map_x for form in shown],
-                "y": [form.map_y for form in shown],
-                "text": [escape(form.source.name).replace("%", "%&#8203;") for form in shown],
+                "x": [form.x for form in shown],
+                "y": [form.y for form in shown],
+                "text": [escape(form.site).replace("%", "%&#8203;") for form in shown],
                 "hovertemplate": "%{text}<extra></extra>",
                 "name": escape(row.cluster.name),
                 "marker": {"size": 10, "color": colour, "opacity": 0.85, "symbol": SYMBOLS[place // len(COLOURS) % len(SYMBOLS)]},
@@ -114,8 +114,8 @@ def _names(rows: list[reads.ClusterRow]) -> dict[str, Any]:
     return {
         "type": "scatter",
         "mode": "text",
-        "x": [sum(form.map_x for form in row.forms) / len(row.forms) for row in named],
-        "y": [sum(form.map_y for form in row.forms) / len(row.forms) for row in named],
+        "x": [sum(form.x for form in row.forms) / len(row.forms) for row in named],
+        "y": [sum(form.y for form in row.forms) / len(row.forms) for row in named],
         "text": [escape(row.cluster.name.split(",")[0][:18]).replace("%", "%&#8203;") for row in named],
         "textposition": "top center",
         "hoverinfo": "skip",
