@@ -59,10 +59,10 @@ class Interrupted(Exception):
 
 @runtime_checkable
 class Pulses(Protocol):
-    """A crawler whose `settings` may take longer than a lease lasts: meanwhile it calls the pulse that it was given, at least
-    every second, lets through what that raises, and goes on from there in the next slice."""
+    """A crawler whose `settings` may take longer than a lease lasts: meanwhile it calls the heartbeat that it was given, at
+    least every second, lets through what that raises, and goes on from there in the next slice."""
 
-    def heed(self, pulse: Callable[[], None]) -> None: ...
+    def set_heartbeat(self, pulse: Callable[[], None]) -> None: ...
 
 
 @runtime_checkable

@@ -69,7 +69,7 @@ class _Slice:
         self.looked = 0.0  # when it was last looked for due addresses, by the machine's own clock
         self.together, self.alone = pages_together(crawler), alone_kinds(crawler)
         if isinstance(crawler, Pulses):
-            crawler.heed(self._pulse)
+            crawler.set_heartbeat(self._pulse)
 
     def failed(self, now: datetime) -> None:
         """Called inside the transaction that ends the run as failed."""
@@ -98,7 +98,7 @@ class _Slice:
         try:
             self._begin()
             while True:
-                ended = self._wishes() or self._step()
+                ended = self._leave_if_asked() or self._step()
                 if ended:
                     return ended
         except archive.DiskLow as error:
@@ -135,7 +135,7 @@ class _Slice:
         if (now - self.beaten).total_seconds() >= min(1.0, self.lease.seconds / 5):
             self.beaten, self.wanted = now, runs.beat(self.lease, now)
 
-    def _wishes(self) -> str:
+    def _leave_if_asked(self) -> str:
         now = self.clock.now()
         self._beat(now)
         if not self._leaving(now):

@@ -59,7 +59,7 @@ class _Slice:
     def work(self) -> str:
         try:
             while True:
-                self._heed()
+                self._check_wanted()
                 if self.until is not None and self.clock.now() >= self.until:
                     runs.release(self.lease)
                     return RunState.RUNNING
@@ -84,11 +84,11 @@ class _Slice:
         now = self.clock.now()
         if (now - self.beaten).total_seconds() >= min(1.0, self.lease.seconds / 5):
             self.beaten, self.wanted = now, runs.beat(self.lease, now)
-            self._heed()
+            self._check_wanted()
             if self.limit is not None and now >= self.limit:
                 raise StepTooLong(f"{settings.TASK_TIMEOUT_SECONDS * 0.8:.0f} s")
 
-    def _heed(self) -> None:
+    def _check_wanted(self) -> None:
         if self.wanted in ("pause", "stop"):
             raise Interrupted(self.wanted)
         if shutdown.is_set():

@@ -45,7 +45,7 @@ class TopicCrawler:
         self._session: Session | None = None
         self._pulse: Callable[[], None] = sessions.no_pulse
 
-    def heed(self, pulse: Callable[[], None]) -> None:
+    def set_heartbeat(self, pulse: Callable[[], None]) -> None:
         self._pulse = pulse
 
     def forget(self, run: Run) -> None:

@@ -240,7 +240,7 @@ class AdaptiveLoop:
         open_now = ~self.visiting if allowed is None else allowed & ~self.visiting
         rank = np.where(self.pressing(now), np.inf, index)
         budget = self.budget
-        late = budget.visits_per_day - self.count * self._pace.ticks_left(now)  # what the day's other rankings cannot make up for
+        late = budget.visits_per_day - self.count * self._pace.rankings_left(now)  # the day's other rankings cannot make up
         steer, step = self.options.steer, self.options.price_step / self._pace.units
         spend = Spending(budget, max(target - band, late), max(target + band, late), target, steer, step)
         room = spend.room()

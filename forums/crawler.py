@@ -71,7 +71,7 @@ class ForumCrawler:
         self._seen: list[tuple[str, PageFacts]] = []
         self._groups: set[int | None] = set()
         self._member: logins.Membership | None = None
-        self._foretold: dict[int, list[Thread]] = {}
+        self._predicted: dict[int, list[Thread]] = {}
 
     def settings(self, run: Run) -> CrawlSettings:
         settings = CrawlSettings.from_mapping(run.parameters.get("settings", {}))
@@ -83,11 +83,11 @@ class ForumCrawler:
         return settings
 
     def prepare(self, run: Run, now: datetime) -> None:
-        self._foretold = visits.foretold(_boards(run), now)
+        self._predicted = visits.predicted(_boards(run), now)
 
     def begin(self, run: Run, now: datetime) -> Sequence[NewUrl]:
         looks = overviews.begin(run, now)
-        return [*self._membership(run).begin(run), *_staying([*looks, *visits.begin(run, _boards(run), self._foretold)])]
+        return [*self._membership(run).begin(run), *_staying([*looks, *visits.begin(run, _boards(run), self._predicted)])]
 
     def _load(self, run: Run) -> Site:
         """The site and its model, once a slice."""

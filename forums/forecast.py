@@ -1,4 +1,4 @@
-"""What the closed loop expects of each board: rates by the hour, excited by what was posted (ALGORITHMS 1.10)."""
+"""What the closed loop expects of each board: rates by the hour, excited by what was posted."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""BIC: what one visit of one board does with a list page, and when it stops. Pure; ALGORITHMS of the forum paper, section 1.2.
+"""BIC, the forum paper's incremental crawl: what a visit of a board does with a list page, and when it stops. Pure.
 
 A visit is a small state machine whose state is JSON, so that it can be stored between two pages and go on after a kill:
 

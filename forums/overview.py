@@ -1,4 +1,4 @@
-"""Looks before visits: what overview sources tell of many boards at once, and how far each is believed (ALGORITHMS 1.11)."""
+"""Looks before visits: what overview sources tell of many boards at once, and how far each is believed."""
 
 from __future__ import annotations
 

@@ -126,7 +126,7 @@ class Pace:
         band = self._band * budget.visits_per_day * min(1.0, left / self._closing_hours)
         return budget.from_used + (budget.visits_per_day - budget.from_used) * share, band
 
-    def ticks_left(self, now: float) -> int:
+    def rankings_left(self, now: float) -> int:
         """Rankings of the day after this one."""
         return max(int(np.ceil((self._hours_left(now) * HOUR_SECONDS - 1e-3) / self.tick_seconds)) - 1, 0)
 

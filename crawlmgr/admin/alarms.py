@@ -51,7 +51,7 @@ class ChannelForm(forms.Form):
     )
     quiet_to = forms.TimeField(
         required=False, label=gettext_lazy("Quiet until"), widget=forms.TimeInput(attrs={"type": "time"}, format="%H:%M"),
-        help_text=gettext_lazy("What happens meanwhile is told then, if it still holds."),
+        help_text=gettext_lazy("What happens meanwhile is reported then, if it still holds."),
     )
     timezone = forms.CharField(max_length=64, initial="UTC", label=gettext_lazy("Time zone"))
     language = forms.ChoiceField(choices=[("en", "English"), ("zh-hans", "简体中文")], label=gettext_lazy("Language"))

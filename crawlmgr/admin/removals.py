@@ -20,12 +20,12 @@ def away(request: HttpRequest, name: str, room: str, start: Callable[[], Run | N
     try:
         run = start()
     except runs.Busy as busy:
-        messages.warning(request, _("%(name)s is being deleted already; this page tells how far that is.") % {"name": name})
+        messages.warning(request, _("%(name)s is already being deleted; this page shows the progress.") % {"name": name})
         return back(request, "run", busy.run.pk)
     if run is None:
         messages.success(request, _("%(name)s is deleted.") % {"name": name})
         return back(request, room)
-    messages.success(request, _("%(name)s is being deleted; this page tells how far that is.") % {"name": name})
+    messages.success(request, _("%(name)s is being deleted; this page shows the progress.") % {"name": name})
     return back(request, "run", run.pk)
 
 

@@ -117,7 +117,7 @@ def attempt(request: HttpRequest, done: str, action: Callable[[], object]) -> bo
         action()
     except runs.Busy as busy:
         messages.warning(
-            request, _("Run %(number)s (%(name)s) is already at it.") % {"number": busy.run.pk, "name": busy.run.label}
+            request, _("Run %(number)s (%(name)s) is already running.") % {"number": busy.run.pk, "name": busy.run.label}
         )
         return False
     except runs.WrongState as wrong:

@@ -142,7 +142,7 @@ class WebSession:
         (`hosts.settle`) in the transaction that stores the answer."""
         response = self.fetcher.fetch(request)
         self.requests += 1 + len(response.redirects)
-        told(response)
+        log_answer(response)
         return response
 
     def _read_robots(self, url: str, host: Host) -> str:
@@ -191,7 +191,7 @@ _KEEP_ROBOTS = (
 )
 
 
-def told(response: FetchResponse) -> None:
+def log_answer(response: FetchResponse) -> None:
     """A line at debug for one exchange."""
     if log.isEnabledFor(logging.DEBUG):
         said = response.failure.value if response.failure is not None else response.status

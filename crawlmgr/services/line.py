@@ -15,7 +15,7 @@ from crawlmgr.clock import Clock
 from crawlmgr.conf import CrawlSettings
 from crawlmgr.models import Url
 from crawlmgr.services import hosts
-from crawlmgr.services.fetching import LONGEST_HOP_WAIT_SECONDS, WebSession, told
+from crawlmgr.services.fetching import LONGEST_HOP_WAIT_SECONDS, WebSession, log_answer
 from crawlmgr.web.exchange import FetchRequest, FetchResponse, HopRefused
 from crawlmgr.web.robots import robots_url
 from crawlmgr.web.url import host_key
@@ -138,7 +138,7 @@ class Line:
             if ended.error is not None:
                 raise ended.error
             assert ended.value is not None  # noqa: S101 - a job without an error has a value
-            told(ended.value.response)
+            log_answer(ended.value.response)
             if flight.robots:
                 read.append(ended.value)
             else:

@@ -25,7 +25,7 @@ class Busy(Exception):
     """Another active run already works the same thing; `run` is that run."""
 
     def __init__(self, run: Run) -> None:
-        super().__init__(f"run {run.pk} ({run.label}) is already at it")
+        super().__init__(f"run {run.pk} ({run.label}) is already running")
         self.run = run
 
 

@@ -11,7 +11,7 @@ CODES = {
     "requests": gettext_noop("the number of requests is used up"),
     "gain": gettext_noop("the last ten queries brought hardly anything new"),
     "good_turing": gettext_noop("nearly everything that comes back is known already"),
-    "coverage": gettext_noop("the wished share of the database was reached"),
+    "coverage": gettext_noop("the wanted share of the database was reached"),
     "rounds": gettext_noop("the paper's own rule: the rounds are over"),
     "too_few_candidates": gettext_noop("the paper's own rule: too few words are left for another round"),
     "no_more_words": gettext_noop("there is no word left to ask"),

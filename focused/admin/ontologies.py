@@ -59,7 +59,7 @@ def _save(topic: Topic, request: HttpRequest) -> None:
     else:
         found = read_csv(table) if table else Ontology({}, {})
     if len(found.labels) > MOST_CONCEPTS:
-        raise ValueError(_("An ontology holds %(number)s concepts at the most.") % {"number": MOST_CONCEPTS})
+        raise ValueError(_("An ontology holds %(number)s concepts at most.") % {"number": MOST_CONCEPTS})
     topic.ontology, topic.ontology_weight = found.as_json(), weight
     topic.save(update_fields=["ontology", "ontology_weight"])
 

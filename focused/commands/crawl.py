@@ -31,8 +31,8 @@ def add_arguments(parser: Any) -> None:
     parser.add_argument("--param", action="append", default=[], metavar="KEY=VALUE", help="a parameter of the strategy")
     parser.add_argument("--from", dest="source", choices=SOURCES, help="where pages come from (default net)")
     parser.add_argument("--graph", choices=GRAPHS, help="where the graph of addresses lives (default memory)")
-    parser.add_argument("--minutes", type=float, metavar="M", help="minutes at the most")
-    parser.add_argument("--relevant", type=int, metavar="N", help="pages on topic that are enough")
+    parser.add_argument("--minutes", type=float, metavar="M", help="minutes at most")
+    parser.add_argument("--relevant", type=int, metavar="N", help="stop after N relevant pages")
     parser.add_argument(
         "--ahead", type=int, metavar="N", help="addresses chosen before their pages have come (default: by --in-flight)"
     )

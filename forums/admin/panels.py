@@ -102,7 +102,7 @@ admin.site.add_panel(10, panel)
 admin.site.add_beginning(
     10,
     Beginning(
-        gettext_lazy("A forum, kept fresh"), gettext_lazy("Visited as often as it is worth; only what is new is fetched."),
+        gettext_lazy("A forum, kept fresh"), gettext_lazy("Visited as often as it pays; only what is new is fetched."),
         "forum-add", "forums.add_site", "forum",
     ),
 )

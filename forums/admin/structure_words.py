@@ -69,7 +69,7 @@ WHAT = {
     "rule": gettext_noop("correction"),
 }
 ORDERS = {
-    None: gettext_noop("not decided: no date told it"),
+    None: gettext_noop("not decided: no date shows it"),
     True: gettext_noop("day before month"),
     False: gettext_noop("month before day"),
 }

@@ -173,7 +173,7 @@ def _save(request: HttpRequest, site: Site) -> bool:
     for kind in KINDS:
         shapes = [line.strip() for line in request.POST.get(f"pattern_{kind}", "").splitlines() if line.strip()]
         if any(len(shape) > 300 or re.search(r"\s", shape) for shape in shapes) or len(shapes) > 20:
-            messages.error(request, _("An address pattern is one word a line, 20 lines at the most."))
+            messages.error(request, _("An address pattern is one word a line, 20 lines at most."))
             return False
         wishes["patterns"][kind] = shapes
     if request.POST.get("order") in DAY_FIRST:

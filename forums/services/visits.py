@@ -27,7 +27,7 @@ NO_FAULT = frozenset(  # the thread is gone, is kept from us, or asks to be left
 STEP = 10.0  # priorities of two boards' addresses lie this far apart, so that boards are visited one after another
 
 
-def foretold(boards: Sequence[Board], now: datetime) -> dict[int, list[Thread]]:
+def predicted(boards: Sequence[Board], now: datetime) -> dict[int, list[Thread]]:
     """By board: threads that ought to have new replies, of boards whose lists do not show it. Takes seconds in large forums."""
     return {board.pk: predictions.choose(board, now) for board in boards if predictions.needed(board)}
 

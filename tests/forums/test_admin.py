@@ -152,7 +152,7 @@ def test_crawling_twice_leads_to_one_run_and_a_word(client: Client) -> None:
     forum, boards = forum_of()
     client.post(f"/admin/forums/site/{forum.pk}/crawl/", {"board": [boards[1].pk]})
     text = client.post(f"/admin/forums/site/{forum.pk}/crawl/", follow=True).content.decode()
-    assert Run.objects.get().parameters["boards"] == [boards[1].pk] and "is already at it" in text
+    assert Run.objects.get().parameters["boards"] == [boards[1].pk] and "is already running" in text
 
 
 def test_a_thread_reads_in_the_time_of_its_site(client: Client) -> None:
