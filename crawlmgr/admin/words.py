@@ -47,6 +47,7 @@ SAID: dict[str, str] = {
     "rule_tunnel": gettext_noop("what is left lies beyond the length of the tunnels: the strategy drops such links"),
     "no_direction": gettext_noop("the pheromone shows no direction any more"),
     "compared": gettext_noop("every strategy was run and judged"),
+    "helped": gettext_noop("helped a comparison with what was left of it"),
     "removed": gettext_noop("everything is deleted"),
     "exported": gettext_noop("the file is written"),
     "not_comparable": gettext_noop("there is nothing to compare over"),

@@ -12,7 +12,7 @@ from django.conf import settings
 from django.db import transaction
 
 from crawlmgr.jobs import Pulse, StepTooLong
-from crawlmgr.models import Run, WarcFile
+from crawlmgr.models import Run, RunState, WarcFile
 from crawlmgr.services import archive as stored
 from crawlmgr.services import runs
 from crawlmgr.text.tokens import Tokenizer
@@ -32,6 +32,8 @@ from focused.sweeps import SWEEPS, TAU
 
 KIND = "topic-compare"
 MOST_PAGES = 20_000
+MOST_HELPERS = 3
+"""Further runs that work a comparison's entries beside its own, on other workers."""
 CHECKPOINTS = 50
 
 
@@ -79,27 +81,36 @@ def start(
         parameters = {"comparison": made.pk}
         made.run = runs.create(KIND, topic.name, target=topic.pk, parameters=parameters, now=now, user=user)
         made.save(update_fields=["run"])
+        for helper in range(1, min(MOST_HELPERS, settings.Q_CLUSTER["workers"] - 1, len(strategies) * draws - 1) + 1):
+            runs.create(KIND, topic.name, target=topic.pk, parameters={**parameters, "helper": helper}, now=now, user=user)
     return made
 
 
 class ComparisonJob:
-    """The work of a comparison's run (see crawlmgr.jobs.Job): an entry a step, then the judge."""
+    """The work of a comparison's run (see crawlmgr.jobs.Job): an entry a step from the first on, then the judge.
+
+    Its helpers, runs of their own, work entries from the last on, as long as that run is at work and there are more left than
+    workers. What two of them work at the same time is the same, and stored once.
+    """
 
     def __init__(self, run: Run) -> None:
         self.comparison = Comparison.objects.get(pk=run.parameters["comparison"])
+        self._helper: int = run.parameters.get("helper", 0)
         self._archive: Archive | None = None
 
     def step(self, pulse: Pulse) -> Callable[[], None] | str:
         comparison = self.comparison
         comparison.refresh_from_db(fields=["result"])
         if comparison.result:
-            return "compared"
+            return "helped" if self._helper else "compared"
         try:
             archive = self._pages(pulse)
             topic = with_seed_pages(topics.Topic.from_json(comparison.setup["definition"]), archive)
             every = runs_of(comparison)
             done = set(comparison.parts.values_list("key", flat=True))
-            left = next((cell for cell in every if cell.key not in done), None)
+            left = self._next([cell for cell in every if cell.key not in done])
+            if left is None and self._helper:
+                return "helped"
             if left is not None:
                 return self._storing_trail(left.key, self._run(topic, archive, left, pulse))
             stored_trails = comparison.trails
@@ -119,6 +130,14 @@ class ComparisonJob:
             Comparison.objects.filter(pk=comparison.pk).update(result=result)
 
         return store
+
+    def _next(self, left: list[Cell]) -> Cell | None:
+        """The entry to work now, of those that are not through."""
+        if not self._helper:
+            return left[0] if left else None
+        state = Run.objects.filter(pk=self.comparison.run_id).values_list("state", flat=True).first()
+        at_work = state in (RunState.QUEUED, RunState.RUNNING)
+        return left[-self._helper] if at_work and len(left) > self._helper else None
 
     def ended(self, state: str, now: datetime) -> None:
         """Nothing is left open: every entry was stored as it was done."""

@@ -161,6 +161,29 @@ def test_the_others_over_a_runs_pages_in_one_click_and_draws_that_a_kill_does_no
     assert without == [{name: value for name, value in row.items() if name != "seconds"} for row in whole["results"]]
 
 
+def test_other_workers_help_from_the_other_end_and_end_with_the_comparison(client: Client, crawled: Run) -> None:
+    client.post(f"/admin/topics/{crawled.target}/compare/", {"archive": "0", "pages": "12", "draws": "3", "strategy": ["breadth_first", "shark"]})
+    found = Comparison.objects.get()
+    first, second, *_others = Run.objects.filter(parameters__comparison=found.pk, parameters__helper__isnull=False).order_by("pk")
+    assert found.run is not None and first.parameters["helper"] == 1
+    assert jobs.run_slice(first.pk) == RunState.FINISHED
+    helped = [part.key for part in found.parts.order_by("id")]
+    assert helped == ["shark#3", "breadth_first#3", "shark#2", "breadth_first#2", "shark#1"], "all but what the comparison's own run begins with"
+    assert jobs.run_slice(found.run.pk) == RunState.FINISHED
+    found.refresh_from_db()
+    assert [row["draws"] for row in found.result["results"]] == [3, 3] and found.parts.count() == 6
+    assert jobs.run_slice(second.pk) == RunState.FINISHED
+    assert set(Run.objects.filter(pk__in=(first.pk, second.pk)).values_list("stopped_by", flat=True)) == {"helped"}
+
+
+def test_helpers_end_where_the_comparison_is_stopped(client: Client, crawled: Run) -> None:
+    client.post(f"/admin/topics/{crawled.target}/compare/", {"archive": "0", "pages": "12", "draws": "3", "strategy": ["breadth_first"]})
+    found = Comparison.objects.get()
+    helper = Run.objects.filter(parameters__comparison=found.pk, parameters__helper=1).get()
+    Run.objects.filter(pk=found.run_id).update(state=RunState.STOPPED)
+    assert jobs.run_slice(helper.pk) == RunState.FINISHED and not found.parts.exists()
+
+
 def test_the_patents_weights_are_four_entries(client: Client, crawled: Run) -> None:
     client.post(f"/admin/topics/{crawled.target}/compare/", {"archive": "0", "pages": "12", "draws": "2", "strategy": ["dolphin *"]})
     found = Comparison.objects.get()
