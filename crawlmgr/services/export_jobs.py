@@ -5,7 +5,7 @@ from __future__ import annotations
 import fcntl
 import shutil
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from functools import partial
@@ -18,6 +18,7 @@ from crawlmgr.models import Export, Run, RunState
 from crawlmgr.services import archive, export_writers, exports, saved_exports
 
 STEP_SECONDS = 5.0
+KEYS = 100_000  # of things, the most of a step
 Pulse = Callable[[], None]
 
 
@@ -80,30 +81,28 @@ class ExportJob:
         wanted = exports.picked(self.table, done["columns"], self.shape)
         writer, end = self._writer(done), time.monotonic() + STEP_SECONDS
         try:
-            more = True
-            while more:
-                batch = self._batch(table, done, wanted)
+            keys = self._keys(table, done)
+            for place in range(0, len(keys), table.chunk):
+                some = keys[place : place + table.chunk]
+                rows = table.of_keys(some, done["columns"])
+                batch = list(rows if wanted is None else ([row[column] for column in wanted] for row in rows))
                 writer.add(batch)
-                done["rows"] += len(batch)
+                done |= {"rows": done["rows"] + len(batch), "read": done["read"] + len(some), "at": some[-1]}
                 pulse()
-                more = done["at"] < done["until"] and time.monotonic() < end
+                if time.monotonic() >= end:
+                    break
+            else:
+                if len(keys) < KEYS:
+                    done["at"] = done["until"]
             done["writer"] = writer.kept()
         finally:
             writer.close()
         return partial(self._tell, done)
 
-    def _batch(self, table: exports.Table, done: dict[str, Any], wanted: Sequence[int] | None) -> list[Any]:
-        """The rows of the next things, and in `done` how far that is."""
-        batch: list[Any] = []
-        before = done["at"]
-        for key, rows in table.keyed(done["columns"], self.chosen, after=before, limit=table.chunk):
-            if key > done["until"]:
-                break
-            batch += rows if wanted is None else ([row[place] for place in wanted] for row in rows)
-            done["at"], done["read"] = key, done["read"] + 1
-        if done["at"] == before:
-            done["at"] = done["until"]
-        return batch
+    def _keys(self, table: exports.Table, done: dict[str, Any]) -> list[int]:
+        """The keys of what comes next. They are looked for once a step: a narrowed table may have to be sorted for it."""
+        rows = table.query(self.chosen).filter(pk__gt=done["at"], pk__lte=done["until"])
+        return list(rows.order_by("pk").values_list("pk", flat=True)[:KEYS])
 
     def _writer(self, done: dict[str, Any]) -> export_writers.Writer:
         header = list(self.shape.columns) or done["columns"]
