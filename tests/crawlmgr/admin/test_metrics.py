@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from django.contrib.auth import get_user_model
 from django.contrib.auth.models import Group
+from django.core.cache import cache
 from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
@@ -20,6 +21,11 @@ from crawlmgr.services import nodes
 
 pytestmark = pytest.mark.django_db
 TOKEN = "0123456789abcdef"
+
+
+@pytest.fixture(autouse=True)
+def _nothing_remembered() -> None:
+    cache.clear()
 
 
 def _figures(client: Client) -> dict[tuple[str, tuple[str, ...]], float]:
@@ -81,5 +87,7 @@ def test_its_cost_does_not_grow(client: Client, settings: Any, django_assert_num
         _figures(client)
     Host.objects.bulk_create(Host(key=f"h{n}.example", requests=n) for n in range(300))
     Run.objects.bulk_create(Run(kind="forum", label="x", created=now, state=RunState.FINISHED) for _ in range(300))
+    cache.clear()
     with django_assert_num_queries(len(few)):
-        _figures(client)
+        found = _figures(client)
+    assert found[("crawlmgr_runs", ("forum", "finished"))] == 300
