@@ -50,7 +50,7 @@ def test_a_page_that_costs_too_much_is_of_kind_other_with_the_reason(monkeypatch
         while True:
             sum(range(100))
 
-    monkeypatch.setattr(page, "weigh", endless)
+    monkeypatch.setattr(page, "read_as", endless)
     reading, elements = page.read_regions("<p>x</p>", "http://f.example/", AT, seconds=0.05)
     assert (reading.kind, reading.evidence, reading.records, elements) == (PageKind.other, ("over_budget",), (), ())
 
