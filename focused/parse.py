@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Callable, Mapping
 from functools import partial
@@ -49,9 +50,14 @@ def _sides(context: str, anchor: str, tokenizer: Tokenizer) -> tuple[list[str], 
     return (tokenizer(before), tokenizer(after)) if found or not anchor else ([], tokenizer(context))
 
 
+_OPTION = re.compile(r"</?option\b[^<>]*>", re.IGNORECASE)
+"""Choices of a list are no main text, and the library takes time with the square of their number."""
+
+
 def main_text(html: str, whole: str) -> str:
     """The text without menus and other furniture; the whole text where that leaves next to nothing."""
-    found = extract_plain_text(bounded_markup(html, READ_TAGS)[0], main_content=True, list_bullets=False)
+    markup = _OPTION.sub(" ", bounded_markup(html, READ_TAGS)[0])
+    found = extract_plain_text(markup, main_content=True, list_bullets=False)
     return found if len(found) * 4 >= len(whole) or len(found) >= 400 else whole
 
 

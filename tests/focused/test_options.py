@@ -12,6 +12,7 @@ from django.db import connection
 from crawlmgr import engine
 from crawlmgr.models import Event, Page, Run
 from crawlmgr.services import hosts
+from focused import parse
 from focused.models import GraphNode, Topic, TopicPage, TopicRun
 from focused.options import RunOptions
 from focused.scope import Scope
@@ -94,6 +95,13 @@ def test_main_text_leaves_menus_out() -> None:
             engine.run_slice(run.pk)
             scores.append(TopicPage.objects.get(run=run).similarity)
     assert scores[1] > scores[0]
+
+
+def test_the_choices_of_a_list_change_nothing_in_the_main_text() -> None:
+    article = "<main><h1>Crawling</h1>" + "<p>The topical crawler fetches pages from a frontier of seeds.</p>" * 12
+    choices = "<select name=c>" + "".join(f"<OPTION value={n}>choice {n}</OPTION>" for n in range(500)) + "</select>"
+    plain = parse.main_text(f"<body>{article}<p>The end.</p></main>", "")
+    assert parse.main_text(f"<body>{article}<form>{choices}</form><p>The end.</p></main>", "") == plain and "The end." in plain
 
 
 @pytest.mark.django_db(transaction=True)
