@@ -129,7 +129,7 @@ def test_the_desk_leads_to_the_run_and_tells_how_far_it_is(client: Client, small
     assert answer.headers["Location"] == f"/admin/runs/{run.pk}/"
     assert "progress busy" in client.get(f"/admin/runs/{run.pk}/").content.decode()
     again = client.post(f"/admin/forums/site/{site.pk}/delete/", {"name": "large"}, follow=True).content.decode()
-    assert "is being deleted already" in again and Run.objects.filter(kind=forum_removals.KIND).count() == 1
+    assert "is already being deleted" in again and Run.objects.filter(kind=forum_removals.KIND).count() == 1
     jobs.run_slice(run.pk, on_step=lambda: runs.pause(run.pk, NOW) if len(small_batches) == 3 else None)
     text = client.get(f"/admin/runs/{run.pk}/").content.decode()
     total = Run.objects.get(pk=run.pk).result["rows"]
