@@ -27,7 +27,7 @@ _UNRESERVED = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz012
 _DOT_SEGMENT = re.compile(r"(?:^|/)(?:\.|%2[eE]){1,2}(?:/|$)")
 # Already canonical: nothing to lower, decode, sort, resolve or strip (most links of most pages).
 _PLAIN = re.compile(
-    r"https?://(?:[a-z0-9_-]+\.)*[a-z][a-z0-9-]*(?::(?!80/|443/)[1-9][0-9]{0,3}|:[1-5][0-9]{4})?/"
+    r"https?://(?=[^/:]{1,253}[/:])(?:[a-z0-9_-]{1,63}\.)*[a-z][a-z0-9-]{0,62}(?::(?!80/|443/)[1-9][0-9]{0,3}|:[1-5][0-9]{4})?/"
     r"(?:[A-Za-z0-9_~!$'*+,=:@-]|\.(?!\.?(?:/|$))|/(?!\.{1,2}(?:/|$)))*"
 )
 

@@ -206,7 +206,8 @@ def test_what_no_browser_opens_is_no_host(listener: Listener, ask: Ask, host: st
     with pytest.raises(HostError):
         parse_host(host)
     if not {"/", "#", "@", ":", "\t"} & set(host):  # these end the host inside an address
-        assert ask(f"http://{host}:{listener.port}/").failure is Failure.bad_url
+        for address in (f"http://{host}:{listener.port}/", f"http://{host}/"):
+            assert ask(address).failure is Failure.bad_url
         assert not listener.reached
 
 
