@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from django.utils.translation import gettext as _
 
 from focused.models import Comparison
+from focused.services import comparisons as comparison_services
 from focused.sweeps import SWEEPS
 
 
@@ -32,7 +33,7 @@ def named(comparisons: Iterable[Comparison]) -> list[dict[str, object]]:
     for one in comparisons:
         sweep = SWEEPS.get(one.setup.get("sweep", ""))
         inside = sweep.entries() if sweep is not None else {}
-        names = [shown(name) for name in one.setup["strategies"] if name not in inside]
+        names = [shown(name) for name in comparison_services.entries(one) if name not in inside]
         if sweep is not None:
             names.append(f"{sweep_title(one.setup['sweep'])} ({len(inside)})")
         rows.append({"comparison": one, "names": names})

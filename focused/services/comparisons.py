@@ -70,6 +70,7 @@ def start(
         read_settings(strategy_class(name.partition(" ")[0], settings.TOPIC_STRATEGIES).Settings, own)
     setup = {
         "strategies": {name: dict(values) for name, values in strategies.items()},
+        "order": list(strategies),
         "pages": pages,
         "draws": draws,
         "files": list(files),
@@ -187,9 +188,14 @@ class ComparisonJob:
         return store
 
 
+def entries(comparison: Comparison) -> list[str]:
+    """The names of what is compared in their order, which PostgreSQL does not keep in a JSON object."""
+    return list(comparison.setup.get("order") or comparison.setup["strategies"])
+
+
 def runs_of(comparison: Comparison) -> list[Cell]:
     """All runs of a comparison, in the order in which they are worked."""
-    return cells(list(comparison.setup["strategies"]), comparison.setup.get("draws", 1))
+    return cells(entries(comparison), comparison.setup.get("draws", 1))
 
 
 def _trail(stored_trail: Mapping[str, Any]) -> tuple[Trail, float]:

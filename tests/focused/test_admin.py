@@ -201,7 +201,7 @@ def test_a_sweep_is_drawn_as_a_heat_map_and_its_threshold_counts(client: Client,
     monkeypatch.setitem(SWEEPS, "tunnels", small)
     client.post(f"/admin/topics/{crawled.target}/compare/", {"archive": "0", "pages": "12", "draws": "2", "sweep": "tunnels"})
     found = Comparison.objects.get()
-    assert list(found.setup["strategies"]) == list(small.entries()) and found.setup["sweep"] == "tunnels"
+    assert found.setup["order"] == list(small.entries()) and found.setup["sweep"] == "tunnels"
     assert found.run is not None and jobs.run_slice(found.run.pk) == RunState.FINISHED
     on_topic = {key: sum(step[4] for step in trail["steps"]) for key, trail in found.trails.items()}
     assert on_topic["dynamic_tunnel depth=4 tau=0#1"] == 12 > on_topic["dynamic_tunnel depth=4 tau=3#1"], "tau decides what is on topic"
