@@ -15,20 +15,20 @@ PARALLEL ?= -n auto --dist loadfile --no-loadscope-reorder
 
 env: $(STAMP)
 
-# What running needs, by uv where it can be had (it fetches packages side by side), else by pip.
+# What running needs, by uv where it can be had and reaches an index (it fetches packages side by side), else by pip.
 $(RUNNING): requirements.txt
 	@test -n "$(PYTHON)" && $(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 		{ echo "Python 3.11 or newer is needed; name one with PYTHON=/path/to/python3." >&2; exit 1; }
 	@$(BIN)/python -c '' 2>/dev/null || { echo "Making $(VENV) with $(PYTHON) ..."; $(PYTHON) -m venv --clear $(VENV); }
 	@echo "Installing what running needs (once, about a minute) ..."
 	@$(BIN)/python -c 'import uv' 2>/dev/null || $(PIP) --quiet uv || echo "No uv here: pip installs, which takes longer."
-	@if $(BIN)/python -c 'import uv' 2>/dev/null; then $(UV) -r requirements.txt; else $(PIP) --progress-bar on -r requirements.txt; fi
+	@if $(BIN)/python -c 'import uv' 2>/dev/null && $(UV) -r requirements.txt; then :; else $(PIP) --progress-bar on -r requirements.txt; fi
 	@touch $@
 
 # What tests need beside it.
 $(STAMP): $(RUNNING) tests/requirements.txt
 	@echo "Installing what tests need ..."
-	@if $(BIN)/python -c 'import uv' 2>/dev/null; then $(UV) -r tests/requirements.txt; else $(PIP) -r tests/requirements.txt; fi
+	@if $(BIN)/python -c 'import uv' 2>/dev/null && $(UV) -r tests/requirements.txt; then :; else $(PIP) -r tests/requirements.txt; fi
 	@touch $@
 
 run: $(RUNNING)
