@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections import defaultdict
+from bisect import bisect_left, bisect_right
+from collections import Counter, defaultdict
 from collections.abc import Iterator
 from functools import cached_property
 
@@ -220,15 +221,16 @@ class PostRows:
         outline = self.page.outline
         blocks = [self._largest(span) for span in self.spans]
         looks = [self._look(node) for node in blocks]
-        usual = max(set(looks), key=looks.count) if looks else None
-        if usual is None or looks.count(usual) * 2 <= len(looks):
+        usual, count = Counter(looks).most_common(1)[0] if looks else (None, 0)
+        if usual is None or count * 2 <= len(looks):
             return blocks
-        taken = set(blocks)
+        taken = sorted(set(blocks))
         for at, node in enumerate(blocks):
             up = node
             while looks[at] != usual and outline.parents[up] >= 0 and self._look(up) != usual:
                 up = outline.parents[up]
-            if self._look(up) == usual and not any(up < other < outline.ends[up] for other in taken - {node}):
+            inside = bisect_left(taken, outline.ends[up]) - bisect_right(taken, up)  # the post itself among them
+            if up != node and self._look(up) == usual and inside == 1:
                 blocks[at] = up
         return blocks
 
