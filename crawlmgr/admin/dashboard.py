@@ -14,13 +14,11 @@ from django.utils.translation import ngettext
 from crawlmgr.admin import charts, tiles, words
 from crawlmgr.admin.rooms import OPEN_PRIVATE, act, back, page, room
 from crawlmgr.admin.tree import Node
-from crawlmgr.reads import hosts as host_reads
 from crawlmgr.reads import line
 from crawlmgr.reads import runs as run_reads
 from crawlmgr.reads import status as status_reads
 from crawlmgr.services import demonstration, holds, queue
 
-HOURS = 48
 ALARM_LINKS = {"no_workers": "workers", "disk_low": "archive"}
 ALARM_WORDS = {"no_contact": "no_contact_set", "disk_low": "disk_full"}
 
@@ -80,7 +78,7 @@ def end_demonstration(request: HttpRequest) -> HttpResponse:
 
 def requests_chart(now: datetime) -> charts.Chart:
     """Requests an hour over all hosts."""
-    rows = host_reads.filled(host_reads.hourly(now, HOURS), now, HOURS)
+    rows = tiles.last_hours(now)
     hours = [row.hour for row in rows]
     series = [
         charts.Series(_("answered"), hours, [row.requests - row.errors for row in rows], charts.NEW),

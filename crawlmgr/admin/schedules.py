@@ -18,7 +18,7 @@ from crawlmgr.admin.tree import Node, address
 from crawlmgr.models import Export
 from crawlmgr.services import holds, queue
 
-MOST_SHOWN = 50
+MOST_SHOWN = 40
 MAY = "crawlmgr.change_run"
 PAUSE, RESUME = ("pause", "暂停"), ("resume", "恢复", "继续")
 

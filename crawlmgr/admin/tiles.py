@@ -19,6 +19,7 @@ from crawlmgr.reads import hosts as host_reads
 
 DAY = timedelta(hours=24)
 TREND_DAYS = 14
+HOURS = 48
 KEPT_SECONDS = 30.0  # the page asks every few seconds, for every person who has it open
 WIDTH, HEIGHT, GAP = 72.0, 22.0, 1.0  # of the bars, in pixels
 T = TypeVar("T")
@@ -61,6 +62,11 @@ def remembered(name: str, make: Callable[[], T]) -> T:
     return found
 
 
+def last_hours(now: datetime) -> list[host_reads.Hour]:
+    """What was asked of all hosts in each of the last HOURS hours, the silent ones too."""
+    return remembered("hours", lambda: host_reads.filled(host_reads.hourly(now, HOURS), now, HOURS))
+
+
 def head(request: HttpRequest, now: datetime, alarms: int) -> dict[str, Any]:
     """The sentence and the tiles; `alarms` is how many things the page lists for a person to look at."""
     tiles = [tile for _order, make in admin.site.tiles for tile in make(request, now)]
@@ -78,7 +84,7 @@ def _requests(request: HttpRequest, now: datetime) -> Sequence[Tile]:
     """Requests of the last day over all hosts, by the hour."""
     if not request.user.has_perm("crawlmgr.view_run"):
         return ()
-    hours = remembered("requests", lambda: host_reads.filled(host_reads.hourly(now, 24), now, 24))
+    hours = last_hours(now)[-24:]
     asked, errors = sum(hour.requests for hour in hours), sum(hour.errors for hour in hours)
     if not asked:
         return ()

@@ -28,11 +28,14 @@ def narrowed(rows: QuerySet[Record], text: str) -> QuerySet[Record]:
 
 
 def _indexed(words: Sequence[str]) -> list[int] | None:
-    """The records that SQLite's index gives for the words it knows; None where it knows none, or where too many fit.
-    PostgreSQL uses its index by itself."""
+    """The records that SQLite's index gives for one of the words that few have, else for all that it knows together; None where
+    it knows none, or where too many fit. PostgreSQL uses its index by itself."""
     known = ['"' + word.replace('"', '""') + '"' for word in words if len(word) >= LEAST_LETTERS]
     if connection.vendor != "sqlite" or not known:
         return None
-    statement = "SELECT rowid FROM deepweb_recordtext WHERE deepweb_recordtext MATCH %s LIMIT %s"
-    rows: list[tuple[Any, ...]] = sql.fetch(statement, (" AND ".join(known), MOST_FOUND + 1))
-    return None if len(rows) > MOST_FOUND else [row[0] for row in rows]
+    for asked in dict.fromkeys([*known, " AND ".join(known)]):
+        statement = "SELECT rowid FROM deepweb_recordtext WHERE deepweb_recordtext MATCH %s LIMIT %s"
+        rows: list[tuple[Any, ...]] = sql.fetch(statement, (asked, MOST_FOUND + 1))
+        if len(rows) <= MOST_FOUND:
+            return [row[0] for row in rows]
+    return None

@@ -22,16 +22,15 @@ WORDS = {"on": True, "off": False, "none": None}
 def listed(request: HttpRequest, pk: int) -> HttpResponse:
     """The pages to mark, or with `?marked=1` those that are, with what the judge makes of each."""
     row = find(pk)
-    verdict = marks.verdict(row)
     marked = request.GET.get("marked") == "1"
-    rows = [one for one in verdict.rows if (one.page.marked is not None) == marked]
+    verdict = marks.shown(row, marked, SHOWN)
     context: dict[str, Any] = {
         "row": row,
         "run": row.run,
         "verdict": verdict,
         "marked": marked,
-        "rows": rows[:SHOWN],
-        "on_topic": sum(one.on_topic for one in verdict.rows),
+        "rows": verdict.rows,
+        "on_topic": verdict.on_topic,
         "cut": row.pages > verdict.pages,
         "may_mark": request.user.has_perm("focused.change_topic"),
     }

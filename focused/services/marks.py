@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
+from django.core.cache import cache
 from django.db import transaction
 
 from focused.judge import Feedback, Rows
@@ -16,6 +19,7 @@ from focused.topics import Topic
 
 MOST_PAGES = 2000
 """The newest pages of a run that are judged together."""
+KEPT_SECONDS = 600.0
 MOST_CHECKED = 20
 """Marks that are left out, one at a time, to see whether the judge would have known."""
 
@@ -68,6 +72,36 @@ def verdict(run: TopicRun) -> Verdict:
         worth[number] = float(on_topic)
     order = [*judge.to_mark(scores, len(rows)), *sorted(judge.marks, reverse=True)]
     return Verdict([Judged(rows[i], float(worth[i])) for i in order], len(rows), len(judge.marks), checked, agreed)
+
+
+class Shown(NamedTuple):
+    """The first rows of a verdict, either those that are marked or those that are not, with its counts over all."""
+
+    rows: list[Judged]
+    pages: int
+    marks: int
+    checked: int
+    agreed: int
+    on_topic: int
+
+
+def shown(run: TopicRun, marked: bool, most: int) -> Shown:
+    """What `verdict` says, the first `most` rows of it. It is worked out once for a state of the pages and the marks, and kept:
+    the judge goes over thousands of pages for it."""
+    marks = dict(TopicPage.objects.filter(run_id=run.pk, marked__isnull=False).order_by("pk").values_list("pk", "marked"))
+    fetched = TopicPage.objects.filter(run_id=run.pk, kind=TopicPage.Kind.PAGE)
+    newest = fetched.order_by("-number").values_list("pk", flat=True).first()
+    state = json.dumps([run.pk, newest, sorted(marks.items()), run.definition], sort_keys=True)
+    key = f"verdict-{hashlib.sha256(state.encode()).hexdigest()}"
+    kept: tuple[list[tuple[int, float]], tuple[int, ...]] | None = cache.get(key)
+    if kept is None:
+        found = verdict(run)
+        counts = (found.pages, found.marks, found.checked, found.agreed, sum(row.on_topic for row in found.rows))
+        kept = [(row.page.pk, row.worth) for row in found.rows], counts
+        cache.set(key, kept, KEPT_SECONDS)
+    chosen = [(pk, worth) for pk, worth in kept[0] if (pk in marks) == marked][:most]
+    pages = TopicPage.objects.in_bulk([pk for pk, _worth in chosen])
+    return Shown([Judged(pages[pk], worth) for pk, worth in chosen if pk in pages], *kept[1])
 
 
 def _reached(rows: Sequence[TopicPage]) -> tuple[Rows, Rows]:

@@ -66,6 +66,20 @@ def test_the_list_begins_with_what_the_judge_is_least_sure_of_and_ends_with_the_
     assert marks.verdict(row).marks == 1
 
 
+def test_what_is_shown_is_the_verdict_and_worked_out_once(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    row = TopicRun.objects.get(pk=run.pk)
+    for word in (None, True, False):
+        marks.mark(marks.verdict(row).rows[0].page, word)
+        whole = marks.verdict(row)
+        for marked in (False, True):
+            found = marks.shown(row, marked, 5)
+            expected = [(one.page.pk, one.worth) for one in whole.rows if (one.page.marked is not None) == marked][:5]
+            assert [(one.page.pk, one.worth) for one in found.rows] == expected
+            assert found[1:5] == whole[1:] and found.on_topic == sum(one.on_topic for one in whole.rows)
+    monkeypatch.setattr(marks, "verdict", None)
+    assert marks.shown(row, True, 5).rows == found.rows
+
+
 def test_only_a_fetched_page_can_be_marked(run: Run) -> None:
     one = TopicPage.objects.filter(run=run).first()
     assert one is not None
