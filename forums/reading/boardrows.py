@@ -111,13 +111,17 @@ class BoardRows:
         kept = [p for p in pieces if p.node == row.title.node or not (count(p.text) is not None or _MARK.fullmatch(p.text))]
         return " ".join(piece.text for piece in kept) or row.title.text
 
+    @cached_property
+    def _own(self) -> frozenset[str]:
+        """The keys of the rows' titles."""
+        return frozenset(row.title.key for row in self.rows)
+
     def _sub_boards(self, row: Row) -> list[Link]:
-        own = {other.title.key for other in self.rows}
         pattern = self.set.group.pattern
         return [
             link
             for link in row.links
-            if link.key not in own
+            if link.key not in self._own
             and link.text
             and not link.is_user
             and count(link.text) is None
