@@ -57,7 +57,7 @@ def test_first_start_health_restart_and_a_clean_end(serve: Serve, installation: 
     os.kill(web, signal.SIGKILL)
     assert wait_for(lambda: "The web server died" in serve.told()) and serve.healthy()
 
-    assert wait_for(lambda: len(serve.family()) >= 2 + 2 + 4, 60), serve.family()  # web, cluster and guard, what the guard starts
+    assert wait_for(lambda: len(serve.family()) >= 2 + 2 + 4), serve.family()  # web, cluster and guard, what the guard starts
     everyone = list(serve.family())
     assert serve.end(signal.SIGINT) == 0
     assert _left(everyone) == [] and serve.told().rstrip().endswith("Stopped.")
