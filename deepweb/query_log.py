@@ -28,7 +28,7 @@ class Logged(NamedTuple):
         return not (self.overflowed or self.partial)
 
     def told(self) -> Told:
-        """What it says about totals."""
+        """What this answer says about the number of matching records, for the estimate of the stated total."""
         return Told(self.stated, len(self.found), not self.partial, frozenset(self.choice.query))
 
 

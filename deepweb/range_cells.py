@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import date, datetime
 from typing import NamedTuple
 
@@ -87,12 +87,6 @@ def _columns(records: Mapping[int, Mapping[str, str]]) -> list[str]:
 
 def _bare(text: str) -> str:
     return re.sub(r"[\W_\d]+", "", text.casefold())
-
-
-def values_of(records: Iterable[Mapping[str, str]], column: str, whole: Range) -> np.ndarray:
-    """Where the records lie, sorted."""
-    found = (value_of(str(fields.get(column, "")), whole) for fields in records)
-    return np.sort(np.array([value for value in found if value is not None], dtype=float))
 
 
 class Asked(NamedTuple):

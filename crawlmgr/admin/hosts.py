@@ -7,7 +7,6 @@ from typing import Any
 from urllib.parse import urlencode
 
 from django.contrib import admin
-from django.core.cache import cache
 from django.http import Http404, HttpRequest, HttpResponse
 from django.urls import reverse
 from django.utils.translation import gettext as _
@@ -18,7 +17,7 @@ from crawlmgr.admin.tree import Node
 from crawlmgr.models import Host
 from crawlmgr.reads import hosts as reads
 from crawlmgr.reads import line
-from crawlmgr.services import fetching, hosts
+from crawlmgr.services import fetching, hosts, memory
 from crawlmgr.web import robots
 from crawlmgr.web.url import UrlError, absolute, canonical, host_key
 
@@ -58,10 +57,7 @@ def _query(values: dict[str, str]) -> str:
 
 
 def _busiest(now: datetime) -> list[charts.Chart]:
-    series = cache.get(BUSIEST)
-    if series is None:
-        series = reads.busiest(now, HOURS)
-        cache.set(BUSIEST, series, BUSIEST_SECONDS)
+    series = memory.remembered(BUSIEST, BUSIEST_SECONDS, lambda: reads.busiest(now, HOURS))
     found = []
     for key, title, unit in (("requests", _("Requests"), _("requests an hour")), ("bytes", _("Received"), _("MB an hour"))):
         lines = []

@@ -175,7 +175,7 @@ class _Address(URLNode):
 
 @register.tag("url")
 def url(parser: Any, token: Any) -> _Address:
-    """Django's tag of that name, quick for the rooms of rows."""
+    """`{% url %}` as Django has it, without a search of the URL patterns where the address is a page of one database row."""
     node = url_tag(parser, token)
     return _Address(node.view_name, node.args, node.kwargs, node.asvar)
 

@@ -8,7 +8,6 @@ from datetime import datetime, timedelta
 from typing import Any, TypeVar
 
 from django.contrib import admin
-from django.core.cache import cache
 from django.http import HttpRequest
 from django.urls import reverse
 from django.utils.translation import gettext as _
@@ -16,11 +15,12 @@ from django.utils.translation import ngettext
 
 from crawlmgr.admin.tags import number, share
 from crawlmgr.reads import hosts as host_reads
+from crawlmgr.services import memory
 
 DAY = timedelta(hours=24)
 TREND_DAYS = 14
 HOURS = 48
-KEPT_SECONDS = 30.0  # the page asks every few seconds, for every person who has it open
+KEPT_SECONDS = 5.0  # the page asks every few seconds, for every person who has it open
 WIDTH, HEIGHT, GAP = 72.0, 22.0, 1.0  # of the bars, in pixels
 T = TypeVar("T")
 
@@ -54,12 +54,8 @@ Maker = Callable[[HttpRequest, datetime], Sequence[Tile]]
 
 
 def remembered(name: str, make: Callable[[], T]) -> T:
-    """What `make` gave less than KEPT_SECONDS ago, in whichever process."""
-    found: T | None = cache.get(f"tile-{name}")
-    if found is None:
-        found = make()
-        cache.set(f"tile-{name}", found, KEPT_SECONDS)
-    return found
+    """What `make` gave less than KEPT_SECONDS ago."""
+    return memory.remembered(f"tile-{name}", KEPT_SECONDS, make)
 
 
 def last_hours(now: datetime) -> list[host_reads.Hour]:

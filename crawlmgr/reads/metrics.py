@@ -9,12 +9,11 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from django.conf import settings
-from django.core.cache import cache
 from django.db.models import Count, Min, Q, Sum
 
 from crawlmgr.models import ACTIVE, Host, Run
 from crawlmgr.reads import status as status_reads
-from crawlmgr.services import queue
+from crawlmgr.services import memory, queue
 
 MOST_ALARMS = 1000
 """Of one kind; the desk lists the first few."""
@@ -34,12 +33,8 @@ class Metric:
 
 def _ended() -> dict[tuple[str, ...], int]:
     """Runs that have ended by kind and state, as they were counted within a minute: years of them are gone through for it."""
-    found: dict[tuple[str, ...], int] | None = cache.get(ENDED)
-    if found is None:
-        counted = Run.objects.exclude(state__in=ACTIVE).order_by().values_list("kind", "state").annotate(Count("id"))
-        found = {(kind, state): count for kind, state, count in counted}
-        cache.set(ENDED, found, ENDED_SECONDS)
-    return found
+    counted = Run.objects.exclude(state__in=ACTIVE).order_by().values_list("kind", "state").annotate(Count("id"))
+    return memory.remembered(ENDED, ENDED_SECONDS, lambda: {(kind, state): count for kind, state, count in counted})
 
 
 def metrics(now: datetime) -> Iterator[Metric]:

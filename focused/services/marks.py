@@ -8,9 +8,9 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
-from django.core.cache import cache
 from django.db import transaction
 
+from crawlmgr.services import memory
 from focused.judge import Feedback, Rows
 from focused.models import TopicPage, TopicRun
 from focused.relevance import Relevance
@@ -93,15 +93,16 @@ def shown(run: TopicRun, marked: bool, most: int) -> Shown:
     newest = fetched.order_by("-number").values_list("pk", flat=True).first()
     state = json.dumps([run.pk, newest, sorted(marks.items()), run.definition], sort_keys=True)
     key = f"verdict-{hashlib.sha256(state.encode()).hexdigest()}"
-    kept: tuple[list[tuple[int, float]], tuple[int, ...]] | None = cache.get(key)
-    if kept is None:
-        found = verdict(run)
-        counts = (found.pages, found.marks, found.checked, found.agreed, sum(row.on_topic for row in found.rows))
-        kept = [(row.page.pk, row.worth) for row in found.rows], counts
-        cache.set(key, kept, KEPT_SECONDS)
-    chosen = [(pk, worth) for pk, worth in kept[0] if (pk in marks) == marked][:most]
+    judged, counts = memory.remembered(key, KEPT_SECONDS, lambda: _summary(verdict(run)))
+    chosen = [(pk, worth) for pk, worth in judged if (pk in marks) == marked][:most]
     pages = TopicPage.objects.in_bulk([pk for pk, _worth in chosen])
-    return Shown([Judged(pages[pk], worth) for pk, worth in chosen if pk in pages], *kept[1])
+    return Shown([Judged(pages[pk], worth) for pk, worth in chosen if pk in pages], *counts)
+
+
+def _summary(found: Verdict) -> tuple[list[tuple[int, float]], tuple[int, int, int, int, int]]:
+    """The rows as (page's key, worth), and the counts."""
+    on_topic = sum(row.on_topic for row in found.rows)
+    return [(row.page.pk, row.worth) for row in found.rows], (found.pages, found.marks, found.checked, found.agreed, on_topic)
 
 
 def _reached(rows: Sequence[TopicPage]) -> tuple[Rows, Rows]:

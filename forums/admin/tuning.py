@@ -14,7 +14,6 @@ from typing import Any
 import numpy as np
 from django import forms
 from django.contrib import messages
-from django.core.cache import cache
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.template.loader import render_to_string
 from django.urls import reverse
@@ -24,6 +23,7 @@ from django.utils.translation import gettext_lazy
 from crawlmgr.admin.charts import Chart
 from crawlmgr.admin.rooms import Trail, act, back, page, room
 from crawlmgr.admin.tags import duration
+from crawlmgr.services import memory
 from forums import tuning
 from forums.admin import policies, tuning_charts
 from forums.admin.simulations import BINS
@@ -297,10 +297,7 @@ def _replayed(request: HttpRequest, plan: Plan, known: reads.Known, pk: int, now
     weights = [(board.pk, float(value)) for board, value in zip(known.boards, known.rhythm.importance, strict=True)]
     text = json.dumps([pk, settings, weights, f"{now:%Y%m%d%H}"])
     key = f"forum-replay-{hashlib.sha256(text.encode()).hexdigest()}"
-    found = cache.get(key)
-    if found is None:
-        found = _replay(plan, known, now)
-        cache.set(key, found, REPLAY_SECONDS)
+    found = memory.remembered(key, REPLAY_SECONDS, lambda: _replay(plan, known, now))
     return render_to_string("forums/tuning_replay.html", {**found, "pk": pk, "plan": plan}, request)
 
 
