@@ -82,6 +82,7 @@ ALARM_CAUSES = ["crawlmgr.services.alarm_causes.shared", "forums.services.alarm_
 WATCHERS = ["forums.services.silences.watch"]
 BENCHES = {
     "desk": "crawlmgr.benches.desk",
+    "exports": "forums.benches.exports",
     "fetch": "crawlmgr.benches.fetch",
     "hostile": "crawlmgr.benches.hostile",
     "idle": "crawlmgr.benches.idle",

@@ -17,7 +17,7 @@ from crawlmgr.models import ACTIVE, Event, Host, Node, Run, RunState
 RULES = {
     "failure": gettext_noop("runs that fail"),
     "silence": gettext_noop("silence: nothing new although there should be"),
-    "late": gettext_noop("visits that are late against their plan"),
+    "late": gettext_noop("a delay over its target, or visits late against their plan"),
     "layout": gettext_noop("a layout that changed"),
     "doubt": gettext_noop("reading in doubt"),
     "refused": gettext_noop("refused by robots.txt, 401, 403 or 429, or not reached"),
@@ -30,7 +30,7 @@ TROUBLE = timedelta(minutes=15)  # how long a worker's end counts as trouble
 HOST_FAILURES = 5  # in a row
 WORKER_CODES = ("worker_ended", "worker_silent", "cluster_restarted", "web_restarted")
 REFUSALS = (401, 403, 429)
-GOALS = ("relevant", "coverage")
+GOALS = ("relevant", "coverage", "records")
 
 
 @dataclass(frozen=True, slots=True)

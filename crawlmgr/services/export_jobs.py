@@ -51,6 +51,7 @@ class ExportJob:
         done = self.run.result
         if "file" in done:
             return "exported"
+        exports.spare_memory()
         lost = not self.work.is_dir() and not (self.place / self.name).exists()
         self.work.mkdir(parents=True, exist_ok=True)
         with _alone(self.work / "lock", pulse):

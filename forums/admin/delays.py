@@ -152,9 +152,8 @@ def delay_page(request: HttpRequest, pk: int) -> HttpResponse:
 
 def _board_rows(report: Report) -> list[dict[str, Any]]:
     """Boards with items, those with the most waiting first."""
-    items, found = report.found.items, report.found
-    targets = [report.target if board.deadline_hours is None else board.deadline_hours for board in found.boards]
-    parts = delay_report.by_board(items, report.era_hours, len(found.boards), found.days, targets)
+    found = report.found
+    targets, parts = reads.targets(found.boards, report.target), reads.by_board(found, report.era_hours, report.target)
     shown = {one.board: one.posts for one in report.waiting}
     rows = []
     for part in parts:

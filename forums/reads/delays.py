@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, timedelta
 from typing import Any
@@ -12,9 +12,9 @@ from zoneinfo import ZoneInfo
 import numpy as np
 from django.db.models import Count, F, Q, QuerySet, Sum
 
-from forums import law
-from forums.delay_report import Items
-from forums.events import LocalClock
+from forums import delay_report, law
+from forums.delay_report import BoardDelay, Items
+from forums.events import Floats, LocalClock
 from forums.models import Board, PlannedVisit, Site, Visit
 from forums.reads import zone
 
@@ -59,6 +59,16 @@ def boards(site: Site | None) -> list[Board]:
     rows = Board.objects.select_related("site").defer("unfinished", "site__structure", "site__settings")
     rows = rows.filter(site=site) if site is not None else rows
     return list(rows.order_by("site_id", "position", "id"))
+
+
+def targets(boards: Iterable[Board], usual: float) -> list[float]:
+    """The longest that a post of each board should wait, in hours: its own where a person set one, else the usual."""
+    return [usual if board.deadline_hours is None else board.deadline_hours for board in boards]
+
+
+def by_board(found: Found, era_hours: Floats, usual: float) -> list[BoardDelay]:
+    """Delays of the boards in which something was found, each against its target, by their numbers in `found`."""
+    return delay_report.by_board(found.items, era_hours, len(found.boards), found.days, targets(found.boards, usual))
 
 
 def visits(site: Site | None, since: datetime) -> QuerySet[Visit]:

@@ -1,28 +1,63 @@
-"""Causes of alarms in forums: silence, visits that are late, a layout that changed, reading in doubt."""
+"""Causes of alarms in forums: silence, delays over their target, late visits, a layout that changed, reading in doubt."""
 
 from __future__ import annotations
 
 from datetime import datetime, timedelta
+from functools import partial
+from math import inf
 
 from django.db.models import Count, Min
 from django.utils.translation import gettext_noop
 
 from crawlmgr.services.alarm_causes import Cause
+from crawlmgr.services.memory import remembered
 from forums.models import Board, Doubt, Site
+from forums.reads import delays
+from forums.services import plans
 
 LATE = timedelta(hours=1)
 MOST = 100  # of each kind
+DAYS = 2  # the delays of today and yesterday, by the forum's clock
+FEWEST = 5  # posts of a board by which its delay is judged
+WORKED_OUT_SECONDS = 300  # how long a forum's delays are kept: they are read from every visit of two days
 
 
 def causes(now: datetime) -> list[Cause]:
     """What is wrong with forums now."""
-    return [*_silent(), *_late(now), *_layouts(), *_doubts()]
+    return [*_silent(), *_over(now), *_late(now), *_layouts(), *_doubts()]
 
 
 def _silent() -> list[Cause]:
     text = gettext_noop("%(site)s gives nothing new although it should.")
     rows = Site.objects.filter(silent_since__isnull=False, paused=False).only("name").order_by("pk")[:MOST]
     return [Cause(f"silent {site.pk}", "silence", text, {"site": site.name}, f"/admin/forums/site/{site.pk}/") for site in rows]
+
+
+def _over(now: datetime) -> list[Cause]:
+    """Boards for which a person set how long a post may wait, and whose posts wait longer in the mean: the report's figures."""
+    text = gettext_noop("Posts of %(site)s wait too long, boards: %(count)s; %(board)s: %(hours)s hours, %(target)s wanted.")
+    wanted = Site.objects.filter(paused=False, boards__enabled=True, boards__deadline_hours__isnull=False)
+    found = []
+    for site in wanted.distinct().order_by("pk")[:MOST]:
+        over = remembered(f"delays-over-target-{site.pk}", WORKED_OUT_SECONDS, partial(_over_target, site, now))
+        if over:
+            board, hours, target = max(over, key=lambda one: one[1] / one[2])
+            facts = {"site": site.name, "count": len(over), "board": board, "hours": round(hours, 1), "target": round(target, 1)}
+            found.append(Cause(f"delay {site.pk}", "late", text, facts, f"/admin/forums/site/{site.pk}/delays/"))
+    return found
+
+
+def _over_target(site: Site, now: datetime) -> list[tuple[str, float, float]]:
+    """(name, mean hours, target) of each board over its target."""
+    plan = plans.draft(site.pk, now)
+    found = delays.found(site, now, DAYS, plan.theta, plans.zone_of(plan))
+    judged = [(found.boards[part.board], part.delay) for part in delays.by_board(found, found.items.hours, inf)]
+    return [
+        (board.name, delay.mean_hours, board.deadline_hours)
+        for board, delay in judged
+        if board.enabled and board.deadline_hours is not None and delay.events >= FEWEST
+        and delay.mean_hours is not None and delay.mean_hours > board.deadline_hours
+    ]
 
 
 def _late(now: datetime) -> list[Cause]:

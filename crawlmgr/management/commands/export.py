@@ -52,6 +52,7 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         database.ready()
+        exports.spare_memory()
         name, fmt = options["table"], options["format"]
         chosen = exports.Filter(options["site"], options["run"], options["since"])
         shape = exports.Shape(options["columns"], options["bom"])

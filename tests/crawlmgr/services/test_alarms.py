@@ -9,17 +9,13 @@ from typing import Any
 
 import pytest
 from django.core.cache import cache
-from django.utils import translation
 from django_q.models import OrmQ
 
 from crawlmgr import tasks
-from crawlmgr.models import Alarm, AlarmChannel, AlarmMessage, Event, Host, MessageState, Node, Run, RunState
+from crawlmgr.models import Alarm, AlarmChannel, AlarmMessage, MessageState
 from crawlmgr.services import alarm_causes, alarm_channels, alarms, queue
 from crawlmgr.services.alarm_causes import Cause
 from crawlmgr.web import deliver
-from forums.models import Board, Doubt
-from forums.services import alarm_causes as forum_causes
-from tests.crawlmgr.admin.rows import site
 from tests.sinks import Sink, mail_sink, web_sink
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -317,50 +313,6 @@ def test_the_dispatcher_watches_and_a_worker_sends(web: Sink) -> None:
     assert alarms.dispatch(real) == 1 and alarms.dispatch(real) == 0
     assert OrmQ.objects.filter(key__endswith="/run/alarms").count() == 1
     assert queue.ALARMS in queue.TASKS and tasks.send_alarms() == 1 and len(web.posts) == 1
-
-
-def test_what_is_wrong_with_the_installation_is_found_and_goes_again(settings: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    def keys() -> set[str]:
-        return {cause.key for cause in alarm_causes.shared(NOW)}
-
-    settings.MIN_FREE_BYTES = 0
-    assert keys() == set()
-    settings.MIN_FREE_BYTES = 10**18
-    assert keys() == {"disk"}
-    settings.MIN_FREE_BYTES = 0
-    node = Node.objects.create(name="n", started=NOW, heartbeat=NOW - timedelta(minutes=10))
-    Event.objects.create(at=NOW, level=30, code="worker_ended", text="worker 1 was killed by signal 9")
-    Host.objects.create(key="a.example", failures=5, last_status=403, last_request_at=NOW)
-    Host.objects.create(key="b.example", robots_verdict="deny", last_request_at=NOW)
-    failed = {"kind": "forum", "label": "F", "created": NOW, "finished": NOW}
-    first = Run.objects.create(**failed, target=1, state=RunState.FAILED)
-    Run.objects.create(**{**failed, "kind": "topic"}, target=1, state=RunState.FINISHED, stopped_by="relevant")
-    assert {key.split()[0] for key in keys()} == {"node", "worker", "host", "robots", "failed", "reached"}
-    assert "failed forum 1" in keys() and first.pk
-    Run.objects.create(**failed, target=1, state=RunState.FINISHED)
-    Node.objects.filter(pk=node.pk).update(heartbeat=NOW)
-    Event.objects.update(at=NOW - timedelta(hours=1))
-    Host.objects.update(failures=0, robots_verdict="rules")
-    assert {key.split()[0] for key in keys()} == {"reached"}
-    for cause in alarm_causes.shared(NOW):
-        assert cause.rule in alarm_causes.RULES and cause.text % cause.facts
-
-
-def test_what_is_wrong_with_a_forum_is_found_and_goes_again() -> None:
-    forum = site(1)
-    assert forum_causes.causes(NOW) == []
-    type(forum).objects.filter(pk=forum.pk).update(silent_since=NOW, layout={"state": "disagrees"})
-    board = Board.objects.create(site=forum, name="b", key="b", url="http://x.example/b", next_visit=NOW - timedelta(hours=3))
-    Doubt.objects.create(site=forum, code="lesson", subject="x", since=NOW, seen=NOW)
-    found = forum_causes.causes(NOW)
-    assert sorted(cause.rule for cause in found) == ["doubt", "late", "layout", "silence"]
-    for cause in found:
-        with translation.override("zh-hans"):
-            assert forum.name in alarms.sentence(Alarm(text=cause.text, facts=cause.facts))
-    Board.objects.filter(pk=board.pk).update(next_visit=NOW)
-    Doubt.objects.update(settled_at=NOW)
-    type(forum).objects.filter(pk=forum.pk).update(silent_since=None, layout={})
-    assert forum_causes.causes(NOW) == []
 
 
 def test_a_connection_that_was_never_made_counts_as_not_sent() -> None:

@@ -1,0 +1,108 @@
+"""`bench exports`: memory and CPU of an export of many posts in each format, beside the same command with nothing to write."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import subprocess  # noqa: S404 - each export is a process of its own
+import sys
+import tempfile
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from django.conf import settings
+
+from crawlmgr.benches.bulk import Sql, insert
+from crawlmgr.management.base import say
+from crawlmgr.management.base import table as plain_table
+from crawlmgr.models import Host
+from crawlmgr.services.export_writers import FORMATS
+from forums.models import Board, Post, Site, Thread
+
+HELP = "memory and CPU of an export of two million posts in each format, beside its own idle (SQLite)"
+POSTS = 2_000_000
+THREAD = 10  # posts of each
+NOTHING = ("--since", "2999-01-01")
+_FILL = "from forums.benches import exports; import os; exports.fill(int(os.environ['BENCH_POSTS']))"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--posts", type=int, default=POSTS, metavar="N", help=f"posts, default {POSTS}")
+
+
+def run(options: Mapping[str, Any]) -> dict[str, Any]:
+    """A row a format: the largest resident set of the process in bytes, writing nothing and writing all, and CPU-seconds."""
+    with tempfile.TemporaryDirectory(prefix="crawlmgr-exports-", dir=options["data"]) as name:
+        folder = Path(name)
+        environment = {key: text for key, text in os.environ.items() if not key.startswith(("CRAWLMGR_", "DATABASE_URL"))}
+        environment |= {"CRAWLMGR_DATA": str(folder / "data"), "CRAWLMGR_CONTACT": "bench@localhost"}
+        environment["BENCH_POSTS"] = str(options["posts"])
+        (folder / "data").mkdir()
+        for words in (["migrate", "-v0"], ["shell", "-v0", "-c", _FILL]):
+            _done(words, environment)
+        rows = [_measured(fmt, folder, environment) for fmt in FORMATS]
+    return {"posts": options["posts"], "formats": rows}
+
+
+def fill(posts: int) -> None:
+    """One forum with so many posts in the database of this process."""
+    now = datetime.now(UTC)
+    insert(Host, 1, id=1, key="h.example", next_at=now)
+    insert(Site, 1, id=1, name="F", url="http://h.example/", url_hash=1, host_id=1, engine="x", added=now)
+    insert(Board, 1, id=1, site_id=1, name="b", key="b", url="http://h.example/b")
+    insert(
+        Thread, -(-posts // THREAD), id=Sql("i+1"), site_id=1, board_id=1, key=Sql("printf('t%d',i)"),
+        url=Sql("printf('http://h.example/t%d',i)"), title="t", first_seen=now,
+    )
+    insert(
+        Post, posts, thread_id=Sql(f"1+i/{THREAD}"), key=Sql("printf('p%d',i)"), post_id=Sql("printf('%d',i)"), page=1,
+        position=Sql(f"i%{THREAD}"), author=Sql("printf('user%d',i%977)"), posted=now, first_seen=now,
+        text=Sql("printf('=帖子 %d 😀 says a few words about this and that, as posts do, and then it ends.',i)"),
+    )
+
+
+def _done(words: list[str], environment: dict[str, str]) -> None:
+    subprocess.run(  # noqa: S603 - our own program
+        [sys.executable, "manage.py", *words], cwd=settings.BASE_DIR, env=environment, check=True, stdout=subprocess.DEVNULL
+    )
+
+
+def _measured(fmt: str, folder: Path, environment: dict[str, str]) -> dict[str, Any]:
+    say(f"{fmt} …")
+    path = folder / f"out.{fmt}"
+    words = ["export", "posts", "--format", fmt, "--out", str(path)]
+    idle, _cpu = _watched([*words, *NOTHING], environment)
+    most, cpu = _watched(words, environment)
+    size = path.stat().st_size
+    path.unlink()
+    return {
+        "format": fmt, "idle_bytes": idle, "most_bytes": most, "more_bytes": most - idle, "cpu_seconds": round(cpu, 1),
+        "file_bytes": size,
+    }
+
+
+def _watched(words: list[str], environment: dict[str, str]) -> tuple[int, float]:
+    """The largest resident set in bytes and the CPU-seconds of a command."""
+    process = subprocess.Popen(  # noqa: S603 - our own program
+        [sys.executable, "manage.py", *words], cwd=settings.BASE_DIR, env=environment, stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+    _pid, status, usage = os.wait4(process.pid, 0)
+    process.returncode = os.waitstatus_to_exitcode(status)
+    if process.returncode:
+        raise RuntimeError(f"`{' '.join(words)}` ended with {process.returncode}")
+    return usage.ru_maxrss * 1024, usage.ru_utime + usage.ru_stime
+
+
+def table(result: dict[str, Any]) -> str:
+    """For a person."""
+    rows = [
+        (
+            row["format"], round(row["idle_bytes"] / 1e6), round(row["most_bytes"] / 1e6), round(row["more_bytes"] / 1e6),
+            row["cpu_seconds"], round(row["file_bytes"] / 1e6),
+        )
+        for row in result["formats"]
+    ]
+    return plain_table(("format", "idle (MB)", "most (MB)", "more (MB)", "CPU-s", "file (MB)"), rows)
