@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 from http import HTTPStatus
-from typing import IO
 
 from django.http import FileResponse, Http404, HttpRequest, HttpResponse, HttpResponseBase
 from django.utils.translation import gettext as _
@@ -12,19 +11,15 @@ from django.views.decorators.http import condition
 
 from crawlmgr.admin.rooms import room
 from crawlmgr.models import ExportFile
-from crawlmgr.services import export_formats, exports, saved_exports
+from crawlmgr.services import saved_exports
 
 
 def _sent(file: ExportFile, *, manifest: bool) -> HttpResponseBase:
     """A finished file, or its manifest."""
     try:
-        path = saved_exports.path_of(file)
-        content: IO[bytes] = (exports.manifest_of(path) if manifest else path).open("rb")
+        content, name, kind = saved_exports.opened(file, manifest=manifest)
     except OSError:
         raise Http404(_("The file is gone.")) from None
-    ending = path.name.removesuffix(".gz").rpartition(".")[2]
-    kind = "application/json" if manifest else export_formats.TYPES.get(ending, "application/octet-stream")
-    name = f"{file.name}.manifest.json" if manifest else file.name
     return FileResponse(content, as_attachment=True, filename=name, content_type=kind, headers={"Cache-Control": "no-store"})
 
 

@@ -123,9 +123,7 @@ def new(request: HttpRequest) -> HttpResponse:
     if request.method == "POST" and form.is_valid():
         wish = form.wish(now, request.user)
         if "keep-it" in request.POST:
-            saved_exports.add(wish)
-            if not wish.every_hours:
-                saved_exports.start(wish, now=now, user=request.user)
+            saved_exports.begin(wish, now=now, user=request.user)
             messages.success(request, _("Kept. A worker writes it now."))
             return redirect("admin:export-page", wish.pk)
         chosen, shape = saved_exports.chosen(wish, now), exports.Shape(wish.columns)

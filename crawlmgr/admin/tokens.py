@@ -20,7 +20,8 @@ from crawlmgr.services import tokens
 
 TAGS = {
     "installation": gettext_noop("Installation"), "runs": gettext_noop("Runs"), "data": gettext_noop("Data"),
-    "forums": gettext_noop("Forums"), "topics": gettext_noop("Topics"), "search forms": gettext_noop("Search forms"),
+    "exports": gettext_noop("Exports"), "forums": gettext_noop("Forums"), "topics": gettext_noop("Topics"),
+    "search forms": gettext_noop("Search forms"),
 }
 MANAGES = "auth.change_user"
 """Whoever manages users also manages tokens: a token is a user without a face."""

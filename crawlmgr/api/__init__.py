@@ -14,6 +14,7 @@ def load() -> None:
     """Imports the shared part and each application's: importing adds their routes."""
     limit.num_requests, limit.duration = limit.parse_rate(settings.API_RATE)
     import_module("crawlmgr.api.shared")
+    import_module("crawlmgr.api.saved")
     autodiscover_modules("api")
 
 

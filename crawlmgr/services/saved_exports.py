@@ -7,13 +7,13 @@ from datetime import datetime, timedelta
 from hashlib import sha256
 from pathlib import Path
 from secrets import token_urlsafe
-from typing import Any
+from typing import IO, Any
 
 from django.conf import settings
 from django.db import transaction
 
 from crawlmgr.models import ACTIVE, Every, Export, ExportFile, Run
-from crawlmgr.services import events, exports, runs
+from crawlmgr.services import events, export_formats, exports, runs
 
 KIND = "export"
 WARC = "warc"
@@ -54,6 +54,22 @@ def add(wish: Export) -> Export:
     wish.next_at = wish.created if wish.every_hours else None
     wish.save()
     return wish
+
+
+def begin(wish: Export, *, now: datetime, user: Any = None) -> Export:
+    """Keeps a new export and has it written for the first time. Raises ValueError."""
+    made = add(wish)
+    if not made.every_hours:
+        start(made, now=now, user=user)
+    return made
+
+
+def document(export: Export) -> dict[str, Any]:
+    """An export as programs see it, with its files, newest first; the secret of its address is not known here."""
+    names = ("name", "table", "format", "columns", "site", "run", "since", "days", "bom", "every_hours", "keep", "next_at")
+    files = export.files.order_by("-pk").values("name", "written", "rows", "bytes", "sha256", "by")
+    found = {name: getattr(export, name) for name in names}
+    return {"id": export.pk, **found, "created": export.created, "has_address": bool(export.digest), "files": list(files)}
 
 
 def plan(export: Export, *, every_hours: int, keep: int, now: datetime) -> None:
@@ -105,6 +121,15 @@ def path_of(file: ExportFile) -> Path:
     if not path.is_file():
         raise FileNotFoundError(file.name)
     return path
+
+
+def opened(file: ExportFile, *, manifest: bool) -> tuple[IO[bytes], str, str]:
+    """A finished file, or its manifest, to be sent: its bytes, name and media type. Raises OSError where it is gone."""
+    path = path_of(file)
+    if manifest:
+        return exports.manifest_of(path).open("rb"), f"{file.name}.manifest.json", "application/json"
+    ending = path.name.removesuffix(".gz").rpartition(".")[2]
+    return path.open("rb"), file.name, export_formats.TYPES.get(ending, "application/octet-stream")
 
 
 def newest(export: Export) -> ExportFile | None:

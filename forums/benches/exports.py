@@ -37,7 +37,7 @@ def run(options: Mapping[str, Any]) -> dict[str, Any]:
     with tempfile.TemporaryDirectory(prefix="crawlmgr-exports-", dir=options["data"]) as name:
         folder = Path(name)
         environment = {key: text for key, text in os.environ.items() if not key.startswith(("CRAWLMGR_", "DATABASE_URL"))}
-        environment |= {"CRAWLMGR_DATA": str(folder / "data"), "CRAWLMGR_CONTACT": "bench@localhost"}
+        environment |= {"CRAWLMGR_DATA": str(folder / "data"), "CRAWLMGR_CONTACT": "bench@example.org"}
         environment["BENCH_POSTS"] = str(options["posts"])
         (folder / "data").mkdir()
         for words in (["migrate", "-v0"], ["shell", "-v0", "-c", _FILL]):

@@ -36,7 +36,7 @@ def _operations() -> list[tuple[str, str]]:
 
 
 def _address(path: str) -> str:
-    for name in ("run", "site", "topic", "form"):
+    for name in ("run", "site", "topic", "form", "export"):
         path = path.replace(f"{{{name}}}", "1")
     path = path.replace("{action}", "pause").replace("{table}", "runs").replace("{fmt}", "csv")
     assert "{" not in path

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import shutil
 import sys
-from datetime import UTC, datetime
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -13,27 +12,9 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from crawlmgr.clock import SYSTEM
 from crawlmgr.management import database
+from crawlmgr.management.arguments import key, moment, names
 from crawlmgr.management.base import say, write_json
 from crawlmgr.services import export_formats, exports
-
-
-def moment(text: str) -> datetime:
-    """An ISO 8601 time; without a zone it is UTC."""
-    value = datetime.fromisoformat(text)
-    return value if value.tzinfo else value.replace(tzinfo=UTC)
-
-
-def key(text: str) -> int:
-    """The number of a site or a run, as the database counts them."""
-    value = int(text)
-    if not 0 <= value < 2**63:
-        raise ValueError(text)
-    return value
-
-
-def names(text: str) -> tuple[str, ...]:
-    """Names between commas."""
-    return tuple(filter(None, (name.strip() for name in text.split(","))))
 
 
 class Command(BaseCommand):

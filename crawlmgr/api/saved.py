@@ -1,0 +1,115 @@
+"""Exports that are kept, over the API: the same that the exports room keeps."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any
+
+from django.http import FileResponse, HttpRequest
+from django.urls import reverse
+from ninja import Router, Schema
+from ninja.errors import HttpError
+from pydantic import AwareDatetime
+
+from crawlmgr.api.base import api, changes, page_of
+from crawlmgr.api.shared import Key, Limit, Page, run_document
+from crawlmgr.models import Every, Export
+from crawlmgr.services import saved_exports
+
+router = Router(tags=["exports"])
+
+
+class NewExport(Schema):
+    """What to write. `days`: only what came in that many days before each writing. `every_hours` 0: only when asked."""
+
+    name: str
+    table: str
+    format: str = "csv"
+    columns: list[str] = []
+    site: int | None = None
+    run: int | None = None
+    since: AwareDatetime | None = None
+    days: int | None = None
+    bom: bool = False
+    every_hours: int = Every.NEVER
+    keep: int = 5
+
+
+class PlanOfExport(Schema):
+    """How often it is written, in hours, and how many files are kept."""
+
+    every_hours: int | None = None
+    keep: int | None = None
+
+
+def _now() -> datetime:
+    return datetime.now(UTC)
+
+
+@router.get("", response=Page, summary="Exports that are kept, oldest first")
+def kept_list(request: HttpRequest, after: Key = 0, limit: Limit = 100) -> dict[str, Any]:
+    rows = list(Export.objects.filter(pk__gt=after).order_by("pk")[:limit])
+    return page_of([saved_exports.document(row) for row in rows], limit, [row.pk for row in rows])
+
+
+@router.post("", auth=changes, summary="Keep an export, and write it for the first time")
+def kept_add(request: HttpRequest, wish: NewExport) -> dict[str, Any]:
+    made = saved_exports.begin(Export(**wish.dict(), created=_now()), now=_now())
+    return saved_exports.document(made)
+
+
+@router.get("/{int:export}", summary="One export with its files")
+def kept_page(request: HttpRequest, export: int) -> dict[str, Any]:
+    return saved_exports.document(Export.objects.get(pk=export))
+
+
+@router.patch("/{int:export}", auth=changes, summary="Change how often an export is written and how many files are kept")
+def kept_plan(request: HttpRequest, export: int, plan: PlanOfExport) -> dict[str, Any]:
+    found = Export.objects.get(pk=export)
+    every = found.every_hours if plan.every_hours is None else plan.every_hours
+    saved_exports.plan(found, every_hours=every, keep=found.keep if plan.keep is None else plan.keep, now=_now())
+    return saved_exports.document(found)
+
+
+@router.post("/{int:export}/write", auth=changes, summary="Write an export now")
+def kept_write(request: HttpRequest, export: int) -> dict[str, Any]:
+    """The answer is the run that writes it; its `result` tells how far it is."""
+    return run_document(saved_exports.start(Export.objects.get(pk=export), now=_now()).pk)
+
+
+@router.get("/{int:export}/file", summary="The newest file of an export")
+def kept_file(request: HttpRequest, export: int, manifest: bool = False) -> FileResponse:
+    """`manifest`: what is known of it instead (filter, columns, rows, SHA-256)."""
+    file = saved_exports.newest(Export.objects.get(pk=export))
+    if file is None:
+        raise HttpError(404, "Nothing is written yet.")
+    try:
+        content, name, kind = saved_exports.opened(file, manifest=manifest)
+    except OSError:
+        raise HttpError(404, "The file is gone.") from None
+    return FileResponse(content, as_attachment=True, filename=name, content_type=kind, headers={"Cache-Control": "no-store"})
+
+
+@router.post("/{int:export}/address", auth=changes, summary="Make an address that needs no token")
+def kept_open(request: HttpRequest, export: int) -> dict[str, Any]:
+    """It always answers with the newest file. It is shown only here; an older one answers no more."""
+    secret = saved_exports.open_address(Export.objects.get(pk=export), _now())
+    return {"address": request.build_absolute_uri(reverse("export-address", args=[secret]))}
+
+
+@router.delete("/{int:export}/address", auth=changes, summary="Take the address of an export back")
+def kept_close(request: HttpRequest, export: int) -> dict[str, Any]:
+    found = Export.objects.get(pk=export)
+    saved_exports.close_address(found, _now())
+    found.refresh_from_db()
+    return saved_exports.document(found)
+
+
+@router.delete("/{int:export}", auth=changes, summary="Remove an export with its files")
+def kept_remove(request: HttpRequest, export: int) -> dict[str, Any]:
+    found = Export.objects.get(pk=export)
+    saved_exports.remove(found, _now())
+    return {"removed": export}
+
+
+api.add_router("/exports", router)

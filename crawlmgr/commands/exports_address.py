@@ -1,0 +1,31 @@
+"""`exports address`: an address that needs no login, or its end."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.urls import reverse
+
+from crawlmgr.clock import SYSTEM
+from crawlmgr.commands.exports_remove import find
+from crawlmgr.management import database
+from crawlmgr.management.arguments import key
+from crawlmgr.management.base import Result
+from crawlmgr.services import saved_exports
+
+HELP = "make an address that answers with the newest file, or take it back"
+
+
+def add_arguments(parser: Any) -> None:
+    parser.add_argument("export", type=key, help="its number")
+    parser.add_argument("--close", action="store_true", help="take it back: it answers no more")
+
+
+def run(options: dict[str, Any]) -> Result:
+    database.ready()
+    export = find(options["export"])
+    if options["close"]:
+        saved_exports.close_address(export, SYSTEM.now())
+        return Result({"export": export.pk, "path": None}, "The address answers no more.")
+    path = reverse("export-address", args=[saved_exports.open_address(export, SYSTEM.now())])
+    return Result({"export": export.pk, "path": path}, f"Shown only now; put the desk's address before it: {path}")

@@ -1,0 +1,24 @@
+"""What commands take on their line: times, keys, names."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+
+def moment(text: str) -> datetime:
+    """An ISO 8601 time; without a zone it is UTC."""
+    value = datetime.fromisoformat(text)
+    return value if value.tzinfo else value.replace(tzinfo=UTC)
+
+
+def key(text: str) -> int:
+    """The number of a site or a run, as the database counts them."""
+    value = int(text)
+    if not 0 <= value < 2**63:
+        raise ValueError(text)
+    return value
+
+
+def names(text: str) -> tuple[str, ...]:
+    """Names between commas."""
+    return tuple(filter(None, (name.strip() for name in text.split(","))))

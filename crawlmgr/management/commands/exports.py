@@ -1,0 +1,14 @@
+"""`manage.py exports`: exports that are kept, as in the exports room."""
+
+from crawlmgr.management.base import SubcommandCommand
+
+
+class Command(SubcommandCommand):
+    help = "Keep exports, write them, give them an address: the exports room from a terminal."
+    subcommands = {
+        "add": "crawlmgr.commands.exports_add",
+        "list": "crawlmgr.commands.exports_list",
+        "write": "crawlmgr.commands.exports_write",
+        "address": "crawlmgr.commands.exports_address",
+        "remove": "crawlmgr.commands.exports_remove",
+    }
