@@ -88,6 +88,7 @@ BENCHES = {
     "idle": "crawlmgr.benches.idle",
     "soak": "crawlmgr.benches.soak",
     "line": "crawlmgr.benches.line",
+    "nodes": "crawlmgr.benches.nodes",
     "pages": "forums.benches.pages",
     "planning": "forums.benches.planning",
     "read": "forums.benches.read",

@@ -1,0 +1,148 @@
+"""`bench nodes`: what the database costs a page, and with --simulate how up to a thousand unequal nodes share the work."""
+
+from __future__ import annotations
+
+import os
+import random
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from django.core.management.base import CommandError
+
+from crawlmgr.benches.beside_scrapy import ROOT, SideFailed, side
+from crawlmgr.benches.nodes_simulated import Simulation, World, policies, unequal_speeds, zipf_sizes
+from crawlmgr.benches.postgresql import Server, find_binaries
+from crawlmgr.management.base import say
+from crawlmgr.management.base import table as text_table
+
+HELP = "what PostgreSQL costs a page of a crawl; with --simulate how 1 to 1,000 nodes of unequal speed share the work"
+WARM_MINUTES = 10.0
+MEAN_SPEED = 10.0
+"""Mean speed of the simulated nodes, pages a second."""
+
+
+def add_arguments(parser: Any) -> None:
+    """How many nodes, over what."""
+    parser.add_argument("--simulate", action="store_true", help="also by a virtual clock")
+    parser.add_argument("--nodes", default="1,5,20,100,1000", metavar="N,N", help="simulated (default 1,5,20,100,1000)")
+    parser.add_argument("--hosts", type=int, default=1_000_000, help="of Zipf sizes, simulated (default 1000000)")
+    parser.add_argument("--minutes", type=float, default=30.0, help="simulated (default 30, of which the last 20 are measured)")
+    parser.add_argument("--failures", type=float, default=30.0, metavar="MINUTES", help="between failures of a node (default 30)")
+    parser.add_argument("--pages", type=int, default=1500, help="of the real crawl on PostgreSQL; 0 for none (default 1500)")
+
+
+def run(options: dict[str, Any]) -> dict[str, Any]:
+    """Measures the database first; the simulation then tells how many nodes fill it."""
+    found: dict[str, Any] = {"database": _database(options["pages"]) if options["pages"] else None}
+    if options["simulate"]:
+        counts = [int(part) for part in options["nodes"].split(",")]
+        found["plenty"] = _plenty(counts, options)
+        found["scarce"] = _scarce([nodes for nodes in counts if nodes <= 100], options["minutes"])
+    return found
+
+
+def _plenty(counts: Sequence[int], options: dict[str, Any]) -> list[dict[str, Any]]:
+    """Many hosts of Zipf sizes, more than all nodes together can do; nodes fail."""
+    sizes = zipf_sizes(options["hosts"], 50 * options["hosts"])
+    rows = []
+    for nodes in counts:
+        speeds = unequal_speeds(nodes, random.Random(nodes), MEAN_SPEED)  # noqa: S311 - a simulation
+        world = World(speeds, sizes, options["minutes"], failure_minutes=options["failures"])
+        rows += _under_each(world, nodes)
+    return rows
+
+
+def _scarce(counts: Sequence[int], minutes: float) -> list[dict[str, Any]]:
+    """A tenth more hosts than it takes at their pace to keep all nodes busy."""
+    rows = []
+    for nodes in counts:
+        speeds = unequal_speeds(nodes, random.Random(nodes), MEAN_SPEED)  # noqa: S311 - a simulation
+        rows += _under_each(World(speeds, [1_000_000] * round(1.1 * sum(speeds)), minutes), nodes)
+    return rows
+
+
+def _under_each(world: World, nodes: int) -> list[dict[str, Any]]:
+    rows = []
+    for name, policy in policies(world.speeds).items():
+        began = time.process_time()
+        simulation = Simulation(world, policy, min(WARM_MINUTES, world.minutes / 3))
+        row = simulation.run().row()
+        spent = time.process_time() - began
+        say(f"{nodes} nodes, {name}: {row['throughput']:.3f} of what they can do, {spent:.1f} s of CPU")
+        rows.append({"nodes": nodes, "hosts": len(world.sizes), "policy": name, **row})
+    return rows
+
+
+def _database(pages: int) -> dict[str, Any]:
+    """CPU of the PostgreSQL server and of the worker for each page of a crawl over 200 hosts, claimed and stored as ever."""
+    binaries = find_binaries()
+    if binaries is None:
+        raise CommandError("PostgreSQL is not installed: no initdb and postgres in PATH or /usr/lib/postgresql")
+    web = subprocess.Popen(  # noqa: S603 - our own module
+        [sys.executable, "-m", "crawlmgr.benches.line_server", "200", "0.1", "20000"], stdout=subprocess.PIPE, text=True, cwd=ROOT
+    )
+    server = Server(binaries)
+    server.start()
+    try:
+        assert web.stdout is not None and server.process is not None  # noqa: S101 - both were started
+        words = (web.stdout.readline().strip(), "200")
+        server.create("nodes")
+        _crawl(words, 100, server)  # makes the tables too
+        at = cpu_seconds(server.process.pid)
+        done = _crawl(words, pages, server)
+        spent = cpu_seconds(server.process.pid) - at
+    finally:
+        web.terminate()
+        web.wait()
+        server.stop()
+    return {
+        "pages": done["pages"], "server_ms_a_page": round(1000 * spent / done["pages"], 3),
+        "worker_ms_a_page": round(1000 * done["cpu_seconds"] / done["pages"], 3),
+        "pages_a_second_of_a_core": round(done["pages"] / spent, 1),
+        "nodes_of_a_core": round(done["pages"] / spent / MEAN_SPEED),
+    }
+
+
+def _crawl(words: tuple[str, str], pages: int, server: Server) -> dict[str, Any]:
+    try:
+        return side("crawlmgr.benches.line_ours", *words, str(pages), "64", "0", "1", database=server.url("nodes"))
+    except SideFailed as error:
+        raise CommandError(str(error)) from None
+
+
+def cpu_seconds(pid: int) -> float:
+    """CPU time of a process and of all its children, the ended ones among them."""
+    ticks = 0
+    for entry in Path("/proc").iterdir():
+        if not entry.name.isdigit():
+            continue
+        try:
+            fields = (entry / "stat").read_text().rpartition(")")[2].split()
+        except OSError:
+            continue
+        if int(entry.name) == pid:
+            ticks += sum(int(one) for one in fields[11:15])
+        elif int(fields[1]) == pid:
+            ticks += int(fields[11]) + int(fields[12])
+    return ticks / os.sysconf("SC_CLK_TCK")
+
+
+def table(result: dict[str, Any]) -> str:
+    """What the database costs, and a row a number of nodes and policy."""
+    lines = []
+    if found := result["database"]:
+        lines.append(
+            f"CPU of a page: database {found['server_ms_a_page']:.2f} ms, worker {found['worker_ms_a_page']:.2f} ms;"
+            f" a core of the database carries {found['pages_a_second_of_a_core']:.0f} pages a second,"
+            f" {found['nodes_of_a_core']} nodes of {MEAN_SPEED:.0f}"
+        )
+    names = ("throughput", "slowest_twentieth", "held_p95_seconds", "warm_seconds", "too_soon", "repeated", "failures")
+    for kind, title in (("plenty", "plenty to do"), ("scarce", "hosts a tenth more than needed")):
+        if kind in result:
+            rows = [[row["nodes"], row["policy"], *(row[name] for name in names)] for row in result[kind]]
+            lines += ["", title, text_table(("nodes", "policy", *(name.replace("_", " ") for name in names)), rows)]
+    return "\n".join(lines)

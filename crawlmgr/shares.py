@@ -1,0 +1,175 @@
+"""How work is shared among worker nodes: by how fast each was lately, and never more than a minute ahead. No Django.
+
+Speed, weight and threshold are eqs. (1) and (2) of the paper on load-balanced topic crawling. A task is one fetched address:
+slices last equally long on slow and fast nodes, so that counting them would measure nothing.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from math import ceil
+
+WINDOW_MINUTES = 5
+"""k of eq. (2)."""
+HORIZON_MINUTES = 1.0
+"""H: a node has no more tasks in hand than it does in so long."""
+LEAST_IN_HAND = 2
+"""So many tasks a node may have in hand however slow it was: one that had nothing to do would never be asked again else."""
+
+
+def speed(tasks: float, minutes: float) -> float:
+    """Eq. (1): v = n / t, in tasks a minute; 0 where no time has passed.
+
+    >>> speed(90, 1.5), speed(0, 3), speed(5, 0)
+    (60.0, 0.0, 0.0)
+    """
+    return tasks / minutes if minutes > 0 else 0.0
+
+
+def trailing(buckets: Mapping[int, float], minute: float, window: int = WINDOW_MINUTES) -> list[float]:
+    """n_1 … n_k: tasks in the last 1 … k minutes before `minute` (since any epoch, with its fraction), from counts by whole
+    minute. Of the oldest minute of each window the part inside counts, as if its tasks had come evenly.
+
+    >>> trailing({9: 60, 10: 30}, 10.5, 2)
+    [60.0, 90.0]
+    """
+    whole = int(minute)
+    outside = 1.0 - (minute - whole)
+    sums, total = [], float(buckets.get(whole, 0))
+    for back in range(1, window + 1):
+        earlier = buckets.get(whole - back, 0)
+        sums.append(total + outside * earlier)
+        total += earlier
+    return sums
+
+
+def weight(counts: Sequence[float], uptime_minutes: float) -> float | None:
+    """Eq. (2): W = (1/k) sum over i = 1 … k of n_i / i, with n_i the tasks in the last i minutes: the mean of the trailing
+    averages, in which the last minute counts most. i is clipped to how long the node has been up. In tasks a minute; None for a
+    node that has not been up for a minute, of which nothing is known.
+
+    >>> weight([60, 100, 120, 160, 200], 30.0), weight([60, 90, 90], 1.5), weight([10], 0.2)
+    (46.0, 60.0, None)
+    """
+    if uptime_minutes < 1 or not counts:
+        return None
+    averages = [speed(tasks, min(i, uptime_minutes)) for i, tasks in enumerate(counts, 1)]
+    return sum(averages) / len(averages)
+
+
+def filled(weights: Mapping[str, float | None]) -> dict[str, float]:
+    """The weights with that of every node of which nothing is known set to the mean of the others; where nothing is known of
+    any, all get what the least in hand stands for.
+
+    >>> filled({"a": 90.0, "b": None, "c": 30.0})
+    {'a': 90.0, 'b': 60.0, 'c': 30.0}
+    """
+    known = [one for one in weights.values() if one is not None]
+    mean = sum(known) / len(known) if known else LEAST_IN_HAND / HORIZON_MINUTES
+    return {name: mean if one is None else one for name, one in weights.items()}
+
+
+def shares(weights: Mapping[str, float]) -> dict[str, float]:
+    """Each node's part of the work: W_j / sum of all W, in [0, 1]; equal parts where nothing was done.
+
+    >>> shares({"a": 30.0, "b": 90.0}), shares({"a": 0.0, "b": 0.0})
+    ({'a': 0.25, 'b': 0.75}, {'a': 0.5, 'b': 0.5})
+    """
+    total = sum(weights.values())
+    return {name: one / total if total else 1 / len(weights) for name, one in weights.items()}
+
+
+def threshold(weight: float, horizon_minutes: float = HORIZON_MINUTES) -> int:
+    """Q = ceil(W H), the tasks that a node may have in hand; LEAST_IN_HAND at the least.
+
+    >>> threshold(90.5), threshold(0.3), threshold(90.5, 0.5)
+    (91, 2, 46)
+    """
+    return max(LEAST_IN_HAND, ceil(weight * horizon_minutes))
+
+
+@dataclass(slots=True)
+class _Node:
+    weight: float
+    in_hand: float = 0.0
+    version: int = 0
+    """Another with every change; what the heap holds of an earlier one is out of date."""
+
+
+class Dispatcher:
+    """Which node gets the next task: of those below their threshold the one with the least load, (tasks in hand) / (W H).
+
+    The largest free credit, W H - (tasks in hand), comes to the same while there is enough to do for all. Where there is less,
+    it would give everything to those that did most until now: a node that gets nothing has done nothing, and its weight goes to
+    0. By load everybody gets a part in proportion to the weight (`bench nodes --simulate` shows both). H must be longer than a
+    node holds one batch of a host, or else what a node may have in hand shrinks with what it did, and so on.
+
+    A choice costs O(log n) for n nodes, so that the same code serves three nodes live and a thousand in a simulation.
+    """
+
+    def __init__(self, horizon_minutes: float = HORIZON_MINUTES) -> None:
+        self.horizon = horizon_minutes
+        self._nodes: dict[str, _Node] = {}
+        self._heap: list[tuple[tuple[float, float], str, int]] = []
+        self._changes = 0
+
+    def join(self, name: str, weight: float, in_hand: float = 0.0) -> None:
+        """A node takes part, or takes part with another weight."""
+        node = self._nodes.get(name)
+        if node is None:
+            node = self._nodes[name] = _Node(weight, in_hand)
+        node.weight = weight
+        self._changed(name)
+
+    def leave(self, name: str) -> None:
+        """A node takes part no more."""
+        self._nodes.pop(name, None)
+
+    def give(self, name: str, tasks: float) -> None:
+        """So many tasks went to a node."""
+        self._nodes[name].in_hand += tasks
+        self._changed(name)
+
+    def done(self, name: str, tasks: float) -> None:
+        """So many tasks of a node have ended; of one that has left nothing is noted."""
+        if name in self._nodes:
+            self._nodes[name].in_hand = max(0.0, self._nodes[name].in_hand - tasks)
+            self._changed(name)
+
+    def load(self, name: str) -> float:
+        """What the node has in hand, as a part of W H; 1 is a minute's work."""
+        node = self._nodes[name]
+        return node.in_hand / max(node.weight * self.horizon, 1.0)
+
+    def has_room(self, name: str) -> bool:
+        """Whether the node is below its threshold."""
+        node = self._nodes[name]
+        return node.in_hand < threshold(node.weight, self.horizon)
+
+    def best(self) -> str | None:
+        """The node that the next task goes to; None where all have as much in hand as they may."""
+        while self._heap:
+            _rank, name, version = self._heap[0]
+            node = self._nodes.get(name)
+            if node is not None and node.version == version:
+                return name
+            heapq.heappop(self._heap)
+        return None
+
+    def ranking(self) -> list[str]:
+        """All nodes that may get a task, the one that the next goes to first."""
+        open_ = [name for name in self._nodes if self.has_room(name)]
+        return sorted(open_, key=lambda name: (self.rank(name), name))
+
+    def rank(self, name: str) -> tuple[float, float]:
+        """The smallest gets the next task: by load, then the faster node."""
+        return self.load(name), -self._nodes[name].weight
+
+    def _changed(self, name: str) -> None:
+        node = self._nodes[name]
+        self._changes += 1
+        node.version = self._changes
+        if self.has_room(name):
+            heapq.heappush(self._heap, (self.rank(name), name, node.version))
