@@ -15,6 +15,7 @@ from crawlmgr.api.shared import Key, Limit, Page, run_document
 from crawlmgr.models import Run, RunState
 from crawlmgr.services import runs
 from forums.models import Board, Plan, Site
+from forums.reads import upcoming
 from forums.reads.standing import standing
 from forums.services import plan_days, plans, sites
 
@@ -98,8 +99,11 @@ def keep(request: HttpRequest, run: int, wanted: KeptForum | None = None) -> dic
 
 @router.get("/{int:site}", summary="One forum with its boards")
 def site_page(request: HttpRequest, site: int) -> dict[str, Any]:
+    """`next_visit` of a board is when it will be visited; where it is null, `held` says why: `left_out`, `paused` (the forum) or
+    `all_paused`."""
     found = Site.objects.values(*FIELDS).get(pk=site)
-    return {**found, "boards": list(Board.objects.filter(site=site).order_by("position", "pk").values(*BOARD))}
+    boards = Board.objects.filter(site=site).order_by("position", "pk").values(*BOARD)
+    return {**found, "boards": upcoming.put_in_place(boards, _now(), paused=found["paused"])}
 
 
 @router.post("/{int:site}/crawl", auth=changes, summary="Visit a forum now")

@@ -90,7 +90,8 @@ def requests_chart(now: datetime) -> charts.Chart:
 
 
 def alarms(request: HttpRequest, now: datetime) -> list[dict[str, Any]]:
-    """Alarms as sentences with a link."""
+    """Alarms as sentences with a link, and for failed runs the address that tries again for who may."""
+    may = request.user.has_perm("crawlmgr.change_run")
     lines: list[dict[str, Any]] = []
     if (hold := holds.current()) is not None:
         lines.append({"text": _("All crawling is paused:"), "at": hold.since, "url": reverse("admin:schedules")})
@@ -100,6 +101,7 @@ def alarms(request: HttpRequest, now: datetime) -> list[dict[str, Any]]:
             reason = words.ended(alarm.run.kind, alarm.run.stopped_by)
             line["text"] = _("%(name)s failed: %(reason)s") % {"name": alarm.run.label, "reason": reason}
             line["url"] = reverse("admin:run", args=[alarm.run.pk])
+            line["again"] = reverse("admin:run-resume", args=[alarm.run.pk]) if may else ""
         elif alarm.host is not None:
             line["text"] = ngettext(
                 "%(host)s failed %(count)s time in a row and is left alone until",

@@ -48,6 +48,8 @@ def likely(value: datetime | None, until: datetime | None) -> str:
     if value is None or until is None:
         return _time(value, "ago")
     now = datetime.now(UTC)
+    if until <= now:
+        return format_html("{} {}", _("due since"), _time(until, "ago"))
     first, last = max(0.0, (value - now).total_seconds()), max(60.0, (until - now).total_seconds())
     low, high = (duration(seconds) for seconds in (first, last))
     text = _("likely within %(high)s") if first < 60 else _("likely in %(low)s to %(high)s")
@@ -139,6 +141,12 @@ def pretty(value: Any) -> str:
 def said(code: str) -> str:
     """A stored code in words."""
     return words.say(code)
+
+
+@register.filter
+def briefly(code: str) -> str:
+    """A stored code in few words, for a row of a list; `said` gives the whole."""
+    return words.brief(code)
 
 
 @register.filter

@@ -193,6 +193,12 @@ def say(code: str) -> str:
     return f"{_(known)} ({parts})"
 
 
+def brief(code: str) -> str:
+    """A code in few words: without what follows a colon or a semicolon, and without the details. The whole is what `say` gives."""
+    whole = say(code.partition(":")[0])
+    return min((whole.partition(sign)[0].strip() for sign in (":", "：", ";", "；")), key=len)
+
+
 def kind(code: str) -> str:
     """A kind of run in words."""
     return _(KINDS[code]) if code in KINDS else code

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from django.conf import settings
-from django.db.models import Count, Sum
+from django.db.models import Count, Exists, OuterRef, Q, QuerySet, Sum
 
-from crawlmgr.models import Event, Host, Node, Page, Run, RunState
+from crawlmgr.models import Event, Hold, Host, Node, Page, Run, RunState
 
 RECENT = timedelta(hours=24)
 
@@ -44,6 +44,24 @@ def alive_since(now: datetime) -> datetime:
     return now - timedelta(seconds=settings.STALL_SECONDS)
 
 
+def all_paused() -> bool:
+    """Whether all crawling is held back."""
+    return Hold.objects.exists()
+
+
+def _made_good(kind: str = "kind", target: str = "target", pk: str = "pk") -> Exists:
+    """Whether a later run at the same thing came to its end; the arguments say where kind, target and key of the run stand."""
+    later = Run.objects.filter(kind=OuterRef(kind), target=OuterRef(target), pk__gt=OuterRef(pk), state=RunState.FINISHED)
+    return Exists(later)
+
+
+def _errors(now: datetime) -> QuerySet[Event]:
+    """Errors of a day that still stand: what a run met is over once it, or a later one at the same thing, has come to its end."""
+    told = Event.objects.filter(level__gte=Event.Level.ERROR, at__gte=now - RECENT).select_related("run")
+    over = Q(run__isnull=False) & (Q(run__state=RunState.FINISHED) | _made_good("run__kind", "run__target", "run_id"))
+    return told.exclude(over).order_by("-at")
+
+
 def status(now: datetime) -> Status:
     """Six small queries, whatever the size of the tables."""
     nodes = list(Node.objects.filter(heartbeat__gte=now - RECENT).values_list("heartbeat", "workers")[:1000])
@@ -62,10 +80,7 @@ def status(now: datetime) -> Status:
         running=states.get(RunState.RUNNING, 0),
         waiting=states.get(RunState.QUEUED, 0),
         paused=states.get(RunState.PAUSED, 0),
-        last_error=Event.objects.filter(level__gte=Event.Level.ERROR, at__gte=now - RECENT)
-        .order_by("-at")
-        .select_related("run")
-        .first(),
+        last_error=_errors(now).first(),
     )
 
 
@@ -81,7 +96,7 @@ def alarms(now: datetime, limit: int = 8) -> list[Alarm]:
         found.append(Alarm("no_contact"))
     if shutil.disk_usage(settings.DATA_DIR).free < settings.MIN_FREE_BYTES:
         found.append(Alarm("disk_low"))
-    failed = Run.objects.filter(state=RunState.FAILED, finished__gte=now - RECENT).order_by("-finished")[:limit]
+    failed = Run.objects.filter(~_made_good(), state=RunState.FAILED, finished__gte=now - RECENT).order_by("-finished")[:limit]
     found += [Alarm("run_failed", run=run, at=run.finished) for run in failed]
     held = Host.objects.filter(failures__gte=3, next_at__gt=now).order_by("-failures")[:limit]
     found += [Alarm("host_backs_off", host=host, count=host.failures, at=host.next_at) for host in held]

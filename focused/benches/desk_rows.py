@@ -25,7 +25,7 @@ def fill(sizes: Sizes) -> None:
     insert(Seed, TOPICS * 3, topic_id=Sql("1 + i / 3"), url=Sql("printf('http://host%05d.example/', i)"), url_hash=Sql("i"), position=Sql("i % 3"))
     insert(SampleDocument, TOPICS * 3, topic_id=Sql("1 + i / 3"), name="sample", text="A crawler has a frontier of addresses. " * 20, added=now)
     at = ago(f"({RUNS} - i) * 86400", now)
-    options = {"pages": each, "source": "net", "relevant": None, "minutes": None, "fresh_days": None}
+    options = {"pages": each}
     insert(Run, RUNS, id=Sql(f"{first} + i"), kind="topic", label="Topic", target=Sql("CASE WHEN i % 2 THEN 1 ELSE 2 + i END"), state="finished", stopped_by="pages",
            created=at, started=at, finished=at, fetched=each, items=each // 3, begun=True,
            parameters={"strategy": "best_first", "parameters": {}, "options": options, "scope": {}, "settings": {}})

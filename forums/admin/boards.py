@@ -9,11 +9,13 @@ from django.urls import reverse
 from django.utils.translation import gettext as _
 
 from crawlmgr.admin.rooms import page, room
+from crawlmgr.reads.status import all_paused
 from forums import reads
 from forums.admin import charts
 from forums.admin.add import INTERVALS
 from forums.models import Board
 from forums.reads.patterns import seen
+from forums.reads.upcoming import of_board
 
 
 @room("forums/board/<int:pk>/", "board", "forums.view_board")
@@ -31,6 +33,7 @@ def board_page(request: HttpRequest, pk: int) -> HttpResponse:
         "board": board,
         "site": board.site,
         "now": now,
+        "due": of_board(board, now, hold=all_paused()),
         "threads": threads,
         "visits": visits,
         "only_visits": only_visits,

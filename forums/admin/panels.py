@@ -17,7 +17,7 @@ from crawlmgr.admin.site import Beginning
 from crawlmgr.admin.tree import Node, address
 from forums import reads
 from forums.models import Board, Site
-from forums.reads import silences
+from forums.reads import silences, upcoming
 
 SITES_SHOWN = 12
 
@@ -35,11 +35,19 @@ def panel(request: HttpRequest, now: datetime) -> dict[str, Any] | None:
         "first": False,
         "rows": rows.rows,
         "more": rows.older,
-        "due": reads.due_next(),
+        "coming": _coming(now),
         "silent": silent,
         "alarms": len(silent),
         "now": now,
     }
+
+
+def _coming(now: datetime) -> list[Board]:
+    """The boards that are visited next, each with `due`; those that a pause of everything holds back are none of them."""
+    boards = reads.due_next()
+    for board in boards:
+        board.due = upcoming.of_board(board, now, hold=False)
+    return boards
 
 
 def branch(request: HttpRequest, item: str) -> Node | None:

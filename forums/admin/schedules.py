@@ -32,7 +32,7 @@ def entries(request: HttpRequest, most: int) -> Sequence[Entry]:
         Entry(
             _("Forum"), row.site.name, address("admin:forum", row.site.pk),
             _("by plan") if row.site.pk in planned else _("every %(time)s") % {"time": first[row.site.pk]},
-            row.next_visit, row.next_until, row.site.paused, start=address("admin:forum-crawl", row.site.pk) if may else "",
+            row.due.at, row.due.until, row.site.paused, start=address("admin:forum-crawl", row.site.pk) if may else "",
         )
         for row in reads.with_freshness(list(sites), datetime.now(UTC))
     ]

@@ -14,6 +14,7 @@ from django.utils.translation import gettext as _
 from crawlmgr.admin import exports
 from crawlmgr.admin import removals as removal_rooms
 from crawlmgr.admin.rooms import act, attempt, back, number, numbers, page, room
+from crawlmgr.reads.status import all_paused
 from forums import reads
 from forums.admin import charts, doubt_words
 from forums.admin.add import INTERVALS
@@ -21,7 +22,7 @@ from forums.admin.logins import login_words
 from forums.admin.plan_note import plan_note
 from forums.admin.structures import layout_words
 from forums.models import LEAST_DEADLINE_HOURS, MOST_DEADLINE_HOURS, Board, Site
-from forums.reads import silences
+from forums.reads import silences, upcoming
 from forums.reads.structures import taught
 from forums.services import plans, removals, sites
 
@@ -64,6 +65,9 @@ def site_page(request: HttpRequest, pk: int) -> HttpResponse:
         return answer
     page_number = number(request.GET.get("page", "")) or 1
     rows, pages = reads.boards(site, page_number)
+    hold = all_paused()
+    for row in rows:
+        row.due = upcoming.of_board(row.board, now, hold=hold, paused=site.paused)
     told = taught(site)
     context = {
         **_head(site, now),

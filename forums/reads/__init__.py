@@ -10,10 +10,12 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from django.db.models import Count, Max, Min, OuterRef, Q, Subquery, Sum
 
-from crawlmgr.models import Run
+from crawlmgr.models import Run, RunState
 from crawlmgr.reads import runs as run_reads
 from crawlmgr.reads.paging import Order, Slice, cut
+from crawlmgr.reads.status import all_paused
 from forums.models import Board, BoardHour, Post, Site, Thread, Visit
+from forums.reads.upcoming import LATE, Due, due
 
 BY_NAME = Order(("name", "id"), downwards=False)
 BY_LAST_REPLY = Order(("last_reply", "id"), nullable=True)
@@ -25,15 +27,15 @@ TREE_SITES = 60
 
 @dataclass(slots=True)
 class SiteRow:
-    """A site with what a list shows of it."""
+    """A site with what a list shows of it; `failed` is its last run, where that failed."""
 
     site: Site
     boards: int = 0
     last_visit: datetime | None = None
-    next_visit: datetime | None = None
-    next_until: datetime | None = None
+    due: Due = Due()
     overdue: int = 0
     run: Run | None = None
+    failed: Run | None = None
 
 
 @dataclass(slots=True)
@@ -43,6 +45,7 @@ class BoardRow:
     board: Board
     depth: int = 0
     visit: Visit | None = None
+    due: Due = Due()
 
 
 @dataclass(slots=True)
@@ -70,9 +73,8 @@ def sites(query: Mapping[str, str], now: datetime, size: int = 50) -> Slice:
 def with_freshness(rows: Sequence[Site], now: datetime) -> list[SiteRow]:
     """Sites with the sums over their boards and the run that is at them."""
     found = {site.pk: SiteRow(site) for site in rows}
-    late = Q(enabled=True, next_visit__lt=now - timedelta(minutes=10)) & (
-        Q(next_until__isnull=True) | Q(next_until__lt=now - timedelta(minutes=10))
-    )
+    hold = all_paused()
+    late = Q(enabled=True, next_visit__lt=now - LATE) & (Q(next_until__isnull=True) | Q(next_until__lt=now - LATE))
     sums = (
         Board.objects.filter(site_id__in=list(found))
         .values("site_id")
@@ -86,20 +88,31 @@ def with_freshness(rows: Sequence[Site], now: datetime) -> list[SiteRow]:
     for row in sums.order_by():
         entry = found[row["site_id"]]
         entry.boards, entry.last_visit = row["number"], row["last"]
-        if not entry.site.paused:
-            entry.next_visit, entry.overdue = row["next"], row["late"]
-    _note_spans(found)
+        entry.due = due(row["next"], None, now, paused=entry.site.paused, hold=hold)
+        entry.overdue = 0 if entry.due.held else row["late"]
+    _note_spans(found, now)
     for run in active_runs(list(found)):
         found[run.target].run = run
+    _note_failures(found)
     return list(found.values())
 
 
-def _note_spans(found: Mapping[int, SiteRow]) -> None:
+def _note_spans(found: Mapping[int, SiteRow], now: datetime) -> None:
     """Until when the next visit of a site is likely, where it is not planned at a time."""
     planned = Board.objects.filter(site_id__in=list(found), enabled=True, next_visit__isnull=False, next_until__isnull=False)
     for site, at, until in planned.order_by().values_list("site_id", "next_visit", "next_until"):
-        if at == found[site].next_visit:
-            found[site].next_until = until
+        if at == found[site].due.at:
+            found[site].due = due(at, until, now)
+
+
+def _note_failures(found: Mapping[int, SiteRow]) -> None:
+    """The last visit of each site, where it failed."""
+    newest = Run.objects.filter(kind="forum", target=OuterRef("pk")).order_by("-id").values("pk")[:1]
+    last = Site.objects.filter(pk__in=list(found)).order_by().annotate(newest=Subquery(newest)).values_list("newest", flat=True)
+    keys = [pk for pk in last if pk is not None]
+    for run in Run.objects.filter(pk__in=keys, state=RunState.FAILED).defer("parameters", "result"):
+        if run.target is not None:
+            found[run.target].failed = run
 
 
 def active_runs(site_ids: Sequence[int]) -> list[Run]:
@@ -181,7 +194,9 @@ def visits_of_run(run: Run, limit: int = 300) -> list[Visit]:
 
 
 def due_next(limit: int = 8) -> list[Board]:
-    """The boards whose visits come next."""
+    """The boards whose visits come next; none while all crawling is paused."""
+    if all_paused():
+        return []
     rows = Board.objects.filter(enabled=True, next_visit__isnull=False, site__paused=False).select_related("site")
     return list(rows.defer("unfinished", "site__structure", "site__settings").order_by("next_visit", "id")[:limit])
 

@@ -9,9 +9,9 @@ from datetime import UTC, datetime, timedelta
 from django.db.models import CharField, Count, F, Q, Sum
 from django.db.models.functions import Cast, Substr
 
+from crawlmgr.reads.status import all_paused
 from forums.models import Board, Visit
-
-LATE = timedelta(minutes=10)
+from forums.reads.upcoming import LATE
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +54,9 @@ def by_day(now: datetime, days: int) -> list[Brought]:
 
 
 def late(now: datetime) -> int:
-    """Boards whose visit is due for more than LATE, of forums that are not paused."""
+    """Boards whose visit is due for more than LATE, of forums that are not paused; none while all crawling is paused."""
+    if all_paused():
+        return 0
     passed = Q(next_until__isnull=True) | Q(next_until__lt=now - LATE)
     due = Board.objects.filter(passed, enabled=True, next_visit__lt=now - LATE, site__paused=False)
     return int(due.aggregate(count=Count("id"))["count"])

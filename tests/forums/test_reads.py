@@ -67,10 +67,11 @@ def test_freshness_counts_what_is_late_unless_paused(site: Site) -> None:
     Board.objects.filter(pk=off.pk).update(next_visit=NOW - timedelta(days=9), enabled=False)
     run = Run.objects.create(kind="forum", label="x", target=site.pk, state="running", created=NOW)
     row = reads.with_freshness([site], NOW)[0]
-    assert (row.boards, row.overdue, row.last_visit, row.next_visit) == (4, 1, NOW - timedelta(hours=1), NOW - timedelta(hours=1))
+    assert (row.boards, row.overdue, row.last_visit, row.due.at) == (4, 1, NOW - timedelta(hours=1), NOW - timedelta(hours=1))
     assert row.run == run
     site.paused = True
-    assert (reads.with_freshness([site], NOW)[0].overdue, reads.with_freshness([site], NOW)[0].next_visit) == (0, None)
+    held = reads.with_freshness([site], NOW)[0]
+    assert (held.overdue, held.due.at, held.due.held) == (0, None, "paused")
 
 
 def test_posts_are_counted_by_the_days_of_the_site(site: Site) -> None:

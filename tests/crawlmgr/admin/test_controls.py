@@ -1,0 +1,203 @@
+"""No control of the desk is dead: every link of every room leads to a page, every form leads to an address that takes it, and the
+view behind it reads every field that the form sends."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from itertools import product
+from typing import Any
+from urllib.parse import urljoin, urlsplit
+
+import pytest
+from django.conf import settings
+from django.core.handlers.wsgi import WSGIRequest
+from django.db import transaction
+from django.http import QueryDict
+from django.test import Client
+from django.utils import timezone
+from django.utils.module_loading import import_string
+from lxml import html
+
+from crawlmgr.benches.bulk import Sizes
+from crawlmgr.benches.desk_side import places
+from tests.crawlmgr.admin.rows import user
+
+pytestmark = [pytest.mark.django_db, pytest.mark.once, pytest.mark.slow]
+SIZES = {"forums": 3, "pages": 600, "posts": 4000, "runs": 100, "topic_pages": 40}
+NEVER_READ = {"csrfmiddlewaretoken"}
+ELSEWHERE = ("/admin/logout/", "/static/", "/i18n/", "/admin/auth/", "/admin/django_q/", "/admin/password_change/")
+
+
+@pytest.fixture
+def sizes() -> Sizes:
+    """Some rows of every kind, as `bench desk` makes them."""
+    made = Sizes(**SIZES, now=timezone.now().replace(microsecond=0))
+    for dotted in settings.DESK_ROWS:
+        import_string(f"{dotted}.fill")(made)
+    return made
+
+
+@pytest.fixture
+def client() -> Client:
+    made = Client(raise_request_exception=False)
+    made.force_login(user("first"))
+    return made
+
+
+def rooms(sizes: Sizes) -> list[str]:
+    found = [address for _label, address, why in places(sizes) if address and not why]
+    return [one for one in found if one.startswith("/admin/") and not one.startswith(ELSEWHERE)]
+
+
+def pages(client: Client, sizes: Sizes) -> Iterator[tuple[str, Any]]:
+    """Address and tree of every room that is a page."""
+    for address in rooms(sizes):
+        answer = client.get(address)
+        if answer.status_code == 200 and not answer.streaming and answer.headers["Content-Type"].startswith("text/html"):
+            yield address, html.document_fromstring(answer.content.decode() or "<p>")
+
+
+def test_every_link_leads_to_a_page(client: Client, sizes: Sizes) -> None:
+    wrong: list[str] = []
+    asked: dict[str, int] = {}
+    for address, tree in pages(client, sizes):
+        for link in tree.xpath("//a[@href]"):
+            parts = urlsplit(urljoin(address, link.get("href")))
+            target = f"{parts.path}?{parts.query}" if parts.query else parts.path
+            if parts.netloc or not parts.path.startswith("/admin/") or parts.path.startswith(ELSEWHERE):
+                continue
+            if _like(target) not in asked:
+                answer = client.get(target)
+                asked[_like(target)] = answer.status_code
+                answer.close()
+                if answer.status_code not in (200, 302):
+                    wrong.append(f"{address}: {target}: {answer.status_code}")
+            if parts.fragment and parts.path == address.partition("?")[0] and not tree.xpath(f"//*[@id='{parts.fragment}']"):
+                wrong.append(f"{address}: nothing is called {parts.fragment}")
+    missing = [one for one in wrong if "/download" not in one and "/exports/file/" not in one]  # no files in these data
+    assert len(asked) > 100 and not missing, "\n".join(missing)
+
+
+class Watched(QueryDict):
+    """What was sent, noting the names that are asked for."""
+
+    asked: set[str]
+
+    def __getitem__(self, key: str) -> Any:
+        self.asked.add(key)
+        return super().__getitem__(key)
+
+    def __contains__(self, key: object) -> bool:
+        self.asked.add(str(key))
+        return super().__contains__(key)
+
+    def get(self, key: str, default: Any = None) -> Any:
+        self.asked.add(key)
+        return super().get(key, default)
+
+    def getlist(self, key: str, default: Any = None) -> Any:
+        self.asked.add(key)
+        return super().getlist(key, default)
+
+    def __iter__(self) -> Iterator[str]:
+        self.asked.update(list(super().__iter__()))
+        return super().__iter__()
+
+
+@contextmanager
+def watched(asked: set[str]) -> Iterator[None]:
+    """While it lasts, what views ask of a request's fields is noted."""
+    plain_post, plain_get = WSGIRequest.POST, WSGIRequest.GET
+
+    def note(found: QueryDict) -> QueryDict:
+        made = Watched("", mutable=True)
+        made.asked = asked
+        for name, values in found.lists():
+            QueryDict.setlist(made, name, values)
+        return made
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(WSGIRequest, "POST", property(lambda self: note(plain_post.fget(self)), plain_post.fset))
+        patch.setattr(WSGIRequest, "GET", property(lambda self: note(plain_get.__get__(self, WSGIRequest))))
+        yield
+
+
+def _value(field: Any) -> str:
+    """Something that fits a field."""
+    if field.tag == "select":
+        options = [one.get("value", one.text_content()) for one in field.iter("option")]
+        chosen = [one.get("value", one.text_content()) for one in field.iter("option") if one.get("selected") is not None]
+        return (chosen or options or [""])[-1]
+    if field.tag == "textarea":
+        return field.text or "words"
+    given = field.get("value")
+    if given not in (None, ""):
+        return str(given)
+    return {"number": field.get("min") or "1", "url": "http://a.example/", "search": "a", "date": "2026-01-01"}.get(field.get("type", "text"), "a")
+
+
+def _sent(form: Any, tree: Any) -> tuple[dict[str, list[str]], list[Any]]:
+    """Names and values that a form sends, and its named buttons."""
+    fields: dict[str, list[str]] = {}
+    inside = list(form.iter("input", "select", "textarea", "button"))
+    if form.get("id"):
+        inside += tree.xpath(f"//*[@form='{form.get('id')}']")
+    buttons = []
+    for one in inside:
+        kind = one.get("type", "submit" if one.tag == "button" else "text")
+        if one.tag == "button":
+            if kind == "submit" and one.get("disabled") is None:
+                buttons.append(one)
+        elif one.get("name") and kind not in ("file", "submit") and one.get("disabled") is None:
+            fields.setdefault(one.get("name"), []).append(_value(one))
+    return fields, buttons
+
+
+def _like(address: str) -> str:
+    """Addresses that differ only in the row they are of are alike."""
+    return re.sub(r"\d+", "0", re.sub(r"(after|before)=[^&]*", r"\1=0", address))
+
+
+def test_every_form_is_taken_and_every_field_is_read(client: Client, sizes: Sizes) -> None:
+    wrong: list[str] = []
+    known: set[tuple[str, ...]] = set()
+    for address, tree in pages(client, sizes):
+        for form in tree.iter("form"):
+            fields, buttons = _sent(form, tree)
+            method = form.get("method", "get").lower()
+            action = urljoin(address, form.get("action") or address)
+            if form.get("method") == "dialog" or action.startswith(ELSEWHERE) or "/admin/api/" in action:
+                continue
+            if form.xpath("ancestor::dialog"):
+                continue  # the palette's own, filled by its script
+            key = (_like(f"{method} {action}"), *sorted(fields))
+            if key in known:
+                continue
+            known.add(key)
+            wrong += [f"{address}: {one}" for one in _dead(client, method, action, fields, buttons)]
+    assert len(known) > 60 and not wrong, "\n".join(wrong)
+
+
+def _dead(client: Client, method: str, action: str, fields: dict[str, list[str]], buttons: list[Any]) -> list[str]:
+    """What is wrong with a form: fields that nothing reads, and addresses that do not take it. Every button is pressed."""
+    asked: set[str] = set()
+    wrong, names = [], set(fields)
+    bare = {name: [""] if values == ["a"] else values for name, values in fields.items()}  # what may be left empty is
+    for button, filled in product(buttons or [None], (fields, bare)):
+        target, data = action, dict(filled)
+        if button is not None and button.get("name"):
+            data[button.get("name")] = [button.get("value", "")]
+            names.add(button.get("name"))
+        if button is not None and button.get("formaction"):
+            target = button.get("formaction")
+        with transaction.atomic(), watched(asked):
+            send = getattr(client, method)
+            answer = send(target.partition("?")[0] if method == "get" else target, data)
+            if answer.status_code not in (200, 302, 422):
+                wrong.append(f"{method} {target}: {answer.status_code}")
+            answer.close()
+            transaction.set_rollback(True)
+    dead = sorted(names - asked - NEVER_READ)
+    return [*wrong, *([f"{method} {action}: nothing reads {', '.join(dead)}"] if dead else [])]
