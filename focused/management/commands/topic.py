@@ -1,4 +1,4 @@
-"""`manage.py topic`: add, crawl, compare, strategies."""
+"""`manage.py topic`: add, crawl, compare, strategies, pack, train-prior."""
 
 from crawlmgr.management.base import SubcommandCommand
 
@@ -10,5 +10,6 @@ class Command(SubcommandCommand):
         "crawl": "focused.commands.crawl",
         "compare": "focused.commands.compare",
         "strategies": "focused.commands.strategies",
+        "pack": "focused.commands.pack",
         "train-prior": "focused.commands.train_prior",
     }

@@ -1,0 +1,317 @@
+"""A recorded web made into a pack that benches and trainings read: its pages, and topics that its own structure names."""
+
+from __future__ import annotations
+
+import csv
+import json
+import random
+import re
+import shutil
+from collections import Counter, deque
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+
+from crawlmgr.text.tfidf import DocumentFrequencies, heaviest, mean_vector
+from crawlmgr.web.encoding import decode
+from crawlmgr.web.html import scan
+from crawlmgr.web.url import absolute
+from focused.archive import Archive
+from focused.pages import Content
+from focused.parse import Parser
+
+LEAST = 15
+"""Pages of a topic at the fewest."""
+LARGEST_SHARE = 0.2
+"""Share of the web's pages that a topic holds at the most."""
+SAMPLES = 4
+KEYWORDS = 12
+TRIES = 60
+"""Draws of seeds; the one from which most of the topic's pages are within reach is kept."""
+FAR = 2
+"""Clicks between a seed off topic and the nearest page on topic, at the fewest."""
+WITHIN_REACH = 0.5
+"""Share of a topic's pages that the seeds must lead to."""
+LONGEST_WAY_UP = 20
+STRUCTURES = ("auto", "sections", "folders")
+
+Groups = Mapping[str, frozenset[str]]
+_LINK = re.compile(r"<link\b[^<>]*>", re.IGNORECASE)
+_UP = re.compile(r"""\brel\s*=\s*["']?up\b""", re.IGNORECASE)
+_HREF = re.compile(r"""\bhref\s*=\s*["']?([^"'\s>]+)""", re.IGNORECASE)
+_NO_NAME = re.compile(r"[^\w]+")
+
+
+@dataclass(frozen=True, slots=True)
+class DrawnTopic:
+    """A topic as it is written: `seeds` and `samples` are addresses, `depths` the clicks from a seed of all within reach."""
+
+    name: str
+    mode: str
+    pages: frozenset[str]
+    seeds: Sequence[str]
+    samples: Sequence[str]
+    depths: Mapping[str, int]
+    distances: Mapping[str, int]
+    """Clicks from a page to the nearest one on topic."""
+
+    @property
+    def targets(self) -> list[str]:
+        """The pages to be found: on topic, within reach, neither seed nor sample."""
+        return sorted(url for url in self.pages - set(self.seeds) - set(self.samples) if url in self.depths)
+
+
+class Web:
+    """All pages of an archive: text, title, links among them, and the section that each says it belongs to (`<link rel=up>`)."""
+
+    def __init__(self, files: Iterable[Path], parser: Parser) -> None:
+        self.texts: dict[str, str] = {}
+        self.up: dict[str, str] = {}
+        self._parser = parser
+        archive = Archive(files, self._read)
+        found = {url: archive.get(url) for url in archive.urls()}
+        self.pages: dict[str, Content] = {url: page for url, page in found.items() if page is not None}
+        ends = {url: [archive.resolve(link.url) for link in page.links] for url, page in self.pages.items()}
+        self.links = {url: [to for to in tos if to in self.pages] for url, tos in ends.items()}
+        self.up = {url: archive.resolve(to) for url, to in self.up.items()}
+        self.resolve = archive.resolve
+        """The address at the end of the redirects that were recorded."""
+
+    def _read(self, body: bytes, content_type: str, url: str) -> Content:
+        html = decode(body, content_type)[0]
+        self.texts[url] = scan(html, url).text
+        for tag in _LINK.findall(html):
+            if _UP.search(tag) and (href := _HREF.search(tag)) and (to := absolute(href.group(1), url)):
+                self.up[url] = to.partition("#")[0]
+        return self._parser.read(html, url)[0]
+
+
+def sections(up: Mapping[str, str]) -> Groups:
+    """Every section with the pages below it, by the section's own address."""
+    found: dict[str, set[str]] = {}
+    for url in up:
+        way, here = {url}, up[url]
+        while here not in way and len(way) < LONGEST_WAY_UP:
+            found.setdefault(here, {here}).add(url)
+            way.add(here)
+            here = up.get(here, here)
+    return {root: frozenset(pages) for root, pages in found.items()}
+
+
+def folders(urls: Iterable[str]) -> Groups:
+    """Every folder of addresses with the pages in it and below it, by the folder's address."""
+    found: dict[str, set[str]] = {}
+    for url in urls:
+        parts = urlsplit(url)
+        path = parts.path.rpartition("/")[0]
+        while path:
+            found.setdefault(f"{parts.scheme}://{parts.netloc}{path}/", set()).add(url)
+            path = path.rpartition("/")[0]
+    return {folder: frozenset(pages) for folder, pages in found.items()}
+
+
+def groups_from_csv(lines: Iterable[str], web: Web) -> Groups:
+    """Topics by name from CSV with the columns topic and url; addresses that are no page of the web are left out. ValueError."""
+    rows = csv.DictReader(lines)
+    if not rows.fieldnames or not {"topic", "url"} <= set(rows.fieldnames):
+        raise ValueError("a file of topics needs the columns topic and url")
+    found: dict[str, set[str]] = {}
+    for row in rows:
+        name, url = (row["topic"] or "").strip(), web.resolve((row["url"] or "").strip())
+        if name and url in web.pages:
+            found.setdefault(name, set()).add(url)
+    return {name: frozenset(group) for name, group in found.items()}
+
+
+def chosen(groups: Groups, pages: int, most: int) -> Groups:
+    """The largest groups that are neither too small nor too large for a topic and share no page, `most` of them, by name."""
+    largest = max(LEAST, int(LARGEST_SHARE * pages))
+    found: dict[str, frozenset[str]] = {}
+    taken: set[str] = set()
+    for key in sorted(groups, key=lambda key: (-len(groups[key]), key)):
+        group = groups[key]
+        if LEAST <= len(group) <= largest and taken.isdisjoint(group):
+            name = _name(key)
+            found[name if name not in found else f"{name}_{len(found) + 1}"] = group
+            taken |= group
+            if len(found) == most:
+                break
+    return dict(sorted(found.items()))
+
+
+def structure(web: Web, kind: str) -> Groups:
+    """Groups of pages by sections or by folders; "auto" takes sections where half of the pages name one."""
+    if kind == "sections" or (kind == "auto" and 2 * len(web.up) >= len(web.pages)):
+        return sections({url: to for url, to in web.up.items() if to in web.pages})
+    return folders(web.pages)
+
+
+def distances(starts: Iterable[str], links: Mapping[str, Iterable[str]]) -> dict[str, int]:
+    """Clicks from the nearest start to each page that is within reach."""
+    found = dict.fromkeys(starts, 0)
+    ahead = deque(found)
+    while ahead:
+        url = ahead.popleft()
+        for to in links.get(url, ()):
+            if to not in found:
+                found[to] = found[url] + 1
+                ahead.append(to)
+    return found
+
+
+def draw(web: Web, name: str, group: frozenset[str], mode: str, seed: int) -> DrawnTopic | None:
+    """A topic with seeds and samples by chance; None where no draw leads to half of its pages.
+
+    "tunnel" seeds are three pages at least two clicks away from any page on topic, "mixed" ones two on topic and one off.
+    """
+    rng = random.Random(f"{seed} {name}")  # noqa: S311 - a draw that can be repeated
+    back: dict[str, list[str]] = {}
+    for url, to in web.links.items():
+        for one in to:
+            back.setdefault(one, []).append(url)
+    away = distances(sorted(group), back)
+    far = [url for url in sorted(web.pages) if url not in group and away.get(url, 0) >= FAR and web.links[url]]
+    if len(far) < (3 if mode == "tunnel" else 1):
+        return None
+    best: tuple[int, list[str], dict[str, int]] = (-1, [], {})
+    for _ in range(TRIES):
+        seeds = rng.sample(far, 3) if mode == "tunnel" else [*rng.sample(sorted(group), 2), *rng.sample(far, 1)]
+        reached = distances(seeds, web.links)
+        number = sum(url in reached for url in group)
+        if number > best[0]:
+            best = number, seeds, reached
+    number, seeds, reached = best
+    if number < max(WITHIN_REACH * len(group), SAMPLES + 2):
+        return None
+    samples = rng.sample(sorted(url for url in group - set(seeds) if web.texts[url].strip()), SAMPLES)
+    return DrawnTopic(name, mode, group, seeds, samples, reached, away)
+
+
+def write(folder: Path, files: Sequence[Path], web: Web, topics: Sequence[DrawnTopic]) -> None:
+    """Writes the pack beside its place and renames it when it is whole. Raises ValueError where the place is taken."""
+    if folder.exists():
+        raise ValueError(f"{folder} is there already")
+    part = folder.with_name(f"{folder.name}.part")
+    shutil.rmtree(part, ignore_errors=True)
+    try:
+        (part / "topics").mkdir(parents=True)
+        with (part / "pages.warc.gz").open("wb") as out:
+            for file in files:
+                with file.open("rb") as source:
+                    shutil.copyfileobj(source, out)
+        _write_csv(part / "pages.csv", ("url", "title"), ((url, page.title) for url, page in web.pages.items()))
+        frequencies = DocumentFrequencies()
+        for page in web.pages.values():
+            frequencies.add(page.words)
+        idf = frequencies.freeze()
+        for one in topics:
+            keywords = heaviest(mean_vector(idf.weigh(web.pages[url].words) for url in one.samples), KEYWORDS)
+            _write_topic(part / "topics" / one.name, web, one, list(keywords))
+        summary = {
+            "pack": folder.name,
+            "pages": len(web.pages),
+            "links": sum(len(set(to)) for to in web.links.values()),
+            "topics": {one.name: _reference(one) for one in topics},
+        }
+        _write_json(part / "baselines.json", summary)
+        part.rename(folder)
+    finally:
+        shutil.rmtree(part, ignore_errors=True)
+
+
+def make(
+    folder: Path,
+    files: Sequence[Path],
+    parser: Parser,
+    *,
+    kind: str = "auto",
+    groups: Callable[[Web], Groups] | None = None,
+    most: int = 8,
+    seed: int = 17,
+    say: Callable[[str], None] = lambda _: None,
+) -> list[DrawnTopic]:
+    """Makes a pack of WARC files: every second topic with tunnel seeds, the others with mixed ones; the same files and seed give
+    the same pack. `groups` names the topics' pages in place of the web's structure. Raises ValueError where no topic is found."""
+    if folder.exists():
+        raise ValueError(f"{folder} is there already")
+    web = Web(files, parser)
+    say(f"{len(web.pages)} pages, {sum(map(len, web.links.values()))} links")
+    if groups is not None:
+        wanted: Groups = {name: group for name, group in sorted(groups(web).items()) if len(group) >= LEAST}
+        wanted = {_name(name): group for name, group in list(wanted.items())[:most]}
+    else:
+        wanted = chosen(structure(web, kind), len(web.pages), most)
+    topics: list[DrawnTopic] = []
+    for name, group in wanted.items():
+        first = "tunnel" if len(topics) % 2 else "mixed"
+        other = "mixed" if first == "tunnel" else "tunnel"
+        one = draw(web, name, group, first, seed) or draw(web, name, group, other, seed)
+        if one is None:
+            say(f"{name}: left out, no seeds lead to half of its {len(group)} pages")
+        else:
+            say(f"{name}: {len(group)} pages on topic, {len(one.targets)} to find, {one.mode} seeds")
+            topics.append(one)
+    if not topics:
+        raise ValueError(f"no topic: no group of at least {LEAST} pages that seeds lead to; name the topics' pages by --topics")
+    write(folder, files, web, topics)
+    return topics
+
+
+def _reference(one: DrawnTopic) -> dict[str, object]:
+    pages = len(one.depths)
+    return {
+        "seed_mode": one.mode,
+        "relevant": len(one.pages),
+        "targets": len(one.targets),
+        "reachable_pages": pages,
+        "budget": {"10": pages // 10, "25": pages // 4, "50": pages // 2},
+        "results": {},
+    }
+
+
+def _write_topic(folder: Path, web: Web, one: DrawnTopic, keywords: Sequence[str]) -> None:
+    (folder / "documents").mkdir(parents=True)
+    _write_lines(folder / "seeds.txt", one.seeds)
+    _write_lines(folder / "keywords.txt", keywords)
+    for number, url in enumerate(one.samples, start=1):
+        text = f"{web.pages[url].title}\n\n{web.texts[url]}\n"
+        (folder / "documents" / f"{number}.txt").write_text(text, encoding="utf-8")
+    index = ((f"{number}.txt", url, web.pages[url].title) for number, url in enumerate(one.samples, start=1))
+    _write_csv(folder / "documents" / "index.csv", ("file", "url", "title"), index)
+    roles = {**dict.fromkeys(one.samples, "document"), **dict.fromkeys(one.seeds, "seed")}
+    labels = ((url, int(url in one.pages), roles.get(url, ""), one.depths.get(url, "")) for url in web.pages)
+    _write_csv(folder / "labels.csv", ("url", "label", "role", "depth"), labels)
+    seeds = [{"url": url, "on_topic": url in one.pages, "clicks_to_nearest_target": one.distances.get(url)} for url in one.seeds]
+    depths = Counter(one.depths[url] for url in one.targets)
+    _write_json(
+        folder / "topic.json",
+        {
+            "topic": one.name,
+            **{key: value for key, value in _reference(one).items() if key not in ("budget", "results")},
+            "seeds": seeds,
+            "targets_by_depth": {str(depth): number for depth, number in sorted(depths.items())},
+            "documents": len(one.samples),
+        },
+    )
+
+
+def _name(key: str) -> str:
+    """A topic's name from the address of its section or folder, or from what it was called."""
+    path = unquote(urlsplit(key).path) if "://" in key else key
+    last = path.rstrip("/").rpartition("/")[2]
+    stem = last.rpartition(".")[0] or last
+    return _NO_NAME.sub("_", stem).strip("_").lower()[:60] or "topic"
+
+
+def _write_lines(path: Path, lines: Iterable[str]) -> None:
+    path.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+
+
+def _write_json(path: Path, value: object) -> None:
+    path.write_text(json.dumps(value, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
+
+
+def _write_csv(path: Path, header: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
+    with path.open("w", encoding="utf-8", newline="") as file:
+        csv.writer(file, lineterminator="\n").writerows([header, *rows])
