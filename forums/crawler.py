@@ -143,6 +143,8 @@ class ForumCrawler:
         asked = wishes(response, fetching.PRODUCT) if settings.obey_robots_meta else PageWishes()
         if asked.noindex or (asked.nofollow and item.kind == "list"):
             return Read(None, refused="robots_meta")
+        if item.kind == "overview" and item.payload.get("data"):
+            return Read(read_api(response.body, response.url))
         site = self._load(run)
         expect = {"list": PageKind.threadlist, "overview": None}.get(item.kind, PageKind.thread)
         assert response.fetched_at is not None  # noqa: S101 - a response with a status has a time
@@ -324,6 +326,7 @@ class ForumCrawler:
             layouts.forget(run)
         if state in (RunState.STOPPED, RunState.FAILED):
             visits.cut_short(run, "stopped" if state == RunState.STOPPED else "failed", now)
+            overviews.cut_short(run, now)
 
 
 def _followed(reading: PageReading, response: FetchResponse) -> PageReading:

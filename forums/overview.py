@@ -260,6 +260,13 @@ class Overview:
         fresh = rows[np.isnan(self.as_of[rows])]
         self.as_of[fresh] = now
 
+    def left_out(self, source: int, now: float) -> None:
+        """A newest list was read that does not go back to the look before: what it left out waits for the boards' own visits,
+        which go by their own forecasts the more, the more often that happens."""
+        self.read_at[source] = now
+        self.doubt[source] = min(self.doubt[source] * 2.0, 1.0)
+        self._after_probe(source, now)
+
     def swept(self, source: int, boards: Ints, board: Ints, times: Floats, weights: Floats, now: float) -> None:
         """A newest list was read and its threads fetched, which brought these events of `boards`: nothing known waits there."""
         self.known[boards] = self._moment[boards] = 0.0

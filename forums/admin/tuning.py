@@ -30,7 +30,7 @@ from forums.admin.simulations import BINS
 from forums.admin.sites import find as find_site
 from forums.events import Floats
 from forums.law import LEAST_IMPORTANCE, LEAST_THETA, MOST_IMPORTANCE, MOST_THETA
-from forums.models import OverviewSource, Plan, Policy, Site, SourceKind
+from forums.models import OverviewSource, Plan, Policy, Site
 from forums.planning import EXACT_BOARDS
 from forums.reads import tuning as reads
 from forums.reads import zone as zone_of_site
@@ -40,7 +40,7 @@ from forums.timetable import Timetable
 
 STAGES = ("quick", "exact", "replay")
 REPLAYED = ("era", "bra", "optimal", "adaptive")
-BY_SOURCE = {SourceKind.INDEX: "glances", SourceKind.NEWEST: "newest"}  # what the loop is with a source of this kind
+BY_SOURCE = {False: "glances", True: "newest"}  # what the loop is with a source that names threads, or does not
 REPLAY_SECONDS = 900  # how long a replay is remembered
 MOST_REPLAYED_BOARDS = 200
 BOARDS_SHOWN = 200
@@ -308,7 +308,7 @@ def _replay(plan: Plan, known: reads.Known, now: datetime) -> dict[str, Any]:
     try:
         experiment = reads.experiment(plan, known, now)
         kinds = OverviewSource.objects.filter(enabled=True, site__in={board.site_id for board in known.boards})
-        looks = [BY_SOURCE[kind] for kind in sorted(set(kinds.values_list("kind", flat=True)))]
+        looks = [BY_SOURCE[names] for names in sorted(set(kinds.values_list("names_threads", flat=True)))]
         rows = tuning.replay(experiment, (*REPLAYED, *looks), plan.visits_per_day)
     except reads.NotEnough as short:
         return {"problem": "too_short", "days": short.days}

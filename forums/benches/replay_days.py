@@ -119,7 +119,13 @@ def _looked_at(site: Site, kind: str, url: str, now: datetime) -> None:
     address = url if kind == SourceKind.INDEX else f"{url}newest"
     boards = list(site.boards.order_by("pk").values_list("pk", flat=True))
     OverviewSource.objects.create(
-        site=site, kind=kind, url=address, url_hash=url_hash(canonical(address)), found=now, boards=boards
+        site=site,
+        kind=kind,
+        names_threads=kind == SourceKind.NEWEST,
+        url=address,
+        url_hash=url_hash(canonical(address)),
+        found=now,
+        boards=boards,
     )
 
 

@@ -108,6 +108,7 @@ def _source(one: SourceStanding) -> dict[str, Any]:
         "boards": len(source.boards),
         "believed": source.believed,
         "looks_today": one.looks,
+        "bytes_a_look": None if one.bytes_a_look is None else round(one.bytes_a_look),
         "share_of_budget": one.share_of_budget,
     }
 

@@ -8,7 +8,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from crawlmgr.text.dates_zones import ZoneGuess
-from forums.discovery import evidence, layout, overviews
+from forums.discovery import evidence, feeds, layout, overviews
 from forums.discovery.candidates import START, Candidate, Candidates, all_boards, board_rows, clean_name, thread_rows
 from forums.discovery.model import BoardFound, BoardUnread, SiteModel
 from forums.discovery.pages import PageFacts
@@ -37,11 +37,12 @@ def site_model(
         for candidate in chosen
     ]
     engines = Counter(page.reading.engine for page in pages if page.reading.engine != "unknown")
+    engine = engines.most_common(1)[0][0] if engines else "unknown"
     threads = [page for page in pages if page.kind is PageKind.thread]
     return SiteModel(
         name=evidence.site_name(pages, root, urlsplit(root_url).netloc),
         root=root_url,
-        engine=engines.most_common(1)[0][0] if engines else "unknown",
+        engine=engine,
         timezone=guess.name,
         timezone_evidence=guess.evidence,
         timezone_confidence=round(guess.confidence, 3),
@@ -54,7 +55,10 @@ def site_model(
         layouts=layout.learn(pages),
         pages_read=len(pages),
         counts_posts=evidence.counts_posts(pages),
-        sources=overviews.sources(pages, [candidate.url for candidate in chosen]),
+        sources=(
+            *overviews.sources(pages, [candidate.url for candidate in chosen]),
+            *feeds.candidates(pages, root_url, engine),
+        ),
         pagers=tuple((str(kind), source) for kind, source in candidates.pagers.items()),
         lessons=(*evidence.pager_lessons(pages), *(verdict.lessons if verdict else ())),
         rules=verdict.rules.to_json() if verdict and verdict.rules else None,

@@ -54,8 +54,9 @@ class Layout:
 
 @dataclass(frozen=True, slots=True)
 class SourceFound:
-    """A page that tells about many boards: `kind` is index (figures of boards) or newest (threads of all boards, newest first);
-    `boards` are the keys of those that it shows."""
+    """What tells about many boards: `kind` is index (a page with figures of boards), newest (one of all boards' threads, newest
+    first), feed (RSS or Atom) or api (a JSON list of the software); `boards` are the keys of those that it shows. Of feeds and
+    JSON lists only the address is known: () until one has been read."""
 
     url: str
     kind: str

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from itertools import islice
 from urllib.parse import urldefrag, urljoin
 
 import lxml.html
@@ -20,6 +21,7 @@ from forums.reading import PageKind, PageReading
 
 MOST_LINKS = 3000
 MOST_MARKS = 80
+MOST_FEEDS = 6
 _MOST_TEXTS = 20_000
 _MOST_BLOCKS = 40
 _CRUMBS = re.compile(r"crumb|navtree|nav_?path|linktree|pathway|location|position|(?:^|[\s_-])path(?:$|[\s_-])|\bpt\b", re.I)
@@ -32,6 +34,7 @@ _EMPTY = re.compile(
 )
 _STEP = re.compile(r"[»›>→/:|·\\-]|::|&gt;")
 _EXPLICIT = re.compile(r"[+-]\d\d:?\d\d$|Z$|GMT|UTC|^\d{10}(?:\d{3})?$")
+_FEED_TYPES = frozenset(("application/rss+xml", "application/atom+xml", "application/rdf+xml"))
 _TIME_ATTRIBUTES = ("datetime", "title", "data-time", "data-timestamp", "data-original-title", "data-title")
 
 
@@ -75,6 +78,7 @@ class PageFacts:
     day_first: bool | None = None
     marks: frozenset[str] = frozenset()
     says_empty: bool = False
+    feeds: tuple[str, ...] = ()
 
     @property
     def kind(self) -> PageKind:
@@ -117,6 +121,7 @@ def facts(page: FetchedPage, reading: PageReading) -> PageFacts:
         day_first=decide_day_first(text for text in texts if len(text) < 60),
         marks=marks(root),
         says_empty=any(len(text) < 120 and _EMPTY.search(text) for text in texts),
+        feeds=tuple(islice(_feeds(root, base), MOST_FEEDS)),
     )
 
 
@@ -167,6 +172,16 @@ def _links(root: HtmlElement, base: str) -> Iterator[Seen]:
 def _telling(first: str, second: str) -> str:
     """Of two texts of one link the first that has words, not figures alone."""
     return first if any(map(str.isalpha, first)) or not any(map(str.isalpha, second)) else second
+
+
+def _feeds(root: HtmlElement, base: str) -> Iterator[str]:
+    """The feeds that a page's head names (`link rel=alternate`), in their order."""
+    for element in root.iter("link"):
+        told = (element.get("rel") or "").lower().split(), (element.get("type") or "").strip().lower()
+        if "alternate" in told[0] and told[1] in _FEED_TYPES:
+            seen = _seen(element, base)
+            if seen is not None:
+                yield seen.url
 
 
 def _crumbs(root: HtmlElement, base: str) -> list[Seen]:

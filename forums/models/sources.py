@@ -10,20 +10,27 @@ from forums.overview import FIRST_DOUBT
 
 
 class SourceKind(models.TextChoices):
-    """What a source shows: an index of boards with counts, or a site-wide list of threads, newest first."""
+    """What a source is: a page that shows an index of boards, or a site-wide list of threads, newest first; a feed, a list that
+    the software gives in JSON, or a sitemap with times of change."""
 
     INDEX = "index", _("index page")
     NEWEST = "newest", _("newest list")
+    FEED = "feed", _("feed")
+    API = "api", _("JSON list")
+    SITEMAP = "sitemap", _("sitemap")
 
 
 class OverviewSource(models.Model):
-    """A page of a site that tells about many boards. `boards` are those that it has shown; `shown` what it showed last:
-    {board: [threads, posts, epoch seconds of the last post]}, null where it shows none. `cost` is what reading it is charged
-    as, in visits; `lag_seconds`, `doubt` (share in [0, 1]) and `believed` (boards whose figures count) were learned from visits.
+    """What tells about many boards of a site: figures of the boards, or (`names_threads`) the threads that changed last. `boards`
+    are those that it has shown; `shown` what it showed last: {board: [threads, posts, epoch seconds of the last post]}, null
+    where it shows none. One that was found and never read with success is not `enabled`, and has no `read_at`. `cost` is what
+    reading it is charged as, in visits; `lag_seconds`, `doubt` (share in [0, 1]) and `believed` (boards whose figures count)
+    were learned from visits.
     """
 
     site = models.ForeignKey("forums.Site", models.CASCADE, related_name="sources")
     kind = models.CharField(_("kind"), max_length=8, choices=SourceKind.choices)
+    names_threads = models.BooleanField(default=False)
     url = models.TextField(_("address"))
     url_hash = models.BigIntegerField()
     enabled = models.BooleanField(_("read"), default=True)
@@ -49,6 +56,8 @@ class OverviewSource(models.Model):
 class Look(models.Model):
     """One reading of a source: asked for by a ranking, done once the page was read (and, of a newest list, its threads
     fetched), or failed with a reason. `shown` as in the source; `threads` is how many changed threads a newest list named."""
+
+    CUT = "cut"  # the reason of one that was done, but does not go back to the one before
 
     class State(models.TextChoices):
         ASKED = "asked", _("asked for")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from email.utils import parsedate_to_datetime
-from urllib.parse import urljoin
+from urllib.parse import urljoin, urlsplit
 
 from lxml import etree
 
@@ -23,7 +23,8 @@ def read(body: bytes, url: str) -> PageReading | None:
 
     A feed is never the whole list: the reading has no next page and says "feed" or "sitemap" in its evidence. In a feed
     of topics `created` is when an item was published and `last_reply` when it was updated; a feed that gives one time
-    only gives it as `created`. A sitemap's `lastmod` is the last reply.
+    only gives it as `created`. An item's first category is its board, by its name and by the address that it gives. A
+    sitemap's `lastmod` is the last reply.
     """
     listed = parse_sitemap(body, url)
     if listed.kind == "urlset":
@@ -66,6 +67,16 @@ def _time(fields: dict[str, str], names: tuple[str, ...]) -> Moment | None:
     return None
 
 
+def _board_url(scheme: str, url: str) -> str | None:
+    """The address that an item's category gives as its scheme or domain, where that is one of the site's own pages."""
+    try:
+        found = urlsplit(urljoin(url, scheme))
+    except ValueError:
+        return None
+    own = found.netloc == urlsplit(url).netloc and found.scheme in ("http", "https")
+    return found.geturl() if own and scheme and (found.path.strip("/") or found.query) else None
+
+
 def _threads(root: etree._Element, url: str) -> Iterator[ThreadRecord]:
     for item in root.iter():
         if _local(item) not in _ITEMS:
@@ -75,6 +86,9 @@ def _threads(root: etree._Element, url: str) -> Iterator[ThreadRecord]:
             name, told = _local(child), " ".join("".join(child.itertext()).split())
             if name == "link":
                 told = (child.get("href") or told) if child.get("rel", "alternate") == "alternate" else ""
+            elif name == "category":
+                told = told or child.get("label") or child.get("term") or ""
+                fields.setdefault("board", child.get("scheme") or child.get("domain") or "")
             elif name == "author":
                 told = next((text(part.text) for part in child if _local(part) == "name"), told)
             if told:
@@ -88,4 +102,6 @@ def _threads(root: etree._Element, url: str) -> Iterator[ThreadRecord]:
             replies=number(fields.get("comments")) if fields.get("comments", "").isdecimal() else None,
             created=_time(fields, _WRITTEN) or _time(fields, _CHANGED),
             last_reply=_time(fields, _CHANGED) if _time(fields, _WRITTEN) else None,
+            board_url=_board_url(fields.get("board", ""), url),
+            board_name=text(fields.get("category")) or None,
         )

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, time, timedelta
 from typing import Any
 
-from django.db.models import Count, Sum
+from django.db.models import Avg, Count, Sum
 
 from forums.models import Look, OverviewSource, Plan, PlannedVisit, Policy, Visit
 from forums.services import loops, outlooks, plans
@@ -16,12 +16,14 @@ State = PlannedVisit.State
 
 @dataclass(frozen=True, slots=True)
 class SourceStanding:
-    """An overview source under a plan: `share_of_budget` is what its looks used of today's visits so far."""
+    """An overview source under a plan: `share_of_budget` is what its looks used of today's visits so far; `bytes_a_look` their
+    mean size as it was sent, None where there was none today."""
 
     source: OverviewSource
     looks: int
     used: int
     share_of_budget: float
+    bytes_a_look: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +83,11 @@ def _sources(plan: Plan, since: datetime, now: datetime) -> list[SourceStanding]
     rows = rows.filter(site_id=plan.site_id) if plan.site_id is not None else rows.exclude(site__plan__active=True)
     found = list(rows.order_by("site_id", "pk"))
     taken = Look.objects.filter(source__in=found, at__gte=since, at__lte=now).values("source_id")
-    sums = {row["source_id"]: (row["n"], row["cost"]) for row in taken.annotate(n=Count("id"), cost=Sum("cost")).order_by()}
+    rows_of = taken.annotate(n=Count("id"), cost=Sum("cost"), size=Avg("bytes")).order_by()
+    sums = {row["source_id"]: (row["n"], row["cost"], row["size"]) for row in rows_of}
+    none = (0, 0, None)
     return [
-        SourceStanding(one, *sums.get(one.pk, (0, 0)), sums.get(one.pk, (0, 0))[1] / max(1, plan.visits_per_day)) for one in found
+        SourceStanding(one, looks, used, used / max(1, plan.visits_per_day), size)
+        for one in found
+        for looks, used, size in (sums.get(one.pk, none),)
     ]

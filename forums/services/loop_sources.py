@@ -11,7 +11,7 @@ import numpy as np
 from forums.adaptive import AdaptiveLoop, Looks, Source
 from forums.events import Bools, Floats, Ints
 from forums.law import event_weights, weighted
-from forums.models import Look, OverviewSource, SourceKind, Visit
+from forums.models import Look, OverviewSource, Visit
 from forums.overview import Sight
 
 NEVER = float("nan")
@@ -35,8 +35,8 @@ def looks(
     for one in sources:
         shown = sorted(place[pk] for pk in one.boards if pk in place)
         members = np.array(shown, dtype=np.int64) if shown else np.flatnonzero(site == number[one.site_id])
-        newest, lag = one.kind == SourceKind.NEWEST, one.lag_seconds / 3600.0
-        found.append(Source(members, newest=newest, cost=one.cost, doubt=one.doubt, lag_hours=lag))
+        lag = one.lag_seconds / 3600.0
+        found.append(Source(members, newest=one.names_threads, cost=one.cost, doubt=one.doubt, lag_hours=lag))
     return Looks(found, importance, weighted(0.0 * importance, importance, theta)) if found else None
 
 
@@ -125,7 +125,7 @@ def tell(
     if loop.overview is None or look.read_at is None or look.read_at.timestamp() <= loop.overview.read_at[number]:
         return 0
     at = look.read_at.timestamp()
-    if sources[number].kind == SourceKind.INDEX:
+    if not sources[number].names_threads:
         loop.told(number, sight(sources[number], look.shown, _members(loop, boards, number)), at)
         return 1
     place = {int(pk): index for index, pk in enumerate(boards.tolist())}
@@ -139,6 +139,9 @@ def tell(
     weights = event_weights(np.array(opener, dtype=bool), theta, importance[owner] if len(owner) else 1.0)
     kept = np.isin(owner, loop.overview.board[loop.overview.pairs(number)])
     loop.overview.believe_shown(number, np.array([place[int(pk)] for pk in look.shown if int(pk) in place], dtype=np.int64), at)
+    if look.reason == Look.CUT:
+        loop.overview.left_out(number, at)
+        return 1
     kept &= np.isin(owner, loop.overview.believed_boards(number))
     loop.swept(number, owner[kept], np.array(times)[kept], weights[kept], at)
     return 1

@@ -1,4 +1,4 @@
-"""Looks: overview sources of a site kept and read, what they showed stored, the threads that a newest list names fetched."""
+"""Looks: overview sources of a site kept and read, what they showed stored, the threads that newest lists name fetched."""
 
 from __future__ import annotations
 
@@ -6,32 +6,50 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
-from django.db.models import Avg, F
+from django.db.models import Avg, Count, F
 
+from crawlmgr.conf import CrawlSettings
 from crawlmgr.engine import Stored
 from crawlmgr.models import Run, Url, UrlState
 from crawlmgr.services.frontier import NewUrl
+from crawlmgr.web import robots
 from crawlmgr.web.exchange import FetchResponse
+from crawlmgr.web.sitemap import parse_sitemap
 from crawlmgr.web.url import url_hash
 from forums import incremental
 from forums.discovery.overviews import LEAST_BOARDS
-from forums.discovery.shapes import board_identity
+from forums.discovery.shapes import board_identity, host
 from forums.models import Board, Look, OverviewSource, Site, SourceKind, Thread, Visit
 from forums.reading import BoardRecord, PageReading, ThreadRecord, board_key
-from forums.services import threads, visits
+from forums.services import feeds, threads, visits
 
 FIRST = 1e5  # looks come before all boards of their run
 MOST_COST = 20
+TRIES = 3  # looks at an address that may be a source, where they fail
+MOST_PAGES = 3  # of a newest list that one look reads
+MOST_SITEMAPS = 2
+DATA = feeds.KINDS | {SourceKind.API}  # sources whose answers are no pages
 
 
 def note(site: Site, now: datetime) -> None:
     """Keeps the sources that the site's model names; those that it names no longer are read no more."""
     named = {url_hash(one["url"]): one for one in site.structure.get("sources", ())}
+    named |= {url_hash(url): {"url": url, "kind": SourceKind.SITEMAP} for url in _sitemaps(site)}
     for key, one in named.items():
-        OverviewSource.objects.get_or_create(
-            site=site, url_hash=key, defaults={"url": one["url"], "kind": one["kind"], "found": now, "boards": _boards(site, one)}
-        )
+        boards = _boards(site, one)
+        values = {"url": one["url"], "kind": one["kind"], "found": now, "boards": boards, "enabled": bool(boards)}
+        values["names_threads"] = one["kind"] == SourceKind.NEWEST
+        OverviewSource.objects.get_or_create(site=site, url_hash=key, defaults=values)
     OverviewSource.objects.filter(site=site).exclude(url_hash__in=list(named)).update(enabled=False)
+
+
+def _sitemaps(site: Site) -> tuple[str, ...]:
+    """The sitemaps that the robots.txt of the site's host names, as it was read last."""
+    told = site.host
+    if told.robots_fetched_at is None or told.robots_expires_at is None:
+        return ()
+    rules = robots.RobotsRules(told.robots_text, told.robots_verdict, told.robots_fetched_at, told.robots_expires_at)
+    return tuple(url for url in rules.sitemaps if host(url) == host(site.url))[:MOST_SITEMAPS]
 
 
 def _boards(site: Site, found: dict[str, Any]) -> list[int]:
@@ -52,36 +70,56 @@ def begin(run: Run, now: datetime) -> list[NewUrl]:
     found = []
     for look in rows:
         Look.objects.filter(pk=look.pk).update(run=run)
-        payload = {"look": look.pk, "conditional": bool(look.source.shown)}
+        payload = {"look": look.pk, "conditional": bool(look.source.shown), "data": look.source.kind in DATA}
         found.append(NewUrl(look.source.url, "overview", key=f"look {look.pk}", payload=payload, priority=FIRST))
     return found
 
 
 def _tried(run: Run, now: datetime) -> list[int]:
-    """Looks by which it turns out whether a page is a source: of a site with boards that were read to their end, once; they cost
-    the plan nothing. The source is read no more unless it has told about boards."""
+    """Looks by which it turns out whether an address is a source: of a site with boards that were read to their end, so that
+    their threads are known, until one succeeds; they cost the plan nothing. The source is read no more unless it has told about
+    boards."""
+    if Board.objects.filter(site=run.target, complete_at__isnull=False).count() < LEAST_BOARDS:
+        return []
     site = Site.objects.get(pk=run.target)
     if "sources" not in site.structure and not OverviewSource.objects.filter(site=site).exists():
-        if Board.objects.filter(site=site, complete_at__isnull=False).count() < LEAST_BOARDS:
-            return []
         OverviewSource.objects.create(
             site=site, kind=SourceKind.INDEX, url=site.url, url_hash=url_hash(site.url), found=now, enabled=False
         )
-    rows = OverviewSource.objects.filter(site=site, enabled=False, read_at__isnull=True, looks__isnull=True)
+    rows = OverviewSource.objects.filter(site=site, enabled=False, read_at__isnull=True)
+    if not CrawlSettings.from_mapping(run.parameters.get("settings", {})).use_apis:
+        rows = rows.exclude(kind=SourceKind.API)
+    rows = rows.annotate(tried=Count("looks")).filter(tried__lt=TRIES)
     return [Look.objects.create(source=source, at=now, cost=0).pk for source in rows]
 
 
 def _told(look: Look, reading: PageReading, now: datetime) -> bool:
-    """Whether a page that was tried is a source, and of which kind; it is then."""
+    """Whether what was tried is a source, and whether it shows figures of boards or names their threads; it is then."""
     source = look.source
-    boards = _index(source, reading)
-    rows = [row for row in reading.records if isinstance(row, ThreadRecord) and row.board_url and row.last_reply is not None]
-    mixed = len({board_key(row.board_url) for row in rows if row.board_url})
-    if max(len(boards), mixed) >= LEAST_BOARDS:
-        source.kind = SourceKind.INDEX if len(boards) >= LEAST_BOARDS else SourceKind.NEWEST
+    figures = len(_index(source, reading)) >= LEAST_BOARDS
+    homes = {home.pk for row, _record, home, _thread in _placed(source, reading) if home is not None and row.last_reply}
+    if figures or len(homes) >= LEAST_BOARDS:
+        source.names_threads = not figures
+        if source.kind not in DATA:
+            source.kind = SourceKind.INDEX if figures else SourceKind.NEWEST
         source.enabled = True
-    OverviewSource.objects.filter(pk=source.pk).update(kind=source.kind, enabled=source.enabled, read_at=now)
+    values = {"kind": source.kind, "names_threads": source.names_threads, "enabled": source.enabled, "read_at": now}
+    OverviewSource.objects.filter(pk=source.pk).update(**values)
     return source.enabled
+
+
+def _deeper(look: Look, response: FetchResponse, now: datetime) -> bool:
+    """Of a sitemap that lists others, the one that changed last is tried instead; whether there is one."""
+    listed = parse_sitemap(response.body, response.url) if look.source.kind == SourceKind.SITEMAP else None
+    if listed is None or listed.kind != "index":
+        return False
+    dated = [entry for entry in listed.entries if entry.lastmod is not None and host(entry.url) == host(look.source.url)]
+    newest = max(dated, key=lambda entry: entry.lastmod or now, default=None)
+    if newest is not None:
+        values = {"url": newest.url, "kind": SourceKind.SITEMAP, "found": now, "enabled": False}
+        OverviewSource.objects.get_or_create(site=look.source.site, url_hash=url_hash(newest.url), defaults=values)
+    OverviewSource.objects.filter(pk=look.source_id).update(read_at=now)
+    return True
 
 
 def store(run: Run, item: Url, response: FetchResponse, reading: PageReading | None, now: datetime) -> Stored:
@@ -91,23 +129,34 @@ def store(run: Run, item: Url, response: FetchResponse, reading: PageReading | N
         return _unchanged(look, response, now)
     if response.status != 200 or reading is None:
         return failed(item, f"http_{response.status}" if response.status != 200 else "unreadable", now)
-    if not look.source.enabled and not _told(look, reading, now):
+    if not look.source.enabled and (_deeper(look, response, now) or not _told(look, reading, now)):
         return failed(item, "no_boards", now)
-    if look.source.kind == SourceKind.INDEX:
-        stored = Stored(title=reading.title)
+    if not look.source.names_threads:
+        stored, whole = Stored(title=reading.title), True
         shown = _index(look.source, reading)
     else:
-        stored, shown = _newest(run, look, reading, now)
-    if not shown:
+        stored, shown, whole = _newest(run, look, reading, now)
+    if not shown and not look.shown:
         return failed(item, "no_boards", now)
-    size = response.received_bytes
-    values = {"state": Look.State.DONE, "read_at": now, "shown": shown, "bytes": size, "threads": len(stored.links)}
-    Look.objects.filter(pk=look.pk).update(**values)
+    pages, size = int(item.payload.get("page", 1)), look.bytes + response.received_bytes
+    shown, named = _joined(look.shown, shown), look.threads + len(stored.links)
+    Look.objects.filter(pk=look.pk).update(shown=shown, bytes=size, threads=named)
+    if not whole and reading.next and pages < MOST_PAGES:
+        payload = {**item.payload, "page": pages + 1, "conditional": False}
+        further = NewUrl(reading.next, "overview", key=f"look {look.pk} page {pages + 1}", payload=payload, priority=FIRST)
+        stored.links = [*stored.links, further]
+        return stored
+    Look.objects.filter(pk=look.pk).update(state=Look.State.DONE, read_at=now, reason="" if whole else Look.CUT)
     source = look.source
     source.boards = sorted({*source.boards, *map(int, shown)})
-    source.shown, source.read_at, source.cost = {**source.shown, **shown}, now, _cost(source, size)
+    source.shown, source.read_at, source.cost = {**source.shown, **shown}, now, _cost(source, size, pages)
     source.save(update_fields=["boards", "shown", "read_at", "cost"])
     return stored
+
+
+def _joined(before: dict[str, list[float | None]], shown: dict[str, list[float | None]]) -> dict[str, list[float | None]]:
+    """What further pages of a newest list show, beside those before: a board's last post stands on the first that names it."""
+    return {**shown, **before}
 
 
 def _unchanged(look: Look, response: FetchResponse, now: datetime) -> Stored:
@@ -125,13 +174,18 @@ def failed(item: Url, reason: str, now: datetime) -> Stored:
     return Stored(state=UrlState.FAILED, reason=reason[:60])
 
 
-def _cost(source: OverviewSource, size: int) -> int:
+def cut_short(run: Run, now: datetime) -> None:
+    """A run that ended before its looks were taken: they have failed, and their sources may be read again."""
+    Look.objects.filter(run=run, state=Look.State.ASKED).update(state=Look.State.FAILED, reason="stopped", read_at=now)
+
+
+def _cost(source: OverviewSource, size: int, pages: int) -> int:
     """What a look costs in visits of the same site: by requests or bytes, whichever is more; at least one."""
     recent = Visit.objects.filter(board__site_id=source.site_id, requests__gt=0).order_by("-id")[:100]
     usual = Visit.objects.filter(pk__in=recent.values("pk")).aggregate(asked=Avg("requests"), size=Avg("bytes"))
     if not usual["asked"] or not usual["size"]:
         return 1
-    return max(1, min(MOST_COST, round(max(1.0 / usual["asked"], size / usual["size"]))))
+    return max(1, min(MOST_COST, round(max(pages / usual["asked"], size / usual["size"]))))
 
 
 def _index(source: OverviewSource, reading: PageReading) -> dict[str, list[float | None]]:
@@ -151,53 +205,80 @@ def _index(source: OverviewSource, reading: PageReading) -> dict[str, list[float
 # --- newest lists ---------------------------------------------------------------------------------------------------------
 
 
-def _newest(run: Run, look: Look, reading: PageReading, now: datetime) -> tuple[Stored, dict[str, list[float | None]]]:
-    """Changed threads of a newest list are fetched at once, each in a targeted visit of its board.
-
-    A row is compared as on the board's own list. A board that this run visits anyway is left to that visit.
-    """
-    site_id = look.source.site_id
-    boards = {board.key: board for board in Board.objects.filter(site_id=site_id).select_related("site")}
-    by_id = {board.pk: board for board in boards.values()}
-    rows = [(threads.to_row(row), row) for row in reading.records if isinstance(row, ThreadRecord)]
-    known = {one.key: one for one in Thread.objects.filter(site_id=site_id, key__in=[row.key for row, _record in rows])}
-    shown: dict[str, list[float | None]] = {}
-    changed: dict[int, list[tuple[incremental.Row, ThreadRecord]]] = {}
+def _placed(
+    source: OverviewSource, reading: PageReading
+) -> list[tuple[incremental.Row, ThreadRecord, Board | None, Thread | None]]:
+    """The threads that a source names, each with its board and as it is known; a board whose own list shows no times is left to
+    that list where a feed names it, because what the two tell of a thread could not be compared."""
+    told = source.kind in feeds.KINDS
+    rows = feeds.named(reading) if told else _rows(reading)
+    stored = Thread.objects.filter(site_id=source.site_id, key__in=[row.key for row, _record in rows])
+    known, places = {one.key: one for one in stored}, feeds.Places(source.site)
+    found = []
     for row, record in rows:
-        home = _home(known.get(row.key), record, boards, by_id)
+        home = places.home(row, record, known.get(row.key))
+        if told and home is not None and home.has_last_reply is False:
+            home = None
+        found.append((row, record, home, known.get(row.key)))
+    return found
+
+
+def _rows(reading: PageReading) -> list[feeds.Named]:
+    return [(threads.to_row(row), row) for row in reading.records if isinstance(row, ThreadRecord)]
+
+
+def _newest(
+    run: Run, look: Look, reading: PageReading, now: datetime
+) -> tuple[Stored, dict[str, list[float | None]], bool]:
+    """Changed threads of a newest list or feed are fetched at once, each in a targeted visit of its board. Returns too what
+    it shows of each board, and whether it goes back to the look before.
+
+    A row of a page is compared as on the board's own list. A board that this run visits anyway is left to that visit.
+    """
+    told = look.source.kind in feeds.KINDS
+    shown: dict[str, list[float | None]] = {}
+    changed: dict[Board, list[tuple[incremental.Row, ThreadRecord, Thread | None]]] = {}
+    placed = _placed(look.source, reading)
+    for row, record, home, thread in placed:
         if home is None:
             continue
         last = row.last_reply.value.timestamp() if row.last_reply is not None else 0.0
         newest = (shown.get(str(home.pk)) or [None, None, None])[2] or 0.0
         shown[str(home.pk)] = [None, None, max(newest, last) or None]
-        before = known[row.key].signature if row.key in known else None
-        told = incremental.signature(row)
-        if before is None or (incremental.differs(before, told) and set(before) <= set(told)):
-            changed.setdefault(home.pk, []).append((row, record))
+        if feeds.changed(thread, row) if told else _differs(thread, row):
+            changed.setdefault(home, []).append((row, record, thread))
     own = set(run.parameters["boards"])
     links: list[NewUrl] = []
-    for pk, pairs in changed.items():
-        if pk not in own and by_id[pk].watched_since is not None:
-            links += _targeted(run, by_id[pk], pairs, now)
-    return Stored(links=links, title=reading.title), shown
+    for board, triples in changed.items():
+        if board.pk not in own and board.watched_since is not None:
+            links += _targeted(run, board, triples, told, now)
+    whole = feeds.reaches_back([(row, record) for row, record, _home, _thread in placed], look.source.read_at)
+    return Stored(links=links, title=reading.title), shown, whole
 
 
-def _home(
-    thread: Thread | None, record: ThreadRecord, boards: dict[str, Board], by_id: dict[int, Board]
-) -> Board | None:
-    """The board of a row: that which it names, else that of the thread as it is known."""
-    if record.board_url and (named := boards.get(board_key(record.board_url))) is not None:
-        return named
-    return by_id.get(thread.board_id) if thread is not None else None
+def _differs(thread: Thread | None, row: incremental.Row) -> bool:
+    if thread is None:
+        return True
+    told = incremental.signature(row)
+    return incremental.differs(thread.signature, told) and set(thread.signature) <= set(told)
 
 
 def _targeted(
-    run: Run, board: Board, pairs: Sequence[tuple[incremental.Row, ThreadRecord]], now: datetime
+    run: Run,
+    board: Board,
+    triples: Sequence[tuple[incremental.Row, ThreadRecord, Thread | None]],
+    told: bool,
+    now: datetime,
 ) -> list[NewUrl]:
     """A visit of this board that fetches these threads only; the board's list, watermark and stop tests stay as they are."""
     visit, _made = Visit.objects.get_or_create(
         run=run, board=board, defaults={"kind": Visit.Kind.TARGETED, "started": now, "stopped_by": "targeted"}
     )
+    pairs = [(row, record) for row, record, _thread in triples]
+    if told:  # titles of feeds may be of posts, and are taken where nothing else is known
+        pairs = [(row, feeds.plain(record, thread, board)) for row, record, thread in triples]
     stored = threads.seen(board, pairs, [row.key for row, _record in pairs], now)
+    if told:
+        feeds.keep_signatures(stored, {row.key: thread.signature for row, _record, thread in triples if thread is not None})
     Visit.objects.filter(pk=visit.pk).update(rows_new=F("rows_new") + len(pairs))
     return [visits.thread_link(visit.pk, stored[row.key], FIRST - 1) for row, _record in pairs]

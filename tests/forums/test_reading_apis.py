@@ -193,6 +193,23 @@ def test_feeds_and_sitemaps_are_lists_without_a_next_page() -> None:
     assert reading.evidence == ("sitemap",) and reading.records[0].last_reply.value.day == 2
 
 
+@pytest.mark.parametrize(
+    ("category", "board"),
+    [
+        ('<category domain="forumdisplay.php?f=2">Garden &amp; yard</category>', (ROOT + "forumdisplay.php?f=2", "Garden & yard")),
+        ('<category term="Garden" scheme="https://forum.example/viewforum.php?f=2"/>', ("https://forum.example/viewforum.php?f=2", "Garden")),
+        ('<category scheme="http://www.sixapart.com/ns/types#category">Garden</category>', (None, "Garden")),
+        ('<category scheme="https://[bad">Garden</category>', (None, "Garden")),
+        ("", (None, None)),
+    ],
+)
+def test_the_first_category_of_an_item_is_its_board(category: str, board: tuple[str | None, str | None]) -> None:
+    more = "<category>second</category>" if category else ""
+    item = f"<item><title>Roses</title><link>/t/5</link><pubDate>Sun, 01 Mar 2026 08:00:00 GMT</pubDate>{category}{more}</item>"
+    (only,) = read_api(f"<rss version='2.0'><channel><title>x</title>{item}</channel></rss>", ROOT + "index.rss").records
+    assert (only.board_url, only.board_name) == board
+
+
 @pytest.mark.parametrize("body", ["", "<html><body>Sign in</body></html>", '{"errors": ["not allowed"]}', "[1, 2]", b"\xff\xfe\x00", "null"])
 def test_other_answers_are_none(body: str | bytes) -> None:
     reading = read_api(body, ROOT + "latest.json")

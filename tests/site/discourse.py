@@ -30,6 +30,10 @@ class Discourse:
             return None
         if wants_json and not self.api:
             return 403, {"content-type": "application/json"}, b'{"errors":["no"],"error_type":"invalid_access"}'
+        if wants_json and words[0] == "latest":
+            return self._json(self._topics(sorted(self.forum.all.values(), key=lambda t: t.last, reverse=True)[:20], None))
+        if wants_json and words[0] == "categories":
+            return self._json({"category_list": {"categories": [self._category(board) for board in self.forum.names]}})
         if words[0] == "c":
             return self._list(int(words[-1]), number, wants_json)
         if words[0] == "t":
@@ -62,17 +66,7 @@ class Discourse:
         shown, more = mine[page * size : (page + 1) * size], len(mine) > (page + 1) * size
         name = self.forum.names[board].split()[0].lower()
         if wants_json:
-            people = sorted({post.author for thread in shown for post in thread.posts})
-            topics = [
-                {
-                    "id": t.number, "title": t.title, "slug": f"topic-{t.number}", "posts_count": len(t.posts), "views": 5, "pinned": t.pinned, "closed": False,
-                    "created_at": t.posts[0].posted.isoformat(), "last_posted_at": t.last.isoformat(), "highest_post_number": len(t.posts), "category_id": board,
-                    "last_poster_username": t.posts[-1].author, "posters": [{"user_id": people.index(t.posts[0].author)}],
-                }
-                for t in shown
-            ]  # fmt: skip
-            listed: dict[str, Any] = {"topics": topics, "more_topics_url": f"/c/{name}/{board}?page={page + 1}" if more else None}
-            return self._json({"users": [{"id": n, "username": who} for n, who in enumerate(people)], "topic_list": listed})
+            return self._json(self._topics(shown, f"/c/{name}/{board}?page={page + 1}" if more else None))
         rows = "".join(
             f'<tr class="topic-list-item"><td class="main-link"><a class="title" href="/t/topic-{t.number}/{t.number}">{escape(t.title)}</a></td>'
             f'<td class=posters><a href="/u/{t.posts[0].author}">{t.posts[0].author}</a></td><td class=replies><span class=posts>{len(t.posts) - 1}</span></td>'
@@ -82,6 +76,26 @@ class Discourse:
         onward = f'<div role=navigation><a rel=next href="/c/{name}/{board}?page={page + 1}">next page</a></div>' if more else ""
         head = "<thead><tr><th>Topic</th><th></th><th>Replies</th><th>Activity</th></tr></thead>"
         return self._html(self.forum.names[board], f'<table class="topic-list">{head}{rows}</table>{onward}')
+
+    def _topics(self, shown: list[ForumThread], more: str | None) -> dict[str, Any]:
+        people = sorted({post.author for thread in shown for post in thread.posts})
+        topics = [
+            {
+                "id": t.number, "title": t.title, "slug": f"topic-{t.number}", "posts_count": len(t.posts), "views": 5, "pinned": t.pinned, "closed": False,
+                "created_at": t.posts[0].posted.isoformat(), "last_posted_at": t.last.isoformat(), "highest_post_number": len(t.posts), "category_id": t.board,
+                "last_poster_username": t.posts[-1].author, "posters": [{"user_id": people.index(t.posts[0].author)}],
+            }
+            for t in shown
+        ]  # fmt: skip
+        listed = {"topics": topics, "more_topics_url": more}
+        return {"users": [{"id": n, "username": who} for n, who in enumerate(people)], "topic_list": listed}
+
+    def _category(self, board: int) -> dict[str, Any]:
+        mine = [t for t in self.forum.all.values() if t.board == board]
+        newest = [{"last_posted_at": max(t.last for t in mine).isoformat()}]
+        counts = {"topic_count": len(mine), "post_count": sum(len(t.posts) for t in mine), "topics": newest}
+        name = self.forum.names[board]
+        return {"id": board, "slug": name.split()[0].lower(), "name": name, **counts}
 
     def _topic(self, thread: ForumThread, page: int, wants_json: bool) -> Answer:
         shown = thread.posts[(page - 1) * POSTS_A_PAGE : page * POSTS_A_PAGE]

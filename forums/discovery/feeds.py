@@ -1,0 +1,44 @@
+"""What may tell of a whole forum beside its pages: feeds that its front pages name, and the JSON lists of known software.
+
+Only addresses are found here; whether one tells of boards, and of which, shows when it is read for the first time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from urllib.parse import urljoin
+
+from forums.discovery.candidates import all_boards
+from forums.discovery.model import SourceFound
+from forums.discovery.pages import PageFacts
+from forums.discovery.shapes import host, page_key
+from forums.reading import PageKind
+from forums.reading.apis import api_address
+
+FEED, API = "feed", "api"
+MOST_FEEDS = 3
+_LISTS = {  # software that answers guests in JSON: pages below its front page that show figures of boards, or all boards' threads
+    "discourse": ("categories", "latest"),
+    "nodebb": ("categories", "recent"),
+    "flarum": ("tags", "all"),
+}
+
+
+def candidates(pages: Iterable[PageFacts], root: str, engine: str) -> tuple[SourceFound, ...]:
+    """Feeds named by the pages that show several boards, those of the front page first, and the software's JSON lists.
+
+    A feed that a page of one board names tells of that board only and is left out, as is what lies on another host.
+    """
+    fronts = [page for page in pages if page.kind is PageKind.index or all_boards(page) or page.key == page_key(root)]
+    fronts.sort(key=lambda page: page.key != page_key(root))
+    feeds = {page_key(url): url for page in reversed(fronts) for url in reversed(page.feeds) if host(url) == host(root)}
+    found = [SourceFound(url, FEED) for url in list(feeds.values())[::-1][:MOST_FEEDS]]
+    return (*found, *(SourceFound(url, API) for url in _lists(root, engine)))
+
+
+def _lists(root: str, engine: str) -> Iterator[str]:
+    top = root if root.endswith("/") else root + "/"
+    for name in _LISTS.get(engine, ()):
+        address = api_address(engine, urljoin(top, name), root)
+        if address is not None:
+            yield address

@@ -1,0 +1,112 @@
+"""Threads as feeds and sitemaps name them: told once each, placed on their boards, held against what is stored of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+from datetime import datetime, timedelta
+from urllib.parse import urlsplit
+
+from crawlmgr.text.dates import Moment
+from forums import incremental
+from forums.discovery.shapes import shape
+from forums.models import Board, Site, SourceKind, Thread
+from forums.reading import PageReading, ThreadRecord, board_key
+from forums.services import threads
+
+KINDS = frozenset((SourceKind.FEED, SourceKind.SITEMAP))
+MOST_ROWS = 500  # of one answer, the newest
+SLACK = timedelta(seconds=60)  # by which times of one post may differ between a feed and a page
+SKEW = timedelta(hours=1)  # by which a site's clock may be behind ours
+
+Named = tuple[incremental.Row, ThreadRecord]
+
+
+def named(reading: PageReading) -> list[Named]:
+    """The threads that a feed or sitemap names, each once, the newest first: an entry may be any post of its thread, so that
+    only its address, board, title and time are taken. Entries without a time tell nothing."""
+    newest: dict[str, Named] = {}
+    for record in reading.records:
+        times = [at for at in (record.last_reply, record.created) if at] if isinstance(record, ThreadRecord) else []
+        if not isinstance(record, ThreadRecord) or not times:
+            continue
+        at = max(times, key=lambda moment: moment.value)
+        told = ThreadRecord(record.url, record.title, last_reply=at, board_url=record.board_url, board_name=record.board_name)
+        row = threads.to_row(told)
+        if row.key not in newest or _at(newest[row.key][0]) < at.value:
+            newest[row.key] = (row, told)
+    return sorted(newest.values(), key=lambda pair: _at(pair[0]), reverse=True)[:MOST_ROWS]
+
+
+def _at(row: incremental.Row) -> datetime:
+    assert row.last_reply is not None  # noqa: S101 - rows of feeds have a time
+    return row.last_reply.value
+
+
+def changed(thread: Thread | None, row: incremental.Row) -> bool:
+    """Whether a thread has posts that were not fetched: it is not known, or told of later than its newest post that is. What a
+    page was changed for otherwise (an edit) is not asked for again once it was fetched after that."""
+    if thread is None:
+        return True
+    if thread.gone_at is not None:
+        return False
+    at, known = _at(row), thread.last_reply or thread.created
+    since = thread.fetched_at
+    return (known is None or at > known + SLACK) and (since is None or at > since - SKEW)
+
+
+def keep_signatures(stored: dict[str, Thread], known: dict[str, dict[str, object]]) -> None:
+    """What lists show of these threads stays known beside the time told now: a feed shows less of a row than a list does."""
+    kept = [thread for key, thread in stored.items() if known.get(key)]
+    for thread in kept:
+        old = known[thread.key]
+        thread.signature = {**old, **({k: v for k, v in thread.signature.items() if k in "tpr"} if "t" in old else {})}
+    Thread.objects.bulk_update(kept, ["signature"], batch_size=100)
+
+
+class Places:
+    """The boards of a site, and to which of them a row belongs."""
+
+    def __init__(self, site: Site) -> None:
+        self.boards = {board.key: board for board in Board.objects.filter(site=site).select_related("site")}
+        self.by_id = {board.pk: board for board in self.boards.values()}
+        names: dict[str, list[Board]] = {}
+        for board in self.boards.values():
+            names.setdefault(" ".join(board.name.casefold().split()), []).append(board)
+        self._names = {name: found[0] for name, found in names.items() if len(found) == 1}
+        self._shapes = frozenset((site.structure.get("patterns") or {}).get("thread", ()))
+
+    def home(self, row: incremental.Row, record: ThreadRecord, thread: Thread | None) -> Board | None:
+        """The board of a row: that which it names by its address, that of the thread as it is known, and for an address that is
+        written as those of threads are, the board that it names in words or that its own address lies below. None where none
+        of that tells."""
+        if record.board_url and (own := self.boards.get(board_key(record.board_url))) is not None:
+            return own
+        if thread is not None:
+            return self.by_id.get(thread.board_id)
+        if shape(row.url) not in self._shapes:
+            return None
+        return self._names.get(" ".join((record.board_name or "").casefold().split())) or self._above(row.url)
+
+    def _above(self, url: str) -> Board | None:
+        path = urlsplit(url).path
+        above = [board for board in self.boards.values() if path.startswith(_folder(board.url)) and len(_folder(board.url)) > 1]
+        return max(above, key=lambda board: len(_folder(board.url)), default=None)
+
+
+def _folder(url: str) -> str:
+    """The path that addresses below this one begin with; "/" where it is told apart by its query."""
+    parts = urlsplit(url)
+    return "/" if parts.query else parts.path.rstrip("/") + "/"
+
+
+def reaches_back(rows: Iterable[Named], to: datetime | None) -> bool:
+    """Whether a list, newest first, goes on beyond this moment, so that nothing since then is left out; True for a list that
+    shows no times."""
+    times: list[Moment] = [row.last_reply for row, _record in rows if row.last_reply is not None and not row.pinned]
+    return to is None or not times or min(at.value for at in times) <= to
+
+
+def plain(record: ThreadRecord, thread: Thread | None, board: Board) -> ThreadRecord:
+    """An entry as a row of its board. Its title may be that of a post, and is taken where nothing else is known."""
+    return replace(record, title="" if thread is not None else record.title, board_url=board.url)
