@@ -55,7 +55,7 @@ RUNS_WITH_RESULTS = ("topic", "deepweb-find", "deepweb-harvest")  # what was cra
 
 CRAWLERS = {
     "forum": "forums.crawler.ForumCrawler",
-    "forum-discovery": "forums.crawler.DiscoveryCrawler",
+    "forum-discovery": "forums.discovery_crawler.DiscoveryCrawler",
     "topic": "focused.crawler.TopicCrawler",
     "topic-samples": "focused.services.samples.SampleCrawler",
     "deepweb-find": "deepweb.crawler.FormFinder",

@@ -1,23 +1,22 @@
-"""The forum crawler and the discovery of a forum, as the engine runs them."""
+"""The forum crawler, as the engine runs it."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import Any
 
 from crawlmgr.conf import CrawlSettings
 from crawlmgr.engine import Stored
 from crawlmgr.models import Page, Run, RunState, Url, UrlState
-from crawlmgr.services import archive, fetching, hosts
+from crawlmgr.services import fetching, hosts
 from crawlmgr.services.frontier import NewUrl
 from crawlmgr.web.budget import OVER_BUDGET
 from crawlmgr.web.exchange import FetchRequest, FetchResponse
-from crawlmgr.web.html import links, page_title
+from crawlmgr.web.html import links
 from crawlmgr.web.robots_meta import PageWishes, wishes
 from crawlmgr.web.url import host_key, url_hash
-from forums.discovery import Explorer, ExplorerSettings, FetchedPage, LayoutChange, SiteModel, recheck
+from forums.discovery import Explorer, FetchedPage, LayoutChange, SiteModel, recheck
 from forums.discovery.pagers import followed
 from forums.discovery.pages import PageFacts, facts
 from forums.discovery.shapes import page_key
@@ -26,7 +25,7 @@ from forums.models import Board, Site, Thread, Visit
 from forums.reading import PageKind, PageReading, read_page
 from forums.reading.apis import api_address, read_api
 from forums.reading.rules import SiteRules
-from forums.services import layouts, logins, overviews, sites, structures, visits
+from forums.services import layouts, logins, overviews, structures, visits
 
 THREADS_CHECKED = 3  # threads of a slice, and pages of a kind at once, that are held against the model
 AFTER_ALL = 1e6  # so much lower is the priority of what is to be asked for after all boards
@@ -349,68 +348,3 @@ def _boards(run: Run) -> list[Board]:
 def _staying(links: Sequence[NewUrl]) -> list[NewUrl]:
     """Addresses without those that look like the end of a login: they are never asked for."""
     return [link for link in links if not leaves(link.url)]
-
-
-class DiscoveryCrawler:
-    """Looks at a new forum: a small sample of pages, from which its boards and its structure are learned.
-
-    What was learned lives in the archived pages: a slice that follows another reads them again, so a kill loses nothing.
-    """
-
-    kind = "forum-discovery"
-
-    def __init__(self) -> None:
-        self.explorer: Explorer | None = None
-
-    def settings(self, run: Run) -> CrawlSettings:
-        settings = CrawlSettings.from_mapping(run.parameters.get("settings", {}))
-        hosts.configure(host_key(run.parameters["url"]), settings)
-        return replace(settings, own_origins=origins(run.parameters["url"]))
-
-    def _explorer(self, run: Run) -> Explorer:
-        if self.explorer is None:
-            taught = CrawlSettings.from_mapping(run.parameters.get("settings", {})).use_teacher
-            zone = run.parameters.get("timezone") or None
-            self.explorer = Explorer(run.parameters["url"], ExplorerSettings(teacher=taught), timezone=zone)
-            for page in Page.objects.filter(run=run).select_related("warc").order_by("id"):
-                record = archive.read_page(page)
-                if record is not None:
-                    self.explorer.feed(
-                        FetchedPage(page.url, page.final_url or page.url, record.text, page.fetched_at, page.status)
-                    )
-        return self.explorer
-
-    def begin(self, run: Run, now: datetime) -> Sequence[NewUrl]:
-        return self._next(run)
-
-    def _next(self, run: Run) -> list[NewUrl]:
-        """The page that would tell most now; one at a time, because each page changes what is worth asking."""
-        for wanted in self._explorer(run).wanted():
-            if not leaves(wanted.url) and not Url.objects.filter(run=run, key_hash=url_hash(wanted.url)).exists():
-                return [NewUrl(wanted.url, "sample", anchor=wanted.why)]
-        return []
-
-    def request(self, run: Run, item: Url) -> FetchRequest:
-        return FetchRequest(item.url, cookies=logins.cookies_for(item.url), shuns=leaves)
-
-    def read(self, run: Run, item: Url, response: FetchResponse) -> Any:
-        explorer = self._explorer(run)
-        assert response.fetched_at is not None  # noqa: S101 - a response with a status has a time
-        explorer.feed(FetchedPage(item.url, response.url, response.text, response.fetched_at, response.status))
-        return page_title(response.text)
-
-    def store(self, run: Run, item: Url, response: FetchResponse, reading: str, now: datetime) -> Stored:
-        sites.progress(run, self._explorer(run))
-        return Stored(links=self._next(run), title=reading)
-
-    def failed(self, run: Run, item: Url, reason: str, now: datetime) -> Stored:
-        self._explorer(run).failed(item.url, reason)
-        if item.url == run.parameters["url"]:
-            Run.objects.filter(pk=run.pk).update(detail=reason)
-        return Stored(links=self._next(run))
-
-    def idle(self, run: Run, now: datetime) -> Sequence[NewUrl] | str:
-        return self._next(run) or sites.found(run, self._explorer(run))
-
-    def ended(self, run: Run, state: str, now: datetime) -> None:
-        return

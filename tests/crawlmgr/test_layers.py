@@ -25,7 +25,7 @@ SINGLE = {
 DJANGO_GROUND = {"crawlmgr.settings", "crawlmgr.apps", "crawlmgr.checks", "forums.apps", "focused.apps", "deepweb.apps"}
 STANDS_ASIDE = ("migrations", "benches")
 # Crawler files that use Django; every other file of a crawler is pure.
-CRAWLER_DJANGO = {"crawler", "services", "reads"}
+CRAWLER_DJANGO = {"crawler", "discovery_crawler", "services", "reads"}
 
 SOCKET_MODULES = {"socket", "ssl", "socketserver", "asyncio", "http.client", "http.server", "urllib.request"}
 SOCKET_LIBRARIES = {"requests", "urllib3", "httpx", "aiohttp"}

@@ -21,7 +21,8 @@ from deepweb.models import Source
 from deepweb.services import sources
 from focused.models import Topic
 from focused.services import topics
-from forums.crawler import DiscoveryCrawler, ForumCrawler
+from forums.crawler import ForumCrawler
+from forums.discovery_crawler import DiscoveryCrawler
 from forums.models import Board, Site
 from forums.services import sites
 from tests.crawlmgr.admin.rows import site, user
