@@ -164,10 +164,10 @@ class Candidates:
         shapes = self.board_shapes()
         if not shapes:
             return
-        threads = {page_key(row.url) for page in self.pages for row in thread_rows(page)}
+        others = {page_key(row.url) for page in self.pages for row in thread_rows(page)} | _further(self.pages)
         for page in self.pages:
             for link in page.links:
-                if shape(link.url) not in shapes or page_key(link.url) in threads or not _names_a_board(link):
+                if shape(link.url) not in shapes or page_key(link.url) in others or not _names_a_board(link):
                     continue
                 known = self.found.get(board_identity(link.url))
                 if known is None or LINK in known.sources:
@@ -203,6 +203,17 @@ class Candidates:
             own_list(other) and other.marks and len(page.marks & other.marks) >= _ALIKE * len(page.marks | other.marks)
             for other in self.pages
         )
+
+
+def _further(pages: Iterable[PageFacts]) -> set[str]:
+    """The addresses that lists offer as further pages of themselves: each is a part of its board and none of its own."""
+    lists = [page for page in pages if page.kind is PageKind.threadlist]
+    return {
+        page_key(url)
+        for page in lists
+        for url in (page.reading.next, page.reading.last, *(url for _source, url in page.reading.rivals))
+        if url and page_key(url) != page.key
+    }
 
 
 def clean_name(name: str) -> str:

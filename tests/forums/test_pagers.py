@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 
 from crawlmgr.text.dates import Moment
@@ -45,11 +46,11 @@ def page(address: str) -> str | None:
     return None
 
 
-def look(*, teacher: bool) -> Explorer:
+def look(*, teacher: bool, answers: Callable[[str], str | None] = page) -> Explorer:
     explorer = Explorer(f"{SITE}/", ExplorerSettings(teacher=teacher))
     while not explorer.done:
         url = explorer.wanted()[0].url
-        html = page(url.removeprefix(SITE))
+        html = answers(url.removeprefix(SITE))
         if html is None:
             explorer.failed(url, "http_404")
         else:
@@ -69,6 +70,28 @@ def test_without_the_teacher_the_first_offer_is_taken() -> None:
     site = look(teacher=False).site()
     assert site.pager("threadlist") == ""
     assert not any(lesson.choice for lesson in site.lessons)
+
+
+def scripted(address: str) -> str | None:
+    """A site of scripts: the number of a page stands in the query, as that of the board does."""
+    if address == "/":
+        rows = "".join(
+            f'<tr><td><h3><a href="/viewforum.php?id={n}">Board {word}</a></h3></td><td>40 threads</td><td>99 posts</td></tr>'
+            for n, word in ((1, "One"), (2, "Two"))
+        )
+        return f"<html><head><title>Forum</title></head><body><h1>Forum</h1><table>{rows}</table></body></html>"
+    for number in (1, 2):
+        own, base = f"/viewforum.php?id={number}", 100 * number
+        if address in (own, f"{own}&p=2", f"{own}&p=3"):
+            at = int(address[len(own) + 3 :] or 1)
+            on = "".join(f'<a href="{own}&amp;p={to}">{word}</a>' for to, word in ((2, "2"), (3, "3"), (at + 1, "Next")) if to <= 3)
+            return listing(range(base + 20 * at, base + 20 * at + 20), "").replace("</body>", f"<p>Pages: <b>1</b>{on}</p></body>")
+    return None
+
+
+def test_further_pages_of_a_board_are_no_boards() -> None:
+    site = look(teacher=True, answers=scripted).site()
+    assert [board.url.removeprefix(SITE) for board in site.boards] == ["/viewforum.php?id=1", "/viewforum.php?id=2"]
 
 
 def test_the_next_page_stands_where_the_model_says() -> None:
