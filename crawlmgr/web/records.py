@@ -146,7 +146,7 @@ class _Builder:
         self.text_left = MAX_TEXT
         self.path_numbers: dict[tuple[int, str], int] = {}
         self.shape_of: dict[tuple[str, str], str] = {}
-        self.seen: list[Counter[str]] = [Counter()]
+        self.seen: list[dict[str, int]] = [{}]
         self.open: list[int] = [-1]
         self.spanning: dict[int, list[tuple[str, int]]] = {}  # first cells of earlier rows, and how many rows they go on
 
@@ -190,14 +190,16 @@ class _Builder:
         made.parents.append(parent)
         made.depths.append(len(self.open) - 1)
         made.shapes.append(shape)
-        made.ordinals.append(self.seen[-1][shape])
-        self.seen[-1][shape] += 1
+        seen = self.seen[-1]
+        ordinal = seen.get(shape, 0)
+        made.ordinals.append(ordinal)
+        seen[shape] = ordinal + 1
         made.classes.append(raw)
         made.ends.append(node + 1)
         made.piece_from.append(len(made.pieces))
         made.piece_to.append(len(made.pieces))
         self.open.append(node)
-        self.seen.append(self._spanned(node, parent) if tag == "tr" else Counter())
+        self.seen.append(self._spanned(node, parent) if tag == "tr" else {})
         if tag in ("td", "th"):
             self._span(element, node, parent)
         if tag in BLOCKS or _is_own_block(tag):
@@ -205,13 +207,13 @@ class _Builder:
         if element.text:
             self._text(element.text)
 
-    def _spanned(self, row: int, table: int) -> Counter[str]:
+    def _spanned(self, row: int, table: int) -> dict[str, int]:
         """The first cells of a row of a table that belong to rows above, by their shapes."""
         going = self.spanning.get(table, [])
         if going:
             self.made.leads[row] = len(going)
             self.spanning[table] = [(shape, left - 1) for shape, left in going if left > 1]
-        return Counter(shape for shape, _ in going)
+        return Counter(shape for shape, _ in going) if going else {}
 
     def _span(self, element: HtmlElement, node: int, row: int) -> None:
         """Notes a cell that goes on in the rows below, if no other stands before it."""

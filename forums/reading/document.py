@@ -23,7 +23,7 @@ from forums.reading.pagetimes import TimedPage
 from forums.reading.patterns import MAX_ADDRESS, leads_to, patterns
 from forums.reading.posts_mails import part_heads
 from forums.reading.textlines import part_lines
-from forums.reading.words import class_roles
+from forums.reading.words import class_roles, is_profile_line
 
 MAX_LINKS = 3_000
 _PLURAL_SLUG = re.compile(r"/(?:questions|topics|threads|discussions|conversations)/[^/\d]+/?$", re.I)
@@ -74,6 +74,7 @@ class Page(TimedPage):
         asked = "#" in self.pattern.partition("?")[2] and leads_to(self.pattern) == "thread"  # a script given a number
         self.is_thread_address = (" t:" in self.key and not _PLURAL_SLUG.search(urlsplit(url).path)) or asked
         self._asides: dict[int, bool] = {}
+        self.text_places: dict[int, int] = {}  # what `bodies_of` found of elements
 
     def _base(self) -> str:
         element = self.root.find(".//base[@href]")
@@ -200,6 +201,12 @@ class Page(TimedPage):
                 found.append(page.classes[node])
             node = page.parents[node]
         return " ".join(found)
+
+    @cached_property
+    def member_lines(self) -> list[int]:
+        """The texts that begin a line and tell something about a member, by their numbers."""
+        pieces = self.outline.pieces
+        return [at for at, piece in enumerate(pieces) if pieces[at - 1].line != piece.line and is_profile_line(piece.text)]
 
     @cached_property
     def text_total(self) -> int:

@@ -294,14 +294,17 @@ def opening_post(page: Page, posts: PostSet) -> PostSet | None:
             node = above
             if outline.text_length(node) < least or node > time.node:
                 continue
+            if best is not None and outline.text_length(node) <= 1.1 * best.body_lengths[0]:
+                continue  # no text in it is longer
             other = PostSet(page, [Span(node, outline.ends[node], time)])
+            if not other.people[0]:
+                continue
             longer = best is None or other.body_lengths[0] > 1.1 * best.body_lengths[0]
             body = other.bodies[0]
             enough = _FEWEST if body is not None and is_called_text(page, body) else least
             if (
                 longer
                 and other.body_lengths[0] >= enough
-                and other.people[0]
                 and other.own_words >= 0.5
                 and _written(page, body) >= enough // 2
                 and not _repeats(page, other, posts)

@@ -3,43 +3,45 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from collections import defaultdict
 from functools import lru_cache
 from itertools import groupby
 
 from forums.reading.document import Page
-from forums.reading.posts_people import LOOSE, NUMBERED, ORDINAL, is_profile_line
+from forums.reading.posts_people import LOOSE, NUMBERED, ORDINAL
 from forums.reading.posts_quotes import ATTACHED, called, is_edit_line, is_own_blockquote
 from forums.reading.posts_spans import PostSpans
 from forums.reading.values import count
-from forums.reading.words import FOOTER, class_roles, text_roles
+from forums.reading.words import FOOTER, class_roles, is_profile_line, text_roles
 
 
 def bodies_of(posts: PostSpans, names: list[list[tuple[str, int]]]) -> list[int | None]:
     """The node of each post's own text: the column with the most text that holds neither time nor name."""
-    outline = posts.page.outline
     people = [{node for _, node in found[:1]} for found in names]
+    columns = _columns(posts, people)
+    chosen = _most_like_text(posts, columns)
+    if not chosen:
+        return [None] * len(posts.spans)
+    chosen = _narrowed(posts, columns, chosen)
+    return [_whole(posts, at, _body_at(posts, columns, chosen, at), people[at]) for at in range(len(posts.spans))]
+
+
+def _columns(posts: PostSpans, people: list[set[int]]) -> dict[str, dict[int, int]]:
+    """The elements with text of each post, by the column that they stand in: those with neither its time nor its name."""
+    places, ends = posts.page.text_places, posts.page.outline.ends
     columns: dict[str, dict[int, int]] = defaultdict(dict)
     for at, span in enumerate(posts.spans):
-        quoted = -1
+        quoted, kept_out = -1, (span.anchor.node, *people[at], *(start for start, _ in span.nested))
         for node in posts.nodes(span):
-            if node < quoted or outline.contains(node, span.anchor.node):
+            if node < quoted or node <= kept_out[0] < ends[node]:
                 continue
-            if _is_apart(outline.tags[node], called(posts.page, node)):
-                quoted = outline.ends[node]
-                continue
-            if outline.piece_from[node] == outline.piece_to[node] or outline.tags[node] in _IN_TEXTS:
-                continue
-            if outline.piece_from[node] in posts.page.date_parts and outline.text_length(node) <= _LONGEST_DATE:
-                continue
-            length = outline.text_length(node)
-            if length <= 40 and _is_label(posts, node) or length <= 150 and posts.is_title(outline.text(node)):
-                continue
-            if length <= 150 and _is_foot(outline.text(node)):
-                continue
-            if any(outline.contains(node, other) for other in people[at]):
-                continue
-            if any(outline.contains(node, start) for start, _ in span.nested):
+            place = places.get(node)
+            if place is None:
+                place = places[node] = _place(posts, node)
+            if place == _APART:
+                quoted = ends[node]
+            if place != _TEXT or any(node <= other < ends[node] for other in kept_out):
                 continue
             column = posts.column(span, node)
             columns[column].setdefault(at, node)
@@ -47,15 +49,44 @@ def bodies_of(posts: PostSpans, names: list[list[tuple[str, int]]]) -> list[int 
             known = columns[loose].get(at)
             if known is None or _is_rather_text(posts, node, known):
                 columns[loose][at] = node
-    best, chosen = 0.0, ""
-    for column, found in columns.items():
-        value = _body_value(posts, found) * (0.85 if column.endswith(LOOSE) else 1.0)
-        if value > best:
-            best, chosen = value, column
-    if not chosen:
-        return [None] * len(posts.spans)
-    chosen = _narrowed(posts, columns, chosen)
-    return [_whole(posts, at, _body_at(posts, columns, chosen, at), people[at]) for at in range(len(posts.spans))]
+    return columns
+
+
+_APART, _NONE, _TEXT = range(3)
+
+
+def _place(posts: PostSpans, node: int) -> int:
+    """Whether an element may hold the text of a post: one that stands apart from it with all that is in it, one with nothing
+    of it, or one with text. The same whatever post it is in."""
+    page, outline = posts.page, posts.page.outline
+    if _is_apart(outline.tags[node], called(page, node)):
+        return _APART
+    if outline.piece_from[node] == outline.piece_to[node] or outline.tags[node] in _IN_TEXTS:
+        return _NONE
+    length = outline.text_length(node)
+    if length > _LONGEST_LINE:
+        return _TEXT
+    if outline.piece_from[node] in page.date_parts and length <= _LONGEST_DATE:
+        return _NONE
+    text = outline.text(node)
+    is_none = length <= 40 and _is_label(posts, node) or posts.is_title(text) or _is_foot(text)
+    return _NONE if is_none else _TEXT
+
+
+def _most_like_text(posts: PostSpans, columns: dict[str, dict[int, int]]) -> str:
+    """The column with the highest value, the first of several; "" for none. Those with the most text are looked at first: what
+    is left when no other can reach the best of them is not."""
+    weights = [0.85 if column.endswith(LOOSE) else 1.0 for column in columns]
+    texts = [_text_value(posts, found) for found in columns.values()]
+    names, order = list(columns), sorted(range(len(columns)), key=lambda at: -texts[at] * weights[at])
+    best, chosen = 0.0, -1
+    for at in order:
+        if texts[at] * weights[at] * _MOST_FACTOR < best:
+            break
+        value = _body_value(posts, columns[names[at]]) * weights[at]
+        if value > best or (value == best and 0 <= at < chosen):
+            best, chosen = value, at
+    return names[chosen] if chosen >= 0 else ""
 
 
 @lru_cache(maxsize=8_192)
@@ -86,7 +117,7 @@ def _whole(posts: PostSpans, at: int, body: int | None, names: set[int]) -> int 
     return body if any(outline.contains(around, node) for node in apart) else around
 
 
-_LONGEST_DATE = 30
+_LONGEST_DATE, _LONGEST_LINE = 30, 150  # characters of what may be a time, and of a title or a line at the foot of a page
 _COUNTED = re.compile(r"^(?:([^\d:：]{3,30})[:：]\s*[\d.,]+|[\d.,]+k? ?([^\W\d_]{2,20}))$")  # "Number of replies: 0", "4 replies"
 _COUNTS = re.compile(r"^\W*\d[\d.,]*\s*[^\d∙·•|]{1,16}(?:[∙·•|]\W*\d[\d.,]*\s*[^\d∙·•|]{1,16})+$")  # "705 views · 2 likes"
 _IN_TEXTS = frozenset("a b strong br time i em".split())
@@ -148,12 +179,9 @@ def _is_field(text: str) -> bool:
 
 def _describes(posts: PostSpans, node: int) -> bool:
     """Whether lines about a member stand in a node."""
-    outline = posts.page.outline
-    pieces = outline.pieces
-    return any(
-        is_profile_line(pieces[at].text) and pieces[at - 1].line != pieces[at].line
-        for at in range(outline.piece_from[node], outline.piece_to[node])
-    )
+    outline, lines = posts.page.outline, posts.page.member_lines
+    at = bisect_left(lines, outline.piece_from[node])
+    return at < len(lines) and lines[at] < outline.piece_to[node]
 
 
 def _is_rather_text(posts: PostSpans, node: int, known: int) -> bool:
@@ -166,12 +194,23 @@ def _is_rather_text(posts: PostSpans, node: int, known: int) -> bool:
     return outline.text_length(node) > outline.text_length(known)
 
 
+_CALLED_TEXT = 1.8
+_VARIED, _ALIKE = 1.0, 0.2
+_MOST_FACTOR = (_ALIKE + _VARIED) * _CALLED_TEXT * 1.000001
+"""How many times its `_text_value` the value of a column is at the most."""
+
+
+def _text_value(posts: PostSpans, found: dict[int, int]) -> float:
+    """How much text a column holds: the mean of its posts' characters, each up to 600, times the share that has it."""
+    n = len(posts.spans)
+    return sum(min(600, posts.page.outline.text_length(node)) for node in found.values()) / n * (len(found) / n)
+
+
 def _body_value(posts: PostSpans, found: dict[int, int]) -> float:
-    outline, n = posts.page.outline, len(posts.spans)
-    total = sum(min(600, outline.text_length(node)) for node in found.values()) / n
-    share = len(found) / n
+    """How much a column looks like the text of posts."""
+    outline = posts.page.outline
     texts = {outline.text(node)[:80] for node in found.values()}
-    varied = len(texts) / len(found)
+    varied = _VARIED * len(texts) / len(found)
     node = next(iter(found.values()))
     roles = posts.page.roles_of(node)
     factor = 1.0
@@ -183,14 +222,14 @@ def _body_value(posts: PostSpans, found: dict[int, int]) -> float:
     ):
         factor *= 0.2
     if is_called_text(posts.page, node):
-        factor *= 1.8
-    if any(outline.tags[inner] in ("input", "select", "textarea") for inner in range(node, min(outline.ends[node], node + 400))):
+        factor *= _CALLED_TEXT
+    if "input" in outline.tags[node : min(outline.ends[node], node + 400)]:
         factor *= 0.2  # a form to fill in
     if sum(_describes(posts, inner) for inner in found.values()) >= 0.6 * len(found):
         factor *= 0.2  # lines about a member, with or without the text beside them
     if ("author" in roles or "title" in roles or outline.tags[node][:1] == "h") and "body" not in roles:
         factor *= 0.3
-    return total * share * (0.2 + varied) * factor
+    return _text_value(posts, found) * (_ALIKE + varied) * factor
 
 
 def _narrowed(posts: PostSpans, columns: dict[str, dict[int, int]], column: str) -> str:

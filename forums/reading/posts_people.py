@@ -11,7 +11,7 @@ from urllib.parse import unquote, urlsplit
 from forums.reading.document import Page
 from forums.reading.posts_spans import PostSpans, Span, title_parts
 from forums.reading.values import count, ends_by, is_name
-from forums.reading.words import JOINED, NOT_NAMES, RANK, class_roles, text_roles
+from forums.reading.words import NOT_NAMES, PROFILE, RANK, class_roles, is_profile_line, text_roles
 
 
 def people_of(posts: PostSpans) -> list[list[tuple[str, int]]]:
@@ -104,7 +104,7 @@ def _read_alone(text: str, is_link: bool, is_user: bool) -> tuple[str, bool, boo
     whether it reads like a rank."""
     none = "", False, False
     label = _LABEL.match(text) if not is_user else None
-    if label and "author" not in text_roles(label[1]) or not is_user and _PROFILE.match(text):  # "From: Leeds"
+    if label and "author" not in text_roles(label[1]) or not is_user and PROFILE.match(text):  # "From: Leeds"
         return none
     name = (text if is_link else _PLACE.sub("", label[2] if label else text)).strip(" :：,，»«·•|")
     if not (is_name(name) or is_user) or count(name) is not None or text.endswith((":", "：")) or _BUTTON.search(name):
@@ -172,12 +172,6 @@ def _follows_last(page: Page, at: int) -> bool:
     return 0 < len(before) <= 40 and "last" in text_roles(before) and page.moment(before) is None
 
 
-@lru_cache(maxsize=16_384)
-def is_profile_line(text: str) -> bool:
-    """Whether a short text tells something about a member: when joined, how many posts, where from."""
-    return len(text) <= 60 and bool(JOINED.match(text) or _PROFILE.match(text))
-
-
 def heads_profile(posts: PostSpans, at: int, span: Span) -> bool:
     """Whether lines about a member (joined, posts, location) follow a text soon, as they do below a name."""
     pieces = posts.page.outline.pieces
@@ -188,13 +182,6 @@ def heads_profile(posts: PostSpans, at: int, span: Span) -> bool:
         if is_profile_line(text):
             return True
     return False
-
-
-_PROFILE = re.compile(
-    r"^(?:(?:location|from|posts?|messages?|beitr[aä]ge|wohnort|ort|herkunft|сообщений|откуда|mensajes|msgs?|帖子|发帖|积分|级别|威望)"
-    r"\s*[:：]|from [A-Z])",
-    re.I,
-)
 
 
 _ANSWERED = re.compile(r"repl(?:y|ied|ying)[-_]?to|in[-_]?reply|parent[-_]?(?:post|author|user|comment)", re.I)  # to whom

@@ -185,3 +185,14 @@ SAID = re.compile(
     r"[^\n]{0,60}$",
     re.I,
 )
+PROFILE = re.compile(
+    r"^(?:(?:location|from|posts?|messages?|beitr[aä]ge|wohnort|ort|herkunft|сообщений|откуда|mensajes|msgs?|帖子|发帖|积分|级别|威望)"
+    r"\s*[:：]|from [A-Z])",
+    re.I,
+)
+
+
+@lru_cache(maxsize=16_384)
+def is_profile_line(text: str) -> bool:
+    """Whether a short text tells something about a member: when joined, how many posts, where from."""
+    return len(text) <= 60 and bool(JOINED.match(text) or PROFILE.match(text))

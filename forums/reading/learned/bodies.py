@@ -90,8 +90,8 @@ def _own(page: Page, signals: Signals, nodes: np.ndarray) -> np.ndarray:
     low = np.maximum(0, first - 16)
     columns += list(np.minimum(signals.labels[first] - signals.labels[low], 2.0).T)
     columns += list(np.minimum(signals.labels[last] - signals.labels[first], 2.0).T)
-    columns += [signals.has_tag(nodes, tag) for tag in TAGS]
-    columns += [_below(signals)[nodes], signals.framed[nodes], signals.asides(nodes), signals.roles(nodes, 4)]
+    columns += [signals.tag_columns(nodes, TAGS), _below(signals)[nodes]]
+    columns += [signals.framed[nodes], signals.asides(nodes), signals.roles(nodes, 4)]
     return np.column_stack(columns)
 
 

@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+_TOGETHER = 5  # levels that all candidates walk together
 _LEVELS = 255  # steps that the shares of an averaged leaf are kept in
 _PARTS = ("feature", "threshold", "skip", "values", "roots", "start")
 
@@ -44,37 +45,47 @@ class Forest:
         classes = len(self.start) or self.values.shape[1]
         if not len(features):
             return np.zeros((0, classes))
-        reached = self.values[self._leaves(features)].astype(np.float64)
+        reached = self.values[self._leaves(features)]
         if len(self.start):
+            reached = reached.astype(np.float64)
             odds = np.column_stack([reached[:, at::classes, 0].sum(axis=1) for at in range(classes)]) + self.start
             made = np.exp(odds - odds.max(axis=1, keepdims=True))
         else:
-            made = reached.sum(axis=1)
+            made = reached.sum(axis=1, dtype=np.float64)
         shares: np.ndarray = made / np.maximum(made.sum(axis=1, keepdims=True), 1e-9)
         return shares
 
     def _leaves(self, features: np.ndarray) -> np.ndarray:
-        """The leaf that each candidate reaches in each tree."""
+        """The leaf that each candidate reaches in each tree. For the first levels all walk together, a leaf staying where it is;
+        then only those that are under way."""
         width, trees = features.shape[1], len(self.roots)
         flat = np.ascontiguousarray(features, dtype=np.float32).ravel()
-        steps, asked, bounds = self._walk
-        at = np.tile(self.roots.astype(np.int64), len(features))
-        going = np.arange(len(at))
-        rows = np.repeat(np.arange(len(features)) * width, trees)
+        asked, bounds, moves = self._walk
+        at = np.tile(self.roots.astype(np.int32), len(features))
+        rows = np.repeat(np.arange(len(features), dtype=np.int32) * width, trees)
+
+        def step(here: np.ndarray, rows: np.ndarray) -> np.ndarray:
+            right = flat.take(rows + asked.take(here)) > bounds.take(here)
+            return here + moves.take(2 * here + right)
+
+        for _ in range(min(_TOGETHER, self.depth)):
+            at = step(at, rows)
+        going = np.flatnonzero(moves.take(2 * at))
+        here, rows = at.take(going), rows.take(going)
         while len(going):
-            here = at[going]
-            step = steps[here]
-            inner = step > 0
-            if not inner.all():
-                going, rows, here, step = going[inner], rows[inner], here[inner], step[inner]
-            right = flat[rows + asked[here]] > bounds[here]
-            at[going] = here + np.where(right, step, 1)
+            here = step(step(here, rows), rows)
+            at[going] = here
+            under_way = np.flatnonzero(moves.take(2 * here))
+            going, here, rows = going.take(under_way), here.take(under_way), rows.take(under_way)
         return at.reshape(len(features), trees)
 
     @cached_property
     def _walk(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Steps, features and bounds of the nodes as a walk takes them."""
-        return self.skip.astype(np.int64), self.feature.astype(np.int64), self.threshold.astype(np.float32)
+        """Features and bounds of the nodes as a walk takes them, and for each node its steps to the left and to the right, none
+        from a leaf."""
+        steps = self.skip.astype(np.int32)
+        moves = np.column_stack([(steps > 0).astype(np.int32), steps]).ravel()
+        return self.feature.astype(np.int32), self.threshold.astype(np.float32), moves
 
     def arrays(self, name: str) -> dict[str, np.ndarray]:
         """The arrays under a name, as `from_arrays` takes them."""

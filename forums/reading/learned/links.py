@@ -192,7 +192,7 @@ def _row_features(signals: Signals, nodes: np.ndarray, rows: np.ndarray, beside:
         (signals.linked[last] - signals.linked[first]) / np.maximum(1.0, chars),
         (nodes - start) / np.maximum(1, end - start), (signals.first[nodes] - first) / np.maximum(1, last - first),
     ]  # fmt: skip
-    tags = np.column_stack([signals.has_tag(start, tag) for tag in ROW_TAGS])
+    tags = signals.tag_columns(start, ROW_TAGS)
     return np.column_stack([*columns, np.minimum(signals.labels[last] - signals.labels[first], 2.0), beside.features(rows), tags])
 
 

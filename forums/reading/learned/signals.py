@@ -91,8 +91,18 @@ class Signals:
     def has_tag(self, nodes: np.ndarray, *names: str) -> np.ndarray:
         """Whether each node (none for -1) has one of some tags."""
         tags, numbers = self.tags
-        wanted = [numbers[name] for name in names if name in numbers]
-        return np.isin(tags[nodes], wanted) & (nodes >= 0)
+        wanted = np.zeros(len(numbers) + 1, dtype=bool)
+        wanted[[numbers[name] for name in names if name in numbers]] = True
+        return wanted[tags[nodes]] & (nodes >= 0)
+
+    def tag_columns(self, nodes: np.ndarray, names: tuple[str, ...]) -> np.ndarray:
+        """Which of some tags each node has, a column a tag."""
+        tags, numbers = self.tags
+        table = np.zeros((len(numbers) + 1, len(names)))
+        for column, name in enumerate(names):
+            if name in numbers:
+                table[numbers[name], column] = 1.0
+        return table[tags[nodes]]
 
     @cached_property
     def chains(self) -> tuple[np.ndarray, np.ndarray]:
