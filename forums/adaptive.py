@@ -220,11 +220,13 @@ class AdaptiveLoop:
         return left <= self.options.tick_seconds / HOUR_SECONDS
 
     def hours_left_to_wait(self, now: float) -> Floats:
-        """Hours until each board is visited whatever its index: by its deadline, or because looks have spared it, (n,)."""
-        most = self.deadline_hours
+        """Hours until each board is visited whatever its index: by its deadline, which counts from when its posts were fetched in
+        any way, or because looks have spared its own list, (n,)."""
+        left = self.deadline_hours - (now - self.fetched_until()) / HOUR_SECONDS
         if self.overview is not None:
-            most = np.minimum(most, max(self.options.longest_wait_hours, 96.0 * self.count / self.budget.visits_per_day))
-        return most - (now - self.last_visit) / HOUR_SECONDS
+            most = max(self.options.longest_wait_hours, 96.0 * self.count / self.budget.visits_per_day)
+            left = np.minimum(left, most - (now - self.last_visit) / HOUR_SECONDS)
+        return left
 
     # --- what is done --------------------------------------------------------------------------------------------------
 

@@ -326,6 +326,19 @@ def test_a_deadline_is_kept_on_a_quiet_board():
     assert loop.budget.used == 40
 
 
+def test_a_deadline_counts_from_when_posts_were_fetched_by_whichever_way():
+    rates = np.outer([5.0, 20.0, 60.0], DIURNAL / DIURNAL.sum())
+    looks = Looks([Source(BOARDS, newest=True)], np.ones(3), np.full(3, 0.5))
+    deadlines = np.array([6.0, np.inf, np.inf])
+    loop = AdaptiveLoop(rates, sites_of(3), NOTHING, np.full(3, NOW), NOW - 20 * DAY, Budget(24), looks=looks, deadline_hours=deadlines)
+    loop.overview.believe_shown(0, BOARDS, NOW)
+    now = NOW + 5 * HOUR
+    assert loop.hours_left_to_wait(now)[0] == pytest.approx(1.0)
+    loop.swept(0, np.zeros(0, dtype=np.int64), np.zeros(0), np.zeros(0), now)
+    assert loop.hours_left_to_wait(now)[0] == pytest.approx(6.0) and loop.last_visit[0] == NOW
+    assert loop.pressing(now + 6 * HOUR).tolist() == [True, False, False]
+
+
 def test_lags_beyond_the_longest_are_no_lags():
     overview = overview_of()
     overview.read(0, sight([10, 20, 30], [100, 200, 300], [NOW] * 3), NOW + 5 * HOUR, np.zeros(3))
