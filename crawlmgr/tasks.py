@@ -18,6 +18,7 @@ from crawlmgr import engine, jobs
 from crawlmgr.clock import SYSTEM
 from crawlmgr.models import Run, RunState
 from crawlmgr.services import alarms, dispatch, nodes, pruning, queue, trouble
+from crawlmgr.supervisor import group, memory_bytes
 
 log = logging.getLogger("crawlmgr.tasks")
 BEAT_SECONDS = 2.0
@@ -119,7 +120,7 @@ def _go_on(run_id: int) -> None:
 def tick(node: str) -> None:
     """The node's sign of life, asked for by its supervisor, and a round of the dispatcher."""
     now = SYSTEM.now()
-    nodes.beat(node, now)
+    nodes.beat(node, now, memory_bytes=memory_bytes(group(os.getpgrp())))
     dispatch.dispatch(now)
 
 

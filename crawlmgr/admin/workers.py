@@ -10,6 +10,7 @@ from django.http import HttpRequest, HttpResponse
 from django.urls import reverse
 from django.utils.translation import gettext as _
 
+from crawlmgr.admin import nodes as node_rooms
 from crawlmgr.admin.rooms import page, room
 from crawlmgr.admin.tree import Node
 from crawlmgr.models import Event
@@ -24,9 +25,11 @@ NODES_SHOWN = 200
 def workers_page(request: HttpRequest) -> HttpResponse:
     """Nodes and clusters, live."""
     now = datetime.now(UTC)
+    found = reads.nodes(NODES_SHOWN)
     context = {
         "now": now,
-        "nodes": reads.nodes(now, NODES_SHOWN),
+        "nodes": node_rooms.rows(found, now),
+        "charts": [] if request.GET.get("part") == "live" else [node_rooms.speed_chart(found, now)],
         "clusters": queue.clusters(),
         "tasks": queue.length(),
         "status": status_reads.status(now),

@@ -51,7 +51,7 @@ def fill(sizes: Sizes) -> None:
            created=ago("0", now))
     insert(ExportFile, 4000, id=Sql("i + 1"), export_id=Sql("1 + i % 40"), name=Sql("printf('posts-%d.csv', i)"), rows=1000, bytes=100_000,
            written=ago("i * 60", now), sha256="0" * 64)
-    insert(Node, 3, name=Sql("printf('node %d', i)"), workers=4, queues="default", started=now - timedelta(days=9), heartbeat=ago("i * 5", now))
+    insert(Node, 3, id=Sql("i + 1"), name=Sql("printf('node %d', i)"), workers=4, queues="default", started=now - timedelta(days=9), heartbeat=ago("i * 5", now))
 
 
 def arguments(sizes: Sizes) -> dict[str, dict[str, object]]:
@@ -59,7 +59,7 @@ def arguments(sizes: Sizes) -> dict[str, dict[str, object]]:
     run = sizes.runs - sizes.runs // 10 * 2
     return {
         "run": {"pk": run}, "host": {"pk": 1}, "warc": {"pk": 1}, "warc-download": {"pk": 1}, "capture": {"pk": sizes.pages // 2},
-        "help-page": {"name": "rooms"}, "export-page": {"pk": 1}, "export-file": {"pk": 1},
+        "node": {"pk": 1}, "help-page": {"name": "rooms"}, "export-page": {"pk": 1}, "export-file": {"pk": 1},
         "export": {"table": next(iter(TABLES)), "fmt": "csv"}, "app_list": {"app_label": "auth"}, "auth_user_password_change": {"id": 1},
         **{f"auth_user_{what}": {"object_id": 1} for what in ("change", "history", "delete")},
     }  # fmt: skip

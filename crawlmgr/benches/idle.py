@@ -17,6 +17,7 @@ from django.conf import settings
 
 from crawlmgr.benches.soak_place import TIMES, Place
 from crawlmgr.management.base import table as text_table
+from crawlmgr.supervisor import memory_bytes
 
 HELP = "processes, memory and CPU of an installation that waits; CPU of commands that only print"
 COMMANDS = (("node", "list"), ("forum", "--help"), ("topic", "strategies"), ("export", "--help"))
@@ -74,18 +75,6 @@ def _family(pid: int) -> list[int]:
     return found
 
 
-def _pss(pids: list[int]) -> int:
-    """Bytes of memory, shared pages divided by how many share them."""
-    total = 0
-    for pid in pids:
-        try:
-            lines = Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()
-        except OSError:
-            continue
-        total += sum(int(line.split()[1]) for line in lines if line.startswith("Pss:")) * 1024
-    return total
-
-
 def _ticks(pids: list[int]) -> float:
     """CPU-seconds so far."""
     total = 0
@@ -104,17 +93,18 @@ def _watched(place: Place, seconds: float) -> dict[str, Any]:
     before, began = _ticks(family), time.monotonic()
     time.sleep(seconds)
     share = (_ticks(family) - before) / (time.monotonic() - began)
-    return {"processes": len(family), "pss_bytes": _pss(family), "cpu_share": round(share, 4)}
+    return {"processes": len(family), "pss_bytes": memory_bytes(family), "cpu_share": round(share, 4)}
 
 
 def _asked(place: Place, number: int) -> dict[str, Any]:
     """Memory of all processes before and after so many requests to the login page and the health page."""
     assert place.process is not None  # noqa: S101 - it was started
-    before = _pss(_family(place.process.pid))
+    before = memory_bytes(_family(place.process.pid))
     with requests.Session() as session:
         for turn in range(number):
             session.get(place.url + ("/healthz" if turn % 2 else "/admin/login/"), timeout=30).close()
-    return {"requests": number, "pss_bytes_before_requests": before, "pss_bytes_after_requests": _pss(_family(place.process.pid))}
+    after = memory_bytes(_family(place.process.pid))
+    return {"requests": number, "pss_bytes_before_requests": before, "pss_bytes_after_requests": after}
 
 
 def _commands(environment: dict[str, str]) -> list[dict[str, Any]]:

@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
+from datetime import datetime, timedelta
+
+from django.conf import settings
 from django.core.management import call_command
 from django.core.management.base import CommandError
 from django.db import DatabaseError, connection
 from django.db.migrations.executor import MigrationExecutor
+
+from crawlmgr.clock import SYSTEM
+
+OURS = ("crawlmgr", "forums", "focused", "deepweb")
 
 
 def ready() -> None:
@@ -16,3 +23,35 @@ def ready() -> None:
             call_command("migrate", verbosity=0, interactive=False)
     except DatabaseError as error:
         raise CommandError(f"The database cannot be used: {str(error).splitlines()[0]}") from error
+
+
+def ready_for_nodes() -> None:
+    """`ready`, where other nodes may be at work: the tables are not changed under a living node, nor used by a program that is
+    older than they are. Raises CommandError with one line."""
+    try:
+        executor = MigrationExecutor(connection)
+        applied, known = executor.loader.applied_migrations, executor.loader.graph.nodes
+        unknown = sorted(key for key in applied if key[0] in OURS and key not in known)
+        if unknown:
+            word = ".".join(unknown[-1])
+            raise CommandError(f"The database is newer than this program, which knows no {word}: update this machine.")
+        plan = executor.migration_plan(executor.loader.graph.leaf_nodes())
+        if plan and applied and _others_live():
+            raise CommandError(
+                "The database is older than this program and nodes work on it: let them drain (`node drain NAME`), then run"
+                " `migrate` and start the new nodes."
+            )
+    except DatabaseError as error:
+        raise CommandError(f"The database cannot be used: {str(error).splitlines()[0]}") from error
+    ready()
+
+
+def _others_live() -> bool:
+    """Whether a node gave a sign of life lately; asked in columns that every version has."""
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT COUNT(*) FROM crawlmgr_node WHERE heartbeat > %s AND heartbeat >= started", [_lost_before()])
+        return bool(cursor.fetchone()[0])
+
+
+def _lost_before() -> datetime:
+    return SYSTEM.now() - timedelta(seconds=settings.STALL_SECONDS)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import signal
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
@@ -75,13 +75,15 @@ def only_one(name: str) -> IO[str]:
         raise CommandError(f"{name} already runs on {settings.DATA_DIR}{who}.") from None
 
 
-def supervise(clusters: Sequence[Cluster], others: Sequence[Child] = ()) -> None:
-    """Runs clusters and other children until Ctrl-C or SIGTERM."""
+def supervise(clusters: Sequence[Cluster], others: Sequence[Child] = (), *, may_drain: bool = False) -> None:
+    """Runs clusters and other children until Ctrl-C or SIGTERM; with `may_drain` also until their nodes have drained."""
     watch = _Watch(clusters)
     supervisor = Supervisor(
         [*(one.child for one in clusters), *others], on_start=watch.started, on_end=watch.ended, on_tick=watch.tick,
         tick_seconds=settings.TICK_SECONDS, grace_seconds=settings.SLICE_SECONDS + GRACE_SECONDS,
     )
+    if may_drain:
+        watch.on_drained = supervisor.stop
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, supervisor.stop)
     log.info("%s", ", ".join(child.name for child in supervisor.children), extra={"event": "supervision_started"})
@@ -95,6 +97,8 @@ class _Watch:
 
     def __init__(self, clusters: Sequence[Cluster]) -> None:
         self.clusters = {one.child.name: one for one in clusters}
+        self.registered: set[str] = set()
+        self.on_drained: Callable[[], None] | None = None
 
     def started(self, child: Child) -> None:
         log.info("%s", child.name, extra={"event": "child_started", "child": child.pid})
@@ -103,7 +107,11 @@ class _Watch:
             return
         heartbeat = one.pulse.heartbeat
         try:
-            node = nodes.register(one.node, pid=child.pid, workers=one.workers, queues=one.queue, now=SYSTEM.now())
+            first = one.node not in self.registered
+            node = nodes.register(
+                one.node, pid=child.pid, workers=one.workers, queues=one.queue, now=SYSTEM.now(), joins=first
+            )
+            self.registered.add(one.node)
             heartbeat = node.heartbeat
         except DatabaseProblem as error:
             self._away(error)
@@ -130,6 +138,9 @@ class _Watch:
         try:
             queue.tick(one.node, one.queue, now)
             signs = nodes.signs(one.node, now)
+            if self.on_drained is not None and nodes.drained([other.node for other in self.clusters.values()], now):
+                say("Drained.")
+                self.on_drained()
         except DatabaseProblem as error:
             self._away(error)
             one.pulse.pause(time.monotonic())

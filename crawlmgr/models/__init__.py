@@ -5,7 +5,7 @@ from crawlmgr.models.exports import Every, Export, ExportFile
 from crawlmgr.models.frontier import Url, UrlState
 from crawlmgr.models.holds import Hold
 from crawlmgr.models.hosts import Host, HostHour, RunHost
-from crawlmgr.models.nodes import Event, Node
+from crawlmgr.models.nodes import Event, Node, NodeState
 from crawlmgr.models.pages import Page, WarcFile
 from crawlmgr.models.retention import Retention
 from crawlmgr.models.runs import ACTIVE, TRANSITIONS, Run, RunState
@@ -28,6 +28,7 @@ __all__ = [
     "HostHour",
     "MessageState",
     "Node",
+    "NodeState",
     "Page",
     "Retention",
     "Run",

@@ -6,13 +6,27 @@ from django.db import models
 from django.utils.translation import gettext_lazy as _
 
 
+class NodeState(models.TextChoices):
+    ACTIVE = "active", _("takes work")
+    DRAINING = "draining", _("draining")
+    PAUSED = "paused", _("paused")
+
+
 class Node(models.Model):
     """A machine's worker cluster. `heartbeat` is written by tasks, so it stops when the cluster stops taking tasks.
 
-    `minutes` holds [minute since the epoch, pages] for the last few minutes.
+    `state` is what a person wants of it: one that is paused takes no runs until it is resumed, one that drains ends when it has
+    none left, and takes work again when it is started again. A node without a sign of life is lost, whatever its state.
+    `name` is what leases and locks are called after; people see `label` where one is given.
+    `minutes` holds [minute since the epoch, pages] for the last hour.
     """
 
     name = models.CharField(_("node"), max_length=120, unique=True)
+    label = models.CharField(_("shown as"), max_length=60, blank=True)
+    machine = models.CharField(_("machine"), max_length=255, blank=True)
+    version = models.CharField(_("version"), max_length=40, blank=True)
+    state = models.CharField(_("state"), max_length=10, choices=NodeState.choices, default=NodeState.ACTIVE)
+    memory_bytes = models.PositiveBigIntegerField(_("memory"), null=True, blank=True)
     pid = models.PositiveIntegerField(_("process"), default=0)
     workers = models.PositiveSmallIntegerField(_("workers"), default=0)
     queues = models.CharField(_("queues"), max_length=200, blank=True)
@@ -28,7 +42,7 @@ class Node(models.Model):
         ordering = ("name",)
 
     def __str__(self) -> str:
-        return self.name
+        return self.label or self.name
 
 
 class Event(models.Model):

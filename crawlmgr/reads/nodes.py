@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from datetime import datetime
+
+from django.db.models import F
 
 from crawlmgr.models import Event, Node
 from crawlmgr.reads.paging import Slice, cut
-from crawlmgr.reads.status import alive_since
 
 
-def nodes(now: datetime, limit: int) -> list[Node]:
-    """Nodes with the newest sign of life first; each gets `alive`."""
-    rows = list(Node.objects.order_by("-heartbeat", "name")[:limit])
-    for node in rows:
-        node.alive = bool(node.heartbeat and node.heartbeat >= alive_since(now))
-    return rows
+def nodes(limit: int) -> list[Node]:
+    """Nodes with the newest sign of life first."""
+    return list(Node.objects.order_by(F("heartbeat").desc(nulls_last=True), "name")[:limit])
 
 
 def events(query: Mapping[str, str], *, least: int = 0, size: int = 50) -> Slice:

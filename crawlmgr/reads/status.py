@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 from django.conf import settings
 from django.db.models import Count, Exists, OuterRef, Q, QuerySet, Sum
 
-from crawlmgr.models import Event, Hold, Host, Node, Page, Run, RunState
+from crawlmgr.models import Event, Hold, Host, Node, NodeState, Page, Run, RunState
 
 RECENT = timedelta(hours=24)
 
@@ -64,7 +64,8 @@ def _errors(now: datetime) -> QuerySet[Event]:
 
 def status(now: datetime) -> Status:
     """Six small queries, whatever the size of the tables."""
-    nodes = list(Node.objects.filter(heartbeat__gte=now - RECENT).values_list("heartbeat", "workers")[:1000])
+    gone = Q(state=NodeState.DRAINING, heartbeat__lt=alive_since(now))  # it was asked to end
+    nodes = list(Node.objects.filter(heartbeat__gte=now - RECENT).exclude(gone).values_list("heartbeat", "workers")[:1000])
     alive = [workers for heartbeat, workers in nodes if heartbeat >= alive_since(now)]
     states = dict(
         Run.objects.at_work()

@@ -12,7 +12,7 @@ from django.db.models import Max
 from django.utils.module_loading import import_string
 from django.utils.translation import gettext_noop
 
-from crawlmgr.models import ACTIVE, Event, Host, Node, Run, RunState
+from crawlmgr.models import ACTIVE, Event, Host, Node, NodeState, Run, RunState
 
 RULES = {
     "failure": gettext_noop("runs that fail"),
@@ -68,7 +68,7 @@ def _disk() -> list[Cause]:
 def _workers(now: datetime) -> list[Cause]:
     found = []
     seen = Node.objects.filter(heartbeat__gte=now - LATELY, heartbeat__lt=now - timedelta(seconds=2 * settings.STALL_SECONDS))
-    for node in seen.order_by("pk")[:50]:
+    for node in seen.exclude(state=NodeState.DRAINING).order_by("pk")[:50]:
         text = gettext_noop("The node %(name)s gives no sign of life.")
         found.append(Cause(f"node {node.pk}", "worker", text, {"name": node.name}, "/admin/workers/"))
     last = Event.objects.filter(at__gte=now - TROUBLE, code__in=WORKER_CODES).order_by("-pk").first()

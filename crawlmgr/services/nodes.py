@@ -4,19 +4,27 @@ from __future__ import annotations
 
 import os
 import socket
-from collections import Counter
+from collections.abc import Iterable
 from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 
 from django.conf import settings
-from django.db import transaction
+from django.db import connection, transaction
 from django.db.models import F, QuerySet
 
-from crawlmgr.models import Node, Run, RunState
-from crawlmgr.services import events, queue
+from crawlmgr import __version__
+from crawlmgr.models import Node, NodeState, Run, RunState
+from crawlmgr.services import events, queue, standing
 from crawlmgr.supervisor import alive
 
-WINDOW_MINUTES = 5
+HISTORY_MINUTES = 60
+"""So far back a node's pages by minute are kept; weights look back five."""
+
+LONGEST_LABEL = 60
+
+
+class Refused(Exception):
+    """A node may not take part; the text says why and what to do."""
 
 
 def own_name() -> str:
@@ -24,10 +32,36 @@ def own_name() -> str:
     return os.environ.get("CRAWLMGR_NODE", "").strip() or socket.gethostname()
 
 
-def register(name: str, *, pid: int, workers: int, queues: str, now: datetime) -> Node:
-    """Notes that a node's cluster is about to start; what it held in an earlier life is given back."""
-    values = {"pid": pid, "workers": workers, "queues": queues, "started": now}
+def admit(names: Iterable[str], now: datetime) -> None:
+    """Lets nodes of this machine take part beside those that are there. Raises Refused where a living node is of another version
+    or has one of the names on another machine, and on SQLite where one works on another machine at all."""
+    own, machine = set(names), socket.gethostname()
+    for node in living(now):
+        elsewhere = bool(node.machine) and node.machine != machine
+        if elsewhere and connection.vendor == "sqlite":
+            raise Refused(
+                f"Node {node.name} works on {node.machine}, and SQLite serves one machine only: set DATABASE_URL to a PostgreSQL"
+                " database for several."
+            )
+        if elsewhere and node.name in own:
+            raise Refused(f"A node {node.name} works on {node.machine} already; name this one with --name.")
+        if node.version and node.version != __version__ and node.name not in own:
+            raise Refused(
+                f"Node {node.name} is of version {node.version}, this program of {__version__}: let the nodes of one version"
+                " drain (`node drain NAME`) before those of another are started."
+            )
+
+
+def register(name: str, *, pid: int, workers: int, queues: str, now: datetime, joins: bool = False) -> Node:
+    """Notes that a node's cluster is about to start; what it held in an earlier life is given back. With `joins` the node itself
+    was started: one that had drained takes work again."""
+    values = {
+        "pid": pid, "workers": workers, "queues": queues, "started": now, "version": __version__,
+        "machine": socket.gethostname()[:255],
+    }
     node, _ = Node.objects.update_or_create(name=name, defaults=values)
+    if joins and node.state == NodeState.DRAINING:
+        Node.objects.filter(pk=node.pk).update(state=NodeState.ACTIVE)
     queue.forget_node(name, queues)
     for run in _held(now).filter(lease_holder__startswith=f"{name}:").only("pk", "fence", "lease_holder"):
         pid = run.lease_holder.rpartition(":")[2]
@@ -57,16 +91,42 @@ def _free(run: Run, text: str, now: datetime) -> None:
         events.warn("worker_ended", text, now=now, run_id=run.pk)
 
 
-def beat(name: str, now: datetime, pages: int = 0) -> None:
-    """A worker of this node took a task or got so many pages since its last sign of life."""
+def wish(node: Node, state: str, now: datetime) -> None:
+    """What a person wants of a node: to take work, to pause, or to end when it has no run left."""
+    if Node.objects.filter(pk=node.pk).exclude(state=state).update(state=state):
+        events.note("node_state", f"{node.name}: {state}", now=now)
+
+
+def rename(node: Node, label: str) -> bool:
+    """How people see a node from now on; "" for its name. False where it is too long or cannot be printed."""
+    label = " ".join(label.split())
+    if len(label) > LONGEST_LABEL or not label.isprintable():
+        return False
+    Node.objects.filter(pk=node.pk).update(label="" if label == node.name else label)
+    return True
+
+
+def drained(names: Iterable[str], now: datetime) -> bool:
+    """Whether all these nodes are to drain and hold no run any more."""
+    wanted = set(names)
+    states = list(Node.objects.filter(name__in=wanted).values_list("state", flat=True))
+    if len(states) < len(wanted) or any(state != NodeState.DRAINING for state in states):
+        return False
+    return not wanted & set(standing.runs_in_hand(now))
+
+
+def beat(name: str, now: datetime, pages: int = 0, memory_bytes: int | None = None) -> None:
+    """A worker of this node took a task or got so many pages since its last sign of life; what the cluster holds in memory,
+    where it was looked up."""
     if not pages:
-        Node.objects.filter(name=name).update(heartbeat=now)
+        told = {} if memory_bytes is None else {"memory_bytes": memory_bytes}
+        Node.objects.filter(name=name).update(heartbeat=now, **told)
         return
     with transaction.atomic():
         node = Node.objects.select_for_update().filter(name=name).first()
         if node is not None:
             minute = _minute(now)
-            recent = {at: count for at, count in node.minutes if at > minute - WINDOW_MINUTES}
+            recent = {at: count for at, count in node.minutes if at > minute - HISTORY_MINUTES}
             recent[minute] = recent.get(minute, 0) + pages
             node.heartbeat, node.pages, node.minutes = now, node.pages + pages, sorted(recent.items())
             node.save(update_fields=["heartbeat", "pages", "minutes"])
@@ -74,10 +134,6 @@ def beat(name: str, now: datetime, pages: int = 0) -> None:
 
 def _minute(now: datetime) -> int:
     return int(now.timestamp()) // 60
-
-
-def _recent_pages(node: Node, now: datetime) -> int:
-    return sum(count for at, count in node.minutes if at > _minute(now) - WINDOW_MINUTES)
 
 
 class Signs(NamedTuple):
@@ -111,29 +167,29 @@ def web_restarted(why: str, now: datetime) -> None:
 
 def living(now: datetime) -> list[Node]:
     """Nodes that gave a sign of life lately, and since their cluster was started."""
-    return list(Node.objects.filter(heartbeat__gt=now - timedelta(seconds=settings.STALL_SECONDS), heartbeat__gte=F("started")))
+    return list(Node.objects.filter(heartbeat__gt=standing.lost_before(now), heartbeat__gte=F("started")))
 
 
 def listing(now: datetime) -> list[dict[str, Any]]:
-    """Every node with its heartbeat, the runs it has in hand, its pages a minute over the last five minutes and, as its weight,
-    its share in the pages of all nodes in that time (None where there was none)."""
-    outstanding = Counter(holder.rpartition(":")[0] for holder in _held(now).values_list("lease_holder", flat=True))
-    nodes = list(Node.objects.all())
-    recent = {node.name: _recent_pages(node, now) for node in nodes}
-    total = sum(recent.values())
-    minutes = WINDOW_MINUTES - 1 + now.timestamp() % 60 / 60
+    """Every node with its state, its speed over the last five minutes in pages a minute, its weight as its share in those of all
+    that are not lost (None where nothing is known), and the runs it has in hand."""
     return [
         {
-            "name": node.name,
-            "heartbeat": node.heartbeat,
-            "pages_a_minute": round(recent[node.name] / minutes, 1),
-            "weight": round(recent[node.name] / total, 3) if total else None,
-            "outstanding": outstanding[node.name],
-            "pages": node.pages,
-            "workers": node.workers,
-            "queue": node.queues,
-            "restarts": node.restarts,
-            "started": node.started,
+            "name": row.node.name,
+            "label": str(row.node),
+            "state": row.state,
+            "heartbeat": row.node.heartbeat,
+            "pages_a_minute": round(row.standing.speed, 1),
+            "weight": None if row.share is None else round(row.share, 3),
+            "outstanding": row.standing.runs,
+            "pages": row.node.pages,
+            "workers": row.node.workers,
+            "queue": row.node.queues,
+            "memory_bytes": row.node.memory_bytes,
+            "version": row.node.version,
+            "machine": row.node.machine,
+            "restarts": row.node.restarts,
+            "started": row.node.started,
         }
-        for node in nodes
+        for row in standing.rows(list(Node.objects.all()), now)
     ]

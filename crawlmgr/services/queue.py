@@ -27,7 +27,7 @@ from django_q.signals import call_hook, pre_enqueue
 from django_q.status import Stat
 from django_q.tasks import async_task
 
-from crawlmgr.services import events, task_check
+from crawlmgr.services import events, standing, task_check
 
 SLICE = "crawlmgr.tasks.run_slice"
 TICK = "crawlmgr.tasks.tick"
@@ -39,6 +39,8 @@ SCHEDULES = (
     ("prune old rows", PRUNE, Schedule.DAILY),
     ("look for silence", "crawlmgr.tasks.watch", Schedule.HOURLY),
 )
+STANDING_SECONDS = 2.0
+"""How long a cluster goes by what it knows of the other nodes."""
 TASKS = frozenset((SLICE, TICK, REFUSED, ALARMS, *(task for _name, task, _kind in SCHEDULES)))
 """All that a worker may be asked to call."""
 
@@ -53,19 +55,44 @@ class Broker(ORM):
 
     All that a cluster's workers do passes `dequeue`, in the cluster itself: a row that asks for anything but a function of
     `TASKS` with plain arguments, or that this installation did not sign, is struck off and told, however it came there.
+
+    Where several nodes take from a queue, each leaves what anybody may take for a moment to those that have less to do, and
+    takes no more than it has workers for (`standing.patience`); one that drains or is paused takes its own tasks alone.
     """
 
+    _turn = standing.Turn(0.0, True)
+    _looked = float("-inf")
+    _in_hand: frozenset[int] = frozenset()
+
     def dequeue(self) -> list[tuple[int, str]] | None:
-        own = _node_key(self.list_key, os.environ.get("CRAWLMGR_NODE", ""))
-        rows = self.get_connection().filter(Q(key=own) | _shared(self.list_key), lock__lt=timezone.now())
+        node = os.environ.get("CRAWLMGR_NODE", "")
+        own, now = _node_key(self.list_key, node), timezone.now()
+        rows = self.get_connection().filter(Q(key=own) | _shared(self.list_key), lock__lt=now)
+        due = rows.order_by(Case(When(key=own, then=Value(0)), default=Value(1)), "id")[: Conf.BULK]
         taken = [
             (row.pk, row.payload)
-            for row in rows.order_by(Case(When(key=own, then=Value(0)), default=Value(1)), "id")[: Conf.BULK]
-            if self.get_connection().filter(pk=row.pk, lock=row.lock).update(lock=self.timeout(row))
+            for row in due
+            if (row.key == own or self._may_take(row, node, now))
+            and self.get_connection().filter(pk=row.pk, lock=row.lock).update(lock=self.timeout(row))
         ]
         if not taken:
             time.sleep(Conf.POLL)
         return [(pk, payload) for pk, payload in taken if self._allowed(pk, payload)] or None
+
+    def _may_take(self, row: OrmQ, node: str, now: datetime) -> bool:
+        """Whether this node may take now what anybody may take."""
+        if time.monotonic() - self._looked >= STANDING_SECONDS:
+            self._looked, self._turn = time.monotonic(), standing.turn(node, self.list_key, now)
+        wait, alone = self._turn
+        if wait is None or row.lock > now - timedelta(seconds=wait):
+            return False
+        if alone:
+            return True
+        held = self.get_connection().filter(pk__in=self._in_hand, lock__gt=now).values_list("pk", flat=True)
+        if len(left := frozenset(held)) >= settings.WORKERS:
+            return False
+        self._in_hand = left | {row.pk}
+        return True
 
     def _allowed(self, pk: int, payload: str) -> bool:
         objection = _objection(payload)

@@ -1,4 +1,4 @@
-"""`node`: a worker cluster of this machine under supervision; `node list`: every node of the installation."""
+"""`node`: a worker cluster of this machine under supervision; `node list`: every node of the installation; `node drain NAME`."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from crawlmgr.clock import SYSTEM
 from crawlmgr.management import database
 from crawlmgr.management.base import say, table, write_json
 from crawlmgr.management.supervision import cluster, only_one, run_system_checks, supervise
+from crawlmgr.models import Node, NodeState
 from crawlmgr.services import nodes, queue
 
 
@@ -32,33 +33,56 @@ def node_name(text: str) -> str:
     return text
 
 
+WISHES = {"drain": NodeState.DRAINING, "pause": NodeState.PAUSED, "resume": NodeState.ACTIVE}
+
+
 class Command(BaseCommand):
-    help = "Makes this machine a worker node until Ctrl-C; `node list` shows all nodes."
+    help = "Makes this machine a worker node until Ctrl-C; `node list` shows all, `node drain|pause|resume NAME` steers one."
     requires_system_checks = ()
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("action", nargs="?", choices=["list"], help="list: show all nodes")
+        parser.add_argument("action", nargs="?", choices=["list", *WISHES], help="list: show all; drain, pause, resume: one")
+        parser.add_argument("node", nargs="?", type=node_name, help="the node to drain, pause or resume")
         parser.add_argument("--name", type=node_name, default=None, help="default the host's name")
         own = [settings.Q_CLUSTER["name"]]
         parser.add_argument("--queues", type=queue_names, default=own, metavar="A,B", help=f"queues, default {own[0]}")
         parser.add_argument("--json", action="store_true", help="one JSON document on standard output")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        database.ready()
+        if (options["action"] in WISHES) != bool(options["node"]):
+            raise CommandError("name one node: `node drain NAME`, `node pause NAME` or `node resume NAME`.")
         try:
             if options["action"] == "list":
+                database.ready_for_nodes()
                 self._list(options["json"])
-                return
-            run_system_checks()
-            name, queues = options["name"] or nodes.own_name(), options["queues"]
-            with only_one(f"node-{name}"):
-                queue.make_schedules()
-                say(f"Node {name} takes from {', '.join(queues)}. Stop with Ctrl-C.")
-                own = [name] if len(queues) == 1 else [f"{name}-{one}" for one in queues]
-                supervise([cluster(node, one, settings.WORKERS) for node, one in zip(own, queues, strict=True)])
-                say("Stopped.")
+            elif options["node"]:
+                self._wish(options["node"], WISHES[options["action"]])
+            else:
+                self._work(options["name"] or nodes.own_name(), options["queues"])
         except DatabaseProblem as error:
             raise CommandError(f"The database does not answer: {str(error).strip().splitlines()[0]}") from None
+
+    def _work(self, name: str, queues: list[str]) -> None:
+        own = [name] if len(queues) == 1 else [f"{name}-{one}" for one in queues]
+        database.ready_for_nodes()
+        run_system_checks()
+        with only_one(f"node-{name}"):
+            try:
+                nodes.admit(own, SYSTEM.now())
+            except nodes.Refused as error:
+                raise CommandError(str(error)) from None
+            queue.make_schedules()
+            say(f"Node {name} takes from {', '.join(queues)}. Stop with Ctrl-C.")
+            clusters = [cluster(node, one, settings.WORKERS) for node, one in zip(own, queues, strict=True)]
+            supervise(clusters, may_drain=True)
+            say("Stopped.")
+
+    def _wish(self, name: str, state: NodeState) -> None:
+        node = Node.objects.filter(name=name).first()
+        if node is None:
+            raise CommandError(f"There is no node {name}; `node list` shows all.")
+        nodes.wish(node, state, SYSTEM.now())
+        say(f"Node {name}: {state.label}.")
 
     def _list(self, as_json: bool) -> None:
         rows = nodes.listing(SYSTEM.now())

@@ -75,13 +75,13 @@ def world(count: int) -> dict[str, int]:
     RunHost.objects.bulk_create(RunHost(run=run, host=host) for host in hosts)
     HostHour.objects.bulk_create(HostHour(host=host, hour=NOW.replace(minute=0, second=0), requests=9, bytes=9) for host in hosts)
     Event.objects.bulk_create(Event(at=NOW, level=40, code="run_failed", text=EVIL, run=run, host=hosts[-1]) for _ in range(count))
-    Node.objects.bulk_create(Node(name=f"node {number} {EVIL}", started=NOW, heartbeat=NOW, workers=2) for number in range(count))
+    Node.objects.bulk_create(Node(name=f"node {number} {EVIL}", label=EVIL[:60], started=NOW, heartbeat=NOW, workers=2, minutes=[[29_000_000, 7]]) for number in range(count))
     _plans(forum, list(boards), count)
     simulation = _simulations(count)
     thread = Thread.objects.filter(board=board).order_by("id")[0]
     page = Page.objects.order_by("id")[0]
     return {
-        "site": forum.pk, "board": board.pk, "thread": thread.pk, "run": run.pk, "host": forum.host_id, "file": file.pk, "page": page.pk, "simulation": simulation.pk,
+        "site": forum.pk, "board": board.pk, "thread": thread.pk, "run": run.pk, "host": forum.host_id, "file": file.pk, "page": page.pk, "simulation": simulation.pk, "node": Node.objects.order_by("id")[0].pk,
         "discovery": Run.objects.get(kind="forum-discovery", target=1).pk,
     }
 
@@ -195,7 +195,7 @@ def rooms(keys: dict[str, int]) -> list[str]:
         "/admin/", "/admin/?part=live", "/admin/status.json", "/admin/runs/", "/admin/runs/?show=active&kind=forum", f"/admin/runs/{keys['run']}/",
         f"/admin/runs/{keys['run']}/?part=live", "/admin/hosts/", "/admin/hosts/?q=exa&show=failing", f"/admin/hosts/{keys['host']}/?url=/x",
         "/admin/archive/", "/admin/archive/?url=https://forum.example/", f"/admin/archive/files/{keys['file']}/", f"/admin/archive/pages/{keys['page']}/",
-        "/admin/workers/", "/admin/workers/?part=live", "/admin/events/", "/admin/events/?show=errors", "/admin/forums/",
+        "/admin/workers/", "/admin/workers/?part=live", f"/admin/workers/{keys['node']}/", "/admin/events/", "/admin/events/?show=errors", "/admin/forums/",
         f"/admin/forums/site/{site_}/", f"/admin/forums/site/{site_}/model/", f"/admin/forums/site/{site_}/login/",
         f"/admin/forums/site/{site_}/correct/?kind=thread", f"/admin/forums/site/{site_}/?part=live", f"/admin/forums/board/{board}/", f"/admin/forums/board/{board}/?visits=1",
         f"/admin/forums/site/{site_}/plan/", f"/admin/forums/site/{site_}/tuning/", f"/admin/forums/site/{site_}/delays/", "/admin/forums/site/0/plan/",

@@ -85,6 +85,7 @@ MATRIX: dict[tuple[str, str], tuple[str, ...]] = {
         "admin/archive/files/<int:pk>/download",
         "admin/archive/pages/<int:pk>/",
         "admin/workers/",
+        "admin/workers/<int:pk>/",
         "admin/events/",
         "admin/sessions/",
     ),
@@ -106,6 +107,10 @@ MATRIX: dict[tuple[str, str], tuple[str, ...]] = {
     ("never", "operator"): (
         "admin/alarms/<int:pk>/mute/",
         "admin/exports/<int:pk>/write/",
+        "admin/workers/<int:pk>/drain/",
+        "admin/workers/<int:pk>/pause/",
+        "admin/workers/<int:pk>/resume/",
+        "admin/workers/<int:pk>/rename/",
         "admin/schedules/pause/",
         "admin/schedules/resume/",
         "admin/exports/<int:pk>/plan/",

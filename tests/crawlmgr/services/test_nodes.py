@@ -8,11 +8,14 @@ from typing import Any
 
 import pytest
 from django.contrib.sessions.models import Session
+from django.core.management import call_command
+from django.core.management.base import CommandError
+from django.db import connection
 from django.test import Client
 from django.utils import timezone
 from django_q.models import OrmQ
 
-from crawlmgr.models import Event, Node, Run, RunState
+from crawlmgr.models import Event, Node, NodeState, Run, RunState
 from crawlmgr.services import nodes, pruning, queue, runs
 
 pytestmark = pytest.mark.django_db
@@ -111,18 +114,85 @@ def test_listing_counts_the_runs_in_hand() -> None:
     assert [(row["name"], row["outstanding"]) for row in nodes.listing(NOW)] == [("north", 2), ("north-2", 0)]
 
 
-def test_pages_a_minute_and_weight_are_those_of_the_last_five_minutes() -> None:
+def test_speed_and_weight_follow_equations_1_and_2() -> None:
     _node()
     _node("south")
-    assert [row["weight"] for row in nodes.listing(NOW)] == [None, None]
+    assert [(row["weight"], row["pages_a_minute"]) for row in nodes.listing(NOW)] == [(None, 0.0)] * 2
     nodes.beat("north", NOW, 500)
     for second in range(0, 240, 10):
         nodes.beat("north", NOW + timedelta(minutes=5, seconds=second), 5)
     nodes.beat("south", NOW + timedelta(minutes=9), 40)
     nodes.beat("nobody", NOW, 40)
     north, south = nodes.listing(NOW + timedelta(minutes=9, seconds=30))
-    assert (north["pages"], north["pages_a_minute"], north["weight"]) == (620, round(120 / 4.5, 1), 0.75)
-    assert (south["pages"], south["weight"], south["heartbeat"]) == (40, 0.25, NOW + timedelta(minutes=9))
+    # north had 30 pages in each of the minutes 5 to 8; half of minute 8 is within the last minute, and so on
+    weights = (15 / 1 + 45 / 2 + 75 / 3 + 105 / 4 + 120 / 5) / 5, (40 / 1 + 40 / 2 + 40 / 3 + 40 / 4 + 40 / 5) / 5
+    assert (north["pages"], north["pages_a_minute"], north["weight"]) == (620, 24.0, round(weights[0] / sum(weights), 3))
+    assert (south["pages"], south["weight"], south["heartbeat"]) == (40, round(weights[1] / sum(weights), 3), NOW + timedelta(minutes=9))
+
+
+def test_a_lost_node_has_no_share_and_a_drained_one_is_not_lost(settings: Any) -> None:
+    for name in ("north", "south", "west"):
+        _node(name)
+    nodes.beat("north", NOW + timedelta(minutes=5), 60)
+    nodes.beat("south", NOW + timedelta(minutes=5), 60)
+    nodes.beat("west", NOW + timedelta(minutes=1), 60)
+    nodes.wish(Node.objects.get(name="south"), NodeState.PAUSED, NOW)
+    at = NOW + timedelta(minutes=5, seconds=10)
+    assert [(row["state"], row["weight"]) for row in nodes.listing(at)] == [("active", 0.5), ("paused", 0.5), ("lost", None)]
+    nodes.wish(Node.objects.get(name="west"), NodeState.DRAINING, NOW)
+    assert nodes.listing(at)[2]["state"] == "drained"
+    assert Event.objects.filter(code="node_state").count() == 2
+
+
+def test_a_node_of_another_version_or_another_machine_of_the_same_name_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    _node()
+    nodes.beat("north", NOW)
+    nodes.admit(["south"], NOW)
+    Node.objects.update(version="9.9.9")
+    with pytest.raises(nodes.Refused, match=r"north is of version 9\.9\.9.*drain"):
+        nodes.admit(["south"], NOW)
+    nodes.admit(["north"], NOW)  # its own former life
+    nodes.admit(["south"], NOW + timedelta(hours=1))  # lost by then
+    Node.objects.update(version="", machine="elsewhere")
+    with pytest.raises(nodes.Refused, match="elsewhere"):
+        nodes.admit(["north"], NOW)
+    if connection.vendor == "sqlite":
+        with pytest.raises(nodes.Refused, match="SQLite serves one machine only"):
+            nodes.admit(["south"], NOW)
+    else:
+        nodes.admit(["south"], NOW)
+
+
+def test_drained_means_asked_to_and_nothing_in_hand() -> None:
+    node = _node()
+    assert not nodes.drained(["north"], NOW)
+    nodes.wish(node, NodeState.DRAINING, NOW)
+    run = _held("north:11", NOW + timedelta(seconds=30))
+    assert not nodes.drained(["north"], NOW)
+    Run.objects.filter(pk=run.pk).update(lease_until=None)
+    assert nodes.drained(["north"], NOW) and not nodes.drained(["north", "south"], NOW)
+    assert _node().state == NodeState.DRAINING  # its cluster was started anew, not the node
+    nodes.register("north", pid=1, workers=4, queues="crawl", now=NOW, joins=True)
+    assert Node.objects.get().state == NodeState.ACTIVE
+
+
+def test_a_node_is_renamed_for_people_only() -> None:
+    node = _node()
+    assert nodes.rename(node, "  the  big one ") and nodes.listing(NOW)[0]["label"] == "the big one"
+    assert not nodes.rename(node, "x" * 61) and not nodes.rename(node, "a\x07b")
+    assert nodes.rename(node, "north") and Node.objects.get().label == ""
+    assert nodes.listing(NOW)[0]["name"] == "north"
+
+
+def test_the_node_command_steers_a_node(capsys: pytest.CaptureFixture[str]) -> None:
+    _node()
+    call_command("node", "drain", "north")
+    assert Node.objects.get().state == NodeState.DRAINING
+    call_command("node", "resume", "north")
+    assert Node.objects.get().state == NodeState.ACTIVE
+    for words in (("drain",), ("pause", "nobody")):
+        with pytest.raises(CommandError):
+            call_command("node", *words)
 
 
 def test_health_needs_a_sign_of_life_of_this_life(client: Client) -> None:

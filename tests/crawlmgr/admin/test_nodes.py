@@ -1,0 +1,62 @@
+"""The page of a worker node and its buttons."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.test import Client
+from django.utils import timezone
+
+from crawlmgr.models import Node, NodeState
+from crawlmgr.services import nodes
+from tests.crawlmgr.admin.rows import user
+
+pytestmark = [pytest.mark.django_db, pytest.mark.once]
+
+
+@pytest.fixture
+def node() -> Node:
+    now = timezone.now()
+    node = nodes.register("north", pid=1, workers=4, queues="crawl", now=now - timedelta(minutes=10))
+    nodes.beat("north", now - timedelta(minutes=1), 42)
+    nodes.beat("north", now, memory_bytes=123_000_000)
+    return node
+
+
+def _client(role: str) -> Client:
+    client = Client()
+    client.force_login(user(role))
+    return client
+
+
+def test_drain_pause_resume_and_rename(node: Node) -> None:
+    client = _client("operator")
+    for button, state in (("pause", NodeState.PAUSED), ("drain", NodeState.DRAINING), ("resume", NodeState.ACTIVE)):
+        answer = client.post(f"/admin/workers/{node.pk}/{button}/", follow=True)
+        assert answer.redirect_chain == [(f"/admin/workers/{node.pk}/", 302)]
+        node.refresh_from_db()
+        assert node.state == state
+    client.post(f"/admin/workers/{node.pk}/rename/", {"label": "cellar"})
+    assert "cellar" in client.get("/admin/workers/").content.decode()
+    assert "at most 60" in client.post(f"/admin/workers/{node.pk}/rename/", {"label": "x" * 61}, follow=True).content.decode()
+    assert client.post("/admin/workers/999999/drain/").status_code == 404
+
+
+def test_the_pages_show_figures_chart_and_no_button_to_who_may_not(node: Node) -> None:
+    client = _client("viewer")
+    page = client.get(f"/admin/workers/{node.pk}/").content.decode()
+    assert "chart-nodes" in page and "123" in page and "Drain" not in page
+    page = client.get("/admin/workers/").content.decode()
+    assert "chart-nodes" in page and "takes work" in page
+    live = client.get("/admin/workers/?part=live").content.decode()
+    assert "chart-nodes" not in live and f"/admin/workers/{node.pk}/" in live
+
+
+def test_pages_cost_the_same_for_many_nodes(node: Node, django_assert_max_num_queries: Any) -> None:
+    client, now = _client("viewer"), timezone.now()
+    client.get("/admin/workers/?part=live")
+    Node.objects.bulk_create(Node(name=f"n{number}", started=now, heartbeat=now) for number in range(60))
+    with django_assert_max_num_queries(30):
+        client.get("/admin/workers/?part=live")
