@@ -200,7 +200,7 @@ TEMPLATES = [
                 "django.contrib.auth.context_processors.auth",
                 "django.contrib.messages.context_processors.messages",
             ],
-            "libraries": {"desk": "crawlmgr.admin.tags"},
+            "libraries": {"desk": "crawlmgr.admin.tags", "topics": "focused.admin.tags"},
         },
     }
 ]

@@ -329,7 +329,16 @@
     });
   }
 
-  function start(root) { times(root); live(root); tree(root); charts(root); forms(root); previews(root); marks(root); shares(root); }
+  /* --- a slider beside a number --- */
+  function slides(root) {
+    root.querySelectorAll("[data-slides]").forEach((slider) => {
+      const field = document.getElementById(slider.dataset.slides);
+      slider.addEventListener("input", () => { field.value = slider.value; });
+      field.addEventListener("input", () => { slider.value = field.value; });
+    });
+  }
+
+  function start(root) { times(root); live(root); tree(root); charts(root); forms(root); previews(root); marks(root); shares(root); slides(root); }
   document.addEventListener("DOMContentLoaded", () => {
     const source = document.getElementById("desk-words");
     if (source) words = JSON.parse(source.textContent);

@@ -9,6 +9,7 @@ from crawlmgr.models.nodes import Event, Node, NodeState
 from crawlmgr.models.pages import Page, WarcFile
 from crawlmgr.models.retention import Retention
 from crawlmgr.models.runs import ACTIVE, TRANSITIONS, Run, RunState
+from crawlmgr.models.settings_history import SettingsChange, SettingsPreset
 from crawlmgr.models.tokens import ApiToken, TokenRole
 
 __all__ = [
@@ -34,6 +35,8 @@ __all__ = [
     "Run",
     "RunHost",
     "RunState",
+    "SettingsChange",
+    "SettingsPreset",
     "TokenRole",
     "Url",
     "UrlState",

@@ -24,8 +24,8 @@ from focused.admin.runs import find as find_run
 from focused.admin.topics import find, trail
 from focused.laboratory import MOST_DRAWS, PATENT_WEIGHTS, verdict
 from focused.models import Comparison
-from focused.services import comparisons
-from focused.sweeps import SWEEPS, heat
+from focused.services import comparisons, tuning
+from focused.sweeps import SWEEPS, TAU, heat
 
 PATENT = "dolphin *"
 """Stands for the four runs of the patent in the form."""
@@ -116,7 +116,7 @@ def comparison(request: HttpRequest, pk: int) -> HttpResponse:
     """One comparison: its progress, then curves and table."""
     found, now = find_comparison(pk), datetime.now(UTC)
     stored = found.result.get("results", [])
-    results = [{**one, "strategy": shown(one["strategy"])} for one in stored]
+    results = [{**one, "entry": one["strategy"], "strategy": shown(one["strategy"])} for one in stored]
     sweep = SWEEPS.get(found.setup.get("sweep", ""))
     total = len(comparisons.runs_of(found)) + 1
     done = found.parts.count() + bool(stored)
@@ -131,6 +131,7 @@ def comparison(request: HttpRequest, pk: int) -> HttpResponse:
         "share": round(100 * done / total),
         "results": results,
         "verdict": verdict(results) if results and "area" in results[0] else None,
+        "may_choose": request.user.has_perm("focused.change_topic"),
         "pages_in_archive": found.result.get("pages_in_archive"),
         "heat": heat(sweep, stored) if sweep is not None and stored else None,
         "heat_title": sweep_title(found.setup["sweep"]) if sweep is not None else "",
@@ -145,6 +146,22 @@ def comparison(request: HttpRequest, pk: int) -> HttpResponse:
     if found.run is None or not found.run.active:
         answer["X-Desk-Reload" if request.GET.get("active") else "X-Desk-Done"] = "1"
     return answer
+
+
+@act("topics/comparison/<int:pk>/choose/", "comparison-choose", "focused.change_topic")
+def choose(request: HttpRequest, pk: int) -> HttpResponse:
+    """Makes an entry's strategy, with the parameters that it ran with, the topic's own."""
+    found = find_comparison(pk)
+    entry = request.POST.get("entry", "")
+    values = found.setup["strategies"].get(entry)
+    if values is None:
+        messages.error(request, _("There is no strategy %(name)s.") % {"name": entry[:60]})
+        return back(request, "comparison", pk)
+    own = {key: value for key, value in values.items() if key != TAU}
+    done = _("New runs of the topic use %(name)s.") % {"name": shown(entry)}
+    strategy = entry.partition(" ")[0]
+    attempt(request, done, lambda: tuning.choose(found.topic, strategy, own, now=datetime.now(UTC), user=request.user))
+    return back(request, "comparison", pk)
 
 
 @room("topics/comparison/<int:pk>/points.csv", "comparison-points", "focused.view_topic")

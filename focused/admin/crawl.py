@@ -9,17 +9,20 @@ from django.conf import settings
 from django.contrib import messages
 from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse
+from django.urls import reverse
 from django.utils.translation import gettext as _
 
-from crawlmgr.admin.rooms import attempt, back, page, room
+from crawlmgr.admin.rooms import act, attempt, back, page, room
+from crawlmgr.admin.settings_history import lines
+from crawlmgr.models import Run
 from focused import reads
-from focused.admin import fields
+from focused.admin import fields, presets, titles
 from focused.admin.topics import find, trail
-from focused.models import Topic
+from focused.models import Comparison, Topic
 from focused.options import RunOptions
 from focused.parameters import parameters_of
 from focused.scope import Scope
-from focused.services import topics
+from focused.services import topics, tuning
 from focused.strategies import BUILT_IN, DEFAULT, strategy_class
 
 PLAIN = ("pages", "minutes", "relevant", "source")
@@ -57,8 +60,10 @@ def crawl(request: HttpRequest, pk: int) -> HttpResponse:
             values, wrong["p"] = fields.read(own, request.POST, "p_")
         options, wrong["o"] = fields.read(general, request.POST, "o_")
         scope = _scope(request)
-        if "show" not in request.POST and not (wrong["p"] or wrong["o"]):
-            answer = _start(request, topic, name, values, options, scope)
+        if presets.wanted(request):
+            values, wrong["p"] = presets.carry_out(request, name, values, wrong["p"])
+        elif "show" not in request.POST and not (wrong["p"] or wrong["o"]):
+            answer = _carry_out(request, topic, name, values, {**options, "scope": scope})
             if answer is not None:
                 return answer
     shown = fields.fields(general, options, "o_", wrong["o"])
@@ -67,11 +72,15 @@ def crawl(request: HttpRequest, pk: int) -> HttpResponse:
         "strategy": name,
         "summary": _(found.summary),
         "strategies": strategies(),
-        "fields": fields.fields(own, values, "p_", wrong["p"], found.sum_to_one),
+        "fields": fields.fields(own, values, "p_", wrong["p"], found.sum_to_one, name),
+        "presets": presets.buttons(name),
+        "history": lines(tuning.KIND, pk, titles.setting),
+        "undo": reverse("admin:topic-settings-undo", args=[pk]) if request.user.has_perm("focused.change_topic") else "",
         "options": [one for one in shown if one.parameter.name in PLAIN],
         "further": [one for one in shown if one.parameter.name not in PLAIN],
         "scope": {key: "\n".join(scope.get(key, ())) for key in ("hosts", "without_hosts", "paths", "without_paths")},
         "depth": scope.get("depth", ""),
+        "recorded": any(not choice["name"] for choice in reads.archive_choices(topic)),
         "contact": settings.CONTACT,
         "runs": [row for row in reads.topic_runs(topic) if row.pages],
     }
@@ -90,24 +99,43 @@ def _scope(request: HttpRequest) -> dict[str, Any]:
     return found
 
 
-def _start(
-    request: HttpRequest, topic: Topic, name: str, values: dict[str, Any], options: dict[str, Any], scope: dict[str, Any]
+def _carry_out(
+    request: HttpRequest, topic: Topic, name: str, values: dict[str, Any], wishes: dict[str, Any]
 ) -> HttpResponse | None:
-    now = datetime.now(UTC)
+    """What the pressed button says: save, preview, or start (and save before that where it is ticked)."""
+    now, user = datetime.now(UTC), request.user
+
+    def save() -> None:
+        tuning.choose(topic, name, values, options=wishes, now=now, user=user)
+
+    if "preview" in request.POST:
+        shown: list[Comparison] = []
+
+        def begin_preview() -> None:
+            shown.append(tuning.preview(topic, name, values, now=now, user=user))
+
+        done = attempt(request, _("The preview has started: the parameters as typed beside those that are saved."), begin_preview)
+        return back(request, "comparison", shown[0].pk) if done else None
+    if "save" in request.POST:
+        return back(request, "topic-crawl", topic.pk) if attempt(request, _("The settings are saved."), save) else None
     try:
-        Scope.from_mapping(scope)
+        Scope.from_mapping(wishes["scope"])
+        if request.POST.get("keep"):
+            save()
     except ValueError as error:  # before anything is kept: a schedule would stumble over it
         messages.error(request, str(error))
         return None
-    if request.POST.get("keep"):
-        Topic.objects.filter(pk=topic.pk).update(strategy=name, parameters=values, options={**options, "scope": scope})
-        topic.refresh_from_db()
-    made = []
+    made: list[Run] = []
 
     def begin() -> None:
-        wishes = {**options, "scope": scope}
-        made.append(topics.crawl(topic, strategy=name, parameters=values, options=wishes, now=now, user=request.user))
+        made.append(topics.crawl(topic, strategy=name, parameters=values, options=wishes, now=now, user=user))
 
-    if attempt(request, _("The crawl has started."), begin):
-        return back(request, "topic-run", made[0].pk)
-    return None
+    return back(request, "topic-run", made[0].pk) if attempt(request, _("The crawl has started."), begin) else None
+
+
+@act("topics/<int:pk>/settings/undo/", "topic-settings-undo", "focused.change_topic")
+def undo(request: HttpRequest, pk: int) -> HttpResponse:
+    """Takes the newest change of the topic's strategy, parameters and options back."""
+    topic = find(pk)
+    attempt(request, _("The last change is undone."), lambda: tuning.undo(topic, now=datetime.now(UTC)))
+    return back(request, "topic-crawl", pk)

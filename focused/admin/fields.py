@@ -9,7 +9,11 @@ from typing import Any
 from django.http import QueryDict
 from django.utils.translation import gettext as _
 
+from focused.admin import titles
 from focused.parameters import Parameter
+
+SLIDER = 10
+"""The greatest upper end of a range that has a slider."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,11 +28,24 @@ class Field:
     wrong: str = ""
     linked: bool = False
     """Whether it is one of several shares that add up to 1."""
+    title: str = ""
+
+    @property
+    def default(self) -> str:
+        """The default in words."""
+        default = self.parameter.default
+        return titles.choice(str(default)) if self.parameter.choices else str(default)
 
     @property
     def step(self) -> str:
         """The input's step."""
         return "1" if self.parameter.kind == "int" else "any"
+
+    @property
+    def slides(self) -> bool:
+        """Whether a slider of its own stands beside the number: a share, or another range that a slider can show."""
+        one = self.parameter
+        return not self.linked and one.kind == "float" and one.low is not None and one.high is not None and one.high <= SLIDER
 
     @property
     def changed(self) -> bool:
@@ -42,17 +59,20 @@ def fields(
     prefix: str,
     wrong: Mapping[str, str] | None = None,
     linked: Sequence[str] = (),
+    owner: str = "options",
 ) -> list[Field]:
-    """The fields of parameters, filled with values or defaults; those `linked` have sliders that add up to 1."""
+    """The fields of parameters, filled with values or defaults; those `linked` have sliders that add up to 1. `owner` is the
+    strategy that has the parameters."""
     return [
         Field(
             f"{prefix}{one.name}",
             one,
             values.get(one.name, one.default),
             _(one.help),
-            [(choice, choice) for choice in one.choices],
+            [(choice, titles.choice(choice)) for choice in one.choices],
             (wrong or {}).get(one.name, ""),
             one.name in linked,
+            titles.parameter(one.name, owner),
         )
         for one in parameters
     ]

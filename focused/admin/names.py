@@ -6,15 +6,18 @@ from collections.abc import Iterable
 
 from django.utils.translation import gettext as _
 
+from focused.admin import titles
 from focused.models import Comparison
 from focused.services import comparisons as comparison_services
+from focused.services.tuning import NOW, TYPED
 from focused.sweeps import SWEEPS
 
 
 def shown(entry: str) -> str:
     """An entry's name: the strategy's, then what tells it apart."""
     strategy, _sign, rest = entry.partition(" ")
-    return f"{_(strategy)} {rest}".strip()
+    told = {NOW: _("as saved"), TYPED: _("as typed")}.get(rest, rest)
+    return f"{titles.strategy(strategy)} {told}".strip()
 
 
 def sweep_title(name: str) -> str:

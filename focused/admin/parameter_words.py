@@ -4,24 +4,6 @@ from __future__ import annotations
 
 from django.utils.translation import gettext_noop
 
-NAMES = (
-    gettext_noop("adaptive"),
-    gettext_noop("breadth_first"),
-    gettext_noop("depth_first"),
-    gettext_noop("best_first"),
-    gettext_noop("fish"),
-    gettext_noop("shark"),
-    gettext_noop("pagerank"),
-    gettext_noop("dolphin"),
-    gettext_noop("static_tunnel"),
-    gettext_noop("dynamic_tunnel"),
-    gettext_noop("context_graph"),
-    gettext_noop("classifier_distiller"),
-    gettext_noop("ant_colony"),
-    gettext_noop("space_evolution"),
-)
-"""The strategies' names, which stand for themselves in English."""
-
 SENTENCES = (
     gettext_noop("First found, first fetched; the yardstick without any judgement."),
     gettext_noop("Deeper first, likely links of a page first, a decision tree puts unlikely ones off; or plain depth first."),
@@ -31,7 +13,9 @@ SENTENCES = (
     gettext_noop("Levels of the tree"),
     gettext_noop("Links of the most similar pages first."),
     gettext_noop("Share of the anchor's own similarity in a link's score"),
-    gettext_noop("Links of pages off topic: followed by their score, kept until nothing else waits, or dropped (pure best first)"),
+    gettext_noop(
+        "Links of pages off topic: followed by their score, kept until nothing else waits, or dropped (pure best first)"
+    ),
     gettext_noop("Links of pages on topic first, and only a few steps beyond pages off topic."),
     gettext_noop("Links followed of a page off topic"),
     gettext_noop("Times as many of a page on topic"),
@@ -67,7 +51,9 @@ SENTENCES = (
     gettext_noop("What a word of the near-topic lexicon counts beside one of the topic"),
     gettext_noop("A share of the fetches for tunnels, or depth first until the next page on topic (as published)"),
     gettext_noop("Share of the fetches that tunnels get while both queues wait"),
-    gettext_noop("In a tunnel: the link with the greatest promise (its relevance and its page's, less steps), or the deepest first"),
+    gettext_noop(
+        "In a tunnel: the link with the greatest promise (its relevance and its page's, less steps), or the deepest first"
+    ),
     gettext_noop("What the similarity of a link's page counts beside the link's own in its promise"),
     gettext_noop("What each page off topic before it takes off a link's promise"),
     gettext_noop("Links followed of a page off topic in literal mode"),
@@ -113,7 +99,9 @@ SENTENCES = (
     gettext_noop("A library of links in which those nearest to the seeds by three objectives survive."),
     gettext_noop("Links in the library"),
     gettext_noop("Pages fetched in a cycle"),
-    gettext_noop("What links are measured against: the topic's samples, as relevant as can be, or the seed pages' own objectives"),
+    gettext_noop(
+        "What links are measured against: the topic's samples, as relevant as can be, or the seed pages' own objectives"
+    ),
     gettext_noop("Pages to fetch at most"),
     gettext_noop("Minutes at most (0: no limit)"),
     gettext_noop("Stop after N relevant pages (0: no limit)"),

@@ -75,7 +75,7 @@ def _fields(run: Run) -> list[fields.Field]:
     for change in reads.edits(run.pk):
         values.update(change.get("parameters", {}))
     known = {one.name: one.read(values.get(one.name, one.default)) for one in own}
-    return fields.fields(own, known, "p_", linked=found.sum_to_one)
+    return fields.fields(own, known, "p_", linked=found.sum_to_one, owner=run.parameters["strategy"])
 
 
 @act("topics/run/<int:pk>/edit/", "topic-run-edit", "crawlmgr.change_run")

@@ -9,12 +9,14 @@ from typing import Any
 from django.db.models import QuerySet
 
 from crawlmgr.models import ACTIVE, Run
-from crawlmgr.services import removals
+from crawlmgr.services import removals, settings_history
 from crawlmgr.services.removals import Part, Removal
 from focused.models import GraphNode, Topic, TopicPage
 from focused.services import search
 
 KIND = "topic-removal"
+KIND_OF_SETTINGS = "topic"
+"""The kind of the history of a topic's settings (see services.tuning)."""
 
 
 def check(topic_id: int) -> None:
@@ -62,5 +64,6 @@ def _removal(topic: Topic) -> Removal:
 
     def last() -> None:
         Topic.objects.get(pk=topic.pk).delete()
+        settings_history.forget(KIND_OF_SETTINGS, topic.pk)
 
     return Removal([pages, graph, *removals.of_runs(own)], last)

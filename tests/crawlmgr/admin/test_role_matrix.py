@@ -140,6 +140,8 @@ MATRIX: dict[tuple[str, str], tuple[str, ...]] = {
         "admin/topics/run/<int:pk>/edit/",
         "admin/topics/page/<int:pk>/mark/",
         "admin/topics/run/<int:pk>/others/",
+        "admin/topics/<int:pk>/settings/undo/",
+        "admin/topics/comparison/<int:pk>/choose/",
         "admin/topics/<int:pk>/draw/",
         "admin/deepweb/form/<int:pk>/role/",
         "admin/deepweb/form/<int:pk>/type/",

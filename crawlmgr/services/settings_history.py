@@ -1,0 +1,116 @@
+"""Settings that remember: changes noted with who made them, the last one taken back, and named sets of values.
+
+Whoever owns settings calls `note` in the transaction that changes them, with all values before and after; `undo` gives the
+values to go back to. Values are plain: names to numbers, texts, lists or further such mappings.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any, NamedTuple
+
+from django.db import transaction
+
+from crawlmgr.models import SettingsChange, SettingsPreset
+
+MOST_KEPT = 200
+"""Changes that are kept of one thing; older ones go."""
+MOST_PRESETS = 100
+"""Presets of one kind."""
+LONGEST_NAME = 60
+Values = Mapping[str, Any]
+
+
+class Difference(NamedTuple):
+    """One value that changed, by its way through the mappings; None where it was or is not set."""
+
+    way: tuple[str, ...]
+    old: Any
+    new: Any
+
+
+def differences(before: Values, after: Values) -> list[Difference]:
+    """The values that differ, in the order of the names.
+
+    >>> differences({"a": 1, "b": {"c": 2}}, {"b": {"c": 3}, "d": 4})
+    [Difference(way=('a',), old=1, new=None), Difference(way=('b', 'c'), old=2, new=3), Difference(way=('d',), old=None, new=4)]
+    """
+    old, new = dict(_flat(before)), dict(_flat(after))
+    return [Difference(way, old.get(way), new.get(way)) for way in sorted({*old, *new}) if old.get(way) != new.get(way)]
+
+
+def note(kind: str, target: int, before: Values, after: Values, *, now: datetime, user: Any = None) -> SettingsChange | None:
+    """Enters a change; None where nothing differs."""
+    if not differences(before, after):
+        return None
+    made = SettingsChange.objects.create(kind=kind, target=target, before=dict(before), after=dict(after), at=now, by=user)
+    old = SettingsChange.objects.filter(kind=kind, target=target).order_by("-id").values_list("id", flat=True)[MOST_KEPT:]
+    SettingsChange.objects.filter(id__in=list(old)).delete()
+    return made
+
+
+def history(kind: str, target: int, limit: int = 20) -> list[SettingsChange]:
+    """The newest changes, undone ones too."""
+    return list(SettingsChange.objects.filter(kind=kind, target=target).select_related("by").order_by("-id")[:limit])
+
+
+def last(kind: str, target: int) -> SettingsChange | None:
+    """The newest change that holds: the one that `undo` takes back."""
+    return SettingsChange.objects.filter(kind=kind, target=target, undone__isnull=True).order_by("-id").first()
+
+
+@transaction.atomic
+def undo(kind: str, target: int, current: Values, *, now: datetime) -> Values:
+    """The values before the newest change that holds, which is marked as undone. Raises ValueError where there is none, or where
+    the current values are not those that it left: then something else would be lost."""
+    change = last(kind, target)
+    if change is None:
+        raise ValueError("there is no change to undo")
+    if differences(change.after, current):
+        raise ValueError("the settings were changed in another way since; nothing was undone")
+    if not SettingsChange.objects.filter(pk=change.pk, undone__isnull=True).update(undone=now):
+        raise ValueError("the change is undone already")
+    before: Values = change.before
+    return before
+
+
+def forget(kind: str, target: int) -> None:
+    """Removes the history of a thing that goes."""
+    SettingsChange.objects.filter(kind=kind, target=target).delete()
+
+
+def presets(kind: str) -> list[SettingsPreset]:
+    """The named sets of values of a kind, by name."""
+    return list(SettingsPreset.objects.filter(kind=kind).order_by("name"))
+
+
+def keep_preset(kind: str, name: str, values: Values, *, now: datetime, user: Any = None) -> SettingsPreset:
+    """Keeps values under a name, in place of those that it had. Raises ValueError with one line."""
+    name = " ".join(name.split())
+    if not name:
+        raise ValueError("a preset needs a name")
+    if len(name) > LONGEST_NAME:
+        raise ValueError(f"a preset's name has at most {LONGEST_NAME} characters")
+    known = SettingsPreset.objects.filter(kind=kind)
+    if not known.filter(name=name).exists() and known.count() >= MOST_PRESETS:
+        raise ValueError(f"there are {MOST_PRESETS} presets already")
+    found, _ = SettingsPreset.objects.update_or_create(
+        kind=kind, name=name, defaults={"values": dict(values), "made": now, "by": user}
+    )
+    return found
+
+
+def drop_preset(kind: str, name: str) -> bool:
+    """Takes a preset away; False where there is none of the name."""
+    return bool(SettingsPreset.objects.filter(kind=kind, name=name).delete()[0])
+
+
+def _flat(values: Values, way: tuple[str, ...] = ()) -> list[tuple[tuple[str, ...], Any]]:
+    found: list[tuple[tuple[str, ...], Any]] = []
+    for name, value in values.items():
+        if isinstance(value, Mapping):
+            found += _flat(value, (*way, name))
+        else:
+            found.append(((*way, name), value))
+    return found

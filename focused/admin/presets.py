@@ -1,0 +1,53 @@
+"""The presets of a strategy's parameters on the form of a run: taken over, kept under a name, taken away."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import Any
+
+from django.contrib import messages
+from django.http import HttpRequest
+from django.utils.translation import gettext as _
+
+from crawlmgr.admin import settings_history as control
+from crawlmgr.services import settings_history
+from focused.admin import titles
+from focused.services import tuning
+
+BUTTONS = ("preset", "keep_preset", "drop_preset")
+
+
+def buttons(strategy: str) -> list[control.PresetButton]:
+    """The presets of a strategy: those that the program brings, then people's own."""
+    return control.buttons(tuning.preset_kind(strategy), {name: titles.preset(name) for name in tuning.built_in(strategy)})
+
+
+def wanted(request: HttpRequest) -> bool:
+    """Whether one of the presets' buttons was pressed."""
+    return any(name in request.POST for name in BUTTONS)
+
+
+def carry_out(
+    request: HttpRequest, strategy: str, values: dict[str, Any], wrong: dict[str, str]
+) -> tuple[dict[str, Any], Mapping[str, str]]:
+    """Does what the pressed button says; gives the values that the form shows now, and what is wrong with them."""
+    kind = tuning.preset_kind(strategy)
+    if "preset" in request.POST:
+        found = tuning.preset(strategy, request.POST["preset"])
+        if found is None:
+            messages.error(request, _("There is no such preset."))
+            return values, wrong
+        return found, {}
+    if "drop_preset" in request.POST:
+        if settings_history.drop_preset(kind, request.POST["drop_preset"]):
+            messages.success(request, _("The preset is taken away."))
+    elif not wrong:
+        try:
+            kept = settings_history.keep_preset(
+                kind, request.POST.get("preset_name", ""), values, now=datetime.now(UTC), user=request.user
+            )
+            messages.success(request, _("The values are kept as the preset %(name)s.") % {"name": kept.name})
+        except ValueError as error:
+            messages.error(request, str(error))
+    return values, wrong

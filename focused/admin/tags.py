@@ -1,0 +1,10 @@
+"""Template filters of the topics: names of strategies in the reader's language."""
+
+from __future__ import annotations
+
+from django import template
+
+from focused.admin import titles
+
+register = template.Library()
+register.filter("strategy", titles.strategy)

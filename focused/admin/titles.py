@@ -1,0 +1,199 @@
+"""What strategies, their parameters and the choices of these are called on the desk; the identifiers stay beside the names."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_noop
+
+STRATEGIES: Mapping[str, str] = {
+    "adaptive": gettext_noop("Adaptive learning"),
+    "breadth_first": gettext_noop("Breadth first"),
+    "depth_first": gettext_noop("Depth first"),
+    "best_first": gettext_noop("Best first"),
+    "fish": gettext_noop("Fish search"),
+    "shark": gettext_noop("Shark search"),
+    "pagerank": gettext_noop("PageRank"),
+    "dolphin": gettext_noop("Dolphin"),
+    "static_tunnel": gettext_noop("Fixed tunnels"),
+    "dynamic_tunnel": gettext_noop("Dynamic tunnels"),
+    "context_graph": gettext_noop("Context graph"),
+    "classifier_distiller": gettext_noop("Classifier and distiller"),
+    "ant_colony": gettext_noop("Ant colony"),
+    "space_evolution": gettext_noop("Space evolution"),
+}
+OF_STRATEGY: Mapping[str, str] = {
+    "dynamic_tunnel.order": gettext_noop("Order in a tunnel"),
+    "dynamic_tunnel.depth": gettext_noop("Length of a tunnel (k)"),
+    "dynamic_tunnel.anchor": gettext_noop("Weight of the anchor"),
+    "dynamic_tunnel.width": gettext_noop("Links followed in a tunnel"),
+    "ant_colony.depth": gettext_noop("Links of an ant"),
+    "ant_colony.alpha": gettext_noop("Exponent of the pheromone (α)"),
+    "ant_colony.beta": gettext_noop("Exponent of the promise (β)"),
+    "dolphin.alpha": gettext_noop("Weight of relevance (α)"),
+    "dolphin.beta": gettext_noop("Weight of closeness (β)"),
+    "dolphin.gamma": gettext_noop("Weight of importance (γ)"),
+    "shark.beta": gettext_noop("Share of the anchor (β)"),
+    "shark.gamma": gettext_noop("Share inherited (γ)"),
+    "space_evolution.pages": gettext_noop("Pages of a cycle"),
+    "options.context": gettext_noop("Words around links"),
+}
+PARAMETERS: Mapping[str, str] = {
+    "order": gettext_noop("Order of links"),
+    "tree": gettext_noop("Decision tree"),
+    "training_pages": gettext_noop("Pages to learn from"),
+    "tree_depth": gettext_noop("Depth of the tree"),
+    "anchor": gettext_noop("Share of the anchor"),
+    "off_topic": gettext_noop("Links of pages off topic"),
+    "width": gettext_noop("Links of a page off topic"),
+    "factor": gettext_noop("Factor on topic"),
+    "depth": gettext_noop("Steps off topic"),
+    "front": gettext_noop("Newest first"),
+    "other_sites": gettext_noop("Other sites first"),
+    "delta": gettext_noop("What is handed on (δ)"),
+    "similar": gettext_noop("Similar from"),
+    "importance": gettext_noop("Kind of importance"),
+    "normalise": gettext_noop("Normalisation"),
+    "aggregate": gettext_noop("Several anchors"),
+    "context": gettext_noop("Weight of the context"),
+    "once_per_host": gettext_noop("Once per host"),
+    "length": gettext_noop("Length of tunnels (k)"),
+    "url": gettext_noop("Weight of the URL"),
+    "hold": gettext_noop("Relevance that holds"),
+    "first_predict": gettext_noop("Hold on the first page"),
+    "near": gettext_noop("Near-topic words"),
+    "mode": gettext_noop("Turns of tunnels"),
+    "share": gettext_noop("Share for tunnels"),
+    "page": gettext_noop("Weight of the page"),
+    "step": gettext_noop("Cost of a step"),
+    "cap": gettext_noop("Longest tunnel"),
+    "host_budget": gettext_noop("Budget of a host"),
+    "beyond": gettext_noop("Beyond the tunnels"),
+    "layers": gettext_noop("Layers"),
+    "terms": gettext_noop("Words to tell layers apart"),
+    "confidence": gettext_noop("Least probability"),
+    "first": gettext_noop("Pages before learning"),
+    "hub": gettext_noop("Share of hubs"),
+    "every": gettext_noop("Pages between trainings"),
+    "smoothing": gettext_noop("Smoothing"),
+    "trust": gettext_noop("Trust in other webs"),
+    "tunnel": gettext_noop("Credit through tunnels"),
+    "together": gettext_noop("Pages chosen at once"),
+    "feedback": gettext_noop("Learning judge"),
+    "learn": gettext_noop("Learning weights"),
+    "ants": gettext_noop("Ants"),
+    "rho": gettext_noop("Evaporation (ρ)"),
+    "q0": gettext_noop("Greed (q₀)"),
+    "initial": gettext_noop("Initial pheromone"),
+    "local": gettext_noop("Local evaporation"),
+    "pool": gettext_noop("Pool of starts"),
+    "starts": gettext_noop("Starts"),
+    "h1": gettext_noop("Weight of the anchor (h₁)"),
+    "h2": gettext_noop("Weight of the page (h₂)"),
+    "h3": gettext_noop("Weight of the target (h₃)"),
+    "quantile": gettext_noop("Share of light links"),
+    "threshold": gettext_noop("Least score"),
+    "prior": gettext_noop("Weight of a link's words"),
+    "siblings": gettext_noop("Links of the same page"),
+    "revisit": gettext_noop("Links to fetched pages"),
+    "similarity": gettext_noop("Kind of similarity"),
+    "stop": gettext_noop("Early end"),
+    "library": gettext_noop("Size of the library"),
+    "toward": gettext_noop("Measured against"),
+    "pages": gettext_noop("Number of pages"),
+    "minutes": gettext_noop("Time limit"),
+    "relevant": gettext_noop("Relevant pages"),
+    "source": gettext_noop("Source of pages"),
+    "fresh_days": gettext_noop("Freshness"),
+    "known": gettext_noop("Stored pages"),
+    "graph": gettext_noop("Graph of addresses"),
+    "ahead": gettext_noop("Chosen ahead"),
+    "main_text": gettext_noop("Main text only"),
+    "packed": gettext_noop("Compressed words"),
+    "cache": gettext_noop("Parsed pages kept"),
+    "history": gettext_noop("Run to learn from"),
+    "random_seed": gettext_noop("Random seed"),
+}
+CHOICES: Mapping[str, str] = {
+    "follow": gettext_noop("follow"),
+    "reserve": gettext_noop("keep in reserve"),
+    "drop": gettext_noop("leave out"),
+    "similarity": gettext_noop("by similarity"),
+    "page": gettext_noop("as on the page"),
+    "timely": gettext_noop("TimelyRank"),
+    "split": gettext_noop("in equal parts"),
+    "opic": gettext_noop("OPIC"),
+    "saturating": gettext_noop("against the median"),
+    "log": gettext_noop("logarithm"),
+    "rank": gettext_noop("by rank"),
+    "none": gettext_noop("not at all"),
+    "sum": gettext_noop("together"),
+    "max": gettext_noop("the best one"),
+    "share": gettext_noop("a share of the fetches"),
+    "literal": gettext_noop("as published"),
+    "promise": gettext_noop("greatest promise first"),
+    "level": gettext_noop("deepest first"),
+    "cosine": gettext_noop("cosine of word weights"),
+    "words": gettext_noop("word by word"),
+    "samples": gettext_noop("the samples"),
+    "seeds": gettext_noop("the seed pages"),
+    "net": gettext_noop("from the network"),
+    "archive": gettext_noop("from the archive"),
+    "mixed": gettext_noop("archive first, then network"),
+    "memory": gettext_noop("in memory"),
+    "database": gettext_noop("in the database"),
+    "plain": gettext_noop("all alike"),
+    "weighted": gettext_noop("by distance"),
+    "count": gettext_noop("use up the budget"),
+    "free": gettext_noop("come free"),
+}
+PRESETS: Mapping[str, str] = {
+    "defaults": gettext_noop("Defaults"),
+    "published": gettext_noop("As published"),
+    "similarity": gettext_noop("Patent: relevance alone"),
+    "depth": gettext_noop("Patent: closeness alone"),
+    "links": gettext_noop("Patent: importance alone"),
+    "mixed": gettext_noop("Patent: mixed"),
+}
+SCOPE: Mapping[str, str] = {
+    "hosts": gettext_noop("Only hosts"),
+    "without_hosts": gettext_noop("Not hosts"),
+    "paths": gettext_noop("Only paths"),
+    "without_paths": gettext_noop("Not paths"),
+    "depth": gettext_noop("Clicks from a seed"),
+}
+
+
+def strategy(name: str) -> str:
+    """A strategy's name in the reader's language, its identifier beside; one of the settings by its identifier alone."""
+    title = STRATEGIES.get(name)
+    return f"{_(title)} ({name})" if title else name
+
+
+def parameter(name: str, owner: str = "") -> str:
+    """A parameter's name; `owner` is the strategy that has it, or "options"."""
+    title = OF_STRATEGY.get(f"{owner}.{name}") or PARAMETERS.get(name)
+    return _(title) if title else name
+
+
+def choice(name: str) -> str:
+    """A choice's name, its identifier beside."""
+    title = CHOICES.get(name)
+    return f"{_(title)} ({name})" if title else name
+
+
+def preset(name: str) -> str:
+    """The name of a preset that the program brings."""
+    return _(PRESETS[name])
+
+
+def setting(way: tuple[str, ...], values: Mapping[str, Any]) -> str:
+    """The name of one of a topic's settings, as its history shows it."""
+    if way == ("strategy",):
+        return _("Strategy")
+    if way[:2] == ("options", "scope"):
+        return _(SCOPE[way[-1]]) if way[-1] in SCOPE else way[-1]
+    owner = str(values.get("strategy", "")) if way[0] == "parameters" else "options"
+    return parameter(way[-1], owner)

@@ -1,0 +1,101 @@
+"""A topic's strategy and its parameters: chosen, taken back, kept as presets, tried on the pages that were recorded."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any
+
+from django.conf import settings
+from django.db import transaction
+
+from crawlmgr.services import settings_history
+from focused import reads
+from focused.laboratory import PATENT_WEIGHTS
+from focused.models import Comparison, Topic
+from focused.options import RunOptions
+from focused.parameters import read_settings
+from focused.scope import Scope
+from focused.services import comparisons
+from focused.strategies import strategy_class
+
+KIND = "topic"
+DRAWS = 3
+"""Draws of a preview."""
+NOW, TYPED = "as saved", "as typed"
+"""What tells a preview's two entries apart."""
+AS_PUBLISHED: Mapping[str, Mapping[str, Any]] = {
+    "best_first": {"anchor": 0.0, "off_topic": "drop"},
+    "pagerank": {"off_topic": "drop"},
+    "fish": {"front": True},
+    "dynamic_tunnel": {"mode": "literal", "order": "level"},
+    "ant_colony": {"similarity": "words", "siblings": False, "revisit": True, "stop": True},
+    "dolphin": {"normalise": "none"},
+}
+"""Parameters with which strategies stand nearest to the papers that they come from."""
+
+
+def built_in(strategy: str) -> dict[str, dict[str, Any]]:
+    """The presets that a strategy comes with: its defaults, as published, and for `dolphin` the patent's four weight vectors."""
+    found: dict[str, dict[str, Any]] = {"defaults": {}}
+    if strategy in AS_PUBLISHED:
+        found["published"] = dict(AS_PUBLISHED[strategy])
+    if strategy == "dolphin":
+        found |= {name: dict(weights) for name, weights in PATENT_WEIGHTS.items()}
+    return found
+
+
+def preset_kind(strategy: str) -> str:
+    """The kind under which a strategy's presets are kept."""
+    return f"{KIND}:{strategy}"
+
+
+def preset(strategy: str, name: str) -> dict[str, Any] | None:
+    """The parameters of a preset, a person's own before one that the program brings; None where there is none."""
+    own = {one.name: dict(one.values) for one in settings_history.presets(preset_kind(strategy))}
+    return {**built_in(strategy), **own}.get(name)
+
+
+def values_of(topic: Topic) -> dict[str, Any]:
+    """What the history keeps of a topic."""
+    return {"strategy": topic.strategy, "parameters": topic.parameters, "options": topic.options}
+
+
+@transaction.atomic
+def choose(
+    topic: Topic,
+    strategy: str,
+    parameters: Mapping[str, Any],
+    *,
+    options: Mapping[str, Any] | None = None,
+    now: datetime,
+    user: Any = None,
+) -> None:
+    """Makes a strategy with its parameters (and options of its runs) the topic's own. Raises ValueError with one line."""
+    read_settings(strategy_class(strategy, settings.TOPIC_STRATEGIES).Settings, parameters)
+    wishes = dict(topic.options if options is None else options)
+    Scope.from_mapping({"year": now.year, **wishes.get("scope", {})})
+    read_settings(RunOptions, {name: value for name, value in wishes.items() if name != "scope"})
+    after = {"strategy": strategy, "parameters": dict(parameters), "options": wishes}
+    settings_history.note(KIND, topic.pk, values_of(topic), after, now=now, user=user)
+    _store(topic, after)
+
+
+@transaction.atomic
+def undo(topic: Topic, *, now: datetime) -> None:
+    """Takes the newest change back. Raises ValueError with one line."""
+    _store(topic, settings_history.undo(KIND, topic.pk, values_of(topic), now=now))
+
+
+def preview(topic: Topic, strategy: str, parameters: Mapping[str, Any], *, now: datetime, user: Any = None) -> Comparison:
+    """Starts a comparison of what was typed with the topic as it is saved, over the pages of its runs. Raises ValueError."""
+    own = next((choice["files"] for choice in reads.archive_choices(topic) if not choice["name"]), [])
+    if not own:
+        raise ValueError("no run of the topic has pages in the archive yet")
+    entries = {f"{topic.strategy} {NOW}": topic.parameters, f"{strategy} {TYPED}": dict(parameters)}
+    return comparisons.start(topic, entries, reads.budget(own), own, now=now, draws=DRAWS, user=user)
+
+
+def _store(topic: Topic, values: Mapping[str, Any]) -> None:
+    Topic.objects.filter(pk=topic.pk).update(**values)
+    topic.refresh_from_db(fields=list(values))
