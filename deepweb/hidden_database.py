@@ -138,3 +138,25 @@ def greedy_cover(answers: Sequence[Sequence[int]], records: int, queries: int) -
         gains = gains - np.asarray(by_record[:, new].sum(axis=1)).ravel()
         curve.append(int(covered.sum()))
     return curve
+
+
+def best_spans(values: Sequence[float], limit: int, queries: int) -> int:
+    """The most records that so many disjoint spans of a value can show, each of them at most `limit`: exact, by dynamic
+    programming over the values in order, O(queries * different values * values that hold `limit` records).
+
+    >>> best_spans([1, 1, 1, 2, 5, 5], 2, 2), best_spans([1, 1, 1, 2, 5, 5], 2, 3)
+    (4, 5)
+    """
+    counts = np.cumsum(np.unique(np.asarray(values), return_counts=True)[1])
+    till = np.concatenate([[0], counts])
+    first = np.maximum(np.searchsorted(till, till - limit, side="right") - 1, 0)
+    best = np.zeros(len(till))
+    for _ in range(queries):
+        more = best.copy()
+        for end in range(1, len(till)):
+            begins = slice(int(first[end]), end)
+            more[end] = max(more[end - 1], float((best[begins] + np.minimum(till[end] - till[begins], limit)).max()))
+        if more[-1] == best[-1]:
+            break
+        best = more
+    return int(best[-1])

@@ -8,14 +8,30 @@ from datetime import date, datetime
 from typing import NamedTuple
 
 import numpy as np
+from scipy.special import log_ndtr
 
 from deepweb.value_ranges import Range
 
 FILLED = 0.75
-"""Of an answer that is cut, the share that a cell should fill: more would be cut too often."""
+"""Of an answer that is cut, the share that a part of a range asked before should fill: more would be cut too often."""
 
-WIDE, LEAST = 2.0, 0.3
-"""Times an answer's limit: the records of a range that is not worth being asked in parts at once, and of one not at all."""
+LEAST_FILL, MOST_FILL = 1.0, 1.3
+"""Times an answer's limit: the records of a cell of what was not asked yet, by how many there are for each query left."""
+
+WIDE = 3.0
+"""Times an answer's limit: the records of a range that is a stretch to be asked from its begin, as if it had not been asked."""
+
+NEIGHBOURS, FADING = 2, 0.7
+"""How many ranges before a stretch say how dense its begin is, and what each further one weighs."""
+
+AGAINST = 2.0
+"""Times the records that a cell should hold: what it may hold at the most by where records lie, whatever its neighbours say."""
+
+CUT_COUNT = 1.15
+"""Times an answer's limit: the records of a narrow range that was cut, where the site does not say how many they are."""
+
+LEAST_NEW = 0.5
+"""New records that a range is foretold which was not answered whole, even where all of it seems to be known."""
 
 _NUMBER = re.compile(r"\d{1,3}(?:[,'  ]\d{3})+(?:\.\d+)?|\d+(?:\.\d+)?")
 _DAY = re.compile(r"(\d{4})[-/.年](\d{1,2})[-/.月](\d{1,2})")
@@ -25,6 +41,12 @@ _PARSED = 0.8
 _LEAST_VALUES = 5
 _SPREAD = 4
 _EVEN = 0.4
+_LARGEST_SCALE, _SCALES = 1_000.0, 140
+_USUAL_SCALE, _PRIOR_SPREAD = 15.0, 1.5
+_SPREAD_OF_COUNTS = 0.2
+_LATEST = 40
+_SHAPE = 4.0
+_ROUNDS = 10
 
 
 class Cell(NamedTuple):
@@ -90,76 +112,164 @@ def _bare(text: str) -> str:
 
 
 class Asked(NamedTuple):
-    """A range that was asked: how many records match (`known`), or at least, and whether all of them were returned."""
+    """A range that was asked: how many records match (`known`), or at least, and whether all of them were returned; `before`
+    are the records in it that had been seen till then."""
 
     range: Range
     matching: float
     known: bool
     is_whole: bool
+    before: float = 0.0
 
 
-def cells(whole: Range, asked: Sequence[Asked], values: np.ndarray, scale: float, limit: int) -> list[Cell]:
-    """The ranges to ask next: as long as there are stretches of which no narrow range was asked, one at the begin of each (see
-    `_beside`); then what was not answered whole, cut into cells of about 0.75 `limit` records each.
+def scale_of(asked: Sequence[Asked], limit: int) -> float:
+    """Records that match for each that was seen before: the mean of the posterior of its logarithm over the answers, prior
+    log-normal about 15. Each answer's number of matches is log-normal about scale * before, with variance 0.2 + 1 / before; one
+    of which only is known that it was cut has more than `limit`."""
+    told = [(each.before, each.matching, each.known) for each in asked if each.before > 0]
+    grid = np.linspace(0.0, np.log(_LARGEST_SCALE), _SCALES)
+    log_likely = -(((grid - np.log(_USUAL_SCALE)) / _PRIOR_SPREAD) ** 2) / 2
+    for before, matching, known in told[-_LATEST:]:
+        spread = (_SPREAD_OF_COUNTS + 1 / before) ** 0.5
+        away = (grid + np.log(before) - np.log(max(matching, 1.0) if known else limit)) / spread
+        log_likely += -away * away / 2 if known else log_ndtr(away)
+    likely = np.exp(log_likely - log_likely.max())
+    return float(np.exp((likely * grid).sum() / likely.sum()))
 
-    Where how many records lie is told by the ranges `asked`, wide ones first, inside of them by where the records seen lie
-    (`values`, sorted), `scale` matching ones for each where no range says. A range that was cut is never asked again.
+
+def cells(
+    whole: Range, asked: Sequence[Asked], values: np.ndarray, scale: float, limit: int, left: int | None = None
+) -> list[Cell]:
+    """The ranges that may be asked next: the begin of each stretch of which no narrow range was asked (see `_begins`); and what
+    narrow ranges that were cut did not show, in cells of about 0.75 `limit` records each.
+
+    Where how many records lie is told by the ranges `asked`, inside of them by where the records seen lie (`values`, sorted),
+    `scale` matching ones for each where no range says. `left` are the queries that may still be asked. A range that was cut is
+    never asked again.
     """
     step = 0 if not whole.mask and len(values) and np.any(values % 1) else 1
-    points, masses = _masses(whole, asked, values, scale)
-    taken = frozenset((each.range.low, each.range.high) for each in asked)
-    found = _beside(whole, asked, points, masses, values, limit)
-    if found:
-        return found
-    for low, high in uncovered(whole, [each.range for each in asked if each.is_whole], step):
-        inside = (points >= low) & (points <= high)
-        where, mass = points[inside], np.cumsum(masses[inside])
-        count = max(1, min(_MOST_CELLS, round(float(mass[-1]) / (FILLED * limit)))) if len(mass) else 1
-        ends = [where[np.searchsorted(mass, mass[-1] * part / count)] for part in range(1, count)] if count > 1 else []
+    points, masses = _masses(whole, asked, values, scale, limit)
+    state = _Known(whole, points, masses, values, limit, frozenset((each.range.low, each.range.high) for each in asked))
+    narrow = [each for each in asked if each.is_whole or state.is_narrow(each.range)]
+    fresh = uncovered(whole, [each.range for each in narrow]) if narrow or not asked else [(whole.low, whole.high)]
+    found = _begins(state, fresh, narrow, left)
+    done = [each.range for each in asked if each.is_whole] + [Range(low, high) for low, high in fresh]
+    return found + _parts(state, uncovered(whole, done, step), step)
+
+
+class _Known(NamedTuple):
+    """What is known of a range: points with the records that each stands for, those seen, and the ranges `taken`."""
+
+    whole: Range
+    points: np.ndarray
+    masses: np.ndarray
+    values: np.ndarray
+    limit: int
+    taken: frozenset[tuple[int, int]]
+
+    def inside(self, low: int, high: int) -> slice:
+        return slice(int(np.searchsorted(self.points, low)), int(np.searchsorted(self.points, high, side="right")))
+
+    def mass(self, span: Range) -> float:
+        return float(self.masses[self.inside(span.low, span.high)].sum())
+
+    def is_narrow(self, span: Range) -> bool:
+        return span.low == span.high or self.mass(span) <= WIDE * self.limit
+
+    def begin(self, span: Range, there: float) -> Cell | None:
+        """The longest untaken one of a range, its first half, the half of that and so on; `there` are the records in it."""
+        low, high, part = span.low, span.high, 1.0
+        while (low, high) in self.taken:
+            if high == low:
+                return None
+            high, part = (low + high) // 2, part / 2
+        return Cell(Range(low, high, span.mask), max(LEAST_NEW, min(there * part, float(self.limit)) - self.known(low, high)))
+
+    def known(self, low: int, high: int) -> int:
+        return int(np.searchsorted(self.values, high, side="right") - np.searchsorted(self.values, low))
+
+    def cell(self, span: Range) -> Cell:
+        """A site shows what it ranks first again: of an answer's records all those known may be among them."""
+        known = self.known(span.low, span.high)
+        return Cell(span, max(LEAST_NEW, min(max(self.mass(span), known), float(self.limit)) - known))
+
+
+def _begins(state: _Known, fresh: Sequence[tuple[int, int]], narrow: Sequence[Asked], left: int | None) -> list[Cell]:
+    """The begin of each stretch of which no narrow range was asked, as wide as an answer should fill it: as dense as the narrow
+    ranges before it are, else as the masses say. How full: what is there is shared out over the queries that are left."""
+    limit = state.limit
+    there = sum(state.mass(Range(low, high)) for low, high in fresh)
+    aim = limit * (float(np.clip(there / (limit * left), LEAST_FILL, MOST_FILL)) if left else LEAST_FILL)
+    found = []
+    for low, high in fresh:
+        part = state.inside(low, high)
+        total = float(state.masses[part].sum())
+        dense = _density_before(state, low, narrow)
+        reached = np.flatnonzero(np.cumsum(state.masses[part]) >= aim * (1.0 if dense is None else AGAINST))
+        end = int(state.points[part][reached[0]]) if len(reached) else high
+        if dense is not None:
+            end = min(end, low + round(aim / dense) - 1)
+        found.append(state.begin(Range(low, max(low, min(end, high)), state.whole.mask), min(aim, total)))
+    return [cell for cell in found if cell is not None]
+
+
+def _density_before(state: _Known, low: int, narrow: Sequence[Asked]) -> float | None:
+    """Records a step of the narrow ranges that end just before a value, the nearest `NEIGHBOURS` of them; None without any."""
+    count = width = 0.0
+    end, weight = low - 1, 1.0
+    for _ in range(NEIGHBOURS):
+        before = [each for each in narrow if each.range.high == end and each.matching > 0]
+        if not before:
+            break
+        next_to = min(before, key=lambda each: each.range.high - each.range.low)
+        count += weight * (next_to.matching if next_to.known else state.mass(next_to.range))
+        width += weight * (next_to.range.high - next_to.range.low + 1)
+        end, weight = next_to.range.low - 1, weight * FADING
+    return count / width if width else None
+
+
+def _parts(state: _Known, stretches: Sequence[tuple[int, int]], step: int) -> list[Cell]:
+    """Stretches of which cut ranges were asked, in parts of equal mass."""
+    found = []
+    for low, high in stretches:
+        part = state.inside(low, high)
+        where, mass = state.points[part], np.cumsum(state.masses[part])
+        count = max(1, min(_MOST_CELLS, round(float(mass[-1]) / (FILLED * state.limit)))) if len(mass) else 1
+        ends = [where[np.searchsorted(mass, mass[-1] * place / count)] for place in range(1, count)] if count > 1 else []
         start = low
         for end in [*sorted({int(end) for end in ends}), high]:
             if end < start:
                 continue
-            found += _cells_of(Range(start, end, whole.mask), taken, points, masses, values, limit)
+            found += _untaken(state, Range(start, end, state.whole.mask))
             start = end + step if end + step > start else end + 1
             if start > high:
                 break
     return found
 
 
-def _beside(
-    whole: Range, asked: Sequence[Asked], points: np.ndarray, masses: np.ndarray, values: np.ndarray, limit: int
-) -> list[Cell]:
-    """For each stretch of which no narrow range was asked (of at most twice `limit` records, their number known) its begin, as
-    wide as an answer should fill it: as dense as the narrow range before it is, else as the masses say. None where the site does
-    not say how many records a range has that it cut: there only the masses can tell."""
-    if all(each.is_whole for each in asked) or not all(each.known for each in asked):
-        return []
-    narrow = [each for each in asked if each.known and each.matching <= WIDE * limit]
-    taken = frozenset((each.range.low, each.range.high) for each in asked)
-    found = []
-    for low, high in uncovered(whole, [each.range for each in narrow]) if any(each.matching for each in narrow) else ():
-        inside = (points >= low) & (points <= high)
-        total = float(masses[inside].sum())
-        if total < LEAST * limit:
-            continue
-        before = [each for each in narrow if each.range.high == low - 1 and each.matching > 0]
-        if before:
-            next_to = min(before, key=lambda each: each.range.high - each.range.low)
-            end = low + round(limit / next_to.matching * (next_to.range.high - next_to.range.low + 1)) - 1
+def _untaken(state: _Known, span: Range) -> list[Cell]:
+    waiting, found = [span], []
+    while waiting:
+        one = waiting.pop()
+        if (one.low, one.high) in state.taken:
+            waiting += [half for half in one.halves() if (half.low, half.high) != (one.low, one.high)]
         else:
-            reached = np.flatnonzero(np.cumsum(masses[inside]) >= limit)
-            end = int(points[inside][reached[0]]) if len(reached) else high
-        span = Range(low, max(low, min(end, high)), whole.mask)
-        if (span.low, span.high) not in taken:
-            known = float(((values >= span.low) & (values <= span.high)).sum())
-            found.append(Cell(span, max(1.0, min(total, float(limit)) - known)))
+            found.append(state.cell(one))
     return found
 
 
-def _masses(whole: Range, asked: Sequence[Asked], values: np.ndarray, scale: float) -> tuple[np.ndarray, np.ndarray]:
+def _there(each: Asked, scale: float, limit: int) -> float | None:
+    """Records in a range that was asked; None for one that was cut and of which nothing had been seen."""
+    if each.known:
+        return each.matching
+    if not each.before:
+        return None
+    return max(CUT_COUNT * limit, (each.before + _SHAPE) / (_SHAPE / (CUT_COUNT * limit) + 1 / scale))
+
+
+def _masses(whole: Range, asked: Sequence[Asked], values: np.ndarray, scale: float, limit: int) -> tuple[np.ndarray, np.ndarray]:
     """Points of the range in order and the records that each stands for: those seen, and some evenly spread over what lies
-    between the ends of the ranges asked; fitted to the ranges from the widest to the narrowest."""
+    between the ends of the ranges asked; fitted to the ranges, from the widest to the narrowest and again until they agree."""
     ends = sorted({whole.low, whole.high, *(end for each in asked for end in (each.range.low, each.range.high))})
     spread = [np.linspace(a, b, _SPREAD + 2)[1:-1] for a, b in zip(ends, ends[1:], strict=False) if b > a]
     even = np.concatenate(spread) if spread else np.array([float(whole.low)])
@@ -167,28 +277,16 @@ def _masses(whole: Range, asked: Sequence[Asked], values: np.ndarray, scale: flo
     masses = np.concatenate([np.full(len(values), max(scale, 1.0)), np.full(len(even), _EVEN * max(scale, 1.0) / _SPREAD)])
     order = np.argsort(points, kind="stable")
     points, masses = points[order], masses[order]
-    for each in sorted(asked, key=lambda one: one.range.low - one.range.high):
-        inside = (points >= each.range.low) & (points <= each.range.high)
-        held = masses[inside].sum()
-        if held > 0 and (each.known or held < each.matching):
-            masses[inside] *= each.matching / held
+    bounds = [
+        (np.searchsorted(points, each.range.low), np.searchsorted(points, each.range.high, side="right"), each)
+        for each in sorted(asked, key=lambda one: one.range.low - one.range.high)
+    ]
+    for _ in range(_ROUNDS):
+        for first, last, each in bounds:
+            held, there = masses[first:last].sum(), _there(each, scale, limit)
+            if held > 0 and there is not None:
+                masses[first:last] *= there / held
     return points, masses
-
-
-def _cells_of(
-    span: Range, taken: frozenset[tuple[int, int]], points: np.ndarray, masses: np.ndarray, values: np.ndarray, limit: int
-) -> list[Cell]:
-    waiting, found = [span], []
-    while waiting:
-        one = waiting.pop()
-        if (one.low, one.high) in taken:
-            waiting += [half for half in one.halves() if (half.low, half.high) != (one.low, one.high)]
-            continue
-        total = float(masses[(points >= one.low) & (points <= one.high)].sum())
-        known = float(((values >= one.low) & (values <= one.high)).sum())
-        total = max(total, known)
-        found.append(Cell(one, max(0.0, min(total, float(limit)) - known)))  # a site shows what it ranks first again
-    return found
 
 
 def uncovered(whole: Range, done: Sequence[Range], step: int = 1) -> list[tuple[int, int]]:

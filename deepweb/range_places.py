@@ -10,6 +10,7 @@ import numpy as np
 from deepweb.query_log import Logged
 from deepweb.range_cells import column_of, value_of
 from deepweb.search_forms import Form
+from deepweb.seen import Seen
 from deepweb.template_search import Slot
 from deepweb.value_ranges import Range
 
@@ -25,9 +26,10 @@ class RangePlaces:
         self._known: dict[tuple[str, str], dict[int, float | None]] = {}
 
     def values(
-        self, form: Form, slots: Sequence[Slot], listed: Mapping[int, Mapping[str, str]], log: Sequence[Logged]
+        self, form: Form, slots: Sequence[Slot], listed: Mapping[int, Mapping[str, str]], log: Sequence[Logged], seen: Seen
     ) -> dict[str, np.ndarray]:
-        """By the first input of each range whose column is known: the places of the records, sorted."""
+        """By the first input of each range whose column is known: the places of the records in the order in which they were
+        seen, nan for a record that tells none."""
         found = {}
         for slot in slots:
             whole = slot.whole
@@ -41,7 +43,8 @@ class RangePlaces:
             for pk, fields in listed.items():
                 if pk not in known:
                     known[pk] = value_of(str(fields.get(column, "")), whole)
-            found[slot.names[0]] = np.sort(np.array([value for value in known.values() if value is not None], dtype=float))
+            said = [known.get(key) if isinstance(key := seen.key(place), int) else None for place in range(seen.records)]
+            found[slot.names[0]] = np.array([np.nan if value is None else value for value in said], dtype=float)
         return found
 
 

@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from deepweb.field_roles import FieldRole
-from deepweb.range_cells import Asked, Cell, cells
+from deepweb.range_cells import Asked, Cell, cells, scale_of
 from deepweb.search_forms import Form
 from deepweb.seen import Choice, Outcome, Query, Seen, Term
 from deepweb.templates_informative import MAX_BOUND, Template, inputs_of, is_informative, ranges
@@ -28,7 +28,6 @@ _REFINED = 40
 _TIMES = 2.0
 _TRUST = 10.0
 _FEW_VALUES = 5
-_MORE = 1.5
 _TEXT_VALUES = 20
 _UNKNOWN_SCALE = 10.0
 
@@ -85,7 +84,8 @@ class TemplateSearch:
     """Chooses bindings of templates from what was seen; its state is the query log alone, so that it resumes with it.
 
     `stated` are the totals that the site told, beside the outcomes; `limit` where it cuts its answers. `values` are where the
-    records seen lie in a range (by its first input), where its column is known; `must` are inputs that each query has to bind.
+    records seen lie in a range (by its first input), in the order of `Seen`, nan for those that do not tell; `must` are inputs
+    that each query has to bind; `left` the queries that may still be asked, None for no bound.
     """
 
     slots: Sequence[Slot]
@@ -93,6 +93,7 @@ class TemplateSearch:
     stated: Sequence[int | None] = ()
     values: Mapping[str, np.ndarray] = field(default_factory=dict)
     must: frozenset[str] = frozenset()
+    left: int | None = None
     _answers: dict[Query, frozenset[int]] = field(default_factory=dict)
     _by_template: dict[Template, list[int]] = field(default_factory=dict)
 
@@ -179,37 +180,41 @@ class TemplateSearch:
                 return
 
     def _has_values(self, slot: Slot) -> bool:
-        return self.limit is not None and len(self.values.get(slot.names[0], ())) >= _FEW_VALUES
+        return self.limit is not None and self._told(slot) >= _FEW_VALUES
+
+    def _told(self, slot: Slot) -> int:
+        """How many of the records seen tell where they lie in a range."""
+        return int(np.isfinite(self.values.get(slot.names[0], np.empty(0))).sum())
 
     def _are_alike(self, seen: Seen, slot: Slot) -> bool:
         """Whether all answers so far were to one range and of one size, which may be where the site cuts them."""
         sizes = {outcome.returned for outcome in seen.outcomes} - {0}
         alone = len(self._places(slot)) == len(seen.outcomes) and self.limit is None
-        return alone and len(sizes) == 1 and len(self.values.get(slot.names[0], ())) >= _FEW_VALUES
+        return alone and len(sizes) == 1 and self._told(slot) >= _FEW_VALUES
 
     def _cells(self, seen: Seen, slot: Slot) -> list[Cell]:
         """The range cut by where the records seen lie; how many there are for each seen, from what its cells have brought."""
         whole = slot.whole
         if whole is None:
             return []
-        values = self.values[slot.names[0]]
+        places = self.values[slot.names[0]]
+        values = np.sort(places[np.isfinite(places)])
         if self.limit is None:  # as if much more were there than was shown
             size = max(seen.outcomes[place].returned for place in self._places(slot))
             return cells(whole, (), values, _UNKNOWN_SCALE, size)
         asked: list[Asked] = []
-        brought, known = _UNKNOWN_SCALE, 1.0
+        known_till = np.concatenate([[0], np.cumsum([outcome.new for outcome in seen.outcomes])]).astype(int)
         for place in self._places(slot):
             outcome = seen.outcomes[place]
             span = whole.read([term.value for name in slot.names for term in outcome.query if term.input == name])
             if span is None:
                 continue
             told = outcome.is_whole or outcome.matching is not None
-            matching = float(max(outcome.returned, outcome.matching or 0)) if told else _MORE * outcome.returned
-            asked.append(Asked(span, matching, told, outcome.is_whole))
-            before = float(((values >= span.low) & (values <= span.high)).sum()) - outcome.new
-            if before > 0:
-                brought, known = brought + matching, known + before
-        return cells(whole, asked, values, brought / known, self.limit)
+            matching = float(max(outcome.returned, outcome.matching or 0))
+            earlier = places[: known_till[place]]
+            before = float(((earlier >= span.low) & (earlier <= span.high)).sum())
+            asked.append(Asked(span, matching, told, outcome.is_whole, before))
+        return cells(whole, asked, values, scale_of(asked, self.limit), self.limit, self.left)
 
     def _places(self, slot: Slot) -> list[int]:
         return self._by_template.get(frozenset(slot.names), [])

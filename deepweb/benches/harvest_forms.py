@@ -9,6 +9,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterable, Sequence
+from datetime import date
 from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
@@ -19,7 +20,7 @@ from crawlmgr.management.base import say
 from crawlmgr.management.base import table as plain_table
 from deepweb.benches.form_kinds import BY_NAME, KINDS, Kind, small
 from deepweb.benches.form_web import FormServer, FormSite
-from deepweb.hidden_database import greedy_cover
+from deepweb.hidden_database import best_spans, greedy_cover
 from deepweb.seen import Term
 from deepweb.terms import bindings
 
@@ -131,10 +132,12 @@ def _as_sent(site: FormSite, bound: dict[str, str]) -> dict[str, str]:
 
 def oracle(site: FormSite, queries: int) -> int:
     """What one who knows all would have after so many queries by single words (beside choices that must be made); by
-    choices or by disjoint spans where the form has no box."""
+    choices, or by the best disjoint spans, where the form has no box."""
     kind, count = site.kind, len(site.all)
-    if kind.everything or not kind.box and kind.between:
-        return count if kind.everything else min(count, queries * (kind.cut or count))
+    if kind.everything:
+        return count
+    if kind.between and not kind.box:
+        return best_spans([_place(record.fields[kind.between[0].field]) for record in site.all], kind.cut or count, queries)
     must = [select for select in kind.selects if select.required]
     choices = must or (list(kind.selects) if not kind.box else [])
     values = [[(select.name, value) for value in site.pages.values(select.field)] for select in choices]
@@ -147,6 +150,10 @@ def oracle(site: FormSite, queries: int) -> int:
         asked = [dict(each) for part in parts for each in itertools.product(*part)]
     answers = [(site.matching(each) or [])[: kind.cut] for each in asked]
     return greedy_cover(answers, count, queries)[-1]
+
+
+def _place(value: Any) -> float:
+    return float(date.fromisoformat(value).toordinal() if isinstance(value, str) else value)
 
 
 def table(result: dict[str, Any]) -> str:

@@ -393,7 +393,8 @@ class Workbench:
         slots = [*self.slots, *text_slots(self.asking.columns, self.listed.values(), self.slots)]
         if not slots or self.asking.box and not cut:
             return choice
-        values = self.places.values(self.form, self.slots, self.listed, self.log.entries)
-        search = TemplateSearch(slots, self.limit, self.log.totals, values, self.parts.names)
+        values = self.places.values(self.form, self.slots, self.listed, self.log.entries, self.seen)
+        left = None if self.wishes.queries is None else self.wishes.queries - self.harvest.queries
+        search = TemplateSearch(slots, self.limit, self.log.totals, values, self.parts.names, left)
         bound, brings = search.best(self.seen)
         return bound if bound is not None and (choice is None or brings > worth) else choice
