@@ -40,7 +40,8 @@ def note(site: Site, now: datetime) -> None:
         values = {"url": one["url"], "kind": one["kind"], "found": now, "boards": boards, "enabled": bool(boards)}
         values["names_threads"] = one["kind"] == SourceKind.NEWEST
         OverviewSource.objects.get_or_create(site=site, url_hash=key, defaults=values)
-    OverviewSource.objects.filter(site=site).exclude(url_hash__in=list(named)).update(enabled=False)
+    others = OverviewSource.objects.filter(site=site).exclude(url_hash__in=list(named))
+    others.exclude(kind=SourceKind.SITEMAP).update(enabled=False)  # a sitemap may be named by another one
 
 
 def _sitemaps(site: Site) -> tuple[str, ...]:

@@ -114,6 +114,9 @@ def test_a_sitemap_that_robots_txt_names_is_followed_to_its_threads(server: Foru
     crawl(site)
     source = OverviewSource.objects.get(kind="sitemap", url__endswith="/sitemap-topics.xml")
     assert source.enabled and source.names_threads and len(source.boards) == 3
+    overviews.note(Site.objects.get(), now())
+    source.refresh_from_db()
+    assert source.enabled, "a forum that is saved again keeps what a sitemap led to"
     server.forum.reply(4, datetime.now(UTC) + timedelta(minutes=1))
     before = len(server.forum.log)
     assert look(source).threads == 1 and lists_asked(server, before) == 0
