@@ -1,4 +1,4 @@
-"""`bench nodes`: what the database costs a page, and with --simulate how up to a thousand unequal nodes share the work."""
+"""`bench nodes`: real nodes, what the database costs a page, and with --simulate how up to a thousand unequal ones share work."""
 
 from __future__ import annotations
 
@@ -14,12 +14,13 @@ from typing import Any
 from django.core.management.base import CommandError
 
 from crawlmgr.benches.beside_scrapy import ROOT, SideFailed, side
+from crawlmgr.benches.nodes_real import measure
 from crawlmgr.benches.nodes_simulated import Simulation, World, policies, unequal_speeds, zipf_sizes
 from crawlmgr.benches.postgresql import Server, find_binaries
 from crawlmgr.management.base import say
 from crawlmgr.management.base import table as text_table
 
-HELP = "what PostgreSQL costs a page of a crawl; with --simulate how 1 to 1,000 nodes of unequal speed share the work"
+HELP = "real nodes against the sum of each alone, the database's cost of a page; --simulate: up to 1,000 nodes of unequal speed"
 WARM_MINUTES = 10.0
 MEAN_SPEED = 10.0
 """Mean speed of the simulated nodes, pages a second."""
@@ -27,21 +28,27 @@ MEAN_SPEED = 10.0
 
 def add_arguments(parser: Any) -> None:
     """How many nodes, over what."""
-    parser.add_argument("--simulate", action="store_true", help="also by a virtual clock")
-    parser.add_argument("--nodes", default="1,5,20,100,1000", metavar="N,N", help="simulated (default 1,5,20,100,1000)")
+    parser.add_argument("--simulate", nargs="?", const="1,5,20,100,1000", metavar="N,N", help="by a virtual clock, so many nodes")
     parser.add_argument("--hosts", type=int, default=1_000_000, help="of Zipf sizes, simulated (default 1000000)")
     parser.add_argument("--minutes", type=float, default=30.0, help="simulated (default 30, of which the last 20 are measured)")
     parser.add_argument("--failures", type=float, default=30.0, metavar="MINUTES", help="between failures of a node (default 30)")
-    parser.add_argument("--pages", type=int, default=1500, help="of the real crawl on PostgreSQL; 0 for none (default 1500)")
+    parser.add_argument("--pages", type=int, default=1500, help="for the cost of a page on PostgreSQL; 0 for none (default 1500)")
+    parser.add_argument("--real", default="2,5", metavar="N,N", help="nodes started on this machine (default 2,5)")
+    parser.add_argument("--seconds", type=float, default=30.0, help="that real nodes are watched (default 30)")
+    parser.add_argument("--answer", type=float, default=0.5, help="seconds that hosts of real nodes take (default 0.5)")
+    parser.add_argument("--delay", type=float, default=0.2, help="pause between requests to a host of real nodes (default 0.2)")
 
 
 def run(options: dict[str, Any]) -> dict[str, Any]:
     """Measures the database first; the simulation then tells how many nodes fill it."""
     found: dict[str, Any] = {"database": _database(options["pages"]) if options["pages"] else None}
     if options["simulate"]:
-        counts = [int(part) for part in options["nodes"].split(",")]
+        counts = [int(part) for part in options["simulate"].split(",")]
         found["plenty"] = _plenty(counts, options)
         found["scarce"] = _scarce([nodes for nodes in counts if nodes <= 100], options["minutes"])
+    else:
+        counts = [int(part) for part in options["real"].split(",") if part]
+        found["real"] = [measure(nodes, 200, options["answer"], options["delay"], options["seconds"]) for nodes in counts]
     return found
 
 
@@ -139,6 +146,15 @@ def table(result: dict[str, Any]) -> str:
             f"CPU of a page: database {found['server_ms_a_page']:.2f} ms, worker {found['worker_ms_a_page']:.2f} ms;"
             f" a core of the database carries {found['pages_a_second_of_a_core']:.0f} pages a second,"
             f" {found['nodes_of_a_core']} nodes of {MEAN_SPEED:.0f}"
+        )
+    for row in result.get("real", ()):
+        lines.append(
+            f"{row['nodes']} nodes, one of them at a quarter: {row['together']['pages_a_second']:.1f} pages a second,"
+            f" {row['share_of_sum']:.2f} of what each does alone; least pause at a host"
+            f" {row['server']['least_gap_seconds']:.3f} s of {row['delay_seconds']} s,"
+            f" most requests at once {row['server']['most_at_once']};"
+            f" idle they ask the database"
+            f" {row['idle_transactions_a_second']:.0f} times a second"
         )
     names = ("throughput", "slowest_twentieth", "held_p95_seconds", "warm_seconds", "too_soon", "repeated", "failures")
     for kind, title in (("plenty", "plenty to do"), ("scarce", "hosts a tenth more than needed")):

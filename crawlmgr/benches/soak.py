@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from django.conf import settings
+from django.core.management.base import CommandError
 
 from crawlmgr.benches.soak_place import Place, kinds
 from crawlmgr.benches.soak_web import Sites, number
@@ -35,6 +36,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """How many kills, on what, and where the tally is kept."""
     parser.add_argument("--kills", type=int, default=40, metavar="N", help="default 40")
     parser.add_argument("--database", choices=["sqlite", "postgresql"], default="sqlite", help="default sqlite")
+    parser.add_argument("--nodes", type=int, default=0, metavar="N", help="further nodes, which are killed instead; PostgreSQL")
     parser.add_argument("--clients", type=int, default=30, metavar="N", help="that read pages of the desk meanwhile, default 30")
     parser.add_argument("--seed", type=int, default=1, metavar="N", help="of what is killed when, default 1")
     parser.add_argument("--folder", metavar="DIR", help="keeps the tally, and the log of `serve`; called again, it goes on")
@@ -50,6 +52,7 @@ class Tally:
     failed: int = 0
     wedged: int = 0
     rounds: int = 0
+    most_at_once: int = 0
     by_victim: dict[str, int] = field(default_factory=dict)
     recovery: list[float] = field(default_factory=list)
     desk: dict[str, int] = field(default_factory=dict)
@@ -68,6 +71,8 @@ class Tally:
 def run(options: dict[str, Any]) -> dict[str, Any]:
     """Rounds of three crawls of new sites each, until so many kills are made and what was at work has ended."""
     began = time.monotonic()
+    if options["nodes"] and options["database"] != "postgresql":
+        raise CommandError("--nodes needs --database postgresql: SQLite serves one machine")
     folder = Path(options["folder"] or tempfile.mkdtemp(prefix="crawlmgr-soak-"))
     folder.mkdir(parents=True, exist_ok=True)
     kept = folder / f"tally-{options['database']}.json"
@@ -76,10 +81,13 @@ def run(options: dict[str, Any]) -> dict[str, Any]:
         return tally.result(0.0)
     work = Path(tempfile.mkdtemp(prefix="installation-", dir=folder))
     (work / "data").mkdir()
-    place = Place(work, options["database"])
+    place = Place(work, options["database"], options["nodes"])
     try:
         place.start()
         _wait(place.healthy, STUCK_SECONDS * 2, f"serve does not get healthy; see {work / 'serve.log'}")
+        if place.fleet is not None:
+            place.fleet.start()
+            _wait(lambda: _beating(place) == options["nodes"], STUCK_SECONDS * 2, f"nodes do not get going; see {work}")
         while tally.kills < options["kills"]:
             _Round(place, tally, options).work()
             beside = kept.with_suffix(".part")
@@ -97,6 +105,11 @@ def _wait(condition: Callable[[], Any], seconds: float, otherwise: str) -> None:
         if time.monotonic() > end:
             raise RuntimeError(otherwise)
         time.sleep(0.1)
+
+
+def _beating(place: Place) -> int:
+    """How many nodes beside that of `serve` have given a sign of life."""
+    return int(place.rows("SELECT COUNT(*) FROM crawlmgr_node WHERE heartbeat >= started AND name LIKE 'soak-%'")[0][0])
 
 
 class _Round:
@@ -128,7 +141,7 @@ class _Round:
 
     def _kill(self) -> None:
         while self.made < self.wanted and self._active():
-            victim = self.draw.choice(kinds(self.options["database"]))
+            victim = self.draw.choice(kinds(self.options["database"], self.options["nodes"]))
             time.sleep(self.draw.uniform(0.0, 1.0))
             before = self._progress()
             if not self.place.kill(victim, self.draw):
@@ -174,6 +187,10 @@ class _Round:
 
     def _count(self) -> None:
         rows, runs = self.place.rows, self.runs
+        for name, most in self.sites.most_at_once.items():
+            self.tally.most_at_once = max(self.tally.most_at_once, most)
+            if most > 1:
+                self.tally.problems.append(f"{name}: {most} requests at once")
         for name, pk in runs.items():
             state, reason, detail = rows(f"SELECT state, stopped_by, detail FROM crawlmgr_run WHERE id = {pk}")[0]  # noqa: S608
             if state not in ("finished", "queued", "running"):

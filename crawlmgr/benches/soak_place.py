@@ -22,6 +22,7 @@ import requests
 from django.conf import settings
 
 from crawlmgr.benches.postgresql import Server, find_binaries
+from crawlmgr.benches.soak_nodes import NODE_KINDS, Fleet
 
 TIMES = {  # of the installation: short, so that a kill costs seconds; everything else is as it is by default
     "CRAWLMGR_TICK_SECONDS": "0.5", "CRAWLMGR_STALL_SECONDS": "8", "CRAWLMGR_SLICE_SECONDS": "2", "CRAWLMGR_LEASE_SECONDS": "6",
@@ -35,8 +36,9 @@ READER_PAUSE_SECONDS = 4.0
 class Place:
     """Life: start → (kill … )* → stop. `url` is the desk's address, the same over all restarts."""
 
-    def __init__(self, folder: Path, database: str) -> None:
+    def __init__(self, folder: Path, database: str, nodes: int = 0) -> None:
         self.folder = folder
+        self.fleet: Fleet | None = None
         self.server: Server | None = None
         self.environment = {name: text for name, text in os.environ.items() if not name.startswith("CRAWLMGR_")}
         self.environment |= TIMES | {
@@ -52,6 +54,9 @@ class Place:
             self.server.start()
             self.server.create("soak")
             self.environment["DATABASE_URL"] = self.server.url("soak")
+            if nodes:
+                self.environment["CRAWLMGR_WORKERS"] = "2"
+                self.fleet = Fleet(folder, self.environment, self.server, nodes)
         with closing(socket.create_server(("127.0.0.1", 0))) as listener:
             self.port = listener.getsockname()[1]
         self.url = f"http://127.0.0.1:{self.port}"
@@ -66,7 +71,9 @@ class Place:
             )
 
     def stop(self) -> None:
-        """Ends `serve` and the database server."""
+        """Ends nodes, `serve` and the database server."""
+        if self.fleet is not None:
+            self.fleet.stop()
         if self.process is not None:
             with suppress(ProcessLookupError):
                 self.process.send_signal(signal.SIGTERM)
@@ -137,6 +144,8 @@ class Place:
             if self.server is not None:
                 self.server.restart(draw.choice((signal.SIGINT, signal.SIGQUIT)))
             return self.server is not None
+        if victim in NODE_KINDS:
+            return self.fleet is not None and self.fleet.strike(victim, draw, FROZEN_SECONDS)
         found = self.victims()["cluster" if victim == "group" else "worker" if victim == "frozen" else victim]
         if not found:
             return False
@@ -201,7 +210,10 @@ def _command(pid: int) -> str:
         return ""
 
 
-def kinds(database: str) -> Sequence[str]:
-    """What is killed in turn by chance; workers at work most often, a database server only where there is one."""
+def kinds(database: str, nodes: int = 0) -> Sequence[str]:
+    """What is killed in turn by chance; workers at work most often, a database server only where there is one. With nodes, whole
+    nodes alone."""
+    if nodes:
+        return NODE_KINDS
     usual = ("worker", "worker", "worker", "idle worker", "monitor or pusher", "guard", "cluster", "group", "web", "web worker")
     return (*usual, "serve", "frozen", *(("database",) if database == "postgresql" else ()))

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
+import threading
 import time
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from datetime import datetime
@@ -27,6 +29,9 @@ class Sites:
         self._museum = Database(seed)
         self._delay = delay_seconds
         self._found: set[int] = set()
+        self._lock = threading.Lock()
+        self._inside: Counter[str] = Counter()
+        self.most_at_once: Counter[str] = Counter()
         self._pages: dict[str, Pages] = {
             "forum": ForumPages(self._forum, lambda: now), "topic": self._topic, "museum": self._museum,
         }
@@ -35,7 +40,7 @@ class Sites:
     @contextmanager
     def served(self) -> Iterator[None]:
         """Serves them while it lasts; their addresses stand in `urls`."""
-        webs = {name: Website(self._late(pages)) for name, pages in self._pages.items()}
+        webs = {name: Website(self._late(name, pages)) for name, pages in self._pages.items()}
         for web in webs.values():
             web.__enter__()
         self.urls = {name: web.url for name, web in webs.items()}
@@ -45,9 +50,14 @@ class Sites:
             for web in webs.values():
                 web.__exit__()
 
-    def _late(self, pages: Pages) -> Pages:
+    def _late(self, name: str, pages: Pages) -> Pages:
         def answer(path: str) -> Answer | None:
+            with self._lock:
+                self._inside[name] += 1
+                self.most_at_once[name] = max(self.most_at_once[name], self._inside[name])
             time.sleep(self._delay)
+            with self._lock:
+                self._inside[name] -= 1
             return pages(path)
 
         return answer

@@ -13,6 +13,7 @@ from django.db import connection, transaction
 from django.db.models import F, QuerySet
 
 from crawlmgr import __version__
+from crawlmgr.clock import Clock
 from crawlmgr.models import Node, NodeState, Run, RunState
 from crawlmgr.services import events, queue, standing
 from crawlmgr.supervisor import alive
@@ -21,6 +22,8 @@ HISTORY_MINUTES = 60
 """So far back a node's pages by minute are kept; weights look back five."""
 
 LONGEST_LABEL = 60
+MOST_AHEAD_SECONDS = 1.0
+"""A machine whose clock is further from the database server's takes no part."""
 
 
 class Refused(Exception):
@@ -32,11 +35,19 @@ def own_name() -> str:
     return os.environ.get("CRAWLMGR_NODE", "").strip() or socket.gethostname()
 
 
-def admit(names: Iterable[str], now: datetime) -> None:
-    """Lets nodes of this machine take part beside those that are there. Raises Refused where a living node is of another version
-    or has one of the names on another machine, and on SQLite where one works on another machine at all."""
+def admit(names: Iterable[str], clock: Clock) -> None:
+    """Lets nodes of this machine take part beside those that are there. Raises Refused where this machine's clock is off, where a
+    living node is of another version or has one of the names on another machine, and on SQLite where one works on another
+    machine at all."""
     own, machine = set(names), socket.gethostname()
-    for node in living(now):
+    ahead = seconds_ahead(clock)
+    if abs(ahead) > MOST_AHEAD_SECONDS:
+        way = "ahead of" if ahead > 0 else "behind"
+        raise Refused(
+            f"This machine's clock is {abs(ahead):.1f} s {way} the database server's, on which hosts' pauses hang: set"
+            " both by NTP."
+        )
+    for node in living(clock.now()):
         elsewhere = bool(node.machine) and node.machine != machine
         if elsewhere and connection.vendor == "sqlite":
             raise Refused(
@@ -50,6 +61,19 @@ def admit(names: Iterable[str], now: datetime) -> None:
                 f"Node {node.name} is of version {node.version}, this program of {__version__}: let the nodes of one version"
                 " drain (`node drain NAME`) before those of another are started."
             )
+
+
+def seconds_ahead(clock: Clock) -> float:
+    """How far this machine's clock is ahead of the database server's; 0 on SQLite, which lies on this machine. Hosts' pauses are
+    kept by comparing times that different machines wrote."""
+    if connection.vendor == "sqlite":
+        return 0.0
+    before = clock.now()
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT clock_timestamp()")
+        there: datetime = cursor.fetchone()[0]
+    after = clock.now()
+    return (before + (after - before) / 2 - there).total_seconds() if not before <= there <= after else 0.0
 
 
 def register(name: str, *, pid: int, workers: int, queues: str, now: datetime, joins: bool = False) -> Node:

@@ -68,7 +68,7 @@ class Command(BaseCommand):
         run_system_checks()
         with only_one(f"node-{name}"):
             try:
-                nodes.admit(own, SYSTEM.now())
+                nodes.admit(own, SYSTEM)
             except nodes.Refused as error:
                 raise CommandError(str(error)) from None
             queue.make_schedules()

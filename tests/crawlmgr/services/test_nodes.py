@@ -15,6 +15,7 @@ from django.test import Client
 from django.utils import timezone
 from django_q.models import OrmQ
 
+from crawlmgr.clock import SYSTEM, ManualClock
 from crawlmgr.models import Event, Node, NodeState, Run, RunState
 from crawlmgr.services import nodes, pruning, queue, runs
 
@@ -145,22 +146,36 @@ def test_a_lost_node_has_no_share_and_a_drained_one_is_not_lost(settings: Any) -
 
 
 def test_a_node_of_another_version_or_another_machine_of_the_same_name_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(nodes, "seconds_ahead", lambda clock: 0.0)  # these clocks stand still
+    clock = ManualClock(NOW)
     _node()
     nodes.beat("north", NOW)
-    nodes.admit(["south"], NOW)
+    nodes.admit(["south"], clock)
     Node.objects.update(version="9.9.9")
     with pytest.raises(nodes.Refused, match=r"north is of version 9\.9\.9.*drain"):
-        nodes.admit(["south"], NOW)
-    nodes.admit(["north"], NOW)  # its own former life
-    nodes.admit(["south"], NOW + timedelta(hours=1))  # lost by then
+        nodes.admit(["south"], clock)
+    nodes.admit(["north"], clock)  # its own former life
+    nodes.admit(["south"], ManualClock(NOW + timedelta(hours=1)))  # lost by then
     Node.objects.update(version="", machine="elsewhere")
     with pytest.raises(nodes.Refused, match="elsewhere"):
-        nodes.admit(["north"], NOW)
+        nodes.admit(["north"], clock)
     if connection.vendor == "sqlite":
         with pytest.raises(nodes.Refused, match="SQLite serves one machine only"):
-            nodes.admit(["south"], NOW)
+            nodes.admit(["south"], clock)
     else:
-        nodes.admit(["south"], NOW)
+        nodes.admit(["south"], clock)
+
+
+def test_a_machine_whose_clock_is_off_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert abs(nodes.seconds_ahead(SYSTEM)) < 1
+    nodes.admit(["south"], SYSTEM)
+    for seconds, word in ((2.5, "2.5 s ahead of"), (-90, "90.0 s behind")):
+        monkeypatch.setattr(nodes, "seconds_ahead", lambda clock, found=seconds: found)
+        with pytest.raises(nodes.Refused, match=word):
+            nodes.admit(["south"], SYSTEM)
+    monkeypatch.undo()
+    if connection.vendor == "postgresql":
+        assert 3000 < nodes.seconds_ahead(ManualClock(timezone.now() + timedelta(hours=1))) < 4000
 
 
 def test_drained_means_asked_to_and_nothing_in_hand() -> None:
