@@ -18,6 +18,7 @@ from forums.reading.values import clean_name, count, ends_by, is_name, starts_by
 from forums.reading.words import NOT_NAMES, PINNED, class_roles, text_roles
 
 _AUTHOR = re.compile(r"(?:author|autor[aei]?|auteur|автор|作者|楼主|樓主|作成者|投稿者|yazar)(?:\s*[:：]\s*|\s+|$)", re.I)
+_TALLY = re.compile(r"\d[\d.,]*\s+[^\W\d_]+$")  # "273 points"
 
 
 class Person(NamedTuple):
@@ -100,7 +101,7 @@ class ThreadPeople(ThreadFields):
         title = range(self.page.outline.piece_from[row.title.node], self.page.outline.piece_to[row.title.node])
         if at in title or at in self.page.piece_link or not is_name(text) or len(text) > 30 or count(text) is not None:
             return False
-        if any(char in "()[]:" for char in clean_name(text)) or not any(char.isalpha() for char in text):
+        if any(char in "()[]:" for char in clean_name(text)) or not any(char.isalpha() for char in text) or _TALLY.match(text):
             return False
         if self.page.moment(text) is not None or PINNED.search(text):
             return False

@@ -17,6 +17,7 @@ from forums.reading.threadpeople import ThreadPeople
 from forums.reading.values import count
 from forums.reading.words import LOCKED, PINNED, text_roles
 
+_TALKED = 0.6  # share of rows with a link to what is said from which it stands for their threads
 _BULLETS = "●•◆■□▪►▶◇○·» "  # drawn before a title
 
 
@@ -177,6 +178,25 @@ class ThreadRows(ThreadPeople):
         named = sum(board is not None and board.text in names for board, names in zip(boards, people, strict=True))
         return boards if named * 2 < sum(board is not None for board in boards) + 1 else [None] * len(boards)
 
+    @cached_property
+    def _addresses(self) -> list[str]:
+        """The address of each row's thread: that of its title, or, in a list whose titles lead off the site, that of the link
+        beside it to what is said there."""
+        own = [row.title.url for row in self.rows]
+        if 2 * sum(row.title.is_local for row in self.rows) > len(self.rows):
+            return own
+        pattern = self._talk_pattern()
+        found = [next((link.url for link in row.links if link.pattern == pattern and not link.is_user), "") for row in self.rows]
+        distinct = len(set(found) - {""})
+        return own if distinct < _TALKED * len(self.rows) else [url or title for url, title in zip(found, own, strict=True)]
+
+    def _talk_pattern(self) -> str:
+        """The pattern of local links that most often tell of comments or replies, or are called so; "" for none."""
+        told: Counter[str] = Counter()
+        for row in self.rows:
+            told.update({link.pattern for link in row.links if link.is_local and text_roles(link.text) & {"comments", "replies"}})
+        return told.most_common(1)[0][0] if told else ""
+
     def records(self) -> list[ThreadRecord]:
         """The thread records, one a row, in order."""
         _, views, _ = self._count_columns
@@ -197,7 +217,7 @@ class ThreadRows(ThreadPeople):
             board = boards[at]
             made.append(
                 ThreadRecord(
-                    url=row.title.url,
+                    url=self._addresses[at],
                     title=self._title(row),
                     author=author,
                     replies=number,

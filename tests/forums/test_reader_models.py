@@ -16,6 +16,7 @@ from forums.reading.learned.groups import Groups, numbered
 from forums.reading.learned.second import Second
 from forums.reading.learned.weights import FILE, read_weights, shipped
 from forums.reading.model import PageKind
+from forums.reading.threadrows import ThreadRows
 from forums.reading.training.fit import Examples, Shape, averaged, boosted
 from tests.forums.boards import NOW
 
@@ -143,6 +144,32 @@ def test_candidates_are_chosen_relative_to_the_best_of_their_page() -> None:
     assert chosen_links(page.links, clusters, low * 3) == [0, 1, 2]
     weak_like = np.asarray([0.9, 0.3, 0.8, 0.1, 0.02, 0.01])  # the second stands like the first
     assert chosen_links(page.links, clusters, weak_like) == [0, 1, 2]
+
+
+def test_what_stands_like_most_of_the_chosen_is_chosen_whatever_its_score() -> None:
+    page = _page("".join(f'<p><a href="/x/{at}-name">Name number {at}</a></p>' for at in range(10)))
+    clusters = np.zeros((10, 4), dtype=int)
+    clusters[:, 1] = clusters[:, 2] = [0] * 8 + [1, 1]
+    scores = np.asarray([0.9] * 6 + [0.01, 0.01, 0.9, 0.01])
+    assert chosen_links(page.links, clusters, scores) == list(range(9))  # six of eight are most, one of two is not
+
+
+@pytest.mark.parametrize("talks", [True, False])
+def test_a_thread_whose_title_leads_off_the_site_is_at_the_link_to_what_is_said_of_it(talks: bool) -> None:
+    rows = "".join(
+        f'<tr><td><a href="http://elsewhere{at}.example/">Title number {at}</a></td></tr><tr><td>9 points <a href="/user?id=a{at}">a{at}</a>'
+        f' <a href="/item?id=9{at}">{at} hours ago</a> <a href="/hide?id=9{at}">hide</a>'
+        + (f' <a href="/item?id=9{at}">{f"{at} comments" if at else "discuss"}</a></td></tr>' if talks else "</td></tr>")
+        for at in range(6)
+    )
+    page = _page(f"<table>{rows}</table>", "http://forum.example/")
+    made = row_set(page, [link for link in page.links if not link.is_local])
+    assert made is not None
+    records = ThreadRows(made).records()
+    assert [record.title for record in records] == [f"Title number {at}" for at in range(6)]
+    beside = "http://forum.example/item?id=9{}" if talks else "http://elsewhere{}.example/"
+    assert [record.url for record in records] == [beside.format(at) for at in range(6)]
+    assert all("point" not in (record.author or "") for record in records)
 
 
 def test_of_nested_texts_the_better_one_is_chosen() -> None:

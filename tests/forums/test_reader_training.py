@@ -10,6 +10,7 @@ from django.core.management.base import CommandError
 
 from forums.commands import reader_train
 from forums.reading import to_json
+from forums.reading.document import Page
 from forums.reading.page import read_page
 from forums.reading.training import fit as fitting
 from forums.reading.training.labels import link_labels
@@ -98,6 +99,12 @@ def test_truth_of_drawn_pages_names_links_that_are_on_them(drawn: Path) -> None:
         if saved.truth["kind"] == "threadlist":
             labels = link_labels(parsed(saved, NOW).links, saved.truth)
             assert (labels == 1).sum() == len({record["url"] for record in saved.truth["records"]})
+
+
+def test_a_title_that_leads_off_the_site_is_the_one_to_learn() -> None:
+    html = """<p><a href="http://elsewhere.example/a">A matter</a> <a href="/item?id=7">5 comments</a></p>"""
+    truth = {"kind": "threadlist", "base_url": "http://forum.example/", "records": [{"url": "/item?id=7", "title": "A matter"}]}
+    assert link_labels(Page(html, "http://forum.example/", NOW).links, truth).tolist() == [1, -1]
 
 
 def test_training_twice_gives_the_same_weights(drawn: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -16,6 +16,8 @@ LINK_SHARE, BODY_SHARE = 0.65, 0.6
 """Share of the mean of the page's three best scores from which a candidate is chosen."""
 COMPLETED = 0.25
 """The same share where at least half of those that stand alike were chosen."""
+HALF, MOST = 0.5, 0.7
+"""Share of those that stand alike from which more of them are chosen, and from which all are."""
 _WIDTHS = (1, 2)
 
 
@@ -39,8 +41,9 @@ def chosen_links(links: Sequence[Link], clusters: np.ndarray, scores: np.ndarray
         numbers = clusters[:, width]
         for number in np.unique(numbers[taken]):
             alike = numbers == number
-            if 2 * taken[alike].sum() >= alike.sum():
-                taken = taken | (alike & low)
+            share = taken[alike].mean()
+            if share >= HALF:
+                taken = taken | (alike if share >= MOST else alike & low)
     places = np.flatnonzero(taken)
     best: dict[str, int] = {}
     for at, name in zip(places, identities([links[int(at)] for at in places]), strict=True):

@@ -20,6 +20,7 @@ from forums.reading.learned.forest import Forest, Tree
 from forums.reading.learned.second import KINDS, Second
 from forums.reading.learned.weights import Model, Weights
 from forums.reading.lists import RowSet
+from forums.reading.model import PageKind
 from forums.reading.page import read_as
 from forums.reading.threadrows import ThreadRows
 from forums.reading.training.labels import body_labels, link_labels
@@ -27,9 +28,11 @@ from forums.reading.training.pages import Saved, parsed
 from forums.reading.training.scoring import ENOUGH, Tally, tally
 
 FOLDS = 5
-_NEGATIVES, _POSITIVES = 90, 60  # candidates of one page that a model is trained on
+_MOST = (60, 90)  # records and others among the candidates of one page that a model is trained on
+_MOST_MORE = (20, 30)  # the same of pages that are only trained on
 _MORE = 0.25  # weight of pages that are only trained on
 _LISTS = 2  # kinds of which two readings are chosen between
+_INDEX = 2.0  # weight of an index where kinds are learned, beside 1 for the others: few pages are one
 _NO_FORUM = 0.2  # weight of pages that are no forum's where doubt is learned, beside 1 for those that are
 _SILENT = 0.04
 """Share of cut pages, every engine counting the same, that may be called complete."""
@@ -134,7 +137,8 @@ def _candidates(tables: Sequence[np.ndarray], labels: Sequence[np.ndarray], samp
     features, wanted, weights = [], [], []
     for table, known, sample in zip(tables, labels, samples, strict=True):
         kept = []
-        for places, most in ((np.flatnonzero(known > 0), _POSITIVES), (np.flatnonzero(known == 0), _NEGATIVES)):
+        mosts = _MOST if sample.saved.measured else _MOST_MORE
+        for places, most in zip((np.flatnonzero(known > 0), np.flatnonzero(known == 0)), mosts, strict=True):
             kept.append(random.choice(places, most, replace=False) if len(places) > most else places)
         chosen = np.sort(np.concatenate(kept))
         if len(chosen):
@@ -186,7 +190,7 @@ def _bodies(samples: Sequence[Sample]) -> Job:
 def _kinds(samples: Sequence[Sample]) -> Model:
     features = np.vstack([sample.second.kind_features for sample in samples])
     labels = np.asarray([KINDS.index(sample.saved.truth["kind"]) for sample in samples])
-    weights = np.asarray([sample.weight for sample in samples])
+    weights = np.asarray([sample.weight for sample in samples]) * np.where(labels == KINDS.index(PageKind.index), _INDEX, 1.0)
     return Model((averaged(Examples(features, labels, weights), len(KINDS), KIND),))
 
 

@@ -32,8 +32,12 @@ def link_labels(links: Sequence[Link], truth: Truth) -> np.ndarray:
             places[key].append(at)
         elif key in optional:
             labels[at] = -1
+    by_name: dict[str, list[int]] = defaultdict(list)
+    for at, link in enumerate(links):
+        by_name[name_key(link.text)].append(at)
     for key, found in places.items():
-        named = [at for at in found if name_key(links[at].text) == wanted[key]]
+        alike = by_name[wanted[key]]
+        named = [at for at in found if at in alike] or [at for at in alike if not links[at].is_local]  # titles lead off the site
         labels[found] = -1
         labels[named[0] if named else max(found, key=lambda at: len(links[at].text))] = 1 if truth["kind"] == "threadlist" else 2
     return labels

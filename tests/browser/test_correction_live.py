@@ -1,0 +1,83 @@
+"""A correction on a real forum: made by a click, taken back, the stored pages read again; the export is then the truth."""
+
+from __future__ import annotations
+
+import signal
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+from tests.browser.test_journey import CHROMIUM, PASSWORD, login, page, sync_api
+from tests.serving import Serve, manage, wait_for
+from tests.targets import exported_posts, running, true_posts
+
+__all__ = ["page", "sync_api"]
+pytestmark = [
+    pytest.mark.browser,
+    pytest.mark.slow,
+    pytest.mark.once,
+    pytest.mark.skipif(CHROMIUM is None, reason="Chromium is not installed"),
+]
+
+
+class Live(NamedTuple):
+    """A desk with a real forum that was visited, what that holds, and where exports go."""
+
+    address: str
+    environment: dict[str, str]
+    truth: Counter[tuple[str, str, str]]
+    folder: Path
+
+    def exported(self) -> Counter[tuple[str, str, str]]:
+        out = self.folder / "posts.jsonl"
+        assert manage(self.environment, "export", "posts", "--format", "jsonl", "--out", str(out)).returncode == 0
+        return exported_posts(out.read_text(encoding="utf-8").splitlines())
+
+    def read_again(self) -> None:
+        """Reads the stored pages again; refused as long as a planned visit is at work."""
+        assert wait_for(lambda: manage(self.environment, "forum", "reread", "1").returncode == 0)
+
+
+@pytest.fixture
+def live(installed: dict[str, str], tmp_path: Path) -> Iterator[Live]:
+    environment = {**installed, "CRAWLMGR_ADMIN_PASSWORD": PASSWORD}
+    with running("fluxbb", "php", tmp_path / "targets") as target:
+        own = ("--allow-private", "--delay", "0")
+        assert manage(environment, "forum", "add", target.url, *own).returncode == 0
+        assert manage(environment, "forum", "crawl", "1", "--history-days", "400", *own).returncode == 0
+        truth = true_posts(target.truth())
+    serve = Serve(environment, tmp_path / "log")  # the forum is gone: what follows asks it for nothing
+    serve.start()
+    try:
+        assert wait_for(lambda: serve.health()[0]), serve.told()
+        yield Live(serve.address().rstrip("/"), environment, truth, tmp_path)
+    finally:
+        serve.end(signal.SIGTERM)
+
+
+@pytest.fixture
+def desk(live: Live) -> str:
+    return live.address
+
+
+def test_a_wrong_correction_taken_back_leaves_the_truth(page: Any, live: Live) -> None:  # noqa: F811 - the fixture
+    assert live.exported() == live.truth
+    login(page, live.address)
+    page.goto(f"{live.address}/admin/forums/site/1/correct/?kind=thread")
+    page.locator("article.anatomy a.piece[title='place in the thread']").first.click()
+    page.click(".chips a:text-is('author')")
+    page.wait_for_selector("#effects")
+    page.click("button:has-text('Save the correction') >> nth=0")
+    page.wait_for_selector("text=The correction is version 2 of the model.")
+    live.read_again()
+    wrong = live.exported()
+    assert wrong.total() == live.truth.total() and (wrong & live.truth).total() < live.truth.total() / 2
+
+    page.click("button:has-text('Take back')")
+    page.wait_for_selector("text=The correction is taken back.")
+    live.read_again()
+    assert live.exported() == live.truth
+    assert page.wrong == []

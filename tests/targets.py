@@ -1,0 +1,81 @@
+"""Real forums beside the project, for tests that want one: started in a folder of the test's own, on a free port."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import socket
+import subprocess
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qsl, unquote, urlsplit
+
+import pytest
+
+TARGETS = Path(__file__).resolve().parents[2] / "shared" / "targets"
+
+
+class Target:
+    """One program with known content. `truth` as its database holds it now."""
+
+    def __init__(self, name: str, environment: Mapping[str, str]) -> None:
+        self.name, self._environment = name, environment
+        self.url = ""
+
+    def say(self, *words: str) -> str:
+        done = subprocess.run(
+            [TARGETS / "target", self.name, *words], env=dict(self._environment), capture_output=True, text=True, check=False
+        )
+        assert done.returncode == 0, done.stderr or done.stdout
+        return done.stdout
+
+    def truth(self) -> dict[str, Any]:
+        found: dict[str, Any] = json.loads(self.say("truth"))
+        return found
+
+
+@contextmanager
+def running(name: str, needs: str, folder: Path) -> Iterator[Target]:
+    """The program of a name, started afresh; the test is skipped where the programs or what one `needs` are absent."""
+    if not (TARGETS / "target").exists():
+        pytest.skip(f"{TARGETS} is absent")
+    if shutil.which(needs) is None:
+        pytest.skip(f"{needs} is not installed")
+    with socket.socket() as found:
+        found.bind(("127.0.0.1", 0))
+        port = found.getsockname()[1]
+    target = Target(name, {**os.environ, "CRAWL_TARGETS": str(folder), "PORT": str(port)})
+    try:
+        target.url = target.say("start").split()[-1]
+        yield target
+    finally:
+        target.say("stop")
+
+
+def place(url: str) -> str:
+    """An address as truth and export share it: its path, with the query of a script."""
+    parts = urlsplit(url)
+    query = "&".join(sorted(f"{name}={value}" for name, value in parse_qsl(parts.query, keep_blank_values=True)))
+    path = unquote(parts.path).rstrip("/")
+    return f"{path}?{query}" if query and path.endswith(".php") else path
+
+
+def minute(text: str) -> str:
+    return datetime.fromisoformat(text.replace("Z", "+00:00")).astimezone(UTC).strftime("%Y-%m-%dT%H:%M")
+
+
+def true_posts(truth: Mapping[str, Any]) -> Counter[tuple[str, str, str]]:
+    """The posts of a truth: thread, author, minute."""
+    threads = {thread["id"]: place(thread["url"]) for thread in truth["threads"]}
+    return Counter((threads[post["thread"]], post["author"], minute(post["posted"])) for post in truth["posts"])
+
+
+def exported_posts(lines: Iterable[str]) -> Counter[tuple[str, str, str]]:
+    """The posts of an export as JSON lines, in the same form."""
+    posts = [json.loads(line) for line in lines if line.strip()]
+    return Counter((place(post["thread_url"]), post["author"] or "", minute(post["posted"])) for post in posts)
