@@ -6,7 +6,7 @@ import gc
 import sys
 import time
 from argparse import ArgumentParser
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import cache
 from typing import Any
@@ -99,23 +99,34 @@ def measured(reader: Reader, case: Case, largest: int, rounds: int) -> dict[str,
     reader(case.make(SMALLEST))  # what is loaded once
     gc.collect()
     gc.freeze()  # looking through all that the program has loaded is no cost of a page, and comes at some size or other
+    kinds = [_verdict(reader(case.make(size))) for size in sizes]
     seconds = [min(_cost(reader, text) for _ in range(max(1, rounds))) for text in map(case.make, sizes)]
     for _ in range(AGAIN):
-        steep = {at + near for at in range(1, len(sizes)) if _factor(seconds, at) > ENOUGH for near in (-1, 0)}
+        steep = {at + near for at in range(1, len(sizes)) if _factor(seconds, kinds, at) > ENOUGH for near in (-1, 0)}
         if not steep:
             break
         for at in sorted(steep):
             seconds[at] = min(seconds[at], _cost(reader, case.make(sizes[at])))
-    return {"sizes": sizes, "seconds": [round(each, 4) for each in seconds], "growth": growth(seconds)}
+    steps = [sizes[at] for at in range(1, len(sizes)) if kinds[at] != kinds[at - 1]]
+    figures = {"sizes": sizes, "seconds": [round(each, 4) for each in seconds], "growth": growth(seconds, kinds)}
+    return {**figures, "read_otherwise_from": steps}
 
 
-def growth(seconds: list[float]) -> float:
-    """The greatest factor from one size to its double."""
-    return round(max((_factor(seconds, at) for at in range(1, len(seconds))), default=1.0), 2)
+def _verdict(result: object) -> tuple[object, bool]:
+    """As what a page was read, and whether records were taken from it."""
+    return getattr(result, "kind", None), bool(getattr(result, "records", ()))
 
 
-def _factor(seconds: list[float], at: int) -> float:
-    return max(seconds[at], FLOOR_SECONDS) / max(seconds[at - 1], FLOOR_SECONDS)
+def growth(seconds: Sequence[float], kinds: Sequence[object] = ()) -> float:
+    """The greatest factor from one size to its double; `kinds`: the verdict on the page of each size."""
+    return round(max((_factor(seconds, kinds, at) for at in range(1, len(seconds))), default=1.0), 2)
+
+
+def _factor(seconds: Sequence[float], kinds: Sequence[object], at: int) -> float:
+    """The cost of size `at` by that of its half. A page with another verdict than its half takes other steps, such as the
+    posts of a thread: the factor is then the mean one over the last two doublings, which still holds a cost above linear."""
+    back = 2 if at > 1 and kinds and kinds[at] != kinds[at - 1] else 1
+    return float((max(seconds[at], FLOOR_SECONDS) / max(seconds[at - back], FLOOR_SECONDS)) ** (1 / back))
 
 
 def _cost(reader: Reader, text: str) -> float:

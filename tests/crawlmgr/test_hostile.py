@@ -43,6 +43,8 @@ def test_the_bench_tells_growth_from_one_size_to_the_next() -> None:
     row = hostile.measured(lambda text: None, CASES[0], 16 * KILO, 1)
     assert row["sizes"] == [4096, 8192, 16384] and row["growth"] == 1.0
     assert hostile.growth([0.1, 0.2, 0.9]) == 4.5
+    assert hostile.growth([0.1, 0.2, 0.9], ["other", "other", "thread"]) == 3.0, "another kind: the mean of two doublings"
+    assert hostile.growth([0.1, 0.2, 0.9], ["thread"] * 3) == 4.5
 
 
 def test_a_page_that_costs_too_much_is_of_kind_other_with_the_reason(monkeypatch: pytest.MonkeyPatch) -> None:
