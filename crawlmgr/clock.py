@@ -38,4 +38,33 @@ class ManualClock:
         self.time += timedelta(seconds=max(0.0, seconds))
 
 
+class PastClock:
+    """The machine's clock, or, once it is put back, a time in the past that moves only when it is told to, up to the present."""
+
+    def __init__(self) -> None:
+        self._time: datetime | None = None
+
+    @property
+    def behind(self) -> bool:
+        """Whether it is put back."""
+        return self._time is not None
+
+    def now(self) -> datetime:
+        return SYSTEM.now() if self._time is None else self._time
+
+    def put(self, at: datetime) -> None:
+        """Puts it to a time; to the present for good where that is not in the past."""
+        self._time = at if at < SYSTEM.now() else None
+
+    def let_go(self) -> None:
+        """Back to the present."""
+        self._time = None
+
+    def sleep(self, seconds: float) -> None:
+        if self._time is None:
+            SYSTEM.sleep(seconds)
+        else:
+            self.put(self._time + timedelta(seconds=max(0.0, seconds)))
+
+
 SYSTEM = SystemClock()

@@ -43,7 +43,9 @@ def holder() -> str:
     return f"{os.environ.get('CRAWLMGR_NODE') or socket.gethostname()}:{os.getpid()}"
 
 
-def run_slice(run_id: int, *, clock: Clock = SYSTEM, seconds: float | None = None, on_page: Any = None) -> str:
+def run_slice(
+    run_id: int, *, clock: Clock = SYSTEM, seconds: float | None = None, on_page: Any = None, lease_seconds: float | None = None
+) -> str:
     """Works a run for one slice (`seconds` None: until it ends or must wait long). Returns the run's state, "leased" where
     another worker has it. Queueing the next slice is the caller's."""
 
@@ -52,7 +54,7 @@ def run_slice(run_id: int, *, clock: Clock = SYSTEM, seconds: float | None = Non
         return _Slice(run, crawler, lease, clock, left, on_page)
 
     calm_collector()
-    return slices.work(run_id, make, holder=holder(), clock=clock, seconds=seconds)
+    return slices.work(run_id, make, holder=holder(), clock=clock, seconds=seconds, lease_seconds=lease_seconds)
 
 
 class _Slice:

@@ -14,6 +14,8 @@ from crawlmgr.admin import help as guide
 from crawlmgr.api.base import api
 from crawlmgr.services import exports, saved_exports
 from crawlmgr.services.alarm_causes import RULES
+from focused.strategies import BUILT_IN
+from forums.models import Policy
 from tests.crawlmgr.admin.rows import user
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -60,6 +62,17 @@ def test_what_can_be_counted_is_whole(language: str) -> None:
     assert all(name in formats for name in (*exports.FORMATS, saved_exports.WARC))
     causes = (DOCS / language / "alarms.md").read_text(encoding="utf-8").split("\n## ")[0]
     assert causes.count("\n|") - 2 == len(RULES)
+
+
+@pytest.mark.once
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_every_policy_and_strategy_has_its_part_with_a_picture(language: str) -> None:
+    for name, count in (("policies", len(Policy.values)), ("strategies", len(BUILT_IN))):
+        _head, *parts, last = (DOCS / language / f"{name}.md").read_text(encoding="utf-8").split("\n## ")
+        assert len(parts) == count and last.endswith("\n") and "{#which}" in last
+        assert all(part.count("```") == 2 for part in parts)
+    strategies = re.findall(r"^## (\w+) ", (DOCS / language / "strategies.md").read_text(encoding="utf-8"), re.MULTILINE)
+    assert set(strategies) == set(BUILT_IN)
 
 
 @pytest.mark.once

@@ -11,7 +11,7 @@ from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
-from crawlmgr.admin import charts, tiles, words
+from crawlmgr.admin import charts, tiles, tour, words
 from crawlmgr.admin.rooms import OPEN_PRIVATE, act, back, page, room
 from crawlmgr.admin.tree import Node
 from crawlmgr.reads import line
@@ -50,8 +50,10 @@ def _beginnings(request: HttpRequest) -> dict[str, Any]:
         {"kind": one, "url": reverse(f"admin:{one.room}")}
         for _order, one in admin.site.beginnings if request.user.has_perm(one.permission)
     ]
+    known = tour.steps(request) if demonstration.wished() else []
     return {
         "kinds": kinds,
+        "tour_steps": [(step, tour.address(known, number)) for number, step in enumerate(known, 1)],
         "demonstration": demonstration.wished(),
         "may_demonstrate": demonstration.possible() and request.user.has_perm(OPEN_PRIVATE),
     }

@@ -14,7 +14,7 @@ from django.shortcuts import redirect, render
 from django.template.response import TemplateResponse
 from django.utils.translation import gettext as _
 
-from crawlmgr.admin import errors
+from crawlmgr.admin import errors, tour
 from crawlmgr.services import runs
 
 View = Callable[..., HttpResponse]
@@ -78,7 +78,8 @@ def page(
         return render(request, live, context)
     request.desk_item = item
     frame = admin.site.each_context(request)
-    return TemplateResponse(request, template, {**frame, "title": title, "trail": trail, **context}, status=status)
+    shown = {**frame, "title": title, "trail": trail, "tour": tour.bar(request), **context}
+    return TemplateResponse(request, template, shown, status=status)
 
 
 OPEN_PRIVATE = "crawlmgr.open_private"

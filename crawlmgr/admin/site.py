@@ -28,6 +28,15 @@ class Beginning:
     icon: str
 
 
+@dataclass(frozen=True, slots=True)
+class Step:
+    """A step of the tour: lazy texts and the page that it shows."""
+
+    title: Any
+    about: Any
+    url: str
+
+
 class DeskSite(UnfoldAdminSite):
     """The admin site that every room registers with.
 
@@ -49,6 +58,7 @@ class DeskSite(UnfoldAdminSite):
         self.panels: list[tuple[int, Panel]] = []
         self.tiles: list[tuple[int, Callable[..., Any]]] = []
         self.beginnings: list[tuple[int, Beginning]] = []
+        self.tour: list[tuple[int, Callable[[], Step | None]]] = []
         self.schedules: list[tuple[int, Callable[..., Any]]] = []
         self.home: Callable[..., HttpResponse] | None = None
 
@@ -71,6 +81,10 @@ class DeskSite(UnfoldAdminSite):
     def add_beginning(self, order: int, beginning: Beginning) -> None:
         """Adds a kind of crawl to what an empty desk offers."""
         self.beginnings = sorted([*self.beginnings, (order, beginning)], key=lambda entry: entry[0])
+
+    def add_tour(self, order: int, make: Callable[[], Step | None]) -> None:
+        """Adds a step to the tour through the demonstration: a callable that gives it, or None while there is nothing to show."""
+        self.tour = sorted([*self.tour, (order, make)], key=lambda entry: entry[0])
 
     def add_schedule(self, order: int, make: Callable[..., Any]) -> None:
         """Adds things that recur to the page of schedules: a callable that gives `schedules.Entry`s."""

@@ -30,13 +30,21 @@ class Board(NamedTuple):
     rhythm: Rhythm
 
 
+RHYTHMS = {  # posts a working day, peaks as (hour, width in hours, weight), what Saturdays and Sundays are multiplied by
+    "news": Rhythm(36, ((8.5, 1.0, 1.0), (17.5, 1.2, 0.7)), weekend=0.4, base=0.03),
+    "repair": Rhythm(10, ((20.5, 1.5, 1.0),), weekend=2.2, base=0.05),
+    "night": Rhythm(24, ((1.0, 1.2, 1.0),), base=0.02),
+    "trade": Rhythm(30, ((12.5, 0.7, 0.8), (21.0, 1.0, 1.0)), base=0.02),
+    "study": Rhythm(16, ((15.5, 1.2, 0.8), (22.0, 1.0, 1.0)), weekend=0.3, base=0.04),
+    "trips": Rhythm(7, ((11.0, 1.5, 1.0), (19.5, 1.2, 0.8)), weekend=3.0, base=0.05),
+}
 BOARDS = (
-    Board(1, "News and talk", "What happens in town", "en", "news", Rhythm(26, ((8.5, 1.5, 1.0), (17.5, 2.0, 0.7)), weekend=0.6)),
-    Board(2, "Repair workshop", "Things that can be mended", "en", "repair", Rhythm(18, ((20.5, 2.0, 1.0),), weekend=1.8)),
-    Board(3, "Night readers", "Books for late hours", "en", "night", Rhythm(16, ((1.0, 1.8, 1.0),), base=0.08)),
-    Board(4, "二手交易", "闲置物品转让与求购", "zh", "trade", Rhythm(22, ((12.5, 1.0, 0.8), (21.0, 1.5, 1.0)), base=0.1)),
-    Board(5, "学习互助", "课程、笔记与讨论", "zh", "study", Rhythm(18, ((15.5, 2.0, 0.8), (22.0, 1.2, 1.0)), weekend=0.5)),
-    Board(6, "周末出游", "路线、同伴与见闻", "zh", "trips", Rhythm(11, ((11.0, 2.5, 1.0), (19.5, 1.5, 0.8)), weekend=2.2)),
+    Board(1, "News and talk", "What happens in town", "en", "news", RHYTHMS["news"]),
+    Board(2, "Repair workshop", "Things that can be mended", "en", "repair", RHYTHMS["repair"]),
+    Board(3, "Night readers", "Books for late hours", "en", "night", RHYTHMS["night"]),
+    Board(4, "二手交易", "闲置物品转让与求购", "zh", "trade", RHYTHMS["trade"]),
+    Board(5, "学习互助", "课程、笔记与讨论", "zh", "study", RHYTHMS["study"]),
+    Board(6, "周末出游", "路线、同伴与见闻", "zh", "trips", RHYTHMS["trips"]),
 )
 
 

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import datetime
 from typing import Any, NamedTuple, Protocol
 from urllib.parse import urlsplit
 
-from crawlmgr.models import Run
+from crawlmgr.clock import SYSTEM, Clock, PastClock
+from crawlmgr.management import foreground
+from crawlmgr.models import ACTIVE, Run
+from crawlmgr.services import runs
+from crawlmgr.services.demonstration import MARK
 
-MARK = "demonstration"  # among the settings of all that the demonstration made: when it was first shown
+CLOCK = PastClock()
+"""By it the demonstration's forum goes; put back, it lets the day before pass in a minute or two."""
 
 
 class Served(NamedTuple):
@@ -50,6 +56,28 @@ def crawl_settings(url: str, began: datetime) -> dict[str, Any]:
 def kept(url: str, settings: dict[str, Any]) -> Served:
     """What a marked row tells."""
     return Served(url, datetime.fromisoformat(settings[MARK]))
+
+
+def worked(begin: Callable[[], Run], label: str, clock: Clock = SYSTEM) -> Run:
+    """Begins a run and works it to its end. One that is there already, because a demonstration was killed over it, goes on here
+    once the lease of that process is over, or is left to the worker that has taken it meanwhile."""
+    try:
+        run = begin()
+    except runs.Busy as busy:
+        run = _freed(busy.run)
+        if run.state not in ACTIVE:
+            return run
+        run = foreground.joined(runs.Busy(run), label.partition(",")[0])
+    return foreground.work(run, label, clock)
+
+
+def _freed(run: Run) -> Run:
+    """The run once nobody holds it, or it has ended. Leases are judged by the present, whatever the demonstration's clock."""
+    while run.state in ACTIVE and run.lease_until is not None and run.lease_until > SYSTEM.now():
+        SYSTEM.sleep(0.1)
+        run.refresh_from_db()
+    Run.objects.filter(pk=run.pk, lease_until=run.lease_until, state__in=ACTIVE).update(lease_until=None)
+    return run
 
 
 def own_runs() -> Any:

@@ -13,7 +13,7 @@ from django.core.management.base import CommandError
 from tqdm import tqdm
 
 from crawlmgr import engine, jobs
-from crawlmgr.clock import SYSTEM
+from crawlmgr.clock import SYSTEM, Clock
 from crawlmgr.management.base import Stopped, say
 from crawlmgr.models import Run, RunState
 from crawlmgr.services import runs, slices
@@ -77,15 +77,19 @@ def _signals() -> Iterator[None]:
         engine.shutdown.clear()
 
 
-def work(run: Run, label: str) -> Run:
-    """Works a run until it ends. Raises Stopped (the run is paused and can be resumed), CommandError where it failed."""
+def work(run: Run, label: str, clock: Clock = SYSTEM) -> Run:
+    """Works a run until it ends. Raises Stopped (the run is paused and can be resumed), CommandError where it failed.
+
+    Where `clock` is behind, the lease lasts as much longer, so that workers, who go by the present, leave the run alone.
+    """
+    lease = settings.LEASE_SECONDS + max(0.0, (SYSTEM.now() - clock.now()).total_seconds())
     with _signals(), tqdm(desc=label, unit=" pages", file=sys.stderr, disable=not sys.stderr.isatty()) as bar:
         if run.kind in settings.JOBS:
             state = jobs.run_slice(run.pk, seconds=None, on_step=lambda: bar.update() and None)
         else:
-            state = engine.run_slice(run.pk, seconds=None, on_page=lambda *_: bar.update())
+            state = engine.run_slice(run.pk, clock=clock, seconds=None, on_page=lambda *_: bar.update(), lease_seconds=lease)
         if state == RunState.RUNNING:
-            runs.pause(run.pk, SYSTEM.now())
+            runs.pause(run.pk, clock.now())
             raise Stopped(f"Stopped; what was fetched is stored. Run {run.pk} is paused and goes on where it stood.")
         if state == slices.NO_ROOM:
             raise CommandError(f"The disk of the database is full; run {run.pk} goes on where it stood once there is room.")

@@ -7,6 +7,8 @@ from pathlib import Path
 
 from django.conf import settings
 
+MARK = "demonstration"
+"""Among the settings of all that the demonstration made: when it was first shown."""
 CAN = "CRAWLMGR_DEMONSTRATION"
 """Set in the environment of a web server whose supervisor watches for the wish."""
 

@@ -36,19 +36,21 @@ class Work(Protocol):
 Make = Callable[[Run, runs.Lease, float | None], Work]
 
 
-def work(run_id: int, make: Make, *, holder: str, clock: Clock, seconds: float | None) -> str:
+def work(
+    run_id: int, make: Make, *, holder: str, clock: Clock, seconds: float | None, lease_seconds: float | None = None
+) -> str:
     """Works a run for one slice (`seconds` None: until it ends or must wait long). Returns the run's state, LEASED or NO_ROOM.
 
     Passing trouble with the database (another connection in the way, a server that restarts) ends what was at work, not the
     slice: it goes on in what is left of its time, from what is stored. Any other error counts as a break of the run and is
-    raised.
+    raised. `lease_seconds` of the clock's time: None as the installation has it.
     """
     began = clock.now()
     while True:
         spent = (clock.now() - began).total_seconds()
         left = None if seconds is None else max(0.0, seconds - spent)
         with logs.about(run=run_id):
-            outcome = _attempt(run_id, make, holder, clock, left)
+            outcome = _attempt(run_id, make, holder, clock, left, lease_seconds or settings.LEASE_SECONDS)
         if isinstance(outcome, str):
             return outcome
         pause = trouble.pause_seconds(outcome)
@@ -57,9 +59,9 @@ def work(run_id: int, make: Make, *, holder: str, clock: Clock, seconds: float |
             return RunState.RUNNING
 
 
-def _attempt(run_id: int, make: Make, holder: str, clock: Clock, left: float | None) -> str | int:
+def _attempt(run_id: int, make: Make, holder: str, clock: Clock, left: float | None, lease_seconds: float) -> str | int:
     """The run's state; where passing trouble ended the work, how often it has in a row."""
-    lease = trouble.calmly(lambda: runs.take(run_id, holder, clock.now(), settings.LEASE_SECONDS), clock)
+    lease = trouble.calmly(lambda: runs.take(run_id, holder, clock.now(), lease_seconds), clock)
     if lease is None:
         return LEASED
     found: Work | None = None

@@ -11,9 +11,11 @@ from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from crawlmgr.admin.site import Beginning
+from crawlmgr.admin.site import Beginning, Step
 from crawlmgr.admin.tree import Node, address
+from crawlmgr.services.demonstration import MARK
 from deepweb import reads
+from deepweb.models import Harvest
 
 SOURCES_SHOWN = 8
 
@@ -49,6 +51,13 @@ def branch(request: HttpRequest, item: str) -> Node | None:
 
 admin.site.add_branch(14, branch)
 admin.site.add_panel(14, panel)
+def _coverage() -> Step | None:
+    about = gettext_lazy("Each query brings fewer records that are new. Random probes tell how much of the database is in.")
+    harvest = Harvest.objects.filter(form__source__parameters__has_key=MARK).order_by("-pk").first()
+    return Step(gettext_lazy("A coverage curve"), about, address("admin:harvest", harvest.pk)) if harvest is not None else None
+
+
+admin.site.add_tour(40, _coverage)
 admin.site.add_beginning(
     14,
     Beginning(

@@ -8,16 +8,16 @@ from typing import Any
 from django.core.management.base import CommandError
 
 from crawlmgr.clock import SYSTEM
-from crawlmgr.management import demonstration, foreground
+from crawlmgr.management import demonstration
 from crawlmgr.management.base import say
-from crawlmgr.management.demonstration import MARK, Room, Served
+from crawlmgr.management.demonstration import Room, Served
 from crawlmgr.models import Run
-from crawlmgr.services import runs
+from crawlmgr.services.demonstration import MARK
 from deepweb.models import Form, Harvest, Source
 from deepweb.services import figures, harvests, sources
 
 NAME = "Museum of instruments (demo)"
-WISHES = {"queries": 50, "probes": 40, "details": 40}
+WISHES = {"queries": 60, "records": 360, "probes": 90, "details": 40}
 
 
 class DeepwebDemo:
@@ -36,11 +36,7 @@ class DeepwebDemo:
         if source is None:
             sources.add([url], SYSTEM.now(), settings)
             _marked().update(name=NAME)
-        try:
-            run = sources.find([url], now=SYSTEM.now(), settings=settings, start=False)
-        except runs.Busy as busy:
-            run = foreground.joined(busy, "database")
-        foreground.work(run, "database, forms")
+        demonstration.worked(lambda: sources.find([url], now=SYSTEM.now(), settings=settings, start=False), "database, forms")
 
     def finish(self) -> dict[str, Any]:
         source = _only()
@@ -66,13 +62,14 @@ class DeepwebDemo:
 
     def _harvest(self, source: Source, form: Form) -> Run:
         say("Database: asking its search form …")
+
+        def begin() -> Run:
+            return harvests.start([form], WISHES, now=SYSTEM.now(), settings=source.parameters, begin=False)
+
         try:
-            run = harvests.start([form], WISHES, now=SYSTEM.now(), settings=source.parameters, begin=False)
-        except runs.Busy as busy:
-            run = foreground.joined(busy, "form")
+            return demonstration.worked(begin, "database, records")
         except harvests.Refused as refused:
             raise CommandError(str(refused)) from None
-        return foreground.work(run, "database, records")
 
     def rooms(self) -> list[Room]:
         source = _only()

@@ -11,9 +11,11 @@ from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from crawlmgr.admin.site import Beginning
+from crawlmgr.admin.site import Beginning, Step
 from crawlmgr.admin.tree import Node, address
+from crawlmgr.services.demonstration import MARK
 from focused import reads
+from focused.models import TopicRun
 
 TOPICS_SHOWN = 8
 
@@ -46,6 +48,13 @@ def branch(request: HttpRequest, item: str) -> Node | None:
 
 admin.site.add_branch(12, branch)
 admin.site.add_panel(12, panel)
+def _tunnel() -> Step | None:
+    about = gettext_lazy("Pages on topic lie behind pages off topic. The crawl goes on through them while that pays off.")
+    run = TopicRun.objects.filter(topic__settings__has_key=MARK).order_by("-pk").first()
+    return Step(gettext_lazy("A tunnel"), about, address("admin:topic-run", run.pk)) if run is not None else None
+
+
+admin.site.add_tour(30, _tunnel)
 admin.site.add_beginning(
     12,
     Beginning(

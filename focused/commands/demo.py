@@ -10,11 +10,11 @@ from django.core.management.base import CommandError
 
 from crawlmgr.clock import SYSTEM
 from crawlmgr.demo.topic_web import TopicWeb
-from crawlmgr.management import demonstration, foreground
+from crawlmgr.management import demonstration
 from crawlmgr.management.base import say
-from crawlmgr.management.demonstration import MARK, Room, Served
+from crawlmgr.management.demonstration import Room, Served
 from crawlmgr.models import RunState
-from crawlmgr.services import runs
+from crawlmgr.services.demonstration import MARK
 from focused.models import Topic, TopicRun
 from focused.services import topics
 
@@ -52,11 +52,7 @@ class TopicDemo:
         topic = _only()
         if not _finished(topic).exists():
             say("Topic: crawling …")
-            try:
-                run = topics.crawl(topic, now=SYSTEM.now(), start=False)
-            except runs.Busy as busy:
-                run = foreground.joined(busy, "topic")
-            foreground.work(run, "topic, pages")
+            demonstration.worked(lambda: topics.crawl(topic, now=SYSTEM.now(), start=False), "topic, pages")
         row = _finished(topic).first() or topic.runs.latest("pk")
         return {
             "topic": topic.pk,

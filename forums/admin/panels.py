@@ -13,8 +13,9 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from crawlmgr.admin.rooms import numbers, room
-from crawlmgr.admin.site import Beginning
+from crawlmgr.admin.site import Beginning, Step
 from crawlmgr.admin.tree import Node, address
+from crawlmgr.services.demonstration import MARK
 from forums import reads
 from forums.models import Board, Site
 from forums.reads import silences, upcoming
@@ -107,6 +108,25 @@ def tree_part(request: HttpRequest, pk: int) -> HttpResponse:
 
 admin.site.add_branch(10, branch)
 admin.site.add_panel(10, panel)
+def _demonstration() -> Site | None:
+    return Site.objects.filter(settings__has_key=MARK).order_by("pk").first()
+
+
+def _delays() -> Step | None:
+    about = gettext_lazy("The closed loop visits when posts are expected. How long they waited, beside equal visits.")
+    site = _demonstration()
+    return Step(gettext_lazy("Posts found in time"), about, address("admin:forum-delays", site.pk)) if site is not None else None
+
+
+def _plan() -> Step | None:
+    about = gettext_lazy("Each board has hours of its own. The plan shows when each is likely to be visited next.")
+    site = _demonstration()
+    title = gettext_lazy("Boards with unlike rhythms")
+    return Step(title, about, address("admin:forum-plan", site.pk)) if site is not None else None
+
+
+admin.site.add_tour(10, _delays)
+admin.site.add_tour(20, _plan)
 admin.site.add_beginning(
     10,
     Beginning(

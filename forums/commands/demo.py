@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from datetime import datetime
+from collections.abc import Sequence
+from datetime import datetime, timedelta
 from typing import Any
 
 from django.core.management.base import CommandError
@@ -12,19 +13,23 @@ from django.db.models import Sum
 from crawlmgr.clock import SYSTEM
 from crawlmgr.management import demonstration, foreground
 from crawlmgr.management.base import say
-from crawlmgr.management.demonstration import MARK, Room, Served
-from crawlmgr.services import runs
-from forums.models import Site, Visit
-from forums.services import plan_days, plans, sites
+from crawlmgr.management.demonstration import CLOCK, Room, Served
+from crawlmgr.models import Run
+from crawlmgr.services.demonstration import MARK
+from forums.models import Plan, PlannedVisit, Site, Visit
+from forums.services import loops, plan_days, plans, sites
 
 NAME = "Riverside forum 河畔 (demo)"
 TIMEZONE = "Asia/Shanghai"
 HISTORY_DAYS = 20
-INTERVAL_SECONDS = 900  # of each board: the visits a day of the plan follow from it, one every few minutes in all
+INTERVAL_SECONDS = 7200  # of each board: the visits a day of the plan follow from it, one every twenty minutes in all
+DAY = timedelta(days=1)
+STEP = timedelta(seconds=loops.RANK_SECONDS * 10)  # between two rankings while the day passes
 
 
 class ForumDemo:
-    """See `Part`. The second visit is made last of all, so that posts have come meanwhile and their delays are known."""
+    """See `Part`. The forum is first read as it was a day ago; then that day passes on a fast clock, with visits when the closed
+    loop asks for them, so that its gain is seen at once. The last visit is made by the present time."""
 
     def kept(self) -> Served | None:
         site = _site()
@@ -34,15 +39,24 @@ class ForumDemo:
         site = _site()
         if site is None:
             say("Forum: looking for its boards …")
+            CLOCK.put(began - DAY)
             site = _found(url, began)
         if site.boards.filter(complete_at=None).exists():
+            CLOCK.put(site.added)
             _visit(site)
+        CLOCK.put(_lived_until(site))
 
     def finish(self) -> dict[str, Any]:
         site = _only()
+        plan = plans.current(site.pk)
+        if plan is None or CLOCK.behind and plan.active:
+            plan = _planned(site)
+        if CLOCK.behind:
+            _live(site, plan)
         _visit(site)
         now = SYSTEM.now()
-        plan = plans.current(site.pk) or plans.save(site.pk, {"visits_per_day": plans.of_intervals(site.pk)}, now=now)
+        if not plan.active:
+            plan = plans.save(site.pk, {"active": True}, now=now)
         plan_days.replan(plan, now, "asked")
         sites.pause_site(site.pk, False, now)
         site.refresh_from_db()
@@ -108,13 +122,13 @@ def _found(url: str, began: datetime) -> Site:
     """Looks at the forum and saves it, its scheduled visits paused until it has been read."""
     settings = {**demonstration.crawl_settings(url, began), "history_days": HISTORY_DAYS}
     demonstration.own_runs().filter(kind="forum-discovery").delete()  # one that was broken off looked at another address
-    run = sites.discover(url, {"settings": settings, "timezone": TIMEZONE}, now=SYSTEM.now(), start=False)
-    run = foreground.work(run, "forum, boards")
+    run = sites.discover(url, {"settings": settings, "timezone": TIMEZONE}, now=CLOCK.now(), start=False)
+    run = foreground.work(run, "forum, boards", CLOCK)
     chosen = [board["url"] for board in run.result.get("boards", [])]
     if not chosen:
         raise CommandError(f"No board was found at {url}: {run.result.get('problem') or run.stopped_by}")
     with transaction.atomic():
-        now = SYSTEM.now()
+        now = CLOCK.now()
         site = sites.save(run, name=NAME, timezone=TIMEZONE, board_urls=chosen, interval_seconds=INTERVAL_SECONDS, now=now)
         sites.pause_site(site.pk, True, now)
     return site
@@ -122,8 +136,59 @@ def _found(url: str, began: datetime) -> Site:
 
 def _visit(site: Site) -> None:
     say("Forum: reading what is new …")
-    try:
-        run = sites.crawl_now(site.pk, now=SYSTEM.now(), start=False)
-    except runs.Busy as busy:
-        run = foreground.joined(busy, "forum")
-    foreground.work(run, "forum, posts")
+    _worked(site, None)
+
+
+def _worked(site: Site, board_ids: list[int] | None, planned: Sequence[PlannedVisit] = ()) -> None:
+    """A visit of these boards, or all, which becomes the visit of what was planned; one that was broken off goes on instead."""
+
+    def begin() -> Run:
+        with transaction.atomic():
+            run = sites.crawl_now(site.pk, board_ids=board_ids, now=CLOCK.now(), start=False)
+            for one in planned:
+                one.visit = Visit.objects.get_or_create(run=run, board_id=one.board_id)[0]
+                one.state = PlannedVisit.State.STARTED
+                one.save()
+        return run
+
+    demonstration.worked(begin, "forum, posts", CLOCK)
+
+
+def _lived_until(site: Site) -> datetime:
+    """The end of the last visit: up to there the day before the first showing has passed; at the latest when that was."""
+    last = Visit.objects.filter(board__site=site, finished__isnull=False).order_by("-finished").first()
+    return last.finished if last is not None and last.finished is not None else SYSTEM.now()
+
+
+def _planned(site: Site) -> Plan:
+    """A plan that the dispatcher leaves alone until the day has passed."""
+    wishes = {"visits_per_day": plans.of_intervals(site.pk), "history_days": float(HISTORY_DAYS), "active": False}
+    plan = plans.save(site.pk, wishes, now=CLOCK.now())
+    plan_days.replan(plan, CLOCK.now(), "asked")
+    return plan
+
+
+def _live(site: Site, plan: Plan) -> None:
+    """Lets the time up to the present pass: at each step the closed loop is told what was found and names boards to visit."""
+    say("Forum: a day on a fast clock, visited as the closed loop asks …")
+    while CLOCK.behind:
+        now = CLOCK.now()
+        live = loops.load(plan, now)
+        if live is None:
+            return CLOCK.let_go()
+        loops.tell(live, now)
+        due = live.loop.due(now.timestamp())
+        planned = [_due(plan, live, int(place), now) for place in due]
+        loops.put_away(live, now)
+        if planned:
+            _worked(site, [one.board_id for one in planned], planned)
+        CLOCK.put(now + STEP)
+    return None
+
+
+def _due(plan: Plan, live: loops.Live, place: int, now: datetime) -> PlannedVisit:
+    """A visit as the dispatcher writes it down when the loop asks for one."""
+    values, waiting, rank = loops.figures(live, place, now)
+    board = int(live.boards[place])
+    wish = {"code": "waiting", "figures": values, "expected_events": waiting, "expected_delay": rank}
+    return PlannedVisit(plan=plan, board_id=board, at=now, **wish)

@@ -25,13 +25,13 @@ from crawlmgr.demo.topic_web import TopicWeb
 from crawlmgr.management import database
 from crawlmgr.management.base import Stopped, say, write_json
 from crawlmgr.management.commands.serve import served_at
-from crawlmgr.management.demonstration import Part, Served, own_runs
+from crawlmgr.management.demonstration import CLOCK, Part, Served, own_runs
 from crawlmgr.management.supervision import only_one, run_system_checks
 from crawlmgr.models import Host
 
 WAIT_SECONDS = 0.5
 PAGES: Mapping[str, Callable[[datetime], Pages]] = {
-    "forum": lambda began: ForumPages(Forum(began), SYSTEM.now),
+    "forum": lambda began: ForumPages(Forum(began), CLOCK.now),
     "topic": lambda began: TopicWeb(),
     "deepweb": lambda began: Database(),
 }
@@ -62,6 +62,7 @@ class Command(BaseCommand):
     def _show(self, parts: dict[str, Part], options: dict[str, Any]) -> None:
         with ExitStack() as stack:
             start = time.monotonic()
+            stack.callback(CLOCK.let_go)
             web = _serve(parts, stack)
             stack.callback(_leave, parts)
             made = _crawl(parts, web)

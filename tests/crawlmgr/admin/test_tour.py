@@ -1,0 +1,78 @@
+"""The tour through the demonstration: six steps, each a page of the desk that leads to the next."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import pytest
+from django.contrib import admin
+from django.test import Client
+
+from crawlmgr.models import Run
+from crawlmgr.services import demonstration
+from deepweb.models import Form, Harvest, Source
+from focused.models import Topic
+from focused.services import topics
+from forums.models import Site
+from tests.crawlmgr.admin.rows import NOW, user, world
+
+pytestmark = pytest.mark.django_db
+STEPS = 6
+
+
+@pytest.fixture
+def client(monkeypatch: pytest.MonkeyPatch) -> Client:
+    """A viewer of a desk on which the demonstration is at work."""
+    world(3)
+    mark = {demonstration.MARK: NOW.isoformat()}
+    Site.objects.update(settings=mark)
+    topic = topics.add("Bees", ["https://bees.example/"], documents=[("one", "bees honey hive wax")], now=NOW, settings=mark)
+    topics.crawl(topic, now=NOW, start=False)
+    source = Source.objects.create(url="http://a.example/", key_hash=1, name="A", created=NOW, parameters=mark)
+    described = {"method": "get", "action": "http://a.example/find", "controls": []}
+    form = Form.objects.create(
+        source=source, signature="s", page_url=source.url, action="http://a.example/find", type="search", found=NOW, described=described
+    )
+    asked = Run.objects.create(kind="deepweb-harvest", label="a", created=NOW, state="finished", parameters={"policy": "fresh"})
+    Harvest.objects.create(run=asked, form=form, stopped_by="queries")
+    monkeypatch.setattr(demonstration, "wished", lambda: True)
+    made = Client()
+    made.force_login(user("viewer"))
+    return made
+
+
+def _next(text: str) -> str:
+    bar = text[text.index('id="tour"') :]
+    found = re.search(r'<a class="btn small main" href="([^"]+)">', bar[: bar.index("</div>")])
+    return found[1].replace("&amp;", "&") if found else ""
+
+
+@pytest.mark.parametrize("language", ["en", "zh-hans"])
+def test_six_steps_lead_from_one_to_the_next(client: Client, language: str) -> None:
+    client.cookies["django_language"] = language
+    first = client.get("/admin/").content.decode()
+    listed = [found.replace("&amp;", "&") for found in re.findall(r'class="choice" href="([^"]+tour=\d)"', first)]
+    assert len(listed) == STEPS == len(admin.site.tour)
+    address, seen = listed[0], []
+    while address:
+        seen.append(address)
+        answer = client.get(address)
+        text = answer.content.decode()
+        assert answer.status_code == 200 and f"{len(seen)}/{STEPS} · " in text, address
+        assert ("An alarm" in text) == (language == "en") or len(seen) != 5
+        address = _next(text)
+    assert seen == listed
+
+
+def test_a_page_that_is_no_step_shows_none(client: Client) -> None:
+    for asked in ("", "?tour=0", "?tour=7", "?tour=x", "?tour=²", "?tour=-1", "?tour=" + "9" * 50):
+        answer = client.get(f"/admin/alarms/{asked}")
+        assert answer.status_code == 200 and 'id="tour"' not in answer.content.decode()
+
+
+def test_steps_without_a_page_yet_are_left_out(client: Client) -> None:
+    for model in (Site, Topic, Source):
+        changes: dict[str, Any] = {"parameters": {}} if model is Source else {"settings": {}}
+        model.objects.update(**changes)
+    assert client.get("/admin/").content.decode().count("tour=") == 2, "alarms and exports are always there"
