@@ -301,6 +301,9 @@ UNFOLD = {
     "COLORS": {"primary": _BLUE},
     "LOGIN": {"redirect_after": lambda request: reverse_lazy("admin:index")},
     "STYLES": [lambda request: static("desk.css")],
-    "SCRIPTS": [lambda request: static("desk.js"), lambda request: static("keys.js"), lambda request: static("chart-tools.js")],
+    "SCRIPTS": [
+        lambda request: static("desk.js"), lambda request: static("keys.js"), lambda request: static("tables.js"),
+        lambda request: static("chart-tools.js"),
+    ],
     "SIDEBAR": {"show_search": False, "show_all_applications": False, "navigation": "crawlmgr.admin.tree.navigation"},
 }

@@ -43,7 +43,8 @@
       const again = () => setTimeout(ask, every);
       async function ask() {
         if (!node.isConnected) return;
-        if (document.hidden || node.contains(document.activeElement) && document.activeElement.matches("input,select,textarea")) return again();
+        const busy = node.contains(document.activeElement) && document.activeElement.matches("input,select,textarea");
+        if (document.hidden || busy || node.querySelector("input.tick:checked")) return again();
         try {
           const answer = await fetch(node.dataset.live, { headers: { "X-Requested-With": "fetch" }, redirect: "error" });
           if (!answer.ok) return again();
@@ -66,7 +67,10 @@
   function put(node, html) {
     const kept = Array.from(node.querySelectorAll(".scroll"), (box) => [box.scrollTop, box.scrollLeft]);
     const open = Array.from(node.querySelectorAll("details"), (box) => box.open);
+    const row = node.querySelector("tr.on[data-row]")?.dataset.row, held = node.contains(document.activeElement);
     node.innerHTML = html;
+    const same = row && Array.from(node.querySelectorAll("tr[data-row]")).find((one) => one.dataset.row === row);
+    if (same) { same.classList.add("on"); if (held) same.querySelector("a[href]")?.focus({ preventScroll: true }); }
     node.querySelectorAll(".scroll").forEach((box, i) => { if (kept[i]) [box.scrollTop, box.scrollLeft] = kept[i]; });
     node.querySelectorAll("details").forEach((box, i) => { if (i in open) box.open = open[i]; });
     start(node);

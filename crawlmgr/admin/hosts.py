@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 from typing import Any
-from urllib.parse import urlencode
 
 from django.contrib import admin
-from django.http import Http404, HttpRequest, HttpResponse
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase
 from django.urls import reverse
 from django.utils.translation import gettext as _
 
 from crawlmgr.admin import charts, words
+from crawlmgr.admin.host_table import TABLE
 from crawlmgr.admin.rooms import page, room
+from crawlmgr.admin.tables import table_page
 from crawlmgr.admin.tree import Node
 from crawlmgr.models import Host
 from crawlmgr.reads import hosts as reads
@@ -28,32 +29,23 @@ BUSIEST_SECONDS = 60.0  # a sum over every host's last hours; the chart's step i
 
 
 @room("hosts/", "hosts")
-def host_list(request: HttpRequest) -> HttpResponse:
+def host_list(request: HttpRequest) -> HttpResponseBase:
     """All hosts by name, and what was asked of the busiest ones."""
     now = datetime.now(UTC)
-    show, text = request.GET.get("show", ""), request.GET.get("q", "")
-    names = {"": _("All"), "waiting": _("Waiting"), "failing": _("Failing")}
-    slice_ = reads.page(request.GET.dict(), now)
-    asked = line.of_hosts([host.pk for host in slice_.rows], now)
-    for host in slice_.rows:
-        host.pace, host.in_flight = hosts.effective_delay(host), asked.get(host.pk, 0)
-    context = {
-        "slice": slice_,
-        "now": now,
-        "q": text,
-        "show": show,
-        "keep": _query({"show": show, "q": text}),
-        "totals": reads.totals(),
-        "tabs": [(name, f"?{_query({'show': code, 'q': text})}", code == show) for code, name in names.items()],
-        "charts": _busiest(now),
-        "first": _("To the top"),
-    }
-    return page(request, "desk/hosts.html", context, title=_("Hosts"), item="hosts")
+    charts_wanted = request.GET.get("part") != "rows" and not request.GET.get("as")
+    context = {"totals": reads.totals(), "charts": _busiest(now)} if charts_wanted else {}
+    return table_page(
+        request, "desk/hosts.html", TABLE, reads.listed(), context, prepare=lambda rows: _with_pace(rows, now),
+        title=_("Hosts"), item="hosts",
+    )
 
 
-def _query(values: dict[str, str]) -> str:
-    text = urlencode({name: value for name, value in values.items() if value})
-    return f"{text}&" if text else ""
+def _with_pace(rows: list[Host], now: datetime) -> list[Host]:
+    """The hosts with the pause in force, and how many requests are under way."""
+    asked = line.of_hosts([host.pk for host in rows], now)
+    for host in rows:
+        host.pace, host.in_flight, host.now = hosts.effective_delay(host), asked.get(host.pk, 0), now
+    return rows
 
 
 def _busiest(now: datetime) -> list[charts.Chart]:

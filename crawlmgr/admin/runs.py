@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Any
-from urllib.parse import urlencode
 
-from django.conf import settings
 from django.contrib import admin
-from django.http import Http404, HttpRequest, HttpResponse
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase
 from django.urls import reverse
 from django.utils.translation import gettext as _
 
 from crawlmgr.admin import exports, words
 from crawlmgr.admin.rooms import act, attempt, back, page, room
+from crawlmgr.admin.run_table import TABLE
+from crawlmgr.admin.tables import table_page
 from crawlmgr.admin.tree import Node
 from crawlmgr.models import Run, RunState
 from crawlmgr.reads import line
@@ -23,33 +23,14 @@ from crawlmgr.services import runs
 
 # Set by a crawler's admin: kind → what it adds to a run's page ("template" and its context).
 details: dict[str, Callable[[HttpRequest, Run, datetime], dict[str, Any]]] = {}
-SHOWN = {"active": ("queued", "running", "paused"), "finished": ("finished",), "stopped": ("stopped",), "failed": ("failed",)}
 
 
 @room("runs/", "runs")
-def run_list(request: HttpRequest) -> HttpResponse:
+def run_list(request: HttpRequest) -> HttpResponseBase:
     """All runs, newest first."""
-    kind, show = request.GET.get("kind", ""), request.GET.get("show", "")
-    slice_ = reads.page(request.GET.dict(), kind=kind, states=SHOWN.get(show, ()))
-    kept = {"kind": kind, "show": show}
-    kinds = (*settings.CRAWLERS, *settings.JOBS)
-    names = {"": _("All"), "active": _("Active"), "finished": _("Finished"), "stopped": _("Stopped"), "failed": _("Failed")}
-    context = {
-        "slice": slice_,
-        "keep": _query(kept),
-        "show": show,
-        "tabs": [(name, f"?{_query({'kind': kind, 'show': code})}", code == show) for code, name in names.items()],
-        "kinds": [(words.kind(one), f"?{_query({'kind': one, 'show': show})}", one == kind) for one in kinds],
-        "all_kinds": f"?{_query({'show': show})}",
-        "kind": kind,
-        "downloads": exports.choices(["runs"]),
-    }
-    return page(request, "desk/runs.html", context, title=_("Runs"), item="runs")
-
-
-def _query(values: dict[str, str]) -> str:
-    text = urlencode({name: value for name, value in values.items() if value})
-    return f"{text}&" if text else ""
+    rows = reads.listed().select_related("created_by")
+    context = {"downloads": exports.choices(["runs"])}
+    return table_page(request, "desk/runs.html", TABLE, rows, context, title=_("Runs"), item="runs")
 
 
 def find(pk: int) -> Run:

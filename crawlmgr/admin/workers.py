@@ -3,22 +3,23 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from typing import Any
 
 from django.contrib import admin
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse, HttpResponseBase
 from django.urls import reverse
 from django.utils.translation import gettext as _
 
 from crawlmgr.admin import nodes as node_rooms
+from crawlmgr.admin.event_table import TABLE
 from crawlmgr.admin.rooms import page, room
+from crawlmgr.admin.tables import table_page
 from crawlmgr.admin.tree import Node
-from crawlmgr.models import Event
 from crawlmgr.reads import nodes as reads
 from crawlmgr.reads import status as status_reads
 from crawlmgr.services import queue
 
 NODES_SHOWN = 200
+EVENTS_SHOWN = 8
 
 
 @room("workers/", "workers")
@@ -33,26 +34,16 @@ def workers_page(request: HttpRequest) -> HttpResponse:
         "clusters": queue.clusters(),
         "tasks": queue.length(),
         "status": status_reads.status(now),
-        "events": reads.events({}, size=8).rows,
+        "events": list(reads.events().order_by("-id")[:EVENTS_SHOWN]),
     }
     return page(request, "desk/workers.html", context, title=_("Workers"), item="workers", live="desk/workers_live.html")
 
 
 @room("events/", "events")
-def event_list(request: HttpRequest) -> HttpResponse:
+def event_list(request: HttpRequest) -> HttpResponseBase:
     """Errors, warnings and notes, newest first."""
-    show = request.GET.get("show", "")
-    levels: dict[str, Any] = {"errors": Event.Level.ERROR, "warnings": Event.Level.WARNING}
-    names = {"": _("All"), "warnings": _("Warnings and errors"), "errors": _("Errors")}
-    context = {
-        "slice": reads.events(request.GET.dict(), least=levels.get(show, 0)),
-        "keep": f"show={show}&" if show in levels else "",
-        "show": show,
-        "tabs": [(name, f"?show={code}", code == show) for code, name in names.items()],
-    }
-    return page(
-        request, "desk/events.html", context, title=_("Events"), item="events", trail=[(_("Workers"), reverse("admin:workers"))]
-    )
+    trail = [(_("Workers"), reverse("admin:workers"))]
+    return table_page(request, "desk/events.html", TABLE, reads.events(), {}, title=_("Events"), item="events", trail=trail)
 
 
 def branch(request: HttpRequest, item: str) -> Node | None:

@@ -11,6 +11,7 @@ from crawlmgr.models.retention import Retention
 from crawlmgr.models.runs import ACTIVE, TRANSITIONS, Run, RunState
 from crawlmgr.models.settings_history import SettingsChange, SettingsPreset
 from crawlmgr.models.tokens import ApiToken, TokenRole
+from crawlmgr.models.views import ListView
 
 __all__ = [
     "ACTIVE",
@@ -27,6 +28,7 @@ __all__ = [
     "Hold",
     "Host",
     "HostHour",
+    "ListView",
     "MessageState",
     "Node",
     "NodeState",

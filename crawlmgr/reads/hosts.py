@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any, NamedTuple
 
 from django.db.models import Q, QuerySet, Sum
 
 from crawlmgr.models import Host, HostHour, Page
-from crawlmgr.reads.paging import Order, Slice, cut
-
-BY_NAME = Order(("key",), downwards=False)
 
 
 class Hour(NamedTuple):
@@ -30,16 +26,19 @@ class HostSeries(NamedTuple):
     hours: list[Hour]
 
 
-def page(query: Mapping[str, str], now: datetime, size: int = 50) -> Slice:
-    """Hosts by name; `q` is the beginning of a name or any part of it, `show` is "waiting" or "failing"."""
-    hosts: QuerySet[Host] = Host.objects.defer("robots_text")
-    if query.get("q"):
-        hosts = hosts.filter(key__icontains=query["q"].strip()[:200])
-    if query.get("show") == "waiting":
-        hosts = hosts.filter(next_at__gt=now)
-    elif query.get("show") == "failing":
-        hosts = hosts.filter(Q(failures__gt=0) | Q(robots_verdict="deny"))
-    return cut(hosts, BY_NAME, size=size, query=query)
+def listed() -> QuerySet[Host]:
+    """All hosts, without the text of their robots.txt."""
+    return Host.objects.defer("robots_text")
+
+
+def waiting(rows: QuerySet[Host], now: datetime) -> QuerySet[Host]:
+    """Those that may not be asked yet."""
+    return rows.filter(next_at__gt=now)
+
+
+def failing(rows: QuerySet[Host]) -> QuerySet[Host]:
+    """Those that failed last, or whose robots.txt refuses everything for now."""
+    return rows.filter(Q(failures__gt=0) | Q(robots_verdict="deny"))
 
 
 def hourly(now: datetime, hours: int, host: Host | None = None) -> list[Hour]:

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
-from django.db.models import F
+from django.db.models import F, QuerySet
 
 from crawlmgr.models import Event, Node
-from crawlmgr.reads.paging import Slice, cut
 
 
 def nodes(limit: int) -> list[Node]:
@@ -15,7 +12,6 @@ def nodes(limit: int) -> list[Node]:
     return list(Node.objects.order_by(F("heartbeat").desc(nulls_last=True), "name")[:limit])
 
 
-def events(query: Mapping[str, str], *, least: int = 0, size: int = 50) -> Slice:
-    """Events, newest first, of at least a level."""
-    rows = Event.objects.select_related("run", "host").defer("run__parameters", "run__result", "host__robots_text")
-    return cut(rows.filter(level__gte=least) if least else rows, size=size, query=query)
+def events() -> QuerySet[Event]:
+    """All events with what they concern."""
+    return Event.objects.select_related("run", "host").defer("run__parameters", "run__result", "host__robots_text")

@@ -96,7 +96,7 @@ def _token(row: Any, order: Order) -> str:
     for name in order.fields:
         value = getattr(row, name)
         if isinstance(value, datetime):
-            value = f"t{value.astimezone(UTC).isoformat()}"
+            value = f"t{value.astimezone(UTC).isoformat().removesuffix('+00:00')}Z"  # a plus is a space in an address
         elif isinstance(value, str):
             value = "s" + value.encode().hex()
         parts.append("n" if value is None else str(value))

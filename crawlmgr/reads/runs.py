@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
@@ -10,7 +10,6 @@ from typing import Any
 from django.db.models import Count, QuerySet
 
 from crawlmgr.models import ACTIVE, Event, Page, Run, RunHost, RunState, Url, UrlState
-from crawlmgr.reads.paging import Slice, cut
 
 ENDED = tuple(state for state in RunState if state not in ACTIVE)
 MOST_ACTIVE = 2_000  # active runs that are looked at for a short list
@@ -29,21 +28,16 @@ class Outcome:
         return str(UrlState(self.state).label)
 
 
-def listed(*, kind: str = "", states: tuple[str, ...] = (), target: int | None = None) -> QuerySet[Run]:
-    """Runs, newest first, without the big columns."""
+def listed() -> QuerySet[Run]:
+    """All runs without the big columns."""
+    return Run.objects.defer("parameters", "result")
+
+
+def in_states(rows: QuerySet[Run], states: tuple[str, ...]) -> QuerySet[Run]:
+    """Those of the rows that are in one of the states."""
     if set(states) == set(ACTIVE):
-        runs = Run.objects.filter(pk__in=list(Run.objects.at_work().values_list("pk", flat=True)))
-    else:
-        runs = Run.objects.filter(state__in=states) if states else Run.objects.all()
-    runs = runs.defer("parameters", "result").order_by("-id")
-    if kind:
-        runs = runs.filter(kind=kind)
-    return runs if target is None else runs.filter(target=target)
-
-
-def page(query: Mapping[str, str], *, kind: str = "", states: tuple[str, ...] = (), size: int = 50) -> Slice:
-    """One page of the list of runs."""
-    return cut(listed(kind=kind, states=states).select_related("created_by"), size=size, query=query)
+        return rows.filter(pk__in=list(Run.objects.at_work().values_list("pk", flat=True)))
+    return rows.filter(state__in=states)
 
 
 def active(limit: int = 20) -> list[Run]:

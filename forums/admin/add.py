@@ -84,7 +84,7 @@ def add(request: HttpRequest) -> HttpResponse:
         run = _discover(request, form)
         if run is not None:
             return back(request, "forum-found", run.pk)
-    context = {"form": form, "contact": settings.CONTACT, "recent": run_reads.listed(kind="forum-discovery")[:6]}
+    context = {"form": form, "contact": settings.CONTACT, "recent": run_reads.listed().filter(kind="forum-discovery")[:6]}
     trail = [(_("Forums"), reverse("admin:forums"))]
     return page(
         request,

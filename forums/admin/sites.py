@@ -7,19 +7,21 @@ from typing import Any
 
 from django.contrib import messages
 from django.core.exceptions import PermissionDenied
-from django.http import Http404, HttpRequest, HttpResponse
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase
 from django.urls import reverse
 from django.utils.translation import gettext as _
 
 from crawlmgr.admin import exports
 from crawlmgr.admin import removals as removal_rooms
 from crawlmgr.admin.rooms import act, attempt, back, number, numbers, page, room
+from crawlmgr.admin.tables import table_page
 from crawlmgr.reads.status import all_paused
 from forums import reads
 from forums.admin import charts, doubt_words
 from forums.admin.add import INTERVALS
 from forums.admin.logins import login_words
 from forums.admin.plan_note import plan_note
+from forums.admin.site_table import TABLE
 from forums.admin.structures import layout_words
 from forums.models import LEAST_DEADLINE_HOURS, MOST_DEADLINE_HOURS, Board, Site
 from forums.reads import silences, upcoming
@@ -31,17 +33,13 @@ TABLES = ("boards", "threads", "posts", "visits", "pages", "links", "runs")
 
 
 @room("forums/", "forums", "forums.view_site")
-def site_list(request: HttpRequest) -> HttpResponse:
-    """All forums by name."""
-    now = datetime.now(UTC)
-    context = {
-        "slice": reads.sites(request.GET.dict(), now),
-        "now": now,
-        "keep": "",
-        "first": _("To the top"),
-        "downloads": exports.choices(TABLES),
-    }
-    return page(request, "forums/sites.html", context, title=_("Forums"), item="forums")
+def site_list(request: HttpRequest) -> HttpResponseBase:
+    """All forums."""
+    now, context = datetime.now(UTC), {"downloads": exports.choices(TABLES)}
+    return table_page(
+        request, "forums/sites.html", TABLE, reads.all_sites(), context,
+        prepare=lambda rows: reads.with_freshness(rows, now), key=lambda row: row.site.pk, title=_("Forums"), item="forums",
+    )
 
 
 def find(pk: int) -> Site:

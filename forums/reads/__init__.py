@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, timedelta
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
-from django.db.models import Count, Max, Min, OuterRef, Q, Subquery, Sum
+from django.db.models import Count, Max, Min, OuterRef, Q, QuerySet, Subquery, Sum
 
 from crawlmgr.models import Run, RunState
 from crawlmgr.reads import runs as run_reads
@@ -37,6 +37,14 @@ class SiteRow:
     run: Run | None = None
     failed: Run | None = None
 
+    @property
+    def state(self) -> str:
+        """In one word: the state of the run that is at it, or failed, paused, overdue, new or fresh."""
+        if self.run is not None:
+            return str(self.run.state)
+        marks = (("failed", self.failed), ("paused", self.site.paused), ("overdue", self.overdue), ("new", not self.last_visit))
+        return next((word for word, mark in marks if mark), "fresh")
+
 
 @dataclass(slots=True)
 class BoardRow:
@@ -62,6 +70,11 @@ def zone(site: Site) -> ZoneInfo:
         return ZoneInfo(site.timezone)
     except (ZoneInfoNotFoundError, ValueError):
         return ZoneInfo("UTC")
+
+
+def all_sites() -> QuerySet[Site]:
+    """Every site, without the big columns."""
+    return Site.objects.defer("structure", "settings")
 
 
 def sites(query: Mapping[str, str], now: datetime, size: int = 50) -> Slice:

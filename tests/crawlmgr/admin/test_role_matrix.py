@@ -116,6 +116,8 @@ MATRIX: dict[tuple[str, str], tuple[str, ...]] = {
         "admin/exports/<int:pk>/plan/",
         "admin/exports/<int:pk>/address/",
         "admin/exports/<int:pk>/address/remove/",
+        "admin/runs/do/",
+        "admin/forums/do/",
         "admin/runs/<int:pk>/pause/",
         "admin/runs/<int:pk>/resume/",
         "admin/runs/<int:pk>/stop/",
@@ -212,6 +214,8 @@ MATRIX: dict[tuple[str, str], tuple[str, ...]] = {
     ("never", "viewer"): (
         "admin/forums/site/<int:pk>/tuning/preview/",
         "admin/sessions/end/",
+        "admin/views/save/",
+        "admin/views/<int:pk>/remove/",
     ),
     ("login", "never"): (
         "admin/password_change/done/",

@@ -1,0 +1,53 @@
+"""Views of lists under a name: kept, opened and taken away by the person whose they are."""
+
+from __future__ import annotations
+
+from django.contrib import messages
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect
+from django.urls import Resolver404, resolve
+from django.utils.translation import gettext as _
+
+from crawlmgr.admin.rooms import act, back
+from crawlmgr.models import ListView
+
+MOST_VIEWS = 50  # of one list, for one person
+LONGEST_QUERY = 2000
+
+
+def _list_at(text: str) -> str:
+    """The address of a list of the desk, as the form sent it; "" for anything else."""
+    path = text.partition("?")[0]
+    try:
+        found = resolve(path)
+    except Resolver404:
+        return ""
+    return path if path.startswith("/") and found.namespace == "admin" else ""
+
+
+@act("views/save/", "view-save", "crawlmgr.view_run")
+def save(request: HttpRequest) -> HttpResponse:
+    """Keeps how a list is looked at; a name that is known takes the new look."""
+    path, query = _list_at(request.POST.get("at", "")), request.POST.get("query", "")
+    name, table = request.POST.get("name", "").strip()[:60], request.POST.get("list", "")[:40]
+    if not path or not table or len(query) > LONGEST_QUERY:
+        return back(request, "index")
+    of_list = ListView.objects.filter(user_id=request.user.pk, list=table)
+    if not name:
+        messages.error(request, _("Give the view a name."))
+    elif of_list.exclude(name=name).count() >= MOST_VIEWS:
+        messages.error(request, _("There are too many views of this list; remove one first."))
+    else:
+        ListView.objects.update_or_create(user_id=request.user.pk, list=table, name=name, defaults={"query": query})
+        messages.success(request, _("The view %(name)s is kept.") % {"name": name})
+    return redirect(f"{path}?{query}" if query else path)
+
+
+@act("views/<int:pk>/remove/", "view-remove", "crawlmgr.view_run")
+def remove(request: HttpRequest, pk: int) -> HttpResponse:
+    """Takes a view of one's own away."""
+    path = _list_at(request.POST.get("at", ""))
+    gone, _kinds = ListView.objects.filter(pk=pk, user_id=request.user.pk).delete()
+    if gone:
+        messages.success(request, _("The view is removed."))
+    return redirect(path) if path else back(request, "index")

@@ -1,0 +1,333 @@
+"""The table of all lists: sorted by a column, narrowed by words and choices, its columns chosen and ordered, paged by key, its
+rows ticked for actions, taken out as a file just as it is shown. All of that stands in the address; views keep it by name.
+
+A room declares a `Table`, narrows its rows to what the person may see and hands both to `table_page`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any, NamedTuple
+from urllib.parse import urlencode
+
+from django.contrib import messages
+from django.db.models import Q, QuerySet
+from django.http import HttpRequest, HttpResponse, HttpResponseBase, StreamingHttpResponse
+from django.shortcuts import redirect, render
+from django.urls import reverse
+from django.utils.html import conditional_escape
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
+
+from crawlmgr.admin.rooms import page
+from crawlmgr.models import ListView
+from crawlmgr.reads.paging import BY_ID, Order, Slice, cut
+from crawlmgr.services import export_formats
+
+SIZE = 50
+AT_A_TIME = 500  # rows read at once for a file
+MOST_COUNTED = 10_000
+LONGEST_SEARCH = 200
+OF_PAGES = ("after", "before", "last")
+OWN = ("sort", "q", "col", *OF_PAGES, "part", "as")
+Rows = QuerySet[Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """One column. `value` is what a file gets: a number, a time, a truth, text or None; `show` its HTML, where that is more than
+    the escaped value. `by` tells how the list is sorted by it, in the direction that comes first; with `needs` the rows are
+    annotated for that. `look` is its style: "num", "nowrap", "title one". Columns that are not `usual` are shown when chosen."""
+
+    name: str
+    title: Any
+    value: Callable[[Any], Any]
+    show: Callable[[Any], str] | None = None
+    by: Order | None = None
+    needs: Mapping[str, Any] | None = None
+    look: str = ""
+    usual: bool = True
+
+    def html(self, row: Any) -> str:
+        if self.show is not None:
+            return self.show(row)
+        value = self.value(row)
+        return "–" if value is None or value == "" else conditional_escape(value)
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """A filter with a list of options (code and text, "" for all of them); `narrow` gets the rows and a code of the list."""
+
+    name: str
+    title: Any
+    options: Callable[[], Sequence[tuple[str, Any]]]
+    narrow: Callable[[Rows, str], Rows]
+
+
+@dataclass(frozen=True, slots=True)
+class Action:
+    """What can be done with ticked rows: the value of `do`, words, icon, the permission; `ask` is asked before it."""
+
+    do: str
+    text: Any
+    icon: str
+    permission: str
+    ask: Any = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """A list. `order` is the name of the column that it is sorted by as a rule, with "-" against the column's own direction.
+    `room` is where ticked rows are sent: an address that takes `do` and `row`."""
+
+    name: str
+    columns: Sequence[Column]
+    order: str
+    search: Callable[[Rows, str], Rows] | None = None
+    choices: Sequence[Choice] = ()
+    actions: Sequence[Action] = ()
+    room: str = ""
+
+
+class Head(NamedTuple):
+    """A column as its head shows it: `address` sorts by it, `arrow` is "ascending", "descending" or ""."""
+
+    name: str
+    title: str
+    look: str
+    address: str
+    arrow: str
+
+
+class Line(NamedTuple):
+    """A row: its key, and look, HTML and title of each cell."""
+
+    pk: Any
+    cells: list[tuple[str, str, str]]
+
+
+@dataclass(slots=True)
+class Shown:
+    """A table for its templates."""
+
+    name: str
+    heads: list[Head]
+    lines: list[Line]
+    slice: Slice
+    keep: str
+    query: str
+    q: str
+    search: bool
+    choices: list[dict[str, Any]]
+    columns: list[tuple[str, str, bool]]
+    narrowed: bool
+    files: list[tuple[str, str]]
+    actions: list[Action]
+    room: str
+    live: str
+    path: str
+    kept_by_search: list[tuple[str, str]]
+    kept_by_columns: list[tuple[str, str]]
+    bare: str
+    usual: str
+    count: str = ""
+    views: Sequence[ListView] = ()
+
+
+class _Asked:
+    """What the address asks of a table; what it asks wrongly is left out."""
+
+    def __init__(self, table: Table, request: HttpRequest) -> None:
+        self.table = table
+        self.by_name = {one.name: one for one in table.columns}
+        query = request.GET
+        self.sort = query.get("sort", "")
+        if self._column(self.sort) is None:
+            self.sort = ""
+        chosen = [name for name in dict.fromkeys(query.getlist("col")) if name in self.by_name]
+        self.chosen = chosen
+        self.columns = [self.by_name[name] for name in chosen] or [one for one in table.columns if one.usual]
+        self.q = query.get("q", "").strip()[:LONGEST_SEARCH].replace("\0", "") if table.search is not None else ""
+        self.options = {one.name: list(one.options()) for one in table.choices}
+        known = {one.name: {code for code, _text in self.options[one.name] if code} for one in table.choices}
+        self.narrow = {name: query.get(name, "") for name, codes in known.items() if query.get(name, "") in codes}
+        self.others = [(name, value) for name, value in query.items() if name not in OWN and name not in known]
+
+    def _column(self, sort: str) -> Column | None:
+        found = self.by_name.get(sort.removeprefix("-"))
+        return found if found is not None and found.by is not None else None
+
+    @property
+    def sorted_by(self) -> tuple[Column, Order]:
+        """The column of the order, and the order."""
+        wish = self.sort or self.table.order
+        column = self._column(wish)
+        if column is None or column.by is None:
+            raise ValueError(f"the table {self.table.name} cannot be sorted by {wish}")
+        turned = column.by.downwards != wish.startswith("-")
+        return column, Order(column.by.fields, turned, column.by.nullable)
+
+    def rows(self, rows: Rows) -> Rows:
+        """The rows that fit."""
+        column, _order = self.sorted_by
+        for one in self.table.choices:
+            if one.name in self.narrow:
+                rows = one.narrow(rows, self.narrow[one.name])
+        if self.q and self.table.search is not None:
+            rows = self.table.search(rows, self.q)
+        return rows.annotate(**column.needs) if column.needs else rows
+
+    def query(self, **changes: str) -> str:
+        """The part of an address that asks for the same but for `changes`; "" takes something away."""
+        changed = [(name, value) for name, value in changes.items() if value]
+        return urlencode([*self.pairs(*changes), *changed])
+
+    def pairs(self, *without: str) -> list[tuple[str, str]]:
+        """Names and values that ask for the same, but for these names."""
+        state = [*self.others, *self.narrow.items(), ("q", self.q), ("sort", self.sort), *(("col", one) for one in self.chosen)]
+        return [(name, value) for name, value in state if value and name not in without]
+
+    def heads(self) -> list[Head]:
+        column, order = self.sorted_by
+        found = []
+        for one in self.columns:
+            arrow, address = "", ""
+            if one.by is not None:
+                now = one is column
+                arrow = ("descending" if order.downwards else "ascending") if now else ""
+                backwards = now and order.downwards == one.by.downwards
+                address = f"?{self.query(sort=('-' if backwards else '') + one.name)}"
+            found.append(Head(one.name, str(one.title), one.look, address, arrow))
+        return found
+
+
+def words_in(*names: str) -> Callable[[Rows, str], Rows]:
+    """A search: every word stands in one of the fields."""
+
+    def search(rows: Rows, text: str) -> Rows:
+        for word in text.split():
+            fits = Q()
+            for name in names:
+                fits |= Q(**{f"{name}__icontains": word})
+            rows = rows.filter(fits)
+        return rows
+
+    return search
+
+
+Prepared = Callable[[list[Any]], Sequence[Any]]
+"""Makes of the rows read what the columns show; in the same order, in as many queries for one row as for a hundred."""
+
+
+def table_page(
+    request: HttpRequest,
+    template: str,
+    table: Table,
+    rows: Rows,
+    context: dict[str, Any],
+    *,
+    prepare: Prepared = list,
+    key: Callable[[Any], Any] = lambda row: row.pk,
+    **frame: Any,
+) -> HttpResponseBase:
+    """A page with a table in its context; only the table for `?part=rows`, a file for `?as=csv` or `?as=json`. `prepare` gives
+    what the columns show, `key` what a ticked row sends."""
+    asked = _Asked(table, request)
+    form = request.GET.get("as", "")
+    if form in export_formats.TEXTS:
+        return _file(table, asked, rows, prepare, form)
+    shown = _shown(request, table, asked, rows, prepare, key)
+    if request.GET.get("part") == "rows":
+        return render(request, "desk/table_rows.html", {"table": shown})
+    shown.views = list(ListView.objects.filter(user_id=request.user.pk, list=table.name))
+    shown.count = _counted(asked.rows(rows))
+    return page(request, template, {"table": shown, **context}, **frame)
+
+
+def _shown(request: HttpRequest, table: Table, asked: _Asked, rows: Rows, prepare: Prepared, key: Callable[[Any], Any]) -> Shown:
+    _column, order = asked.sorted_by
+    slice_ = cut(asked.rows(rows), order, size=SIZE, query=request.GET.dict())
+    query = asked.query()
+    keep = f"{query}&" if query else ""
+    lines = [
+        Line(key(row), [(one.look, one.html(row), str(one.title)) for one in asked.columns]) for row in prepare(slice_.rows)
+    ]
+    on = {one.name for one in asked.columns}
+    order_of = [*asked.columns, *(one for one in table.columns if one.name not in on)]
+    return Shown(
+        table.name, asked.heads(), lines, slice_, keep, query, asked.q, table.search is not None,
+        [
+            {"name": one.name, "title": one.title, "options": asked.options[one.name], "value": asked.narrow.get(one.name, "")}
+            for one in table.choices
+        ],
+        [(one.name, str(one.title), one.name in on) for one in order_of],
+        bool(asked.narrow or asked.q),
+        [(form.upper(), f"?{keep}as={form}") for form in ("csv", "json")],
+        [one for one in table.actions if request.user.has_perm(one.permission)],
+        reverse(f"admin:{table.room}") if table.room else "",
+        "" if any(name in request.GET for name in OF_PAGES) else f"{request.path}?{keep}part=rows",
+        request.path,
+        asked.pairs("q", *asked.options),
+        asked.pairs("col"),
+        asked.query(q="", **dict.fromkeys(asked.options, "")),
+        asked.query(col=""),
+    )
+
+
+def to_list(request: HttpRequest, usual: str) -> HttpResponse:
+    """Back to the list as it was shown when its rows were ticked; `usual` is its plain address."""
+    at = request.POST.get("at", "")
+    return redirect(at if at.partition("?")[0] == usual else usual)
+
+
+def tell(request: HttpRequest, done: int, ticked: int, text: str) -> None:
+    """Tells for how many of the ticked rows something was done; `text` has a place for the count."""
+    if done:
+        messages.success(request, text % {"count": done})
+    if left := ticked - done:
+        told = ngettext("For %(count)s it cannot be done now.", "For %(count)s it cannot be done now.", left)
+        messages.warning(request, told % {"count": left})
+
+
+def _counted(rows: Rows) -> str:
+    """How many rows there are, as far as it is cheap to say."""
+    found = rows.order_by()[: MOST_COUNTED + 1].count()
+    return _("more than %(number)s") % {"number": f"{MOST_COUNTED:,}"} if found > MOST_COUNTED else f"{found:,}"
+
+
+def _file(table: Table, asked: _Asked, rows: Rows, prepare: Prepared, form: str) -> StreamingHttpResponse:
+    """Every row that fits, in the order and with the columns shown. No cursor stays open: rows are read by key in parts."""
+    _column, order = asked.sorted_by
+
+    def cells() -> Iterator[Sequence[Any]]:
+        at = ""
+        while True:
+            part = cut(asked.rows(rows), order, size=AT_A_TIME, query={"after": at})
+            yield from ([one.value(row) for one in asked.columns] for row in prepare(part.rows))
+            at = part.older
+            if not at:
+                return
+
+    pieces = export_formats.streamed(form, [one.name for one in asked.columns], cells())
+    name = f"{table.name}-{datetime.now(UTC):%Y%m%d-%H%M}.{form}"
+    headers = {"Content-Disposition": f'attachment; filename="{name}"', "Cache-Control": "no-store"}
+    return StreamingHttpResponse(
+        (piece.encode() for piece in pieces), content_type=export_formats.TYPES[form], headers=headers
+    )
+
+
+def by(*names: str, downwards: bool = False, nullable: bool = False) -> Order:
+    """An order by fields, the key last."""
+    return Order((*names, "id"), downwards, nullable)
+
+
+def falling(*names: str, nullable: bool = False) -> Order:
+    """The same with the largest first, as numbers and times are looked at."""
+    return by(*names, downwards=True, nullable=nullable)
+
+
+NEWEST = BY_ID
+

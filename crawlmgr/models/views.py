@@ -1,0 +1,25 @@
+"""Views of lists that people keep under a name."""
+
+from __future__ import annotations
+
+from django.conf import settings
+from django.db import models
+from django.utils.translation import gettext_lazy as _
+
+
+class ListView(models.Model):
+    """How one person looks at a list: `query` is the part of the address that sorts, filters and chooses columns."""
+
+    user = models.ForeignKey(settings.AUTH_USER_MODEL, models.CASCADE, related_name="+")
+    list = models.CharField(_("list"), max_length=40)
+    name = models.CharField(_("name"), max_length=60)
+    query = models.CharField(max_length=2000, blank=True)
+
+    class Meta:
+        verbose_name = _("view of a list")
+        verbose_name_plural = _("views of lists")
+        ordering = ("name", "id")
+        constraints = [models.UniqueConstraint(fields=["user", "list", "name"], name="listview_once")]
+
+    def __str__(self) -> str:
+        return self.name

@@ -1,0 +1,117 @@
+"""The list of forums: its columns, filters, and what can be done with ticked ones."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import UTC, datetime
+from typing import Any
+
+from django.contrib import messages
+from django.db.models import Max, Min, Q
+from django.http import HttpRequest, HttpResponse
+from django.template.loader import render_to_string
+from django.urls import reverse
+from django.utils.html import format_html
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy, ngettext
+
+from crawlmgr.admin import tables, tags
+from crawlmgr.admin.rooms import act, numbers
+from crawlmgr.admin.tables import Action, Choice, Column, Table, by, falling
+from crawlmgr.admin.tree import address
+from crawlmgr.services import runs
+from forums.models import Site
+from forums.reads import SiteRow
+from forums.services import sites
+
+MAY = "forums.change_site"
+MOST_TICKED = 500
+
+
+def _name(row: SiteRow) -> str:
+    name = format_html('<a href="{}" title="{}">{}</a>', address("admin:forum", row.site.pk), row.site.name, row.site.name)
+    return format_html("{}<br>{}", name, tags.outlink(row.site.url, row.site.url, "soft small"))
+
+
+def _figure(name: str, title: Any) -> Column:
+    """A counter of the forum."""
+    def value(row: SiteRow) -> int:
+        return int(getattr(row.site, name))
+
+    return Column(name, title, value, lambda row: tags.number(value(row)), falling(name), look="num")
+
+
+def _paused() -> list[tuple[str, str]]:
+    return [("", _("Every state")), ("on", _("Visited by schedule")), ("paused", _("Paused"))]
+
+
+def _last(row: SiteRow) -> str:
+    return tags.ago(row.last_visit) if row.last_visit else format_html('<span class="soft">{}</span>', _("never"))
+
+
+def _next(row: SiteRow) -> str:
+    return render_to_string("forums/due.html", {"due": row.due})
+
+
+def _state(row: SiteRow) -> str:
+    return render_to_string("forums/site_state.html", {"row": row})
+
+
+TABLE = Table(
+    "forums",
+    (
+        Column("name", gettext_lazy("Forum"), lambda row: row.site.name, _name, by("name"), look="title one"),
+        Column("url", gettext_lazy("Address"), lambda row: row.site.url, look="one", usual=False),
+        Column("boards", gettext_lazy("Boards"), lambda row: row.boards, lambda row: tags.number(row.boards), look="num"),
+        _figure("threads", gettext_lazy("Threads")),
+        _figure("posts", gettext_lazy("Posts")),
+        Column("last_visit", gettext_lazy("Last visit"), lambda row: row.last_visit, _last, falling("last", nullable=True),
+               {"last": Max("boards__last_visit")}, look="nowrap"),
+        Column("next_visit", gettext_lazy("Next visit"), lambda row: row.due.at, _next, by("coming", nullable=True),
+               {"coming": Min("boards__next_visit", filter=Q(boards__enabled=True, paused=False))}, look="nowrap"),
+        Column("engine", gettext_lazy("Software"), lambda row: row.site.engine, look="nowrap", usual=False),
+        Column("added", gettext_lazy("Added"), lambda row: row.site.added, lambda row: tags.ago(row.site.added), falling("added"),
+               look="nowrap", usual=False),
+        Column("state", gettext_lazy("State"), lambda row: row.state, _state),
+    ),
+    "name",
+    tables.words_in("name", "url"),
+    (Choice("show", gettext_lazy("State"), _paused, lambda rows, code: rows.filter(paused=code == "paused")),),
+    (
+        Action("crawl", gettext_lazy("Crawl now"), "play_arrow", "crawlmgr.add_run"),
+        Action("pause", gettext_lazy("Pause schedule"), "event_busy", MAY),
+        Action("resume", gettext_lazy("Resume schedule"), "event_available", MAY),
+    ),
+    "forums-do",
+)
+
+
+def _crawl(request: HttpRequest, pk: int, now: datetime) -> None:
+    sites.crawl_now(pk, board_ids=None, now=now, user=request.user)
+
+
+VERBS: dict[str, Callable[[HttpRequest, int, datetime], Any]] = {
+    "crawl": _crawl,
+    "pause": lambda _request, pk, now: sites.pause_site(pk, True, now),
+    "resume": lambda _request, pk, now: sites.pause_site(pk, False, now),
+}
+NEEDED = {one.do: one.permission for one in TABLE.actions}
+
+
+@act("forums/do/", "forums-do", MAY)
+def do(request: HttpRequest) -> HttpResponse:
+    """Visits the ticked forums now, or pauses or resumes their schedules."""
+    wish, usual = request.POST.get("do", ""), reverse("admin:forums")
+    verb, ticked = VERBS.get(wish), numbers(request.POST.getlist("row"))[:MOST_TICKED]
+    if verb is None or not ticked or not request.user.has_perm(NEEDED[wish]):
+        messages.warning(request, _("Nothing is ticked."))
+        return tables.to_list(request, usual)
+    now, done = datetime.now(UTC), 0
+    for pk in Site.objects.filter(pk__in=ticked).values_list("pk", flat=True):
+        try:
+            verb(request, pk, now)
+        except (runs.Busy, ValueError):
+            continue
+        done += 1
+    tables.tell(request, done, len(ticked), ngettext("Done for %(count)s forum.", "Done for %(count)s forums.", done))
+    return tables.to_list(request, usual)

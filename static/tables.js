@@ -1,0 +1,82 @@
+/* Tables of lists: filters sent as they are chosen, columns put in order, ticked rows and what is done with them, copies. */
+"use strict";
+(function () {
+  const ticks = (form) => Array.from(document.querySelectorAll(`input[name="${form.dataset.do}"][form="${form.id}"]`));
+  function count(form) {
+    const on = ticks(form).filter((one) => one.checked).length;
+    form.hidden = on === 0;
+    form.querySelector("[data-ticked]").textContent = String(on);
+    return on;
+  }
+
+  /* --- the menu of a row: the same buttons as under the list, for this row alone --- */
+  let menu = null;
+  function close() { menu?.remove(); menu = null; }
+  function open(row, x, y) {
+    const tick = row.querySelector("input.tick[form]"), form = tick && document.getElementById(tick.getAttribute("form"));
+    if (!form) return false;
+    close();
+    menu = document.createElement("div");
+    menu.className = "row-menu"; menu.setAttribute("role", "menu");
+    const link = row.querySelector("a[href]");
+    if (link) { const first = document.createElement("a"); first.href = link.href; first.textContent = link.textContent.trim(); first.setAttribute("role", "menuitem"); menu.append(first); }
+    form.querySelectorAll("button[name=do]").forEach((button) => {
+      const one = document.createElement("button");
+      one.type = "button"; one.setAttribute("role", "menuitem"); one.innerHTML = button.innerHTML;
+      one.onclick = () => {
+        close();
+        ticks(form).forEach((other) => { other.checked = other === tick; });
+        count(form);
+        button.click();
+      };
+      menu.append(one);
+    });
+    document.body.append(menu);
+    menu.style.left = `${Math.max(4, Math.min(x, innerWidth - menu.offsetWidth - 8))}px`;
+    menu.style.top = `${Math.max(4, Math.min(y, innerHeight - menu.offsetHeight - 40))}px`;
+    menu.querySelector("[role=menuitem]")?.focus();
+    return true;
+  }
+  document.addEventListener("contextmenu", (event) => {
+    const row = event.target.closest("tr[data-row]");
+    if (row && !event.target.closest("a") && open(row, event.clientX, event.clientY)) event.preventDefault();
+  });
+  document.addEventListener("keydown", (event) => {
+    if (menu) {
+      const items = Array.from(menu.querySelectorAll("[role=menuitem]")), at = items.indexOf(document.activeElement);
+      if (event.key === "Escape") close();
+      else if (event.key === "ArrowDown") items[(at + 1) % items.length].focus();
+      else if (event.key === "ArrowUp") items[(at - 1 + items.length) % items.length].focus();
+      else return;
+      event.preventDefault();
+      return;
+    }
+    if (event.key !== "m" || event.ctrlKey || event.metaKey || event.altKey || event.target.closest("input, textarea, select") || document.querySelector("dialog[open]")) return;
+    const row = document.querySelector("#content tr.on[data-row]");
+    if (!row) return;
+    const box = row.getBoundingClientRect();
+    if (open(row, box.left + 60, box.bottom)) event.preventDefault();
+  });
+
+  document.addEventListener("change", (event) => {
+    if (event.target.matches("select[data-send]")) event.target.form.requestSubmit();
+    if (event.target.matches("input.tick")) document.querySelectorAll("form[data-do]").forEach(count);
+  });
+  document.addEventListener("click", async (event) => {
+    if (menu && !event.target.closest(".row-menu")) close();
+    const earlier = event.target.closest("[data-earlier]");
+    if (earlier) {
+      const line = earlier.closest("li");
+      line.previousElementSibling?.before(line);
+      earlier.focus();
+    }
+    const copy = event.target.closest("[data-copy]");
+    if (copy) {
+      const answer = await fetch(copy.dataset.copy, { redirect: "error" });
+      if (!answer.ok) return;
+      await navigator.clipboard.writeText(await answer.text());
+      copy.textContent = copy.dataset.copied;
+    }
+  });
+  document.addEventListener("DOMContentLoaded", () => document.querySelectorAll("form[data-do]").forEach(count));
+})();
