@@ -1,0 +1,132 @@
+"""A Chinese topic from three pasted texts and an ontology: crawled, marked, its strategies compared, the best one taken, exported."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.browser.test_journey import CHROMIUM, desk, login, page, sync_api
+from tests.browser.test_topic import OFF, ON, site
+from tests.site.server import LocalSite
+
+__all__ = ["desk", "page", "site", "sync_api"]
+pytestmark = [pytest.mark.browser, pytest.mark.skipif(CHROMIUM is None, reason="Chromium is not installed")]
+
+TEXTS = "\n---\n".join(ON[:3])
+ONTOLOGY = "concept,broader,labels\n信息系统,,信息系统\n爬虫,信息系统,爬虫;采集器\n搜索引擎,信息系统,搜索引擎;检索系统\n"
+SYNONYM = "采集器"
+"""Shares no character with the texts' words; the ontology makes it alike to one of them."""
+
+
+def test_from_texts_and_an_ontology_to_the_best_strategy(page: Any, desk: str, site: LocalSite) -> None:  # noqa: F811
+    login(page, desk)
+    page.goto(f"{desk}/admin/topics/")
+    page.click("a.btn.main:has-text('Add topic')")
+    page.fill("#id_name", "网络爬虫")
+    page.fill("#id_seeds", site.url("/"))
+    page.fill("#id_texts", TEXTS)
+    page.fill("#id_delay", "0")
+    page.check("#id_private")
+    page.click("button:has-text('Save topic')")
+    page.wait_for_selector("h1:has-text('网络爬虫')")
+    topic = page.url
+    assert page.locator("dl.facts div", has_text="Samples").locator("dd").inner_text() == "3"
+
+    assert score(page, topic, SYNONYM) == 0
+    page.goto(f"{topic}ontology/")
+    page.fill("#id_table", ONTOLOGY)
+    page.fill("[name=weight]", "0.8")
+    page.click("#content form:has(#id_table) button:has-text('Save')")
+    page.wait_for_selector("li:has-text('爬虫, 采集器')")
+    assert score(page, topic, SYNONYM) > 0.1
+
+    run = crawl(page, topic, site)
+    mark(page, run)
+    best = compare(page, topic)
+    page.goto(topic)
+    assert page.locator("dl.facts div", has_text="Strategy").locator("dd").inner_text() == best
+    page.goto(f"{topic}crawl/")
+    assert page.input_value("#id_strategy") == re.search(r"\((\w+)\)", best).group(1)  # type: ignore[union-attr]
+    page.click("#settings-history button:has-text('Undo')")
+    page.wait_for_selector("#settings-history td:has-text('undone')")
+    assert page.input_value("#id_strategy") == "adaptive"
+
+    page.goto(run)
+    page.click("summary:has-text('Export')")
+    with page.expect_download() as found:
+        page.locator(".exports", has_text="pages").locator("a:has-text('JSONL')").click()
+    lines = [json.loads(line) for line in Path(found.value.path()).read_text(encoding="utf-8").splitlines()]
+    assert len(lines) == 1 + 2 * len(ON) + len(OFF) and {"url", "relevance"} <= set(lines[0])
+    assert page.wrong == []
+
+
+def score(page: Any, topic: str, text: str) -> float:  # noqa: F811
+    """What the topic makes of a text."""
+    page.goto(f"{topic}try/")
+    page.fill("#id_text", text)
+    page.click("button:has-text('Try it')")
+    page.wait_for_selector(".note:has-text('threshold')")
+    return float(re.search(r"topic: ([\d.]+)", page.inner_text(".note:has-text('threshold')")).group(1))  # type: ignore[union-attr]
+
+
+def crawl(page: Any, topic: str, site: LocalSite) -> str:  # noqa: F811
+    """Saves the number of pages without a start, then crawls; gives the run's address."""
+    page.goto(f"{topic}crawl/")
+    page.fill("#o_pages", "40")
+    page.click("button:has-text('Save without starting')")
+    page.wait_for_selector("#settings-history td:has-text('Number of pages')")
+    page.click("button:has-text('Start')")
+    page.wait_for_selector(".note:has-text('Ended')")
+    assert "Adaptive learning (adaptive)" in page.inner_text("#content")
+    return str(page.url)
+
+
+def mark(page: Any, run: str) -> None:  # noqa: F811
+    """Marks every text on topic as off topic: the judge, asked anew, says something else of the pages that are left."""
+    page.goto(f"{run}marks/")
+    page.wait_for_selector("[data-marks]")
+    before = judged(page)
+    rows = page.locator("[data-marks] tbody tr")
+    marked = 0
+    for place in range(rows.count()):
+        if "文章" in rows.nth(place).inner_text() and marked < 4:
+            with page.expect_response("**/mark/"):
+                rows.nth(place).locator("button[value=off]").click()
+            page.wait_for_selector("[data-marks]")
+            marked += 1
+            if not page.locator("[data-marks] tr[data-marked=off]").count():
+                break  # the button loaded the list anew: its rows have moved
+    page.goto(f"{run}marks/")
+    after = judged(page)
+    assert int(page.locator("dl.facts div", has_text="Marks").locator("dd").first.inner_text()) == marked > 0
+    left = before.keys() & after.keys()
+    assert left and any(before[title] != after[title] for title in left), "the judge has learned nothing"
+
+
+def judged(page: Any) -> dict[str, str]:  # noqa: F811
+    """What the judge says of each listed page, and how sure it is."""
+    found = {}
+    for row in page.locator("[data-marks] tbody tr").all():
+        cells = row.locator("td").all_inner_texts()
+        found[row.locator("a").first.get_attribute("title")] = f"{cells[2]} {cells[3]}"
+    return found
+
+
+def compare(page: Any, topic: str) -> str:  # noqa: F811
+    """Compares two strategies over the run's pages and takes the one that the page names first; gives its name."""
+    page.goto(f"{topic}compare/")
+    for box in page.locator("input[name=strategy]").all():
+        box.set_checked(box.get_attribute("value") in ("breadth_first", "shark"))
+    page.fill("#id_draws", "2")
+    page.fill("#id_pages", "6")
+    page.click("button:has-text('Compare')")
+    page.wait_for_selector(".note:has-text('found the most on the way')")
+    best = re.match(r"\s*(?:info)?\s*(.+? \(\w+\)) found the most", page.inner_text(".note:has-text('found the most')"))
+    assert best is not None
+    page.locator("table.list tr", has_text=best.group(1)).locator("button:has-text('Use for the topic')").click()
+    page.wait_for_selector(f"text=New runs of the topic use {best.group(1)}")
+    return best.group(1)
