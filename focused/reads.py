@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import ceil
-from typing import Any
+from typing import Any, NamedTuple
 
 from django.db.models import Count, OuterRef, QuerySet, Subquery
 
@@ -17,6 +17,7 @@ from focused.models import Comparison, Topic, TopicPage, TopicRun
 from focused.scope import Scope
 
 CURVE_POINTS = 160
+REASONS = 320
 TREE_LIMIT = 60
 PAGE = TopicPage.Kind.PAGE
 
@@ -71,6 +72,22 @@ def curve(run_id: int, pages: int) -> list[tuple[int, int]]:
         numbers.append(pages - 1)
     rows = TopicPage.objects.filter(run_id=run_id, kind=PAGE, number__in=numbers).values_list("number", "relevant_so_far")
     return sorted((number + 1, relevant) for number, relevant in rows)
+
+
+class Reason(NamedTuple):
+    """Why a page was fetched when it was: its number, whether it turned out on topic, the parts of its link's score by name."""
+
+    number: int
+    relevant: bool
+    parts: Mapping[str, float]
+
+
+def reasons(run_id: int, pages: int) -> list[Reason]:
+    """Those of some 320 pages, evenly over the run: one scan of an index, whatever the run's length."""
+    step = max(1, ceil(pages / REASONS))
+    rows = TopicPage.objects.filter(run_id=run_id, kind=PAGE, number__in=list(range(0, pages, step)))
+    found = rows.order_by("number").values_list("number", "relevant", "why")
+    return [Reason(number, relevant, why.get("parts", {})) for number, relevant, why in found]
 
 
 def tunnels(run_id: int) -> dict[int, int]:

@@ -21,7 +21,7 @@ DAY_TICKS = [{"dtickrange": [None, 86_399_999], "value": "%m-%d %H:%M"}, {"dtick
 @dataclass(frozen=True, slots=True)
 class Series:
     """One row of bars or one line. `second` puts it on the axis at the right; `points` marks a line's values, `ticks` draws small
-    upright strokes instead of a line."""
+    upright strokes instead of a line, `dots` a dot for each value."""
 
     name: str
     x: Sequence[Any]
@@ -32,6 +32,7 @@ class Series:
     points: bool = False
     ticks: bool = False
     dashed: bool = False
+    dots: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +91,9 @@ def _trace(one: Series) -> Any:
     if one.ticks:
         mark = {"symbol": "line-ns-open", "size": 11, "color": one.colour, "line": {"width": 2, "color": one.colour}}
         return go.Scatter(x=x, y=list(one.y), name=escape(one.name), mode="markers", marker=mark, hoverinfo="skip", **axis)
+    if one.dots:
+        mark = {"size": 6, "color": one.colour, "opacity": 0.75}
+        return go.Scatter(x=x, y=list(one.y), name=escape(one.name), mode="markers", marker=mark, hovertemplate=hover, **axis)
     if one.line:
         style = {"color": one.colour, "width": 2, **({"dash": "dot"} if one.dashed else {})}
         mode = {"mode": "lines+markers", "marker": {"size": 5 if len(x) > 1 else 9}} if one.points else {"mode": "lines"}

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import numpy as np
 from django.utils.translation import gettext as _
 
 from crawlmgr.admin.charts import BAD, COLOURS, NEW, UPDATED, Chart, Series, chart
 from focused import reads
 from focused.models import TopicRun
+from focused.strategies.pareto import fronts
 
 WORDS_SHOWN = 30
 
@@ -64,6 +66,38 @@ def tunnels(lengths: Mapping[int, int]) -> Chart:
     empty = _("No page on topic was reached through pages off topic yet.")
     axes = {"x": _("pages off topic in between"), "y": _("pages on topic")}
     return chart("chart-tunnels", _("Tunnels"), [Series(_("pages"), names, values, COLOURS[3])], dates=False, empty=empty, **axes)
+
+
+def walked(reasons: Sequence[reads.Reason]) -> list[Chart]:
+    """Of strategies with objectives: the pheromone on links when they were taken (where there is any), and the links by two of
+    their objectives, those that no other beats in all three in colours of their own."""
+    scored = [one for one in reasons if {"anchor", "page", "target"} <= one.parts.keys()]
+    found = [_fronts(scored)]
+    if any("pheromone" in one.parts for one in scored):
+        series = []
+        for name, relevant, colour in ((_("led to a page on topic"), True, NEW), (_("led off topic"), False, COLOURS[8])):
+            own = [one for one in scored if one.relevant == relevant]
+            heights = [one.parts["pheromone"] for one in own]
+            series.append(Series(name, [one.number + 1 for one in own], heights, colour, dots=True))
+        axes = {"x": _("pages fetched"), "y": _("pheromone (τ)")}
+        found.insert(0, chart("chart-pheromone", _("Pheromone of the links taken"), series, numbers=True, **axes))
+    return found
+
+
+def _fronts(scored: Sequence[reads.Reason]) -> Chart:
+    """Links by anchor and expected target; the first fronts of three objectives apart."""
+    points = np.array([[one.parts["anchor"], one.parts["page"], one.parts["target"]] for one in scored]).reshape(-1, 3)
+    names = [_("first front"), _("second front"), _("third front")]
+    series, left = [], set(range(len(scored)))
+    for name, colour, front in zip(names, (BAD, COLOURS[2], NEW), fronts(points), strict=False):
+        series.append(Series(name, points[front, 2].tolist(), points[front, 0].tolist(), colour, dots=True))
+        left -= set(front.tolist())
+    rest = sorted(left)
+    series.insert(0, Series(_("further fronts"), points[rest, 2].tolist(), points[rest, 0].tolist(), COLOURS[8], dots=True))
+    axes = {"x": _("expected relevance of the target"), "y": _("relevance of the anchor")}
+    title, empty = _("Fronts of the objectives"), _("No link with objectives has been taken yet.")
+    note = _("a link is in the first front where no other is at least as good in anchor, page and target and better in one")
+    return chart("chart-fronts", title, series, numbers=True, note=note, empty=empty, **axes)
 
 
 def compared(results: Sequence[Mapping[str, Any]]) -> list[Chart]:

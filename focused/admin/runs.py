@@ -14,6 +14,7 @@ from django.utils.translation import gettext as _
 from crawlmgr.admin import exports, words
 from crawlmgr.admin import removals as removal_rooms
 from crawlmgr.admin import runs as run_rooms
+from crawlmgr.admin.charts import Chart
 from crawlmgr.admin.rooms import act, attempt, back, page, room
 from crawlmgr.models import Run
 from crawlmgr.reads import runs as run_reads
@@ -26,6 +27,8 @@ from focused.parameters import parameters_of
 from focused.services import removals, topics
 from focused.strategies import strategy_class
 from focused.topics import read_seeds
+
+WITH_OBJECTIVES = ("ant_colony", "space_evolution")
 
 
 def find(pk: int) -> TopicRun:
@@ -50,7 +53,7 @@ def run_page(request: HttpRequest, pk: int) -> HttpResponse:
         "budget": run.parameters["options"]["pages"],
         "refused": sorted(((words.say(code), n) for code, n in row.refused.items()), key=lambda pair: -pair[1]),
         "pages": reads.newest_pages(pk, {}, 8).rows,
-        "charts": [charts.harvest(row), charts.tunnels(reads.tunnels(pk))],
+        "charts": [charts.harvest(row), charts.tunnels(reads.tunnels(pk)), *_walked(row)],
         "may_pause": run.state in ("queued", "running") and not run.wanted,
         "may_resume": run.state in ("paused", "failed"),
         "may_stop": run.active and run.wanted != "stop",
@@ -66,6 +69,13 @@ def run_page(request: HttpRequest, pk: int) -> HttpResponse:
     if not run.active:
         answer["X-Desk-Done"] = "1"
     return answer
+
+
+def _walked(row: TopicRun) -> list[Chart]:
+    """The charts of pheromone and fronts, for strategies that have them."""
+    if row.run.parameters["strategy"] not in WITH_OBJECTIVES:
+        return []
+    return charts.walked(reads.reasons(row.pk, row.pages))
 
 
 def _fields(run: Run) -> list[fields.Field]:

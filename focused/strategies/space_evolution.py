@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -95,6 +95,10 @@ class SpaceEvolution(Strategy):
     def fail(self, node: Node) -> None:
         self._links.close(node.url)
         self._library.pop(node.url, None)
+
+    def explain(self, node: Node) -> Mapping[str, float]:
+        objectives = self._library.get(node.url)
+        return {} if objectives is None else dict(zip(("anchor", "page", "target"), map(float, objectives), strict=True))
 
     def _cycles(self) -> Iterator[Node]:
         while True:
