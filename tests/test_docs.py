@@ -8,6 +8,7 @@ import re
 from pathlib import Path
 
 import pytest
+from django.core.management import load_command_class
 from django.test import Client
 
 from crawlmgr.admin import help as guide
@@ -107,3 +108,14 @@ def test_the_desk_shows_every_page_of_the_guide(language: str) -> None:
     assert client.get("/admin/help/nothing/").status_code == 404
     beside = client.get("/admin/exports/").content.decode()
     assert 'href="/admin/help/exports/"' in beside and set(guide.BESIDE.values()) <= set(guide.pages())
+
+
+@pytest.mark.once
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_commands_of_the_page_on_several_machines_can_be_given(language: str) -> None:
+    text = (DOCS / language / "cluster.md").read_text(encoding="utf-8")
+    given = re.findall(r"manage\.py ((?:serve|node|backup|bench)\b[^`\n\"]*)", text) + re.findall(r"`(node [a-z]+ NAME)`", text)
+    assert len(given) >= 12
+    for words in (one.split() for one in given):
+        parser = load_command_class("crawlmgr", words[0]).create_parser("manage.py", words[0])
+        parser.parse_args(words[1:])

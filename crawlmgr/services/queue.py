@@ -15,7 +15,7 @@ from typing import Any
 
 from django.conf import settings
 from django.core.signing import BadSignature
-from django.db import transaction
+from django.db import connection, transaction
 from django.db.models import Case, Q, QuerySet, Value, When
 from django.db.models.signals import post_save
 from django.dispatch import receiver
@@ -41,6 +41,9 @@ SCHEDULES = (
 )
 STANDING_SECONDS = 2.0
 """How long a cluster goes by what it knows of the other nodes."""
+QUIET_SECONDS = 10.0
+"""The same while there is nothing to take."""
+LONGEST_POLL_SECONDS = 1.0
 TASKS = frozenset((SLICE, TICK, REFUSED, ALARMS, *(task for _name, task, _kind in SCHEDULES)))
 """All that a worker may be asked to call."""
 
@@ -63,36 +66,50 @@ class Broker(ORM):
     _turn = standing.Turn(0.0, True)
     _looked = float("-inf")
     _in_hand: frozenset[int] = frozenset()
+    _empty = 0  # looks in a row that found nothing
 
     def dequeue(self) -> list[tuple[int, str]] | None:
         node = os.environ.get("CRAWLMGR_NODE", "")
         own, now = _node_key(self.list_key, node), timezone.now()
         rows = self.get_connection().filter(Q(key=own) | _shared(self.list_key), lock__lt=now)
-        due = rows.order_by(Case(When(key=own, then=Value(0)), default=Value(1)), "id")[: Conf.BULK]
+        due = list(rows.order_by(Case(When(key=own, then=Value(0)), default=Value(1)), "id")[: Conf.BULK])
         taken = [
             (row.pk, row.payload)
             for row in due
-            if (row.key == own or self._may_take(row, node, now))
+            if (row.key == own or self._may_take(node, row, now))
             and self.get_connection().filter(pk=row.pk, lock=row.lock).update(lock=self.timeout(row))
         ]
+        if not self._turn.alone:
+            self._in_hand |= {row.pk for row in due if row.key != own and (row.pk, row.payload) in taken}
+        self._empty = 0 if due else self._empty + 1
         if not taken:
-            time.sleep(Conf.POLL)
+            time.sleep(self._pause(node, now))
         return [(pk, payload) for pk, payload in taken if self._allowed(pk, payload)] or None
 
-    def _may_take(self, row: OrmQ, node: str, now: datetime) -> bool:
-        """Whether this node may take now what anybody may take."""
-        if time.monotonic() - self._looked >= STANDING_SECONDS:
+    def _pause(self, node: str, now: datetime) -> float:
+        """Seconds until the next look. Where other nodes look too, and nothing was there for a while, it is longer: ten nodes
+        that wait shall cost the database little."""
+        if not self._empty or connection.vendor == "sqlite":
+            return float(Conf.POLL)
+        self._look(node, now, QUIET_SECONDS)
+        return float(Conf.POLL if self._turn.alone else min(LONGEST_POLL_SECONDS, Conf.POLL * 2 ** min(self._empty // 4, 8)))
+
+    def _look(self, node: str, now: datetime, seconds: float) -> None:
+        """Looks up how the node stands to the others, if that was longer ago."""
+        if time.monotonic() - self._looked >= seconds:
             self._looked, self._turn = time.monotonic(), standing.turn(node, self.list_key, now)
+
+    def _may_take(self, node: str, row: OrmQ, now: datetime) -> bool:
+        """Whether this node may take now what anybody may take."""
+        self._look(node, now, STANDING_SECONDS)
         wait, alone = self._turn
         if wait is None or row.lock > now - timedelta(seconds=wait):
             return False
         if alone:
             return True
         held = self.get_connection().filter(pk__in=self._in_hand, lock__gt=now).values_list("pk", flat=True)
-        if len(left := frozenset(held)) >= settings.WORKERS:
-            return False
-        self._in_hand = left | {row.pk}
-        return True
+        self._in_hand = frozenset(held)
+        return len(self._in_hand) < settings.WORKERS
 
     def _allowed(self, pk: int, payload: str) -> bool:
         objection = _objection(payload)

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from datetime import timedelta
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from django.utils import timezone
+from django_q.conf import Conf
 from django_q.models import OrmQ
 
 from crawlmgr.models import Node, NodeState, Run, RunState
@@ -106,7 +108,7 @@ def test_beside_others_a_cluster_takes_no_more_than_it_has_workers_for(monkeypat
     taken = [north.dequeue() for _ in range(4)]
     assert [one is not None for one in taken] == [True, True, True, False]  # its own tick, two slices
     assert OrmQ.objects.filter(lock__lte=timezone.now()).count() == 1
-    assert taken[1] is not None
+    assert taken[1] is not None and len(north._in_hand) == 2
     north.acknowledge(taken[1][0][0])
     assert north.dequeue() is not None
 
@@ -118,3 +120,25 @@ def test_a_paused_cluster_gives_signs_of_life_all_the_same(monkeypatch: pytest.M
     north = _broker("north", monkeypatch)
     assert north.dequeue() is not None and north.dequeue() is None
     assert OrmQ.objects.filter(key="crawl/run/1", lock__lte=timezone.now()).count() == 1
+
+
+def test_nodes_that_wait_look_less_often_and_one_alone_as_ever(monkeypatch: pytest.MonkeyPatch) -> None:
+    pauses: list[float] = []
+    monkeypatch.setattr("crawlmgr.services.queue.time.sleep", pauses.append)
+    monkeypatch.setattr("crawlmgr.services.queue.connection", SimpleNamespace(vendor="postgresql"))
+    _node("north")
+    alone = _broker("north", monkeypatch)
+    for _ in range(20):
+        assert alone.dequeue() is None
+    assert set(pauses) == {Conf.POLL}
+    _node("south")
+    Node.objects.update(heartbeat=timezone.now())
+    north = _broker("north", monkeypatch)
+    pauses.clear()
+    for _ in range(20):
+        assert north.dequeue() is None
+    assert pauses[0] == Conf.POLL and pauses[-1] == queue.LONGEST_POLL_SECONDS and pauses == sorted(pauses)
+    queue.requeue([1], timezone.now())
+    OrmQ.objects.update(lock=timezone.now() - timedelta(seconds=60))
+    assert north.dequeue() is not None
+    assert north.dequeue() is None and pauses[-1] == Conf.POLL
