@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from crawlmgr.conf import CrawlSettings
 from crawlmgr.engine import Stored
@@ -29,6 +29,7 @@ from forums.services import layouts, logins, overviews, structures, visits
 
 THREADS_CHECKED = 3  # threads of a slice, and pages of a kind at once, that are held against the model
 AFTER_ALL = 1e6  # so much lower is the priority of what is to be asked for after all boards
+API_REST = timedelta(days=1)  # so long a JSON interface that gave nothing is left alone
 PUT_BACK = 3  # times that a page waits for the site to be learned again
 
 
@@ -85,8 +86,21 @@ class ForumCrawler:
         self._predicted = visits.predicted(_boards(run), now)
 
     def begin(self, run: Run, now: datetime) -> Sequence[NewUrl]:
+        self._remember_api(run, now)
         looks = overviews.begin(run, now)
         return [*self._membership(run).begin(run), *_staying([*looks, *visits.begin(run, _boards(run), self._predicted)])]
+
+    def _remember_api(self, run: Run, now: datetime) -> None:
+        """Where the JSON interface gave nothing in the visit before, it is asked again a day later, not at every visit."""
+        earlier = Run.objects.filter(kind=self.kind, target=run.target, pk__lt=run.pk).order_by("-pk")
+        since = (earlier.values_list("result", flat=True).first() or {}).get("api_off")
+        if since and now - datetime.fromisoformat(since) < API_REST:
+            self._api_off(run, since)
+
+    @staticmethod
+    def _api_off(run: Run, since: str) -> None:
+        run.result = {**run.result, "api": "off", "api_off": since}
+        Run.objects.filter(pk=run.pk).update(result=run.result)
 
     def _load(self, run: Run) -> Site:
         """The site and its model, once a slice."""
@@ -200,8 +214,7 @@ class ForumCrawler:
             held = self._put_back(item, steps, "login_expired") if steps is not None else None
             return held or self.failed(run, item, "login_expired", now)
         if read.no_api:
-            run.result = {**run.result, "api": "off"}
-            Run.objects.filter(pk=run.pk).update(result=run.result)
+            self._api_off(run, now.isoformat())
             return self._put_back(item, (), "no_api") or self.failed(run, item, "no_api", now)
         if read.refused:
             return self.failed(run, item, read.refused, now)

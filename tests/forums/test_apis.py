@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from datetime import timedelta
 
 import pytest
 
+from crawlmgr.models import Run
 from crawlmgr.services import hosts
 from forums.corrections import with_selector
 from forums.models import Post, Site, Thread
@@ -68,6 +70,13 @@ def test_where_it_answers_nothing_the_pages_are_read_and_no_post_is_doubled(serv
     run = crawl(site)
     whole(server)
     assert run.result["api"] == "off" and asked(server, before)[0] == 1
+    before = len(server.forum.log)
+    run = crawl(site)
+    assert run.result["api"] == "off" and asked(server, before)[0] == 0  # told a moment ago
+    Run.objects.filter(pk=run.pk).update(result={**run.result, "api_off": (now() - timedelta(days=2)).isoformat()})
+    before = len(server.forum.log)
+    crawl(site)
+    assert asked(server, before)[0] == 1
 
 
 def test_a_forum_read_by_pages_first_is_not_doubled_by_the_interface(server: ForumServer, site: Site, face: Discourse) -> None:
