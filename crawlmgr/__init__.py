@@ -19,8 +19,8 @@ The life of a URL, and the file of each step:
     checked address
   6 the exchange is archived                     services/archive.py, web/warc.py
   7 the crawler reads it                         <app>/crawler.py: read, with the pure files of the app
-  8 one transaction stores what it gave, ends    engine.py: _commit
-    the address and adds what it leads to
+  8 one transaction stores what several gave,    storing.py: keep
+    ends the addresses and adds what they lead to
 """
 
 __version__ = "0.1.0"

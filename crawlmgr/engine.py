@@ -6,9 +6,9 @@ import os
 import socket
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from datetime import datetime, timedelta
-from typing import Any
+from typing import Any, NamedTuple
 
 from django.conf import settings as django_settings
 from django.db import transaction
@@ -20,15 +20,25 @@ from crawlmgr.models import Run, RunState, Url, UrlState
 from crawlmgr.services import archive, frontier, hosts, runs, slices, vault
 from crawlmgr.services.frontier import NewUrl
 from crawlmgr.services.line import Landed, Line
-from crawlmgr.storing import Storing
+from crawlmgr.storing import Found, Storing, ended
 from crawlmgr.web.window import calm_collector
 
 __all__ = ["Crawler", "Interrupted", "Prepares", "Pulses", "Stored", "holder", "run_slice", "shutdown"]
 
 shutdown = threading.Event()  # set by a process that wants its slice to end soon
 PATIENCE_SECONDS = 3.0
-CLAIM_EVERY_SECONDS = 0.02
-"""How often it is looked whether a host's turn has come, while other requests are in flight."""
+CLAIM_EVERY_SECONDS, EARLY_SECONDS = 0.03, 0.1
+"""How often it is looked whether a host's turn has come, while other requests are in flight, and how long before it comes its
+address is claimed: the request then leaves at the moment itself."""
+STOCK, STOCK_PART = 16, 4
+"""So many addresses at the most, and no more than this part of what may be in flight, are claimed beyond what may be asked for
+now: where hosts have no pause, the next request leaves as soon as another has ended, and not after it was stored."""
+STALE_SECONDS = 2.0
+"""So long they are held, before another run may have them."""
+SHORT_GATHER_SECONDS, GATHER_SECONDS, PATIENT_GATHER_SECONDS = 0.004, 0.01, 0.1
+"""How long others are waited for after an answer has come, where the next request is ready to leave. How long a page that was
+read waits for others that are stored in the same transaction: where a request could leave once it is stored, or a host may want
+to be left alone by other connections; and where nothing waits for that."""
 DRAIN_SECONDS = 10.0
 SHORT_DRAIN_SECONDS = 3.0
 HASTY_DRAIN_SECONDS = 2.0
@@ -57,6 +67,13 @@ def run_slice(
     return slices.work(run_id, make, holder=holder(), clock=clock, seconds=seconds, lease_seconds=lease_seconds)
 
 
+class Held(NamedTuple):
+    """What waits to be stored: an answer that was read, or an address that was not asked for."""
+
+    found: Found
+    landed: Landed | None
+
+
 class _Slice:
     """Claims addresses, keeps them in flight, and has what lands stored; everything but the fetching in this one thread."""
 
@@ -67,7 +84,11 @@ class _Slice:
         self.wanted = run.wanted
         self.until: datetime | None = None
         self.limit = None if seconds is None else now + timedelta(seconds=django_settings.TASK_TIMEOUT_SECONDS * 0.8)
-        self.ahead: list[Url] = []  # claimed in the last transaction
+        self.ahead: list[Url] = []  # claimed and not on their way yet
+        self.claimed_at = 0.0  # when the last of them was, by the machine's own clock
+        self.closing = False
+        self.held: list[Held] = []  # read and not stored yet
+        self.held_since = 0.0
         self.looked = 0.0  # when it was last looked for due addresses, by the machine's own clock
         self.together, self.alone = pages_together(crawler), alone_kinds(crawler)
         if isinstance(crawler, Pulses):
@@ -159,6 +180,7 @@ class _Slice:
     def _come_home(self) -> None:
         """Lets what is in flight land for a while, and gives the rest back: it is asked for again."""
         began, flying = time.monotonic(), len(self.line)
+        self.closing = True
         while self.line:
             patience = SHORT_DRAIN_SECONDS if 8 * len(self.line) <= flying else DRAIN_SECONDS
             if self.wanted or shutdown.is_set():
@@ -167,32 +189,66 @@ class _Slice:
                 break
             self._land(0.1)
             self._beat(self.clock.now())
+        self._store()
         with transaction.atomic():
-            for item in self.ahead:
-                frontier.give_back(item, attempt=False)
+            self._give_back_ahead()
             frontier.give_back_many(self.line.close())
-        self.ahead = []
+
+    def _give_back_ahead(self) -> None:
+        items, self.ahead = self.ahead, []
+        for item in sorted(items, key=lambda item: item.host_id):
+            frontier.give_back(item, attempt=False)
+
+    @property
+    def _free(self) -> int:
+        """How many more requests may be in flight."""
+        return self.settings.in_flight - len(self.line)
 
     def _claim(self, now: datetime) -> list[Url]:
-        """As many addresses as may be asked for now, in the transaction of the pages before them, or in one of their own."""
-        free = self.settings.in_flight - len(self.line)
-        if free <= 0 or self._leaving(now) or self.line.full or self._is_alone():
+        """As many addresses as may be asked for now, and some to go on with, in the transaction of the pages before them or in
+        one of their own."""
+        if self.closing or self._leaving(now) or self.line.full or self._is_alone():
             return []
-        return frontier.claim_many(self.run.pk, self.lease.fence, now, self.settings.lease_seconds, free)
+        most = max(0, self._free - len(self.ahead))
+        stock = min(STOCK, self.settings.in_flight // STOCK_PART) if self.together > 1 and not self.alone else 0
+        spare = max(0, self._free + stock - len(self.ahead) - most)
+        self.claimed_at = time.monotonic()
+        lease = self.settings.lease_seconds
+        return frontier.claim_many(self.run.pk, self.lease.fence, now, lease, most, spare=spare, early_seconds=EARLY_SECONDS)
 
     def _is_alone(self) -> bool:
         return bool(self.alone) and any(item.kind in self.alone for item in self.line.items())
 
     def _step(self) -> str:
-        if not self.ahead and (not self.line or time.monotonic() - self.looked >= CLAIM_EVERY_SECONDS):
+        pause = CLAIM_EVERY_SECONDS if self._free > 0 else PATIENT_GATHER_SECONDS
+        if not self.ahead and (not self.line or time.monotonic() - self.looked >= pause):
             self.ahead = self._claim(self.clock.now())
             self.looked = time.monotonic()
-        items, self.ahead = self.ahead, []
-        self._launch(items)
-        if self.line:
-            self._land(CLAIM_EVERY_SECONDS if len(self.line) < self.settings.in_flight else 0.2)
+        launched = self._launch_next()
+        if self.line or self.held:
+            self._land(pause)
             return ""
-        return "" if items else self._nothing(self.clock.now())
+        return "" if launched else self._nothing(self.clock.now())
+
+    def _launch_next(self) -> bool:
+        """Sends what is claimed on its way, as far as there is room; what could wait for that and has waited too long is given
+        back. Returns whether there was anything."""
+        if not self.ahead or self.closing:
+            return False
+        free, go, stay = self._free if not self.line.full else 0, [], []
+        self.line.web.meet(item.host_id for item in self.ahead)
+        for item in self.ahead:
+            can_wait = not self._has_pause(item)
+            (stay if can_wait and len(go) >= free else go).append(item)
+        self.ahead = stay
+        self._launch(go)
+        if self.ahead and time.monotonic() - self.claimed_at >= STALE_SECONDS:
+            with transaction.atomic():
+                self._give_back_ahead()
+        return True
+
+    def _has_pause(self, item: Url) -> bool:
+        return item.due_at is not None or hosts.effective_delay(self.line.web.host(item.host_id)) > 0
 
     def _launch(self, items: Sequence[Url]) -> None:
         """Sends claimed addresses on their way: to the web, to wait for a robots.txt, or to their end."""
@@ -213,43 +269,74 @@ class _Slice:
             if item.kind in self.alone:
                 frontier.give_back_many(items[place + 1 :])
                 break
-        if refused:
-            self.storing.lose(refused)
-            self._counted()
+        for item, state, reason in refused:
+            self._hold(ended(item, state, reason))
 
     def _land(self, seconds: float) -> None:
-        """Stores what has landed, waiting up to `seconds` for it; what waited for a robots.txt goes on its way."""
-        arrivals = self.line.land(seconds, self.together)
-        for part in _in_parts(arrivals.pages):
-            self._store(part)
-        if arrivals.refused:
-            self.storing.lose([(item, UrlState.REFUSED, reason) for item, reason in arrivals.refused])
-            self._counted()
+        """Reads what has landed, waiting up to `seconds` for it, and stores it when it is time; what waited for a robots.txt goes
+        on its way."""
+        self._store_if_time()
+        if not self.line:
+            return
+        wait = min(seconds, self._seconds_to_hold())
+        gather = min(SHORT_GATHER_SECONDS if self.ahead else GATHER_SECONDS, self._seconds_to_hold())
+        arrivals = self.line.land(wait, self.together - len(self.held), gather)
+        for item, reason in arrivals.refused:
+            self._hold(ended(item, UrlState.REFUSED, reason))
         if arrivals.known:
             self._go_on(arrivals.known)
+        self._launch_next()
+        for landed in arrivals.pages:
+            self._hold(self.storing.read(landed), landed)
+            self._store_if_time()
+        self._store_if_time()
 
-    def _store(self, landed: Sequence[Landed]) -> None:
-        self.ahead += self.storing.keep(landed, self._claim)
+    def _hold(self, found: Found, landed: Landed | None = None) -> None:
+        if not self.held:
+            self.held_since = time.monotonic()
+        self.held.append(Held(found, landed))
+
+    def _store_if_time(self) -> None:
+        if self.held and self._seconds_to_hold() <= 0:
+            self._store()
+
+    def _seconds_to_hold(self) -> float:
+        """How long pages that were read may wait for others; a long time where there are none."""
+        if not self.held:
+            return PATIENT_GATHER_SECONDS
+        landed = [one.landed for one in self.held if one.landed is not None]
+        if len(self.held) >= self.together or not self.line or sum(one.size_bytes for one in landed) >= PART_BYTES:
+            return 0.0
+        wanted = self._free > 0 and not self.ahead and not all(self._has_pause(one.item) for one in landed)
+        wanted = wanted or any(not one.response.ok and self.line.web.host(one.item.host_id).connections > 1 for one in landed)
+        until = self.held_since + (GATHER_SECONDS if wanted else PATIENT_GATHER_SECONDS)
+        return max(0.0, until - time.monotonic())
+
+    def _store(self) -> None:
+        held, self.held = self.held, []
+        if not held:
+            return
+        self.ahead += self.storing.keep([one.found for one in held], self._claim)
         self._counted()
         self.looked = time.monotonic()
         if self.on_page is not None:
-            for one in landed:
-                self.on_page(self.run, one.item, one.response)
+            for landed in (one.landed for one in held if one.landed is not None):
+                self.on_page(self.run, landed.item, landed.response)
 
     def _go_on(self, known: Sequence[Url]) -> None:
         """Addresses whose host's robots.txt has come: it has used up the host's turn, so that they wait for the next one, where
         the host has a pause at all."""
         now = self.clock.now()
-        free = []
-        with transaction.atomic():
-            self.storing.count(now, {})
-            for item in known:
-                host = self.line.web.host(item.host_id)
-                if hosts.effective_delay(host) or host.failures or self._leaving(now):
+        free, back = [], []
+        for item in known:
+            host = self.line.web.host(item.host_id)
+            (back if hosts.effective_delay(host) or host.failures or self._leaving(now) else free).append(item)
+        if back:
+            with transaction.atomic():
+                self.storing.count(now, {})
+                for item in sorted(back, key=lambda item: item.host_id):
                     frontier.give_back(item, attempt=False)
-                else:
-                    free.append(item)
-        self._counted()
+            self._counted()
         self._launch(free)
 
     def _counted(self) -> None:
@@ -281,15 +368,3 @@ class _Slice:
             runs.end(self.lease, state, stopped_by, now, detail)
             self.crawler.ended(self.run, state, now)
         return state
-
-
-def _in_parts(landed: Sequence[Landed]) -> Iterator[list[Landed]]:
-    """Answers in parts of some `PART_BYTES`, in their order."""
-    part: list[Landed] = []
-    for one in landed:
-        part.append(one)
-        if sum(other.size_bytes for other in part) >= PART_BYTES:
-            yield part
-            part = []
-    if part:
-        yield part

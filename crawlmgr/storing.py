@@ -60,6 +60,15 @@ class _Lost:
     landed: Landed | None = None
 
 
+Found = _Page | _Lost
+"""What an address came to."""
+
+
+def ended(item: Url, state: UrlState, reason: str) -> Found:
+    """An address that ends without having been asked for."""
+    return _Lost(item, state, reason)
+
+
 class Storing:
     """Stores for one slice of a run. `wanted` is what a person asked for, as the last transaction saw it."""
 
@@ -74,15 +83,8 @@ class Storing:
         """Closes the archive's file."""
         self.archive.close(self.clock.now())
 
-    def keep(self, landed: Sequence[Landed], claim: Claim) -> list[Url]:
-        """Reads answers, then stores what they gave in one transaction, which claims the next addresses too: returns those."""
-        return self._write([self._read(one) for one in landed], claim)
-
-    def lose(self, items: Sequence[tuple[Url, UrlState, str]]) -> None:
-        """Ends addresses that were not asked for, each with its state and reason."""
-        self._write([_Lost(item, state, reason) for item, state, reason in items], lambda now: [])
-
-    def _read(self, landed: Landed) -> _Page | _Lost:
+    def read(self, landed: Landed) -> Found:
+        """Reads an answer and writes it into the archive; `keep` stores what this returns."""
         item, response = landed.item, landed.response
         if (lost := self._lost(landed)) is not None:
             return lost
@@ -106,7 +108,8 @@ class Storing:
             return _Lost(item, UrlState.FAILED, _problem(response), landed)
         return None
 
-    def _write(self, found: Sequence[_Page | _Lost], claim: Claim) -> list[Url]:
+    def keep(self, found: Sequence[Found], claim: Claim) -> list[Url]:
+        """Stores what answers gave in one transaction, which claims the next addresses too: returns those."""
         now = self.clock.now()
         counts: Counter[str] = Counter()
         links: list[tuple[NewUrl, int | None]] = []
@@ -128,7 +131,7 @@ class Storing:
                 self.line.done(one.landed)
         return ahead
 
-    def _store(self, one: _Page | _Lost, now: datetime, counts: Counter[str], rows: list[tuple[Any, ...]]) -> Stored:
+    def _store(self, one: Found, now: datetime, counts: Counter[str], rows: list[tuple[Any, ...]]) -> Stored:
         if isinstance(one, _Lost):
             return self._let_go(one, now, counts)
         item, response = one.landed.item, one.landed.response
@@ -164,7 +167,7 @@ class Storing:
         requests, self.line.web.requests = self.line.web.requests, 0
         self.wanted = runs.count(self.lease, now, {**deltas, "requests": requests})
 
-    def _settle(self, found: Sequence[_Page | _Lost], now: datetime) -> None:
+    def _settle(self, found: Sequence[Found], now: datetime) -> None:
         """Last in a transaction, and in the order of the hosts: what waits for a host's row holds nothing that another
         transaction of this kind waits for. A host that cannot be reached at all costs a few tries, not one for each of its
         addresses."""
@@ -180,7 +183,7 @@ class Storing:
         hours.write()
 
 
-def _item(one: _Page | _Lost) -> Url:
+def _item(one: Found) -> Url:
     return one.landed.item if isinstance(one, _Page) else one.item
 
 

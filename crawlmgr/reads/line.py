@@ -46,7 +46,8 @@ def of_run(run: Run, now: datetime, limit: int = 5) -> InFlight | None:
     lease = timedelta(seconds=settings.lease_seconds)
     hosts = [OnHost(row["host_id"], row["host__key"], row["number"], row["until"] - lease) for row in grouped]
     late = tuple(one for one in hosts if now - one.since >= PATIENT)
-    return InFlight(sum(one.number for one in hosts), settings.in_flight, {one.pk: one.number for one in hosts}, late[:limit])
+    number = min(sum(one.number for one in hosts), settings.in_flight)  # some more may be claimed and wait for these
+    return InFlight(number, settings.in_flight, {one.pk: one.number for one in hosts}, late[:limit])
 
 
 def of_hosts(ids: Collection[int], now: datetime) -> dict[int, int]:

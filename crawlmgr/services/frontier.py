@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from typing import Any
+from typing import Any, NamedTuple
 
 from django.db import transaction
 from django.db.models import Count, Min
@@ -94,9 +94,11 @@ _PLACES = (
     "h.connections - (SELECT COUNT(*) FROM crawlmgr_url c WHERE c.host_id = h.id AND c.state = 1 AND c.lease_until > %s)"
 )
 _DUE_HOSTS = (
-    "SELECT * FROM (SELECT h.id, h.next_at, h.last_request_at, h.delay_seconds, h.crawl_delay_seconds,"  # noqa: S608 - fixed
+    "SELECT * FROM (SELECT h.id, h.next_at, h.last_request_at, h.connections,"  # noqa: S608 - fixed names
+    " CASE WHEN h.crawl_delay_seconds > h.delay_seconds THEN h.crawl_delay_seconds ELSE h.delay_seconds END AS pause,"
     f" {_PLACES} AS places FROM crawlmgr_runhost e JOIN crawlmgr_host h ON h.id = e.host_id"
-    " WHERE e.run_id = %s AND e.active AND h.next_at <= %s AND EXISTS (SELECT 1 FROM crawlmgr_url w WHERE w.run_id = %s"
+    " WHERE e.run_id = %s AND e.active AND (h.next_at <= %s OR (h.next_at <= %s AND h.connections = 1))"
+    " AND EXISTS (SELECT 1 FROM crawlmgr_url w WHERE w.run_id = %s"
     " AND w.host_id = h.id AND w.state = 0 AND (w.due_at IS NULL OR w.due_at <= %s))) AS due"
     " WHERE places > 0 ORDER BY next_at LIMIT %s"
 )
@@ -119,45 +121,72 @@ def claim(run_id: int, fence: int, now: datetime, seconds: float) -> Url | None:
     return next(iter(claim_many(run_id, fence, now, seconds, 1)), None)
 
 
-def claim_many(run_id: int, fence: int, now: datetime, seconds: float, most: int) -> list[Url]:
+def claim_many(
+    run_id: int, fence: int, now: datetime, seconds: float, most: int, *, spare: int = 0, early_seconds: float = 0.0
+) -> list[Url]:
     """Claims the best addresses of the hosts that have waited longest among those whose turn it is and that have a free
     connection: one a host, and on hosts without a pause as many as have room. None: see `next_turn`.
 
     One transaction, the caller's where there is one, takes the turns and the addresses. A host never has more addresses in work
     than it has connections, whichever runs or workers have them: the turn holds the host's row, so the count of what is in
     work is not overtaken.
+
+    `spare` more may be claimed that have to wait for a request of the run to end, of hosts without a pause; and a turn may be
+    taken that comes within `early_seconds`: the address's `due_at` is the moment before which it must not be sent. Both only of
+    hosts that have one connection: nobody else asks them meanwhile, so that nothing can be learnt that speaks against it.
     """
     claimed: list[Url] = []
-    due = sql.fetch(_DUE_HOSTS, (now, run_id, now, run_id, now, most)) if most > 0 else []
+    until = now + timedelta(seconds=early_seconds)
+    rows = sql.fetch(_DUE_HOSTS, (now, run_id, now, until, run_id, now, most + spare)) if most + spare > 0 else []
+    due = [_Due(*row) for row in rows]
+    due = [host for place, host in enumerate(due) if place < most or (host.connections == 1 and not host.pause)]
     if not due:
         return claimed
-    delays = {pk: max(delay, crawl_delay or 0.0) for pk, _next, _last, delay, crawl_delay, _places in due}
-    places = {row[0]: row[5] for row in due}
     with transaction.atomic(savepoint=False):
-        turn = hosts.take_turns(delays, now)
-        left = [pk for pk in delays if pk in turn]
-        while left and len(claimed) < most:
-            ids = sql.padded(left[: most - len(claimed)])
+        turns = _take_turns(due, now)
+        places = {host.pk: host.places for host in due}
+        left = [host.pk for host in due if host.pk in turns]
+        while left:
+            ids = sql.padded(left)
             statement = _CLAIM.format(", ".join(["%s"] * len(ids)))
             rows = sql.fetch(statement, (now + timedelta(seconds=seconds), fence, run_id, now, *ids, now))
             order = {pk: place for place, pk in enumerate(left)}
-            claimed += [_url(run_id, fence, row) for row in sorted(rows, key=lambda row: order[row[1]])]
+            claimed += [_url(run_id, fence, row, turns) for row in sorted(rows, key=lambda row: order[row[1]])]
             given = {row[1] for row in rows}
             for pk in given:
                 places[pk] -= 1
-            left = [pk for pk in left if pk in given and places[pk] > 0 and not delays[pk]]
+            more = [host.pk for host in due if host.pk in given and places[host.pk] > 0 and not host.pause]
+            left = more[: max(0, most - len(claimed))]
         used = {item.host_id for item in claimed}
-        for pk, next_at, last_at, _delay, _crawl_delay, _places in due:
-            if pk in turn and pk not in used:
-                hosts.give_turn_back(pk, next_at, last_at)
+        for host in due:
+            if host.pk in turns and host.pk not in used:
+                hosts.give_turn_back(host.pk, host.next_at, host.last_at)
     return claimed
 
 
-def _url(run_id: int, fence: int, row: Sequence[Any]) -> Url:
+class _Due(NamedTuple):
+    """A host whose turn it is, or soon: its clock, its pause in seconds, and its connections that nobody uses."""
+
+    pk: int
+    next_at: datetime
+    last_at: datetime | None
+    connections: int
+    pause: float
+    places: int
+
+
+def _take_turns(due: Sequence[_Due], now: datetime) -> dict[int, datetime | None]:
+    """Takes the turns of hosts; those that were taken, with the moment that a request has to wait for."""
+    comes = {host.pk: at for host in due if (at := sql.moment(host.next_at)) is not None and at > now}
+    turns: dict[int, datetime | None] = dict.fromkeys(hosts.take_turns({h.pk: h.pause for h in due if h.pk not in comes}, now))
+    return turns | {h.pk: comes[h.pk] for h in due if h.pk in comes and hosts.take_turn(h.pk, h.pause, comes[h.pk])}
+
+
+def _url(run_id: int, fence: int, row: Sequence[Any], turns: Mapping[int, datetime | None]) -> Url:
     values = dict(zip(_FIELDS, row, strict=True))
     if isinstance(values["payload"], str):
         values["payload"] = json.loads(values["payload"])
-    return Url(run_id=run_id, fence=fence, state=UrlState.CLAIMED, **values)
+    return Url(run_id=run_id, fence=fence, state=UrlState.CLAIMED, due_at=turns[values["host_id"]], **values)
 
 
 def _tidy(run_id: int) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import queue
 import threading
+import time
 from collections import Counter
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
@@ -24,20 +25,21 @@ from crawlmgr.web.window import Room, Window
 ROOM_BYTES = 32_000_000
 """Bodies that a run may hold in memory: arriving, or waiting to be read."""
 HOP_CHECK_SECONDS = 0.05
-GATHER_SECONDS = 0.01
-"""How long it is waited for others after an answer has come: pages that are stored together cost one transaction."""
+ROBOTS_GATHER_SECONDS = 0.05
+"""How long a robots.txt that has come waits for others, to be kept in the same transaction, while anything is in flight."""
 
 
 @dataclass(eq=False, slots=True)
 class Flight:
     """One request, with the redirects that follow from it. `host_id` is the host that is being asked now; `robots` says whether
-    it is for a robots.txt. `parked` are addresses that wait for that."""
+    it is for a robots.txt, `parked` are addresses that wait for that. It is not sent before `due_at`, which is soon."""
 
     host_id: int
     request: FetchRequest
     item: Url | None = None
     robots: bool = False
     parked: list[Url] = field(default_factory=list)
+    due_at: datetime | None = None
     sent_at: datetime | None = None
 
 
@@ -94,6 +96,8 @@ class Line:
         self._flying: set[Flight] = set()
         self._on: Counter[int] = Counter()
         self._robots: dict[int, Flight] = {}
+        self._robots_read: list[Landed] = []
+        self._robots_since = 0.0
         self._asked: queue.SimpleQueue[_Hop] = queue.SimpleQueue()
         self._hops: list[_Hop] = []
         self._over = False
@@ -113,25 +117,26 @@ class Line:
 
     def items(self) -> list[Url]:
         """The addresses in flight, those that wait for a robots.txt too."""
-        return [item for flight in self._flying for item in ([flight.item] if flight.item else flight.parked)]
+        flights = [*self._flying, *(landed.flight for landed in self._robots_read)]
+        return [item for flight in flights for item in ([flight.item] if flight.item else flight.parked)]
 
     def send(self, item: Url, request: FetchRequest) -> None:
-        """Asks for a page."""
-        self._start(Flight(item.host_id, request, item))
+        """Asks for a page; not before the address is due."""
+        self._start(Flight(item.host_id, request, item, due_at=item.due_at))
 
     def ask_robots(self, item: Url) -> None:
         """Asks for the robots.txt of an address's host, once however many addresses wait for it."""
         flight = self._robots.get(item.host_id)
         if flight is None:
-            flight = self._robots_flight(item.host_id, item.url)
+            flight = self._robots_flight(item.host_id, item.url, item.due_at)
         flight.parked.append(item)
 
-    def land(self, seconds: float, most: int) -> Arrivals:
-        """What has ended, at the most `most`; waits up to `seconds` for the first."""
+    def land(self, seconds: float, most: int, gather_seconds: float) -> Arrivals:
+        """What has ended, at the most `most`; waits up to `seconds` for the first, then `gather_seconds` for others."""
         self._serve_hops()
         wait = min(seconds, HOP_CHECK_SECONDS) if self._hops else seconds
-        arrivals, read = Arrivals(), []
-        for ended in self._window.wait(wait, most, GATHER_SECONDS):
+        arrivals = Arrivals()
+        for ended in self._window.wait(wait, most, gather_seconds):
             flight = ended.key
             self._flying.discard(flight)
             self._on[flight.host_id] -= 1
@@ -140,11 +145,13 @@ class Line:
             assert ended.value is not None  # noqa: S101 - a job without an error has a value
             log_answer(ended.value.response)
             if flight.robots:
-                read.append(ended.value)
+                self._robots_since = self._robots_since if self._robots_read else time.monotonic()
+                self._robots_read.append(ended.value)
             else:
                 self.web.requests += 1 + len(ended.value.response.redirects)
                 arrivals.pages.append(ended.value)
-        if read:
+        if self._robots_read and (not self._flying or time.monotonic() - self._robots_since >= ROBOTS_GATHER_SECONDS):
+            read, self._robots_read = self._robots_read, []
             self._keep_robots(read, arrivals)
         if self._hops and len(self._hops) == len(self._flying):
             self._clock.sleep(HOP_CHECK_SECONDS)  # nothing can come before time has passed
@@ -175,6 +182,8 @@ class Line:
     def _fetch(self, flight: Flight) -> Landed:
         """In a thread of its own."""
         self._local.flight = flight
+        if flight.due_at is not None:
+            self._clock.sleep((flight.due_at - self._clock.now()).total_seconds())
         response = self.web.fetcher.fetch(flight.request, self.web.for_robots if flight.robots else None)
         return Landed(flight, response, self._clock.now(), self._room.end())
 
@@ -231,8 +240,8 @@ class Line:
         hop.not_before = max(host.next_at, now)
         return "host_waits" if max(host.next_at, now) >= hop.deadline else None
 
-    def _robots_flight(self, host_id: int, url: str) -> Flight:
-        flight = Flight(host_id, FetchRequest(robots_url(url)), robots=True)
+    def _robots_flight(self, host_id: int, url: str, due_at: datetime | None = None) -> Flight:
+        flight = Flight(host_id, FetchRequest(robots_url(url)), robots=True, due_at=due_at)
         self._robots[host_id] = flight
         self._start(flight)
         return flight

@@ -6,19 +6,20 @@ import random
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
-from datetime import datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
 from django.conf import LazySettings
 
 from crawlmgr import engine
-from crawlmgr.clock import SYSTEM
+from crawlmgr.clock import SYSTEM, ManualClock
 from crawlmgr.conf import CrawlSettings
 from crawlmgr.crawling import Stored
 from crawlmgr.models import Host, Page, Run, RunState, Url, UrlState
 from crawlmgr.services import hosts, runs
 from crawlmgr.services.frontier import NewUrl
+from crawlmgr.services.line import Line
 from crawlmgr.web.exchange import FetchRequest, FetchResponse
 from tests.site.server import LocalSite, Reply, Request
 
@@ -64,6 +65,28 @@ class WithAlone(Plain):
     alone_kinds = frozenset({"step"})
 
 
+class Patient(Plain):
+    """Reads a page only when so many addresses have been asked for."""
+
+    pages_together = 16
+    asked = threading.Event()
+
+    def read(self, run: Run, item: Url, response: FetchResponse) -> str:
+        return response.text if self.asked.wait(PATIENCE) else "late"
+
+
+class Noting(ManualClock):
+    """Notes for how long somebody slept."""
+
+    def __init__(self) -> None:
+        super().__init__(datetime(2026, 3, 1, 12, tzinfo=UTC))
+        self.slept: list[float] = []
+
+    def sleep(self, seconds: float) -> None:
+        self.slept.append(seconds)
+        super().sleep(seconds)
+
+
 class Counter:
     """How many requests are being answered, by site and over all, and the most that ever were."""
 
@@ -83,7 +106,7 @@ class Counter:
 @pytest.fixture(autouse=True)
 def crawlers(settings: LazySettings) -> None:
     hosts.forget()
-    settings.CRAWLERS = {"plain": f"{__name__}.Plain", "alone": f"{__name__}.WithAlone"}
+    settings.CRAWLERS = {kind: f"{__name__}.{name}" for kind, name in (("plain", "Plain"), ("alone", "WithAlone"), ("patient", "Patient"))}
 
 
 @pytest.fixture
@@ -136,6 +159,36 @@ def test_no_more_than_may_be_in_flight(sites: Any) -> None:
     run = begun([web.url("/") for web in webs[:6]], in_flight=3)
     assert engine.run_slice(run.pk) == RunState.FINISHED
     assert counter.most == 3 and Run.objects.get(pk=run.pk).fetched == 6
+
+
+def test_the_next_request_leaves_before_the_answer_that_made_room_for_it_is_read(sites: Any) -> None:
+    webs, last = sites(5), Patient.asked
+    last.clear()
+
+    def answer(request: Request) -> Reply:
+        seen.append(request.site)
+        if len(seen) == 5:
+            last.set()
+        return Reply(b"in time")
+
+    seen: list[LocalSite] = []
+    for web in webs:
+        web.add("/", answer)
+    run = begun([web.url("/") for web in webs], kind="patient", in_flight=4, respect_robots=False)
+    assert engine.run_slice(run.pk) == RunState.FINISHED
+    assert list(Page.objects.filter(run=run).values_list("title", flat=True)) == ["in time"] * 5
+
+
+def test_an_address_that_was_claimed_early_is_sent_when_its_hosts_turn_comes(sites: Any) -> None:
+    (web,), clock = sites(1), Noting()
+    web.add("/", "a page")
+    host = Host.objects.create(key="a-host")
+    line = Line(CrawlSettings.from_mapping({"allow_private": "127.0.0.1"}), clock)
+    item = Url(host_id=host.pk, url=web.url("/"), due_at=clock.now() + timedelta(seconds=0.08))
+    line.send(item, FetchRequest(item.url))
+    (landed,) = line.land(PATIENCE, 1, 0.0).pages
+    line.close()
+    assert landed.response.ok and clock.slept == [0.08] and landed.flight.sent_at == item.due_at
 
 
 def test_a_host_is_asked_as_often_at_once_as_it_has_connections(sites: Any) -> None:

@@ -41,6 +41,12 @@ def test_a_run_tells_how_many_of_how_many_and_on_which_hosts() -> None:
     assert line.of_run(run, now) is None
 
 
+def test_what_is_claimed_beyond_the_line_is_not_told_as_in_flight() -> None:
+    now = datetime.now(UTC)
+    found = line.of_run(flying(9, 9, now=now), now)
+    assert found is not None and (found.number, found.most) == (7, 7)
+
+
 def test_hosts_that_take_long_are_named_the_slowest_first() -> None:
     now = datetime.now(UTC)
     run = flying(3, 2, now=now, ago=9)

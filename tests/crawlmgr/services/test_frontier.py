@@ -50,6 +50,32 @@ def test_one_connection_means_one_address_in_work(run: Run) -> None:
     assert frontier.claim(run.pk, 1, NOW + timedelta(seconds=6), 60) is not None
 
 
+def test_addresses_to_go_on_with_are_of_hosts_without_a_pause_that_nobody_else_can_ask(run: Run) -> None:
+    for place, name in enumerate(("first", "paused", "wide", "free", "free-too")):
+        frontier.add(run.pk, [NewUrl(f"http://{name}.example/{n}") for n in range(2)], NOW)
+        values = {"delay_seconds": float(name == "paused"), "connections": 1 + (name == "wide")}
+        Host.objects.filter(key=f"{name}.example").update(next_at=NOW + timedelta(seconds=place), **values)
+    later = NOW + timedelta(minutes=1)
+    got = [item.host.key for item in frontier.claim_many(run.pk, 1, later, 60, 1, spare=9)]
+    assert got == ["first.example", "free.example", "free-too.example"]
+    got = [item.host.key for item in frontier.claim_many(run.pk, 1, later, 60, 9, spare=9)]
+    assert got == ["paused.example", "wide.example", "wide.example"], "who may be asked at once may be any"
+
+
+def test_a_turn_is_taken_shortly_before_it_comes_where_nobody_else_can_ask_the_host(run: Run) -> None:
+    frontier.add(run.pk, [NewUrl(f"http://{name}.example/") for name in ("one", "wide")], NOW)
+    comes = NOW + timedelta(seconds=1)
+    Host.objects.update(next_at=comes)
+    Host.objects.filter(key="wide.example").update(connections=2)
+    before = comes - timedelta(seconds=0.09)
+    assert frontier.claim_many(run.pk, 1, before, 60, 9, early_seconds=0.08) == []
+    (item,) = frontier.claim_many(run.pk, 1, before, 60, 9, early_seconds=0.1)
+    host = Host.objects.get(key="one.example")
+    assert (item.host_id, item.due_at) == (host.pk, comes) and host.next_at == comes + timedelta(seconds=1)
+    (late,) = frontier.claim_many(run.pk, 1, comes, 60, 9, early_seconds=0.1)
+    assert late.url == "http://wide.example/" and late.due_at is None
+
+
 def test_a_busy_host_starves_nobody(run: Run) -> None:
     frontier.add(run.pk, [NewUrl(f"http://big.example/{n}", priority=9) for n in range(50)], NOW)
     frontier.add(run.pk, [NewUrl("http://small.example/1", priority=0)], NOW)
