@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import http.client
+import queue
 import re
+from collections import deque
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -12,7 +14,7 @@ import requests
 from urllib3.connectionpool import HTTPConnectionPool
 from urllib3.util.url import _encode_target
 
-from crawlmgr.web.wire import Answer, Exchange
+from crawlmgr.web.wire import Answer, Exchange, wait
 
 _EASY_TARGET = re.compile(r"/[A-Za-z0-9/:@!$&()*+,;=._~?-]*")  # nothing in it to escape
 _NAME = re.compile(r"[!-9;-~]+")
@@ -106,6 +108,28 @@ class _Head(Answer):
         self.will_close = closes or (not self.chunked and self.length is None)
 
 
+class Kept:
+    """The idle connections of a pool, the last one first: what it needs of a queue, without the locks of one that waits."""
+
+    def __init__(self, most: int) -> None:
+        self._items: deque[Any] = deque()
+        self._most = most
+
+    def put(self, item: Any, block: bool = True) -> None:
+        if len(self._items) >= self._most:
+            raise queue.Full
+        self._items.append(item)
+
+    def get(self, block: bool = True, timeout: float | None = None) -> Any:
+        try:
+            return self._items.pop()
+        except IndexError:
+            raise queue.Empty from None
+
+    def qsize(self) -> int:
+        return len(self._items)
+
+
 class DirectReply:
     """An answer whose head has been read and whose body is still to come, with what reading it needs of a response of urllib3."""
 
@@ -145,7 +169,8 @@ def ask(pool: HTTPConnectionPool, prepared: requests.PreparedRequest, exchange: 
         if connection.sock is None:
             connection.connect()
         sock = exchange.sock = connection.sock
-        sock.settimeout(exchange.seconds_left(exchange.settings.read_timeout_seconds))
+        exchange.address = connection.peer
+        wait(sock, exchange.seconds_left(exchange.settings.read_timeout_seconds))
         with contextlib.suppress(BrokenPipeError, ConnectionResetError):  # an answer may have come before
             sock.sendall(message)
         if exchange.on_sent is not None:
@@ -160,14 +185,11 @@ def ask(pool: HTTPConnectionPool, prepared: requests.PreparedRequest, exchange: 
 
 
 def _message(prepared: requests.PreparedRequest, exchange: Exchange) -> bytes:
-    parts, method, headers, body = exchange.parts, prepared.method, prepared.headers, prepared.body
+    parts, method, body = exchange.parts, prepared.method, prepared.body
     target = f"{parts.path}?{parts.query}" if parts.query else parts.path
     if not _EASY_TARGET.fullmatch(target):
         target = _encode_target(target)
-    lines = [f"{method} {target} HTTP/1.1"]
-    if "host" not in headers:
-        lines.append(f"Host: {parts.authority}")
-    lines += [f"{name}: {value}" for name, value in headers.items()]
+    lines = [f"{method} {target} HTTP/1.1", *[f"{name}: {value}" for name, value in exchange.sent]]
     if body is None and method not in _NO_BODY:
         lines.append("Content-Length: 0")
     head = "\r\n".join(lines)

@@ -22,7 +22,7 @@ from urllib3.connection import HTTPConnection, HTTPSConnection
 from urllib3.connectionpool import HTTPConnectionPool, HTTPSConnectionPool
 from urllib3.util import create_urllib3_context
 
-from crawlmgr.web.direct import ask
+from crawlmgr.web.direct import Kept, ask
 from crawlmgr.web.exchange import (
     EMPTY,
     Failure,
@@ -94,6 +94,7 @@ class _Guarded:
     port: int
     proxy: Any
     response_class = Answer
+    peer = ""  # the address that was connected to
 
     def _new_conn(self) -> socket.socket:
         exchange = current.exchange
@@ -119,7 +120,7 @@ class _Guarded:
                 sock.close()
                 reason = error
             else:
-                exchange.address = sockaddr[0]
+                exchange.address = self.peer = sockaddr[0]
                 return sock
         if exchange.failure is None:
             if isinstance(reason, TimeoutError):
@@ -145,11 +146,11 @@ class _HTTPSConnection(_Guarded, HTTPSConnection):  # type: ignore[misc]
 
 
 class _HTTPPool(HTTPConnectionPool):
-    ConnectionCls = _HTTPConnection
+    ConnectionCls, QueueCls = _HTTPConnection, Kept
 
 
 class _HTTPSPool(HTTPSConnectionPool):
-    ConnectionCls = _HTTPSConnection
+    ConnectionCls, QueueCls = _HTTPSConnection, Kept
 
 
 _POOLS = {"http": _HTTPPool, "https": _HTTPSPool}
@@ -334,23 +335,20 @@ class Fetcher:
         step: FetchRequest,
         fetched_at: datetime,
     ) -> tuple[FetchResponse, bool]:
-        parts = exchange.parts
+        host = () if "host" in prepared.headers else (("Host", exchange.parts.authority),)
+        exchange.sent = (*host, *prepared.headers.items())
         raw, failure, detail = self._send(origin.adapter, prepared, exchange)
-        sent = (("Host", parts.authority), *prepared.headers.items())
         blank = FetchResponse(
             step.url,
             step.url,
             fetched_at=fetched_at,
             method=step.method.upper(),
-            request_headers=sent,
+            request_headers=exchange.sent,
             request_body=step.body,
         )
         if raw is None:
             elapsed = time.monotonic() - exchange.started
-            response = replace(
-                blank, failure=failure, detail=detail, elapsed_seconds=elapsed, address=exchange.address
-            )
-            return response, False
+            return replace(blank, failure=failure, detail=detail, elapsed_seconds=elapsed, address=exchange.address), False
         set_cookies = "set-cookie" in raw.headers
         if set_cookies:
             take_cookies(origin.cookies, prepared, raw.headers)

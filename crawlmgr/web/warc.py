@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import uuid
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -88,6 +88,12 @@ def _head(lines: list[str]) -> str:
     return text + "\r\n\r\n"
 
 
+def _member(fields: list[tuple[str, str]], block: bytes) -> bytes:
+    """A record, packed."""
+    head = _head(["WARC/1.1", *[f"{name}: {value}" for name, value in fields], f"Content-Length: {len(block)}"])
+    return bytes(deflate.gzip_compress(head.encode("utf-8") + block + b"\r\n\r\n", COMPRESSION_LEVEL))
+
+
 class WarcWriter:
     """Writes a new file from its beginning; an existing one is refused, so that a torn tail is never written behind.
 
@@ -111,14 +117,17 @@ class WarcWriter:
         self._append(fields, about.encode())
 
     def _append(self, fields: list[tuple[str, str]], block: bytes) -> tuple[int, int]:
-        head = _head(["WARC/1.1", *[f"{name}: {value}" for name, value in fields], f"Content-Length: {len(block)}"])
-        raw = head.encode("utf-8") + block + b"\r\n\r\n"
-        return self.append_member(bytes(deflate.gzip_compress(raw, COMPRESSION_LEVEL)))
+        return self.append_member(_member(fields, block))
 
     def append_member(self, member: bytes) -> tuple[int, int]:
         """Appends one whole gzip member that holds one record; returns its place. After an OSError the file is as it was."""
+        (place,) = self._append_members([member])
+        return place
+
+    def _append_members(self, members: Sequence[bytes]) -> list[tuple[int, int]]:
+        """`append_member` for several, which are written in one piece."""
         offset = self.size
-        rest = memoryview(member)
+        rest = memoryview(b"".join(members) if len(members) > 1 else members[0])
         try:
             while rest:
                 rest = rest[self.file.write(rest) :]
@@ -126,9 +135,12 @@ class WarcWriter:
             self.file.seek(offset)
             self.file.truncate()
             raise
-        self.size += len(member)
-        self.records += 1
-        return offset, len(member)
+        places = []
+        for member in members:
+            places.append((self.size, len(member)))
+            self.size += len(member)
+        self.records += len(members)
+        return places
 
     def copy(self, record: WarcRecord) -> tuple[int, int]:
         """Writes a record of another file as it is, in a member of its own; returns its place."""
@@ -161,7 +173,7 @@ class WarcWriter:
         if response.cut:
             fields.append(("WARC-Truncated", _TRUNCATED.get(response.failure, "unspecified")))
         head = _http_head(f"{response.http_version} {response.status} {response.reason}", response.headers)
-        answer = self._append([("WARC-Type", kind), *fields], head + block)
+        answer = _member([("WARC-Type", kind), *fields], head + block)
         asked = _http_head(f"{response.method} {_target(response.url)} HTTP/1.1", response.request_headers)
         fields = [
             ("WARC-Type", "request"),
@@ -170,8 +182,8 @@ class WarcWriter:
             ("WARC-Concurrent-To", answer_id),
             ("Content-Type", "application/http; msgtype=request"),
         ]
-        request = self._append(fields, asked + (response.request_body or b""))
-        return [RecordPointer(*answer, answer_id, kind, digest), RecordPointer(*request, request_id, "request")]
+        places = self._append_members([answer, _member(fields, asked + (response.request_body or b""))])
+        return [RecordPointer(*places[0], answer_id, kind, digest), RecordPointer(*places[1], request_id, "request")]
 
     def close(self) -> None:
         """Closes the file; closing twice is harmless."""

@@ -15,8 +15,9 @@ from typing import Generic, TypeVar
 Key = TypeVar("Key")
 Value = TypeVar("Value")
 
-_M_MMAP_THRESHOLD, _M_ARENA_MAX = -3, -8  # of glibc's malloc.h
-_BIG_BYTES = 262_144
+_M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD, _M_ARENA_MAX = -1, -3, -8  # of glibc's malloc.h
+_BIG_BYTES = 786_432  # more than libdeflate takes for packing a record: fetching that anew took twice as long as the packing
+_KEPT_BYTES = 4_000_000  # of free memory at the end of an arena
 _NEW_OBJECTS = 20_000
 IDLE_SECONDS = 30.0
 """A thread that has had nothing to do for so long ends."""
@@ -128,7 +129,8 @@ def share_memory() -> bool:
         mallopt = ctypes.CDLL(None).mallopt
     except (AttributeError, OSError):
         return False
-    return bool(mallopt(_M_ARENA_MAX, 2) and mallopt(_M_MMAP_THRESHOLD, _BIG_BYTES))
+    wanted = ((_M_ARENA_MAX, 2), (_M_MMAP_THRESHOLD, _BIG_BYTES), (_M_TRIM_THRESHOLD, _KEPT_BYTES))
+    return all(mallopt(name, value) for name, value in wanted)
 
 
 @cache

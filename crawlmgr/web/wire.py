@@ -61,6 +61,7 @@ class Exchange:
         self.ended = False  # the server closed its side
         self.excess = False  # bytes came after the announced end of the body
         self.address = ""
+        self.sent: tuple[tuple[str, str], ...] = ()  # the request's header lines
         self.handed = ""  # the checked address that a proxy is led to in place of the name
         self.failure: Failure | None = None
 
@@ -100,6 +101,12 @@ class _Local(threading.local):
 current = _Local()  # how a connection deep inside the pools finds the exchange it works for
 
 
+def wait(sock: socket.socket, seconds: float) -> None:
+    """Sets how long a blocking call may wait; a system call that most pieces of an answer do not need."""
+    if sock.gettimeout() != seconds:
+        sock.settimeout(seconds)
+
+
 class BoundedReader(io.RawIOBase):
     """A socket read under the deadline and the byte limit of its exchange, headers and framing included."""
 
@@ -116,7 +123,7 @@ class BoundedReader(io.RawIOBase):
         if self.sealed:
             return None
         exchange = self._exchange
-        self._sock.settimeout(exchange.seconds_left(exchange.settings.read_timeout_seconds))
+        wait(self._sock, exchange.seconds_left(exchange.settings.read_timeout_seconds))
         try:
             count = self._sock.recv_into(buffer)
         except TimeoutError:
@@ -139,7 +146,7 @@ class Answer(http.client.HTTPResponse):
     def __init__(self, sock: socket.socket, *args: Any, **kwargs: Any) -> None:
         super().__init__(sock, *args, **kwargs)
         self._exchange = current.exchange
-        if not self._exchange.address:  # a kept connection
+        if not self._exchange.address:  # a kept connection to a proxy
             with contextlib.suppress(OSError):  # gone already: reading tells how
                 self._exchange.address = sock.getpeername()[0]
         self._socket: socket.socket | None = sock
