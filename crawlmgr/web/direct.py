@@ -115,7 +115,7 @@ class Kept:
         self._items: deque[Any] = deque()
         self._most = most
 
-    def put(self, item: Any, block: bool = True) -> None:
+    def put(self, item: Any, block: bool = True, timeout: float | None = None) -> None:
         if len(self._items) >= self._most:
             raise queue.Full
         self._items.append(item)

@@ -146,11 +146,11 @@ class _HTTPSConnection(_Guarded, HTTPSConnection):  # type: ignore[misc]
 
 
 class _HTTPPool(HTTPConnectionPool):
-    ConnectionCls, QueueCls = _HTTPConnection, Kept
+    ConnectionCls, QueueCls = _HTTPConnection, Kept  # type: ignore[assignment]
 
 
 class _HTTPSPool(HTTPSConnectionPool):
-    ConnectionCls, QueueCls = _HTTPSConnection, Kept
+    ConnectionCls, QueueCls = _HTTPSConnection, Kept  # type: ignore[assignment]
 
 
 _POOLS = {"http": _HTTPPool, "https": _HTTPSPool}
