@@ -37,6 +37,7 @@ class RoundRobin:
     def __init__(self, bound: float, strict: bool) -> None:
         self.bound, self.strict = bound, strict
         self.line: deque[str] = deque()
+        self.full: set[str] = set()  # out of the line until they have room; nobody with `strict`
         self.in_hand: dict[str, float] = {}
 
     def join(self, name: str, weight: float, in_hand: float = 0.0) -> None:
@@ -46,7 +47,10 @@ class RoundRobin:
 
     def leave(self, name: str) -> None:
         if self.in_hand.pop(name, None) is not None:
-            self.line.remove(name)
+            if name in self.full:
+                self.full.discard(name)
+            else:
+                self.line.remove(name)
 
     def give(self, name: str, tasks: float) -> None:
         self.in_hand[name] += tasks
@@ -54,15 +58,19 @@ class RoundRobin:
     def done(self, name: str, tasks: float) -> None:
         if name in self.in_hand:
             self.in_hand[name] -= tasks
+            if name in self.full and self.in_hand[name] < self.bound:
+                self.full.discard(name)
+                self.line.append(name)
 
     def best(self) -> str | None:
-        for _ in range(min(1, len(self.line)) if self.strict else len(self.line)):
+        while self.line:
             name = self.line[0]
             if self.in_hand[name] < self.bound:
                 self.line.rotate(-1)
                 return name
-            if not self.strict:
-                self.line.rotate(-1)
+            if self.strict:
+                return None
+            self.full.add(self.line.popleft())
         return None
 
 

@@ -11,11 +11,14 @@ from django.contrib.sessions.models import Session
 from django.core.management import call_command
 from django.core.management.base import CommandError
 from django.db import connection
+from django.db.migrations.loader import MigrationLoader
+from django.db.migrations.recorder import MigrationRecorder
 from django.test import Client
 from django.utils import timezone
 from django_q.models import OrmQ
 
 from crawlmgr.clock import SYSTEM, ManualClock
+from crawlmgr.management import database
 from crawlmgr.models import Event, Node, NodeState, Run, RunState
 from crawlmgr.services import nodes, pruning, queue, runs
 
@@ -208,6 +211,33 @@ def test_the_node_command_steers_a_node(capsys: pytest.CaptureFixture[str]) -> N
     for words in (("drain",), ("pause", "nobody")):
         with pytest.raises(CommandError):
             call_command("node", *words)
+
+
+def test_no_node_changes_tables_under_others_nor_uses_newer_ones(settings: Any) -> None:
+    recorder = MigrationRecorder(connection)
+    database.ready_for_nodes()
+    recorder.record_applied("forums", "9999_of_tomorrow")
+    with pytest.raises(CommandError, match=r"newer than this program, which knows no forums\.9999_of_tomorrow"):
+        call_command("node", "list")
+    recorder.record_unapplied("forums", "9999_of_tomorrow")
+    newest = MigrationLoader(connection).graph.leaf_nodes("crawlmgr")[0]
+    recorder.record_unapplied(*newest)
+    now = timezone.now()
+    _node(now=now - timedelta(minutes=1))
+    nodes.beat("north", now)
+    with pytest.raises(CommandError, match=r"older than this program.*drain"):
+        database.ready_for_nodes()
+    recorder.record_applied(*newest)
+    database.ready_for_nodes()
+
+
+def test_the_command_tells_a_refusal_in_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = timezone.now()
+    _node(now=now - timedelta(minutes=1))
+    nodes.beat("north", now)
+    Node.objects.update(version="9.9.9")
+    with pytest.raises(CommandError, match=r"^Node north is of version 9\.9\.9"):
+        call_command("node", "--name", "south")
 
 
 def test_health_needs_a_sign_of_life_of_this_life(client: Client) -> None:
