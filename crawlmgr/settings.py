@@ -98,6 +98,7 @@ BENCHES = {
     "selection": "deepweb.benches.selection",
     "harvest": "deepweb.benches.harvest",
     "strategies": "focused.benches.strategies",
+    "choosing": "focused.benches.choosing",
     "relevance": "focused.benches.relevance",
     "frontier": "focused.benches.frontier",
     "laboratory": "focused.benches.laboratory",

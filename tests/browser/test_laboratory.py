@@ -130,3 +130,41 @@ def compare(page: Any, topic: str) -> str:  # noqa: F811
     page.locator("table.list tr", has_text=best.group(1)).locator("button:has-text('Use for the topic')").click()
     page.wait_for_selector(f"text=New runs of the topic use {best.group(1)}")
     return best.group(1)
+
+
+def test_every_choice_of_the_crawl_form_is_what_is_saved(page: Any, desk: str, site: LocalSite) -> None:  # noqa: F811
+    """Each strategy is picked, every field of it and every option changed, and saved; the form that comes back shows the same."""
+    login(page, desk)
+    page.goto(f"{desk}/admin/topics/add/")
+    page.fill("#id_name", "Choices")
+    page.fill("#id_seeds", site.url("/"))
+    page.fill("#id_keywords", "crawler")
+    page.fill("#id_delay", "0")
+    page.check("#id_private")
+    page.click("button:has-text('Save topic')")
+    page.wait_for_selector("h1:has-text('Choices')")
+    page.goto(f"{page.url}crawl/")
+    names = page.eval_on_selector_all("#id_strategy option", "all => all.map(one => one.value)")
+    assert len(names) >= 14
+    for name in names:
+        if page.input_value("#id_strategy") != name:
+            page.select_option("#id_strategy", name)
+        page.wait_for_selector(f"input[name=shown][value={name}]", state="attached")
+        page.evaluate(CHANGE)
+        typed = page.evaluate(TYPED)
+        page.click("button:has-text('Save without starting')")
+        page.wait_for_selector("text=The settings are saved.")
+        assert page.input_value("#id_strategy") == name
+        assert page.evaluate(TYPED) == typed, name
+    assert page.wrong == []
+
+
+CHANGE = """() => document.querySelectorAll("[name^=p_], [name^=o_]").forEach((field) => {
+  if (field.type === "checkbox") { field.checked = !field.checked; return; }
+  if (field.tagName === "SELECT") { field.selectedIndex = (field.selectedIndex + 1) % field.options.length; return; }
+  field.value = field.value === field.max ? field.min : field.max;
+  field.dispatchEvent(new Event("change", { bubbles: true }));
+})"""
+"""Every field gets another value; those that share one whole move each other."""
+TYPED = """() => Object.fromEntries([...document.querySelectorAll("[name^=p_], [name^=o_]")].map((field) =>
+  [field.name, field.type === "checkbox" ? field.checked : field.type === "number" ? Number(field.value) : field.value]))"""

@@ -161,6 +161,10 @@ def test_a_run_becomes_a_pack_that_a_prior_is_trained_on(capsys: pytest.CaptureF
     call_command("bench", "strategies", "--data", str(folder.parent), "--strategies", "best_first,adaptive", "--json")
     rows = json.loads(capsys.readouterr().out)["rows"]
     assert [row["strategy"] for row in rows] == ["best_first", "adaptive"] and all(row["targets"] for row in rows)
+    call_command("bench", "choosing", "--data", str(folder.parent), "--strategies", "adaptive", "--repeats", "1", "--json")
+    costs = json.loads(capsys.readouterr().out)
+    assert costs["topics"] == 1 and [row["strategy"] for row in costs["rows"]] == ["best_first", "adaptive"]
+    assert costs["rows"][0]["whole_ratio"] == costs["rows"][0]["alone_ratio"] == 1.0
     with pytest.raises(CommandError, match="every pack is left out"):
         run(capsys, "train-prior", "--data", str(folder.parent), "--without", "local")
 

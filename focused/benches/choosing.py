@@ -1,0 +1,85 @@
+"""`bench choosing`: CPU of a page for each strategy beside best first: read, judged and chosen, and chosen alone."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from statistics import mean
+from typing import Any
+
+from django.core.management.base import CommandError
+
+from crawlmgr.management.base import say
+from crawlmgr.management.base import table as plain_table
+from crawlmgr.text.tokens import Tokenizer
+from focused import packs
+from focused.comparison import Entry, run_entry
+from focused.parse import Parser
+from focused.strategies import BUILT_IN
+
+HELP = "CPU a page of every strategy beside best first, with the reading of pages and without (--data: folder with packs)"
+BASE = "best_first"
+
+
+def add_arguments(parser: Any) -> None:
+    parser.add_argument("--strategies", default=",".join(BUILT_IN), help="names by comma (default: all)")
+    parser.add_argument("--topics", default="", help="names by comma (default: all)")
+    parser.add_argument("--repeats", type=int, default=3, help="runs of each; the quickest counts (default 3)")
+
+
+def run(options: dict[str, Any]) -> dict[str, Any]:
+    """Every topic at half of its pages. `whole`: over an archive that nothing was read of; `alone`: over the same one again."""
+    if not options["data"]:
+        raise CommandError("bench choosing needs --data: a folder with packs (pages.warc.gz, topics, baselines.json)")
+    names = list(dict.fromkeys([BASE, *filter(None, options["strategies"].split(","))]))
+    if unknown := [name for name in names if name not in BUILT_IN]:
+        raise CommandError(f"no strategy {unknown[0]}")
+    wanted = frozenset(filter(None, options["topics"].split(",")))
+    try:
+        found = packs.folders(Path(options["data"]))
+    except ValueError as error:
+        raise CommandError(str(error)) from None
+    costs: dict[str, list[tuple[float, float]]] = {name: [] for name in names}
+    for pack in found:
+        topics = [one.name for one in packs.topics(pack, packs.open_archive(pack, Parser(Tokenizer())), wanted=wanted)]
+        for topic in topics:
+            say(f"{pack.name} {topic}")
+            for name in names:
+                costs[name].append(_cost(pack, topic, name, options["repeats"]))
+    base = costs[BASE]
+    return {"topics": len(base), "rows": [_row(name, own, base) for name, own in costs.items()]}
+
+
+def _cost(pack: Path, topic: str, name: str, repeats: int) -> tuple[float, float]:
+    """CPU seconds a page, with reading and without; of several runs the quickest."""
+    whole, alone = [], []
+    for _ in range(repeats):
+        archive = packs.open_archive(pack, Parser(Tokenizer()))
+        one = next(packs.topics(pack, archive, wanted=frozenset((topic,))))
+        for figures in (whole, alone):
+            began = time.process_time()
+            trail = run_entry(one.topic, archive, Entry(name), one.budget("50"))
+            figures.append((time.process_time() - began) / max(1, len(trail.steps)))
+    return min(whole), min(alone)
+
+
+def _row(name: str, own: list[tuple[float, float]], base: list[tuple[float, float]]) -> dict[str, Any]:
+    """Means over topics, in milliseconds a page, and how often the mean of best first that is."""
+    whole, alone = (mean(column) for column in zip(*own, strict=True))
+    base_whole, base_alone = (mean(column) for column in zip(*base, strict=True))
+    return {
+        "strategy": name,
+        "whole_milliseconds": 1000 * whole,
+        "alone_milliseconds": 1000 * alone,
+        "whole_ratio": whole / base_whole,
+        "alone_ratio": alone / base_alone,
+    }
+
+
+def table(result: dict[str, Any]) -> str:
+    header = ("strategy", "ms a page: read, judged, chosen", "times best first", "ms chosen alone", "times best first")
+    rows = [
+        (row["strategy"], row["whole_milliseconds"], row["whole_ratio"], row["alone_milliseconds"], row["alone_ratio"])
+        for row in result["rows"]
+    ]
+    return plain_table(header, rows)
