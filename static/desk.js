@@ -347,6 +347,7 @@
     const source = document.getElementById("desk-words");
     if (source) words = JSON.parse(source.textContent);
     start(document);
+    document.addEventListener("desk:part", (event) => start(event.target));
     statusBar();
     theme();
     document.querySelector(".tree .line.on")?.scrollIntoView({ block: "nearest" });

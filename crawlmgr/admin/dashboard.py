@@ -19,6 +19,8 @@ from crawlmgr.reads import runs as run_reads
 from crawlmgr.reads import status as status_reads
 from crawlmgr.services import demonstration, holds, queue
 
+RUNS_SHOWN = 8
+LEAST_ENDED = 4  # beside fewer runs at work than that
 ALARM_LINKS = {"no_workers": "workers", "disk_low": "archive"}
 ALARM_WORDS = {"no_contact": "no_contact_set", "disk_low": "disk_full"}
 
@@ -29,8 +31,8 @@ def home(request: HttpRequest) -> HttpResponse:
     live = request.GET.get("part") == "live"
     context: dict[str, Any] = {
         "now": now,
-        "active": run_reads.active(),
-        "ended": run_reads.ended(),
+        "active": (active := run_reads.active(RUNS_SHOWN)),
+        "ended": run_reads.ended(max(len(active), LEAST_ENDED)),
         "alarms": alarms(request, now),
     }
     context["panels"] = [found for _order, panel in admin.site.panels if (found := panel(request, now)) is not None]

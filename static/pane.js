@@ -1,0 +1,117 @@
+/* The details pane: what a row is about, beside its list. Switched on in the head of the page or with o; remembered with its width. */
+"use strict";
+(function () {
+  const NARROWEST = 320;
+  let pane, body, title, back, button, way = [], asked = new AbortController(), timer = 0;
+  const kept = () => { try { return JSON.parse(localStorage.getItem("desk-pane")) || {}; } catch { return {}; } };
+  const keep = (values) => localStorage.setItem("desk-pane", JSON.stringify({ ...kept(), ...values }));
+  const target = (row) => row?.querySelector("td.title a[href], a[href]")?.getAttribute("href") || "";
+  const wanted = () => Boolean(kept().on) && !pane.hidden;
+
+  function widen(width) {
+    const most = Math.max(NARROWEST, window.innerWidth * 0.7);
+    const now = Math.round(Math.min(most, Math.max(NARROWEST, width)));
+    pane.style.setProperty("--pane-width", `${now}px`);
+    pane.querySelector("[role=separator]").setAttribute("aria-valuenow", String(now));
+    keep({ width: now });
+  }
+  function turn(on) {
+    keep({ on });
+    pane.hidden = !on;
+    button.setAttribute("aria-pressed", String(on));
+    if (!on) body.replaceChildren();
+  }
+  function plotly(source) {
+    const script = source.querySelector("script[src*=plotly]");
+    if (!script || typeof Plotly !== "undefined") return Promise.resolve();
+    return new Promise((done) => {
+      const own = document.createElement("script");
+      own.src = script.getAttribute("src"); own.onload = own.onerror = done;
+      document.head.append(own);
+    });
+  }
+  async function show(url, step = true) {
+    if (!url || url.startsWith("http") || url.startsWith("#")) return;
+    asked.abort();
+    asked = new AbortController();
+    try {
+      const answer = await fetch(url, { redirect: "error", signal: asked.signal, headers: { "X-Requested-With": "fetch" } });
+      if (!answer.headers.get("Content-Type")?.includes("html")) return;
+      const source = new DOMParser().parseFromString(await answer.text(), "text/html");
+      const content = source.getElementById("content");
+      if (!content) return;
+      content.querySelectorAll("[data-chart]").forEach((one) => {  /* the list may have a chart of the same name */
+        const figure = content.querySelector(`[id="${CSS.escape(one.dataset.chart)}"]`);
+        if (figure) figure.id = one.dataset.chart = `pane-${figure.id}`;
+      });
+      await plotly(source);
+      if (step) way.push(url);
+      body.replaceChildren(...document.adoptNode(content).childNodes);
+      title.textContent = source.querySelector("h1 .last")?.textContent || source.title;
+      title.href = url;
+      back.hidden = way.length < 2;
+      body.scrollTop = 0;
+      body.dispatchEvent(new CustomEvent("desk:part", { bubbles: true }));
+    } catch (error) {
+      if (error.name !== "AbortError" && !(error instanceof TypeError)) throw error;
+    }
+  }
+  function ofRow(row) {
+    const url = target(row);
+    if (!url || way.at(-1) === url) return;
+    way = [];
+    show(url);
+  }
+  function mark(row) {
+    row.closest("tbody").querySelectorAll("tr.on").forEach((one) => one.classList.remove("on"));
+    row.classList.add("on");
+  }
+
+  document.addEventListener("DOMContentLoaded", () => {
+    pane = document.getElementById("pane"); button = document.querySelector("[data-pane]");
+    if (!pane || !button) return;
+    const content = document.getElementById("content");
+    if (!content.querySelector("table.list tbody a[href]")) { button.hidden = true; return; }
+    body = pane.querySelector(".pane-body"); title = pane.querySelector(".pane-title"); back = pane.querySelector("[data-back]");
+    widen(kept().width || 480);
+    turn(Boolean(kept().on));
+    button.onclick = () => { turn(!kept().on); if (kept().on) ofRow(content.querySelector("table.list tr.on") || content.querySelector("table.list tbody tr:has(a[href])")); };
+    pane.querySelector("[data-close]").onclick = () => { turn(false); button.focus(); };
+    back.onclick = () => { way.pop(); show(way.at(-1), false); };
+    content.addEventListener("click", (event) => {
+      const row = event.target.closest("table.list tbody tr");
+      if (!row || !wanted() || event.target.closest("a, button, input, select, label, summary")) return;
+      mark(row);
+      ofRow(row);
+    });
+    content.addEventListener("focusin", (event) => {
+      const row = event.target.closest("table.list tbody tr");
+      if (!row || !wanted() || !event.target.matches("a")) return;
+      clearTimeout(timer);
+      timer = setTimeout(() => ofRow(row), 200);
+    });
+    body.addEventListener("click", (event) => {  /* a row's link leads on within the pane, with a modifier it opens as ever */
+      const link = event.target.closest("table.list a[href^='/admin/']");
+      if (!link || event.ctrlKey || event.metaKey || event.shiftKey || link.hasAttribute("download")) return;
+      event.preventDefault();
+      show(link.getAttribute("href"));
+    });
+    const edge = pane.querySelector("[role=separator]");
+    edge.onpointerdown = (event) => {
+      edge.setPointerCapture(event.pointerId);
+      edge.onpointermove = (moved) => widen(window.innerWidth - moved.clientX);
+      edge.onpointerup = () => { edge.onpointermove = null; };
+    };
+    edge.onkeydown = (event) => {
+      const step = { ArrowLeft: 24, ArrowRight: -24 }[event.key];
+      if (!step) return;
+      widen(pane.offsetWidth + step);
+      event.preventDefault();
+    };
+    document.addEventListener("keydown", (event) => {
+      if (event.key !== "o" || event.ctrlKey || event.metaKey || event.altKey || event.target.closest("input, textarea, select") || document.querySelector("dialog[open]")) return;
+      button.click();
+      event.preventDefault();
+    });
+  });
+})();

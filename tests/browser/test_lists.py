@@ -1,0 +1,96 @@
+"""Lists in a real browser: by keyboard alone, with what a row is about beside them, and what they offer to a screen reader."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.conf import LazySettings
+
+from crawlmgr.models import Run
+from tests.crawlmgr.admin.rows import rooms, user, world
+
+sync_api = pytest.importorskip("playwright.sync_api")
+CHROMIUM = next((found for name in ("chromium", "chromium-browser") if (found := shutil.which(name))), None)
+LONGEST = 300_000  # milliseconds that a step may take on a machine with much else to do
+pytestmark = [
+    pytest.mark.browser, pytest.mark.once, pytest.mark.django_db(transaction=True),
+    pytest.mark.skipif(CHROMIUM is None, reason="Chromium is not installed"),
+]  # fmt: skip
+
+
+def axe() -> str:
+    """The script of axe-core, from the package of tests/requirements.txt; "" where that is not installed."""
+    try:
+        import axe_playwright_python
+    except ImportError:
+        return ""
+    return next(Path(axe_playwright_python.__file__).parent.rglob("axe.min.js")).read_text(encoding="utf-8")
+
+
+@pytest.fixture
+def page(live_server: Any, client: Any, settings: LazySettings, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
+    """A desktop's page of somebody who is logged in, noting what goes wrong in it."""
+    monkeypatch.setenv("DJANGO_ALLOW_ASYNC_UNSAFE", "1")  # the browser's driver keeps an event loop in the test's thread
+    settings.CONTACT = "me@example.org"
+    client.force_login(user("first"))
+    name = settings.SESSION_COOKIE_NAME
+    cookie = {"name": name, "value": client.cookies[name].value, "url": live_server.url}
+    with sync_api.sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox", "--disable-gpu"])
+        opened = browser.new_page(viewport={"width": 1440, "height": 900}, base_url=live_server.url)
+        opened.set_default_timeout(LONGEST)
+        opened.context.add_cookies([cookie])
+        opened.wrong = []
+        opened.on("pageerror", lambda error: opened.wrong.append(str(error)))
+        yield opened
+        browser.close()
+
+
+def test_a_list_is_worked_by_keyboard_with_details_beside_it(page: Any) -> None:
+    for number in range(3):
+        Run.objects.create(kind="topic", label=f"Quarry {number}", state="queued", created="2026-01-01T00:00Z")
+    page.goto("/admin/runs/")
+    page.keyboard.press("j")
+    page.keyboard.press("j")
+    assert page.locator("tr.on").get_attribute("data-row") == str(Run.objects.order_by("-pk")[1].pk)
+    page.keyboard.press("o")
+    page.wait_for_selector("#pane #run-story")
+    assert page.url.endswith("/admin/runs/") and page.inner_text(".pane-title").startswith("Quarry 1")
+    page.keyboard.press("k")
+    page.wait_for_function("document.querySelector('.pane-title').textContent.startsWith('Quarry 2')")
+    page.reload()
+    assert page.is_visible("#pane"), "the pane is remembered"
+    page.keyboard.press("j")
+    page.keyboard.press("x")
+    assert page.inner_text("[data-ticked]") == "1"
+    page.keyboard.press("m")
+    page.wait_for_selector(".row-menu")
+    page.keyboard.press("Escape")
+    page.click("form[data-do] button[value=pause]")
+    page.wait_for_selector("text=Done for 1 run.")
+    assert Run.objects.get(label="Quarry 2").state == "paused" and page.wrong == []
+
+
+FURTHER = (
+    *("schedules", "exports", "exports/new", "alarms", "api", "topics", "topics/add"),
+    *("deepweb", "deepweb/add", "deepweb/records", "retention"),
+)
+
+
+@pytest.mark.skipif(not axe(), reason="axe-playwright-python is not installed")
+@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
+def test_no_room_has_a_grave_fault_for_who_cannot_see_it(page: Any, dark: bool) -> None:
+    shown = [one for one in rooms(world(3)) if "part=" not in one and "json" not in one and "/tree/" not in one]
+    page.emulate_media(color_scheme="dark" if dark else "light")
+    found = []
+    for room in (*shown, *(f"/admin/{one}/" for one in FURTHER)):
+        page.goto(room)
+        page.evaluate(axe())
+        told = page.evaluate("axe.run(document, {runOnly: ['wcag2a', 'wcag2aa']})")
+        grave = [one for one in told["violations"] if one["impact"] in ("serious", "critical")]
+        found += [f"{room}: {one['id']}: {node['html'][:160]}" for one in grave for node in one["nodes"][:4]]
+    assert not found, "\n".join(found)
