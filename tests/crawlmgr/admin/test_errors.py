@@ -56,7 +56,7 @@ def failing(monkeypatch: pytest.MonkeyPatch) -> Callable[[Callable[[], Exception
         def raising(*_args: Any, **_more: Any) -> Any:
             raise make()
 
-        monkeypatch.setattr("crawlmgr.reads.runs.page", raising)
+        monkeypatch.setattr("crawlmgr.reads.runs.listed", raising)
         monkeypatch.setattr("crawlmgr.reads.status.status", raising)
 
     return fail
