@@ -39,7 +39,7 @@ learned from all but two show more."""
 DOUBTED, CERTAIN, LIKELY = 0.5, 0.95, 0.65
 """Share of the likeliest kind below which the models doubt, how sure the rules must be to decide then, and the share from which
 the models have a say where the rules find nothing on a little page of which nothing is expected."""
-FEW, WITHIN = 0.3, 0.7
+FEW, WITHIN = 1.0, 0.7
 """How many more rows than the rules', all of which they hold too, the learned ones are at the most, and how many of those
 stand in rows of the rules, where they are only parts of rows."""
 EXPECTED = 4.0
@@ -196,13 +196,16 @@ class Second:
         kind, sure = ruled(self.page, self.verdict, expect)
         if self.is_little:
             is_open = kind is PageKind.other and expect is None
-            return likeliest if is_open and shares.max() >= LIKELY and not self._is_menu(likeliest) else kind
+            return likeliest if is_open and shares.max() >= LIKELY and self._has_records(likeliest) else kind
         return kind if sure >= CERTAIN else likeliest
 
-    def _is_menu(self, kind: PageKind) -> bool:
-        """Whether supposed boards name the page itself among them, as a site's menu of its boards does."""
+    def _has_records(self, kind: PageKind) -> bool:
+        """Whether a little page has any records of a kind. Supposed boards that name the page itself among them are none: a
+        site's menu of its boards does."""
+        if kind is PageKind.thread:
+            return self.found.posts is not None
         boards = self.boards if kind is PageKind.index else None
-        return boards is not None and any(row.title.key == self.page.key for row in boards.rows)
+        return boards is None or not any(row.title.key == self.page.key for row in boards.rows)
 
     def doubt_features(self, shares: np.ndarray, kind: PageKind, records: int, named: float) -> np.ndarray:
         """Features of the doubt about a reading of `records` records; `named` is the share of posts with an author."""

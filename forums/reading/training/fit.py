@@ -52,7 +52,7 @@ ROUNDS = 60
 BODIES = Shape(64, 6, 50)
 KIND = Shape(300, 2, 0.15)
 CHOICE = Shape(200, 3, 0.4)
-DOUBT = Shape(200, 8, 0.6)
+DOUBT = Shape(200, 16, 0.3)
 CUT = Shape(200, 12, 0.3)
 _FIELDS = 0.25
 """What records with every field right are worth beside records found, where two readings of a list are compared."""
