@@ -57,8 +57,11 @@ def _find(pk: int) -> Node:
 @room("workers/<int:pk>/", "node")
 def node_page(request: HttpRequest, pk: int) -> HttpResponse:
     """A node's figures and its last hour."""
-    node, now = _find(pk), datetime.now(UTC)
-    row = rows([node], now)[0]
+    now = datetime.now(UTC)
+    row = next((row for row in rows(list(Node.objects.order_by("pk")), now) if row.node.pk == pk), None)
+    if row is None:
+        raise Http404(_("There is no such node."))
+    node = row.node
     context = {
         "row": row, "node": node, "now": now, "charts": [speed_chart([node], now)],
         "longest": nodes.LONGEST_LABEL,

@@ -196,7 +196,7 @@ def living(now: datetime) -> list[Node]:
 
 def listing(now: datetime) -> list[dict[str, Any]]:
     """Every node with its state, its speed over the last five minutes in pages a minute, its weight as its share in those of all
-    that are not lost (None where nothing is known), and the runs it has in hand."""
+    that take work (None for others, and where nothing is known), and the runs it has in hand."""
     return [
         {
             "name": row.node.name,

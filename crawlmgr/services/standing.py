@@ -79,8 +79,8 @@ def of(nodes: Sequence[Node], now: datetime) -> list[Standing]:
 
 
 class Row(NamedTuple):
-    """A node as people see it: `state` with "lost" and "drained", `share` its part in the weights of all that are not lost, None
-    where nothing is known."""
+    """A node as people see it: `state` with "lost" and "drained", `share` its part in the weights of all that take work, None for
+    others and where nothing is known."""
 
     node: Node
     state: str
@@ -89,9 +89,9 @@ class Row(NamedTuple):
 
 
 def rows(nodes: Sequence[Node], now: datetime) -> list[Row]:
-    """Nodes with how they stand, in their order."""
+    """All nodes with how they stand, in their order."""
     found = of(nodes, now)
-    weights = {one.name: one.weight for node, one in zip(nodes, found, strict=True) if alive(node, now)}
+    weights = {one.name: one.weight for one in found if one.open}
     parts = shares.shares(shares.filled(weights)) if any(weights.values()) else {}
     return [Row(node, condition(node, now), one, parts.get(node.name)) for node, one in zip(nodes, found, strict=True)]
 

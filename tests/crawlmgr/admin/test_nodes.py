@@ -54,6 +54,16 @@ def test_the_pages_show_figures_chart_and_no_button_to_who_may_not(node: Node) -
     assert "chart-nodes" not in live and f"/admin/workers/{node.pk}/" in live
 
 
+def test_a_share_is_the_same_on_both_pages(node: Node) -> None:
+    now = timezone.now()
+    nodes.register("south", pid=1, workers=4, queues="crawl", now=now - timedelta(minutes=10))
+    nodes.beat("south", now - timedelta(minutes=1), 42)
+    nodes.beat("south", now)
+    client = _client("viewer")
+    for address in (f"/admin/workers/{node.pk}/", "/admin/workers/?part=live"):
+        assert "0.50" in client.get(address).content.decode(), address
+
+
 def test_pages_cost_the_same_for_many_nodes(node: Node, django_assert_max_num_queries: Any) -> None:
     client, now = _client("viewer"), timezone.now()
     client.get("/admin/workers/?part=live")

@@ -142,7 +142,7 @@ def test_a_lost_node_has_no_share_and_a_drained_one_is_not_lost(settings: Any) -
     nodes.beat("west", NOW + timedelta(minutes=1), 60)
     nodes.wish(Node.objects.get(name="south"), NodeState.PAUSED, NOW)
     at = NOW + timedelta(minutes=5, seconds=10)
-    assert [(row["state"], row["weight"]) for row in nodes.listing(at)] == [("active", 0.5), ("paused", 0.5), ("lost", None)]
+    assert [(row["state"], row["weight"]) for row in nodes.listing(at)] == [("active", 1.0), ("paused", None), ("lost", None)]
     nodes.wish(Node.objects.get(name="west"), NodeState.DRAINING, NOW)
     assert nodes.listing(at)[2]["state"] == "drained"
     assert Event.objects.filter(code="node_state").count() == 2
