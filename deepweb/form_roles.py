@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from deepweb.field_roles import FieldRole
+from deepweb.form_words import concepts_in
 from deepweb.search_forms import Form, FormField
 from deepweb.templates_informative import choices_of, range_ends
 
@@ -27,6 +28,17 @@ ASKED_ROLES = (
 _TEXTS = ("text", "search")
 _LOOSE = ("number", "tel", "url")
 _KEPT = frozenset((FieldRole.EMAIL, FieldRole.PASSWORD, FieldRole.CAPTCHA, FieldRole.USERNAME, FieldRole.FILE))
+_OF_PERSONS = frozenset(
+    (
+        FieldRole.NAME,
+        FieldRole.ADDRESS,
+        FieldRole.PHONE,
+        FieldRole.USERNAME,
+        FieldRole.SUBJECT,
+        FieldRole.MESSAGE,
+        FieldRole.QUANTITY,
+    )
+)
 _STARRED = re.compile(r"\*\s*:?\s*$|\((?:required|pflichtfeld|obligatoire|obligatorio|必填|必須)\)", re.I)
 _ONLY = 2
 _PAGE_LABEL = re.compile(
@@ -55,6 +67,25 @@ def settled(form: Form, told: Mapping[str, str] | None = None) -> Form:
         if name in roles and roles[name] not in _KEPT:
             roles[name] = FieldRole(role)
     return replace(form, fields=tuple(replace(f, role=roles[f.name]) if f.name else f for f in form.fields))
+
+
+def asks_for_something_else(form: Form) -> bool:
+    """Whether a form that looks like a search seems to want no words to look for: none of its boxes is a query by its own name,
+    it offers no choices to narrow by, and they want what a person is or writes, an order, or a page's number.
+
+    Such forms (a filter to be named, an order's number, "ask a question", "go to page") are sent only by a person's word. Roles
+    are meant as the form tells them, not yet `settled`.
+    """
+    boxes = [field for field in form.fields if field.kind in (*_TEXTS, *_LOOSE, "textarea")]
+    if not boxes or any(field.role in (FieldRole.QUERY, FieldRole.REFINEMENT) for field in form.fields):
+        return False
+    is_other = any(field.role in _OF_PERSONS or "order" in concepts_in(field.name) for field in boxes)
+    return is_other or all(_leads_to_page(field, form) for field in boxes)
+
+
+def _leads_to_page(field: FormField, form: Form) -> bool:
+    named = field.role is FieldRole.PAGE and "page" in concepts_in(form.css)
+    return named or bool(_PAGE_LABEL.fullmatch(field.label.strip(" :：*.#")))
 
 
 def _alone(field: FormField, ends: set[str]) -> FieldRole:

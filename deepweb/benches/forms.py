@@ -10,6 +10,7 @@ from statistics import mean, pstdev
 from typing import Any
 
 from crawlmgr.management.base import table as plain_table
+from deepweb.form_roles import asks_for_something_else
 from deepweb.form_training import Example, Scores, predict_by_rules, predictions, read_examples, score
 from deepweb.search_forms import FormType
 from deepweb.submission import SURE
@@ -39,17 +40,18 @@ def run(options: dict[str, Any]) -> dict[str, Any]:
         "folds": options["folds"],
         "splits": [_figures(score(truth, split)) for split in types],
         "rules": _figures(score(truth, predict_by_rules(examples))),
-        "other_sent": [_sent(examples, split) for split in told],
+        "other_sent": [_sent(examples, split, FormType.OTHER) for split in told],
+        "search_sent": [_sent(examples, split, FormType.SEARCH) for split in told],
         "languages": _by_language(examples, types),
         "read_ms_a_form": 1000 * read_seconds / max(1, len(examples)),
         "seconds": time.perf_counter() - started,
     }
 
 
-def _sent(examples: Sequence[Example], told: Sequence[tuple[FormType, float]]) -> int:
-    """Forms of the type other that would be sent without a person's word."""
-    pairs = zip(examples, told, strict=True)
-    return sum(e.type is FormType.OTHER and kind is FormType.SEARCH and sure >= SURE for e, (kind, sure) in pairs)
+def _sent(examples: Sequence[Example], told: Sequence[tuple[FormType, float]], true: FormType) -> int:
+    """Forms of a true type that would be sent without a person's word."""
+    pairs = [(example, kind, sure) for example, (kind, sure) in zip(examples, told, strict=True) if example.type is true]
+    return sum(kind is FormType.SEARCH and sure >= SURE and not asks_for_something_else(e.form) for e, kind, sure in pairs)
 
 
 def _by_language(examples: Sequence[Example], splits: Sequence[Sequence[FormType]]) -> list[dict[str, Any]]:
@@ -77,6 +79,7 @@ def table(result: dict[str, Any]) -> str:
         values = [split[name] for split in result["splits"]]
         rows.append((name, mean(values), pstdev(values), min(values), result["rules"][name]))
     languages = [(row["language"], row["forms"], row["accuracy"], row["search_f1"]) for row in result["languages"]]
-    sent = f"forms of type other above the sending threshold, by split: {', '.join(map(str, result['other_sent']))}"
+    other, search = (", ".join(map(str, result[name])) for name in ("other_sent", "search_sent"))
+    sent = f"sent without a person's word, by split: of type other {other}; of type search {search}"
     figures = plain_table(("figure", "learned", "sd", "worst split", "rules"), rows)
     return f"{figures}\n\n{plain_table(('language', 'forms', 'accuracy', 'search F1'), languages)}\n\n{sent}"

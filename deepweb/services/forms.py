@@ -14,7 +14,7 @@ from crawlmgr.web.url import registered_domain
 from deepweb.classifier import Verdict, can_be_asked, shipped_model
 from deepweb.field_roles import FieldRole
 from deepweb.form_json import form_from_json, form_to_json
-from deepweb.form_roles import ASKED_ROLES, settled
+from deepweb.form_roles import ASKED_ROLES, asks_for_something_else, settled
 from deepweb.models import Form, Source
 from deepweb.page_words import words_of_form_page
 from deepweb.search_forms import Form as PageForm
@@ -120,11 +120,14 @@ def verdict_of(row: Form) -> Verdict:
 
 
 def why_not(row: Form) -> str | None:
-    """Why the form must not be submitted (`submission.refusal`, and never to another site than its own), None where it may."""
+    """Why the form must not be submitted (`submission.refusal`, never to another site than its own, and not where its boxes ask
+    for something else as long as no person said what it is), None where it may."""
     form = page_form(row)
     if _site(form.action) != _site(form.page_url):
         return "other_site"
-    return refusal(form, verdict_of(row), row.released)
+    is_told = bool(row.released or row.corrected or row.roles or row.learned)
+    doubt = None if is_told or not asks_for_something_else(described_form(row)) else "unsure"
+    return refusal(form, verdict_of(row), row.released) or doubt
 
 
 def _site(url: str) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from deepweb.field_roles import FieldRole
-from deepweb.form_roles import settled
+from deepweb.form_roles import asks_for_something_else, settled
 from deepweb.parts import Parts, parts_of
 from deepweb.search_forms import Form, read_forms
 from deepweb.seen import Choice, Seen, Term
@@ -55,6 +55,26 @@ def test_the_ends_of_a_range_are_no_pages() -> None:
     found = form("<input name=q> <input name=from type=date> <input name=to type=date> <input name=p_min> <input name=p_max>")
     assert box(found) == "q" and role(found, "from") is FieldRole.DATE and role(found, "p_min") is FieldRole.NUMBER
     assert {slot.names for slot in slots_of(found, "q")} == {("from", "to"), ("p_min", "p_max")}
+
+
+@pytest.mark.parametrize(
+    ("inside", "expected"),
+    [
+        ("<input name=filter_name placeholder='Name your filter'>", True),
+        ("<input name=orderNumber> <input name=orderPin>", True),
+        ("<textarea name=question></textarea>", True),
+        ("<label>Go to page <input name=page></label>", True),
+        ("<input name=postcode>", True),
+        ("<input name=postcode> <input name=q>", False),
+        ("<input name=postcode> <select name=make><option>Audi<option>BMW</select>", False),
+        ("<input name=title> <input name=author>", False),
+        ("<input name=p>", False),
+        ("<select name=make><option>Audi<option>BMW</select>", False),
+    ],
+)
+def test_boxes_that_ask_for_something_else_than_words_are_in_doubt(inside: str, expected: bool) -> None:
+    found = read_forms(f"<form action=/f>{inside}<button>Go</button></form>", "http://x.org/")[0]
+    assert asks_for_something_else(found) is expected
 
 
 SELECT = "<input name=q><label>Genre{star} <select name=g{must}><option value=''>choose<option>a<option>b</select></label>"
