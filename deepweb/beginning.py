@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, MutableMapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -11,7 +11,7 @@ from deepweb.field_roles import FieldRole
 from deepweb.search_forms import Form
 from deepweb.seen import Query, Seen, Term
 from deepweb.template_search import Slot
-from deepweb.templates_informative import inputs_of
+from deepweb.templates_informative import choices_of, inputs_of, is_operator
 from deepweb.terms import asking_of
 
 LONE_CHOICES = 3
@@ -27,8 +27,9 @@ class Way(NamedTuple):
 
 
 def ways_of(form: Form, personal: Collection[str]) -> list[Way]:
-    """The ways of asking in the order in which they are tried: the likeliest box alone, beside each open choice, then every
-    other box that is not of a `personal` role; at the end the first one again, with more words."""
+    """The ways of asking in the order in which they are tried: the likeliest box alone, the value of a filter beside its column
+    and operator, the likeliest box beside each open choice, then every other box that is not of a `personal` role; at the end
+    the first one again, with more words."""
     first = asking_of(form).box
     if not first:
         return [Way("")]
@@ -37,7 +38,20 @@ def ways_of(form: Form, personal: Collection[str]) -> list[Way]:
     chosen = {f.name for f in form.fields if any(o.selected and o.value.strip() for o in f.options)}
     others = [Way(name) for name in dict.fromkeys(texts) if name != first]
     beside = [Way(first, (name,)) for name in open_ if name not in chosen]
-    return [Way(first), *beside, *others, *([Way(first)] if beside or others else [])]
+    filters = [way for way in [filter_way(form, personal)] if way is not None]
+    return [Way(first), *filters, *beside, *others, *([Way(first)] if beside or others else [])]
+
+
+def filter_way(form: Form, personal: Collection[str] = ()) -> Way | None:
+    """A filter of three parts, where a form has one: the choice of an operator (=, contains, …) with the choice of a column
+    before it and the box for the value after it, in the order of the form."""
+    named = [field for field in form.fields if field.name]
+    place = next((place for place, field in enumerate(named) if is_operator(field)), None)
+    if place is None:
+        return None
+    column = next((f for f in reversed(named[:place]) if f.kind == "select" and len(choices_of(f)) > 1), None)
+    value = next((f for f in named[place:] if f.kind in ("text", "search") and f.role not in personal), None)
+    return Way(value.name, (column.name, named[place].name)) if column is not None and value is not None else None
 
 
 def lone_choice(slots: Sequence[Slot], seen: Seen) -> Query | None:
@@ -72,6 +86,12 @@ def page_words(words: Mapping[str, Any]) -> list[str]:
 def paper_words(of_cluster: Sequence[str], of_page: Sequence[str]) -> list[str]:
     """What the source begins with: the heaviest words of the cluster; of the form's own page where there is no cluster."""
     return list(dict.fromkeys(of_cluster or of_page))
+
+
+def forget_what_was_shown(state: MutableMapping[str, Any]) -> None:
+    """Takes back what nonsense told of a site while a choice was missing: it shows something else when that is made."""
+    for name in ("nonsense", "nonsense_failed", "furniture"):
+        state.pop(name, None)
 
 
 def in_vain(form: Form) -> str:

@@ -9,7 +9,8 @@ from typing import Protocol
 from deepweb.field_roles import FieldRole
 from deepweb.search_forms import Form
 from deepweb.seen import Choice, Query, Seen, Term
-from deepweb.templates_informative import inputs_of
+from deepweb.templates_informative import inputs_of, is_operator, widest_operators
+from deepweb.terms import bare
 
 MOST_PARTS = 120
 FEW_RECORDS = 10
@@ -18,6 +19,8 @@ PRIOR_SHARE = 0.1
 LEAST_NEW = 0.02
 UNKNOWN_SCALE = 10.0
 WORDS_TRIED = 200
+IN_VAIN = 4
+"""Queries without a record after which a column is left alone."""
 
 
 class Scored(Protocol):
@@ -27,18 +30,22 @@ class Scored(Protocol):
 
 
 def parts_of(form: Form, required: Iterable[str] = ()) -> list[Query]:
-    """Every way to make the choices that have to be made, in the order of the form; one empty way where there is none."""
+    """Every way to make the choices that have to be made, in the order of the form; one empty way where there is none. Of
+    operators only those that find a word anywhere in a value are chosen, where there are any."""
     names = frozenset(required)
+    widest = {field.name: widest_operators(field) for field in form.fields if is_operator(field)}
     choices = [each for each in inputs_of(form) if each.values and (each.role is FieldRole.REQUIRED or each.name in names)]
-    ways = itertools.product(*([Term(each.name, value) for value in each.values] for each in choices))
+    ways = itertools.product(*([Term(each.name, value) for value in widest.get(each.name) or each.values] for each in choices))
     return [tuple(way) for way in itertools.islice(ways, MOST_PARTS)]
 
 
 class Parts:
     """What was seen of each part: its own answers, by words alone. Grows with the log, as Seen does."""
 
-    def __init__(self, parts: Sequence[Query], column_of: Callable[[Term], str]) -> None:
-        self._parts = [part for part in parts if part]
+    def __init__(self, parts: Sequence[Query], column_of: Callable[[Term], str], is_filter: bool = False) -> None:
+        """`is_filter`: the parts are columns to look in, some of which may not say a word at all."""
+        self._parts, self._column_of = [part for part in parts if part], column_of
+        self._is_filter = is_filter
         self.seen = {part: Seen(column_of) for part in self._parts}
 
     def __bool__(self) -> bool:
@@ -62,8 +69,17 @@ class Parts:
         part = tuple(term for term in choice.query if term.input in self.names)
         words = self.without(choice.query)
         answer = [(key, [term for term in terms if term.input not in self.names]) for key, terms in answer]
+        column = self._column_in(part, {self._column_of(term) for _, terms in answer for term in terms})
+        if column is not None:
+            answer = [(key, [term for term in terms if self._column_of(term) == column]) for key, terms in answer]
         if part in self.seen and len(words) == 1:
             self.seen[part].add(Choice(words, choice.foretold, choice.bucket), answer, overflowed, partial)
+
+    @staticmethod
+    def _column_in(part: Query, columns: Iterable[str]) -> str | None:
+        """The column of the records that a part is named after: a filter's values are looked for there alone."""
+        named = {bare(term.value) for term in part}
+        return next((column for column in sorted(columns) if column and bare(column) in named), None)
 
     def best(self, overall: Seen, policy: Scored, limit: int | None) -> tuple[Choice | None, float]:
         """The word and the part that should bring most new records.
@@ -76,29 +92,32 @@ class Parts:
         matching, share = (sum(pair[place] for pair in brought.values()) for place in (0, 1))
         usual = (matching + PRIOR_SHARE * UNKNOWN_SCALE * overall.records) / (share + PRIOR_SHARE)
         for part, seen in self.seen.items():
+            if self._is_filter and len(seen.outcomes) >= IN_VAIN and not seen.records:
+                continue
             if len(seen.outcomes) >= OWN_FROM and seen.records >= FEW_RECORDS:
                 choice, worth = policy.best(seen)
             else:
-                choice, worth = self._by_all(overall, seen, brought[part], usual, limit)
+                choice, worth = self._by_all(overall, part, brought[part], usual, limit)
             if choice is not None and (found[0] is None or worth > found[1]):
                 found = choice._replace(query=(*choice.query, *part)), worth
         return found
 
-    @staticmethod
-    def _brought(overall: Seen, part: Query) -> tuple[float, float]:
+    def _brought(self, overall: Seen, part: Query) -> tuple[float, float]:
         """Records that match the words asked in a part, and the sum of these words' shares of the records of other words."""
-        told = [o for o in overall.outcomes if o.returned and set(part) <= set(o.query)]
+        told = [o for o in overall.outcomes if (o.returned or self._is_filter) and set(part) <= set(o.query)]
         matching = float(sum(outcome.matching or outcome.returned for outcome in told))
         return matching, sum(_share(overall, outcome.query[0]) for outcome in told)
 
     def _by_all(
-        self, overall: Seen, seen: Seen, brought: tuple[float, float], usual: float, limit: int | None
+        self, overall: Seen, part: Query, brought: tuple[float, float], usual: float, limit: int | None
     ) -> tuple[Choice | None, float]:
+        seen = self.seen[part]
         size = (brought[0] + PRIOR_SHARE * usual) / (brought[1] + PRIOR_SHARE)
         best: tuple[Choice | None, float] = (None, 0.0)
+        column = self._column_in(part, overall.columns_of_kinds())
         for place in (-overall.frequency).argsort(kind="stable")[:WORDS_TRIED]:
             term = overall.term(int(place))
-            if term.input in self.names or seen.was_asked((term,)):
+            if term.input in self.names or seen.was_asked((term,)) or column not in (None, self._column_of(term)):
                 continue
             own = seen.place(term)
             matching = size * _share(overall, term)

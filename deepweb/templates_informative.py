@@ -24,6 +24,12 @@ _ANY = re.compile(
     r"|^(--|please|bitte|choisi|selec|seleziona|wahl|wähl|请选择|請選擇|选择)",
     re.I,
 )
+_CONTAINS = re.compile(r"contains|like$|includes|enthält|contient|contiene|contém|bevat|zawiera|содержит|包含|含む|포함", re.I)
+_OPERATOR = re.compile(
+    rf"{_CONTAINS.pattern}|[=≠<>≤≥!]=?$|(?:exact|equals?|eq|ne|neq|not|gte?|lte?|is|is ?not|in|begins|starts|ends|"
+    r"startswith|endswith|doesn?o?'?t|greater|less|between|matches|regexp?|glob|gleich|beginnt|endet|égal|igual|等于|大于|小于|不等于)\b",
+    re.I,
+)
 _NOT_ASKED = frozenset(
     (
         *(FieldRole.SORT, FieldRole.PAGE, FieldRole.PAGE_SIZE, FieldRole.TERMS, FieldRole.REMEMBER, FieldRole.SUBMIT),
@@ -71,6 +77,17 @@ def choices_of(field: FormField) -> tuple[str, ...]:
         o.value for o in field.options if o.value.strip() and not _ANY.match(o.value.strip()) and not _ANY.match(o.label.strip())
     ]
     return tuple(dict.fromkeys(kept))
+
+
+def is_operator(field: FormField) -> bool:
+    """Whether a select chooses how a value is compared: at least two of its choices, and half of them, say so."""
+    said = [bool(_OPERATOR.match(option.label.strip()) or _OPERATOR.match(option.value.strip())) for option in field.options]
+    return field.kind == "select" and sum(said) >= max(2, len(said) / 2)
+
+
+def widest_operators(field: FormField) -> tuple[str, ...]:
+    """The operators that find a word anywhere in a value; none where the form has no such operator."""
+    return tuple(o.value for o in field.options if _CONTAINS.match(o.value.strip()) or _CONTAINS.match(o.label.strip()))
 
 
 def query_input(inputs: Sequence[Input]) -> Input | None:

@@ -75,8 +75,8 @@ class Asking:
                 if 0 < len(str(fields.get(column, ""))) <= MAX_VALUE:
                     found.setdefault(Term(name, str(fields[column]).strip()), column)
         for name, values in self.choices.items():
-            said = {_bare(str(value)) for value in fields.values() if len(str(value)) <= MAX_VALUE}
-            found.update((Term(name, value), name) for value, label in values.items() if said & {_bare(value), _bare(label)})
+            said = {bare(str(value)) for value in fields.values() if len(str(value)) <= MAX_VALUE}
+            found.update((Term(name, value), name) for value, label in values.items() if said & {bare(value), bare(label)})
         kept = list(found)[:most]
         if where is not None:
             for term in kept:
@@ -131,7 +131,7 @@ def asking_of(
     words = next((each for each in inputs if each.name == box), None) or query_input(inputs)
     labels = {each.name: each for each in form.fields}
     free = {
-        each.name: tuple(column for column in columns if _bare(column) in {_bare(each.name), _bare(labels[each.name].label)})
+        each.name: tuple(column for column in columns if bare(column) in {bare(each.name), bare(labels[each.name].label)})
         for each in inputs
         if each.free and (words is None or each.name != words.name)
     }
@@ -143,7 +143,8 @@ def asking_of(
     return Asking(words.name if words else "", mode, {name: fits for name, fits in free.items() if fits}, chosen, unsearched)
 
 
-def _bare(text: str) -> str:
+def bare(text: str) -> str:
+    """A name without case, spaces and signs: "Year of issue" and "year_of_issue" are one."""
     return _NOT_LETTERS.sub("", text.casefold())
 
 

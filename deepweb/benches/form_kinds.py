@@ -119,6 +119,7 @@ KINDS = (
     Kind("chinese", language="zh", matches="parts", cut=50, paging="none", label="关键词", states="共{n}条记录"),
     Kind("chinese_pages", language="zh", matches="parts", box="kw", label="检索", states="共有 {n} 条结果", layout="table"),
     Kind("traps", states="ISO 9660 files, {n} records found", layout="cards", cut=50, ranked=False, paging="none"),
+    Kind("column_filters", box="value", filters=True, layout="table", cut=50, paging="none"),
     Kind("open_filters", box="value", filters=True, layout="table", everything=True, a_page=100),
 )
 BY_NAME = {kind.name: kind for kind in KINDS}

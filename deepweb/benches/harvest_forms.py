@@ -5,9 +5,11 @@ from __future__ import annotations
 import itertools
 import json
 import os
+import re
 import subprocess
 import sys
 import tempfile
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from datetime import date
 from pathlib import Path
@@ -25,6 +27,7 @@ from deepweb.seen import Term
 from deepweb.terms import bindings
 
 WORDS_ASKED = 6_000
+WORDS_A_COLUMN = 300
 _ROOT = Path(__file__).resolve().parents[2]
 
 
@@ -138,6 +141,11 @@ def oracle(site: FormSite, queries: int) -> int:
         return count
     if kind.between and not kind.box:
         return best_spans([_place(record.fields[kind.between[0].field]) for record in site.all], kind.cut or count, queries)
+    if kind.filters:
+        asked = [
+            {"column": name, "op": "contains", "value": word} for name in site.all[0].fields for word in _said_in(site, name)
+        ]
+        return greedy_cover([(site.matching(each) or [])[: kind.cut] for each in asked], count, queries)[-1]
     must = [select for select in kind.selects if select.required]
     choices = must or (list(kind.selects) if not kind.box else [])
     values = [[(select.name, value) for value in site.pages.values(select.field)] for select in choices]
@@ -150,6 +158,12 @@ def oracle(site: FormSite, queries: int) -> int:
         asked = [dict(each) for part in parts for each in itertools.product(*part)]
     answers = [(site.matching(each) or [])[: kind.cut] for each in asked]
     return greedy_cover(answers, count, queries)[-1]
+
+
+def _said_in(site: FormSite, name: str) -> list[str]:
+    """The words that most records say in a column."""
+    counts = Counter(word for record in site.all for word in set(re.findall(r"\w+", str(record.fields[name]).lower())))
+    return [word for word, _ in counts.most_common(WORDS_A_COLUMN)]
 
 
 def _place(value: Any) -> float:

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from deepweb.beginning import Way, in_vain, lone_choice, page_words, paper_words, ways_of, words_of_records
+from deepweb.beginning import Way, forget_what_was_shown, in_vain, lone_choice, page_words, paper_words, ways_of, words_of_records
 from deepweb.coverage import StopRules, stopped_by
 from deepweb.field_roles import FieldRole
 from deepweb.form_roles import settled
@@ -64,13 +64,12 @@ class Workbench:
         self.is_open = False
         self.listed: dict[int, dict[str, str]] = {}
         self.known: set[int] = set()
-        self.log = QueryLog()
         self.columns: dict[str, None] = {}
         self.seen, self.asking = Seen(), Asking("")
         self.slots: list[Slot] = []
         self.parts = Parts((), self._column)
         self.ways = ways_of(self.form, forms.PERSONAL)
-        self.places = RangePlaces()
+        self.places, self.log = RangePlaces(), QueryLog()
         self.where: dict[Term, str] = {}
         self._load()
 
@@ -157,7 +156,8 @@ class Workbench:
         self.form = settled(self.form, dict.fromkeys(self.way.required, FieldRole.REQUIRED.value) | self._box_role())
         self.asking, self.where = self._asking(), {}
         self.slots = slots_of(self.form, self.asking.box)
-        self.parts = Parts(parts_of(self.form) if self.asking.box else (), self._column)
+        parts = parts_of(self.form) if self.asking.box else ()
+        self.parts = Parts(parts, self._column, is_filter=len(self.way.required) > 1)
         self.seen = Seen(self._column)
         terms = {pk: self._terms(pk) for entry in self.log for pk in entry.found if pk in self.listed}
         for entry in self.log:
@@ -327,6 +327,7 @@ class Workbench:
         if number >= len(self.ways):
             return False
         self.state["way"], self.state["way_from"] = number, len(self.log)
+        forget_what_was_shown(self.state if self.way.required else {})
         self.form = forms.page_form(self.harvest.form)
         self._rebuild()
         return True
@@ -394,7 +395,6 @@ class Workbench:
         if not slots or self.asking.box and not cut:
             return choice
         values = self.places.values(self.form, self.slots, self.listed, self.log.entries, self.seen)
-        left = None if self.wishes.queries is None else self.wishes.queries - self.harvest.queries
-        search = TemplateSearch(slots, self.limit, self.log.totals, values, self.parts.names, left)
-        bound, brings = search.best(self.seen)
+        left = self.wishes.queries - self.harvest.queries
+        bound, brings = TemplateSearch(slots, self.limit, self.log.totals, values, self.parts.names, left).best(self.seen)
         return bound if bound is not None and (choice is None or brings > worth) else choice

@@ -60,6 +60,14 @@ def test_a_box_that_is_not_heeded_opens_the_whole_table() -> None:
     assert harvest.records == RECORDS and not Query.objects.filter(overflowed=True).exists()
 
 
+def test_a_filter_of_column_operator_and_value_is_bound_as_one() -> None:
+    _, harvest = harvested("column_filters", 30)
+    assert harvest.form.learned == {"value": "query", "column": "required", "op": "required"}
+    valid = Query.objects.filter(harvest=harvest, state=QueryState.VALID)
+    assert valid.count() >= 8 and all(["op", "contains"] in query.terms for query in valid)
+    assert harvest.records >= 0.5 * RECORDS and len({dict(query.terms)["column"] for query in valid}) >= 3
+
+
 def test_a_range_beside_no_words_is_cut_into_cells_where_the_records_lie() -> None:
     site, harvest = harvested("number_range", 12)
     assert harvest.records >= 0.6 * RECORDS
