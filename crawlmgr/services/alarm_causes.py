@@ -30,7 +30,7 @@ TROUBLE = timedelta(minutes=15)  # how long a worker's end counts as trouble
 HOST_FAILURES = 5  # in a row
 WORKER_CODES = ("worker_ended", "worker_silent", "cluster_restarted", "web_restarted")
 REFUSALS = (401, 403, 429)
-GOALS = ("relevant", "coverage", "records")
+GOALS = ("relevant", "coverage")
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,6 +21,7 @@ from focused.services import topics
 NAME = "Keeping bees (demo)"
 STRATEGY = "dynamic_tunnel"
 PAGES = 240
+RELEVANT = 80  # so many pages on topic are its goal, which is told as an alarm
 
 
 class TopicDemo:
@@ -42,7 +43,7 @@ class TopicDemo:
                 documents=web.samples(),
                 now=SYSTEM.now(),
                 strategy=STRATEGY,
-                options={"pages": PAGES},
+                options={"pages": PAGES, "relevant": RELEVANT},
                 settings=demonstration.crawl_settings(url, began),
             )
         except ValueError as error:

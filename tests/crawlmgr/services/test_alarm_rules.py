@@ -130,7 +130,7 @@ def test_little_room_on_the_disk_is_told(settings: Any) -> None:
     assert found() == []
 
 
-@pytest.mark.parametrize(("kind", "goal"), [("topic", "relevant"), ("deepweb", "coverage"), ("deepweb", "records")])
+@pytest.mark.parametrize(("kind", "goal"), [("topic", "relevant"), ("deepweb-harvest", "coverage")])
 def test_a_goal_that_is_reached_is_told_once(kind: str, goal: str) -> None:
     run(RunState.FINISHED, kind=kind, stopped_by="gain")
     assert found() == []
