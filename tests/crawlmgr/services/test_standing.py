@@ -101,6 +101,7 @@ def test_beside_others_a_cluster_takes_no_more_than_it_has_workers_for(monkeypat
     settings.WORKERS = 2
     _node("north", 100)
     _node("south", 100)
+    Node.objects.update(heartbeat=timezone.now())
     queue.requeue([1, 2, 3], timezone.now())
     OrmQ.objects.update(lock=timezone.now() - timedelta(seconds=60))
     queue.tick("north", "crawl", timezone.now())
