@@ -122,6 +122,7 @@ class ParquetWriter:
         import pyarrow as pa  # 40 MB that only this format needs
         from pyarrow import parquet
 
+        pa.set_memory_pool(pa.system_memory_pool())  # gives freed memory back; the default keeps some 10 MB more
         self.pa, self.parquet, self.folder, self.columns, self.kinds = pa, parquet, folder, columns, kinds
         types = {"time": pa.timestamp("us", tz="UTC"), "integer": pa.int64(), "real": pa.float64(), "boolean": pa.bool_()}
         self.types = {name: types.get(kinds.get(name, ""), pa.large_string()) for name in columns}
