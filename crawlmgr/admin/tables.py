@@ -17,7 +17,7 @@ from django.db.models import Q, QuerySet
 from django.http import HttpRequest, HttpResponse, HttpResponseBase, StreamingHttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
-from django.utils.html import conditional_escape
+from django.utils.html import conditional_escape, format_html, format_html_join
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
@@ -103,10 +103,10 @@ class Head(NamedTuple):
 
 
 class Line(NamedTuple):
-    """A row: its key, and look, HTML and title of each cell."""
+    """A row: its key, and the HTML of its cells."""
 
     pk: Any
-    cells: list[tuple[str, str, str]]
+    cells: str
 
 
 @dataclass(slots=True)
@@ -252,8 +252,10 @@ def _shown(request: HttpRequest, table: Table, asked: _Asked, rows: Rows, prepar
     slice_ = cut(asked.rows(rows), order, size=SIZE, query=request.GET.dict())
     query = asked.query()
     keep = f"{query}&" if query else ""
+    starts = [(one.html, format_html('<td class="{}" data-title="{}">', one.look, one.title)) for one in asked.columns]
     lines = [
-        Line(key(row), [(one.look, one.html(row), str(one.title)) for one in asked.columns]) for row in prepare(slice_.rows)
+        Line(key(row), format_html_join("", "{}{}</td>", ((start, html(row)) for html, start in starts)))
+        for row in prepare(slice_.rows)
     ]
     on = {one.name for one in asked.columns}
     order_of = [*asked.columns, *(one for one in table.columns if one.name not in on)]
