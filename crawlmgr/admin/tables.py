@@ -26,7 +26,7 @@ from crawlmgr.models import ListView
 from crawlmgr.reads.paging import BY_ID, Order, Slice, cut
 from crawlmgr.services import export_formats
 
-SIZE = 50
+SIZE = 30
 AT_A_TIME = 500  # rows read at once for a file
 MOST_COUNTED = 10_000
 LONGEST_SEARCH = 200
