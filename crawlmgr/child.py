@@ -13,9 +13,9 @@ import runpy
 import signal
 import sys
 import threading
-from typing import Any
 
 PR_SET_PDEATHSIG = 1
+_prctl = ctypes.CDLL(None).prctl if sys.platform.startswith("linux") else None  # looked up before any fork
 
 
 def watch(descriptor: int) -> None:
@@ -25,23 +25,24 @@ def watch(descriptor: int) -> None:
     os.killpg(0, signal.SIGKILL)
 
 
+def die_with(parent: int) -> None:
+    """Ends this process, just forked, when the one that forked it ends (on Linux)."""
+    if _prctl is None:
+        return
+    _prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+    if os.getppid() != parent:
+        os._exit(1)
+
+
 def follow_the_parent() -> None:
     """Lets every process forked from now on die with the process that forked it."""
-    if not sys.platform.startswith("linux"):
-        return
-    prctl: Any = ctypes.CDLL(None).prctl
     parent = os.getpid()
 
     def remember() -> None:
         nonlocal parent
         parent = os.getpid()
 
-    def follow() -> None:
-        prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
-        if os.getppid() != parent:
-            os._exit(1)
-
-    os.register_at_fork(before=remember, after_in_child=follow)
+    os.register_at_fork(before=remember, after_in_child=lambda: die_with(parent))
 
 
 def main() -> None:

@@ -6,6 +6,7 @@ import argparse
 import os
 import re
 import secrets
+import signal
 import socket
 import sys
 import traceback
@@ -22,6 +23,7 @@ from django.db import Error as DatabaseProblem
 from django.db import connections
 
 from crawlmgr import environment
+from crawlmgr.child import die_with
 from crawlmgr.management.base import say
 from crawlmgr.management.supervision import WEB, cluster, only_one, run_system_checks, supervise
 from crawlmgr.services import demonstration, nodes, queue
@@ -29,6 +31,8 @@ from crawlmgr.supervisor import Child, listen
 
 ANY_ADDRESS = ("0.0.0.0", "::")  # noqa: S104 - compared with, not bound to
 WEB_PROCESSES, WEB_THREADS = 2, 8
+ATTEMPTS = 3
+REFUSED = 2  # exit status
 
 
 class Address(NamedTuple):
@@ -133,18 +137,35 @@ class Command(BaseCommand):
 
 def _apart(work: Callable[[], str]) -> str:
     """What a piece of work answers, done by a process of its own: the one that watches the others for years keeps nothing of the
-    thirty MB that it loads. Raises CommandError where the work does, SystemExit where it broke and has said why."""
+    thirty MB that it loads. If that process is killed, the work is done again. Raises CommandError where the work does or was
+    killed ATTEMPTS times, SystemExit where it broke and has said why."""
     connections.close_all()
+    for _ in range(ATTEMPTS):
+        text, code = _forked(work)
+        if code == 0:
+            return text
+        if code == REFUSED:
+            raise CommandError(text)
+        if code > 0:
+            raise SystemExit(1)
+        say(f"Preparing the start was killed ({signal.Signals(-code).name}); it is done again.")
+    raise CommandError(f"Preparing the start was killed {ATTEMPTS} times: is there too little memory?")
+
+
+def _forked(work: Callable[[], str]) -> tuple[str, int]:
+    """The answer and exit status of a piece of work in a forked process; REFUSED where it raised CommandError, negative where a
+    signal ended it."""
     reading, writing = os.pipe()
-    child = os.fork()
+    parent, child = os.getpid(), os.fork()
     if child == 0:
         code = 1
         try:
+            die_with(parent)  # it holds the lock and the port
             os.close(reading)
             try:
                 text, code = work(), 0
             except CommandError as error:
-                text, code = str(error), 2
+                text, code = str(error), REFUSED
             with open(writing, "w", encoding="utf-8") as answer:
                 answer.write(text)
         except BaseException:
@@ -156,12 +177,7 @@ def _apart(work: Callable[[], str]) -> str:
     os.close(writing)
     with open(reading, encoding="utf-8") as answer:
         text = answer.read()
-    code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
-    if code == 2:
-        raise CommandError(text)
-    if code:
-        raise SystemExit(1)
-    return text
+    return text, os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
 
 
 def _web(bound: Address, listener: socket.socket) -> Child:

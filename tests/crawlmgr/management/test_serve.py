@@ -13,9 +13,11 @@ from pathlib import Path
 
 import pytest
 from django.core.management import load_command_class
+from django.core.management.base import CommandError
+from django.db import connections
 
 from crawlmgr.management.commands.node import node_name, queue_names
-from crawlmgr.management.commands.serve import address, worker_count
+from crawlmgr.management.commands.serve import _apart, address, worker_count
 from crawlmgr.supervisor import listen
 from tests.serving import Serve, manage, processes, wait_for
 
@@ -65,6 +67,41 @@ def test_first_start_health_restart_and_a_clean_end(serve: Serve, installation: 
     serve.start()
     assert serve.healthy() and "Log in with your account." in serve.told()
     assert serve.told().count("First login") == 1
+
+
+@pytest.mark.slow
+def test_a_killed_preparation_is_done_again_and_none_is_left_of_a_killed_serve(installation: dict[str, str], tmp_path: Path) -> None:
+    serve = Serve(installation, tmp_path / "log")
+    serve.start()
+    try:
+        child = next(iter(wait_for(serve.family)))
+        os.kill(child, signal.SIGKILL)
+        assert serve.healthy() and "was killed (SIGKILL); it is done again" in serve.told()
+        assert serve.told().count("First login") == 1
+        serve.end(signal.SIGKILL)
+        serve.start()
+        child = next(iter(wait_for(serve.family)))
+        serve.end(signal.SIGKILL)
+        assert _left([child]) == []
+        serve.start()
+        assert serve.healthy(), serve.told()
+    finally:
+        serve.end(signal.SIGKILL)
+
+
+@pytest.mark.once
+def test_work_whose_process_is_always_killed_is_given_up_with_a_word(capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(connections, "close_all", lambda: None)  # the test's own connection stays
+
+    def killed() -> str:
+        os.kill(os.getpid(), signal.SIGKILL)
+        return ""
+
+    with pytest.raises(CommandError, match="killed 3 times"):
+        _apart(killed)
+    told = capfd.readouterr()
+    assert (told.out + told.err).count("it is done again") == 3
+    assert _apart(lambda: "ready") == "ready"
 
 
 def _cluster(serve: Serve) -> tuple[int, int, list[int]]:
