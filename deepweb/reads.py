@@ -5,22 +5,21 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from django.db.models import Count, Q, Sum
+from django.db.models import Count, Q, QuerySet, Sum
 
 from crawlmgr.models import Run
 from crawlmgr.reads import runs as run_reads
-from crawlmgr.reads.paging import Order, Slice, cut
+from crawlmgr.reads.paging import Slice, cut
 from deepweb.models import Cluster, Form, Harvest, Query, Record, Source
 from deepweb.search_forms import FormType
 from deepweb.services import forms as form_services
-from deepweb.services import record_search
 
 TREE_LIMIT = 30
 COLUMNS_SHOWN = 7
-SAMPLE = 300
-UPWARDS = Order(("id",), downwards=False)
+SAMPLE = 100
+MOST_FIELDS = 40
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,11 +93,17 @@ def curve(harvest: Harvest) -> list[tuple[int, int, int]]:
     return list(rows.values_list("requests_after", "records_after", "new"))
 
 
-def records(chosen: Mapping[str, Any], query: Mapping[str, str], size: int = 50) -> tuple[Slice, list[str]]:
-    """Records that have all the words searched for, with the columns that most of them have."""
-    rows = record_search.narrowed(Record.objects.filter(**chosen), query.get("q", ""))
-    part = cut(rows, UPWARDS, size=size, query=query)
-    return part, columns(part.rows)
+def records() -> QuerySet[Record]:
+    """Every record with its site's name."""
+    names = ("url", "fields", "first_seen", "detail_at", "source__name")
+    return Record.objects.select_related("source").only(*names)
+
+
+def fields_of(site: int | None) -> list[str]:
+    """The fields of the newest records, of one site or of all, those that most of them have first; without what only repeats
+    their address."""
+    rows = Record.objects.filter(source_id=site) if site else Record.objects.all()
+    return columns(list(rows.only("url", "fields").order_by("-id")[:SAMPLE]), MOST_FIELDS)
 
 
 def columns(rows: Sequence[Record], most: int = COLUMNS_SHOWN) -> list[str]:
@@ -107,6 +112,12 @@ def columns(rows: Sequence[Record], most: int = COLUMNS_SHOWN) -> list[str]:
     for row in rows:
         counts.update(name for name, value in row.fields.items() if value != row.url)
     return [name for name, _ in counts.most_common(most)]
+
+
+def all_harvests() -> QuerySet[Harvest]:
+    """Every harvest with its run, form and site, without the big columns."""
+    big = ("state", "form__words", "form__described", "form__learned", "run__result", "form__source__links")
+    return Harvest.objects.select_related("run", "form__source").defer(*big)
 
 
 class Member(NamedTuple):

@@ -102,16 +102,14 @@ def edits(run_id: int) -> list[dict[str, Any]]:
     return [*made, *TopicRun.objects.values_list("edits", flat=True).get(pk=run_id)]
 
 
-def newest_pages(run_id: int, query: Mapping[str, str], size: int = 50) -> Slice:
-    """A run's pages, the newest first."""
-    rows = TopicPage.objects.filter(run_id=run_id, kind=PAGE).defer("words", "why")
-    return cut(rows, Order(("step",)), size=size, query=query)
+def pages(run_id: int) -> QuerySet[TopicPage]:
+    """A run's pages, without the big columns."""
+    return TopicPage.objects.filter(run_id=run_id, kind=PAGE).defer("words", "why")
 
 
-def best_pages(run_id: int, start: int, size: int = 50) -> list[TopicPage]:
-    """A run's pages, the most relevant first."""
-    rows = TopicPage.objects.filter(run_id=run_id, kind=PAGE).defer("words", "why")
-    return list(rows.order_by("-similarity", "id")[start : start + size])
+def newest_pages(run_id: int, size: int) -> list[TopicPage]:
+    """The pages of a run that were fetched last."""
+    return list(pages(run_id).order_by("-step")[:size])
 
 
 def pages_by_id(ids: Sequence[int]) -> list[TopicPage]:

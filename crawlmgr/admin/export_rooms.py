@@ -8,17 +8,18 @@ from typing import Any
 
 from django import forms
 from django.contrib import admin, messages
-from django.db.models import Max
-from django.http import Http404, HttpRequest, HttpResponse
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase
 from django.shortcuts import redirect
 from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
+from crawlmgr.admin.export_table import TABLE, lines
 from crawlmgr.admin.exports import NAMES
 from crawlmgr.admin.rooms import act, attempt, back, number, page, room
+from crawlmgr.admin.tables import table_page
 from crawlmgr.admin.tree import Node
-from crawlmgr.models import ACTIVE, Every, Export, ExportFile, Run, RunState
+from crawlmgr.models import ACTIVE, Every, Export, Run, RunState
 from crawlmgr.services import exports, saved_exports
 
 MAY_ADD, MAY_CHANGE, MAY_DELETE = "crawlmgr.add_export", "crawlmgr.change_export", "crawlmgr.delete_export"
@@ -92,19 +93,10 @@ class ExportForm(forms.Form):
 
 
 @room("exports/", "exports")
-def export_list(request: HttpRequest) -> HttpResponse:
+def export_list(request: HttpRequest) -> HttpResponseBase:
     """Every export that is kept, with its newest file."""
-    rows = list(Export.objects.select_related("created_by").order_by("-pk")[:500])
-    files = _newest([row.pk for row in rows])
-    active = {run.target: run for run in Run.objects.at_work() if run.kind == saved_exports.KIND}
-    shown = [{"export": row, "file": files.get(row.pk), "run": active.get(row.pk), "what": _(NAMES[row.table])} for row in rows]
-    return page(request, "desk/exports.html", {"rows": shown}, title=_("Exports"), item="exports")
-
-
-def _newest(pks: Sequence[int]) -> dict[int, ExportFile]:
-    """The newest file of each export."""
-    newest = ExportFile.objects.filter(export__in=pks).values("export").annotate(newest=Max("pk")).values("newest")
-    return {file.export_id: file for file in ExportFile.objects.filter(pk__in=newest)}
+    rows = Export.objects.select_related("created_by")
+    return table_page(request, "desk/exports.html", TABLE, rows, {}, prepare=lines, title=_("Exports"), item="exports")
 
 
 @room("exports/new/", "export-new", MAY_ADD, post=MAY_ADD)

@@ -61,7 +61,8 @@ def _pattern(name: str, _prefix: str) -> tuple[str, str]:
 
 
 GO_KEYS = {
-    "home": "o", "forums": "f", "plan:all": "p", "simulations": "s", "topics": "t", "sources": "d", "deep-records": "c",
+    "home": "o", "forums": "f", "boards": "b", "threads": "l", "posts": "n", "plan:all": "p", "simulations": "s", "topics": "t",
+    "sources": "d", "deep-records": "c",
     "runs": "r", "schedules": "e", "hosts": "h", "archive": "a", "workers": "w", "queue": "q",
 }
 """The letter after `g` that leads to a node of the tree, by the node's key."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from math import isfinite
 from typing import Any
 
 from django.core.exceptions import ValidationError
@@ -97,6 +98,8 @@ def _token(row: Any, order: Order) -> str:
         value = getattr(row, name)
         if isinstance(value, datetime):
             value = f"t{value.astimezone(UTC).isoformat().removesuffix('+00:00')}Z"  # a plus is a space in an address
+        elif isinstance(value, float):
+            value = f"f{value!r}"
         elif isinstance(value, str):
             value = "s" + value.encode().hex()
         parts.append("n" if value is None else str(value))
@@ -114,6 +117,8 @@ def _parse(token: str, order: Order) -> list[Any] | None:
                 values.append(None)
             elif part.startswith("t"):
                 values.append(datetime.fromisoformat(part[1:]).astimezone(UTC))
+            elif part.startswith("f"):
+                values.append(float(part[1:]))
             elif part.startswith("s"):
                 values.append(bytes.fromhex(part[1:]).decode().replace("\0", ""))
             elif len(part) < 20:
@@ -121,6 +126,8 @@ def _parse(token: str, order: Order) -> list[Any] | None:
             else:
                 return None
     except (ValueError, OverflowError):
+        return None
+    if any(isinstance(value, float) and not isfinite(value) for value in values):
         return None
     if None in values[1:] or (values[0] is None and not order.nullable):
         return None

@@ -45,6 +45,7 @@ def branch(request: HttpRequest, item: str) -> Node | None:
         nodes.append(Node(_("Add search sites"), reverse("admin:source-add"), "add", "source-add"))
     if rows:
         nodes.append(Node(_("Records"), reverse("admin:records"), "dataset", "deep-records"))
+        nodes.append(Node(_("Harvests"), reverse("admin:harvests"), "agriculture", "harvests"))
         nodes.append(Node(_("Form clusters"), reverse("admin:form-clusters"), "bubble_chart", "form-clusters"))
     return Node(_("Search sites"), reverse("admin:sources"), "manage_search", "sources", children=tuple(nodes), unfolded=True)
 

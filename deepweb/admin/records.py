@@ -2,41 +2,33 @@
 
 from __future__ import annotations
 
-from urllib.parse import urlencode
-
-from django.http import Http404, HttpRequest, HttpResponse
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase
 from django.urls import reverse
 from django.utils.translation import gettext as _
 
 from crawlmgr.admin import exports
 from crawlmgr.admin.rooms import number, page, room
+from crawlmgr.admin.tables import table_page
 from deepweb import reads
-from deepweb.models import Record, Source
+from deepweb.admin.record_table import table
+from deepweb.models import Record
 
-LONGEST_CELL = 160
+MOST_ASKED = 40  # fields that an address may name
 
 
 @room("deepweb/records/", "records", "deepweb.view_record")
-def record_list(request: HttpRequest) -> HttpResponse:
+def record_list(request: HttpRequest) -> HttpResponseBase:
     """Records of all sites or of one, by words."""
     site = number(request.GET.get("site", ""))
-    source = Source.objects.only("id", "name").filter(pk=site).first() if site else None
-    chosen = {"source": source} if source is not None else {}
-    found, columns = reads.records(chosen, request.GET.dict())
-    kept = {name: request.GET[name] for name in ("q", "site") if request.GET.get(name)}
-    rows = [(row, [str(row.fields.get(name, ""))[:LONGEST_CELL] for name in columns]) for row in found.rows]
+    found = table(reads.fields_of(site), request.GET.getlist("col")[:MOST_ASKED])
     context = {
-        "slice": found,
-        "rows": rows,
-        "columns": columns,
-        "source": source,
-        "words": request.GET.get("q", ""),
-        "keep": f"{urlencode(kept)}&" if kept else "",
-        "downloads": exports.choices(("records",), site=source.pk if source is not None else None),
-        "sources": Source.objects.only("id", "name").order_by("name")[:200],
+        "downloads": exports.choices(("records",), site=site),
+        "empty": _("No record yet. A harvest of a search form brings some."),
     }
     trail = [(_("Search sites"), reverse("admin:sources"))]
-    return page(request, "deepweb/records.html", context, title=_("Records"), item="deep-records", trail=trail)
+    return table_page(
+        request, "desk/list.html", found, reads.records(), context, title=_("Records"), item="deep-records", trail=trail
+    )
 
 
 @room("deepweb/record/<int:pk>/", "record", "deepweb.view_record")

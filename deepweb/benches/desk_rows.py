@@ -43,5 +43,5 @@ def arguments(sizes: Sizes) -> dict[str, dict[str, object]]:
     return {name: {"pk": 1} for name in ("source", "source-delete", "search-form", "harvest", "record")}
 
 
-QUERIES = {"records": ("q=Book", "q=Author+976", "q=nothing", "last", "site=1"), "harvest": ("part=live", "last"), "source": ("part=live",)}
+QUERIES = {"records": ("q=Book", "q=Author+976", "q=nothing", "last", "site=1", "sort=-first_seen"), "harvests": ("sort=records", "show=active"), "harvest": ("part=live", "last"), "source": ("part=live",)}
 """Further ways to ask rooms, by the room's name."""

@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from typing import Any
 from urllib.parse import urlencode
 
 from django.contrib import messages
-from django.http import Http404, HttpRequest, HttpResponse
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase
 from django.urls import reverse
 from django.utils.translation import gettext as _
 
 from crawlmgr.admin import words
 from crawlmgr.admin.rooms import number, page, room
-from crawlmgr.reads.paging import Slice
+from crawlmgr.admin.tables import table_page
 from focused import reads
 from focused.admin import charts
+from focused.admin.page_table import TABLE
 from focused.admin.runs import find as find_run
 from focused.admin.topics import find as find_topic
 from focused.admin.topics import trail
@@ -27,13 +29,9 @@ from focused.topics import Topic
 SIZE = 25
 
 
-def _number(request: HttpRequest) -> int:
-    return number(request.GET.get("page", ""), 99_999) or 1
-
-
 @room("topics/run/<int:pk>/pages/", "topic-pages", "focused.view_topic")
-def run_pages(request: HttpRequest, pk: int) -> HttpResponse:
-    """A run's pages: the newest, the most relevant, or those that fit a search; `url` looks one address up."""
+def run_pages(request: HttpRequest, pk: int) -> HttpResponseBase:
+    """A run's pages as a list, or those that fit a search; `url` looks one address up."""
     row = find_run(pk)
     asked = request.GET.get("url", "").strip()
     fate = None
@@ -43,60 +41,47 @@ def run_pages(request: HttpRequest, pk: int) -> HttpResponse:
         except ValueError as error:
             messages.error(request, str(error))
     user_words = row.definition["user_words"]
-    context = {"row": row, "run": row.run, "topic": row.topic, "asked": asked, "fate": fate, "user_words": user_words}
-    return _listed(request, context, [pk], reverse("admin:topic-pages", args=[pk]), f"{_('Run')} #{pk}")
+    context = {"row": row, "topic": row.topic, "asked": asked, "fate": fate}
+    way = [*trail(row.topic), (f"{_('Run')} #{pk}", reverse("admin:topic-run", args=[pk]))]
+    frame: dict[str, Any] = {"title": _("Pages"), "item": f"topic:{row.topic_id}", "trail": way}
+    if text := _asked(request):
+        context |= _found(request, text, user_words, run_ids=[pk])
+        return page(request, "focused/pages.html", context, **frame)
+    context["empty"] = _("No page has been fetched yet.")
+    return table_page(request, "focused/pages.html", TABLE, reads.pages(pk), context, **frame)
 
 
 @room("topics/<int:pk>/search/", "topic-search", "focused.view_topic")
 def topic_search(request: HttpRequest, pk: int) -> HttpResponse:
     """Search over the pages of all runs of a topic."""
-    topic = find_topic(pk)
-    context = {"row": None, "run": None, "topic": topic, "asked": "", "fate": None, "user_words": topic.user_words}
-    return _listed(request, context, [], reverse("admin:topic-search", args=[pk]), _("Search"))
+    topic, text = find_topic(pk), _asked(request)
+    context = {"row": None, "topic": topic, **(_found(request, text, topic.user_words, topic=pk) if text else {})}
+    return page(request, "focused/pages.html", context, title=_("Search"), item=f"topic:{pk}", trail=trail(topic))
 
 
-def _listed(request: HttpRequest, context: dict[str, Any], run_ids: list[int], address: str, title: str) -> HttpResponse:
-    text, number = request.GET.get("q", "").strip()[:300], _number(request)
-    best = request.GET.get("by") == "best"
-    total, cut, slice_ = None, False, Slice([])
-    if text:
-        query = search.read_query(text, context["user_words"])
-        topic_pk = None if run_ids else context["topic"].pk
-        hits = search.find(query, run_ids, topic=topic_pk, start=(number - 1) * SIZE, limit=SIZE)
-        total, cut, rows = hits.total, hits.cut, reads.pages_by_id(hits.pages)
-        for one, snippet in zip(rows, snippets.around(rows, query.words), strict=True):
-            one.snippet = snippet
-        more = number * SIZE < hits.total
-    elif best and context["row"] is not None:
-        rows = reads.best_pages(run_ids[0], (number - 1) * SIZE, SIZE + 1)
-        rows, more = rows[:SIZE], len(rows) > SIZE
-    elif context["row"] is not None:
-        slice_ = reads.newest_pages(run_ids[0], request.GET.dict())
-        rows, more = slice_.rows, False
-    else:
-        rows, more = [], False
-    kept = {"q": text, "by": "best" if best and not text else ""}
-    keep = urlencode({name: value for name, value in kept.items() if value})
-    topic = context["topic"]
-    context.update(
-        {
-            "q": text,
-            "total": total,
-            "cut": cut,
-            "rows": rows,
-            "slice": slice_,
-            "keep": f"{keep}&" if keep else "",
-            "back_page": f"?{keep}&page={number - 1}" if number > 1 else "",
-            "next_page": f"?{keep}&page={number + 1}" if more else "",
-            "best": best,
-            "address": address,
-        }
-    )
-    way = trail(topic)
-    if context["row"] is not None:
-        way.append((title, reverse("admin:topic-run", args=[context["row"].pk])))
-        title = _("Pages")
-    return page(request, "focused/pages.html", context, title=title, item=f"topic:{topic.pk}", trail=way)
+def _asked(request: HttpRequest) -> str:
+    return request.GET.get("q", "").strip()[:300]
+
+
+def _found(
+    request: HttpRequest, text: str, user_words: Sequence[str], *, run_ids: Sequence[int] = (), topic: int | None = None
+) -> dict[str, Any]:
+    """A page of the pages that fit, the best first, each with the words around what was found."""
+    at = number(request.GET.get("page", ""), 99_999) or 1
+    query = search.read_query(text, user_words)
+    hits = search.find(query, run_ids, topic=topic, start=(at - 1) * SIZE, limit=SIZE)
+    rows = reads.pages_by_id(hits.pages)
+    for one, snippet in zip(rows, snippets.around(rows, query.words), strict=True):
+        one.snippet = snippet
+    keep = urlencode({"q": text})
+    return {
+        "q": text,
+        "total": hits.total,
+        "cut": hits.cut,
+        "rows": rows,
+        "back_page": f"?{keep}&page={at - 1}" if at > 1 else "",
+        "next_page": f"?{keep}&page={at + 1}" if at * SIZE < hits.total else "",
+    }
 
 
 @room("topics/page/<int:pk>/", "topic-page", "focused.view_topic")

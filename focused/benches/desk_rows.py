@@ -56,6 +56,6 @@ QUERIES = {
         "q=crawler", "q=onlyon1", "q=beehive7", "q=nowhereatall", "q=crawler+frontier", "q=%22crawler+frontier%22", "q=crawler+-onlyon1", "q=crawler+beehive7",
         "q=crawler&page=80", "q=抓取", "q=番茄", "q=抓取网页", "q=crawler+frontier+w1+w2+w3",
     ),
-    "topic-pages": ("q=crawler", "by=best", "last", "url=http://host.example/p1"), "topic-run": ("part=live",),
+    "topic-pages": ("q=crawler", "sort=relevance", "sort=-relevance", "show=relevant", "show=relevant&sort=relevance", "last", "url=http://host.example/p1"), "topic-run": ("part=live",),
 }  # fmt: skip
 """Further ways to ask rooms, by the room's name."""

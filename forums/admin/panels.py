@@ -64,6 +64,12 @@ def branch(request: HttpRequest, item: str) -> Node | None:
     nodes = [_site_node(site, working.get(site.pk, ""), site.pk == opened) for site in shown]
     if len(rows) > reads.TREE_SITES:
         nodes.append(Node(_("All forums"), reverse("admin:forums"), "more_horiz", "forums:all"))
+    if rows and request.user.has_perm("forums.view_thread"):
+        nodes += [
+            Node(_("Boards"), reverse("admin:boards"), "list", "boards"),
+            Node(_("Threads"), reverse("admin:threads"), "toc", "threads"),
+            Node(_("Posts"), reverse("admin:posts"), "chat", "posts"),
+        ]
     if request.user.has_perm("forums.add_site"):
         nodes.append(Node(_("Add forum"), reverse("admin:forum-add"), "add", "forum-add"))
     if request.user.has_perm("forums.view_plan"):

@@ -28,7 +28,6 @@ from forums.reads import silences, upcoming
 from forums.reads.structures import taught
 from forums.services import plans, removals, sites
 
-SHORTEST_SECONDS, LONGEST_SECONDS = 60, 31 * 86_400
 TABLES = ("boards", "threads", "posts", "visits", "pages", "links", "runs")
 
 
@@ -145,7 +144,7 @@ def set_boards(request: HttpRequest, pk: int) -> HttpResponse:
 def _set_interval(request: HttpRequest, chosen: list[int]) -> None:
     wish = request.POST.get("interval", "")
     seconds = int(wish) if wish.isascii() and wish.isdigit() and len(wish) < 9 else 0
-    if not SHORTEST_SECONDS <= seconds <= LONGEST_SECONDS:
+    if not sites.SHORTEST_SECONDS <= seconds <= sites.LONGEST_SECONDS:
         messages.error(request, _("Choose an interval."))
         return
     attempt(request, _("The interval is set."), lambda: sites.set_interval(chosen, seconds, datetime.now(UTC)))

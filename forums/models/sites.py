@@ -97,7 +97,13 @@ class Board(models.Model):
         verbose_name_plural = _("boards")
         ordering = ("site", "position", "id")
         constraints = [models.UniqueConstraint(fields=["site", "key"], name="board_once")]
-        indexes = [models.Index(fields=["enabled", "next_visit"], name="board_due")]
+        indexes = [
+            models.Index(fields=["enabled", "next_visit"], name="board_due"),
+            *(
+                models.Index(fields=[name, "id"], name=f"board_by_{name.removesuffix('_seconds')}")
+                for name in ("name", "threads", "posts", "interval_seconds", "next_visit", "last_visit")
+            ),
+        ]
 
     def __str__(self) -> str:
         return self.name
@@ -139,6 +145,12 @@ class Thread(models.Model):
             models.Index(fields=["board", "-last_reply", "-id"], name="thread_board_recent"),
             models.Index(fields=["site", "-last_reply", "-id"], name="thread_site_recent"),
             models.Index(fields=["board"], name="thread_pending", condition=models.Q(pending=True)),
+            models.Index(fields=["site"], name="thread_gone", condition=models.Q(gone_at__isnull=False)),
+            models.Index(fields=["last_reply", "id"], name="thread_recent"),
+            *(
+                models.Index(fields=["board", name, "id"], name=f"thread_board_{name}")
+                for name in ("replies", "posts", "created")
+            ),
         ]
 
     def __str__(self) -> str:

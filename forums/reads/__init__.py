@@ -15,10 +15,10 @@ from crawlmgr.reads import runs as run_reads
 from crawlmgr.reads.paging import Order, Slice, cut
 from crawlmgr.reads.status import all_paused
 from forums.models import Board, BoardHour, Post, Site, Thread, Visit
+from forums.reads import upcoming
 from forums.reads.upcoming import LATE, Due, due
 
 BY_NAME = Order(("name", "id"), downwards=False)
-BY_LAST_REPLY = Order(("last_reply", "id"), nullable=True)
 IN_THREAD = Order(("page", "position", "id"), downwards=False)
 BOARDS_A_PAGE = 200
 TREE_LIMIT = 300  # boards of a site, in the tree
@@ -87,7 +87,7 @@ def with_freshness(rows: Sequence[Site], now: datetime) -> list[SiteRow]:
     """Sites with the sums over their boards and the run that is at them."""
     found = {site.pk: SiteRow(site) for site in rows}
     hold = all_paused()
-    late = Q(enabled=True, next_visit__lt=now - LATE) & (Q(next_until__isnull=True) | Q(next_until__lt=now - LATE))
+    late = overdue(now - LATE)
     sums = (
         Board.objects.filter(site_id__in=list(found))
         .values("site_id")
@@ -174,10 +174,43 @@ def boards(site: Site, number: int = 1) -> tuple[list[BoardRow], int]:
     return [BoardRow(rows[pk], depth, visits.get(rows[pk].latest)) for pk, depth in shown.items() if pk in rows], pages
 
 
-def threads(board: Board, query: Mapping[str, str], size: int = 50) -> Slice:
-    """A board's threads, those with the newest reply first."""
-    rows = Thread.objects.filter(board=board).defer("signature")
-    return cut(rows, BY_LAST_REPLY, size=size, query=query)
+def overdue(since: datetime) -> Q:
+    """Boards whose visit was to be before a moment, and is not likely to come after it."""
+    return Q(enabled=True, next_visit__lt=since) & (Q(next_until__isnull=True) | Q(next_until__lt=since))
+
+
+def all_boards() -> QuerySet[Board]:
+    """Every board with its forum, without the big columns."""
+    return Board.objects.select_related("site").defer("unfinished", "site__structure", "site__settings", "site__rules")
+
+
+def with_visits(rows: Sequence[Board], now: datetime) -> list[BoardRow]:
+    """Boards with their last and next visit; two queries, whatever their number."""
+    latest = Visit.objects.filter(board=OuterRef("pk"), started__isnull=False).order_by("-started").values("pk")[:1]
+    keys = Board.objects.filter(pk__in=[board.pk for board in rows]).order_by().annotate(latest=Subquery(latest))
+    visits = Visit.objects.defer("state").in_bulk([one for one in keys.values_list("latest", flat=True) if one])
+    of_board = {visit.board_id: visit for visit in visits.values()}
+    hold = all_paused()
+    return [BoardRow(board, 0, of_board.get(board.pk), upcoming.of_board(board, now, hold=hold)) for board in rows]
+
+
+def threads(board: Board) -> QuerySet[Thread]:
+    """A board's threads, without the big column."""
+    return Thread.objects.filter(board=board).defer("signature")
+
+
+def all_threads() -> QuerySet[Thread]:
+    """Every thread with its board and forum."""
+    big = ("signature", "board__unfinished", "site__structure", "site__settings", "site__rules")
+    return Thread.objects.select_related("site", "board").defer(*big)
+
+
+def all_posts() -> QuerySet[Post]:
+    """Every post with its thread, board and forum."""
+    names = ("thread__title", "thread__url", "thread__board__name", "thread__site__name")
+    return Post.objects.select_related("thread__board", "thread__site").only(
+        "text", "author", "posted", "first_seen", "url", "post_id", *names
+    )
 
 
 def recent_threads(site: Site, limit: int = 12) -> list[Thread]:

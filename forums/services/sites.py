@@ -25,6 +25,7 @@ from forums.services import doubts, overviews, plans, removals, structures
 RESERVED_HEADERS = frozenset(  # what the fetcher itself decides, the contact rule, and what belongs to a login
     ("host", "content-length", "content-type", "transfer-encoding", "connection", "user-agent", "cookie", "authorization")
 )
+SHORTEST_SECONDS, LONGEST_SECONDS = 60, 31 * 86_400  # between visits of a board
 _HEADER_NAME = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]{1,100}")
 
 
@@ -308,7 +309,7 @@ def _taught(settings: dict[str, Any]) -> dict[str, Any]:
 
 def set_interval(board_ids: Sequence[int], seconds: int, now: datetime) -> int:
     """Sets how often boards are visited; the next visit moves with it. Raises ValueError out of a minute to 31 days."""
-    if not 60 <= seconds <= 31 * 86400:
+    if not SHORTEST_SECONDS <= seconds <= LONGEST_SECONDS:
         raise ValueError("an interval lies between a minute and 31 days")
     boards = list(Board.objects.filter(pk__in=board_ids))
     for board in boards:

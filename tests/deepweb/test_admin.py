@@ -200,7 +200,7 @@ def test_records_are_found_by_all_their_words() -> None:
     filled(rows=12)
     browser = client("viewer")
     assert "river 12" in browser.get(reverse("admin:records"), {"q": "RIVER 12"}).content.decode()
-    assert "No record has all these words" in browser.get(reverse("admin:records"), {"q": "river absent"}).content.decode()
+    assert "Nothing fits." in browser.get(reverse("admin:records"), {"q": "river absent"}).content.decode()
 
 
 def test_no_room_asks_more_for_many_rows() -> None:
@@ -219,6 +219,7 @@ def test_no_room_asks_more_for_many_rows() -> None:
     Cluster.objects.all().delete()
     many = filled(forms=30, rows=40)
     for address, before in zip(pages(many), counts, strict=True):
+        browser.get(address)  # figures that are kept for some seconds are made anew before they are counted
         with CaptureQueriesContext(connection) as asked:
             browser.get(address)
         assert len(asked) <= before + 1, f"{address}: {before} queries for few, {len(asked)} for many"

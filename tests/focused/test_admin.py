@@ -107,7 +107,7 @@ def test_every_room_shows_itself_and_keeps_scripts_out(client: Client, crawled: 
         "topics/", "topics/add/", f"topics/{topic.pk}/", f"topics/{topic.pk}/words/", f"topics/{topic.pk}/try/",
         f"topics/{topic.pk}/crawl/", f"topics/{topic.pk}/crawl/?strategy=ant_colony", f"topics/{topic.pk}/search/?q=crawler",
         f"topics/{topic.pk}/compare/", f"topics/run/{crawled.pk}/", f"topics/run/{crawled.pk}/?part=live",
-        f"topics/run/{crawled.pk}/pages/", f"topics/run/{crawled.pk}/pages/?by=best", f"topics/run/{crawled.pk}/pages/?q=crawler",
+        f"topics/run/{crawled.pk}/pages/", f"topics/run/{crawled.pk}/pages/?sort=relevance&show=relevant", f"topics/run/{crawled.pk}/pages/?q=crawler",
         f"topics/page/{page.pk}/", f"topics/comparison/{made.pk}/", f"topics/comparison/{made.pk}/points.csv", "", f"runs/{crawled.pk}/",
     ]
     for room in rooms:

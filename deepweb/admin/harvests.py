@@ -1,0 +1,23 @@
+"""All harvests of all forms."""
+
+from __future__ import annotations
+
+from django.http import HttpRequest, HttpResponseBase
+from django.urls import reverse
+from django.utils.translation import gettext as _
+
+from crawlmgr.admin import exports
+from crawlmgr.admin.rooms import room
+from crawlmgr.admin.tables import table_page
+from deepweb import reads
+from deepweb.admin.harvest_table import TABLE
+
+
+@room("deepweb/harvests/", "harvests", "deepweb.view_harvest")
+def harvest_list(request: HttpRequest) -> HttpResponseBase:
+    """Every harvest, the newest first."""
+    context = {"downloads": exports.choices(["queries"]), "empty": _("No form has been harvested yet.")}
+    trail = [(_("Search sites"), reverse("admin:sources"))]
+    return table_page(
+        request, "desk/list.html", TABLE, reads.all_harvests(), context, title=_("Harvests"), item="harvests", trail=trail
+    )

@@ -1,0 +1,85 @@
+"""The list of records: what they are called, the fields that the first of them have, where they come from."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from functools import partial
+
+from django.utils.html import conditional_escape, format_html
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+
+from crawlmgr.admin import tables, tags
+from crawlmgr.admin.tables import Choice, Column, Table
+from crawlmgr.admin.tree import address
+from deepweb.models import Record, Source
+from deepweb.services import record_search
+
+USUAL = 6  # fields shown where none are chosen
+MOST_SITES = 200
+LONGEST_CELL = 160
+OWN = ("record", "site", "page", "first_seen", "url")
+
+
+def name_of(record: Record) -> str:
+    """What a record is called in a list: its first field that is not its address."""
+    named = (str(value) for value in record.fields.values() if value and value != record.url)
+    return next(named, "") or str(record)
+
+
+def _name(record: Record) -> str:
+    name = name_of(record)
+    return format_html('<a href="{}" title="{}">{}</a>', address("admin:record", record.pk), name, name[:LONGEST_CELL])
+
+
+def _site(record: Record) -> str:
+    return format_html('<a href="{}">{}</a>', address("admin:source", record.source_id), record.source.name)
+
+
+def _page(record: Record) -> str:
+    if record.detail_at:
+        return format_html('<span class="badge ok">{}</span>', _("read"))
+    return format_html('<span class="badge">{}</span>', _("list only")) if record.url else tags.NOTHING
+
+
+def _field(record: Record, name: str) -> str | None:
+    value = record.fields.get(name)
+    return None if value is None else str(value)
+
+
+def _cell(record: Record, name: str) -> str:
+    text = _field(record, name) or tags.NOTHING
+    return format_html('<span title="{}">{}</span>', text, text[:LONGEST_CELL]) if len(text) > 24 else conditional_escape(text)
+
+
+def _sites() -> list[tuple[str, str]]:
+    names = Source.objects.order_by("name").values_list("pk", "name")[:MOST_SITES]
+    return [("", _("Every site")), *((str(pk), name) for pk, name in names)]
+
+
+def _state(record: Record) -> str | None:
+    return "read" if record.detail_at else "list only" if record.url else None
+
+
+def table(fields: Sequence[str], asked: Collection[str]) -> Table:
+    """The list with a column for each of these fields, the first of them shown, and for what else was `asked` for."""
+    names = [name for name in dict.fromkeys([*fields, *asked]) if name not in OWN]
+    of_fields = [
+        Column(name, name, partial(_field, name=name), partial(_cell, name=name), look="one", usual=name in fields[:USUAL])
+        for name in names
+    ]
+    return Table(
+        "records",
+        (
+            Column("record", gettext_lazy("Record"), name_of, _name, look="title one"),
+            *of_fields,
+            Column("site", gettext_lazy("Site"), lambda row: row.source.name, _site, look="one"),
+            Column("page", gettext_lazy("Page"), _state, _page, look="nowrap"),
+            Column("first_seen", gettext_lazy("First seen"), lambda row: row.first_seen, lambda row: tags.ago(row.first_seen),
+                   tables.NEWEST, look="nowrap"),
+            Column("url", gettext_lazy("Address"), lambda row: row.url, look="one", usual=False),
+        ),
+        "first_seen",
+        lambda rows, text: record_search.narrowed(rows, text),
+        (Choice("site", gettext_lazy("Site"), _sites, lambda rows, code: rows.filter(source_id=int(code))),),
+    )  # fmt: skip

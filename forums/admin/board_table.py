@@ -1,0 +1,164 @@
+"""The list of boards of all forums: its columns, filters, and what can be done with ticked ones."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+from django.contrib import messages
+from django.core.exceptions import PermissionDenied
+from django.http import HttpRequest, HttpResponse
+from django.template.loader import render_to_string
+from django.urls import reverse
+from django.utils.html import format_html
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy, ngettext
+
+from crawlmgr.admin import tables, tags, words
+from crawlmgr.admin.rooms import act, numbers
+from crawlmgr.admin.tables import Action, Choice, Column, Rows, Table, by, falling
+from crawlmgr.admin.tree import address
+from crawlmgr.services import runs
+from forums import reads
+from forums.admin.thread_table import SITE
+from forums.models import Board
+from forums.reads import BoardRow
+from forums.reads.upcoming import LATE
+from forums.services import plans, sites
+
+MAY = "forums.change_board"
+MOST_TICKED = 500
+
+
+def _name(row: BoardRow) -> str:
+    return format_html('<a href="{}">{}</a>', address("admin:board", row.board.pk), row.board.name)
+
+
+def _site(row: BoardRow) -> str:
+    return format_html('<a href="{}">{}</a>', address("admin:forum", row.board.site_id), row.board.site.name)
+
+
+def _next(row: BoardRow) -> str:
+    return render_to_string("forums/due.html", {"due": row.due})
+
+
+def _last(row: BoardRow) -> str:
+    return tags.ago(row.board.last_visit) if row.board.last_visit else format_html('<span class="soft">{}</span>', _("never"))
+
+
+def _ended(row: BoardRow) -> str:
+    visit = row.visit
+    if visit is None:
+        return tags.NOTHING
+    if visit.finished is None:
+        return format_html('<span class="badge on">{}</span>', _("running"))
+    look = "" if visit.complete else "warn"
+    return format_html('<span class="{}" title="{}">{}</span>', look, words.say(visit.stopped_by), words.brief(visit.stopped_by))
+
+
+def _figure(name: str, title: Any, *, usual: bool = True) -> Column:
+    """A counter of the board."""
+
+    def value(row: BoardRow) -> int:
+        return int(getattr(row.board, name))
+
+    return Column(name, title, value, lambda row: tags.number(value(row)), falling(name), look="num", usual=usual)
+
+
+def _of_visit(name: str, title: Any) -> Column:
+    """A counter of the board's last visit."""
+
+    def value(row: BoardRow) -> int | None:
+        return None if row.visit is None else int(getattr(row.visit, name))
+
+    return Column(name, title, value, lambda row: tags.number(value(row)), look="num", usual=name == "new")
+
+
+def _states() -> list[tuple[str, str]]:
+    return [("", _("Every state")), ("late", _("Late")), ("never", _("Never visited")), ("out", _("Left out"))]
+
+
+def _in_state(rows: Rows, code: str) -> Rows:
+    if code == "late":
+        since = datetime.now(UTC) - LATE
+        return rows.filter(reads.overdue(since), site__paused=False)
+    return rows.filter(last_visit__isnull=True) if code == "never" else rows.filter(enabled=False)
+
+
+TABLE = Table(
+    "boards",
+    (
+        Column("name", gettext_lazy("Board"), lambda row: row.board.name, _name, by("name"), look="title one"),
+        Column("site", gettext_lazy("Forum"), lambda row: row.board.site.name, _site, look="one"),
+        _figure("threads", gettext_lazy("Threads")),
+        _figure("posts", gettext_lazy("Posts")),
+        Column("interval", gettext_lazy("Interval"), lambda row: row.board.interval_seconds,
+               lambda row: tags.duration(row.board.interval_seconds), by("interval_seconds"), look="num"),
+        Column("deadline", gettext_lazy("Deadline (h)"), lambda row: row.board.deadline_hours, look="num", usual=False),
+        Column("next_visit", gettext_lazy("Next visit"), lambda row: row.due.at, _next, by("next_visit", nullable=True),
+               look="nowrap"),
+        Column("last_visit", gettext_lazy("Last visit"), lambda row: row.board.last_visit, _last,
+               falling("last_visit", nullable=True), look="nowrap"),
+        _of_visit("new", gettext_lazy("New")),
+        _of_visit("updated", gettext_lazy("Updated")),
+        _of_visit("unchanged", gettext_lazy("Unchanged")),
+        Column("ended", gettext_lazy("Ended by"), lambda row: words.say(row.visit.stopped_by) if row.visit else None, _ended,
+               look="one"),
+        Column("url", gettext_lazy("Address"), lambda row: row.board.url, look="one", usual=False),
+    ),
+    "name",
+    tables.words_in("name"),
+    (SITE, Choice("show", gettext_lazy("State"), _states, _in_state)),
+    (
+        Action("crawl", gettext_lazy("Crawl now"), "play_arrow", "crawlmgr.add_run"),
+        Action("interval", gettext_lazy("Set interval"), "timer", MAY),
+        Action("off", gettext_lazy("Leave out"), "event_busy", MAY),
+        Action("on", gettext_lazy("Visit"), "event_available", MAY),
+    ),
+    "boards-do",
+    "forums/interval_field.html",
+)  # fmt: skip
+NEEDED = {one.do: one.permission for one in TABLE.actions}
+
+
+@act("forums/boards/do/", "boards-do", "crawlmgr.add_run")
+def do(request: HttpRequest) -> HttpResponse:
+    """Visits the ticked boards now, sets how often they are visited, or takes them into the schedule or out of it."""
+    wish, usual = request.POST.get("do", ""), reverse("admin:boards")
+    ticked = numbers(request.POST.getlist("row"))[:MOST_TICKED]
+    of_site: dict[int, list[int]] = {}
+    for pk, site in Board.objects.filter(pk__in=ticked).order_by("site_id", "pk").values_list("pk", "site_id"):
+        of_site.setdefault(site, []).append(pk)
+    seconds = _seconds(request) if wish == "interval" else 0
+    if wish not in NEEDED or not of_site or seconds is None:
+        messages.warning(request, _("Choose an interval.") if seconds is None else _("Nothing is ticked."))
+        return tables.to_list(request, usual)
+    if not request.user.has_perm(NEEDED[wish]):
+        raise PermissionDenied
+    done = sum(_carry_out(request, wish, site, boards, seconds) for site, boards in of_site.items())
+    tables.tell(request, done, len(ticked), ngettext("Done for %(count)s board.", "Done for %(count)s boards.", done))
+    return tables.to_list(request, usual)
+
+
+def _seconds(request: HttpRequest) -> int | None:
+    """The interval that was sent; None where it is none."""
+    found = numbers([request.POST.get("interval", "")])
+    return found[0] if found and sites.SHORTEST_SECONDS <= found[0] <= sites.LONGEST_SECONDS else None
+
+
+def _carry_out(request: HttpRequest, wish: str, site: int, boards: Sequence[int], seconds: int) -> int:
+    """Does it for boards of one forum; for how many it was done."""
+    now = datetime.now(UTC)
+    try:
+        if wish == "crawl":
+            sites.crawl_now(site, board_ids=boards, now=now, user=request.user)
+            return len(boards)
+        with plans.kept_to_intervals(site, now):
+            if wish == "interval":
+                sites.set_interval(boards, seconds, now)
+            else:
+                sites.set_enabled(boards, wish == "on")
+    except (runs.Busy, ValueError):
+        return 0
+    return len(boards)

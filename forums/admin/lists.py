@@ -1,0 +1,63 @@
+"""Lists over all forums: boards, threads, posts."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+from django.http import HttpRequest, HttpResponseBase
+from django.urls import reverse
+from django.utils.translation import gettext as _
+
+from crawlmgr.admin import exports
+from crawlmgr.admin.rooms import number, room
+from crawlmgr.admin.tables import table_page
+from forums import reads
+from forums.admin import board_table, thread_table
+from forums.admin.add import INTERVALS
+from forums.models import Site
+
+LIST = "desk/list.html"
+
+
+def _trail(site: int | None) -> list[tuple[str, str]]:
+    """The way to a list: over the forum that it is narrowed to."""
+    found = Site.objects.only("id", "name").filter(pk=site).first() if site else None
+    way = [(_("Forums"), reverse("admin:forums"))]
+    return [*way, (found.name, reverse("admin:forum", args=[found.pk]))] if found is not None else way
+
+
+@room("forums/boards/", "boards", "forums.view_board")
+def boards(request: HttpRequest) -> HttpResponseBase:
+    """The boards of all forums, or of one."""
+    now, site = datetime.now(UTC), number(request.GET.get("site", ""))
+    context = {
+        "intervals": INTERVALS, "downloads": exports.choices(["boards"], site=site),
+        "empty": _("No board is known yet. Add a forum and its boards are found."),
+    }
+    return table_page(
+        request, LIST, board_table.TABLE, reads.all_boards(), context, prepare=lambda rows: reads.with_visits(rows, now),
+        key=lambda row: row.board.pk, title=_("Boards"), item="boards", trail=_trail(site),
+    )
+
+
+@room("forums/threads/", "threads", "forums.view_thread")
+def threads(request: HttpRequest) -> HttpResponseBase:
+    """The threads of all forums, or of one: those with the newest replies first."""
+    site = number(request.GET.get("site", ""))
+    context = {
+        "downloads": exports.choices(["threads"], site=site),
+        "empty": _("No thread is stored yet. The first visit of a forum brings them."),
+    }
+    return table_page(
+        request, LIST, thread_table.ALL, reads.all_threads(), context, title=_("Threads"), item="threads", trail=_trail(site)
+    )
+
+
+@room("forums/posts/", "posts", "forums.view_thread")
+def posts(request: HttpRequest) -> HttpResponseBase:
+    """The posts of all forums: those fetched last first."""
+    empty = _("No post is stored yet. The first visit of a forum brings them.")
+    context = {"downloads": exports.choices(["posts"]), "empty": empty}
+    return table_page(
+        request, LIST, thread_table.POSTS, reads.all_posts(), context, title=_("Posts"), item="posts", trail=_trail(None)
+    )

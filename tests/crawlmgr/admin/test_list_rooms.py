@@ -1,0 +1,161 @@
+"""Every list of the desk as a table: each order goes through all rows once, each filter and each action does what it says."""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.conf import settings
+from django.db import connection
+from django.test import Client
+from django.test.utils import CaptureQueriesContext
+from django.utils.module_loading import import_string
+
+from crawlmgr.benches.bulk import Sizes
+from crawlmgr.models import Run
+from focused.models import TopicRun
+from forums.models import Board, Site, Thread
+from tests.crawlmgr.admin.rows import NOW, user
+
+pytestmark = [pytest.mark.django_db, pytest.mark.once]
+FEW = {"forums": 4, "pages": 60, "posts": 900, "runs": 40, "topic_pages": 1400}
+
+
+@pytest.fixture
+def filled() -> Sizes:
+    """Rows of every kind, as `bench desk` makes them; some of them without what a list is sorted by."""
+    made = Sizes(**FEW, now=NOW)
+    for dotted in settings.DESK_ROWS:
+        import_string(f"{dotted}.fill")(made)
+    Thread.objects.filter(pk__in=[2, 4, 9]).update(last_reply=None, replies=None, created=None)
+    Thread.objects.filter(pk__in=[3, 4]).update(gone_at=NOW, pending=True)
+    Board.objects.filter(pk__in=[5, 6]).update(last_visit=None, next_visit=None, enabled=False)
+    Board.objects.filter(pk=7).update(next_visit=NOW - timedelta(hours=9), next_until=None)
+    return made
+
+
+@pytest.fixture
+def client() -> Client:
+    made = Client()
+    made.force_login(user("operator"))
+    return made
+
+
+def lists() -> list[str]:
+    run = TopicRun.objects.order_by("pk")[1].pk
+    return [
+        "/admin/forums/boards/", "/admin/forums/boards/?site=1", "/admin/forums/threads/", "/admin/forums/threads/?site=1",
+        "/admin/forums/board/1/", "/admin/forums/posts/", f"/admin/topics/run/{run}/pages/", "/admin/deepweb/records/",
+        "/admin/deepweb/records/?site=1", "/admin/deepweb/harvests/", "/admin/exports/", "/admin/hosts/", "/admin/events/",
+    ]  # fmt: skip
+
+
+def keys(client: Client, address: str) -> list[int]:
+    """The keys of the rows on all pages, one after the other as the links lead."""
+    found: list[int] = []
+    path, query = address.partition("?")[0], address.partition("?")[2]
+    for _ in range(200):
+        text = client.get(f"{path}?{query}&part=rows").content.decode()
+        found += [int(one) for one in re.findall(r'<tr data-row="(\d+)"', text)]
+        further = re.search(r'href="\?([^"]*after=[^"]+)"', text)
+        if further is None:
+            return found
+        query = further.group(1).replace("&amp;", "&")
+    raise AssertionError("the pages have no end")
+
+
+def orders(client: Client, address: str) -> list[str]:
+    text = client.get(f"{address}{'&' if '?' in address else '?'}part=rows").content.decode()
+    return sorted(set(re.findall(r'[?;]sort=(-?[\w]+)', text.split("<thead>", 1)[1].split("</thead>", 1)[0])))
+
+
+def test_every_order_of_every_list_shows_each_row_once(client: Client, filled: Sizes) -> None:
+    """Downwards and upwards the same rows; empty ones last both ways."""
+    for address in lists():
+        sign = "&" if "?" in address else "?"
+        plain = keys(client, address)
+        assert len(plain) == len(set(plain)) > 0, address
+        wanted = {name.removeprefix("-") for name in orders(client, address)}
+        assert wanted, f"{address}: no column sorts"
+        for name in wanted:
+            down, up = (keys(client, f"{address}{sign}sort={one}") for one in (name, f"-{name}"))
+            assert sorted(down) == sorted(up) == sorted(plain), f"{address} by {name}"
+
+
+@pytest.mark.parametrize(
+    ("address", "rows"),
+    [
+        ("/admin/forums/boards/?show=out", lambda: Board.objects.filter(enabled=False)),
+        ("/admin/forums/boards/?show=never", lambda: Board.objects.filter(last_visit=None)),
+        ("/admin/forums/boards/?q=board+1", lambda: Board.objects.filter(name__icontains="1")),
+        ("/admin/forums/threads/?show=gone", lambda: Thread.objects.exclude(gone_at=None)),
+        ("/admin/forums/threads/?show=pending&site=1", lambda: Thread.objects.filter(pending=True, site=1)),
+        ("/admin/forums/threads/?q=number+7", lambda: Thread.objects.filter(title__icontains="number").filter(title__icontains="7")),
+        ("/admin/forums/board/1/?show=gone&sort=posts", lambda: Thread.objects.filter(board=1).exclude(gone_at=None)),
+        ("/admin/topics/run/{run}/pages/?show=relevant&sort=-relevance", lambda: _topic_pages().filter(relevant=True)),
+        ("/admin/topics/run/{run}/pages/?show=copies", lambda: _topic_pages().exclude(duplicate_of=None)),
+    ],
+)  # fmt: skip
+def test_filters_show_what_they_say(client: Client, filled: Sizes, address: str, rows: Any) -> None:
+    run = TopicRun.objects.order_by("pk")[1].pk
+    found = rows()
+    assert set(keys(client, address.format(run=run))) == set(found.values_list("pk", flat=True)), address
+
+
+def _topic_pages() -> Any:
+    run = TopicRun.objects.order_by("pk")[1]
+    return run.run.topic_pages.filter(kind=0)
+
+
+def test_late_boards_are_those_that_their_forum_calls_late(client: Client, filled: Sizes) -> None:
+    found = keys(client, "/admin/forums/boards/?show=late")
+    assert 7 in found and 5 not in found
+    Site.objects.update(paused=True)
+    assert keys(client, "/admin/forums/boards/?show=late") == []
+
+
+def test_a_file_has_the_fields_of_records(client: Client, filled: Sizes) -> None:
+    answer = client.get("/admin/deepweb/records/?site=1&col=author&col=record&col=nosuch&q=Author&as=csv")
+    lines = list(csv.DictReader(io.StringIO(b"".join(answer.streaming_content).decode())))  # type: ignore[attr-defined]
+    assert lines and list(lines[0]) == ["author", "record", "nosuch"]
+    assert all(one["author"].startswith("Author ") and one["record"].startswith("Book ") for one in lines)
+
+
+def test_ticked_boards_of_two_forums_are_set_and_visited(client: Client, filled: Sizes) -> None:
+    Run.objects.filter(state__in=("queued", "running", "paused")).update(state="finished")
+    ticked = [1, 2, 21]
+    to = {"at": "/admin/forums/boards/?sort=posts"}
+    answer = client.post("/admin/forums/boards/do/", {"do": "interval", "row": ticked, "interval": "3600", **to}, follow=True)
+    assert answer.redirect_chain[-1][0] == "/admin/forums/boards/?sort=posts" and "Done for 3 boards." in answer.content.decode()
+    assert set(Board.objects.filter(pk__in=ticked).values_list("interval_seconds", flat=True)) == {3600}
+    for bad in ("", "5", "x", "9" * 30):
+        client.post("/admin/forums/boards/do/", {"do": "interval", "row": ticked, "interval": bad})
+    assert set(Board.objects.filter(pk__in=ticked).values_list("interval_seconds", flat=True)) == {3600}
+    client.post("/admin/forums/boards/do/", {"do": "off", "row": ticked})
+    assert not Board.objects.filter(pk__in=ticked, enabled=True)
+    before = set(Run.objects.values_list("pk", flat=True))
+    client.post("/admin/forums/boards/do/", {"do": "crawl", "row": ticked})
+    made = Run.objects.exclude(pk__in=before)
+    assert sorted((run.target, run.parameters["boards"]) for run in made) == [(1, [1, 2]), (2, [21])]
+
+
+def test_every_list_asks_as_much_for_few_rows_as_for_many(client: Client, filled: Sizes) -> None:
+    """A page of thirty rows, and the same list narrowed to fewer."""
+
+    def asked(address: str) -> int:
+        client.get(address)
+        with CaptureQueriesContext(connection) as queries:
+            client.get(address)
+        return len(queries)
+
+    for many, few in (
+        ("/admin/forums/threads/?part=rows", "/admin/forums/threads/?part=rows&q=number+77"),
+        ("/admin/forums/boards/?part=rows", "/admin/forums/boards/?part=rows&show=out"),
+        ("/admin/forums/board/1/?part=rows", "/admin/forums/board/1/?part=rows&show=gone&sort=posts"),
+        ("/admin/deepweb/records/?part=rows", "/admin/deepweb/records/?part=rows&q=Author+1"),
+    ):
+        assert asked(many) >= asked(few) - 1 and asked(many) < 20, many
