@@ -8,7 +8,6 @@ from datetime import date, datetime
 from typing import NamedTuple
 
 import numpy as np
-from scipy.special import log_ndtr
 
 from deepweb.value_ranges import Range
 
@@ -126,6 +125,8 @@ def scale_of(asked: Sequence[Asked], limit: int) -> float:
     """Records that match for each that was seen before: the mean of the posterior of its logarithm over the answers, prior
     log-normal about 15. Each answer's number of matches is log-normal about scale * before, with variance 0.2 + 1 / before; one
     of which only is known that it was cut has more than `limit`."""
+    from scipy.special import log_ndtr  # a fifth of a second to load, which commands that only print save
+
     told = [(each.before, each.matching, each.known) for each in asked if each.before > 0]
     grid = np.linspace(0.0, np.log(_LARGEST_SCALE), _SCALES)
     log_likely = -(((grid - np.log(_USUAL_SCALE)) / _PRIOR_SPREAD) ** 2) / 2

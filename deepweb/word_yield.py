@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from scipy.special import log_ndtr
 
 from deepweb.seen import Seen
 
@@ -54,6 +53,8 @@ def fitted(seen: Seen, cut: float) -> Yield:
       K (1 - F / D) (drawn at random), at the share `mixed` between them, with three times a binomial's variance. Where
       records that two answers share do not keep their order, `mixed` is drawn towards 1.
     """
+    from scipy.special import log_ndtr  # a fifth of a second to load, which commands that only print save
+
     told = _answers(seen)
     kinds = np.ones(int(seen.kinds.max(initial=0)) + 1 + len(seen.outcomes))
     if not len(told):

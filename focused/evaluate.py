@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from math import log, sqrt
-from typing import NamedTuple, TypeVar
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 import numpy as np
-from scipy import sparse
 
 from crawlmgr.web.url import host_key
 from focused.loop import Step
+
+if TYPE_CHECKING:
+    from scipy import sparse
 
 IMPORTANT_PAGES = 100
 MANY_HOSTS = 5
@@ -121,6 +123,8 @@ def growing_similarity(topic: Mapping[str, float], pages: Sequence[Mapping[str, 
 
 def _matrix(links: Mapping[str, Iterable[str]]) -> tuple[list[str], sparse.csr_matrix]:
     """Pages and their link matrix: no links to self; none inside a host where the graph has at least 5 hosts."""
+    from scipy import sparse  # a tenth of a second to load, which commands that only print save
+
     urls = list(links)
     numbers = {url: i for i, url in enumerate(urls)}
     hosts = [host_key(url) for url in urls]

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
 
 from focused.columns import Columns
+
+if TYPE_CHECKING:
+    from scipy import sparse
 
 Vector = NDArray[np.float64]
 Rows = NDArray[np.intp]
@@ -198,6 +200,8 @@ class Feedback:
 
     def _matrix(self) -> tuple[sparse.csr_matrix, Vector]:
         """Pages x words: (1 + ln f) (ln((N + 1) / (n + 1)) + 1); beside it the lengths of the rows."""
+        from scipy import sparse  # a tenth of a second to load, which a command that only lists the strategies saves
+
         end, shape = self._words.size, (len(self), len(self._vocabulary))
         self._idf = np.log((len(self) + 1) / (self._frequencies[: shape[1]] + 1)) + 1
         indices, starts = self._words.index[:end], np.array(self._starts, dtype=np.int32)

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import argparse
+import ast
 import importlib
+import importlib.util
 import json
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from pathlib import Path
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
@@ -65,6 +68,17 @@ def _plain(value: Any) -> Any:
     raise TypeError(f"{type(value).__name__} has no JSON form")
 
 
+def help_of(dotted: str) -> str:
+    """The constant HELP of a module, read from its file: a list of subcommands need not load what each of them works with."""
+    found = importlib.util.find_spec(dotted)
+    if found is None or found.origin is None:
+        raise ModuleNotFoundError(f"no module {dotted}", name=dotted)
+    for node in ast.parse(Path(found.origin).read_bytes(), found.origin).body:
+        if isinstance(node, ast.Assign) and any(isinstance(name, ast.Name) and name.id == "HELP" for name in node.targets):
+            return str(ast.literal_eval(node.value))
+    raise AttributeError(f"{dotted} has no HELP", name="HELP")
+
+
 def write_json(document: Any, stream: Any = None) -> None:
     """Writes one JSON document and a newline; NaN is refused rather than written as invalid JSON."""
     json.dump(document, stream or sys.stdout, ensure_ascii=False, default=_plain, allow_nan=False)
@@ -74,16 +88,17 @@ def write_json(document: Any, stream: Any = None) -> None:
 class SubcommandCommand(BaseCommand):
     """A command whose subcommands are modules.
 
-    A subclass sets `subcommands = {"simulate": "forums.commands.simulate", …}`. Each module has `HELP: str`,
-    `add_arguments(parser) -> None` and `run(options: dict) -> Result`. Modules are imported only when their word
-    is on the command line, or for the help. `--json` is added to each. What cannot be done raises `CommandError`
+    A subclass sets `subcommands = {"simulate": "forums.commands.simulate", …}`. Each module has a literal `HELP`,
+    `add_arguments(parser) -> None` and `run(options: dict) -> Result`. A module is imported only when its word
+    is on the command line. `--json` is added to each. What cannot be done raises `CommandError`
     (exit status 1, one line); wrong arguments are argparse's (exit status 2).
     """
 
     subcommands: Mapping[str, str] = {}
     requires_system_checks: Sequence[str] = []
 
-    _words: Sequence[str] = ()
+    _words: Sequence[str] | None = None
+    """Of the command line; None where Python code calls the command."""
 
     def run_from_argv(self, argv: list[str]) -> None:
         self._words = argv[2:]
@@ -93,18 +108,22 @@ class SubcommandCommand(BaseCommand):
         """The module behind a subcommand."""
         return importlib.import_module(dotted)
 
+    def help_of(self, dotted: str) -> str:
+        """What the module behind a subcommand does, without loading it."""
+        return help_of(dotted)
+
     def add_arguments(self, parser: CommandParser) -> None:
         words = parser.add_subparsers(dest="subcommand", required=True, metavar="SUBCOMMAND", parser_class=_Parser)
-        named = next((word for word in self._words if word in self.subcommands), None)
+        asked = self.subcommands if self._words is None else [word for word in self._words if word in self.subcommands][:1]
         for name, dotted in self.subcommands.items():
-            if named in (None, name):
+            if name in asked:
                 module = self.load(dotted)
                 sub = words.add_parser(name, help=module.HELP.replace("%", "%%"), description=module.HELP)
                 module.add_arguments(sub)
                 sub.add_argument("--json", action="store_true", help="one JSON document on standard output")
                 sub.set_defaults(module=module)
             else:
-                words.add_parser(name)
+                words.add_parser(name, **({} if asked else {"help": self.help_of(dotted).replace("%", "%%")}))
 
     def handle(self, *args: Any, **options: Any) -> None:
         module = options.pop("module")

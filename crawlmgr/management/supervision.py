@@ -86,6 +86,7 @@ def supervise(clusters: Sequence[Cluster], others: Sequence[Child] = (), *, may_
         watch.on_drained = supervisor.stop
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, supervisor.stop)
+    signal.signal(signal.SIGCHLD, supervisor.look)
     log.info("%s", ", ".join(child.name for child in supervisor.children), extra={"event": "supervision_started"})
     with closing(connection):
         supervisor.run()

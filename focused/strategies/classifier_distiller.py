@@ -4,18 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from scipy import sparse
-from sklearn.feature_extraction import FeatureHasher
-from sklearn.naive_bayes import MultinomialNB
 
 from crawlmgr.web.url import host_key
 from focused.graph import Node, State
 from focused.pages import Page
 from focused.parameters import parameter
 from focused.strategies.base import Strategy
+
+if TYPE_CHECKING:
+    from scipy import sparse
+    from sklearn.naive_bayes import MultinomialNB
 
 FEATURES = 2**15
 ITERATIONS = 20
@@ -43,6 +44,8 @@ class ClassifierDistiller(Strategy):
     settings: Settings
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
+        from sklearn.feature_extraction import FeatureHasher  # a second to load, wanted only where a crawl begins
+
         super().__init__(*args, **kwargs)
         self._hasher = FeatureHasher(FEATURES, alternate_sign=False)
         self._rows: list[sparse.csr_matrix] = []
@@ -89,11 +92,16 @@ class ClassifierDistiller(Strategy):
         return row
 
     def _train(self) -> None:
+        from scipy import sparse
+        from sklearn.naive_bayes import MultinomialNB
+
         if len(set(self._answers)) == 2:
             classifier = MultinomialNB(alpha=self.settings.smoothing, fit_prior=False)
             self._classifier = classifier.fit(sparse.vstack(self._rows), self._answers)
 
     def _distil(self) -> None:
+        from scipy import sparse
+
         hosts = {host_key(url) for url in self._relevance}
         keep_inside = len(hosts) < MANY_HOSTS
         numbers = {url: i for i, url in enumerate(self._relevance)}

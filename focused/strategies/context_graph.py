@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from sklearn.naive_bayes import MultinomialNB
 
 from crawlmgr.text.tfidf import heaviest, mean_vector
 from focused.graph import Node, State
 from focused.pages import Page
 from focused.parameters import parameter
 from focused.strategies.base import Strategy
+
+if TYPE_CHECKING:
+    from sklearn.naive_bayes import MultinomialNB
 
 OTHER = "other"
 PAGES_A_LAYER = 300
@@ -107,6 +109,8 @@ class ContextGraph(Strategy):
                 self.graph.push(child, priority, queue)
 
     def _learn(self, pages: Iterable[Page]) -> None:
+        from sklearn.naive_bayes import MultinomialNB  # a second to load, wanted only where something is learned
+
         pages = list(pages)
         found = layers(pages, self.settings.layers)
         outside = self.settings.layers + 1

@@ -6,9 +6,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from math import fsum
-from typing import Any
-
-from sklearn.tree import DecisionTreeClassifier
+from typing import TYPE_CHECKING, Any
 
 from crawlmgr.text.similarity import bigrams
 from focused.graph import Node
@@ -16,6 +14,9 @@ from focused.pages import Link, Page
 from focused.parameters import parameter
 from focused.relevance import url_tokens
 from focused.strategies.base import Strategy
+
+if TYPE_CHECKING:
+    from sklearn.tree import DecisionTreeClassifier
 
 LATER = "later"
 
@@ -118,6 +119,8 @@ class DepthFirst(Strategy):
         answers = {answer for _, answer in self._samples}
         if len(self._samples) < self.settings.training_pages or len(answers) < 2:
             return
+        from sklearn.tree import DecisionTreeClassifier  # a second to load, wanted only where a tree is grown
+
         tree = DecisionTreeClassifier(max_depth=self.settings.tree_depth, random_state=0)
         self._tree = tree.fit([x for x, _ in self._samples], [y for _, y in self._samples])
 

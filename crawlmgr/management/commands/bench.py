@@ -8,7 +8,7 @@ from typing import Any
 from django.conf import settings
 from django.core.management.base import CommandError
 
-from crawlmgr.management.base import Result, SubcommandCommand, table
+from crawlmgr.management.base import Result, SubcommandCommand, help_of, table
 
 
 class _List:
@@ -22,7 +22,7 @@ class _List:
 
     @staticmethod
     def run(options: dict[str, Any]) -> Result:
-        rows = [{"name": name, "help": importlib.import_module(dotted).HELP} for name, dotted in sorted(settings.BENCHES.items())]
+        rows = [{"name": name, "help": help_of(dotted)} for name, dotted in sorted(settings.BENCHES.items())]
         return Result(rows, table(("name", "measures"), [(r["name"], r["help"]) for r in rows]))
 
 
@@ -51,6 +51,9 @@ class Command(SubcommandCommand):
     @property
     def subcommands(self) -> dict[str, str]:  # type: ignore[override]
         return {"list": "", **settings.BENCHES}
+
+    def help_of(self, dotted: str) -> str:
+        return help_of(dotted) if dotted else _List.HELP
 
     def load(self, dotted: str) -> Any:
         return _Bench(dotted) if dotted else _List

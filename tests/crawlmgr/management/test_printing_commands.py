@@ -1,0 +1,51 @@
+"""Commands that only print load no library for computing, and lists of subcommands need not load what these work with."""
+
+from __future__ import annotations
+
+import importlib
+import subprocess
+import sys
+
+import pytest
+from django.conf import settings
+from django.core.management import load_command_class
+
+from crawlmgr.management.base import SubcommandCommand, help_of
+from tests.serving import ROOT
+
+HEAVY = ("scipy", "sklearn", "pandas", "pyarrow", "jieba", "rjieba", "plotly", "dateparser")
+COMMANDS = (
+    "forum --help", "topic --help", "topic strategies", "topic compare --help", "deepweb --help", "deepweb harvest --help",
+    "export --help", "bench list",
+)
+FRAMES = {
+    "crawlmgr": ("archive", "exports", "token"), "forums": ("forum", "reader"), "focused": ("topic",), "deepweb": ("deepweb",),
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("words", COMMANDS)
+def test_what_only_prints_loads_nothing_heavy(installation: dict[str, str], words: str) -> None:
+    command = [sys.executable, "-X", "importtime", "manage.py", *words.split()]
+    done = subprocess.run(command, cwd=ROOT, env=installation, capture_output=True, text=True, timeout=120, check=False)
+    assert done.returncode == 0 and done.stdout, done.stderr[-2000:]
+    loaded = {line.rpartition("|")[2].strip().split(".")[0] for line in done.stderr.splitlines() if line.startswith("import time:")}
+    assert "crawlmgr" in loaded and not loaded & set(HEAVY)
+
+
+def test_help_read_from_files_is_that_of_the_modules() -> None:
+    dotted = [*settings.BENCHES.values()]
+    for app, names in FRAMES.items():
+        for name in names:
+            command = load_command_class(app, name)
+            assert isinstance(command, SubcommandCommand)
+            dotted += command.subcommands.values()
+    assert len(dotted) > 40
+    assert {one: help_of(one) for one in dotted} == {one: importlib.import_module(one).HELP for one in dotted}
+
+
+def test_a_module_without_help_is_named() -> None:
+    with pytest.raises(AttributeError, match=r"crawlmgr\.child"):
+        help_of("crawlmgr.child")
+    with pytest.raises(ModuleNotFoundError, match=r"crawlmgr\.nowhere"):
+        help_of("crawlmgr.nowhere")
