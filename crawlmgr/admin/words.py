@@ -115,6 +115,7 @@ SAID: dict[str, str] = {
     "login_failed": gettext_noop("A login failed"),
     "login_expired": gettext_noop("A login has expired"),
     "login_changed": gettext_noop("The login of a forum was changed"),
+    "drop": gettext_noop("A forum gives much less than usual (items of two days, and of such days before)"),
     "silent": gettext_noop("A forum gives nothing new (hours, and the items that such hours bring as a rule)"),
     "topic_refused": gettext_noop("A run of a topic could not be started"),
     "task_refused": gettext_noop("A task that is none of ours was refused and removed"),

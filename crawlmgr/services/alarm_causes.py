@@ -5,6 +5,8 @@ from __future__ import annotations
 import shutil
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from math import sqrt
+from statistics import median
 from typing import Any
 
 from django.conf import settings
@@ -17,6 +19,7 @@ from crawlmgr.models import ACTIVE, Event, Host, Node, NodeState, Run, RunState
 RULES = {
     "failure": gettext_noop("runs that fail"),
     "silence": gettext_noop("silence: nothing new although there should be"),
+    "drop": gettext_noop("a drop by three tenths or more against the last runs"),
     "late": gettext_noop("a delay over its target, or visits late against their plan"),
     "layout": gettext_noop("a layout that changed"),
     "doubt": gettext_noop("reading in doubt"),
@@ -31,6 +34,10 @@ HOST_FAILURES = 5  # in a row
 WORKER_CODES = ("worker_ended", "worker_silent", "cluster_restarted", "web_restarted")
 REFUSALS = (401, 403, 429)
 GOALS = ("relevant", "coverage")
+DROP = 0.3
+DROP_RUNS, DROP_FEWEST_RUNS = 5, 3  # of the same thing, before the one that is judged
+DROP_LEAST = 10  # items that are usual for what the last run fetched
+MOST_DROPS = 50  # things whose runs are looked at
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +60,12 @@ def all_causes(now: datetime) -> dict[str, Cause]:
 
 def shared(now: datetime) -> list[Cause]:
     """Causes that no crawler owns."""
-    return [*_disk(), *_workers(now), *_runs(now), *_hosts(now)]
+    return [*_disk(), *_workers(now), *_runs(now), *_drops(now), *_hosts(now)]
+
+
+def dropped(items: int, usual: float) -> dict[str, int]:
+    """The facts of a drop: what was found, what is usual, and how much less that is in percent."""
+    return {"items": items, "usual": round(usual), "share": round(100 * (1 - items / usual))}
 
 
 def _disk() -> list[Cause]:
@@ -99,6 +111,24 @@ def _runs(now: datetime) -> list[Cause]:
         facts = {"name": run.label, "pages": run.fetched, "items": run.items}
         found[f"reached {run.pk}"] = Cause(f"reached {run.pk}", "reached", text, facts, f"/admin/runs/{run.pk}/", once=True)
     return list(found.values())
+
+
+def _drops(now: datetime) -> list[Cause]:
+    """Runs of a day that found at least 30 % less for each page than the median of the last runs of the same thing, and by more
+    than chance brings (three standard deviations of a Poisson number). Of runs that were crawled to their end only."""
+    whole = Run.objects.filter(state=RunState.FINISHED, kind__in=settings.RUNS_WITH_RESULTS, target__isnull=False, fetched__gt=0)
+    newest = whole.filter(finished__gte=now - LATELY).values_list("kind", "target").annotate(newest=Max("pk")).order_by("newest")
+    found = []
+    for kind, target, _pk in newest[:MOST_DROPS]:
+        latest, *before = whole.filter(kind=kind, target=target).order_by("-pk")[: 1 + DROP_RUNS]
+        if len(before) < DROP_FEWEST_RUNS:
+            continue
+        usual = latest.fetched * median(run.items / run.fetched for run in before)
+        if usual >= DROP_LEAST and latest.items <= min((1 - DROP) * usual, usual - 3 * sqrt(usual)):
+            text = gettext_noop("%(name)s found %(share)s %% less than its last runs: %(items)s items, usually %(usual)s.")
+            facts = {"name": latest.label, **dropped(latest.items, usual)}
+            found.append(Cause(f"drop {kind} {target}", "drop", text, facts, f"/admin/runs/{latest.pk}/"))
+    return found
 
 
 def _hosts(now: datetime) -> list[Cause]:

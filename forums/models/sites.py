@@ -17,7 +17,8 @@ class Site(models.Model):
     corrections: together version `version` of the site model. `layout` tells of a change of layout that was noticed
     ({"at", "run", "kind", "reasons", "roles", "state", "verdict"}), {} while there is none to tell of; "moved" in it stays for
     ever once the site's addresses have changed: threads that were not met since are looked for under the new ones. `evidence`
-    is what visits told of the model's claims since ({claim: {"kept", "of", "at", "last"}})."""
+    is what visits told of the model's claims since ({claim: {"kept", "of", "at", "last"}}). `drop` is set while much less comes
+    than usual ({"items", "usual"})."""
 
     name = models.CharField(_("name"), max_length=200)
     url = models.TextField(_("address"))
@@ -37,6 +38,7 @@ class Site(models.Model):
     )
     requests_per_day = models.PositiveIntegerField(_("requests a day at the most"), null=True, blank=True)
     silent_since = models.DateTimeField(_("silent since"), null=True, blank=True)
+    drop = models.JSONField(default=dict, blank=True)
     added = models.DateTimeField(_("added"))
     threads = models.PositiveBigIntegerField(_("threads"), default=0)
     posts = models.PositiveBigIntegerField(_("posts"), default=0)

@@ -1,31 +1,55 @@
-"""Reads of silence: what a forum's stored hours say up to the visits that have covered them."""
+"""Reads of silence and of drops: what a forum's stored hours say up to the visits that have covered them."""
 
 from __future__ import annotations
 
 from datetime import datetime, timedelta
+from typing import NamedTuple
 
 import numpy as np
 from django.db.models import Sum
 
 from forums import reads
+from forums.events import Ints
 from forums.models import Board, BoardHour, Site
-from forums.silence import Silence, find_silence
+from forums.silence import Drop, Silence, find_drop, find_silence
 
 WINDOW_DAYS = 28
+RECORD_DAYS = 35  # more than a drop asks for: a record begins with the first item in it
 VISITED_WITHIN = timedelta(days=2)
 SHOWN = 8
 HOUR = timedelta(hours=1)
 
 
+class Record(NamedTuple):
+    """New items of a site by the hour, oldest first, up to the last hour that visits have covered; beside each its local hour."""
+
+    counts: Ints
+    hours: Ints
+
+    def silence(self) -> Silence | None:
+        """The silence at the end of the last four weeks."""
+        return find_silence(self.counts[-24 * WINDOW_DAYS :], self.hours[-24 * WINDOW_DAYS :])
+
+    def drop(self) -> Drop | None:
+        """A drop in the last two days."""
+        return find_drop(self.counts)
+
+
 def silence(site: Site, now: datetime) -> Silence | None:
     """A site's silence, over the boards whose visits still come to their end."""
+    found = record(site, now)
+    return None if found is None else found.silence()
+
+
+def record(site: Site, now: datetime) -> Record | None:
+    """A site's hours, over the boards whose visits still come to their end; None where nothing is stored of them."""
     boards = Board.objects.filter(site=site, enabled=True, complete_at__gt=now - VISITED_WITHIN, watched_since__isnull=False)
     rows = list(boards.values_list("pk", "complete_at", "watched_since"))
     if not rows:
         return None
     covered = min(complete for _, complete, _ in rows if complete is not None)
     end = covered.replace(minute=0, second=0, microsecond=0)  # the hour of the last visit is not over
-    since = end - timedelta(days=WINDOW_DAYS)
+    since = end - timedelta(days=RECORD_DAYS)
     sums = (
         BoardHour.objects.filter(board_id__in=[pk for pk, _, _ in rows], hour__gte=since, hour__lt=end)
         .values("hour")
@@ -43,7 +67,7 @@ def silence(site: Site, now: datetime) -> Silence | None:
         counts[int((hour - first) / HOUR)] = number
     local = reads.zone(site)
     begun = first.astimezone(local).hour
-    return find_silence(counts, (begun + np.arange(size)) % 24)
+    return Record(counts, (begun + np.arange(size)) % 24)
 
 
 def silent_sites() -> list[Site]:

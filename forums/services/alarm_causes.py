@@ -1,4 +1,4 @@
-"""Causes of alarms in forums: silence, delays over their target, late visits, a layout that changed, reading in doubt."""
+"""Causes of alarms in forums: silence, drops, delays over their target, late visits, a layout that changed, reading in doubt."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from datetime import datetime, timedelta
 from functools import partial
 from math import inf
 
-from django.db.models import Count, Min
+from django.db.models import Count, Min, Q
 from django.utils.translation import gettext_noop
 
-from crawlmgr.services.alarm_causes import Cause
+from crawlmgr.services.alarm_causes import Cause, dropped
 from crawlmgr.services.memory import remembered
 from forums.models import Board, Doubt, Site
 from forums.reads import delays
@@ -24,13 +24,23 @@ WORKED_OUT_SECONDS = 300  # how long a forum's delays are kept: they are read fr
 
 def causes(now: datetime) -> list[Cause]:
     """What is wrong with forums now."""
-    return [*_silent(), *_over(now), *_late(now), *_layouts(), *_doubts()]
+    return [*_silent(), *_dropped(), *_over(now), *_late(now), *_layouts(), *_doubts()]
 
 
 def _silent() -> list[Cause]:
     text = gettext_noop("%(site)s gives nothing new although it should.")
     rows = Site.objects.filter(silent_since__isnull=False, paused=False).only("name").order_by("pk")[:MOST]
     return [Cause(f"silent {site.pk}", "silence", text, {"site": site.name}, f"/admin/forums/site/{site.pk}/") for site in rows]
+
+
+def _dropped() -> list[Cause]:
+    text = gettext_noop("%(site)s gives %(share)s %% less than usual: %(items)s items in two days, %(usual)s before.")
+    rows = Site.objects.filter(~Q(drop={}), paused=False).only("name", "drop").order_by("pk")[:MOST]
+    return [
+        Cause(f"drop {site.pk}", "drop", text, {"site": site.name, **dropped(site.drop["items"], site.drop["usual"])},
+              f"/admin/forums/site/{site.pk}/")
+        for site in rows
+    ]
 
 
 def _over(now: datetime) -> list[Cause]:

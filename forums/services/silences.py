@@ -1,23 +1,27 @@
-"""Alarms on silence: hourly, a forum that should have had news and had none is marked and told of once."""
+"""Alarms on silence and on drops: hourly, a forum that gives nothing or much less than it should is marked and told of once."""
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from datetime import datetime, timedelta
 
-from django.db.models import Max
+from django.db.models import Max, Q
 
 from crawlmgr.services import events
 from forums.models import Site
 from forums.reads import silences
+from forums.silence import Drop
 
 
 def watch(now: datetime) -> int:
-    """Marks the sites that are silent and unmarks the others; returns how many are silent."""
+    """Marks the sites that are silent or that give much less than usual, and unmarks the others; returns how many are silent."""
     visited = Site.objects.annotate(last=Max("boards__complete_at")).filter(last__gt=now - silences.VISITED_WITHIN)
-    marked = Site.objects.filter(silent_since__isnull=False)
+    marked = Site.objects.filter(Q(silent_since__isnull=False) | ~Q(drop={}))
     silent = 0
     for site in (visited | marked.annotate(last=Max("boards__complete_at"))).defer("structure", "rules").order_by("pk"):
-        found = None if site.paused else silences.silence(site, now)
+        record = None if site.paused else silences.record(site, now)
+        found = None if record is None else record.silence()
+        _mark_drop(site, None if record is None or found is not None else record.drop(), now)
         if found is None:
             Site.objects.filter(pk=site.pk, silent_since__isnull=False).update(silent_since=None)
             continue
@@ -26,3 +30,13 @@ def watch(now: datetime) -> int:
         if Site.objects.filter(pk=site.pk, silent_since__isnull=True).update(silent_since=since):
             events.warn("silent", f"{site.name}: {found.hours} h, {found.expected:.0f}", now=now, host_id=site.host_id)
     return silent
+
+
+def _mark_drop(site: Site, found: Drop | None, now: datetime) -> None:
+    """What a site gives less than usual; nothing of one that is silent, which says more."""
+    drop = {} if found is None else asdict(found)
+    if drop == site.drop:
+        return
+    Site.objects.filter(pk=site.pk).update(drop=drop)
+    if found is not None and not site.drop:
+        events.warn("drop", f"{site.name}: {found.items} / {found.usual:.0f}", now=now, host_id=site.host_id)

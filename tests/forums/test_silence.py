@@ -1,8 +1,11 @@
-"""Silence: seldom told of a forum that is only quiet, always of one that has stopped; shown, told once, over with the first news."""
+"""Silence and drops: seldom told of a forum that is only quiet, always of one that has stopped; shown, told once, then over."""
 
 from __future__ import annotations
 
+import csv
+import gzip
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -13,8 +16,9 @@ from django.urls import reverse
 from crawlmgr.models import Event, Host
 from forums.models import Board, BoardHour, Site
 from forums.services import silences
-from forums.silence import find_silence
+from forums.silence import Drop, find_drop, find_silence
 
+EVENTS = Path(__file__).resolve().parents[3] / "shared" / "data" / "events"
 NOW = datetime(2026, 11, 20, 18, 30, tzinfo=UTC)
 SHAPE = np.array([0.1] * 8 + [1.0] * 4 + [2.0] * 12) / 29  # share of a day's items by the hour, 0.8 at night
 
@@ -84,3 +88,63 @@ def test_marked_told_once_shown_and_over_with_the_first_news(client: Client) -> 
     BoardHour.objects.create(board=Board.objects.get(site=silent), hour=now.replace(minute=0, second=0, microsecond=0) - timedelta(hours=2), replies=1)
     assert silences.watch(now) == 0 and not Site.objects.filter(silent_since__isnull=False).exists()
     assert told not in client.get(reverse("admin:index")).content.decode()
+
+
+def _days(log: str, first: datetime, last: datetime) -> np.ndarray:
+    """Events of a real forum by the day."""
+    path = EVENTS / log
+    if not path.exists():
+        pytest.skip(f"no {path.name} beside the project")
+    with gzip.open(path, "rt", encoding="utf-8") as rows:
+        times = np.array([int(row["ts"]) for row in csv.DictReader(rows)])
+    begun, ended = int(first.timestamp()), int(last.timestamp())
+    return np.bincount((times[(times >= begun) & (times < ended)] - begun) // 3600, minlength=(ended - begun) // 3600)
+
+
+@pytest.mark.parametrize(
+    ("log", "first", "last"),
+    [("gbadev_phpbb.csv.gz", 2006, 2009), ("29th_vanilla.csv.gz", 2015, 2021)],
+)
+def test_a_drop_is_told_of_seldom_in_a_real_forum_and_found_when_most_is_not_seen(log: str, first: int, last: int) -> None:
+    """The constants were chosen on 2003 to 2005 of the first forum; these are other years and another forum."""
+    hours = _days(log, datetime(first, 1, 1, tzinfo=UTC), datetime(last, 1, 1, tzinfo=UTC))
+    told = [day for day in range(40, len(hours) // 24) if find_drop(hours[24 * (day - 36) : 24 * day]) is not None]
+    begun = [day for day in told if day - 1 not in told]
+    assert len(begun) <= 7 * (last - first)
+
+    rng, seen, tries = np.random.default_rng(1), 0, 0
+    for day in range(60, len(hours) // 24 - 4, 41):
+        record = hours[24 * (day - 36) : 24 * (day + 4)].copy()
+        tries += 1
+        record[-4 * 24 :] = rng.binomial(record[-4 * 24 :], 0.4)
+        seen += any(find_drop(record[: len(record) - 24 * back]) is not None for back in range(3))
+    assert seen >= 0.6 * tries
+
+
+def test_of_too_short_a_record_or_too_few_items_no_drop_is_told() -> None:
+    busy, quiet = np.full(24 * 40, 4), np.tile([1] + [0] * 47, 20)
+    for counts in (busy, quiet):
+        counts[-48:] = 0
+    assert find_drop(busy) == Drop(0, 192.0)
+    assert find_drop(busy[-24 * 31 :]) is None and find_drop(quiet) is None
+
+
+@pytest.mark.django_db
+def test_a_forum_that_gives_less_is_marked_told_once_and_cleared() -> None:
+    now = datetime.now(UTC)
+    host = Host.objects.create(key="a.example")
+    site = Site.objects.create(name="forum", url="x", url_hash=1, host=host, added=now)
+    at = now.replace(minute=0, second=0, microsecond=0)
+    board = Board.objects.create(site=site, name="a", url="a", key="a", complete_at=now, watched_since=now - timedelta(days=40))
+    BoardHour.objects.bulk_create(
+        BoardHour(board=board, hour=at - timedelta(hours=n), replies=1 if n <= 48 else 4) for n in range(1, 24 * 36)
+    )
+    for _ in range(2):
+        assert silences.watch(now) == 0
+        site.refresh_from_db()
+        assert site.drop == {"items": 48, "usual": 192.0}
+    assert [event.text for event in Event.objects.filter(code="drop")] == ["forum: 48 / 192"]
+    BoardHour.objects.filter(board=board, hour__gte=at - timedelta(hours=48)).update(replies=4)
+    assert silences.watch(now) == 0
+    site.refresh_from_db()
+    assert site.drop == {}

@@ -53,6 +53,12 @@ def visited(one: Board, hours: float, posts: int = 8) -> None:
     )
 
 
+def harvests(*items: int) -> None:
+    """Harvests of one form, one after the other, of ten pages each."""
+    for number in items:
+        run(RunState.FINISHED, kind="deepweb-harvest", fetched=10, items=number)
+
+
 class Case(NamedTuple):
     """A rule, what brings its cause about, what ends it, and a word of its sentence."""
 
@@ -65,6 +71,12 @@ class Case(NamedTuple):
 CASES = {
     "a run failed": Case("failure", lambda: run(detail="no host"), lambda: run(RunState.FINISHED), "F failed: no host"),
     "silence": Case("silence", lambda: _site(silent_since=NOW), lambda: _site(silent_since=None), "gives nothing new"),
+    "less in a forum": Case(
+        "drop", lambda: _site(drop={"items": 40, "usual": 100.0}), lambda: _site(drop={}), "gives 60 % less than usual: 40 items in two days",
+    ),
+    "less in a run": Case(
+        "drop", lambda: harvests(100, 90, 110, 60), lambda: harvests(95), "found 40 % less than its last runs: 60 items, usually 100",
+    ),
     "late visit": Case(
         "late", lambda: board(next_visit=NOW - timedelta(hours=3)), lambda: Board.objects.update(next_visit=NOW), "first by 3 hours",
     ),
@@ -167,9 +179,22 @@ def test_without_a_target_or_enough_posts_no_delay_is_told(values: dict[str, Any
     assert found() == []
 
 
+@pytest.mark.parametrize("items", [(100, 100, 60), (100, 100, 100, 71), (9, 9, 9, 1), (12, 12, 12, 4), (100, 10, 10, 10, 8)])
+def test_a_smaller_drop_few_runs_or_few_items_are_no_cause(items: tuple[int, ...]) -> None:
+    harvests(*items)
+    assert found() == []
+
+
+def test_of_runs_that_a_person_ended_no_drop_is_told() -> None:
+    harvests(100, 100, 100)
+    run(RunState.STOPPED, kind="deepweb-harvest", fetched=10, items=1)
+    run(RunState.FINISHED, kind="forum", fetched=10, items=1)
+    assert found() == []
+
+
 def test_a_paused_forum_says_nothing_of_delays_and_silence() -> None:
     visited(board(deadline_hours=2.0), 6.0)
-    _site(paused=True, silent_since=NOW)
+    _site(paused=True, silent_since=NOW, drop={"items": 1, "usual": 50.0})
     assert found() == []
 
 
