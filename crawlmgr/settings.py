@@ -149,7 +149,7 @@ Q_CLUSTER = {
     "recycle": 100,
     "max_rss": 900_000,
     "poll": 0.2,
-    "guard_cycle": 0.5,
+    "guard_cycle": 1,
     "catch_up": False,
     "ALT_CLUSTERS": {},
 }

@@ -6,11 +6,11 @@ import contextlib
 import errno
 import fcntl
 import os
+import select
 import signal
 import socket
 import subprocess  # noqa: S404 - starting programs is what this module is for
 import sys
-import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -19,7 +19,8 @@ from typing import IO
 
 HEALTHY_SECONDS = 10.0
 LONGEST_BACKOFF_SECONDS = 30.0
-POLL_SECONDS = 0.2
+POLL_SECONDS = 1.0
+"""Between two rounds while no child ends: how soon a wish is seen."""
 
 
 class AlreadyRunning(Exception):
@@ -229,6 +230,8 @@ class Supervisor:
 
     `on_start(child)` is called after each start, `on_end(child, why)` after an end that nobody asked for, `on_tick(child)` every
     `tick_seconds` for a child that runs and returns why it must be restarted, "" for all is well.
+
+    `stop` and `look` may be handlers of signals: they take no lock, which the interrupted code could hold.
     """
 
     def __init__(
@@ -239,22 +242,40 @@ class Supervisor:
         self.on_start, self.on_end, self.on_tick = on_start, on_end, on_tick
         self.tick_seconds, self.grace_seconds, self.clock = tick_seconds, grace_seconds, clock
         self.next_tick = 0.0
-        self._wake = threading.Event()
+        self._bell = -1
         self._stops = 0
 
     def stop(self, *_: object) -> None:
         """Asks the loop to end (a signal handler may call this); a second time ends the grace as well."""
         self._stops += 1
-        self._wake.set()
+        self.look()
+
+    def look(self, *_: object) -> None:
+        """Has the next round begin at once: the handler of SIGCHLD, so that the end of a child is seen when it happens."""
+        if self._bell >= 0:
+            with contextlib.suppress(BlockingIOError):
+                os.write(self._bell, b"!")
 
     def run(self) -> None:
         """Works until `stop`, then ends the children: politely first, after the grace with their groups killed."""
+        reading, self._bell = os.pipe()
+        os.set_blocking(reading, False)
+        os.set_blocking(self._bell, False)
         try:
             while not self._stops:
                 self.step()
-                self._wake.wait(POLL_SECONDS)
+                if select.select([reading], [], [], self._pause())[0]:
+                    os.read(reading, 1024)
         finally:
             self._end_all()
+            bell, self._bell = self._bell, -1
+            os.close(bell)
+            os.close(reading)
+
+    def _pause(self) -> float:
+        """Seconds until something may be due by time."""
+        starts = [child.next_start for child in self.children if child.process is None and child.wanted()]
+        return min(POLL_SECONDS, max(0.0, min([self.next_tick, *starts]) - self.clock()))
 
     def step(self) -> None:
         """One round: starts what is down and due, notes what died, asks for signs of life when it is time."""

@@ -6,8 +6,10 @@ import logging
 import os
 import signal
 from typing import Any
+from urllib.parse import quote
 
 from django.conf import settings
+from django.core.cache import cache
 from django.db import Error as DatabaseProblem
 from django.dispatch import receiver
 from django.utils.module_loading import import_string
@@ -22,6 +24,7 @@ from crawlmgr.supervisor import group, memory_bytes
 
 log = logging.getLogger("crawlmgr.tasks")
 BEAT_SECONDS = 2.0
+MEMORY_SECONDS = 60  # the system counts every page of every process for it
 RECYCLED = -2
 """What django-q2 sets a worker's timer to that has done enough tasks and ended by itself."""
 
@@ -120,7 +123,8 @@ def _go_on(run_id: int) -> None:
 def tick(node: str) -> None:
     """The node's sign of life, asked for by its supervisor, and a round of the dispatcher."""
     now = SYSTEM.now()
-    nodes.beat(node, now, memory_bytes=memory_bytes(group(os.getpgrp())))
+    weighed = cache.add(f"memory-{quote(node)}", 1, MEMORY_SECONDS)
+    nodes.beat(node, now, memory_bytes=memory_bytes(group(os.getpgrp())) if weighed else None)
     dispatch.dispatch(now)
 
 
