@@ -6,7 +6,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('forums', '0013_source_kinds'),
+        ('forums', '0014_list_indexes'),
     ]
 
     operations = [
