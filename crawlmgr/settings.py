@@ -305,7 +305,7 @@ UNFOLD = {
     "SCRIPTS": [
         lambda request: static("desk.js"), lambda request: static("keys.js"), lambda request: static("tables.js"),
         lambda request: static("chart-tools.js"),
-        lambda request: static("pane.js"),
+        lambda request: static("pane.js"), lambda request: static("tabs.js"),
     ],
     "SIDEBAR": {"show_search": False, "show_all_applications": False, "navigation": "crawlmgr.admin.tree.navigation"},
 }

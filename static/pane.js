@@ -30,6 +30,14 @@
       document.head.append(own);
     });
   }
+  /* Addresses that are told from the page they stand on ("?sort=name") go on meaning that page, here in the pane. */
+  function rooted(content, url) {
+    const path = url.split(/[?#]/)[0], here = (text) => text?.startsWith("?") ? path + text : text;
+    content.querySelectorAll("a[href^='?']").forEach((one) => one.setAttribute("href", here(one.getAttribute("href"))));
+    content.querySelectorAll("select[data-go] option").forEach((one) => { one.value = here(one.getAttribute("value")); });
+    content.querySelectorAll("[data-copy]").forEach((one) => { one.dataset.copy = here(one.dataset.copy); });
+    content.querySelectorAll("form:not([action])").forEach((one) => one.setAttribute("action", path));
+  }
   async function show(url, step = true) {
     if (!url || url.startsWith("http") || url.startsWith("#")) return;
     asked.abort();
@@ -44,6 +52,7 @@
         const figure = content.querySelector(`[id="${CSS.escape(one.dataset.chart)}"]`);
         if (figure) figure.id = one.dataset.chart = `pane-${figure.id}`;
       });
+      rooted(content, url);
       await plotly(source);
       if (step) way.push(url);
       body.replaceChildren(...document.adoptNode(content).childNodes);
@@ -90,8 +99,20 @@
       clearTimeout(timer);
       timer = setTimeout(() => ofRow(row), 200);
     });
+    body.addEventListener("submit", (event) => {  /* what only asks is asked within the pane, what changes something as ever */
+      const form = event.target;
+      if (form.method !== "get") return;
+      event.preventDefault();
+      show(`${form.getAttribute("action")}?${new URLSearchParams(new FormData(form))}`);
+    });
+    body.addEventListener("change", (event) => {
+      if (!event.target.matches("select[data-go]")) return;
+      event.stopPropagation();
+      event.target.onchange = null;
+      show(event.target.value);
+    }, true);
     body.addEventListener("click", (event) => {  /* a row's link leads on within the pane, with a modifier it opens as ever */
-      const link = event.target.closest("table.list a[href^='/admin/']");
+      const link = event.target.closest(":is(table.list, .pager, .table-tools) a[href^='/admin/']");
       if (!link || event.ctrlKey || event.metaKey || event.shiftKey || link.hasAttribute("download")) return;
       event.preventDefault();
       show(link.getAttribute("href"));
@@ -109,7 +130,7 @@
       event.preventDefault();
     };
     document.addEventListener("keydown", (event) => {
-      if (event.key !== "o" || event.ctrlKey || event.metaKey || event.altKey || event.target.closest("input, textarea, select") || document.querySelector("dialog[open]")) return;
+      if (event.defaultPrevented || event.key !== "o" || event.ctrlKey || event.metaKey || event.altKey || event.target.closest("input, textarea, select") || document.querySelector("dialog[open]")) return;
       button.click();
       event.preventDefault();
     });

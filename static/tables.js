@@ -14,13 +14,22 @@
   function close() { menu?.remove(); menu = null; }
   function open(row, x, y) {
     const tick = row.querySelector("input.tick[form]"), form = tick && document.getElementById(tick.getAttribute("form"));
-    if (!form) return false;
+    const link = row.querySelector("td.title a[href], a[href]");
+    if (!form && !link) return false;
     close();
     menu = document.createElement("div");
     menu.className = "row-menu"; menu.setAttribute("role", "menu");
-    const link = row.querySelector("a[href]");
-    if (link) { const first = document.createElement("a"); first.href = link.href; first.textContent = link.textContent.trim(); first.setAttribute("role", "menuitem"); menu.append(first); }
-    form.querySelectorAll("button[name=do]").forEach((button) => {
+    if (link) {
+      const first = document.createElement("a"), tab = document.createElement("button"), keep = document.querySelector("[data-keep]");
+      first.href = link.href; first.textContent = link.textContent.trim(); first.setAttribute("role", "menuitem");
+      tab.type = "button"; tab.setAttribute("role", "menuitem"); tab.textContent = keep.getAttribute("aria-label");
+      tab.onclick = () => {
+        close();
+        document.dispatchEvent(new CustomEvent("desk:keep", { detail: { url: link.getAttribute("href"), title: link.textContent.trim() } }));
+      };
+      menu.append(first, tab);
+    }
+    form?.querySelectorAll("button[name=do]").forEach((button) => {
       const one = document.createElement("button");
       one.type = "button"; one.setAttribute("role", "menuitem"); one.innerHTML = button.innerHTML;
       one.onclick = () => {
@@ -51,7 +60,7 @@
       event.preventDefault();
       return;
     }
-    if (event.key !== "m" || event.ctrlKey || event.metaKey || event.altKey || event.target.closest("input, textarea, select") || document.querySelector("dialog[open]")) return;
+    if (event.defaultPrevented || event.key !== "m" || event.ctrlKey || event.metaKey || event.altKey || event.target.closest("input, textarea, select") || document.querySelector("dialog[open]")) return;
     const row = document.querySelector("#content tr.on[data-row]");
     if (!row) return;
     const box = row.getBoundingClientRect();

@@ -118,6 +118,7 @@ class Shown:
 
     name: str
     heads: list[Head]
+    orders: list[tuple[str, str, bool]]
     lines: list[Line]
     slice: Slice
     keep: str
@@ -207,6 +208,19 @@ class _Asked:
             found.append(Head(one.name, str(one.title), one.look, address, arrow))
         return found
 
+    def orders(self) -> list[tuple[str, str, bool]]:
+        """Every way to sort: address, words, whether it is the one shown. Chosen from a list where heads have no room."""
+        column, now = self.sorted_by
+        return [
+            (
+                f"?{self.query(sort=sign + one.name)}",
+                f"{one.title} {'↓' if downwards else '↑'}",
+                one is column and downwards == now.downwards,
+            )
+            for one in self.table.columns if one.by is not None
+            for sign, downwards in (("", one.by.downwards), ("-", not one.by.downwards))
+        ]
+
 
 def words_in(*names: str) -> Callable[[Rows, str], Rows]:
     """A search: every word stands in one of the fields."""
@@ -276,7 +290,7 @@ def _shown(request: HttpRequest, table: Table, asked: _Asked, rows: Rows, prepar
     on = {one.name for one in asked.columns}
     order_of = [*asked.columns, *(one for one in table.columns if one.name not in on)]
     return Shown(
-        table.name, asked.heads(), lines, slice_, keep, query, asked.q, table.search is not None,
+        table.name, asked.heads(), asked.orders(), lines, slice_, keep, query, asked.q, table.search is not None,
         [
             {"name": one.name, "title": one.title, "options": asked.options[one.name], "value": asked.narrow.get(one.name, "")}
             for one in table.choices

@@ -20,11 +20,10 @@ from crawlmgr.admin.rooms import act, numbers
 from crawlmgr.admin.tables import Action, Choice, Column, Rows, Table, by, falling
 from crawlmgr.admin.tree import address
 from crawlmgr.services import runs
-from forums import reads
 from forums.admin.thread_table import SITE
 from forums.models import Board
 from forums.reads import BoardRow
-from forums.reads.upcoming import LATE
+from forums.reads.today import late_boards
 from forums.services import plans, sites
 
 MAY = "forums.change_board"
@@ -81,8 +80,7 @@ def _states() -> list[tuple[str, str]]:
 
 def _in_state(rows: Rows, code: str) -> Rows:
     if code == "late":
-        since = datetime.now(UTC) - LATE
-        return rows.filter(reads.overdue(since), site__paused=False)
+        return late_boards(rows, datetime.now(UTC))
     return rows.filter(last_visit__isnull=True) if code == "never" else rows.filter(enabled=False)
 
 

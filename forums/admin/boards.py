@@ -17,6 +17,7 @@ from forums.admin import charts
 from forums.admin.add import INTERVALS
 from forums.admin.thread_table import OF_BOARD
 from forums.models import Board
+from forums.reads.lateness import why_late
 from forums.reads.patterns import seen
 from forums.reads.upcoming import of_board
 
@@ -40,11 +41,13 @@ def board_page(request: HttpRequest, pk: int) -> HttpResponseBase:
 
 def _about(board: Board) -> dict[str, Any]:
     now = datetime.now(UTC)
+    due = of_board(board, now, hold=all_paused())
     return {
         "board": board,
         "site": board.site,
         "now": now,
-        "due": of_board(board, now, hold=all_paused()),
+        "due": due,
+        "late": why_late(board, now) if due.late else [],
         "zone": reads.zone(board.site),
         "intervals": INTERVALS,
         "run": next(iter(reads.active_runs([board.site_id])), None),

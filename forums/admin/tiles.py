@@ -29,11 +29,12 @@ def tiles(request: HttpRequest, now: datetime) -> Sequence[Tile]:
     waits = [one.mean_wait_seconds or 0.0 for one in found["days"]]
     plan = reverse("admin:forum-plan", args=[0])
     late, wait = found["late"], duration(found["day"].mean_wait_seconds)
+    of_late = f"{reverse('admin:boards')}?show=late" if late else plan
     return (
         Tile(_("New posts in 24 h"), number(found["day"].posts), reverse("admin:forums"), _("bars: days of two weeks"), "",
              [float(one.posts) for one in found["days"]]),
         Tile(_("A new post waited"), wait, plan, _("mean of 24 h, until it was fetched"), "", waits),
-        Tile(_("Boards that are late"), number(late), plan, _("due for more than 10 minutes"), "warn" if late else ""),
+        Tile(_("Boards that are late"), number(late), of_late, _("due for more than 10 minutes"), "warn" if late else ""),
     )
 
 

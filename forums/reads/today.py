@@ -6,10 +6,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
-from django.db.models import CharField, Count, F, Q, Sum
+from django.db.models import CharField, Count, F, QuerySet, Sum
 from django.db.models.functions import Cast, Substr
 
 from crawlmgr.reads.status import all_paused
+from forums import reads
 from forums.models import Board, Visit
 from forums.reads.upcoming import LATE
 
@@ -55,10 +56,11 @@ def by_day(now: datetime, days: int) -> list[Brought]:
 
 def late(now: datetime) -> int:
     """Boards whose visit is due for more than LATE, of forums that are not paused; none while all crawling is paused."""
-    if all_paused():
-        return 0
-    passed = Q(next_until__isnull=True) | Q(next_until__lt=now - LATE)
-    due = Board.objects.filter(passed, enabled=True, next_visit__lt=now - LATE, site__paused=False)
-    return int(due.aggregate(count=Count("id"))["count"])
+    return int(late_boards(Board.objects.all(), now).aggregate(count=Count("id"))["count"])
+
+
+def late_boards(rows: QuerySet[Board], now: datetime) -> QuerySet[Board]:
+    """Those of the boards that `late` counts."""
+    return rows.none() if all_paused() else rows.filter(reads.overdue(now - LATE), site__paused=False)
 
 

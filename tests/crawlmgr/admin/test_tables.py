@@ -76,7 +76,8 @@ def test_a_head_sorts_and_once_more_turns_round(client: Client) -> None:
     text = client.get("/admin/runs/").content.decode()
     assert 'href="?sort=fetched"' in text and 'aria-sort="descending"' in text
     again = client.get("/admin/runs/?sort=fetched").content.decode()
-    assert 'href="?sort=-fetched"' in again
+    assert 'href="?sort=-fetched"' in again and '<option value="?sort=fetched" selected>' in again
+    assert again.count(" selected>Pages") == 1 and '<option value="?sort=-bytes">' in again
 
 
 def test_words_and_choices_narrow_and_are_kept_by_all_links(client: Client) -> None:

@@ -1,0 +1,41 @@
+"""Why a visit that is late has not begun, as far as the database knows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from crawlmgr.models import Host, Node, Run
+from crawlmgr.reads.status import alive_since
+from forums import reads
+from forums.models import Board
+
+NO_WORKER, ASKED_TO_WAIT, HOST_FAILS, VISIT_RUNS, VISIT_STANDS, NO_TURN = (
+    "no_worker", "asked_to_wait", "host_fails", "visit_runs", "visit_stands", "no_turn",
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Why:
+    """One reason: a code; the run or the host that it concerns, and until when it holds, where that is known."""
+
+    code: str
+    run: Run | None = None
+    host: Host | None = None
+    until: datetime | None = None
+
+
+def why_late(board: Board, now: datetime) -> list[Why]:
+    """The reasons that hold a late board's visit up, the one that holds up most first; three queries. Where none of them is found
+    it waits for its turn: the dispatcher looks every minute."""
+    found: list[Why] = []
+    if not Node.objects.filter(heartbeat__gte=alive_since(now)).exists():
+        found.append(Why(NO_WORKER))
+    host = Host.objects.defer("robots_text").get(pk=board.site.host_id)
+    if host.retry_after_until is not None and host.retry_after_until > now:
+        found.append(Why(ASKED_TO_WAIT, host=host, until=host.retry_after_until))
+    elif host.failures and host.next_at > now:
+        found.append(Why(HOST_FAILS, host=host, until=host.next_at))
+    for run in reads.active_runs([board.site_id]):
+        found.append(Why(VISIT_STANDS if run.state == "paused" else VISIT_RUNS, run=run))
+    return found or [Why(NO_TURN)]

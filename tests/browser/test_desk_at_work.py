@@ -1,0 +1,294 @@
+"""An operator's questions and errands, each from the first page to its answer, in English and in Chinese.
+
+One browser and one server serve all of them; a journey has a database and a window of its own. Nothing works in the background:
+what workers would do a journey does itself, at the step where it would happen.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+from django.conf import LazySettings
+from django.utils import translation
+from django.utils.translation import gettext
+
+from crawlmgr import engine
+from crawlmgr.models import Hold, Host, Run, RunState
+from forums.models import Board, BoardHour, Plan, Site, Thread
+from tests.crawlmgr.admin.rows import user
+from tests.site.forum import ForumServer, LocalForum
+
+sync_api = pytest.importorskip("playwright.sync_api")
+CHROMIUM = next((found for name in ("chromium", "chromium-browser") if (found := shutil.which(name))), None)
+LONGEST = 300_000  # milliseconds that a step may take on a machine with much else to do
+QUIET = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update", "--disable-sync"]
+DESKTOP, PHONE = {"width": 1440, "height": 900}, {"width": 390, "height": 844}
+SLICES = 40
+pytestmark = [
+    pytest.mark.browser, pytest.mark.once, pytest.mark.django_db(transaction=True),
+    pytest.mark.skipif(CHROMIUM is None, reason="Chromium is not installed"),
+]  # fmt: skip
+Say = Callable[..., str]
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("DJANGO_ALLOW_ASYNC_UNSAFE", "1")  # the browser's driver keeps an event loop in the test's thread
+        with sync_api.sync_playwright() as playwright:
+            opened = playwright.chromium.launch(executable_path=CHROMIUM, args=QUIET)
+            yield opened
+            opened.close()
+
+
+@pytest.fixture(params=["en", "zh-hans"])
+def language(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+@pytest.fixture
+def say(language: str) -> Say:
+    """A text of the desk as the journey's person reads it."""
+
+    def said(text: str, **values: object) -> str:
+        with translation.override(language):
+            return gettext(text) % values if values else gettext(text)
+
+    return said
+
+
+@pytest.fixture
+def page(browser: Any, live_server: Any, client: Any, settings: LazySettings, language: str) -> Iterator[Any]:
+    """A window of somebody who is logged in; what goes wrong in it fails the journey."""
+    settings.CONTACT = "me@example.org"
+    client.force_login(user("first"))
+    context = browser.new_context(viewport=DESKTOP, base_url=live_server.url)
+    cookies = {settings.SESSION_COOKIE_NAME: client.cookies[settings.SESSION_COOKIE_NAME].value, settings.LANGUAGE_COOKIE_NAME: language}
+    context.add_cookies([{"name": name, "value": value, "url": live_server.url} for name, value in cookies.items()])
+    opened = context.new_page()
+    opened.set_default_timeout(LONGEST)
+    wrong: list[str] = []
+    opened.on("pageerror", lambda error: wrong.append(str(error)))
+    opened.on("dialog", lambda dialog: dialog.accept())
+    yield opened
+    context.close()
+    assert wrong == []
+
+
+def work(kind: str) -> Run:
+    """What workers do: the newest run of a kind, to its end."""
+    run = Run.objects.filter(kind=kind).latest("pk")
+    for _ in range(SLICES):
+        if engine.run_slice(run.pk) in (RunState.FINISHED, RunState.FAILED, RunState.STOPPED):
+            break
+    run.refresh_from_db()
+    assert run.state == RunState.FINISHED, (run.state, run.stopped_by, run.detail)
+    return run
+
+
+def forum(name: str = "Riverside", **values: Any) -> Site:
+    """A forum with three boards, threads in the first of them, and posts in the hours of three weeks."""
+    now = datetime.now(UTC)
+    host = Host.objects.create(key=f"{name.lower()}.example")
+    site = Site.objects.create(name=name, url=f"https://{name.lower()}.example/", url_hash=host.pk, host=host, added=now, **values)
+    boards = [
+        Board.objects.create(
+            site=site, name=title, url=f"{site.url}{place}", key=str(place), position=place, next_visit=now + timedelta(hours=place + 1),
+            last_visit=now - timedelta(hours=1), complete_at=now - timedelta(hours=1), watched_since=now - timedelta(days=30),
+        )
+        for place, title in enumerate(("Boats", "Bridges", "Fish"))
+    ]  # fmt: skip
+    Thread.objects.bulk_create(
+        Thread(
+            site=site, board=boards[0], key=str(number), url=f"{site.url}t{number}", title=f"Lantern {number}", author="anna", first_seen=now,
+            last_reply=now - timedelta(minutes=number), created=now - timedelta(days=number), replies=number, posts=(number * 7) % 50,
+        )
+        for number in range(50)
+    )  # fmt: skip
+    hour = now.replace(minute=0, second=0, microsecond=0)
+    BoardHour.objects.bulk_create(
+        BoardHour(board=board, hour=hour - timedelta(hours=back), threads=int(back % 24 == 5 + place), replies=(back + place) % 4)
+        for place, board in enumerate(boards) for back in range(2, 21 * 24)
+    )
+    return site
+
+
+def test_a_forum_is_added_and_read(page: Any, say: Say) -> None:
+    with ForumServer(LocalForum(boards=2, threads=4)) as server:
+        page.goto("/admin/")
+        page.click(f"a:has-text('{say('Add forum')}') >> nth=0")
+        page.fill("#id_address", server.url)
+        page.fill("#id_delay", "0")
+        page.check("#id_private")
+        page.click("#content form button.main")
+        page.wait_for_selector("[data-live]")
+        work("forum-discovery")
+        page.wait_for_selector("#id_timezone")
+        page.fill("#id_name", "Hafen")
+        page.fill("#id_history", "400")
+        page.click(f"#content button:has-text('{say('Save')}')")
+        page.wait_for_selector("h1 .last:has-text('Hafen')")
+        work("forum")
+        page.wait_for_selector(f"h2:has-text('{say('Threads with the newest replies')}')")
+        page.goto("/admin/forums/threads/")
+        assert page.locator("tr[data-row]").count() == len(server.forum.all)
+        page.click("tr[data-row] td.title a >> nth=0")
+        page.wait_for_selector("article.post")
+        written = {post.text for thread in server.forum.all.values() for post in thread.posts}
+        assert page.inner_text("article.post .text >> nth=0") in written
+
+
+def test_why_a_board_is_late(page: Any, say: Say) -> None:
+    """From the figure of the first page over the list of late boards to the reason, and to the page that says more of it."""
+    site = forum()
+    late = Board.objects.filter(site=site, name="Bridges")
+    late.update(next_visit=datetime.now(UTC) - timedelta(hours=5))
+    page.goto("/admin/")
+    page.click(f"a.tile:has-text('{say('Boards that are late')}')")
+    page.wait_for_url("**/forums/boards/?show=late")
+    assert page.locator("tr[data-row]").count() == 1
+    page.click("td.title a:has-text('Bridges')")
+    reason = page.inner_text("#why-late")
+    assert say("no worker is alive, so nothing is fetched.") in reason
+    Host.objects.filter(pk=site.host_id).update(retry_after_until=datetime.now(UTC) + timedelta(hours=2))
+    page.reload()
+    page.click(f"#why-late a:has-text('{say('Host')}')")
+    page.wait_for_url(f"**/hosts/{site.host_id}/")
+    page.wait_for_selector(f"dt:has-text('{say('Asked to wait until')}')")
+
+
+def test_theta_is_tuned_and_the_curve_follows(page: Any, say: Say) -> None:
+    site = forum()
+    page.goto(f"/admin/forums/site/{site.pk}/plan/")
+    page.click(f"nav.tabs a:has-text('{say('Tuning')}')")
+    page.wait_for_function("document.querySelectorAll('[data-ready]').length >= 3")
+    page.select_option("[name=policy]", "optimal")
+    page.wait_for_selector("form[data-preview]:not(.asking)")
+    curve = "JSON.stringify(document.querySelector('[data-chart=chart-curve]')._fullData.map(one => Array.from(one.y)))"
+    before = page.evaluate(curve)
+    page.evaluate(
+        "const slider = document.querySelector('input[data-for=theta]');"
+        "slider.value = 0.05; slider.dispatchEvent(new Event('input', { bubbles: true }));"
+    )
+    page.wait_for_function(f"before => {curve} !== before", arg=before)
+    assert page.input_value("[name=theta]") == "0.05"
+    page.click("form[data-preview] button.main")
+    page.wait_for_selector(f"text={say('The plan is saved; it is made anew within a minute.')}")
+    assert Plan.objects.get(site=site).theta == 0.05
+
+
+def test_everything_is_paused_and_goes_on(page: Any, say: Say) -> None:
+    site = forum()
+    run = Run.objects.create(kind="forum", label="Riverside", target=site.pk, state="queued", created=datetime.now(UTC), begun=True)
+    page.goto("/admin/")
+    page.click(f".tree a:has-text('{say('Schedules')}')")
+    page.click(f"button:has-text('{say('Pause all crawling')}')")
+    page.wait_for_selector(f"button:has-text('{say('Let all crawling go on')}')")
+    run.refresh_from_db()
+    assert Hold.objects.exists() and run.state == "paused"
+    page.goto(f"/admin/forums/site/{site.pk}/")
+    assert page.locator(f"text={say('all crawling is paused')}").count() >= 3, "each board says why it is not visited"
+    page.click(f"a:has-text('{say('all crawling is paused')}') >> nth=0")
+    page.click(f"button:has-text('{say('Let all crawling go on')}')")
+    page.wait_for_selector(f"button:has-text('{say('Pause all crawling')}')")
+    run.refresh_from_db()
+    assert not Hold.objects.exists() and run.state == "queued"
+
+
+def test_why_a_site_is_silent(page: Any, say: Say) -> None:
+    """The forum's hours end two days ago while its visits go on."""
+    site = forum(silent_since=datetime.now(UTC) - timedelta(days=2))
+    BoardHour.objects.filter(hour__gt=datetime.now(UTC) - timedelta(days=2)).delete()
+    page.goto("/admin/")
+    page.click(".note a:has-text('Riverside')")
+    page.wait_for_selector("#silence-banner")
+    assert "https://riverside.example/" in page.inner_text("#content")
+    page.click(f".desk-tools a:has-text('{say('Model')}')")
+    page.wait_for_url(f"**/forums/site/{site.pk}/model/")
+
+
+def test_by_the_palette_alone(page: Any, say: Say) -> None:
+    """A forum is found by its name, visited, and everything paused, without a click."""
+    site = forum()
+    page.goto("/admin/")
+
+    def ask(text: str, fits: str) -> None:
+        page.keyboard.press("Control+k")
+        page.keyboard.type(text)
+        page.wait_for_selector(f"#palette li[aria-selected=true]:has-text('{fits}')")
+        page.keyboard.press("Enter")
+
+    ask("riversi", "Riverside")
+    page.wait_for_url(f"**/forums/site/{site.pk}/")
+    ask({"Crawl now": "crawl now riverside"}.get(say("Crawl now"), "立即抓取 riverside"), "Riverside")
+    page.wait_for_selector(f"text={say('A visit has started.')}")
+    assert Run.objects.get(kind="forum").target == site.pk
+    ask("bridges", "Bridges")
+    page.wait_for_selector("h1 .last:has-text('Bridges')")
+
+
+def test_by_the_keyboard_alone(page: Any, say: Say) -> None:
+    """Boards, a board's threads and a thread beside each other; a thread is kept as a tab that outlives a reload."""
+    forum()
+    page.goto("/admin/")
+    page.keyboard.press("g")
+    page.keyboard.press("b")
+    page.wait_for_url("**/forums/boards/")
+    page.keyboard.press("o")
+    page.keyboard.press("j")
+    page.wait_for_selector("#pane .pane-title:has-text('Boats')")
+    page.focus("#pane tr[data-row] td.title a")
+    page.keyboard.press("Enter")
+    page.wait_for_selector("#pane .pane-title:has-text('Lantern 0')")
+    assert page.url.endswith("/forums/boards/")
+    page.focus("#pane .pane-title")
+    page.keyboard.press("Enter")
+    page.wait_for_url("**/forums/thread/*/")
+    page.keyboard.press("t")
+    page.keyboard.press("g")
+    page.keyboard.press("l")
+    page.wait_for_url("**/forums/threads/")
+    page.reload()
+    page.focus("#tabs a:has-text('Lantern 0')")
+    page.keyboard.press("Enter")
+    page.wait_for_selector("#tabs [aria-current=page]:has-text('Lantern 0')")
+    page.keyboard.press("t")
+    page.wait_for_selector("#tabs", state="hidden")
+
+
+def test_the_pane_sorts_pages_and_searches_for_itself(page: Any, say: Say) -> None:
+    """What stands in the pane asks only for the pane: the list beside it stays as it is."""
+    forum()
+    page.goto("/admin/forums/boards/")
+    page.click("[data-pane]")
+    page.wait_for_selector("#pane tr[data-row]")
+    page.click(f"#pane th a:has-text('{say('Replies')}')")
+    page.wait_for_selector("#pane tr[data-row]:first-child a:has-text('Lantern 49')")
+    page.click("#pane .pager a[rel=next]")
+    page.wait_for_selector("#pane tr[data-row]:first-child a:has-text('Lantern 19')")
+    page.fill("#pane [name=q]", "lantern 33")
+    page.keyboard.press("Enter")
+    page.wait_for_selector("#pane tr[data-row]:only-child a:has-text('Lantern 33')")
+    assert page.url.endswith("/forums/boards/") and page.locator("#content tr[data-row]").count() == 3
+
+
+def test_on_a_phone(page: Any, say: Say) -> None:
+    """The tree is a drawer, a list is cards sorted by a choice, details are a sheet; nothing is wider than the screen."""
+    forum()
+    page.set_viewport_size(PHONE)
+    page.goto("/admin/")
+    page.click(".desk-head .desk-toggle")
+    page.click(f".tree a:has-text('{say('Threads')}') >> visible=true")
+    page.wait_for_url("**/forums/threads/")
+    page.select_option("select[data-go]", index=1)
+    page.wait_for_url("**sort=*")
+    page.click("[data-pane]")
+    page.wait_for_selector("#pane .post, #pane .empty")
+    wide = "Math.max(document.documentElement.scrollWidth, document.querySelector('#content').scrollWidth)"
+    assert page.evaluate(wide) <= PHONE["width"]
+    page.click("#pane [data-close]")
+    page.wait_for_selector("#pane", state="hidden")
