@@ -15,7 +15,8 @@ import numpy as np
 from forums.events import HOUR_SECONDS, Bools, Floats, Ints, Sites
 from forums.forecast import Arrays, Forecast, Seen
 from forums.loop_values import Choice, Looks, LoopOptions, Outlook, Reason
-from forums.overview import Overview, Sight, Source
+from forums.overview import Overview
+from forums.overview_values import Sight, Source
 from forums.pacing import Budget, Pace, Spending
 
 __all__ = ("AdaptiveLoop", "Choice", "LoopOptions", "Looks", "Outlook", "Reason", "Seen", "Source")
@@ -138,7 +139,7 @@ class AdaptiveLoop:
         if self.overview is not None:
             lost = self.overview.visited(boards, board, times, weights, now)
             self.forecast.rewind(lost)
-            self.overview.forget(lost, self.last_visit)
+            self.overview.clear(lost, self.last_visit[lost])
 
     def told(self, source: int, sight: Sight, now: float) -> None:
         """An index page was read at `now` and showed this."""
@@ -272,8 +273,8 @@ class AdaptiveLoop:
         best = probes[0] if probes else int(np.where(readable, gains / overview.cost, -1.0).argmax())
         if not readable[best] or (not probes and gains[best] <= 0.0):
             return _Look()
-        rows, cost = overview.pairs(best), int(overview.cost[best])
-        parts = dict(zip(overview.board[rows].tolist(), (part[rows] / cost).tolist(), strict=True))
+        pairs, cost = overview.covers.of(overview.rows(best)), int(overview.cost[best])
+        parts = dict(zip(overview.covers.board[pairs].tolist(), (part[pairs] / cost).tolist(), strict=True))
         return _Look(best, np.inf if probes else float(gains[best]) / cost, cost, bool(probes), parts)
 
     def change_budget(self, visits_per_day: int, now: float) -> None:

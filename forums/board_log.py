@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from forums.events import Events, Floats, Ints
-from forums.overview import Sight
+from forums.overview_values import Sight
 
 
 class BoardLog:

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from forums.events import Floats, Ints
 from forums.forecast import ForecastOptions
-from forums.overview import Source
+from forums.overview_values import Source
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,7 @@ from forums.clairvoyant import bound
 from forums.delay import Delays, DelaySummary, daily_totals, event_delays, summarise
 from forums.events import DAY_SECONDS, Bools, Events, Floats, Ints, LocalClock, Sites
 from forums.law import USUAL_THETA, event_weights, weighted
-from forums.overview import Sight
+from forums.overview_values import Sight
 from forums.pacing import Budget
 from forums.profile import BoardEvents, ProfileOptions, Settling, estimate, settling
 from forums.schedule import Demand, assert_budget, bra, bra_literal, bra_method1, era, lra, with_midnight, wra
@@ -267,7 +267,7 @@ class Simulation:
             loop.swept(source, *log.take(boards, now), now)
             trace.fetched(boards, now, cost)
         else:
-            loop.told(source, shows(log, loop.overview.board[loop.overview.pairs(source)], now), now)
+            loop.told(source, shows(log, loop.overview.board[loop.overview.rows(source)], now), now)
             trace.fetched(np.zeros(0, dtype=np.int64), now, cost)
             due = loop.due(now)
             if len(due):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from django.db.models import F
 
@@ -12,15 +12,21 @@ from forums.models import Visit
 KEPT_ARRIVALS = 2000  # of one visit, item by item; sums and counts go on
 
 
-def note(visit: Visit, arrivals: Iterable[tuple[datetime, bool]], now: datetime) -> None:
-    """Adds the new items of a page (time posted, opening post or reply) to their visit; eq. (1) and (2) of the forum paper.
+def note(visit: Visit, arrivals: Iterable[tuple[datetime, bool, int]], now: datetime) -> None:
+    """Adds the new items of a page (time posted, opening post or reply, seconds the time is known to) to their visit; eq. (1) and
+    (2) of the forum paper.
 
-    Only what was posted since the board is watched counts: older posts were waiting for the forum to be added.
+    Only what was posted since the board is watched counts: older posts were waiting for the forum to be added. A time that is
+    shown to the minute may be the minute in which the board was first read: what is new then came after.
     """
     since = visit.board.watched_since
     if since is None:
         return
-    found = [(posted, opener, max(0.0, (now - posted).total_seconds())) for posted, opener in arrivals if posted >= since]
+    found = [
+        (posted, opener, max(0.0, (now - posted).total_seconds()))
+        for posted, opener, precision in arrivals
+        if posted + timedelta(seconds=precision) > since
+    ]
     if not found:
         return
     kept = Visit.objects.values_list("arrivals", flat=True).get(pk=visit.pk)

@@ -11,10 +11,12 @@ import numpy as np
 from forums.adaptive import AdaptiveLoop, Looks, Source
 from forums.events import Bools, Floats, Ints
 from forums.law import event_weights, weighted
-from forums.models import Look, OverviewSource, Visit
-from forums.overview import Sight
+from forums.models import Board, Look, OverviewSource, Visit
+from forums.overview_values import Sight
 
 NEVER = float("nan")
+NONE = np.zeros(0, dtype=np.int64)
+MOST_LEVELS = 20  # of boards below boards
 
 
 def of(site_ids: Sequence[int]) -> list[OverviewSource]:
@@ -26,18 +28,42 @@ def of(site_ids: Sequence[int]) -> list[OverviewSource]:
 
 
 def looks(
-    sources: Sequence[OverviewSource], boards: Ints, site: Ints, sites: Ints, importance: Floats, theta: float
+    sources: Sequence[OverviewSource], boards: Ints, above: Ints, site: Ints, sites: Ints, importance: Floats, theta: float
 ) -> Looks | None:
-    """The sources as the loop knows them: the boards that each has shown, before its first reading all of its site."""
+    """The sources as the loop knows them: the boards that each has shown, before its first reading all of its site. An index's
+    row may count the posts of boards below that are not shown themselves; `above`: each board's parent, -1 for none."""
     place = {int(pk): index for index, pk in enumerate(boards.tolist())}
     number = {int(pk): index for index, pk in enumerate(sites.tolist())}
     found = []
     for one in sources:
-        shown = sorted(place[pk] for pk in one.boards if pk in place)
-        members = np.array(shown, dtype=np.int64) if shown else np.flatnonzero(site == number[one.site_id])
+        named = one.boards if one.names_threads else [int(pk) for pk in one.shown] or one.boards
+        shown = sorted(place[pk] for pk in named if pk in place)
+        own = np.flatnonzero(site == number[one.site_id])
+        members = np.array(shown, dtype=np.int64) if shown else own
+        hidden, row = (NONE, NONE) if one.names_threads else _below(members, own, above)
         lag = one.lag_seconds / 3600.0
-        found.append(Source(members, newest=one.names_threads, cost=one.cost, doubt=one.doubt, lag_hours=lag))
+        found.append(Source(members, one.names_threads, one.cost, one.doubt, lag, hidden, row))
     return Looks(found, importance, weighted(0.0 * importance, importance, theta)) if found else None
+
+
+def _below(shown: Ints, own: Ints, above: Ints) -> tuple[Ints, Ints]:
+    """Boards of a site that an index does not show, and the place in `shown` of the nearest one above each; none for others."""
+    place = {board: index for index, board in enumerate(shown.tolist())}
+    hidden, row = [], []
+    for board in own.tolist():
+        up, steps = board, 0
+        while up >= 0 and up not in place and steps < MOST_LEVELS:
+            up, steps = int(above[up]), steps + 1
+        if board not in place and up in place:
+            hidden.append(board)
+            row.append(place[up])
+    return np.array(hidden, dtype=np.int64), np.array(row, dtype=np.int64)
+
+
+def parents(found: Sequence[Board]) -> Ints:
+    """The place among these boards of the one above each of them, -1 for none."""
+    place = {board.pk: index for index, board in enumerate(found)}
+    return np.array([place.get(board.parent_id or 0, -1) for board in found], dtype=np.int64)
 
 
 def sight(source: OverviewSource, shown: Mapping[str, Any], members: Sequence[int]) -> Sight:
@@ -49,14 +75,19 @@ def sight(source: OverviewSource, shown: Mapping[str, Any], members: Sequence[in
 
 def _members(loop: AdaptiveLoop, boards: Ints, number: int) -> list[int]:
     assert loop.overview is not None  # noqa: S101 - asked of sources that the loop has
-    return boards[loop.overview.board[loop.overview.pairs(number)]].tolist()
+    return boards[loop.overview.board[loop.overview.rows(number)]].tolist()
 
 
 def pairs(loop: AdaptiveLoop, sources: Sequence[OverviewSource], boards: Ints) -> dict[str, Ints]:
     """What the loop's figures of sources are about: ids of sources and of their boards."""
     if loop.overview is None:
         return {}
-    return {"source_ids": np.array([one.pk for one in sources], dtype=np.int64), "pair_ids": boards[loop.overview.board]}
+    covers = loop.overview.covers
+    return {
+        "source_ids": np.array([one.pk for one in sources], dtype=np.int64),
+        "pair_ids": boards[covers.board],
+        "pair_rows": covers.row,
+    }
 
 
 def same(stored: Mapping[str, Any], loop: AdaptiveLoop, sources: Sequence[OverviewSource], boards: Ints) -> bool:
@@ -76,7 +107,7 @@ def calibrate(loop: AdaptiveLoop, sources: Sequence[OverviewSource], boards: Int
         at = source.read_at.timestamp()
         members = _members(loop, boards, number)
         seen = sight(source, source.shown, members)
-        late = loop.last_visit[loop.overview.board[loop.overview.pairs(number)]] > at
+        late = loop.overview.covers.earliest(loop.overview.rows(number), -loop.last_visit) < -at  # any of the row's boards
         loop.overview.calibrate(
             number, Sight(np.where(late, np.nan, seen.threads), np.where(late, np.nan, seen.posts), seen.last_post), at
         )
@@ -137,7 +168,7 @@ def tell(
             opener.append(bool(is_opener))
     owner = np.array(board, dtype=np.int64)
     weights = event_weights(np.array(opener, dtype=bool), theta, importance[owner] if len(owner) else 1.0)
-    kept = np.isin(owner, loop.overview.board[loop.overview.pairs(number)])
+    kept = np.isin(owner, loop.overview.board[loop.overview.rows(number)])
     loop.overview.believe_shown(number, np.array([place[int(pk)] for pk in look.shown if int(pk) in place], dtype=np.int64), at)
     if look.reason == Look.CUT:
         loop.overview.left_out(number, at)

@@ -76,7 +76,8 @@ def rebuilt(plan: Plan, found: Rhythm, now: datetime) -> AdaptiveLoop:
     changed = budget.visits_per_day != plan.visits_per_day
     ids = np.array([board.pk for board in found.boards])
     sources = loop_sources.of(found.sites)
-    looks = loop_sources.looks(sources, ids, found.site, np.array(found.sites), found.importance, plan.theta)
+    above = loop_sources.parents(found.boards)
+    looks = loop_sources.looks(sources, ids, above, found.site, np.array(found.sites), found.importance, plan.theta)
     loop = AdaptiveLoop(
         found.profiles.rates, sites, seen, last, since.timestamp(), budget, OPTIONS, looks, _deadlines(found)
     )
@@ -87,6 +88,7 @@ def rebuilt(plan: Plan, found: Rhythm, now: datetime) -> AdaptiveLoop:
     whole = {
         **fixed,
         "boards": ids,
+        "above": above,
         "importance": found.importance,
         "site": found.site,
         "sites": np.array(found.sites),
@@ -144,7 +146,8 @@ def load(plan: Plan, now: datetime) -> Live | None:
     sites = Sites(fixed["site"], _clocks(fixed["sites"].tolist(), now, 3.0))
     sources = loop_sources.of(fixed["sites"].tolist())
     importance = fixed.get("importance", np.ones(len(fixed["boards"])))
-    looks = loop_sources.looks(sources, fixed["boards"], fixed["site"], fixed["sites"], importance, plan.theta)
+    above = fixed.get("above", np.full(len(fixed["boards"]), -1))
+    looks = loop_sources.looks(sources, fixed["boards"], above, fixed["site"], fixed["sites"], importance, plan.theta)
     loop = AdaptiveLoop.unpacked(fixed, moving, sites, OPTIONS, looks)
     if not loop_sources.same(moving, loop, sources, fixed["boards"]):
         loop.forget_looks(looks)

@@ -90,12 +90,13 @@ def _boards_of(site_id: int) -> dict[str, int]:
 @dataclass(frozen=True, slots=True)
 class PageStored:
     """What one page of a thread gave: posts stored for the first time, posts whose text changed or that are gone, posts
-    that were known before; and of the new ones whose hour is known, when each was posted and whether it opened the thread."""
+    that were known before; and of the new ones whose hour is known, when each was posted, whether it opened the thread, and to
+    how many seconds the time is known."""
 
     new: int
     altered: int
     known: int
-    arrivals: tuple[tuple[datetime, bool], ...] = ()
+    arrivals: tuple[tuple[datetime, bool, int], ...] = ()
 
 
 def post_keys(records: Sequence[PostRecord]) -> list[str]:
@@ -144,7 +145,9 @@ def store_page(thread: Thread, page: int, records: Sequence[PostRecord], now: da
     gone = 0 if first_kept is None else _mark_gone(thread, page, keys, first_kept, now)
     count_new(thread, page, new)
     arrivals = tuple(
-        (one.posted, page == 1 and one.position == 0) for one in new if one.posted and one.precision_seconds <= HOUR_SECONDS
+        (one.posted, page == 1 and one.position == 0, one.precision_seconds)
+        for one in new
+        if one.posted and one.precision_seconds <= HOUR_SECONDS
     )
     return PageStored(len(new), len(altered) + gone, len(have), arrivals)
 

@@ -14,7 +14,8 @@ from forums.adaptive import AdaptiveLoop, Looks, Seen, Source
 from forums.board_log import BoardLog
 from forums.delay import event_delays
 from forums.events import from_rows
-from forums.overview import FIRST_DOUBT, LEAST_DOUBT, LONGEST_LAG_HOURS, Overview, Sight
+from forums.overview import LONGEST_LAG_HOURS, Overview
+from forums.overview_values import FIRST_DOUBT, LEAST_DOUBT, Sight
 from forums.pacing import Budget
 from forums.simulate import Setup, Simulation
 from tests.forums.test_adaptive import DIURNAL, NOTHING, sites_of
@@ -34,7 +35,7 @@ def simulation():
 def overview_of(*sources: Source) -> Overview:
     made = Overview(sources or [Source(BOARDS)], np.full(3, NOW), np.ones(3), np.full(3, 0.5))
     for number in range(len(made)):
-        shown = made.pairs(number).stop - made.pairs(number).start
+        shown = made.rows(number).stop - made.rows(number).start
         made.calibrate(number, sight([10, 20, 30][:shown], [100, 200, 300][:shown], [NOW] * shown), NOW)
     return made
 

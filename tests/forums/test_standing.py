@@ -14,7 +14,7 @@ from django.urls import reverse
 from crawlmgr import clock
 from crawlmgr.models import Run, RunState
 from forums.models import Board, Look, OverviewSource, Plan, PlannedVisit, Site, Visit
-from forums.overview import Sight
+from forums.overview_values import Sight
 from forums.reads import plans as plan_reads
 from forums.reads import waiting
 from forums.reads.standing import standing
