@@ -1,4 +1,4 @@
-"""`bench idle`: what an installation costs while it waits, and what a command costs that only prints."""
+"""`bench idle`: what an installation costs while it waits, its web server under requests, and a command that only prints."""
 
 from __future__ import annotations
 
@@ -19,8 +19,16 @@ from crawlmgr.benches.soak_place import TIMES, Place
 from crawlmgr.management.base import table as text_table
 from crawlmgr.supervisor import memory_bytes
 
-HELP = "processes, memory and CPU of an installation that waits; CPU of commands that only print"
-COMMANDS = (("node", "list"), ("forum", "--help"), ("topic", "strategies"), ("export", "--help"))
+HELP = "processes, memory and CPU of an installation that waits, its web server under requests, commands that only print"
+WARM = 1000  # requests after which the first figure is taken: by then each process has loaded what it uses
+PAGES = (
+    "/admin/", "/admin/runs/", "/admin/workers/", "/admin/alarms/", "/admin/exports/", "/admin/hosts/", "/admin/help/",
+    "/healthz",
+)
+COMMANDS = (
+    ("node", "list"), ("forum", "--help"), ("topic", "strategies"), ("topic", "compare", "--help"),
+    ("deepweb", "harvest", "--help"), ("export", "--help"), ("bench", "list"),
+)
 START_SECONDS = 180.0
 
 
@@ -28,7 +36,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """How long it is watched."""
     parser.add_argument("--seconds", type=float, default=60.0, metavar="S", help="watched for so long, default 60")
     parser.add_argument(
-        "--requests", type=int, default=0, metavar="N", help="requests to the desk, before and after which memory is taken"
+        "--requests", type=int, default=0, metavar="N",
+        help=f"requests to the desk; the web server's memory is taken after {WARM} of them and after all",
     )
 
 
@@ -97,14 +106,31 @@ def _watched(place: Place, seconds: float) -> dict[str, Any]:
 
 
 def _asked(place: Place, number: int) -> dict[str, Any]:
-    """Memory of all processes before and after so many requests to the login page and the health page."""
+    """Memory of the web server's processes after WARM requests and after all: pages of the desk, the login page with addresses
+    to go on to and addresses that lead nowhere, each of the latter once."""
     assert place.process is not None  # noqa: S101 - it was started
-    before = memory_bytes(_family(place.process.pid))
+    web = [pid for pid in _family(place.process.pid) if b"gunicorn" in Path(f"/proc/{pid}/cmdline").read_bytes()]
+    before = 0
     with requests.Session() as session:
+        _log_in(place, session)
         for turn in range(number):
-            session.get(place.url + ("/healthz" if turn % 2 else "/admin/login/"), timeout=30).close()
-    after = memory_bytes(_family(place.process.pid))
-    return {"requests": number, "pss_bytes_before_requests": before, "pss_bytes_after_requests": after}
+            asked = (PAGES[turn // 3 % len(PAGES)], f"/admin/login/?next=/{turn}", f"/nowhere/{turn}")[turn % 3]
+            session.get(place.url + asked, timeout=30).close()
+            if turn == min(WARM, number // 2):
+                before = memory_bytes(web)
+    return {"requests": number, "web_bytes_before": before, "web_bytes_after": memory_bytes(web)}
+
+
+def _log_in(place: Place, session: requests.Session) -> None:
+    url = place.url + "/admin/login/"
+    session.get(url, timeout=30)
+    told = {
+        "username": "admin", "password": place.environment["CRAWLMGR_ADMIN_PASSWORD"], "next": "/admin/",
+        "csrfmiddlewaretoken": session.cookies["csrftoken"],
+    }
+    answer = session.post(url, told, headers={"Referer": url}, timeout=30)
+    if "sessionid" not in session.cookies:
+        raise RuntimeError(f"the desk let nobody in: status {answer.status_code}")
 
 
 def _commands(environment: dict[str, str]) -> list[dict[str, Any]]:
@@ -130,6 +156,7 @@ def table(result: dict[str, Any]) -> str:
         ("share of a core", result["cpu_share"]),
     ]
     if "requests" in result:
-        rows.append((f"memory after {result['requests']} requests (MB)", round(result["pss_bytes_after_requests"] / 1e6)))
+        rows.append((f"web server's memory after {WARM} requests (MB)", round(result["web_bytes_before"] / 1e6)))
+        rows.append((f"web server's memory after {result['requests']} (MB)", round(result["web_bytes_after"] / 1e6)))
     rows += [(f"CPU-seconds of `{one['command']}`", one["cpu_seconds"]) for one in result["commands"]]
     return text_table(("what", "figure"), rows)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import sqlite3
+import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
@@ -119,10 +120,9 @@ class ParquetWriter:
     the end are pieces, files of their own, whose row groups `finish` takes over one by one."""
 
     def __init__(self, folder: Path, columns: Sequence[str], kinds: Kinds, state: State) -> None:
-        import pyarrow as pa  # 40 MB that only this format needs
         from pyarrow import parquet
 
-        pa.set_memory_pool(pa.system_memory_pool())  # gives freed memory back; the default keeps some 10 MB more
+        pa = _arrow()
         self.pa, self.parquet, self.folder, self.columns, self.kinds = pa, parquet, folder, columns, kinds
         types = {"time": pa.timestamp("us", tz="UTC"), "integer": pa.int64(), "real": pa.float64(), "boolean": pa.bool_()}
         self.types = {name: types.get(kinds.get(name, ""), pa.large_string()) for name in columns}
@@ -186,6 +186,30 @@ class ParquetWriter:
         if self.writer is not None:
             self.writer.close()
             self.writer = None
+
+
+def _arrow() -> Any:
+    """pyarrow, 40 MB that only Parquet needs. With the first list that it is given it would load pandas too where that is
+    installed, another 50 MB: it is kept from that, and tries again once somebody wants data frames of it."""
+    import pyarrow as pa
+
+    pa.set_memory_pool(pa.system_memory_pool())  # gives freed memory back; the default keeps some 10 MB more
+    if "pandas" not in sys.modules:
+        sys.meta_path.insert(0, _NoPandas)
+        try:
+            pa.array([0])
+        finally:
+            sys.meta_path.remove(_NoPandas)
+    return pa
+
+
+class _NoPandas:
+    """A finder of modules that says that there is no pandas."""
+
+    @staticmethod
+    def find_spec(name: str, path: object = None, target: object = None) -> None:
+        if name == "pandas":
+            raise ModuleNotFoundError("not wanted here", name=name)
 
 
 FILES = ("xlsx", "parquet", "sqlite")

@@ -30,6 +30,7 @@ _FILL = "from forums.benches import exports; import os; exports.fill(int(os.envi
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--posts", type=int, default=POSTS, metavar="N", help=f"posts, default {POSTS}")
+    parser.add_argument("--formats", nargs="+", choices=list(FORMATS), default=list(FORMATS), metavar="F", help="default all")
 
 
 def run(options: Mapping[str, Any]) -> dict[str, Any]:
@@ -42,7 +43,7 @@ def run(options: Mapping[str, Any]) -> dict[str, Any]:
         (folder / "data").mkdir()
         for words in (["migrate", "-v0"], ["shell", "-v0", "-c", _FILL]):
             _done(words, environment)
-        rows = [_measured(fmt, folder, environment) for fmt in FORMATS]
+        rows = [_measured(fmt, folder, environment) for fmt in options["formats"]]
     return {"posts": options["posts"], "formats": rows}
 
 
