@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from django.http import HttpRequest
+from django.utils.translation import gettext_noop
 from ninja import Router, Schema
 from ninja.errors import HttpError
 
@@ -34,23 +35,30 @@ class Harvest(Schema):
     seed_terms: list[str] = []
 
 
-@router.get("/search-sites", response=Page, summary="Sites that were looked at for search forms")
+@router.get("/search-sites", response=Page, summary=gettext_noop("Sites that were looked at for search forms"))
 def source_list(request: HttpRequest, after: Key = 0, limit: Limit = 100) -> dict[str, Any]:
     found = list(Source.objects.filter(pk__gt=after).order_by("pk").values(*FIELDS)[:limit])
     return page_of(found, limit, [row["id"] for row in found])
 
 
-@router.post("/search-sites/find", auth=changes, summary="Look for search forms")
+@router.post(
+    "/search-sites/find", auth=changes, summary=gettext_noop("Look for search forms"),
+    description=gettext_noop("The forms found come under `tables/forms`."),
+)
 def find(request: HttpRequest, wanted: Find) -> dict[str, Any]:
-    """The forms found come under `tables/forms`."""
     if not wanted.urls:
         raise ValueError("urls: at least one address is needed")
     return run_document(sources.find(wanted.urls, depth=wanted.depth, now=datetime.now(UTC)).pk)
 
 
-@router.post("/forms/{int:form}/harvest", auth=changes, summary="Harvest the database behind a form")
+@router.post(
+    "/forms/{int:form}/harvest", auth=changes, summary=gettext_noop("Harvest the database behind a form"),
+    description=gettext_noop(
+        "Records come under `tables/records`; the figures are the run's `result` when it has "
+        "ended."
+    ),
+)
 def harvest(request: HttpRequest, form: int, wanted: Harvest) -> dict[str, Any]:
-    """Records come under `tables/records`; the figures are the run's `result` when it has ended."""
     wishes = {"queries": wanted.queries, "policy": wanted.policy, "seed_terms": wanted.seed_terms}
     try:
         run = harvests.start([Form.objects.select_related("source").get(pk=form)], wishes, now=datetime.now(UTC))

@@ -7,6 +7,7 @@ from typing import Any
 
 from django.conf import settings
 from django.http import HttpRequest
+from django.utils.translation import gettext_noop
 from ninja import Router, Schema
 
 from crawlmgr.api import api, changes
@@ -37,13 +38,13 @@ class Crawl(Schema):
     parameters: dict[str, Any] = {}
 
 
-@router.get("", response=Page, summary="Topics")
+@router.get("", response=Page, summary=gettext_noop("Topics"))
 def topic_list(request: HttpRequest, after: Key = 0, limit: Limit = 100) -> dict[str, Any]:
     found = list(Topic.objects.filter(pk__gt=after).order_by("pk").values(*FIELDS)[:limit])
     return page_of(found, limit, [row["id"] for row in found])
 
 
-@router.post("", auth=changes, summary="Add a topic")
+@router.post("", auth=changes, summary=gettext_noop("Add a topic"))
 def add(request: HttpRequest, wanted: NewTopic) -> dict[str, Any]:
     documents = [(f"text {number}", text) for number, text in enumerate(wanted.documents, 1)]
     words = {word.strip(): 1.0 for word in wanted.keywords if word.strip()}
@@ -51,16 +52,18 @@ def add(request: HttpRequest, wanted: NewTopic) -> dict[str, Any]:
     return dict(Topic.objects.values(*FIELDS).get(pk=made.pk))
 
 
-@router.get("/{int:topic}", summary="One topic")
+@router.get("/{int:topic}", summary=gettext_noop("One topic"))
 def topic_page(request: HttpRequest, topic: int) -> dict[str, Any]:
     found = Topic.objects.get(pk=topic)
     seeds = list(found.seeds.order_by("position").values_list("url", flat=True))
     return {**{name: getattr(found, name) for name in FIELDS}, "seeds": seeds}
 
 
-@router.post("/{int:topic}/crawl", auth=changes, summary="Crawl a topic")
+@router.post(
+    "/{int:topic}/crawl", auth=changes, summary=gettext_noop("Crawl a topic"),
+    description=gettext_noop("Pages come under `tables/pages?run=…`, with their relevance."),
+)
 def crawl(request: HttpRequest, topic: int, wanted: Crawl) -> dict[str, Any]:
-    """Pages come under `tables/pages?run=…`, with their relevance."""
     found = Topic.objects.get(pk=topic)
     strategy_class(wanted.strategy or found.strategy, settings.TOPIC_STRATEGIES)
     run = topics.crawl(

@@ -7,6 +7,7 @@ from typing import Any
 from zoneinfo import available_timezones
 
 from django.http import HttpRequest
+from django.utils.translation import gettext_noop
 from ninja import Router, Schema
 
 from crawlmgr.api import api, changes
@@ -68,24 +69,31 @@ def _now() -> datetime:
     return datetime.now(UTC)
 
 
-@router.get("", response=Page, summary="Forums")
+@router.get("", response=Page, summary=gettext_noop("Forums"))
 def site_list(request: HttpRequest, after: Key = 0, limit: Limit = 100) -> dict[str, Any]:
     found = list(Site.objects.filter(pk__gt=after).order_by("pk").values(*FIELDS)[:limit])
     return page_of(found, limit, [row["id"] for row in found])
 
 
-@router.post("", auth=changes, summary="Add a forum")
+@router.post(
+    "", auth=changes, summary=gettext_noop("Add a forum"),
+    description=gettext_noop(
+        "Looks at the site in the background. When the run has ended, its `result` names the "
+        "boards, and `found/{run}` keeps the forum. Private addresses are opened by an "
+        "administrator on the desk, never here."
+    ),
+)
 def add(request: HttpRequest, wanted: NewForum) -> dict[str, Any]:
-    """Looks at the site in the background. When the run has ended, its `result` names the boards, and `found/{run}` keeps the
-    forum. Private addresses are opened by an administrator on the desk, never here."""
     settings = {"delay_seconds": wanted.delay, "connections": wanted.connections}
     options = {"settings": settings, "timezone": wanted.timezone, "name": wanted.name}
     return run_document(sites.discover(wanted.url, options, now=_now()).pk)
 
 
-@router.post("/found/{int:run}", auth=changes, summary="Keep a forum that was found")
+@router.post(
+    "/found/{int:run}", auth=changes, summary=gettext_noop("Keep a forum that was found"),
+    description=gettext_noop("`run` is the one that looked at it."),
+)
 def keep(request: HttpRequest, run: int, wanted: KeptForum | None = None) -> dict[str, Any]:
-    """`run` is the one that looked at it."""
     look = Run.objects.get(pk=run)
     if look.kind != "forum-discovery" or look.state != RunState.FINISHED:
         raise runs.WrongState(look)
@@ -97,16 +105,20 @@ def keep(request: HttpRequest, run: int, wanted: KeptForum | None = None) -> dic
     return site_page(request, kept.pk)
 
 
-@router.get("/{int:site}", summary="One forum with its boards")
+@router.get(
+    "/{int:site}", summary=gettext_noop("One forum with its boards"),
+    description=gettext_noop(
+        "`next_visit` of a board is when it will be visited; where it is null, `held` says why: "
+        "`left_out`, `paused` (the forum) or `all_paused`."
+    ),
+)
 def site_page(request: HttpRequest, site: int) -> dict[str, Any]:
-    """`next_visit` of a board is when it will be visited; where it is null, `held` says why: `left_out`, `paused` (the forum) or
-    `all_paused`."""
     found = Site.objects.values(*FIELDS).get(pk=site)
     boards = Board.objects.filter(site=site).order_by("position", "pk").values(*BOARD)
     return {**found, "boards": upcoming.put_in_place(boards, _now(), paused=found["paused"])}
 
 
-@router.post("/{int:site}/crawl", auth=changes, summary="Visit a forum now")
+@router.post("/{int:site}/crawl", auth=changes, summary=gettext_noop("Visit a forum now"))
 def crawl(request: HttpRequest, site: int, wanted: Visit | None = None) -> dict[str, Any]:
     boards = None if wanted is None else wanted.boards
     return run_document(sites.crawl_now(site, board_ids=boards, now=_now()).pk)
@@ -120,7 +132,7 @@ def _plan(plan: Plan, now: datetime) -> dict[str, Any]:
     }
 
 
-@router.get("/{int:site}/plan", summary="A forum's plan of visits, and what of today's budget is used")
+@router.get("/{int:site}/plan", summary=gettext_noop("A forum's plan of visits, and what of today's budget is used"))
 def plan_page(request: HttpRequest, site: int) -> dict[str, Any]:
     Site.objects.only("pk").get(pk=site)
     plan = plans.of_site(site)
@@ -129,9 +141,11 @@ def plan_page(request: HttpRequest, site: int) -> dict[str, Any]:
     return _plan(plan, _now())
 
 
-@router.patch("/{int:site}/plan", auth=changes, summary="Change a forum's plan")
+@router.patch(
+    "/{int:site}/plan", auth=changes, summary=gettext_noop("Change a forum's plan"),
+    description=gettext_noop("Makes the plan where there is none yet. The next visits are chosen anew at once."),
+)
 def plan_change(request: HttpRequest, site: int, change: PlanChange) -> dict[str, Any]:
-    """Makes the plan where there is none yet. The next visits are chosen anew at once."""
     Site.objects.only("pk").get(pk=site)
     values = {name: value for name, value in change.dict().items() if value is not None}
     plan = plans.save(site, values, now=_now())

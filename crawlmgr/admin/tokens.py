@@ -77,11 +77,12 @@ def remove(request: HttpRequest, pk: int) -> HttpResponse:
 
 
 def operations() -> dict[str, list[dict[str, Any]]]:
-    """The operations of the API by tag, from its own description."""
+    """The operations of the API by tag, from its own description, in the language of the moment."""
     found: dict[str, list[dict[str, Any]]] = {}
     for path, methods in api.get_openapi_schema()["paths"].items():
         for method, one in methods.items():
-            row = {"method": method.upper(), "path": path, "summary": one["summary"], "text": one.get("description", "")}
+            text = one.get("description", "")
+            row = {"method": method.upper(), "path": path, "summary": _(one["summary"]), "text": _(text) if text else ""}
             found.setdefault(_(TAGS[one["tags"][0]]), []).append(row)
     return found
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from django.http import FileResponse, HttpRequest
 from django.urls import reverse
+from django.utils.translation import gettext_noop
 from ninja import Router, Schema
 from ninja.errors import HttpError
 from pydantic import AwareDatetime
@@ -46,24 +47,27 @@ def _now() -> datetime:
     return datetime.now(UTC)
 
 
-@router.get("", response=Page, summary="Exports that are kept, oldest first")
+@router.get("", response=Page, summary=gettext_noop("Exports that are kept, oldest first"))
 def kept_list(request: HttpRequest, after: Key = 0, limit: Limit = 100) -> dict[str, Any]:
     rows = list(Export.objects.filter(pk__gt=after).order_by("pk")[:limit])
     return page_of([saved_exports.document(row) for row in rows], limit, [row.pk for row in rows])
 
 
-@router.post("", auth=changes, summary="Keep an export, and write it for the first time")
+@router.post("", auth=changes, summary=gettext_noop("Keep an export, and write it for the first time"))
 def kept_add(request: HttpRequest, wish: NewExport) -> dict[str, Any]:
     made = saved_exports.begin(Export(**wish.dict(), created=_now()), now=_now())
     return saved_exports.document(made)
 
 
-@router.get("/{int:export}", summary="One export with its files")
+@router.get("/{int:export}", summary=gettext_noop("One export with its files"))
 def kept_page(request: HttpRequest, export: int) -> dict[str, Any]:
     return saved_exports.document(Export.objects.get(pk=export))
 
 
-@router.patch("/{int:export}", auth=changes, summary="Change how often an export is written and how many files are kept")
+@router.patch(
+    "/{int:export}", auth=changes,
+    summary=gettext_noop("Change how often an export is written and how many files are kept"),
+)
 def kept_plan(request: HttpRequest, export: int, plan: PlanOfExport) -> dict[str, Any]:
     found = Export.objects.get(pk=export)
     every = found.every_hours if plan.every_hours is None else plan.every_hours
@@ -71,15 +75,19 @@ def kept_plan(request: HttpRequest, export: int, plan: PlanOfExport) -> dict[str
     return saved_exports.document(found)
 
 
-@router.post("/{int:export}/write", auth=changes, summary="Write an export now")
+@router.post(
+    "/{int:export}/write", auth=changes, summary=gettext_noop("Write an export now"),
+    description=gettext_noop("The answer is the run that writes it; its `result` tells how far it is."),
+)
 def kept_write(request: HttpRequest, export: int) -> dict[str, Any]:
-    """The answer is the run that writes it; its `result` tells how far it is."""
     return run_document(saved_exports.start(Export.objects.get(pk=export), now=_now()).pk)
 
 
-@router.get("/{int:export}/file", summary="The newest file of an export")
+@router.get(
+    "/{int:export}/file", summary=gettext_noop("The newest file of an export"),
+    description=gettext_noop("`manifest`: what is known of it instead (filter, columns, rows, SHA-256)."),
+)
 def kept_file(request: HttpRequest, export: int, manifest: bool = False) -> FileResponse:
-    """`manifest`: what is known of it instead (filter, columns, rows, SHA-256)."""
     file = saved_exports.newest(Export.objects.get(pk=export))
     if file is None:
         raise HttpError(404, "Nothing is written yet.")
@@ -90,14 +98,19 @@ def kept_file(request: HttpRequest, export: int, manifest: bool = False) -> File
     return FileResponse(content, as_attachment=True, filename=name, content_type=kind, headers={"Cache-Control": "no-store"})
 
 
-@router.post("/{int:export}/address", auth=changes, summary="Make an address that needs no token")
+@router.post(
+    "/{int:export}/address", auth=changes, summary=gettext_noop("Make an address that needs no token"),
+    description=gettext_noop(
+        "It always answers with the newest file. It is shown only here; an older one answers no "
+        "more."
+    ),
+)
 def kept_open(request: HttpRequest, export: int) -> dict[str, Any]:
-    """It always answers with the newest file. It is shown only here; an older one answers no more."""
     secret = saved_exports.open_address(Export.objects.get(pk=export), _now())
     return {"address": request.build_absolute_uri(reverse("export-address", args=[secret]))}
 
 
-@router.delete("/{int:export}/address", auth=changes, summary="Take the address of an export back")
+@router.delete("/{int:export}/address", auth=changes, summary=gettext_noop("Take the address of an export back"))
 def kept_close(request: HttpRequest, export: int) -> dict[str, Any]:
     found = Export.objects.get(pk=export)
     saved_exports.close_address(found, _now())
@@ -105,7 +118,7 @@ def kept_close(request: HttpRequest, export: int) -> dict[str, Any]:
     return saved_exports.document(found)
 
 
-@router.delete("/{int:export}", auth=changes, summary="Remove an export with its files")
+@router.delete("/{int:export}", auth=changes, summary=gettext_noop("Remove an export with its files"))
 def kept_remove(request: HttpRequest, export: int) -> dict[str, Any]:
     found = Export.objects.get(pk=export)
     saved_exports.remove(found, _now())

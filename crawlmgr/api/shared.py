@@ -11,6 +11,7 @@ from typing import Annotated, Any, Literal
 
 from django.db import close_old_connections
 from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
+from django.utils.translation import gettext_noop
 from ninja import Query, Schema
 from ninja.errors import HttpError
 from pydantic import AwareDatetime
@@ -65,12 +66,12 @@ def state(now: datetime) -> dict[str, Any]:
     }
 
 
-@api.get("/status", tags=["installation"], summary="State of the installation")
+@api.get("/status", tags=["installation"], summary=gettext_noop("State of the installation"))
 def status(request: HttpRequest) -> dict[str, Any]:
     return state(_now())
 
 
-@api.get("/nodes", tags=["installation"], summary="Worker nodes")
+@api.get("/nodes", tags=["installation"], summary=gettext_noop("Worker nodes"))
 def node_list(request: HttpRequest) -> dict[str, Any]:
     return {"nodes": nodes.listing(_now())}
 
@@ -92,11 +93,13 @@ def run_document(pk: int) -> dict[str, Any]:
     return dict(found)
 
 
-@api.get("/runs", response=Page, tags=["runs"], summary="Runs, newest first")
+@api.get(
+    "/runs", response=Page, tags=["runs"], summary=gettext_noop("Runs, newest first"),
+    description=gettext_noop("`before` is the `next` of the page before."),
+)
 def run_list(
     request: HttpRequest, kind: str = "", state: str = "", before: Key | None = None, limit: Limit = 100
 ) -> dict[str, Any]:
-    """`before` is the `next` of the page before."""
     rows = Run.objects.order_by("-pk")
     rows = rows.filter(kind=kind) if kind else rows
     rows = rows.filter(state=state) if state else rows
@@ -105,33 +108,43 @@ def run_list(
     return page_of(found, limit, [row["id"] for row in found])
 
 
-@api.get("/runs/{int:run}", tags=["runs"], summary="One run")
+@api.get("/runs/{int:run}", tags=["runs"], summary=gettext_noop("One run"))
 def run_page(request: HttpRequest, run: int) -> dict[str, Any]:
     return run_document(run)
 
 
-@api.post("/runs/{int:run}/{action}", auth=changes, tags=["runs"], summary="Pause, resume or stop a run")
+@api.post(
+    "/runs/{int:run}/{action}", auth=changes, tags=["runs"], summary=gettext_noop("Pause, resume or stop a run"),
+    description=gettext_noop(
+        "What is in hand is finished first; `wanted` of the answer says what was asked for. "
+        "`resume` takes failed ones too."
+    ),
+)
 def run_action(request: HttpRequest, run: int, action: Literal["pause", "resume", "stop"]) -> dict[str, Any]:
-    """What is in hand is finished first; `wanted` of the answer says what was asked for. `resume` takes failed ones too."""
     {"pause": runs.pause, "resume": runs.resume, "stop": runs.stop}[action](run, _now())
     return run_document(run)
 
 
-@api.get("/hosts", response=Page, tags=["installation"], summary="Hosts, and when each may be asked next")
+@api.get("/hosts", response=Page, tags=["installation"], summary=gettext_noop("Hosts, and when each may be asked next"))
 def host_list(request: HttpRequest, after: Key = 0, limit: Limit = 100) -> dict[str, Any]:
     found = list(Host.objects.filter(pk__gt=after).order_by("pk").values(*HOST_FIELDS)[:limit])
     return page_of(found, limit, [row["id"] for row in found])
 
 
-@api.get("/tables", tags=["data"], summary="Tables that can be read and exported")
+@api.get(
+    "/tables", tags=["data"], summary=gettext_noop("Tables that can be read and exported"),
+    description=gettext_noop(
+        "The columns stand here; those of `records` are in `fields` when they are read page by "
+        "page."
+    ),
+)
 def table_list(request: HttpRequest) -> dict[str, Any]:
-    """The columns stand here; those of `records` are in `fields` when they are read page by page."""
     found = {name: (table.plain or table).columns for name, table in exports.tables().items()}
     tables = [{"name": name, "columns": list(columns)} for name, columns in found.items()]
     return {"tables": tables, "formats": list(exports.FORMATS)}
 
 
-@api.get("/tables/{table}", response=TablePage, tags=["data"], summary="Rows of a table, oldest first")
+@api.get("/tables/{table}", response=TablePage, tags=["data"], summary=gettext_noop("Rows of a table, oldest first"))
 def table_rows(
     request: HttpRequest, table: str, narrow: Query[Narrow], after: Key | None = None, limit: Limit = 100
 ) -> dict[str, Any]:
@@ -147,11 +160,16 @@ def table_rows(
     return {"table": table, "columns": list(known.columns), **page_of(rows, limit, keys)}
 
 
-@api.get("/export/{table}.{fmt}", tags=["data"], summary="A whole table as CSV, JSON or JSON lines")
+@api.get(
+    "/export/{table}.{fmt}", tags=["data"], summary=gettext_noop("A whole table as CSV, JSON or JSON lines"),
+    description=gettext_noop(
+        "`columns`: names between commas. Other formats than text are written by `manage.py "
+        "export`."
+    ),
+)
 def export(
     request: HttpRequest, table: str, fmt: str, narrow: Query[Narrow], columns: str = "", bom: bool = False
 ) -> HttpResponse | StreamingHttpResponse:
-    """`columns`: names between commas. Other formats than text are written by `manage.py export`."""
     shape = exports.Shape(tuple(filter(None, (name.strip() for name in columns.split(",")))), bom)
     try:
         pieces = exports.stream(table, fmt=fmt, chosen=narrow.filter(), shape=shape)
@@ -167,17 +185,24 @@ def _event(one: Event) -> dict[str, Any]:
     return {"id": one.pk, "at": one.at, "level": level, "code": one.code, "text": one.text, **concerns}
 
 
-@api.get("/events", response=Page, tags=["installation"], summary="What happened, oldest first")
+@api.get(
+    "/events", response=Page, tags=["installation"], summary=gettext_noop("What happened, oldest first"),
+    description=gettext_noop("`level`: 20 notes too, 30 warnings and errors, 40 errors only."),
+)
 def event_list(request: HttpRequest, after: Key = 0, level: int = 0, limit: Limit = 100) -> dict[str, Any]:
-    """`level`: 20 notes too, 30 warnings and errors, 40 errors only."""
     found = [_event(one) for one in Event.objects.filter(pk__gt=after, level__gte=level).order_by("pk")[:limit]]
     return page_of(found, limit, [row["id"] for row in found])
 
 
-@api.get("/stream", tags=["installation"], summary="State and events as server-sent events")
+@api.get(
+    "/stream", tags=["installation"], summary=gettext_noop("State and events as server-sent events"),
+    description=gettext_noop(
+        "`status` every two seconds where it changed, `event` for each new event with its id. "
+        "Ends after five minutes; a client that comes back with `Last-Event-ID` or `after` misses "
+        "nothing."
+    ),
+)
 def stream(request: HttpRequest, after: Key | None = None) -> StreamingHttpResponse:
-    """`status` every two seconds where it changed, `event` for each new event with its id. Ends after five minutes; a client that
-    comes back with `Last-Event-ID` or `after` misses nothing."""
     told = request.headers.get("Last-Event-ID", "")
     start = int(told) if told.isascii() and told.isdigit() and len(told) < 19 else after
     if not _streams.acquire(blocking=False):

@@ -10,7 +10,9 @@ import pytest
 from django.core.cache import cache
 from django.core.management import call_command
 from django.test import Client
+from django.utils import translation
 
+from crawlmgr.admin.tokens import operations
 from crawlmgr.api import shared
 from crawlmgr.api.base import api, limit
 from crawlmgr.models import ApiToken, Event, Run, RunState
@@ -214,3 +216,13 @@ def test_the_page_shows_a_new_token_once_and_every_operation() -> None:
     assert tokens.PREFIX not in again and "nightly" in again
     assert all(path in again for _method, path in _operations())
     assert client.post("/admin/api/", {"name": "", "role": "king"}).status_code == 200 and ApiToken.objects.count() == 1
+
+
+def test_what_the_desk_says_of_each_operation_is_there_in_chinese() -> None:
+    english = [row for rows in operations().values() for row in rows]
+    with translation.override("zh-hans"):
+        chinese = [row for rows in operations().values() for row in rows]
+    assert len(english) == len(chinese) == len(_operations())
+    for here, there in zip(english, chinese, strict=True):
+        assert here["path"] == there["path"] and here["summary"] != there["summary"]
+        assert bool(here["text"]) == bool(there["text"]) and (not here["text"] or here["text"] != there["text"])
