@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 from crawlmgr.text.duplicates import SimHashIndex
@@ -43,6 +43,10 @@ class Trail:
     failed: int = 0
     outside: int = 0
     stopped_by: str = ""
+    left_out: int = 0
+    """Addresses that a rule of the strategy took for duplicates before they were fetched."""
+    left_out_wrongly: int = 0
+    """Those of them whose pages all but repeat no page that was kept in their place, as far as the source has both."""
 
     @property
     def fetched(self) -> int:
@@ -71,7 +75,7 @@ class Walk:
         """The page with its score, and the number (from 0) of the page that it all but repeats; learns its words.
 
         Two URLs that lead to one page are one: for the second, None. A page whose SimHash is within 3 bits of an
-        earlier one's is a duplicate: counted and gone through all the same.
+        earlier one's is a duplicate: counted, and expanded by its new links only (`expand`).
         """
         if content.url != node.url:
             known = self.graph.node(content.url)
@@ -91,9 +95,17 @@ class Walk:
         page = Page(node.url, node.depth, content, similarity, similarity >= topic.threshold)
         return page, nearest[1] if nearest else None
 
-    def expand(self, node: Node, page: Page) -> None:
-        """Gives the page's links their places."""
+    def expand(self, node: Node, page: Page, repeats: int | None = None) -> None:
+        """Gives the page's links their places; of a page that all but repeats an earlier one (by its number) only those that
+        have none yet, for the others have been offered already."""
+        if repeats is not None:
+            new = tuple(link for link in page.links if self._has_no_place(link.url))
+            page = replace(page, content=replace(page.content, links=new))
         self.strategy.expand(node, page)
+
+    def _has_no_place(self, url: str) -> bool:
+        known = self.graph.node(url)
+        return known is None or self.strategy.unplaced(known)
 
 
 def crawl(
@@ -138,6 +150,6 @@ def crawl(
         trail.steps.append(Step(content.url, parent, node.depth, page.similarity, page.relevant, repeated is not None))
         if on_page is not None:
             on_page(page)
-        walk.expand(node, page)
+        walk.expand(node, page, repeated)
     trail.stopped_by = "pages"
     return trail

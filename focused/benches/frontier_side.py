@@ -111,7 +111,7 @@ class Loop:
             graph.prepare(link.url for link in content.links)
         judged = self._walk.judge(node, content)
         if judged is not None:
-            self._walk.expand(node, judged[0])
+            self._walk.expand(node, *judged)
         if graph is not None:
             graph.settle()
 

@@ -298,7 +298,7 @@ def _again(session: Session, node: Node, step: TopicPage) -> None:
     content, _ = session.within(node, content)
     judged = session.learn(node, content)
     if judged is not None:
-        session.walk.expand(node, judged[0])
+        session.walk.expand(node, *judged)
 
 
 def counts(options: RunOptions, recalled: bool, problem: str) -> int:

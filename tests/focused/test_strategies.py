@@ -2,17 +2,19 @@
 
 import random
 from collections import Counter
+from dataclasses import replace
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from focused.graph import MemoryGraph
+from focused.graph import MemoryGraph, Node
 from focused.loop import crawl
 from focused.pages import Page
 from focused.relevance import Relevance
 from focused.strategies import BUILT_IN, strategy_class
 from focused.strategies.base import GIVEN_UP
+from focused.strategies.breadth_first import BreadthFirst
 from focused.strategies.context_graph import layers
 from tests.focused.webs import OFF, ON, Web, build, fetch, node, order, random_web, run, start, topic, url
 
@@ -317,3 +319,23 @@ def test_the_loop_counts_failures_and_passes_over_what_is_outside():
     trail = run("breadth_first", web, ["s"])
     assert (trail.fetched, trail.failed, trail.outside, trail.stopped_by) == (3, 1, 1, "frontier")
     assert run("breadth_first", web, ["s"], pages=2).stopped_by == "pages"
+
+
+def test_a_repeated_page_offers_only_links_that_are_new() -> None:
+    text = "focused crawler fetches topical pages and follows the links of pages that seem to be on topic"
+    pages = {"s": (OFF, [("a", "one"), ("b", "two")]), "a": (text, [("c", "three")]), "b": (text, [("c", "three"), ("d", "four")])}
+    web = Web({**pages, "c": (OFF, []), "d": (OFF, [])})
+    for name in ("a", "b"):  # the same words but for the name
+        old = web.pages[url(name)]
+        web.pages[url(name)] = replace(old, words=web.pages[url("a")].words, fingerprint=web.pages[url("a")].fingerprint)
+    offered: list[tuple[str, list[str]]] = []
+
+    class Watching(BreadthFirst):
+        def expand(self, node: Node, page: Page) -> None:
+            offered.append((node.url.rpartition("/")[2], [link.url.rpartition("/")[2] for link in page.links]))
+            super().expand(node, page)
+
+    strategy = Watching(Relevance(topic(["s"])), MemoryGraph())
+    trail = crawl(strategy, strategy.graph, web, [url("s")], 10)
+    assert offered[:3] == [("s", ["a", "b"]), ("a", ["c"]), ("b", ["d"])]
+    assert [step.duplicate for step in trail.steps[:3]] == [False, False, True] and len(trail.steps) == 5
