@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from crawlmgr.text.duplicates import NEAR, distance
 from crawlmgr.web.url import UrlError, canonical
 from focused.archive import Archive
 from focused.evaluate import (
@@ -93,6 +94,8 @@ class Outcome:
             "precision": self.harvest_rate,
             "failed": self.trail.failed,
             "duplicates": sum(step.duplicate for step in self.trail.steps),
+            "left_out": self.trail.left_out,
+            "left_out_wrongly": self.trail.left_out_wrongly,
             "stopped_by": self.trail.stopped_by,
             "seconds": self.seconds,
         }
@@ -228,7 +231,18 @@ def run_entry(
     rng = random.Random(random_seed)  # noqa: S311 - a search, no secret
     graph = MemoryGraph(ties)
     strategy = strategy_class(entry.strategy, further)(Relevance(topic), graph, rng, entry.values, **entry.given)
-    return crawl(strategy, graph, archive, topic.seeds, pages, on_page)
+    trail = crawl(strategy, graph, archive, topic.seeds, pages, on_page)
+    trail.left_out = len(strategy.left_out)
+    trail.left_out_wrongly = sum(_differ(archive, *pair) for pair in strategy.left_out.items())
+    return trail
+
+
+def _differ(archive: Archive, one: str, other: str) -> bool:
+    """Whether two addresses lead to pages that are no duplicates; False where the archive lacks one of them."""
+    if one not in archive or other not in archive:
+        return False
+    first, second = archive.get(one), archive.get(other)
+    return first is not None and second is not None and distance(first.fingerprint, second.fingerprint) > NEAR
 
 
 def judge(

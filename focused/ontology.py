@@ -174,9 +174,20 @@ class OntologySimilarity:
         common = self._up[one] & self._up[other]
         if not common:
             return 0.0
-        depths = self._depth[one], self._depth[other]
         nearest = max(self._depth[concept] for concept in common)
-        return 2 * nearest / sum(depths) * min(1.0, len(common) / max(depths))
+        return 2 * nearest / (self._depth[one] + self._depth[other]) * self.overlap(one, other)
+
+    def overlap(self, one: str, other: str) -> float:
+        """IFCo of two concepts in [0, 1], the last factor above."""
+        return min(1.0, len(self._up[one] & self._up[other]) / max(self._depth[one], self._depth[other]))
+
+    def concepts_of(self, word: str) -> tuple[str, ...]:
+        """The concepts that a word is a word of."""
+        return tuple(self._concepts.get(word, ()))
+
+    def overlapping(self, concept: str, least: float) -> frozenset[str]:
+        """Concepts whose overlap with one is `least` or more, itself among them; goes through all of them."""
+        return frozenset(other for other in self._up if self.overlap(concept, other) >= least)
 
     def _best(self, a: str, b: str) -> float:
         return max(self.concepts(one, other) for one, other in product(self._concepts[a], self._concepts[b]))

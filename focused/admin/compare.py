@@ -130,6 +130,7 @@ def comparison(request: HttpRequest, pk: int) -> HttpResponse:
         "total": total,
         "share": round(100 * done / total),
         "results": results,
+        "left_out": any(one.get("left_out") for one in stored),
         "verdict": verdict(results) if results and "area" in results[0] else None,
         "may_choose": request.user.has_perm("focused.change_topic"),
         "pages_in_archive": found.result.get("pages_in_archive"),

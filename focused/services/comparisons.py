@@ -179,7 +179,13 @@ class ComparisonJob:
             on_page=lambda _: pulse(),
         )
         steps = [list(astuple(step)) for step in trail.steps]
-        return {"steps": steps, "failed": trail.failed, "stopped_by": trail.stopped_by, "seconds": time.process_time() - began}
+        return {
+            "steps": steps,
+            "failed": trail.failed,
+            "stopped_by": trail.stopped_by,
+            "left_out": [trail.left_out, trail.left_out_wrongly],
+            "seconds": time.process_time() - began,
+        }
 
     def _storing_trail(self, key: str, trail: dict[str, Any]) -> Callable[[], None]:
         def store() -> None:
@@ -200,5 +206,8 @@ def runs_of(comparison: Comparison) -> list[Cell]:
 
 def _trail(stored_trail: Mapping[str, Any]) -> tuple[Trail, float]:
     steps = [Step(*values) for values in stored_trail["steps"]]
-    trail = Trail(steps, stored_trail["failed"], stopped_by=stored_trail["stopped_by"])
+    left_out, wrongly = stored_trail.get("left_out", (0, 0))
+    trail = Trail(
+        steps, stored_trail["failed"], stopped_by=stored_trail["stopped_by"], left_out=left_out, left_out_wrongly=wrongly
+    )
     return trail, stored_trail["seconds"]

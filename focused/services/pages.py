@@ -82,7 +82,9 @@ def arrived(session: Session, url: str, draft: Draft, now: datetime, *, recalled
         session.asked += counts(session.options, recalled, "")
         _close(session, row)
         return Outcome(TopicPage.Kind.SAME, problem="fetched_before")
-    session.walk.expand(arrival.node, arrival.page)
+    session.walk.expand(arrival.node, arrival.page, arrival.repeats)
+    if left_out := len(session.walk.strategy.left_out):
+        session.row.refused = {**session.row.refused, "same_concepts": left_out}
     session.asked += counts(session.options, recalled, "")
     assert arrival.stored is not None  # noqa: S101 - a page that was judged is kept
     _close(session, arrival.stored)

@@ -13,9 +13,10 @@ from numpy.typing import NDArray
 from crawlmgr.text.similarity import WordSimilarity, same_word, semantic
 from focused.graph import Node, State
 from focused.ontology import Ontology, OntologySimilarity
-from focused.pages import Page
+from focused.pages import Link, Page
 from focused.parameters import parameter
-from focused.strategies.base import Strategy
+from focused.strategies.base import GIVEN_UP, Strategy
+from focused.strategies.concepts import OnePerConcept
 from focused.strategies.link_table import LinkTable, Rows
 from focused.strategies.pareto import best_spread
 
@@ -67,6 +68,7 @@ class AntColony(Strategy):
     name = "ant_colony"
     summary = "Ants that follow promising links and the pheromone of earlier walks; starts spread over three objectives."
     one_at_a_time = True
+    rule = "rule_concepts"
 
     @dataclass(frozen=True, slots=True)
     class Settings:
@@ -91,6 +93,9 @@ class AntColony(Strategy):
         similarity: str = parameter(
             "cosine", "Relevance of text: cosine of word weights, or Sem word by word", choices=("cosine", "words")
         )
+        one_per_concept: bool = parameter(
+            False, "Of links whose anchors name the same concept of the ontology keep the first only (IFCo 0.9, as published)"
+        )
         stop: bool = parameter(False, "End after three cycles without a fetch or a direction in the pheromone (as published)")
 
     settings: Settings
@@ -99,9 +104,12 @@ class AntColony(Strategy):
         super().__init__(*args, **kwargs)
         self._alike: WordSimilarity = same_word
         self._among: Collection[str] | None = None
-        if self.settings.similarity == "words" and self.topic.topic.ontology:
+        self._concepts: OnePerConcept | None = None
+        if self.topic.topic.ontology and (self.settings.similarity == "words" or self.settings.one_per_concept):
             measure = OntologySimilarity(Ontology.from_json(self.topic.topic.ontology), self.topic.tokenizer)
-            self._alike, self._among = measure, measure.words
+            self._concepts = OnePerConcept(measure)
+            if self.settings.similarity == "words":
+                self._alike, self._among = measure, measure.words
         self._draw = np.random.default_rng(self.rng.getrandbits(64))
         self._links = LinkTable(self.settings.prior, siblings=self.settings.siblings)
         self._pheromone = np.zeros(256)
@@ -135,18 +143,33 @@ class AntColony(Strategy):
     def expand(self, node: Node, page: Page) -> None:
         self._fetched += 1
         relevance = self._relevance(page.content.words, page.similarity)
-        for link in page.links:
-            self.graph.add(link.url, node.depth + 1, node.url)
-        anchors = [self._relevance(Counter(link.anchor_words)) for link in page.links]
-        priors = [max(anchor, self._relevance(link.context)) for anchor, link in zip(anchors, page.links, strict=True)]
+        links = self._kept(node, page)
+        for link in links:
+            child = self.graph.add(link.url, node.depth + 1, node.url)
+            if child.queue == GIVEN_UP:
+                self.graph.drop(child)
+        anchors = [self._relevance(Counter(link.anchor_words)) for link in links]
+        priors = [max(anchor, self._relevance(link.context)) for anchor, link in zip(anchors, links, strict=True)]
         first = len(self._links)
-        urls = [link.url for link in page.links]
+        urls = [link.url for link in links]
         self._links.add(node.url, relevance, urls, anchors, priors, page.content.url)
         while len(self._pheromone) < len(self._links):
             self._pheromone = np.concatenate([self._pheromone, np.zeros_like(self._pheromone)])
             self._light = np.concatenate([self._light, np.zeros_like(self._light)])
         self._pheromone[first : len(self._links)] = self.settings.initial
         self._stamps[node.url] = self._cycle
+
+    def _kept(self, node: Node, page: Page) -> Sequence[Link]:
+        """The page's links without those that the rule of concepts leaves out."""
+        if self._concepts is None or not self.settings.one_per_concept:
+            return page.links
+        kept = self._concepts.kept(page.links)
+        self.give_up(node, {link.url for link in page.links}.difference(link.url for link in kept))
+        return kept
+
+    @property
+    def left_out(self) -> Mapping[str, str]:
+        return self._concepts.left_out if self._concepts is not None else {}
 
     def fail(self, node: Node) -> None:
         self._links.close(node.url)

@@ -97,6 +97,11 @@ class Strategy:
             if child is not None and child.state == State.KNOWN:
                 self.graph.push(child, 0.0, GIVEN_UP, node.url)
 
+    @property
+    def left_out(self) -> Mapping[str, str]:
+        """Addresses that a rule took for another's duplicates before they were fetched, each with the one kept in its place."""
+        return {}
+
     rule: ClassVar[str] = "given_up"
     """What ended a run that gave links up, as a code for `ending`."""
 
