@@ -45,6 +45,7 @@ SAID: dict[str, str] = {
     "rule_depth": gettext_noop("what is left lies too many steps off topic: the strategy's depth rule"),
     "rule_off_topic": gettext_noop("what is left stands on pages off topic only: the strategy drops such links"),
     "rule_tunnel": gettext_noop("what is left lies beyond the length of the tunnels: the strategy drops such links"),
+    "rule_concepts": gettext_noop("what is left names concepts that were fetched before: the strategy's rule for duplicates"),
     "no_direction": gettext_noop("the pheromone shows no direction any more"),
     "compared": gettext_noop("every strategy was run and judged"),
     "helped": gettext_noop("helped a comparison with what was left of it"),
@@ -86,6 +87,7 @@ SAID: dict[str, str] = {
     "dropped_host": gettext_noop("a host that was taken out"),
     "path": gettext_noop("a path outside the scope"),
     "excluded_path": gettext_noop("a path that is left out"),
+    "same_concepts": gettext_noop("the same concept of the ontology as another link"),
     "depth": gettext_noop("too many clicks from a seed"),
     # traps
     "too_long": gettext_noop("an address that is too long"),

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator
 from functools import cache, lru_cache
 from typing import TYPE_CHECKING
@@ -144,11 +145,26 @@ class Tokenizer:
         """As `__call__`, for text that went through `normalise` already."""
         return self._compared(list(self._pieces(normalised)))
 
+    def written(self, text: str) -> Iterator[tuple[str, str]]:
+        """The words of `text` in order, each as it is compared and as it stands there (simplified, lower case, not stemmed).
+
+        >>> list(Tokenizer().written("Crawlers crawl 網頁"))
+        [('crawler', 'crawlers'), ('crawl', 'crawl'), ('网页', '网页')]
+        """
+        memo = self._remembered()
+        for piece in self._pieces(normalise(text)):
+            word = memo[piece]
+            if word is not None:
+                yield word, piece if piece in self._user else piece.partition("'")[0][:LONGEST_WORD]
+
     def _compared(self, pieces: list[str]) -> list[str]:
+        return list(filter(None, map(self._remembered().__getitem__, pieces)))
+
+    def _remembered(self) -> _Memo:
         memo = self._memo
         if len(memo) > MEMO_WORDS:
             memo = self._memo = _Memo(self._word)  # another thread may be reading the old one
-        return list(filter(None, map(memo.__getitem__, pieces)))
+        return memo
 
     def _word(self, piece: str) -> str | None:
         """The word as it is compared; None where it is left out."""
@@ -201,6 +217,19 @@ def _ascii_words(text: str) -> list[str]:
 @lru_cache(maxsize=4)  # a jieba dictionary takes some 60 MB
 def _reference_cutter(user_words: frozenset[str]) -> Callable[[str], list[str]]:
     return jieba_with(sorted(user_words)).lcut
+
+
+def wording(texts: Iterable[str], tokenizer: Tokenizer) -> dict[str, str]:
+    """How each word that is compared is shown to people: as it stands most often in the texts, of equals the shortest form.
+
+    >>> wording(["crawlers and crawlers, a crawler"], Tokenizer())
+    {'crawler': 'crawlers'}
+    """
+    forms: dict[str, Counter[str]] = {}
+    for text in texts:
+        for word, form in tokenizer.written(text):
+            forms.setdefault(word, Counter())[form] += 1
+    return {word: min(counts, key=lambda form: (-counts[form], len(form), form)) for word, counts in forms.items()}
 
 
 @cache

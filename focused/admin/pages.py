@@ -16,14 +16,14 @@ from crawlmgr.admin import words
 from crawlmgr.admin.rooms import number, page, room
 from crawlmgr.admin.tables import table_page
 from focused import reads
-from focused.admin import charts
+from focused.admin import charts, titles
 from focused.admin.page_table import TABLE
 from focused.admin.runs import find as find_run
 from focused.admin.topics import find as find_topic
 from focused.admin.topics import trail
 from focused.models import TopicPage
 from focused.relevance import Relevance
-from focused.services import search, sessions, snippets
+from focused.services import readings, search, sessions, snippets
 from focused.topics import Topic
 
 SIZE = 25
@@ -92,13 +92,15 @@ def page_why(request: HttpRequest, pk: int) -> HttpResponse:
     if one is None or row is None:
         raise Http404(_("There is no such page."))
     relevance = Relevance(Topic.from_json(row.definition))
-    parts = [(part.word, round(part.share, 4)) for part in relevance.explain(Counter(sessions.words_of(one)))]
+    shown = readings.wording_of(relevance, [one.title])
+    shares = relevance.explain(Counter(sessions.words_of(one)))
+    parts = [(shown.get(part.word, part.word), round(part.share, 4)) for part in shares]
     context = {
         "one": one,
         "row": row,
         "way": reads.way(one),
-        "parts": sorted(one.why.get("parts", {}).items()),
-        "queue": one.why.get("queue", ""),
+        "parts": titles.parts(one.why.get("parts", {})),
+        "queue": titles.queue(one.why.get("queue", "")),
         "rule": words.say(one.detail) if one.detail else "",
         "original": reads.original(one),
         "capture": reads.capture(one),

@@ -95,6 +95,9 @@ SENTENCES = (
     gettext_noop("Weigh links to fetched pages like all others, not only where nothing else is left"),
     gettext_noop("The least score to fetch before there are scores to compare with"),
     gettext_noop("Relevance of text: cosine of word weights, or Sem word by word"),
+    gettext_noop(
+        "Of links whose anchors name the same concept of the ontology keep the first only (IFCo 0.9, as published)"
+    ),
     gettext_noop("End after three cycles without a fetch or a direction in the pheromone (as published)"),
     gettext_noop("A library of links in which those nearest to the seeds by three objectives survive."),
     gettext_noop("Links in the library"),

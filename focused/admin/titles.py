@@ -99,6 +99,7 @@ PARAMETERS: Mapping[str, str] = {
     "siblings": gettext_noop("Links of the same page"),
     "revisit": gettext_noop("Links to fetched pages"),
     "similarity": gettext_noop("Kind of similarity"),
+    "one_per_concept": gettext_noop("One link a concept"),
     "stop": gettext_noop("Early end"),
     "library": gettext_noop("Size of the library"),
     "toward": gettext_noop("Measured against"),
@@ -149,6 +150,52 @@ CHOICES: Mapping[str, str] = {
     "count": gettext_noop("use up the budget"),
     "free": gettext_noop("come free"),
 }
+PARTS: Mapping[str, str] = {
+    "score": gettext_noop("score: all parts together"),
+    "priority": gettext_noop("priority"),
+    "anchor": gettext_noop("anchor text"),
+    "context": gettext_noop("words around the link"),
+    "parent_best": gettext_noop("best page with the link"),
+    "parent_mean": gettext_noop("pages with the link, mean"),
+    "siblings_best": gettext_noop("other links of a page with it, best"),
+    "siblings_mean": gettext_noop("other links of the pages with it, mean"),
+    "template": gettext_noop("pages of the same kind of address"),
+    "host": gettext_noop("pages of the host"),
+    "in_links": gettext_noop("number of links to it"),
+    "depth": gettext_noop("clicks from a seed"),
+    "off_topic_run": gettext_noop("pages off topic in a row before it"),
+    "rank": gettext_noop("rank handed on by pages"),
+    "age": gettext_noop("time it has waited"),
+    "words": gettext_noop("what links with its words led to"),
+    "worth": gettext_noop("relevance of the link: anchor, page and target"),
+    "page": gettext_noop("page with the link"),
+    "target": gettext_noop("expected relevance of the target"),
+    "pheromone": gettext_noop("pheromone (τ)"),
+    "potential": gettext_noop("potential"),
+    "inherited": gettext_noop("inherited from the pages before"),
+    "neighbourhood": gettext_noop("anchor and the words around it"),
+    "left": gettext_noop("steps left off topic"),
+    "steps_left": gettext_noop("steps left in the tunnel (k)"),
+    "off_topic_before": gettext_noop("pages off topic in a row before it"),
+    "D": gettext_noop("mixed score (D)"),
+    "Ra": gettext_noop("relevance of the anchors (Ra)"),
+    "Rd": gettext_noop("closeness to the seeds (Rd)"),
+    "TR": gettext_noop("importance by links (TR)"),
+    "relevance": gettext_noop("relevance of the page with the link"),
+    "hub": gettext_noop("hub score of the page with the link"),
+    "likeness": gettext_noop("likeness of anchor and address to the topic"),
+    "page_similarity": gettext_noop("similarity of the page with the link"),
+}
+"""What the parts of a link's score are called."""
+WHOLES = ("score", "priority", "worth", "potential", "D")
+"""Parts that are the whole of the others."""
+QUEUES: Mapping[str, str] = {
+    "given_up": gettext_noop("given up by a rule"),
+    "reserve": gettext_noop("in reserve"),
+    "other": gettext_noop("of no layer"),
+    "later": gettext_noop("put off"),
+    "tunnel": gettext_noop("in tunnels"),
+}
 PRESETS: Mapping[str, str] = {
     "defaults": gettext_noop("Defaults"),
     "published": gettext_noop("As published"),
@@ -182,6 +229,24 @@ def choice(name: str) -> str:
     """A choice's name, its identifier beside."""
     title = CHOICES.get(name)
     return f"{_(title)} ({name})" if title else name
+
+
+def part(name: str) -> str:
+    """The name of a part of a link's score."""
+    return _(PARTS[name]) if name in PARTS else name
+
+
+def parts(values: Mapping[str, float]) -> list[tuple[str, str, float]]:
+    """A link's score part by part as (identifier, name, value): the whole first, then the parts by what they weigh."""
+    order = sorted(values, key=lambda name: (name not in WHOLES, -abs(values[name]), name))
+    return [(name, part(name), values[name]) for name in order]
+
+
+def queue(name: str) -> str:
+    """What a queue of a strategy holds."""
+    if name.startswith("layer"):
+        return _("layer %(number)s") % {"number": name.removeprefix("layer")}
+    return _(QUEUES[name]) if name in QUEUES else name
 
 
 def preset(name: str) -> str:

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from django.contrib import messages
-from django.http import HttpRequest, HttpResponse
+from django.http import Http404, HttpRequest, HttpResponse
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
@@ -88,7 +88,11 @@ def draw(request: HttpRequest, pk: int) -> HttpResponse:
     topic, run = find(pk), request.POST.get("run", "")
     if run:
         row = reads.topic_run(number(run) or 0)
-        found = samples.draw_near(topic, row.pk) if row is not None and row.topic_id == topic.pk else {}
+        if row is None or row.topic_id != topic.pk:
+            raise Http404(_("There is no such run."))
+        if request.POST.get("from") == "hosts":
+            return _from_hosts(request, topic, row.pk)
+        found = samples.draw_near(topic, row.pk)
     else:
         if readings.renew(topic, now=datetime.now(UTC), user=request.user, drawing=True) is not None:
             messages.info(request, _("A worker reads the samples and draws the words."))
@@ -99,6 +103,18 @@ def draw(request: HttpRequest, pk: int) -> HttpResponse:
     done = ngettext("%(number)s word was drawn.", "%(number)s words were drawn.", len(found)) % {"number": len(found)}
     messages.success(request, done)
     return back(request, "topic-words", pk)
+
+
+def _from_hosts(request: HttpRequest, topic: Topic, run_id: int) -> HttpResponse:
+    """Keywords from the host pages of a run; tells how many pages there were."""
+    pages, new = samples.draw_hosts(topic, run_id)
+    if not pages:
+        messages.info(request, _("The run has no host page on topic: an entrance of a site that three other pages link to."))
+    else:
+        readings.renew(topic, now=datetime.now(UTC), user=request.user)
+        told = ngettext("%(words)s new words from %(number)s host page.", "%(words)s new words from %(number)s host pages.", pages)
+        messages.success(request, told % {"number": pages, "words": len(new)})
+    return back(request, "topic-words", topic.pk)
 
 
 @room("topics/<int:pk>/try/", "topic-try", "focused.view_topic", post="focused.change_topic")
@@ -117,7 +133,8 @@ def try_out(request: HttpRequest, pk: int) -> HttpResponse:
         else:
             counts = Counter(sample.tokens)
             score = relevance.page(counts)
-            parts = [(one.word, round(one.share, 4)) for one in relevance.explain(counts)]
+            shown = readings.wording_of(relevance, [sample.text])
+            parts = [(shown.get(one.word, one.word), round(one.share, 4)) for one in relevance.explain(counts)]
             context.update(
                 score=score,
                 threshold=relevance.threshold,

@@ -60,7 +60,7 @@ def run(options: dict[str, Any]) -> Result:
         raise CommandError(f"{error.filename}: {error.strerror}") from None
     relevance = Relevance(topics.definition(topic))
     readings.work(topic)
-    words = sorted(relevance.vector.items(), key=lambda pair: -pair[1])[:20]
+    words, shown = sorted(relevance.vector.items(), key=lambda pair: -pair[1])[:20], readings.wording_of(relevance)
     document = {
         "topic": topic.pk,
         "name": topic.name,
@@ -70,7 +70,7 @@ def run(options: dict[str, Any]) -> Result:
         "keywords": topic.keywords,
         "concepts": len(topic.ontology),
         "threshold": relevance.threshold,
-        "top_words": [word for word, _ in words],
+        "top_words": [shown.get(word, word) for word, _ in words],
     }
     text = f"Topic {topic.pk}: {topic.name}, {len(value.seeds)} seeds, {len(documents)} samples"
     return Result(document, f"{text}, threshold {relevance.threshold:.3f}\n{', '.join(document['top_words'])}")

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from datetime import datetime
 from typing import Any, NamedTuple
@@ -18,7 +18,8 @@ from django.db.models import QuerySet, Sum
 from crawlmgr.jobs import Pulse
 from crawlmgr.models import Run
 from crawlmgr.services import runs
-from crawlmgr.text.keywords import keywords, merge
+from crawlmgr.text.keywords import keywords, merge, stem_of
+from crawlmgr.text.tokens import wording
 from focused.lexicon import WORDS_A_PAGE
 from focused.models import SampleDocument, Topic
 from focused.relevance import Relevance
@@ -28,7 +29,11 @@ KIND = "topic-texts"
 DRAWN_WORDS = 30
 SMALL_CHARACTERS = 30_000
 """Samples of so many characters in all are worked out while a person waits: half a second at most."""
+FORM = 2
+"""Rises when a reading holds other things than before."""
 MOST_SAMPLE_CHARACTERS = 300_000
+MOST_WORDING = 100_000
+"""Characters of all samples from which the forms of words are taken, where a person waits for a page with them."""
 MOST_TOPIC_CHARACTERS = 2_000_000
 """Of all samples of a topic together: they are weighed against each other, and every run keeps a copy."""
 
@@ -78,19 +83,32 @@ def key(topic: Topic) -> str:
     samples = list(topic.documents.exclude(text="").order_by("position", "id").values_list("pk", "characters"))
     words = [topic.keywords, topic.near, topic.negative, topic.url_words, topic.user_words, topic.threshold]
     concepts = [topic.ontology, topic.ontology_weight]
-    return hashlib.sha256(json.dumps([words, concepts, samples]).encode()).hexdigest()
+    return hashlib.sha256(json.dumps([FORM, words, concepts, samples]).encode()).hexdigest()
 
 
 def _worked_out(topic: Topic) -> dict[str, Any]:
     before = key(topic)  # what changes meanwhile makes this one old, not wrong
     relevance = Relevance(replace(topics.definition(topic), threshold=None))
+    shown = wording_of(relevance)
     return {
         "key": before,
         "drawn": relevance.threshold,
         "threshold": relevance.threshold if topic.threshold is None else topic.threshold,
         "words": len(relevance.words),
-        "vector": dict(relevance.vector),
+        "vector": {shown.get(word, word): weight for word, weight in relevance.vector.items()},
     }
+
+
+def wording_of(relevance: Relevance, further: Iterable[str] = ()) -> dict[str, str]:
+    """How a topic's words are shown: as they stand in its samples (their beginnings), else in its word lists and its ontology;
+    in `further` texts before all."""
+    about = relevance.topic
+    each = MOST_WORDING // max(1, len(about.documents))
+    labels = (label for concept in about.ontology.values() for label in concept["labels"])
+    lists = [*about.keywords, *about.near, *about.negative, *labels]
+    tokenizer = relevance.tokenizer
+    samples = wording((text[:each] for text in about.documents), tokenizer)
+    return {**wording(lists, tokenizer), **samples, **wording(further, tokenizer)}
 
 
 def _keep(topic: Topic, reading: dict[str, Any]) -> None:
@@ -104,12 +122,18 @@ def words_of(sample: SampleDocument) -> dict[str, float]:
 
 
 def draw(topic: Topic) -> dict[str, float]:
-    """The topic's keywords anew from the words of its samples; words that a person gave keep their weight."""
+    """The topic's keywords anew from the words of its samples; words that are there already keep their form and weight."""
     lists = topic.documents.exclude(words__isnull=True).order_by("position", "id").values_list("words", flat=True)
-    drawn = merge([words for words in lists if words], DRAWN_WORDS)
-    topic.keywords = {word: round(weight, 3) for word, weight in {**drawn, **topic.keywords}.items()}
+    return add_keywords(topic, merge([words for words in lists if words], DRAWN_WORDS))
+
+
+def add_keywords(topic: Topic, drawn: Mapping[str, float]) -> dict[str, float]:
+    """Adds words to the topic's keywords; those that are there already, in whatever form, stay as they are. Gives the new."""
+    known = {stem_of(word) for word in topic.keywords}
+    new = {word: round(weight, 3) for word, weight in drawn.items() if stem_of(word) not in known}
+    topic.keywords = {**new, **topic.keywords}
     Topic.objects.filter(pk=topic.pk).update(keywords=topic.keywords)
-    return drawn
+    return new
 
 
 def renew(topic: Topic, *, now: datetime, user: Any = None, drawing: bool = False) -> Run | None:

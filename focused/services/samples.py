@@ -2,28 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from datetime import datetime
 from typing import Any
 
 from django.db import transaction
+from django.db.models import Q
 
 from crawlmgr.clock import SYSTEM
 from crawlmgr.conf import CrawlSettings
 from crawlmgr.engine import Stored
+from crawlmgr.models import Page as StoredPage
 from crawlmgr.models import Run, RunState, Url, UrlState
-from crawlmgr.services import hosts, runs
+from crawlmgr.services import archive, hosts, runs
 from crawlmgr.services.frontier import NewUrl
+from crawlmgr.text.tokens import Tokenizer, wording
 from crawlmgr.web.exchange import FetchRequest, FetchResponse
 from crawlmgr.web.html import scan
-from crawlmgr.web.url import canonical, host_key
-from focused.lexicon import LEXICON_WORDS, near_lexicon
+from crawlmgr.web.url import canonical, host_key, url_hash
+from focused.lexicon import LEXICON_WORDS, host_pages, near_lexicon, topic_lexicon
 from focused.models import SampleDocument, Topic
+from focused.pages import Page
 from focused.parse import main_text
 from focused.relevance import Relevance
 from focused.services import readings, sessions, topics
 
 KIND = "topic-samples"
+MOST_PAGES_READ = 60
+"""Pages of a run that are read again to see how words stand there."""
 
 
 def fetch(topic: Topic, urls: Sequence[str], *, now: datetime, user: Any = None, start: bool = True) -> Run:
@@ -55,12 +61,54 @@ def add(topic: Topic, texts: Sequence[tuple[str, str]], *, now: datetime, user: 
 
 def draw_near(topic: Topic, run_id: int) -> dict[str, float]:
     """The near-topic lexicon from an earlier run: words of pages off topic that led to pages on topic."""
-    words = Relevance(topics.definition(topic)).words
-    found = near_lexicon(sessions.history_of(run_id), dict.fromkeys(words, 1.0), LEXICON_WORDS)
+    relevance = Relevance(topics.definition(topic))
+    pages = sessions.history_of(run_id)
+    found = near_lexicon(pages, dict.fromkeys(relevance.words, 1.0), LEXICON_WORDS)
+    shown = _written(found, pages, run_id, relevance.tokenizer)
+    found = {shown.get(word, word): weight for word, weight in found.items()}
     topic.near = {word: round(weight, 3) for word, weight in found.items() if weight > 0}
     topic.save(update_fields=["near"])
     readings.renew(topic, now=SYSTEM.now())
     return found
+
+
+def draw_hosts(topic: Topic, run_id: int) -> tuple[int, dict[str, float]]:
+    """Keywords from the host pages of an earlier run: the entrances of sites, by the tunnelling paper's rules, that are on topic.
+    Gives how many there are, and the words that are new; words that are there already keep their form and weight."""
+    pages = sessions.history_of(run_id)
+    relevant = {page.content.url for page in pages if page.relevant}
+    texts = [text for host in host_pages(pages) if host.url in relevant and (text := _text_of(run_id, host.url))]
+    found = topic_lexicon(texts, readings.DRAWN_WORDS)
+    return len(texts), readings.add_keywords(topic, found)
+
+
+def _text_of(run_id: int, url: str) -> str:
+    """The main text of a page that a run stored; "" where the archive does not hold it."""
+    of_run = StoredPage.objects.filter(run_id=run_id)
+    stored = of_run.filter(Q(key_hash=url_hash(url)) | Q(final_url=url)).select_related("warc").first()
+    record = archive.read_page(stored) if stored is not None else None
+    if record is None:
+        return ""
+    page = scan(record.text, url)
+    return f"{page.title}\n{main_text(record.text, page.text)}"
+
+
+def _written(words: Collection[str], pages: Sequence[Page], run_id: int, tokenizer: Tokenizer) -> dict[str, str]:
+    """How words stand in pages of a run: in their titles and anchors, else in the text of some that lie in the archive."""
+    texts = dict.fromkeys(text for page in pages for text in (page.content.title, *(link.anchor for link in page.links)))
+    shown = wording(texts, tokenizer)
+    missing = set(words).difference(shown)
+    read = 0
+    for page in pages:
+        if not missing or read == MOST_PAGES_READ:
+            break
+        if missing.isdisjoint(page.content.words):
+            continue
+        own = wording([_text_of(run_id, page.url)], tokenizer)
+        read += 1
+        shown |= {word: own[word] for word in missing.intersection(own)}
+        missing.difference_update(own)
+    return shown
 
 
 class SampleCrawler:

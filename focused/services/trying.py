@@ -21,9 +21,11 @@ LONGEST_WAIT_SECONDS = 10.0
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """What was tried: words in their order, a title, and where it came from ("text", "archive", "net")."""
+    """What was tried: words in their order, the text that they stand in (of a page its title), a title, and where it came from
+    ("text", "archive", "net")."""
 
     tokens: list[str]
+    text: str = ""
     title: str = ""
     source: str = "text"
     stored: datetime | None = None
@@ -31,7 +33,7 @@ class Sample:
 
 def text_of(topic: Topic, text: str) -> Sample:
     """A text as the topic's words see it."""
-    return Sample(Tokenizer(topic.user_words)(text))
+    return Sample(Tokenizer(topic.user_words)(text), text)
 
 
 def page_of(topic: Topic, address: str) -> Sample:
@@ -51,7 +53,7 @@ def page_of(topic: Topic, address: str) -> Sample:
         source, stored = "net", None
     if draft.problem or draft.content is None:
         raise ValueError(f"{url}: {draft.problem or 'no page'}")
-    return Sample(draft.tokens, draft.content.title, source, stored)
+    return Sample(draft.tokens, draft.content.title, draft.content.title, source, stored)
 
 
 def _fetched(topic: Topic, url: str) -> Draft:

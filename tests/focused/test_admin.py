@@ -20,7 +20,7 @@ from focused.services import sessions, topics
 from focused.strategies import BUILT_IN
 from focused.sweeps import SWEEPS
 from tests.crawlmgr.admin.rows import EVIL, user
-from tests.focused.topical import DOCUMENTS, TopicalWeb
+from tests.focused.topical import DOCUMENTS, OFF, TopicalWeb
 from tests.site.server import LocalSite
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -224,6 +224,15 @@ def test_what_became_of_an_address(client: Client, crawled: Run, web: TopicalWeb
     assert client.get(f"/admin/topics/run/{row.pk}/pages/", {"url": "no address"}).status_code == 200
 
 
+def test_near_words_are_drawn_as_they_are_written(client: Client, web: TopicalWeb) -> None:
+    topic = topics.add("near", [web.url(0)], documents=DOCUMENTS, now=now(), settings=OPEN)
+    run = topics.crawl(topic, strategy="breadth_first", options={"pages": 50}, now=now(), start=False)
+    engine.run_slice(run.pk)
+    client.post(f"/admin/topics/{topic.pk}/draw/", {"run": run.pk})
+    topic.refresh_from_db()
+    assert set(topic.near) & set(OFF) and not set(topic.near) & {"recip", "kettl", "polit"}
+
+
 def test_words_are_edited_drawn_and_tried(client: Client, crawled: Run) -> None:
     topic = Topic.objects.get()
     form = {"keywords": "crawler=0.9\nharvest=0.2", "negative": "soup", "threshold": "0.25", "url_words": "page, sport", "near": ""}
@@ -242,6 +251,34 @@ def test_words_are_edited_drawn_and_tried(client: Client, crawled: Run) -> None:
     shown = client.post(f"/admin/topics/{topic.pk}/try/", {"url": page.url}).content.decode()
     assert page.title in shown and "the archive" in shown
     assert client.post(f"/admin/topics/{topic.pk}/try/", {"url": "http://"}).status_code == 200
+
+
+def test_words_come_from_the_host_pages_of_a_run(client: Client) -> None:
+    home = "<p>Topical crawlers: frontier, harvest, archive and the politeness of crawlers. Libraries of anchors.</p>"
+    links = "".join(f'<a href="/{n}.html">crawler {n}</a>' for n in range(4))
+    with LocalSite() as site:
+        site.add("/", f"<title>Crawlers</title>{home}{links}")
+        for n in range(4):
+            site.add(f"/{n}.html", f'<title>{n}</title><p>crawler {n}, frontier, archive</p><a href="/">Start</a>')
+        topic = topics.add("hosts", [site.url("/0.html")], documents=DOCUMENTS, now=now(), settings=OPEN)
+        run = topics.crawl(topic, options={"pages": 10}, now=now(), start=False)
+        engine.run_slice(run.pk)
+    shown = client.post(f"/admin/topics/{topic.pk}/draw/", {"run": run.pk, "from": "hosts"}, follow=True).content.decode()
+    topic.refresh_from_db()
+    assert "from 1 host page." in shown and "libraries" in topic.keywords and "librari" not in topic.keywords
+    topics.crawl(topic, options={"pages": 1}, now=now(), start=False)
+    other = Run.objects.filter(kind="topic").latest("pk")
+    shown = client.post(f"/admin/topics/{topic.pk}/draw/", {"run": other.pk, "from": "hosts"}, follow=True).content.decode()
+    assert "no host page on topic" in shown
+
+
+def test_a_page_tells_why_in_whole_words_and_named_parts(client: Client, crawled: Run) -> None:
+    page = TopicPage.objects.filter(run=crawled, kind=0, relevant=True).last()
+    shown = client.get(f"/admin/topics/page/{page.pk}/").content.decode()
+    assert "score: all parts together" in shown and "best page with the link" in shown and ">parent_best<" not in shown
+    assert "politeness" in shown and '"polit"' not in shown
+    shown = client.get(f"/admin/topics/page/{page.pk}/", headers={"accept-language": "zh-hans"}).content.decode()
+    assert "得分：各部分之和" in shown
 
 
 def test_seeds_samples_and_schedule(client: Client, web: TopicalWeb) -> None:

@@ -12,6 +12,7 @@ from django.test import Client
 
 from crawlmgr import jobs
 from crawlmgr.models import Run, RunState
+from crawlmgr.text.keywords import stem_of
 from focused import relevance
 from focused.admin import add
 from focused.lexicon import topic_lexicon
@@ -101,7 +102,9 @@ def test_the_worker_finds_what_reading_at_once_finds(topic: Topic) -> None:
     topic.refresh_from_db()
     pure = relevance.Relevance(topics.definition(topic))
     reading = readings.of(topic)
-    assert reading is not None and reading["threshold"] == pure.threshold and reading["vector"] == pytest.approx(dict(pure.vector))
+    assert reading is not None and reading["threshold"] == pure.threshold
+    assert {stem_of(word): weight for word, weight in reading["vector"].items()} == pytest.approx(dict(pure.vector))
+    assert "relevance" in reading["vector"] and "relev" not in reading["vector"], "words are shown as they are written"
     drawn = topic_lexicon([one for _name, one in texts], readings.DRAWN_WORDS)
     assert {word: weight for word, weight in topic.keywords.items() if word != "crawler"} == {
         word: round(weight, 3) for word, weight in drawn.items() if word != "crawler"

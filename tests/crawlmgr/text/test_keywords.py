@@ -16,10 +16,11 @@ def test_chinese_keywords_lead_with_the_subject_in_either_script():
     assert keywords(TRADITIONAL, top=5) == words
 
 
-def test_english_keywords_are_stems_without_stop_words():
+def test_english_keywords_are_whole_words_without_stop_words():
     text = "A focused crawler fetches pages on a topic. The crawlers follow links; crawlers rank the links of pages."
     words = keywords(text, top=4)
-    assert {"crawler", "page", "link"} <= set(words)
+    assert {"crawlers", "pages", "links"} <= set(words)  # one entry for crawler and crawlers, in the more frequent form
+    assert "crawler" not in words
     assert "the" not in words
     assert list(words.values()) == sorted(words.values(), reverse=True)
 
@@ -36,3 +37,13 @@ def test_merge_adds_the_shares_of_each_page():
     assert merged == pytest.approx({"a": 1.0, "c": 1.0, "b": 2 / 3})
     assert list(merge([{"a": 1.0, "b": 0.5}], top=1)) == ["a"]
     assert merge([]) == {}
+
+
+def test_merge_takes_forms_of_one_word_together():
+    merged = merge([{"crawlers": 1.0}, {"crawler": 1.0, "page": 1.0}])
+    assert merged == pytest.approx({"crawlers": 1.0, "page": 1 / 3})
+
+
+def test_studies_and_relevance_are_shown_as_they_are_written():
+    words = keywords("Studies of relevance. Relevance of studies; many studies rank relevance.", top=2)
+    assert set(words) == {"studies", "relevance"}
