@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -10,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from focused.columns import Columns
+from focused.pages import WORD_BITS, HashedWords, hashed
 
 if TYPE_CHECKING:
     from scipy import sparse
@@ -19,9 +19,9 @@ Rows = NDArray[np.intp]
 NONE: Rows = np.zeros(0, dtype=np.intp)
 Row = tuple[NDArray[np.int32], NDArray[np.float32]]
 
-VERSION = 3
+VERSION = 4
 """Rises when the same pages would be judged otherwise. 1: samples and the most similar pages; 2: marks, of earlier runs too;
-3: pages linked beside a page count."""
+3: pages linked beside a page count; 4: words by number."""
 MOST_SIMILAR = 20
 """Pages whose centroid stands for the topic, at most a fifth of all."""
 EVERY = 50
@@ -66,15 +66,16 @@ class Feedback:
     ) -> None:
         self.ranked = 0
         """Pages that the last ranking knew."""
-        self._vocabulary: defaultdict[str, int] = defaultdict()
-        self._vocabulary.default_factory = self._vocabulary.__len__
+        self._columns = np.full(1 << WORD_BITS, -1, dtype=np.int32)
+        """By a word's number its column, -1 for a word that was not met."""
+        self._width = 0
         self._starts = [0]
         self._words = Columns(index=np.int32, weight=np.float32)
         self._frequencies = np.zeros(4096)
         self.marks: dict[int, bool] = {}
         """The operator's word on pages, by number."""
-        self._samples = [self._row(counts) for counts in samples if counts]
-        self._marked = [(self._row(counts), on_topic) for counts, on_topic in marked if counts]
+        self._samples = [self._row(hashed(counts)) for counts in samples if counts]
+        self._marked = [(self._row(hashed(counts)), on_topic) for counts, on_topic in marked if counts]
         self._direction = np.zeros(0)
         self._idf = np.zeros(0)
         self._levels = (0.0, 1.0)
@@ -86,13 +87,13 @@ class Feedback:
     def __len__(self) -> int:
         return len(self._starts) - 1
 
-    def add(self, words: Mapping[str, float]) -> None:
+    def add(self, words: HashedWords) -> None:
         """A page arrived."""
         indices, weights = self._row(words)
         place = self._words.extend(len(indices))
         self._words.index[place], self._words.weight[place] = indices, weights
         self._starts.append(place.stop)
-        if len(self._vocabulary) > len(self._frequencies):
+        if self._width > len(self._frequencies):
             self._frequencies = np.concatenate([self._frequencies, np.zeros(max(len(indices), len(self._frequencies)))])
         self._frequencies[indices] += 1
 
@@ -169,21 +170,26 @@ class Feedback:
         """The score of one page, reached from a page by number, by the last ranking, which may not have known either."""
         place = slice(self._starts[number], self._starts[number + 1])
         indices, values = self._weighed(self._words.index[place], self._words.weight[place])
-        if len(self._vocabulary) > len(self._direction):
+        if self._width > len(self._direction):
             known = indices < len(self._direction)
             indices, values = indices[known], values[known]
         beside = self._kin[parent] if 0 <= parent < len(self._kin) else self._scales[1][0]
         return float(self._both(float(values @ self._direction[indices]), float(beside)))
 
-    def _row(self, words: Mapping[str, float]) -> Row:
-        indices = np.fromiter(map(self._vocabulary.__getitem__, words), np.int32, len(words))
-        counts = np.fromiter(words.values(), np.float32, len(words))
-        return indices, 1 + np.log(np.maximum(counts, 1.0))
+    def _row(self, words: HashedWords) -> Row:
+        """A row of the matrix; words that were not met get columns. Of some hundred thousand words a few share one."""
+        indices = self._columns.take(words.numbers)
+        if len(indices) and indices.min() < 0:
+            new = words.numbers[indices < 0]
+            self._columns[new] = np.arange(self._width, self._width + len(new))
+            self._width += len(new)
+            indices = self._columns.take(words.numbers)
+        return indices, words.weights
 
     def _weighed(self, indices: NDArray[np.int32], weights: NDArray[np.float32]) -> tuple[NDArray[np.int32], Vector]:
         """A row times idf (a word that no ranking knew counts as standing on no page), of length 1."""
         idf = self._idf
-        if len(self._vocabulary) > len(idf):
+        if self._width > len(idf):
             idf = np.where(indices < len(idf), idf[np.minimum(indices, len(idf) - 1)], np.log(self.ranked + 1) + 1)
             values = weights * idf
         else:
@@ -202,7 +208,7 @@ class Feedback:
         """Pages x words: (1 + ln f) (ln((N + 1) / (n + 1)) + 1); beside it the lengths of the rows."""
         from scipy import sparse  # a tenth of a second to load, which a command that only lists the strategies saves
 
-        end, shape = self._words.size, (len(self), len(self._vocabulary))
+        end, shape = self._words.size, (len(self), self._width)
         self._idf = np.log((len(self) + 1) / (self._frequencies[: shape[1]] + 1)) + 1
         indices, starts = self._words.index[:end], np.array(self._starts, dtype=np.int32)
         data = self._words.weight[:end] * self._idf[indices]

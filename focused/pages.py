@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, ItemsView, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
+from zlib import crc32
+
+import numpy as np
+from numpy.typing import NDArray
 
 
 class LazyWords(Mapping[str, float]):
@@ -73,6 +77,23 @@ class Link(NamedTuple):
     context: Mapping[str, float]
 
 
+WORD_BITS = 20
+
+
+class HashedWords(NamedTuple):
+    """Words by number (the lowest 20 bits of their CRC-32) and 1 + ln of how often each occurs, for learning from many pages."""
+
+    numbers: NDArray[np.uint32]
+    weights: NDArray[np.float32]
+
+
+def hashed(words: Mapping[str, float]) -> HashedWords:
+    """Word counts by number; counts below 1 weigh as 1."""
+    numbers = np.fromiter((crc32(word.encode("utf-8", "surrogatepass")) for word in words), np.uint32, len(words))
+    counts = np.fromiter(words.values(), np.float32, len(words))
+    return HashedWords(numbers & np.uint32((1 << WORD_BITS) - 1), 1 + np.log(np.maximum(counts, 1.0)))
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Content:
     """What a page holds, whoever fetched it: strategies share it, nobody changes it."""
@@ -82,6 +103,14 @@ class Content:
     words: Mapping[str, int]
     links: tuple[Link, ...]
     fingerprint: int
+    _hashed: list[HashedWords] = field(default_factory=list, init=False, repr=False)
+
+    @property
+    def hashed(self) -> HashedWords:
+        """`hashed(words)`, worked out when it is first asked for: several runs may read one page."""
+        if not self._hashed:
+            self._hashed.append(hashed(self.words))
+        return self._hashed[0]
 
 
 @dataclass(frozen=True, slots=True, eq=False)

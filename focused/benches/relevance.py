@@ -66,7 +66,7 @@ def judged(
     feedback = Feedback(relevance.samples)
     for page in pages:
         relevance.learn(page.words)
-        feedback.add(page.words)
+        feedback.add(page.hashed)
     relevance.settle()
     links = between(pages, archive)
     known = [labels.get(page.url) for page in pages]

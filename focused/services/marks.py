@@ -13,6 +13,7 @@ from django.db import transaction
 from crawlmgr.services import memory
 from focused.judge import Feedback, Rows
 from focused.models import TopicPage, TopicRun
+from focused.pages import hashed
 from focused.relevance import Relevance
 from focused.services import sessions, topics
 from focused.topics import Topic
@@ -61,7 +62,7 @@ def verdict(run: TopicRun) -> Verdict:
     relevance = Relevance(Topic.from_json(run.definition))
     judge = Feedback(relevance.samples, relevance.marked)
     for number, row in enumerate(rows):
-        judge.add(sessions.words_of(row))
+        judge.add(hashed(sessions.words_of(row)))
         if row.marked is not None:
             judge.mark(number, row.marked)
     reached = _reached(rows)

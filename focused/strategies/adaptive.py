@@ -144,7 +144,7 @@ class Adaptive(Strategy):
         links, number = self.links, len(self.links)
         target = links.number(node.url)
         parent = -1 if node.parent is None or target is None else links.parent(target)
-        self._judge.add(page.content.words)
+        self._judge.add(page.content.hashed)
         self._fixed.append(min(1.0, page.similarity / (2 * max(self.topic.threshold, 1e-9))))
         worth = self._worth(parent)
         self._credit.add(worth, parent, self.settings.tunnel)

@@ -43,6 +43,8 @@ KIN_WORDS = 5.0
 """How many closed links the value that a mean is drawn towards counts as."""
 MOST_WORDS = 50_000
 """Words whose buckets are remembered."""
+MOST_ADDRESSES = 20_000
+"""Addresses whose parts are remembered: runs over one archive meet the same ones."""
 BUCKETS = 4096
 """Hashed words of anchors and URLs."""
 NO_WORD = BUCKETS
@@ -88,6 +90,24 @@ def address_bucket(word: str) -> int:
     return zlib.crc32(b"/" + word.encode()) % BUCKETS
 
 
+class Parts(NamedTuple):
+    """Template and host of an address, and the buckets of its words."""
+
+    template: str
+    host: str
+    buckets: tuple[int, ...]
+
+
+@lru_cache(maxsize=MOST_ADDRESSES)
+def parts_of(url: str) -> Parts:
+    """What an address tells by its spelling."""
+    address = _READ(url)
+    return Parts(address.template, address.host, tuple(map(address_bucket, address.words)))
+
+
+_READ = Addresses()
+
+
 class LinkFeatures:
     """Pages, links and their targets by number, in the order in which they came. A target is open until it is fetched or failed.
 
@@ -100,7 +120,6 @@ class LinkFeatures:
         self.names: list[str] = []
         self._targets: dict[str, int] = {}
         self._groups: dict[str, int] = {}
-        self._read = Addresses()
         self._target = Columns(
             known=(float, 7), open=bool, page=np.intp, template=np.intp, host=np.intp, link=np.intp, word=np.intp, words=np.intp
         )
@@ -327,9 +346,9 @@ class LinkFeatures:
         for target, one in enumerate(found, start=first):
             self._targets[one.url] = target
             self.urls.append(one.url)
-            address = self._read(one.url)
-            groups.append((self._group_of(address.template), self._group_of(address.host)))
-            own = dict.fromkeys([*map(anchor_bucket, one.words), *map(address_bucket, address.words)])
+            parts = parts_of(one.url)
+            groups.append((self._group_of(parts.template), self._group_of(parts.host)))
+            own = dict.fromkeys([*map(anchor_bucket, one.words), *parts.buckets])
             sizes.append(len(own))
             buckets += own or [NO_WORD]
             owners += [target] * max(1, len(own))
@@ -357,11 +376,11 @@ class LinkFeatures:
         return worth
 
     def _groups_of(self, url: str) -> tuple[int, int]:
-        address = self._read(url)
-        return self._group_of(address.template), self._group_of(address.host)
+        parts = parts_of(url)
+        return self._group_of(parts.template), self._group_of(parts.host)
 
     def _group_of(self, key: str) -> int:
-        number = self._groups.setdefault(key, len(self._groups))
-        if number == self._group.size:
-            self._group.extend(1)
+        number = self._groups.get(key)
+        if number is None:
+            number = self._groups[key] = self._group.extend(1).start
         return number

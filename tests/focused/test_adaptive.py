@@ -14,6 +14,7 @@ from focused.evaluate import Label
 from focused.graph import MemoryGraph
 from focused.judge import Feedback, two_levels
 from focused.loop import crawl
+from focused.pages import hashed
 from focused.relevance import Relevance
 from focused.strategies.adaptive import ENOUGH, Adaptive, shipped_prior
 from focused.strategies.credit import Credit
@@ -105,9 +106,9 @@ def test_the_judge_learns_words_that_the_samples_do_not_have_and_heeds_marks():
     off = [f"soup{i}" for i in range(10)]
     judge = Feedback([{"crawler": 1, "frontier": 1}])
     for words in [*pages_about(draw, on, 20), *pages_about(draw, off, 60)]:
-        judge.add(words)
-    judge.add({"web1": 1, "web2": 1})  # no word of the samples
-    judge.add({"soup1": 1, "soup2": 1})
+        judge.add(hashed(words))
+    judge.add(hashed({"web1": 1, "web2": 1}))  # no word of the samples
+    judge.add(hashed({"soup1": 1, "soup2": 1}))
     scores = judge.rank()
     assert scores[80] > scores[81]
     assert judge.score(80) == pytest.approx(scores[80])
@@ -124,19 +125,19 @@ def test_pages_linked_beside_pages_on_topic_are_judged_better():
     words = [f"w{i}" for i in range(12)]
     judge = Feedback([{"w0": 1, "w1": 1}])
     for _ in range(2):
-        judge.add({"list": 1})
+        judge.add(hashed({"list": 1}))
     for side in (words[:6], words[6:]):
         for _ in range(10):
-            judge.add(dict.fromkeys(draw.sample(side, 3), 1))
+            judge.add(hashed(dict.fromkeys(draw.sample(side, 3), 1)))
     for _ in range(2):
-        judge.add({"w3": 1, "w9": 1})  # says nothing by itself; one is linked beside the first ten, one beside the others
+        judge.add(hashed({"w3": 1, "w9": 1}))  # says nothing by itself; one is linked beside the first ten, one beside the others
     alone = judge.rank()
     assert alone[22] == pytest.approx(alone[23])
     parents = np.array([0] * 11 + [1] * 11)
     children = np.array([*range(2, 12), 22, *range(12, 22), 23])
     beside = judge.rank(parents, children)
     assert beside[22] > beside[23] + 0.1
-    judge.add({"w3": 1, "w9": 1})
+    judge.add(hashed({"w3": 1, "w9": 1}))
     assert judge.score(24, 0) > judge.score(24) > judge.score(24, 1), "a page that no ranking knew, by where it was found"
 
 
@@ -265,7 +266,7 @@ def test_pages_without_samples_or_keywords_do_not_stop_it():
 def test_what_to_mark_are_the_pages_nearest_the_cut():
     judge = Feedback([{"crawler": 1}])
     for _ in range(5):
-        judge.add({"crawler": 1})
+        judge.add(hashed({"crawler": 1}))
     judge._levels = (0.0, 1.0)
     scores = np.array([0.9, 0.1, 0.55, 1.2, -0.3])
     assert judge.to_mark(scores, 2) == [2, 0]  # the cut lies at 0.5; of equals the first
