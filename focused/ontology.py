@@ -15,6 +15,10 @@ from typing import Any
 from crawlmgr.text.tokens import Tokenizer
 
 COLUMNS = ("concept", "broader", "labels")
+ALSO = {"concept_id": "concept", "parent_id": "broader", "terms": "labels"}
+"""Other names of the columns, as tables of the Chinese thesaurus Cilin have them."""
+MOST_CONCEPTS = 5000
+"""Of a topic's ontology; of a larger one what lies around the topic's words is taken."""
 _SKOS = "http://www.w3.org/2004/02/skos/core#"
 _RDFS = "http://www.w3.org/2000/01/rdf-schema#"
 _LABELS = (f"{_RDFS}label", f"{_SKOS}prefLabel", f"{_SKOS}altLabel", f"{_SKOS}hiddenLabel")
@@ -61,6 +65,30 @@ class Ontology:
             ahead.extend((depth + 1, one) for one in reversed(below.get(concept, [])))
         return found
 
+    def around(self, words: Iterable[str], tokenizer: Tokenizer, most: int = MOST_CONCEPTS) -> Ontology:
+        """The part around words, the first first, `most` concepts at the most: the concepts that they are words of, all concepts
+        above those, and those beside them (right below the same concept). Empty where it has none of the words."""
+        of: dict[str, list[str]] = {}
+        below: dict[str, list[str]] = {}
+        for concept, labels in self.labels.items():
+            for word in dict.fromkeys(word for label in labels for word in tokenizer(label)):
+                of.setdefault(word, []).append(concept)
+            for high in self.broader.get(concept, ()):
+                below.setdefault(high, []).append(concept)
+        kept: set[str] = set()
+        for word in words:
+            wanted = {one for own in of.get(word, ()) for high in self.broader.get(own, ()) for one in below[high]}
+            wanted.update(of.get(word, ()))
+            ahead = list(wanted)
+            while ahead:
+                highs = [high for high in self.broader.get(ahead.pop(), ()) if high not in wanted]
+                wanted.update(highs)
+                ahead += highs
+            if len(kept | wanted) <= most:
+                kept |= wanted
+        found = {one: labels for one, labels in self.labels.items() if one in kept}
+        return Ontology(found, {one: tuple(high for high in self.broader.get(one, ()) if high in kept) for one in found})
+
     def as_csv(self) -> str:
         """The ontology as `read_csv` reads it."""
         out = io.StringIO()
@@ -71,9 +99,10 @@ class Ontology:
 
 
 def read_csv(text: str) -> Ontology:
-    """From lines under the header `concept,broader[,labels]`: several broader concepts or labels are separated by `;`, a concept
-    without labels is called what it is named. Raises ValueError that names the line."""
+    """From lines under the header `concept,broader[,labels]` or `concept_id,parent_id[,terms]`: several broader concepts or
+    labels are separated by `;` or `|`, a concept without labels is called what it is named. Raises ValueError that names the line."""
     rows = csv.DictReader(text.splitlines())
+    rows.fieldnames = [ALSO.get(name, name) for name in rows.fieldnames or ()]
     if not rows.fieldnames or not set(COLUMNS[:2]) <= set(rows.fieldnames):
         raise ValueError("an ontology in CSV needs the columns concept and broader")
     labels: dict[str, list[str]] = {}
@@ -112,7 +141,7 @@ def read_turtle(data: bytes) -> Ontology:
 
 
 def _split(cell: str | None) -> list[str]:
-    return [piece.strip() for piece in (cell or "").split(";") if piece.strip()]
+    return [piece.strip() for piece in (cell or "").replace("|", ";").split(";") if piece.strip()]
 
 
 def _whole(labels: Mapping[str, Iterable[str]], broader: Mapping[str, Iterable[str]]) -> Ontology:

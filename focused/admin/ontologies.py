@@ -11,10 +11,10 @@ from django.utils.translation import gettext as _
 from crawlmgr.admin.rooms import back, page, room
 from focused.admin.topics import find, trail
 from focused.models import Topic
-from focused.ontology import Ontology, read_csv, read_turtle
+from focused.ontology import MOST_CONCEPTS, Ontology, read_csv, read_turtle
+from focused.services import topics
 
 MOST_BYTES = 2_000_000
-MOST_CONCEPTS = 5000
 SHOWN = 500
 
 
@@ -24,11 +24,14 @@ def ontology(request: HttpRequest, pk: int) -> HttpResponse:
     topic, problem = find(pk), ""
     if request.method == "POST":
         try:
-            _save(topic, request)
+            whole, taken = _save(topic, request)
         except ValueError as error:
             problem = str(error)
         else:
             messages.success(request, _("The ontology is saved; the next run uses it."))
+            if taken < whole:
+                told = _("Of its %(whole)s concepts the %(number)s around the topic's words are taken.")
+                messages.info(request, told % {"whole": f"{whole:,}", "number": f"{taken:,}"})
             return back(request, "topic-ontology", pk)
     known = Ontology.from_json(topic.ontology)
     tree = known.tree(SHOWN)
@@ -47,8 +50,8 @@ def ontology(request: HttpRequest, pk: int) -> HttpResponse:
     return page(request, "focused/ontology.html", context, title=title, item=f"topic:{pk}", trail=way, status=status)
 
 
-def _save(topic: Topic, request: HttpRequest) -> None:
-    """Takes what was sent into the topic. Raises ValueError with one line."""
+def _save(topic: Topic, request: HttpRequest) -> tuple[int, int]:
+    """Takes what was sent into the topic; how many concepts there were, and how many are taken. ValueError with one line."""
     file, table = request.FILES.get("file"), request.POST.get("table", "").strip()
     weight = _weight(request.POST.get("weight", ""))
     if file is not None and (file.size or 0) > MOST_BYTES:
@@ -58,10 +61,13 @@ def _save(topic: Topic, request: HttpRequest) -> None:
         found = read_turtle(data) if str(file.name).lower().endswith(".ttl") else read_csv(data.decode("utf-8-sig"))
     else:
         found = read_csv(table) if table else Ontology({}, {})
-    if len(found.labels) > MOST_CONCEPTS:
-        raise ValueError(_("An ontology holds %(number)s concepts at most.") % {"number": MOST_CONCEPTS})
-    topic.ontology, topic.ontology_weight = found.as_json(), weight
+    taken = topics.fitting(topic, found)
+    if found.labels and not taken.labels:
+        told = _("It has more than %(number)s concepts, and none of the topic's words among them: add samples or keywords first.")
+        raise ValueError(told % {"number": f"{MOST_CONCEPTS:,}"})
+    topic.ontology, topic.ontology_weight = taken.as_json(), weight
     topic.save(update_fields=["ontology", "ontology_weight"])
+    return len(found.labels), len(taken.labels)
 
 
 def _weight(text: str) -> float:

@@ -12,7 +12,7 @@ from crawlmgr.clock import SYSTEM
 from crawlmgr.management import database
 from crawlmgr.management.base import Result, say
 from focused.files import ONTOLOGY_SUFFIXES, read_named_documents, read_ontology, topic_from_files
-from focused.ontology import Ontology
+from focused.ontology import MOST_CONCEPTS, Ontology
 from focused.relevance import Relevance
 from focused.services import readings, topics
 from focused.topics import read_keywords
@@ -46,14 +46,20 @@ def run(options: dict[str, Any]) -> Result:
         for line in bad:
             say(f"{options['seeds'].name}, line {line.number}: no URL, left out: {line.text}")
         ontology = read_ontology(options["ontology"]) if options["ontology"] else None
+        large = ontology is not None and len(ontology.labels) > MOST_CONCEPTS
         topic = topics.add(
             value.name,
             value.seeds,
             documents=documents,
-            keywords=_keywords(value.keywords, ontology, alone=not documents and not value.keywords),
-            ontology=ontology.as_json() if ontology else {},
+            keywords=_keywords(value.keywords, None if large else ontology, alone=not documents and not value.keywords),
+            ontology=ontology.as_json() if ontology and not large else {},
             now=SYSTEM.now(),
         )
+        if ontology is not None and large:
+            topic.ontology = topics.fitting(topic, ontology).as_json()
+            topic.save(update_fields=["ontology"])
+            name, taken = options["ontology"].name, len(topic.ontology)
+            say(f"{name}: of {len(ontology.labels)} concepts the {taken} around the topic's words")
     except ValueError as error:
         raise CommandError(str(error)) from None
     except OSError as error:

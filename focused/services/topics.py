@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
@@ -16,8 +17,10 @@ from crawlmgr.web.url import canonical, host_key, url_hash
 from focused.judge import VERSION
 from focused.models import SampleDocument, Seed, TopicPage, TopicRun
 from focused.models import Topic as StoredTopic
+from focused.ontology import MOST_CONCEPTS, Ontology
 from focused.options import RunOptions
 from focused.parameters import read_settings
+from focused.relevance import Relevance
 from focused.scope import Scope
 from focused.services import removals, sessions
 from focused.strategies import strategy_class
@@ -44,6 +47,15 @@ def definition(topic: StoredTopic) -> Topic:
         ontology_weight=topic.ontology_weight,
         marked=marked(topic),
     )
+
+
+def fitting(topic: StoredTopic, found: Ontology) -> Ontology:
+    """An ontology as the topic takes it: whole, or of a large one the part around the topic's words, the heaviest first."""
+    if len(found.labels) <= MOST_CONCEPTS:
+        return found
+    relevance = Relevance(replace(definition(topic), ontology={}))
+    words = sorted(relevance.words, key=lambda word: (-relevance.vector[word], word))
+    return found.around(words, relevance.tokenizer)
 
 
 def marked(topic: StoredTopic) -> tuple[tuple[str, bool], ...]:

@@ -11,6 +11,7 @@ from crawlmgr import engine
 from crawlmgr.models import Run, RunState
 from focused.judge import VERSION, Feedback
 from focused.models import TopicPage, TopicRun
+from focused.pages import hashed
 from focused.services import marks, sessions, topics
 from tests.crawlmgr.admin.rows import user
 from tests.focused.test_admin import OPEN, nothing_is_known, web
@@ -39,7 +40,7 @@ def test_pages_taught_by_an_earlier_run_count_as_marked_ones() -> None:
     def gap(marked: list[tuple[dict[str, float], bool]], own: dict[int, bool]) -> float:
         judge = Feedback([{"web0": 1, "soup0": 1}], marked)
         for words in pages:
-            judge.add(words)
+            judge.add(hashed(words))
         for number, word in own.items():
             judge.mark(number, word)
         scores = judge.rank()

@@ -28,6 +28,8 @@ from focused.strategies.ant_colony import AntColony
 from focused.topics import Topic
 from tests.crawlmgr.admin.rows import user
 
+CILIN = Path(__file__).resolve().parents[2] / "../shared/data/ontology/cilin.csv"
+needs_cilin = pytest.mark.skipif(not CILIN.is_file(), reason="the shared thesaurus is not there")
 TURTLE = """
 @prefix skos: <http://www.w3.org/2004/02/skos/core#> .
 @prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> .
@@ -179,6 +181,40 @@ def test_a_tree_is_drawn_from_its_roots_and_goes_round_through_csv() -> None:
     assert found.tree(9) == [(0, "vehicle"), (1, "car, automobile"), (1, "bus"), (0, "soup")]
     assert len(found.tree(2)) == 2
     assert read_csv(found.as_csv()) == found
+
+
+def test_a_table_may_name_its_columns_as_thesauri_do() -> None:
+    found = read_csv("concept_id,parent_id,terms\nA,,thing\nAa,A,car|automobile\nAb,A,bus")
+    assert found == read_csv("concept,broader,labels\nA,,thing\nAa,A,car;automobile\nAb,A,bus")
+
+
+def test_of_a_large_ontology_the_part_around_words_is_taken() -> None:
+    rows = ["A,,thing", "Aa,A,vehicle", "Aa1,Aa,car;automobile", "Aa2,Aa,bus", "Ab,A,dish", "Ab1,Ab,soup", "Ab2,Ab,bread"]
+    whole, tokenizer = read_csv("\n".join(["concept,broader,labels", *rows])), Tokenizer()
+    part = whole.around(tokenizer("automobile soup nowhere"), tokenizer, 4)
+    assert list(part.labels) == ["A", "Aa", "Aa1", "Aa2"], "the word and what lies above and beside it; soup finds no room"
+    assert part.broader == {"A": (), "Aa": ("A",), "Aa1": ("Aa",), "Aa2": ("Aa",)}
+    small, large = OntologySimilarity(part, tokenizer), OntologySimilarity(whole, tokenizer)
+    assert all(small.concepts(a, b) == large.concepts(a, b) for a in part.labels for b in part.labels)
+    assert whole.around(["nowhere"], tokenizer, 4).labels == {}
+    assert len(whole.around(tokenizer("automobile soup"), tokenizer, 7).labels) == 7
+
+
+@needs_cilin
+@pytest.mark.django_db
+def test_the_chinese_thesaurus_is_cut_to_what_a_topic_needs() -> None:
+    topic = topics.add("车", ["http://a.example/"], keywords={"汽车": 1.0, "公路": 0.8}, now=datetime.now(UTC))
+    client = Client()
+    client.force_login(user("operator"))
+    with CILIN.open("rb") as file:
+        shown = client.post(f"/admin/topics/{topic.pk}/ontology/", {"weight": "0.5", "file": file}, follow=True).content.decode()
+    topic.refresh_from_db()
+    assert "around the topic&#x27;s words" in shown and 10 < len(topic.ontology) < 5000
+    assert any("汽车" in one["labels"] for one in topic.ontology.values())
+    soup = StoredTopic.objects.create(name="zzqx", keywords={"zzqx": 1.0}, added=datetime.now(UTC))
+    with CILIN.open("rb") as file:
+        refused = client.post(f"/admin/topics/{soup.pk}/ontology/", {"weight": "0.5", "file": file})
+    assert refused.status_code == 422 and "none of the topic" in refused.content.decode()
 
 
 @pytest.mark.django_db
