@@ -100,7 +100,10 @@ class Ontology:
 
 def read_csv(text: str) -> Ontology:
     """From lines under the header `concept,broader[,labels]` or `concept_id,parent_id[,terms]`: several broader concepts or
-    labels are separated by `;` or `|`, a concept without labels is called what it is named. Raises ValueError that names the line."""
+    labels are separated by `;` or `|`, a concept without labels is called what it is named.
+
+    Raises ValueError that names the line.
+    """
     rows = csv.DictReader(text.splitlines())
     rows.fieldnames = [ALSO.get(name, name) for name in rows.fieldnames or ()]
     if not rows.fieldnames or not set(COLUMNS[:2]) <= set(rows.fieldnames):
