@@ -67,12 +67,21 @@ class Outcome:
     pagerank_curve: Sequence[tuple[int, int]]
     wanted: int
     """Pages that there were to find."""
+    labelled: int | None
+    """Fetched pages of which the labels tell, and which count; None without labels."""
     seconds: float
 
     @property
     def harvest_rate(self) -> float:
         """Targets found a fetch."""
         return self.relevant / self.fetched if self.fetched else 0.0
+
+    @property
+    def precision(self) -> float | None:
+        """Targets among the fetched pages of which the judge has a word: of all of them without labels."""
+        if self.labelled is None:
+            return self.harvest_rate
+        return self.relevant / self.labelled if self.labelled else None
 
     def as_json(self) -> dict[str, object]:
         """The row of `topic compare --json`."""
@@ -91,7 +100,7 @@ class Outcome:
             "curve": [list(point) for point in self.curve],
             "important_curve": [list(point) for point in self.important_curve],
             "pagerank_curve": [list(point) for point in self.pagerank_curve],
-            "precision": self.harvest_rate,
+            "precision": self.precision,
             "failed": self.trail.failed,
             "duplicates": sum(step.duplicate for step in self.trail.steps),
             "left_out": self.trail.left_out,
@@ -106,20 +115,23 @@ def read_labels(lines: Iterable[str], archive: Archive) -> dict[str, Label]:
 
     Lines whose URL or label makes no sense are a ValueError that names the line.
     """
-    labels: dict[str, Label] = {}
+    return {archive.resolve(url): label for url, label in label_rows(lines)}
+
+
+def label_rows(lines: Iterable[str]) -> Iterator[tuple[str, Label]]:
+    """The lines of such a file one by one, each with its canonical URL; see `read_labels`."""
     rows = csv.DictReader(lines)
     if not rows.fieldnames or not {"url", "label"} <= set(rows.fieldnames):
         raise ValueError("a labels file needs the columns url and label")
     for number, row in enumerate(rows, start=2):
         try:
-            url = archive.resolve(canonical(row["url"]))
+            url = canonical(row["url"] or "")
         except UrlError as error:
             raise ValueError(f"line {number}: {error}") from error
         if row["label"] not in ("0", "1"):
             raise ValueError(f"line {number}: label {row['label']!r} is neither 0 nor 1")
         scored = not row.get("role") and ("depth" not in rows.fieldnames or bool(row["depth"]))
-        labels[url] = Label(row["label"] == "1", scored)
-    return labels
+        yield url, Label(row["label"] == "1", scored)
 
 
 TRAIL = ("strategy", "number", "url", "parent", "depth", "similarity", "on_topic", "label", "target", "before", "found")
@@ -302,6 +314,7 @@ def judge(
                 important_curve=curve(trail.steps, important, checkpoints),
                 pagerank_curve=curve(trail.steps, ranked, checkpoints),
                 wanted=len(wanted),
+                labelled=None if labels is None else sum(url in labels and labels[url].scored for url in urls),
                 seconds=seconds,
             )
         )

@@ -143,6 +143,6 @@ def _mean_of(parts: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
             points = min(len(one) for one in values)
             found[name] = np.mean([one[:points] for one in values], axis=0).tolist() if points else []
         elif isinstance(value, int | float) and not isinstance(value, bool):
-            found[name] = mean(values)
+            found[name] = None if None in values else mean(values)
     found["stopped_by"] = ", ".join(dict.fromkeys(part["stopped_by"] for part in parts))
     return found

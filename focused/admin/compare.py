@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import csv
 import io
+from collections.abc import Iterator
 from datetime import UTC, datetime
 from typing import Any
 
 from django.contrib import messages
-from django.http import Http404, HttpRequest, HttpResponse
+from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
 from django.urls import reverse
 from django.utils.translation import gettext as _
 
 from crawlmgr.admin import runs as run_rooms
 from crawlmgr.admin.rooms import act, attempt, back, number, page, room
 from crawlmgr.models import Run
+from crawlmgr.services import settings_history
 from crawlmgr.services.export_formats import safe_cell
 from focused import reads
 from focused.admin import charts
@@ -23,7 +25,7 @@ from focused.admin.names import named, shown, sweep_title
 from focused.admin.runs import find as find_run
 from focused.admin.topics import find, trail
 from focused.laboratory import MOST_DRAWS, PATENT_WEIGHTS, verdict
-from focused.models import Comparison
+from focused.models import Comparison, Topic, TopicPage
 from focused.services import comparisons, tuning
 from focused.sweeps import SWEEPS, TAU, heat
 
@@ -32,7 +34,9 @@ PATENT = "dolphin *"
 OTHERS_DRAWS = 3
 CURVES = 16
 """Entries that a chart shows at the most."""
-FIRST = ("breadth_first", "best_first", "shark", "dynamic_tunnel", "ant_colony")
+MOST_LABELS_BYTES = 4_000_000
+POINTS = ("strategy", "draw", "fetched", "url", "parent", "depth", "similarity", "on_topic", "duplicate", "relevant_so_far")
+FIRST = ("adaptive", "breadth_first", "best_first", "shark", "dynamic_tunnel", "ant_colony")
 
 
 @room("topics/<int:pk>/compare/", "topic-compare", "focused.view_topic", post="focused.add_comparison")
@@ -42,6 +46,8 @@ def compare(request: HttpRequest, pk: int) -> HttpResponse:
     choices = reads.archive_choices(topic)
     fitting = reads.budget(choices[0]["files"]) if choices else 0
     chosen = request.POST.getlist("strategy") if request.method == "POST" else list(FIRST)
+    presets = _presets()
+    picked = [name for name in request.POST.getlist("preset") if name in presets]
     if request.method == "POST":
         index, pages = number(request.POST.get("archive", "")), number(request.POST.get("pages", ""))
         files = choices[index]["files"] if index is not None and index < len(choices) else []
@@ -51,10 +57,17 @@ def compare(request: HttpRequest, pk: int) -> HttpResponse:
             wanted: dict[str, dict[str, Any]] = {name: {} for name in chosen if name != PATENT}
             if PATENT in chosen:
                 wanted |= {f"dolphin {name}": dict(values) for name, values in PATENT_WEIGHTS.items()}
-            draws = number(request.POST.get("draws", "1")) or 0
-            now = datetime.now(UTC)
-            sweep = request.POST.get("sweep", "")
-            made.append(comparisons.start(topic, wanted, pages or 0, files, now=now, draws=draws, user=request.user, sweep=sweep))
+            for name in picked:
+                strategy, _sign, preset = name.partition(" ")
+                wanted[name] = tuning.preset(strategy, preset) or {}
+            how = {
+                "draws": number(request.POST.get("draws", "1")) or 0,
+                "samples": number(request.POST.get("samples", "1")) or 0,
+                "sweep": request.POST.get("sweep", ""),
+                "labels": _labels(request, topic),
+                "growing": "growing" in request.POST,
+            }
+            made.append(comparisons.start(topic, wanted, pages or 0, files, now=datetime.now(UTC), user=request.user, **how))
 
         if attempt(request, _("The comparison has started."), begin):
             return back(request, "comparison", made[0].pk)
@@ -66,6 +79,12 @@ def compare(request: HttpRequest, pk: int) -> HttpResponse:
         "pages": request.POST.get("pages", str(fitting or 500)),
         "draws": request.POST.get("draws", "3"),
         "most_draws": MOST_DRAWS,
+        "samples": request.POST.get("samples", "1"),
+        "judge": request.POST.get("judge", ""),
+        "growing": "growing" in request.POST,
+        "marks": TopicPage.objects.filter(run__topic_run__topic=topic, marked__isnull=False).count(),
+        "presets": presets.items(),
+        "picked": picked,
         "patent": PATENT,
         "sweeps": [(name, sweep_title(name), len(one.entries())) for name, one in SWEEPS.items()],
         "sweep": request.POST.get("sweep", ""),
@@ -73,6 +92,33 @@ def compare(request: HttpRequest, pk: int) -> HttpResponse:
         "rows": named(reads.comparisons(topic, 50)),
     }
     return page(request, "focused/compare.html", context, title=_("Compare strategies"), item=f"topic:{pk}", trail=trail(topic))
+
+
+def _presets() -> dict[str, str]:
+    """Parameter sets that can take part, by the name of their entry: those that strategies come with, and people's own."""
+    found = {}
+    for one in strategies():
+        strategy = str(one["name"])
+        own = [preset.name for preset in settings_history.presets(tuning.preset_kind(strategy))]
+        brought = [] if strategy == "dolphin" else [name for name in tuning.built_in(strategy) if name != "defaults"]
+        found |= {f"{strategy} {name}": shown(f"{strategy} {name}") for name in (*brought, *own)}
+    return found
+
+
+def _labels(request: HttpRequest, topic: Topic) -> str:
+    """The labels that a comparison is to be judged by, as CSV; "" for the independent judge. Raises ValueError."""
+    judge = request.POST.get("judge", "")
+    if judge == "marks":
+        text = comparisons.marks_as_labels(topic)
+        if not text:
+            raise ValueError(_("No page of the topic is marked yet."))
+        return text
+    if judge != "file":
+        return ""
+    file = request.FILES.get("labels")
+    if file is None or (file.size or 0) > MOST_LABELS_BYTES:
+        raise ValueError(_("Choose a file of labels of at most %(size)s bytes.") % {"size": f"{MOST_LABELS_BYTES:,}"})
+    return file.read().decode("utf-8-sig", "replace")
 
 
 @act("topics/run/<int:pk>/others/", "topic-run-others", "focused.add_comparison")
@@ -130,6 +176,7 @@ def comparison(request: HttpRequest, pk: int) -> HttpResponse:
         "total": total,
         "share": round(100 * done / total),
         "results": results,
+        "labelled": bool(found.setup.get("labels")),
         "left_out": any(one.get("left_out") for one in stored),
         "verdict": verdict(results) if results and "area" in results[0] else None,
         "may_choose": request.user.has_perm("focused.change_topic"),
@@ -167,24 +214,34 @@ def choose(request: HttpRequest, pk: int) -> HttpResponse:
 
 @room("topics/comparison/<int:pk>/points.csv", "comparison-points", "focused.view_topic")
 def points(request: HttpRequest, pk: int) -> HttpResponse:
-    """Every fetch of every strategy: the address, its place, what it was worth."""
+    """Every fetch of every strategy: the address, its place, what it was worth; with `?as=json` beside the results."""
     found = find_comparison(pk)
+    if request.GET.get("as") == "json":
+        points_ = [dict(zip(POINTS, row, strict=True)) for row in _points(found)]
+        document = {"comparison": pk, "topic": found.topic.name, "results": found.result.get("results", []), "points": points_}
+        told = JsonResponse(document, json_dumps_params={"ensure_ascii": False})
+        told["Content-Disposition"] = f'attachment; filename="comparison-{pk}.json"'
+        return told
     buffer = io.StringIO()
     writer = csv.writer(buffer, lineterminator="\r\n")
-    columns = ("strategy", "draw", "fetched", "url", "parent", "depth", "similarity", "on_topic", "duplicate", "relevant_so_far")
-    writer.writerow(columns)
-    for name, trail_ in found.trails.items():
-        entry, _sign, draw_number = name.rpartition("#")
-        so_far = 0
-        for place, (url, parent, depth, similarity, relevant, duplicate) in enumerate(trail_["steps"], start=1):
-            so_far += relevant
-            row = (entry, draw_number, place, url, parent, depth, round(similarity, 6), relevant, duplicate, so_far)
-            writer.writerow([safe_cell(cell) for cell in row])
+    writer.writerow(POINTS)
+    for row in _points(found):
+        writer.writerow([safe_cell(cell) for cell in row])
     if not found.trails:
         messages.warning(request, _("No strategy is through yet."))
     answer = HttpResponse(buffer.getvalue(), content_type="text/csv; charset=utf-8")
     answer["Content-Disposition"] = f'attachment; filename="comparison-{pk}.csv"'
     return answer
+
+
+def _points(found: Comparison) -> Iterator[tuple[Any, ...]]:
+    """The rows under `POINTS`."""
+    for name, trail_ in found.trails.items():
+        entry, _sign, draw_number = name.rpartition("#")
+        so_far = 0
+        for place, (url, parent, depth, similarity, relevant, duplicate) in enumerate(trail_["steps"], start=1):
+            so_far += relevant
+            yield (entry, int(draw_number), place, url, parent, depth, round(similarity, 6), relevant, duplicate, so_far)
 
 
 def detail(request: HttpRequest, run: Run, now: datetime) -> dict[str, Any]:

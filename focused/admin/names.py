@@ -16,7 +16,7 @@ from focused.sweeps import SWEEPS
 def shown(entry: str) -> str:
     """An entry's name: the strategy's, then what tells it apart."""
     strategy, _sign, rest = entry.partition(" ")
-    told = {NOW: _("as saved"), TYPED: _("as typed")}.get(rest, rest)
+    told = {NOW: _("as saved"), TYPED: _("as typed")}.get(rest) or (titles.preset(rest) if rest in titles.PRESETS else rest)
     return f"{titles.strategy(strategy)} {told}".strip()
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import astuple, replace
@@ -18,10 +20,11 @@ from crawlmgr.services import runs
 from crawlmgr.text.tokens import Tokenizer
 from crawlmgr.web.warc import WarcError
 from focused.archive import Archive
-from focused.comparison import Entry, judge, run_entry, with_seed_pages
+from focused.comparison import Entry, Outcome, judge, label_rows, read_labels, run_entry, sample_draws, with_seed_pages, without
+from focused.evaluate import Label
 from focused.laboratory import MOST_DRAWS, Cell, cells, gathered
 from focused.loop import Step, Trail
-from focused.models import Comparison, ComparisonPart
+from focused.models import Comparison, ComparisonPart, TopicPage
 from focused.models import Topic as StoredTopic
 from focused.parameters import read_settings
 from focused.parse import Parser
@@ -31,6 +34,7 @@ from focused.strategies import strategy_class
 from focused.sweeps import SWEEPS, TAU
 
 KIND = "topic-compare"
+Labels = Mapping[str, Label]
 MOST_PAGES = 20_000
 MOST_HELPERS = 3
 """Further runs that work a comparison's entries beside its own, on other workers."""
@@ -47,11 +51,17 @@ def start(
     draws: int = 1,
     user: Any = None,
     sweep: str = "",
+    labels: str = "",
+    samples: int = 1,
+    growing: bool = False,
 ) -> Comparison:
     """Makes a comparison of strategies (name to parameters) over files of the archive and queues its run. Raises ValueError.
 
     With more than one draw each runs so often, with other random numbers and URLs of equal priority in random order. A name
     may tell two entries of one strategy apart: "dolphin links". With a `sweep` its entries take part beside the strategies.
+    `labels` are the judge's words as CSV (see `comparison.read_labels`), "" for the independent judge. With them `samples` draws
+    of the topic's samples take part, the topic's own first, each with all `draws`. `growing` weighs the words of the similarity
+    curve by what each run had fetched so far.
     """
     if sweep:
         if sweep not in SWEEPS:
@@ -61,8 +71,12 @@ def start(
         raise ValueError("no strategy is chosen")
     if not 1 <= pages <= MOST_PAGES:
         raise ValueError(f"pages lies between 1 and {MOST_PAGES}")
-    if not 1 <= draws <= MOST_DRAWS:
-        raise ValueError(f"draws lie between 1 and {MOST_DRAWS}")
+    if not (draws >= 1 and samples >= 1 and draws * samples <= MOST_DRAWS):
+        raise ValueError(f"draws lie between 1 and {MOST_DRAWS}, those of samples times those of random numbers too")
+    if samples > 1 and not labels:
+        raise ValueError("several draws of samples need labels to draw from")
+    if labels and not any(label.relevant for _url, label in label_rows(labels.splitlines())):
+        raise ValueError("the labels call no page relevant")
     if not files:
         raise ValueError("no pages to compare over: choose a file of the archive, or crawl the topic first")
     for name, values in strategies.items():
@@ -72,7 +86,10 @@ def start(
         "strategies": {name: dict(values) for name, values in strategies.items()},
         "order": list(strategies),
         "pages": pages,
-        "draws": draws,
+        "draws": draws * samples,
+        "samples": samples,
+        "labels": labels,
+        "growing": growing,
         "files": list(files),
         "definition": topics.definition(topic).as_json(),
         "sweep": sweep,
@@ -112,11 +129,12 @@ class ComparisonJob:
             left = self._next([cell for cell in every if cell.key not in done])
             if left is None and self._helper:
                 return "helped"
+            labels = read_labels(text.splitlines(), archive) if (text := comparison.setup.get("labels", "")) else None
+            drawn = self._drawn(topic, archive, labels)
             if left is not None:
-                return self._storing_trail(left.key, self._run(topic, archive, left, pulse))
-            stored_trails = comparison.trails
-            trails = [(self._entry(cell), *_trail(stored_trails[cell.key])) for cell in every]
-            outcomes = judge(topic, archive, trails, checkpoints=CHECKPOINTS, pulse=pulse)
+                sample, seed = self._place(left)
+                return self._storing_trail(left.key, self._run(drawn[sample][0], archive, left, seed, pulse))
+            outcomes = self._judged(every, drawn, labels, archive, pulse)
         except StepTooLong as error:
             said = f"a strategy, or judging all of them, took longer than {error}; use fewer pages, or the command line"
             Comparison.objects.filter(pk=comparison.pk).update(problem=said)
@@ -124,7 +142,7 @@ class ComparisonJob:
         except (OSError, ValueError, WarcError) as error:
             Comparison.objects.filter(pk=comparison.pk).update(problem=str(error)[:300])
             return "not_comparable"
-        rows = gathered(list(zip(every, outcomes, strict=True)), comparison.setup["pages"])
+        rows = gathered(outcomes, comparison.setup["pages"])
         result = {"pages_in_archive": len(archive), "results": rows}
 
         def store() -> None:
@@ -163,7 +181,38 @@ class ComparisonJob:
         factor = self.comparison.setup["strategies"][cell.entry].get(TAU)
         return topic if factor is None else replace(topic, threshold=min(1.0, factor * Relevance(topic).threshold))
 
-    def _run(self, topic: topics.Topic, archive: Archive, cell: Cell, pulse: Pulse) -> dict[str, Any]:
+    def _place(self, cell: Cell) -> tuple[int, int]:
+        """Which draw of the samples (from 0) and which random seed (from 1) a run has."""
+        setup = self.comparison.setup
+        sample, seed = divmod(cell.draw - 1, setup.get("draws", 1) // setup.get("samples", 1))
+        return sample, seed + 1
+
+    def _drawn(self, topic: topics.Topic, archive: Archive, labels: Labels | None) -> list[tuple[topics.Topic, frozenset[str]]]:
+        """The topic with each draw of its samples, and the pages that do not count then."""
+        if labels is None:
+            return [(topic, frozenset())]
+        return sample_draws(topic, archive, labels, self.comparison.setup.get("samples", 1) - 1)
+
+    def _judged(
+        self,
+        every: Sequence[Cell],
+        drawn: Sequence[tuple[topics.Topic, frozenset[str]]],
+        labels: Labels | None,
+        archive: Archive,
+        pulse: Pulse,
+    ) -> list[tuple[Cell, Outcome]]:
+        """All runs with what they came to, the draws of samples judged one by one."""
+        stored_trails, found = self.comparison.trails, []
+        growing = bool(self.comparison.setup.get("growing"))
+        for number, (about, left_out) in enumerate(drawn):
+            own = [cell for cell in every if self._place(cell)[0] == number]
+            trails = [(self._entry(cell), *_trail(stored_trails[cell.key])) for cell in own]
+            words = None if labels is None else without(labels, left_out)
+            outcomes = judge(about, archive, trails, labels=words, checkpoints=CHECKPOINTS, growing=growing, pulse=pulse)
+            found += zip(own, outcomes, strict=True)
+        return found
+
+    def _run(self, topic: topics.Topic, archive: Archive, cell: Cell, seed: int, pulse: Pulse) -> dict[str, Any]:
         began = time.process_time()
         further = settings.TOPIC_STRATEGIES
         pages = int(self.comparison.setup["pages"])
@@ -173,7 +222,7 @@ class ComparisonJob:
             archive,
             self._entry(cell),
             pages,
-            random_seed=cell.draw,
+            random_seed=seed,
             random_ties=ties,
             further=further,
             on_page=lambda _: pulse(),
@@ -192,6 +241,16 @@ class ComparisonJob:
             ComparisonPart.objects.update_or_create(comparison=self.comparison, key=key, defaults={"trail": trail})
 
         return store
+
+
+def marks_as_labels(topic: StoredTopic) -> str:
+    """The operator's marks on pages of the topic's runs as a file of labels, of an address the newest; "" without any."""
+    pages = TopicPage.objects.filter(run__topic_run__topic=topic, marked__isnull=False).order_by("id")
+    marks = {final or url: marked for url, final, marked in pages.values_list("url", "final_url", "marked")}
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerows([("url", "label"), *((url, int(on_topic)) for url, on_topic in marks.items())])
+    return out.getvalue() if marks else ""
 
 
 def entries(comparison: Comparison) -> list[str]:

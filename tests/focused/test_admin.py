@@ -139,6 +139,37 @@ def test_a_comparison_runs_in_the_background_and_exports_every_point(client: Cli
     assert refused.status_code == 200 and Comparison.objects.count() == 1
 
 
+def test_labels_and_marks_give_precision_and_recall_and_draws_of_samples(client: Client, crawled: Run, web: TopicalWeb) -> None:
+    topic = Topic.objects.get()
+    form = {"archive": "0", "pages": "12", "draws": "2", "strategy": ["breadth_first", "best_first"], "judge": "marks"}
+    room = f"/admin/topics/{topic.pk}/compare/"
+    assert "No page of the topic is marked yet." in client.post(room, form).content.decode() and not Comparison.objects.exists()
+    lines = ["url,label", *(f"{page.final_url or page.url},{int(page.relevant)}" for page in TopicPage.objects.filter(run=crawled, kind=0))]
+    sheet = SimpleUploadedFile("labels.csv", "\n".join(lines).encode())
+    client.post(room, {**form, "judge": "file", "labels": sheet, "samples": "2", "growing": "on", "preset": ["best_first published"]})
+    found = Comparison.objects.get()
+    assert (found.setup["draws"], found.setup["samples"], found.setup["growing"]) == (4, 2, True)
+    assert found.setup["strategies"]["best_first published"] == {"anchor": 0.0, "off_topic": "drop"}
+    assert found.run is not None and jobs.run_slice(found.run.pk) == RunState.FINISHED
+    found.refresh_from_db()
+    assert found.problem == "" and len(found.trails) == 12
+    for row in found.result["results"]:
+        assert row["draws"] == 4 and 0 < row["recall"] <= 1 and 0 < row["precision"] <= 1
+    steps = {key: trail["steps"] for key, trail in found.trails.items()}
+    assert steps["best_first#1"] != steps["best_first#3"], "the third draw has other samples"
+    shown = client.get(f"/admin/topics/comparison/{found.pk}/").content.decode()
+    assert "Recall" in shown and "Best first (best_first) As published" in shown
+    told = client.get(f"/admin/topics/comparison/{found.pk}/points.csv", {"as": "json"}).json()
+    assert len(told["points"]) == sum(map(len, steps.values())) and told["results"] == found.result["results"]
+    for wrong in ("url,label\nhttp://a.example/,2", "address\nx", "url,label\nhttp://a.example/,0"):
+        sheet = SimpleUploadedFile("labels.csv", wrong.encode())
+        assert client.post(room, {**form, "judge": "file", "labels": sheet}).status_code in (200, 302)
+    assert Comparison.objects.count() == 1
+    client.post(f"/admin/topics/page/{TopicPage.objects.filter(run=crawled, relevant=True).first().pk}/mark/", {"mark": "on"})
+    client.post(room, {**form, "strategy": ["best_first"]})
+    assert Comparison.objects.first().setup["labels"].splitlines()[1].endswith(",1")
+
+
 def test_the_others_over_a_runs_pages_in_one_click_and_draws_that_a_kill_does_not_change(client: Client, crawled: Run) -> None:
     assert 'name="pages" min="1" max="20000" value="20"' in client.get(f"/admin/topics/{crawled.target}/compare/").content.decode()
     client.post(f"/admin/topics/run/{crawled.pk}/others/")

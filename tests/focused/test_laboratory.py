@@ -27,6 +27,7 @@ def outcome(curve: list[tuple[int, int]], wanted: int = 10) -> Outcome:
         important_curve=curve,
         pagerank_curve=curve,
         wanted=wanted,
+        labelled=None,
         seconds=1.0,
     )
 
@@ -54,6 +55,14 @@ def test_draws_are_averaged_and_tunnels_summed() -> None:
     assert one["curve"] == [[5.0, 5.0], [10.0, 5.0]] and one["tunnel_lengths"] == {"1": 4}
     low, high = one["area_interval"]
     assert low <= one["area"] <= high and other["area"] < one["area"]
+
+
+def test_precision_is_of_pages_with_a_label() -> None:
+    one = outcome([(5, 3), (10, 6)])
+    assert one.precision == one.harvest_rate == 0.6, "without labels the judge has a word on every page"
+    assert replace(one, labelled=8).precision == 0.75 and replace(one, labelled=0).precision is None
+    rows = gathered([(Cell("a", 1), replace(one, labelled=8)), (Cell("a", 2), replace(one, labelled=0))], 10)
+    assert rows[0]["precision"] is None, "no mean of what is not known"
 
 
 def test_a_verdict_tells_a_difference_from_chance() -> None:
