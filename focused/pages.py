@@ -12,17 +12,18 @@ from numpy.typing import NDArray
 
 
 class LazyWords(Mapping[str, float]):
-    """Weighted words that are worked out when they are first asked for: many strategies never ask."""
+    """Weighted words that are worked out of what is `given` when they are first asked for: many strategies never ask."""
 
-    __slots__ = ("_make", "_words")
+    __slots__ = ("_given", "_make", "_words")
 
-    def __init__(self, make: Callable[[], Mapping[str, float]]) -> None:
-        self._make: Callable[[], Mapping[str, float]] | None = make
+    def __init__(self, make: Callable[..., Mapping[str, float]], *given: Any) -> None:
+        self._make = make
+        self._given: tuple[Any, ...] | None = given
         self._words: Mapping[str, float] = {}
 
     def _all(self) -> Mapping[str, float]:
-        if self._make is not None:
-            self._words, self._make = self._make(), None
+        if self._given is not None:
+            self._words, self._given = self._make(*self._given), None
         return self._words
 
     def __getitem__(self, word: str) -> float:

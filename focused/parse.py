@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Mapping
-from functools import partial
 
 from resiliparse.extract.html2text import extract_plain_text
 
@@ -89,6 +88,7 @@ class Parser:
     def _links(self, page: PageScan, own: str) -> tuple[Link, ...]:
         anchors: dict[str, list[str]] = {}
         contexts: dict[str, LazyWords] = {}
+        around = self._words_around
         for link in page.links:
             try:
                 url = canonical(link.url)
@@ -99,13 +99,15 @@ class Parser:
             texts = anchors.get(url)
             if texts is None:
                 anchors[url] = [link.anchor] if link.anchor else []
-                contexts[url] = LazyWords(partial(self._words_around, page, link))
+                contexts[url] = LazyWords(around, page, link)
             elif link.anchor and link.anchor not in texts:
                 texts.append(link.anchor)
         words = self._anchor_words
         return tuple(
-            Link(url, " ".join(texts) if len(texts) != 1 else texts[0], LazyList(words, texts), contexts[url])
-            for url, texts in anchors.items()
+            [
+                Link(url, texts[0] if len(texts) == 1 else " ".join(texts), LazyList(words, texts), contexts[url])
+                for url, texts in anchors.items()
+            ]
         )
 
     def _words_around(self, page: PageScan, link: PageLink) -> Mapping[str, float]:

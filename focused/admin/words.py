@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from django.contrib import messages
-from django.http import Http404, HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
@@ -89,7 +89,8 @@ def draw(request: HttpRequest, pk: int) -> HttpResponse:
     if run:
         row = reads.topic_run(number(run) or 0)
         if row is None or row.topic_id != topic.pk:
-            raise Http404(_("There is no such run."))
+            messages.error(request, _("There is no such run."))
+            return back(request, "topic-words", pk)
         if request.POST.get("from") == "hosts":
             return _from_hosts(request, topic, row.pk)
         found = samples.draw_near(topic, row.pk)
