@@ -127,7 +127,7 @@ def compare(page: Any, topic: str) -> str:  # noqa: F811
     page.wait_for_selector(".note:has-text('found the most on the way')")
     best = re.match(r"\s*(?:info)?\s*(.+? \(\w+\)) found the most", page.inner_text(".note:has-text('found the most')"))
     assert best is not None
-    page.locator("table.list tr", has_text=best.group(1)).locator("button:has-text('Use for the topic')").click()
+    page.locator("table.list tr", has_text=best.group(1)).get_by_role("button", name="Use for the topic").click()
     page.wait_for_selector(f"text=New runs of the topic use {best.group(1)}")
     return best.group(1)
 
