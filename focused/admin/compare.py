@@ -21,7 +21,7 @@ from crawlmgr.services.export_formats import safe_cell
 from focused import reads
 from focused.admin import charts
 from focused.admin.crawl import strategies
-from focused.admin.names import named, shown, sweep_title
+from focused.admin.names import axes, named, shown, sweep_title
 from focused.admin.runs import find as find_run
 from focused.admin.topics import find, trail
 from focused.laboratory import MOST_DRAWS, PATENT_WEIGHTS, verdict
@@ -182,6 +182,7 @@ def comparison(request: HttpRequest, pk: int) -> HttpResponse:
         "may_choose": request.user.has_perm("focused.change_topic"),
         "pages_in_archive": found.result.get("pages_in_archive"),
         "heat": heat(sweep, stored) if sweep is not None and stored else None,
+        "axes": axes(sweep) if sweep is not None else {},
         "heat_title": sweep_title(found.setup["sweep"]) if sweep is not None else "",
         "charts": charts.compared(best(results)) if results else [],
     }

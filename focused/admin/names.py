@@ -10,7 +10,7 @@ from focused.admin import titles
 from focused.models import Comparison
 from focused.services import comparisons as comparison_services
 from focused.services.tuning import NOW, TYPED
-from focused.sweeps import SWEEPS
+from focused.sweeps import SWEEPS, TAU, Sweep
 
 
 def shown(entry: str) -> str:
@@ -18,6 +18,12 @@ def shown(entry: str) -> str:
     strategy, _sign, rest = entry.partition(" ")
     told = {NOW: _("as saved"), TYPED: _("as typed")}.get(rest) or (titles.preset(rest) if rest in titles.PRESETS else rest)
     return f"{titles.strategy(strategy)} {told}".strip()
+
+
+def axes(sweep: Sweep) -> dict[str, str]:
+    """The names of the parameters that a sweep varies, and of the one that is what the two leave, by place."""
+    places = {"x": sweep.x, "y": sweep.y, "rest": sweep.rest}
+    return {place: "τ" if name == TAU else titles.parameter(name, sweep.strategy) for place, name in places.items() if name}
 
 
 def sweep_title(name: str) -> str:
