@@ -111,7 +111,7 @@ def test_the_strategy_that_won_becomes_the_topics_own(client: Client) -> None:
     assert made.strategy == "shark"
     told = client.post(address, {"entry": "dolphin links"}, follow=True).content.decode()
     made.refresh_from_db()
-    assert (made.strategy, made.parameters) == ("dolphin", {"gamma": 1.0}) and "Dolphin (dolphin) links" in told
+    assert (made.strategy, made.parameters) == ("dolphin", {"gamma": 1.0}) and "Dolphin (dolphin) Patent: importance alone" in told
     tuning.undo(made, now=NOW)
     assert Topic.objects.get().strategy == "shark"
 
