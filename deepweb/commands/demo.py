@@ -17,7 +17,7 @@ from deepweb.models import Form, Harvest, Source
 from deepweb.services import figures, harvests, sources
 
 NAME = "Museum of instruments (demo)"
-WISHES = {"queries": 50, "probes": 40, "details": 40}
+WISHES = {"queries": 50, "probes": 40, "details": 120}  # with fewer of the records' own pages its size cannot be told
 
 
 class DeepwebDemo:

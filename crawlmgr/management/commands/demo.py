@@ -5,7 +5,7 @@ from __future__ import annotations
 import signal
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from datetime import datetime
 from typing import Any, NoReturn
@@ -84,7 +84,7 @@ class Command(BaseCommand):
         lines = [
             f"Forum: {forum['boards']} boards, {forum['threads']} threads, {forum['posts']} posts ({web['forum'].url})",
             f"Topic: {topic['relevant']} of {topic['fetched']} pages on topic ({web['topic'].url})",
-            f"Database: {deep['records']} records by {deep['queries']} queries ({web['deepweb'].url})",
+            f"Database: {deep['records']} records by {deep['queries']} queries{_share(deep['coverage'])} ({web['deepweb'].url})",
             "",
             f"On the desk (`serve`, at http://{desk}/):",
         ]
@@ -105,6 +105,10 @@ class Command(BaseCommand):
             return
         told = [line for lines in removed.values() for line in lines]
         self.stdout.write("\n".join(f"Removed: {line}" for line in told) or "There is nothing of the demonstration to remove.")
+
+
+def _share(coverage: Sequence[float] | None) -> str:
+    return "" if coverage is None else f", {coverage[0]:.0%} to {coverage[1]:.0%} of it"
 
 
 def _serve(parts: dict[str, Part], stack: ExitStack) -> dict[str, Served]:

@@ -19,6 +19,7 @@ from django.db.models import Sum
 
 from crawlmgr.demo.database import Database
 from crawlmgr.demo.forum import BOARDS, Forum
+from crawlmgr.demo.site import Website
 from crawlmgr.demo.topic_web import CLUSTER_PAGES, CLUSTERS
 from crawlmgr.management import demonstration
 from crawlmgr.management.base import Stopped
@@ -34,6 +35,7 @@ from forums.models import Board, BoardHour, Plan, PlannedVisit, Post, Site, Thre
 
 pytestmark = pytest.mark.django_db(transaction=True)
 SEEDS, DETAILS = 3, 10
+WHOLE_HARVEST = deepweb_demo.WISHES
 
 
 @pytest.fixture(autouse=True)
@@ -201,3 +203,14 @@ def test_a_signal_during_the_crawls_is_told_and_the_next_one_goes_on(
     monkeypatch.setattr(deepweb_demo.DeepwebDemo, "finish", lambda self: {})
     assert demo("--once")["topic"]["fetched"] == 30
     assert focused_demo.TopicDemo().kept() == kept
+
+
+def test_the_harvest_tells_how_much_of_the_database_it_has(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(deepweb_demo, "WISHES", WHOLE_HARVEST)
+    part = deepweb_demo.DeepwebDemo()
+    with Website(Database()) as web:
+        part.add(web.url, datetime.now(UTC).replace(microsecond=0))
+        told = part.finish()
+    low, high = told["estimated_total"]
+    assert low <= len(Database().records) <= high
+    assert told["coverage"] == [told["records"] / high, min(1.0, told["records"] / low)] and told["coverage"][0] > 0.6
