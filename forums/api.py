@@ -109,13 +109,13 @@ def keep(request: HttpRequest, run: int, wanted: KeptForum | None = None) -> dic
     "/{int:site}", summary=gettext_noop("One forum with its boards"),
     description=gettext_noop(
         "`next_visit` of a board is when it will be visited; where it is null, `held` says why: "
-        "`left_out`, `paused` (the forum) or `all_paused`."
+        "`left_out`, `paused` (the forum), `all_paused`, or `visit_paused` (a visit of the forum, which others wait for)."
     ),
 )
 def site_page(request: HttpRequest, site: int) -> dict[str, Any]:
     found = Site.objects.values(*FIELDS).get(pk=site)
     boards = Board.objects.filter(site=site).order_by("position", "pk").values(*BOARD)
-    return {**found, "boards": upcoming.put_in_place(boards, _now(), paused=found["paused"])}
+    return {**found, "boards": upcoming.put_in_place(boards, _now(), site=site, paused=found["paused"])}
 
 
 @router.post("/{int:site}/crawl", auth=changes, summary=gettext_noop("Visit a forum now"))

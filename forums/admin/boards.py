@@ -19,7 +19,7 @@ from forums.admin.thread_table import OF_BOARD
 from forums.models import Board
 from forums.reads.lateness import why_late
 from forums.reads.patterns import seen
-from forums.reads.upcoming import of_board
+from forums.reads.upcoming import of_board, with_paused_visits
 
 
 @room("forums/board/<int:pk>/", "board", "forums.view_board")
@@ -41,7 +41,7 @@ def board_page(request: HttpRequest, pk: int) -> HttpResponseBase:
 
 def _about(board: Board) -> dict[str, Any]:
     now = datetime.now(UTC)
-    due = of_board(board, now, hold=all_paused())
+    due = of_board(board, now, hold=all_paused(), visits_paused=with_paused_visits([board.site_id]))
     return {
         "board": board,
         "site": board.site,

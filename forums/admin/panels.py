@@ -46,8 +46,9 @@ def panel(request: HttpRequest, now: datetime) -> dict[str, Any] | None:
 def _coming(now: datetime) -> list[Board]:
     """The boards that are visited next, each with `due`; those that a pause of everything holds back are none of them."""
     boards = reads.due_next()
+    stopped = upcoming.with_paused_visits({board.site_id for board in boards})
     for board in boards:
-        board.due = upcoming.of_board(board, now, hold=False)
+        board.due = upcoming.of_board(board, now, hold=False, visits_paused=stopped)
     return boards
 
 

@@ -62,9 +62,9 @@ def site_page(request: HttpRequest, pk: int) -> HttpResponse:
         return answer
     page_number = number(request.GET.get("page", "")) or 1
     rows, pages = reads.boards(site, page_number)
-    hold = all_paused()
+    hold, stopped = all_paused(), upcoming.with_paused_visits([site.pk])
     for row in rows:
-        row.due = upcoming.of_board(row.board, now, hold=hold, paused=site.paused)
+        row.due = upcoming.of_board(row.board, now, hold=hold, visits_paused=stopped, paused=site.paused)
     told = taught(site)
     context = {
         **_head(site, now),

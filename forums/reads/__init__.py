@@ -87,7 +87,8 @@ def with_freshness(rows: Sequence[Site], now: datetime) -> list[SiteRow]:
     """Sites with the sums over their boards and the run that is at them."""
     found = {site.pk: SiteRow(site) for site in rows}
     hold = all_paused()
-    late = overdue(now - LATE)
+    late, working = overdue(now - LATE), {run.target: run for run in active_runs(list(found))}
+    stopped = {target for target, run in working.items() if run.state == RunState.PAUSED}
     sums = (
         Board.objects.filter(site_id__in=list(found))
         .values("site_id")
@@ -101,11 +102,11 @@ def with_freshness(rows: Sequence[Site], now: datetime) -> list[SiteRow]:
     for row in sums.order_by():
         entry = found[row["site_id"]]
         entry.boards, entry.last_visit = row["number"], row["last"]
-        entry.due = due(row["next"], None, now, paused=entry.site.paused, hold=hold)
+        entry.due = due(row["next"], None, now, paused=entry.site.paused, hold=hold, visit_paused=row["site_id"] in stopped)
         entry.overdue = 0 if entry.due.held else row["late"]
     _note_spans(found, now)
-    for run in active_runs(list(found)):
-        found[run.target].run = run
+    for target, run in working.items():
+        found[target].run = run
     _note_failures(found)
     return list(found.values())
 
@@ -185,13 +186,15 @@ def all_boards() -> QuerySet[Board]:
 
 
 def with_visits(rows: Sequence[Board], now: datetime) -> list[BoardRow]:
-    """Boards with their last and next visit; two queries, whatever their number."""
+    """Boards with their last and next visit; three queries, whatever their number."""
     latest = Visit.objects.filter(board=OuterRef("pk"), started__isnull=False).order_by("-started").values("pk")[:1]
     keys = Board.objects.filter(pk__in=[board.pk for board in rows]).order_by().annotate(latest=Subquery(latest))
     visits = Visit.objects.defer("state").in_bulk([one for one in keys.values_list("latest", flat=True) if one])
     of_board = {visit.board_id: visit for visit in visits.values()}
     hold = all_paused()
-    return [BoardRow(board, 0, of_board.get(board.pk), upcoming.of_board(board, now, hold=hold)) for board in rows]
+    stopped = upcoming.with_paused_visits({board.site_id for board in rows})
+    dues = [upcoming.of_board(board, now, hold=hold, visits_paused=stopped) for board in rows]
+    return [BoardRow(board, 0, of_board.get(board.pk), said) for board, said in zip(rows, dues, strict=True)]
 
 
 def threads(board: Board) -> QuerySet[Thread]:

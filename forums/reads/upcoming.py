@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
+from crawlmgr.models import RunState
+from crawlmgr.reads.runs import at_work
 from crawlmgr.reads.status import all_paused
 from forums.models import Board
 
 LATE = timedelta(minutes=10)
-LEFT_OUT, PAUSED, ALL_PAUSED = "left_out", "paused", "all_paused"
+LEFT_OUT, PAUSED, ALL_PAUSED, VISIT_PAUSED = "left_out", "paused", "all_paused", "visit_paused"
 
 
 @dataclass(frozen=True, slots=True)
 class Due:
     """`at` is the time of the next visit, with `until` the visit is likely between the two; both are None where `held` says why
-    none comes: LEFT_OUT (the board), PAUSED (the forum) or ALL_PAUSED (all crawling). `since` is set once its time has passed,
-    and `late` LATE after that."""
+    none comes: LEFT_OUT (the board), PAUSED (the forum), ALL_PAUSED (all crawling) or VISIT_PAUSED (a visit of the forum, which
+    others wait for). `since` is set once its time has passed, and `late` LATE after that."""
 
     at: datetime | None = None
     until: datetime | None = None
@@ -26,30 +28,48 @@ class Due:
     late: bool = False
 
 
+def with_paused_visits(sites: Collection[int]) -> set[int]:
+    """Those of these forums whose visit is paused: no other one begins before it is resumed or stopped."""
+    return {site for site, run in at_work("forum", sites).items() if run.state == RunState.PAUSED}
+
+
 def due(
-    at: datetime | None, until: datetime | None, now: datetime, *, enabled: bool = True, paused: bool = False, hold: bool = False
+    at: datetime | None,
+    until: datetime | None,
+    now: datetime,
+    *,
+    enabled: bool = True,
+    paused: bool = False,
+    hold: bool = False,
+    visit_paused: bool = False,
 ) -> Due:
     """What is to be said of a visit that stands at `at`."""
-    held = LEFT_OUT if not enabled else PAUSED if paused else ALL_PAUSED if hold else ""
-    if held:
-        return Due(held=held)
+    reasons = ((LEFT_OUT, not enabled), (PAUSED, paused), (ALL_PAUSED, hold), (VISIT_PAUSED, visit_paused))
+    for held, holds in reasons:
+        if holds:
+            return Due(held=held)
     last = until or at
     return Due(at, until, "", last if last is not None and last < now else None, last is not None and last < now - LATE)
 
 
-def of_board(board: Board, now: datetime, *, hold: bool, paused: bool | None = None) -> Due:
-    """The next visit of a board; `paused` is its forum's pause, asked from the board where it is not given."""
+def of_board(
+    board: Board, now: datetime, *, hold: bool, visits_paused: Collection[int], paused: bool | None = None
+) -> Due:
+    """The next visit of a board; `paused` is its forum's pause, asked from the board where it is not given, `visits_paused` the
+    forums whose visit is."""
     stands = board.site.paused if paused is None else paused
-    return due(board.next_visit, board.next_until, now, enabled=board.enabled, paused=stands, hold=hold)
+    at, until, stopped = board.next_visit, board.next_until, board.site_id in visits_paused
+    return due(at, until, now, enabled=board.enabled, paused=stands, hold=hold, visit_paused=stopped)
 
 
-def put_in_place(rows: Iterable[dict[str, object]], now: datetime, *, paused: bool) -> list[dict[str, object]]:
-    """Rows of boards as the API gives them: `next_visit` and `next_until` hold what will happen, `held` why nothing will."""
-    hold, found = all_paused(), []
+def put_in_place(rows: Iterable[dict[str, object]], now: datetime, *, site: int, paused: bool) -> list[dict[str, object]]:
+    """Rows of a forum's boards as the API gives them: `next_visit` and `next_until` hold what will happen, `held` why nothing
+    will."""
+    hold, stopped, found = all_paused(), bool(with_paused_visits([site])), []
     for row in rows:
         at, until = row["next_visit"], row["next_until"]
         assert at is None or isinstance(at, datetime)  # noqa: S101 - columns of a board
         assert until is None or isinstance(until, datetime)  # noqa: S101
-        said = due(at, until, now, enabled=bool(row["enabled"]), paused=paused, hold=hold)
+        said = due(at, until, now, enabled=bool(row["enabled"]), paused=paused, hold=hold, visit_paused=stopped)
         found.append({**row, "next_visit": said.at, "next_until": said.until, "held": said.held})
     return found

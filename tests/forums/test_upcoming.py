@@ -15,7 +15,7 @@ from crawlmgr.services import holds, tokens
 from forums import reads
 from forums.models import Board, Site
 from forums.reads import today
-from forums.reads.upcoming import ALL_PAUSED, LATE, LEFT_OUT, PAUSED, due
+from forums.reads.upcoming import ALL_PAUSED, LATE, LEFT_OUT, PAUSED, VISIT_PAUSED, due
 from tests.crawlmgr.admin.rows import site, user
 
 pytestmark = pytest.mark.django_db
@@ -43,6 +43,21 @@ def test_a_visit_that_is_held_back_has_no_time() -> None:
     assert due(at, None, NOW).at == at
     held = [due(at, at, NOW, **why) for why in ({"enabled": False}, {"paused": True}, {"hold": True})]
     assert [(one.at, one.until, one.held) for one in held] == [(None, None, LEFT_OUT), (None, None, PAUSED), (None, None, ALL_PAUSED)]
+
+
+def test_a_forum_whose_visit_is_paused_is_never_due_since(client: Client, forum: Site) -> None:
+    Board.objects.filter(site=forum).update(next_visit=NOW - timedelta(hours=8))
+    before = client.get("/admin/forums/").content.decode()
+    assert "due since" in before
+    run = Run.objects.create(kind="forum", target=forum.pk, state="paused", created=NOW, parameters={"boards": []})
+    row = reads.with_freshness([forum], NOW)[0]
+    assert (row.due.held, row.overdue) == (VISIT_PAUSED, 0)
+    board = Board.objects.get(site=forum)
+    for address in ("/admin/forums/", f"/admin/forums/site/{forum.pk}/", "/admin/forums/boards/", f"/admin/forums/board/{board.pk}/"):
+        text = client.get(address).content.decode()
+        assert "a visit is paused" in text and "due since" not in text, address
+    Run.objects.filter(pk=run.pk).update(state="running")
+    assert reads.with_freshness([forum], NOW)[0].due.since is not None
 
 
 def test_it_is_due_when_its_time_or_its_span_is_over_and_late_some_time_after() -> None:
