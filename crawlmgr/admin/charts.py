@@ -131,6 +131,7 @@ def heatmap(
     )
     layout = _layout(x, y, "", "names", length=0)
     layout["xaxis"].pop("range")
+    layout["yaxis"].pop("minallowed")  # a category's cell begins half a row before its number: the first one would be cut
     layout["yaxis"].update(type="category", autorange="reversed", rangemode="normal", nticks=len(rows))
     layout["hovermode"] = "closest"
     return Chart(key, title, json.loads(go.Figure([trace], layout=layout).to_json()), note)

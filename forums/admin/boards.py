@@ -16,10 +16,11 @@ from forums import reads
 from forums.admin import charts
 from forums.admin.add import INTERVALS
 from forums.admin.thread_table import OF_BOARD
-from forums.models import Board
+from forums.models import Board, Policy
 from forums.reads.lateness import why_late
 from forums.reads.patterns import seen
 from forums.reads.upcoming import of_board, with_paused_visits
+from forums.services import plans
 
 
 @room("forums/board/<int:pk>/", "board", "forums.view_board")
@@ -42,8 +43,10 @@ def board_page(request: HttpRequest, pk: int) -> HttpResponseBase:
 def _about(board: Board) -> dict[str, Any]:
     now = datetime.now(UTC)
     due = of_board(board, now, hold=all_paused(), visits_paused=with_paused_visits([board.site_id]))
+    plan = plans.of_site(board.site_id)
     return {
         "board": board,
+        "by_plan": plan is not None and plan.policy != Policy.INTERVAL,
         "site": board.site,
         "now": now,
         "due": due,

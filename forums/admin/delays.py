@@ -253,7 +253,7 @@ def _visits_chart(report: Report) -> Chart:
         x=_("hour of the day, in each forum's zone"),
         y=_("weighted event-hours a day"),
         numbers=True,
-        empty=_("No visit of these days was planned. Save a plan with a policy other than the fixed interval."),
+        empty=_("No planned visit was made in these days. Visits of a plan show here; those at fixed intervals do not."),
     )
 
 

@@ -121,7 +121,7 @@ def remember(loop: AdaptiveLoop, sources: Sequence[OverviewSource]) -> None:
         values = {
             "lag_seconds": round(float(loop.overview.lag_hours[number]) * 3600.0, 1),
             "doubt": round(float(loop.overview.doubt[number]), 4),
-            "believed": len(loop.overview.believed_boards(number)),
+            "believed": int(loop.overview.believed()[loop.overview.rows(number)].sum()),
         }
         if any(getattr(source, name) != value for name, value in values.items()):
             OverviewSource.objects.filter(pk=source.pk).update(**values)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from datetime import date
 
-from crawlmgr.admin.charts import NEW, UPDATED, Series, chart
+from crawlmgr.admin.charts import NEW, UPDATED, Series, chart, heatmap
 
 DAYS = [date(2026, 11, 1), date(2026, 11, 2)]
 
@@ -30,6 +30,13 @@ def test_names_from_the_web_are_no_markup_for_the_chart() -> None:
 def test_few_bars_are_not_stretched_over_the_width() -> None:
     drawn = chart("c", "Title", [Series("a", ["#1", "#2"], [1, 2], NEW)], x="", y="", dates=False).figure
     assert drawn["layout"]["xaxis"]["range"] == [-0.5, 11.5]
+
+
+def test_every_row_of_a_heat_map_has_its_whole_height() -> None:
+    axis = heatmap("c", "Title", ["0", "1"], ["Mon", "Tue"], [[1, 2], [None, 3]], x="", y="", z="").figure["layout"]["yaxis"]
+    assert "minallowed" not in axis and axis["autorange"] == "reversed", "the first row lies on both sides of its number 0"
+    plain = chart("c", "Title", [Series("a", DAYS, [1, 2], NEW)], x="", y="").figure["layout"]["yaxis"]
+    assert plain["minallowed"] == 0
 
 
 def test_nothing_to_draw_is_a_sentence() -> None:
