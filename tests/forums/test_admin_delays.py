@@ -70,7 +70,7 @@ def test_without_plans_only_what_was_measured_is_told() -> None:
     answer = client.get(f"/admin/forums/site/{forum.pk}/delays/?days=7&target=2.5")
     assert answer.context["rows"][0]["expected"] is None and answer.context["report"].recall is None
     assert answer.context["report"].delay.share_within_target == 1.0
-    assert "No visit of these days was planned" in answer.content.decode()
+    assert "No planned visit was made in these days" in answer.content.decode()
 
 
 def test_equal_visits_are_as_many_a_day_as_there_were_since_the_forum_is_watched() -> None:
