@@ -25,11 +25,16 @@ class Way(NamedTuple):
     box: str
     required: tuple[str, ...] = ()
 
+    @property
+    def is_filter(self) -> bool:
+        """Whether the box takes the value of a filter: a column and an operator are chosen with it."""
+        return len(self.required) > 1
+
 
 def ways_of(form: Form, personal: Collection[str]) -> list[Way]:
     """The ways of asking in the order in which they are tried: the likeliest box alone, the value of a filter beside its column
-    and operator, the likeliest box beside each open choice, then every other box that is not of a `personal` role; at the end
-    the first one again, with more words."""
+    and operator (first, where the likeliest box is that value), the likeliest box beside each open choice, then every other box
+    that is not of a `personal` role; at the end the first one again, with more words."""
     first = asking_of(form).box
     if not first:
         return [Way("")]
@@ -39,7 +44,8 @@ def ways_of(form: Form, personal: Collection[str]) -> list[Way]:
     others = [Way(name) for name in dict.fromkeys(texts) if name != first]
     beside = [Way(first, (name,)) for name in open_ if name not in chosen]
     filters = [way for way in [filter_way(form, personal)] if way is not None]
-    return [Way(first), *filters, *beside, *others, *([Way(first)] if beside or others else [])]
+    begin = sorted([Way(first), *filters], key=lambda way: way.box == first and not way.is_filter and bool(filters))
+    return [*begin, *beside, *others, *([Way(first)] if beside or others else [])]
 
 
 def filter_way(form: Form, personal: Collection[str] = ()) -> Way | None:
@@ -52,6 +58,13 @@ def filter_way(form: Form, personal: Collection[str] = ()) -> Way | None:
     column = next((f for f in reversed(named[:place]) if f.kind == "select" and len(choices_of(f)) > 1), None)
     value = next((f for f in named[place:] if f.kind in ("text", "search") and f.role not in personal), None)
     return Way(value.name, (column.name, named[place].name)) if column is not None and value is not None else None
+
+
+def unfiltered(form: Form, way: Way) -> Query:
+    """What leaves a filter's column open, where its form offers that; empty for any other way of asking."""
+    column = next((f for f in form.fields if way.is_filter and f.name == way.required[0]), None)
+    open_ = [o for o in column.options if not o.value.strip()] if column is not None else []
+    return (Term(column.name, open_[0].value),) if column is not None and open_ else ()
 
 
 def lone_choice(slots: Sequence[Slot], seen: Seen) -> Query | None:

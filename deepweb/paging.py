@@ -78,6 +78,8 @@ def _by_echo(root: HtmlElement, url: str, bound: Mapping[str, str], number: int,
     """A link that says "next", or the number of the next page, and repeats the query in the same path, however else its
     address may differ from the one that was asked; or whose address differs by a larger number alone."""
     path, wanted = urlsplit(url).path, {(name, value.casefold()) for name, value in bound.items() if value}
+    if not wanted:  # everything was asked for: what the address says besides is repeated
+        wanted = {(name, value.casefold()) for name, value in _pairs(urlsplit(url).query, charset)}
     numbered = None
     for element in root.iter("a"):
         try:
@@ -125,9 +127,9 @@ def _counts_on(url: str, target: str) -> bool:
 def _pairs(query: str, charset: str) -> list[tuple[str, str]]:
     """Parameters as the site itself encodes them; in UTF-8 where its name for its encoding is none."""
     try:
-        return parse_qsl(query, encoding=charset, errors="replace")
+        return parse_qsl(query, keep_blank_values=True, encoding=charset, errors="replace")
     except LookupError:
-        return parse_qsl(query)
+        return parse_qsl(query, keep_blank_values=True)
 
 
 def _by_button(forms: Sequence[Form], url: str, number: int, may_post: bool, charset: str) -> NextPage | None:

@@ -48,8 +48,8 @@ class Parts:
         self._is_filter = is_filter
         self.seen = {part: Seen(column_of) for part in self._parts}
 
-    def __bool__(self) -> bool:
-        return bool(self._parts)
+    def __len__(self) -> int:
+        return len(self._parts)
 
     @property
     def names(self) -> frozenset[str]:

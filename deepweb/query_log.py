@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from deepweb.seen import Choice, Seen, cut_at, is_short_of
+from deepweb.seen import Choice, Seen, cut_at, is_short_of, likely_cut
 from deepweb.totals import Stated, Told, total_of, trusted_shape
 
 _JUDGED = 300
@@ -67,6 +67,7 @@ class QueryLog:
     def settle(self, seen: Seen) -> dict[int, tuple[int | None, bool]]:
         """Totals by the line that has proved to state them, and with them which answers the site cut, the newest entry's and
         those of earlier ones that were taken for whole before that was known: (total, cut) of each that may have changed.
+        Outcomes in `seen` may be taken for cut before that is known.
         """
         line = trusted_shape([entry.told() for entry in self.entries[-_JUDGED:]])
         for place in range(0 if line != self._line else len(self) - 1, len(self)):
@@ -82,7 +83,17 @@ class QueryLog:
             self.entries[place] = entry._replace(overflowed=cut)
             seen.outcomes[place] = seen.outcomes[place]._replace(overflowed=cut, matching=entry.total)
             changed[entry.number] = entry.total, cut
+        if limit is None:
+            self._suspect(seen)
         return changed
+
+    def _suspect(self, seen: Seen) -> None:
+        """What the next query is chosen by, as long as no cut has shown: answers of a size that people choose are taken for cut
+        ones, though not marked so."""
+        size = likely_cut(seen.outcomes)
+        for place, entry in enumerate(self.entries):
+            suspect = entry.overflowed or (not entry.partial and entry.total is None and len(entry.found) == size)
+            seen.outcomes[place] = seen.outcomes[place]._replace(overflowed=suspect)
 
 
 def is_cut(returned: int, total: int | None, limit: int | None) -> bool:

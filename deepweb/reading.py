@@ -152,4 +152,4 @@ def needs_session(form: Form) -> bool:
 
 def words_bound(bound: Mapping[str, str]) -> Sequence[str]:
     """The words that an answer may repeat."""
-    return [word for value in bound.values() for word in (value, *value.split())]
+    return [word for value in bound.values() if value.strip() for word in (value, *value.split())]

@@ -10,6 +10,7 @@ import numpy as np
 CUT_FROM_QUERIES = 10
 _ROOM = 1_024
 _TWICE_LISTED = 0.05
+_ROUND = frozenset((10, 15, 20, 24, 25, 30, 40, 48, 50, 60, 64, 75, 80, 100))
 
 
 class Term(NamedTuple):
@@ -229,6 +230,16 @@ def cut_at(outcomes: Sequence[Outcome], stated: Sequence[int | None] = ()) -> in
     return (
         largest if first.count(largest) >= 3 and first.count(largest) >= max(first.count(size) for size in set(first)) else None
     )
+
+
+def likely_cut(outcomes: Sequence[Outcome]) -> int | None:
+    """A size at which the site may cut its answers, told by one answer: the largest so far, where it is a number that people
+    choose (10, 25, 50, 200, …). Good enough to choose the next query by while `cut_at` knows nothing yet, not to mark answers.
+    """
+    largest = digits = max((outcome.returned for outcome in outcomes if not outcome.partial), default=0)
+    while digits > 100 and digits % 10 == 0:
+        digits //= 10
+    return largest if digits in _ROUND else None
 
 
 def is_short_of(returned: int, total: int | None) -> bool:

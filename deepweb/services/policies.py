@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Hashable
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from deepweb.page_words import TITLE
 from deepweb.paper_policy import PaperPolicy
 from deepweb.searched import unproved
-from deepweb.seen import Term
+from deepweb.seen import Choice, Term, likely_cut
 from deepweb.selection import FrequencyPolicy, FreshPolicy, Policy
+from deepweb.template_search import TemplateSearch, text_slots
 
 if TYPE_CHECKING:
     from deepweb.services.workbench import Workbench
@@ -35,7 +37,8 @@ def policy_of(bench: Workbench) -> Policy:
     cut = any(not outcome.is_whole for outcome in seen.outcomes)
     pairs = cut and bench.state.get("joins", "and") == "and" and len(bench.log) >= PAIRS_FROM and not bench.parts
     doubtful = unproved(bench.columns, bench.state.get("said_in", {}))
-    return FreshPolicy((), bench.limit, refused, pairs=pairs, doubtful=doubtful)
+    limit = bench.limit or likely_cut(seen.outcomes)
+    return FreshPolicy((), limit, refused, pairs=pairs, doubtful=doubtful)
 
 
 def _paper(bench: Workbench, refused: frozenset[Term]) -> PaperPolicy:
@@ -48,3 +51,31 @@ def _paper(bench: Workbench, refused: frozenset[Term]) -> PaperPolicy:
     queue = [Term(*term) for term in known["queue"]]
     state = {"queue": queue, "round": known["round"], "started": known["started"]}
     return PaperPolicy((), refused=refused, said=said, **bench.wishes.of_paper(), **state)
+
+
+def best_of_all(bench: Workbench, policy: Policy) -> Choice | None:
+    """The best word or, where answers are cut or there is no box for words, the best binding of other inputs."""
+    seen, limit = bench.seen, bench.limit
+    choice, worth = _best_word(bench, policy)
+    cut = any(not outcome.is_whole for outcome in seen.outcomes)
+    slots = [*bench.slots, *text_slots(bench.asking.columns, bench.listed.values(), bench.slots)]
+    if not slots or bench.asking.box and not cut:
+        return choice
+    values = bench.places.values(bench.form, bench.slots, bench.listed, bench.log.entries, seen)
+    left = bench.wishes.queries - bench.harvest.queries
+    bound, brings = TemplateSearch(slots, limit, bench.log.totals, values, bench.parts.names, left).best(seen)
+    return bound if bound is not None and (choice is None or brings > worth) else choice
+
+
+def _best_word(bench: Workbench, policy: Policy) -> tuple[Choice | None, float]:
+    """The best word, with the choices that have to be made beside it."""
+    seen = bench.seen
+    if not isinstance(policy, FreshPolicy):
+        return policy.next(seen), 0.0
+    if bench.inside is not None:
+        plain = replace(policy, refused=frozenset(), pairs=False, doubtful=frozenset() if bench.parts else policy.doubtful)
+        columns = [name for name in bench.columns if name not in bench.asking.unsearched]
+        choice, worth = bench.inside.best(bench.log.entries, seen.outcomes, bench.listed, plain, columns)
+        if choice is not None or not bench.parts:
+            return choice, worth
+    return bench.parts.best(seen, policy, bench.limit) if bench.parts else policy.best(seen)

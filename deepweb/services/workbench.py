@@ -7,10 +7,21 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from deepweb.beginning import Way, forget_what_was_shown, in_vain, lone_choice, page_words, paper_words, ways_of, words_of_records
+from deepweb.beginning import (
+    Way,
+    forget_what_was_shown,
+    in_vain,
+    lone_choice,
+    page_words,
+    paper_words,
+    unfiltered,
+    ways_of,
+    words_of_records,
+)
 from deepweb.coverage import StopRules, stopped_by
 from deepweb.field_roles import FieldRole
 from deepweb.form_roles import settled
+from deepweb.inside_words import InsideWords, looks_inside
 from deepweb.models import COUNTED, Harvest, Query, QueryKind, QueryState, Record
 from deepweb.paper_policy import PaperPolicy
 from deepweb.parts import Parts, parts_of
@@ -21,12 +32,12 @@ from deepweb.results import NoResultPages, learn_no_result_pages, nonsense_word
 from deepweb.searched import hits_of, how_words_combine, telling_word
 from deepweb.seen import Choice, Seen, Term, cut_at
 from deepweb.seen import Query as Terms
-from deepweb.selection import FreshPolicy, Policy
+from deepweb.selection import FreshPolicy
 from deepweb.services import forms
 from deepweb.services.cluster_words import cluster_terms, paid_words
-from deepweb.services.policies import barred_inputs, policy_of
+from deepweb.services.policies import barred_inputs, best_of_all, policy_of
 from deepweb.services.wishes import Wishes
-from deepweb.template_search import Slot, TemplateSearch, slots_of, text_slots
+from deepweb.template_search import Slot, slots_of
 from deepweb.terms import Asking, WordMode, asking_of, first_words, has_han
 from deepweb.totals import Stated
 
@@ -37,6 +48,7 @@ ENOUGH_RECORDS = 10
 MISSES = 5
 MISSING_QUERIES = 2
 CUT_UNKNOWN_BEFORE = 4
+TELLING_ANSWERS = 12
 _CHUNK = 900
 
 
@@ -68,6 +80,7 @@ class Workbench:
         self.seen, self.asking = Seen(), Asking("")
         self.slots: list[Slot] = []
         self.parts = Parts((), self._column)
+        self.inside: InsideWords | None = None
         self.ways = ways_of(self.form, forms.PERSONAL)
         self.places, self.log = RangePlaces(), QueryLog()
         self.where: dict[Term, str] = {}
@@ -157,7 +170,9 @@ class Workbench:
         self.asking, self.where = self._asking(), {}
         self.slots = slots_of(self.form, self.asking.box)
         parts = parts_of(self.form) if self.asking.box else ()
-        self.parts = Parts(parts, self._column, is_filter=len(self.way.required) > 1)
+        self.parts = Parts(parts, self._column, is_filter=self.way.is_filter)
+        anywhere = self.way.is_filter or self.state.get("inside", False)
+        self.inside = InsideWords(self.asking.box, parts) if anywhere and self.asking.box else None
         self.seen = Seen(self._column)
         terms = {pk: self._terms(pk) for entry in self.log for pk in entry.found if pk in self.listed}
         for entry in self.log:
@@ -191,7 +206,10 @@ class Workbench:
         if row.kind == QueryKind.TRIAL and entry.choice.query[0].value:
             self._tried(bool(row.found))
         self._note_searched(entry)
-        if self._asking() != self.asking:
+        turned = self.inside is None and looks_inside(self.log.entries[-TELLING_ANSWERS:], self.listed, self.asking.box)
+        if turned:
+            self.state["inside"] = True
+        if turned or self._asking() != self.asking:
             self._rebuild()
         else:
             self._see(entry, [(pk, self._terms(pk) if not self.seen.has(pk) else ()) for pk in entry.found])
@@ -266,9 +284,9 @@ class Workbench:
             return "no_results" if nothing else None
         if self.wishes.policy == "paper":
             return self._paper_seed()
-        if not self.parts and not self.state.get("everything"):
+        if (self.way.is_filter or not self.parts) and not self.state.get("everything"):
             self.state["everything"] = True
-            return Ask(QueryKind.TRIAL, Choice((Term(box, ""),)))
+            return Ask(QueryKind.TRIAL, Choice((Term(box, ""), *(unfiltered(self.form, self.way) or self.parts.at(0)))))
         valid = sum(bool(entry.found) and entry.choice.query[0].input == box for entry in self.log)
         if not valid or self.seen.records < ENOUGH_RECORDS and len(self.log) < SEEDS_WITHOUT_RECORDS:
             seed = self._seed(valid)
@@ -304,7 +322,7 @@ class Workbench:
             if choice is not None:
                 return Ask(QueryKind.SEED, Choice(choice))
         is_last = int(self.state.get("way", 0)) >= len(self.ways) - 1
-        tries = SEEDS_WITHOUT_RECORDS if valid or is_last else TRIES_A_WAY
+        tries = SEEDS_WITHOUT_RECORDS if valid or is_last else max(TRIES_A_WAY, len(self.parts) if self.way.is_filter else 0)
         if self.seen.records and not valid:  # of a choice: words that the site holds
             tries += TRIES_A_WAY
         seed = next((term for term in self._seeds(valid) if not self.seen.was_asked((term, *part))), None)
@@ -372,7 +390,7 @@ class Workbench:
     def _by_policy(self) -> Ask | str:
         policy = policy_of(self)
         if isinstance(policy, FreshPolicy) or not self.asking.box:
-            choice = self._best_of_all(policy)
+            choice = best_of_all(self, policy)
             return Ask(QueryKind.POLICY, choice) if choice is not None else "no_more_words"
         choice = policy.next(self.seen)
         ended = "no_more_words"
@@ -383,18 +401,3 @@ class Workbench:
         if choice is None:
             return ended
         return Ask(QueryKind.POLICY, choice._replace(query=(*choice.query, *self.parts.at(len(self.log)))))
-
-    def _best_of_all(self, policy: Policy) -> Choice | None:
-        """The best word or, where answers are cut or there is no box for words, the best binding of other inputs."""
-        if self.parts and isinstance(policy, FreshPolicy):
-            choice, worth = self.parts.best(self.seen, policy, self.limit)
-        else:
-            choice, worth = policy.best(self.seen) if isinstance(policy, FreshPolicy) else (policy.next(self.seen), 0.0)
-        cut = any(not outcome.is_whole for outcome in self.seen.outcomes)
-        slots = [*self.slots, *text_slots(self.asking.columns, self.listed.values(), self.slots)]
-        if not slots or self.asking.box and not cut:
-            return choice
-        values = self.places.values(self.form, self.slots, self.listed, self.log.entries, self.seen)
-        left = self.wishes.queries - self.harvest.queries
-        bound, brings = TemplateSearch(slots, self.limit, self.log.totals, values, self.parts.names, left).best(self.seen)
-        return bound if bound is not None and (choice is None or brings > worth) else choice

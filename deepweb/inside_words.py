@@ -1,0 +1,138 @@
+"""Words for sites that look for them anywhere in a text, and for filters that look in one column: counted as such sites do."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import Any
+
+from deepweb.query_log import Logged
+from deepweb.query_words import query_words
+from deepweb.seen import Choice, Outcome, Query, Seen, Term
+from deepweb.selection import FreshPolicy
+from deepweb.terms import MAX_VALUE, bare, has_han
+
+LEAST_LETTERS = 2
+MOST_LETTERS = 12
+GROWN = 1.2
+TELLING = 3
+"""Records that say a word only behind other letters, after which a site is taken to look for parts of words."""
+
+_NUMBER = re.compile(r"\d{2,}")
+
+
+def looks_inside(log: Iterable[Logged], listed: Mapping[int, Mapping[str, Any]], box: str) -> bool:
+    """Whether single words have found records that say them only behind other letters, as "art" in "party": no site does that
+    by whole words or their stems."""
+    count = 0
+    for entry in log:
+        query = entry.choice.query
+        if len(query) != 1 or query[0].input != box or len(query[0].value) < LEAST_LETTERS or has_han(query[0].value):
+            continue
+        behind, begins = (re.compile(mark + re.escape(query[0].value.casefold())) for mark in (r"\w", r"\b"))
+        texts = ("\n".join(map(str, listed[pk].values())).casefold() for pk in entry.found if pk in listed)
+        count += sum(bool(behind.search(text)) and not begins.search(text) for text in texts)
+        if count >= TELLING:
+            return True
+    return False
+
+
+def words_inside(word: str, known: Collection[str]) -> list[str]:
+    """The known words that stand somewhere in a word, of 2 to 12 letters, itself not among them.
+
+    >>> words_inside("party", {"art", "part", "party", "tea"})
+    ['part', 'art']
+    """
+    ends = range(LEAST_LETTERS, MOST_LETTERS + 1)
+    pieces = (word[start : start + size] for start in range(len(word)) for size in reversed(ends) if start + size <= len(word))
+    return [piece for piece in dict.fromkeys(pieces) if piece != word and piece in known]
+
+
+class InsideWords:
+    """What the answers of a harvest tell of such words; follows its log. Where words are looked for in one column at a time, each
+    of `parts` names a column, and a word of one column is another term than the same word of another.
+    """
+
+    def __init__(self, box: str, parts: Sequence[Query] = ()) -> None:
+        self._box, self._parts = box, list(parts) or [()]
+        self._known: dict[Query, set[str]] = {part: set() for part in self._parts}
+        self._built = 0
+        self._where: dict[Term, str] = {}
+        self._counted: frozenset[Term] = frozenset()
+        self.seen = Seen()
+
+    def best(
+        self,
+        log: Sequence[Logged],
+        outcomes: Sequence[Outcome],
+        listed: Mapping[int, Mapping[str, Any]],
+        policy: FreshPolicy,
+        columns: Collection[str],
+    ) -> tuple[Choice | None, float]:
+        """The word, with its column, that should bring most new records, and how many; None where the records tell no word.
+        `outcomes` stand beside the `log`, `columns` are those that are searched."""
+        for _ in range(2):
+            self._follow(log, listed, columns)
+            for place, outcome in enumerate(outcomes):
+                own = self.seen.outcomes[place]
+                self.seen.outcomes[place] = own._replace(overflowed=outcome.overflowed, matching=outcome.matching)
+            choice, worth = policy.best(self.seen)
+            if choice is None:
+                return None, 0.0
+            if choice.query[0] in self._counted:
+                break
+            self._built = 0  # a word met since: where it stands in earlier records was not looked for
+        return choice._replace(query=self._as_asked(choice.query)), worth
+
+    def _follow(self, log: Sequence[Logged], listed: Mapping[int, Mapping[str, Any]], columns: Collection[str]) -> None:
+        for entry in log[len(self.seen.outcomes) :]:
+            for pk in entry.found:
+                for part, _, words in self._said(listed.get(pk, {}), columns):
+                    self._known[part].update(words)
+        size = sum(len(known) for known in self._known.values())
+        if size > GROWN * self._built:
+            self._built = size
+            self._where = {}
+            self._counted = frozenset(Term(self._name(part), word) for part, words in self._known.items() for word in words)
+            self.seen = Seen(lambda term: self._where.get(term, ""))
+        for entry in log[len(self.seen.outcomes) :]:
+            answer = [(pk, () if self.seen.has(pk) else self._terms(listed.get(pk, {}), columns)) for pk in entry.found]
+            choice = entry.choice._replace(query=self._as_seen(entry.choice.query))
+            self.seen.add(choice, answer, entry.overflowed, entry.partial)
+
+    def _said(self, fields: Mapping[str, Any], columns: Collection[str]) -> Iterable[tuple[Query, str, list[str]]]:
+        """The words of a record, by part and column."""
+        for name, value in fields.items():
+            for part in self._parts:
+                if not part and name in columns or part and bare(name) in {bare(term.value) for term in part}:
+                    text = str(value)
+                    numbers = _NUMBER.findall(text) if part and len(text) <= MAX_VALUE else []
+                    yield part, name, [*query_words(text), *numbers]
+
+    def _terms(self, fields: Mapping[str, Any], columns: Collection[str]) -> list[Term]:
+        found: dict[Term, None] = {}
+        for part, column, words in self._said(fields, columns):
+            known = self._known[part]
+            inner = [piece for word in words for piece in words_inside(word, known)]
+            for word in (*words, *inner):
+                term = Term(self._name(part), word)
+                found[term] = None
+                self._where.setdefault(term, column)
+        return list(found)
+
+    def _name(self, part: Query) -> str:
+        return "\n".join((self._box, *(term.value for term in part)))
+
+    def _as_seen(self, query: Query) -> Query:
+        """A query as a term of its part, where it is one word in one of them."""
+        words = [term for term in query if term.input == self._box]
+        part = tuple(term for term in query if term.input != self._box)
+        if len(words) != 1 or not words[0].value or part not in self._known:
+            return query
+        return (Term(self._name(part), words[0].value),)
+
+    def _as_asked(self, query: Query) -> Query:
+        by_name = {self._name(part): part for part in self._parts}
+        if query[0].input not in by_name:
+            return query
+        return (*(Term(self._box, term.value) for term in query), *by_name[query[0].input])
