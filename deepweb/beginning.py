@@ -11,7 +11,7 @@ from deepweb.field_roles import FieldRole
 from deepweb.search_forms import Form
 from deepweb.seen import Query, Seen, Term
 from deepweb.template_search import Slot
-from deepweb.templates_informative import choices_of, inputs_of, is_operator
+from deepweb.templates_informative import choices_of, inputs_of, is_operator, widest_operators
 from deepweb.terms import asking_of
 
 LONE_CHOICES = 3
@@ -60,11 +60,28 @@ def filter_way(form: Form, personal: Collection[str] = ()) -> Way | None:
     return Way(value.name, (column.name, named[place].name)) if column is not None and value is not None else None
 
 
+def looks_inside_values(form: Form, way: Way) -> bool:
+    """Whether a filter has an operator that finds a word anywhere in a value."""
+    return way.is_filter and any(widest_operators(field) for field in form.fields if field.name == way.required[1])
+
+
 def unfiltered(form: Form, way: Way) -> Query:
     """What leaves a filter's column open, where its form offers that; empty for any other way of asking."""
     column = next((f for f in form.fields if way.is_filter and f.name == way.required[0]), None)
     open_ = [o for o in column.options if not o.value.strip()] if column is not None else []
     return (Term(column.name, open_[0].value),) if column is not None and open_ else ()
+
+
+def calibration(box: str, slots: Sequence[Slot], number: int, nonsense: str, part: Query) -> Query:
+    """What tells a page's furniture: nonsense, with the choices of a `part`; where there is no box for words, two choices of one
+    input or the two ends of a range, by `number` the first or the second. Empty where a form has none of these."""
+    if box:
+        return (Term(box, nonsense), *part)
+    slot = next((slot for slot in slots if len(slot.values) > number), None)
+    if slot is not None:
+        return slot.binding(slot.values[-number])
+    span = next((slot for slot in slots if slot.whole is not None), None)
+    return span.binding(span.whole.ends()[number]) if span is not None and span.whole is not None else ()
 
 
 def lone_choice(slots: Sequence[Slot], seen: Seen) -> Query | None:

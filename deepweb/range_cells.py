@@ -49,10 +49,11 @@ _ROUNDS = 10
 
 
 class Cell(NamedTuple):
-    """A range to ask, with the new records that it should bring."""
+    """A range to ask, with the new records that it should bring; `times` as many such ranges lie in what was not asked yet."""
 
     range: Range
     new: float
+    times: int = 1
 
 
 def value_of(text: str, whole: Range) -> float | None:
@@ -139,21 +140,28 @@ def scale_of(asked: Sequence[Asked], limit: int) -> float:
 
 
 def cells(
-    whole: Range, asked: Sequence[Asked], values: np.ndarray, scale: float, limit: int, left: int | None = None
+    whole: Range,
+    asked: Sequence[Asked],
+    values: np.ndarray,
+    scale: float,
+    limit: int,
+    left: int | None = None,
+    everywhere: bool = False,
 ) -> list[Cell]:
     """The ranges that may be asked next: the begin of each stretch of which no narrow range was asked (see `_begins`); and what
     narrow ranges that were cut did not show, in cells of about 0.75 `limit` records each.
 
     Where how many records lie is told by the ranges `asked`, inside of them by where the records seen lie (`values`, sorted),
     `scale` matching ones for each where no range says. `left` are the queries that may still be asked. A range that was cut is
-    never asked again.
+    never asked again. With `everywhere` each stretch is cut from its begin to its end: where words find records as well, a later
+    part may hold more that is not known than the begin.
     """
     step = 0 if not whole.mask and len(values) and np.any(values % 1) else 1
     points, masses = _masses(whole, asked, values, scale, limit)
     state = _Known(whole, points, masses, values, limit, frozenset((each.range.low, each.range.high) for each in asked))
     narrow = [each for each in asked if each.is_whole or state.is_narrow(each.range)]
     fresh = uncovered(whole, [each.range for each in narrow]) if narrow or not asked else [(whole.low, whole.high)]
-    found = _begins(state, fresh, narrow, left)
+    found = _cut_through(state, fresh) if everywhere else _begins(state, fresh, narrow, left)
     done = [each.range for each in asked if each.is_whole] + [Range(low, high) for low, high in fresh]
     return found + _parts(state, uncovered(whole, done, step), step)
 
@@ -210,8 +218,25 @@ def _begins(state: _Known, fresh: Sequence[tuple[int, int]], narrow: Sequence[As
         end = int(state.points[part][reached[0]]) if len(reached) else high
         if dense is not None:
             end = min(end, low + round(aim / dense) - 1)
-        found.append(state.begin(Range(low, max(low, min(end, high)), state.whole.mask), min(aim, total)))
+        cell = state.begin(Range(low, max(low, min(end, high)), state.whole.mask), min(aim, total))
+        found.append(cell._replace(times=max(1, round(total / aim))) if cell is not None else None)
     return [cell for cell in found if cell is not None]
+
+
+def _cut_through(state: _Known, fresh: Sequence[tuple[int, int]]) -> list[Cell]:
+    """Stretches of which no narrow range was asked, in parts that hold as many records as an answer does."""
+    found = []
+    for low, high in fresh:
+        part = state.inside(low, high)
+        points, start, held = state.points[part], low, 0.0
+        sums = np.cumsum(state.masses[part])
+        while start <= high:
+            reached = int(np.searchsorted(sums, held + state.limit))
+            end = min(high, int(points[reached])) if reached < len(points) else high
+            found += _untaken(state, Range(start, max(start, end), state.whole.mask))
+            start = max(start, end) + 1
+            held = float(sums[np.searchsorted(points, start) - 1]) if np.searchsorted(points, start) else 0.0
+    return found
 
 
 def _density_before(state: _Known, low: int, narrow: Sequence[Asked]) -> float | None:

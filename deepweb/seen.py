@@ -151,6 +151,18 @@ class Seen:
         """Places of the terms of the record at a place."""
         return self._terms_of[record]
 
+    def having(self, terms: Sequence[Term]) -> np.ndarray:
+        """(records, terms): 1 where a record has a term, 0 elsewhere."""
+        columns = np.full(len(self._names) + 1, -1)
+        for column, term in enumerate(terms):
+            columns[self._terms.get(term, -1)] = column if term in self._terms else -1
+        found = np.zeros((len(self._terms_of), len(terms)))
+        if self._terms_of and terms:
+            rows = np.repeat(np.arange(len(self._terms_of)), [len(each) for each in self._terms_of])
+            said = columns[np.concatenate(self._terms_of)]
+            found[rows[said >= 0], said[said >= 0]] = 1.0
+        return found
+
     def add(
         self, choice: Choice, answer: Iterable[tuple[Hashable, Iterable[Term]]], overflowed: bool = False, partial: bool = False
     ) -> Outcome:

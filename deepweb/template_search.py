@@ -14,6 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from deepweb.field_roles import FieldRole
+from deepweb.query_plan import Offer
 from deepweb.range_cells import Asked, Cell, cells, scale_of
 from deepweb.search_forms import Form
 from deepweb.seen import Choice, Outcome, Query, Seen, Term
@@ -85,7 +86,8 @@ class TemplateSearch:
 
     `stated` are the totals that the site told, beside the outcomes; `limit` where it cuts its answers. `values` are where the
     records seen lie in a range (by its first input), in the order of `Seen`, nan for those that do not tell; `must` are inputs
-    that each query has to bind; `left` the queries that may still be asked, None for no bound.
+    that each query has to bind; `left` the queries that may still be asked, None for no bound; `beside_words` says that the form
+    has a box for words as well.
     """
 
     slots: Sequence[Slot]
@@ -94,8 +96,10 @@ class TemplateSearch:
     values: Mapping[str, np.ndarray] = field(default_factory=dict)
     must: frozenset[str] = frozenset()
     left: int | None = None
+    beside_words: bool = False
     _answers: dict[Query, frozenset[int]] = field(default_factory=dict)
     _by_template: dict[Template, list[int]] = field(default_factory=dict)
+    _known_cells: dict[tuple[str, ...], list[Cell]] = field(default_factory=dict)
 
     def best(self, seen: Seen) -> tuple[Choice | None, float]:
         """The binding that should bring most new records, and how many; (None, 0) where nothing is left to try."""
@@ -107,6 +111,28 @@ class TemplateSearch:
             worth = offer.foretold * self._learned(seen, offer.template)
             if worth > found[1] and not seen.was_asked(offer.query):
                 found = Choice(offer.query, offer.foretold), worth
+        return found
+
+    def families(self, seen: Seen) -> list[list[Offer]]:
+        """By range whose column is known: the parts of it that may be asked, no two of which find the same record."""
+        self._note(seen)
+        found = []
+        for slot in self.slots:
+            template = frozenset(slot.names)
+            if (
+                slot.whole is None
+                or not self._has_values(slot)
+                or not self.must <= template
+                or self.verdict(template, seen) is False
+            ):
+                continue
+            learned = self._learned(seen, template)
+            offers = [
+                Offer(Choice(slot.binding(cell.range), cell.new), cell.new * learned, cell.times)
+                for cell in self._cells(seen, slot)
+                if not seen.was_asked(slot.binding(cell.range))
+            ]
+            found += [offers] if offers else []
         return found
 
     def verdict(self, template: Template, seen: Seen) -> bool | None:
@@ -127,7 +153,7 @@ class TemplateSearch:
         return False if len(places) >= SAMPLES else None
 
     def _note(self, seen: Seen) -> None:
-        self._answers, self._by_template = {}, {}
+        self._answers, self._by_template, self._known_cells = {}, {}, {}
         for place, outcome in enumerate(seen.outcomes):
             self._answers[tuple(sorted(outcome.query))] = frozenset(seen.answers[place].tolist())
             self._by_template.setdefault(_template(outcome.query), []).append(place)
@@ -194,6 +220,11 @@ class TemplateSearch:
 
     def _cells(self, seen: Seen, slot: Slot) -> list[Cell]:
         """The range cut by where the records seen lie; how many there are for each seen, from what its cells have brought."""
+        if slot.names not in self._known_cells:
+            self._known_cells[slot.names] = self._cut_up(seen, slot)
+        return self._known_cells[slot.names]
+
+    def _cut_up(self, seen: Seen, slot: Slot) -> list[Cell]:
         whole = slot.whole
         if whole is None:
             return []
@@ -214,7 +245,7 @@ class TemplateSearch:
             earlier = places[: known_till[place]]
             before = float(((earlier >= span.low) & (earlier <= span.high)).sum())
             asked.append(Asked(span, matching, told, outcome.is_whole, before))
-        return cells(whole, asked, values, scale_of(asked, self.limit), self.limit, self.left)
+        return cells(whole, asked, values, scale_of(asked, self.limit), self.limit, self.left, self.beside_words)
 
     def _places(self, slot: Slot) -> list[int]:
         return self._by_template.get(frozenset(slot.names), [])

@@ -130,14 +130,25 @@ def _disorder(seen: Seen) -> float:
     return min(1.0, 2 * (1 - (same + _PRIOR_ORDER) / (pairs + _PRIOR_ORDER)))
 
 
-def new_of(known: np.ndarray, unseen: np.ndarray, cut: float, mixed: float) -> np.ndarray:
+def new_of(
+    known: np.ndarray,
+    unseen: np.ndarray,
+    cut: float,
+    mixed: float,
+    first: np.ndarray | None = None,
+    counts: np.ndarray | None = None,
+) -> np.ndarray:
     """New records that answers cut at `cut` bring, of `known` records seen and gamma-distributed ones unseen of these means
-    (shape: half of those seen): the mean over eight equally likely values (Wilson and Hilferty's approximation)."""
-    shape = np.maximum(_SHAPE * known, 1).astype(float)
+    (shape: half of `counts`, which are those seen where not given): the mean over eight equally likely values (Wilson and
+    Hilferty's approximation). `first` are those known that stand first in the site's order, all of them where not given.
+    """
+    shape = np.maximum(_SHAPE * (known if counts is None else counts), 1).astype(float)
     brought = np.zeros(len(known))
     for z in _EIGHTHS:
         drawn = unseen * np.maximum(1 - 1 / (9 * shape) + z / (3 * np.sqrt(shape)), 0.0) ** 3
         whole = known + drawn
         least, most = _bounds(known, np.maximum(whole, 1.0), cut)
+        if first is not None:
+            least = np.minimum(np.maximum(cut - np.minimum(known, first), 0.0), drawn)
         brought += np.where(whole <= cut, drawn, least + mixed * (most - least)) / len(_EIGHTHS)
     return brought

@@ -6,8 +6,10 @@ from collections.abc import Hashable
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from deepweb.joint_yield import JointYield
 from deepweb.page_words import TITLE
 from deepweb.paper_policy import PaperPolicy
+from deepweb.query_plan import Offer, first_of_plan
 from deepweb.searched import unproved
 from deepweb.seen import Choice, Term, likely_cut
 from deepweb.selection import FrequencyPolicy, FreshPolicy, Policy
@@ -54,17 +56,37 @@ def _paper(bench: Workbench, refused: frozenset[Term]) -> PaperPolicy:
 
 
 def best_of_all(bench: Workbench, policy: Policy) -> Choice | None:
-    """The best word or, where answers are cut or there is no box for words, the best binding of other inputs."""
-    seen, limit = bench.seen, bench.limit
+    """The best word or, where answers are cut or there is no box for words, the best binding of other inputs; of several kinds
+    of query the one that a plan of all queries left begins with."""
+    seen, box = bench.seen, bench.asking.box
     choice, worth = _best_word(bench, policy)
     cut = any(not outcome.is_whole for outcome in seen.outcomes)
     slots = [*bench.slots, *text_slots(bench.asking.columns, bench.listed.values(), bench.slots)]
-    if not slots or bench.asking.box and not cut:
+    if not slots or box and not cut:
         return choice
+    left = max(1, bench.wishes.queries - bench.harvest.queries)
     values = bench.places.values(bench.form, bench.slots, bench.listed, bench.log.entries, seen)
-    left = bench.wishes.queries - bench.harvest.queries
-    bound, brings = TemplateSearch(slots, limit, bench.log.totals, values, bench.parts.names, left).best(seen)
-    return bound if bound is not None and (choice is None or brings > worth) else choice
+    search = TemplateSearch(slots, bench.limit, bench.log.totals, values, bench.parts.names, left, bool(box))
+    if not box or not isinstance(policy, FreshPolicy) or bench.parts or not seen.records:
+        bound, brings = search.best(seen)
+        return bound if bound is not None and (choice is None or brings > worth) else choice
+    others = [Offer(choice, worth)] if choice is not None else []
+    families, unseen = search.families(seen), (policy.scale(seen) - 1) * seen.records
+    choices = {s.names[0]: s.values for s in bench.slots if s.values and search.verdict(frozenset(s.names), seen) is not False}
+    if choices:
+        joint = JointYield(seen, box, choices, policy.limit)
+        with_words, of_choices = joint.offers()
+        others, families, unseen = [*others, *with_words], [*families, *of_choices], max(unseen, joint.unseen)
+        told = joint.explored(max((offer.worth for offer in others), default=0.0), of_choices, left)
+        if told is not None:
+            return told.choice
+    planned = {term.input for offers in families for term in offers[0].choice.query}
+    free = replace(search, slots=[slot for slot in slots if slot.names[0] not in planned])
+    bound, brings = free.best(seen)
+    others += [Offer(bound, brings)] if bound is not None else []
+    unseen = max([unseen, *(sum(offer.worth * offer.times for offer in offers) for offers in families)])
+    first = first_of_plan(others, families, unseen, left)
+    return first.choice if first is not None else None
 
 
 def _best_word(bench: Workbench, policy: Policy) -> tuple[Choice | None, float]:

@@ -9,9 +9,11 @@ import numpy as np
 
 from deepweb.beginning import (
     Way,
+    calibration,
     forget_what_was_shown,
     in_vain,
     lone_choice,
+    looks_inside_values,
     page_words,
     paper_words,
     unfiltered,
@@ -171,7 +173,7 @@ class Workbench:
         self.slots = slots_of(self.form, self.asking.box)
         parts = parts_of(self.form) if self.asking.box else ()
         self.parts = Parts(parts, self._column, is_filter=self.way.is_filter)
-        anywhere = self.way.is_filter or self.state.get("inside", False)
+        anywhere = looks_inside_values(self.form, self.way) or self.state.get("inside", False)
         self.inside = InsideWords(self.asking.box, parts) if anywhere and self.asking.box else None
         self.seen = Seen(self._column)
         terms = {pk: self._terms(pk) for entry in self.log for pk in entry.found if pk in self.listed}
@@ -277,7 +279,7 @@ class Workbench:
         """Nonsense, everything at once, first words, and trials of how the site matches Chinese."""
         box = self.asking.box
         said = self.state.get("nonsense", [])
-        if len(said) + self.state.get("nonsense_failed", 0) < NONSENSE and (query := self._calibration(box, len(said))):
+        if len(said) + self.state.get("nonsense_failed", 0) < NONSENSE and (query := self._calibration(len(said))):
             return Ask(QueryKind.NONSENSE, Choice(query))
         if not box:
             nothing = len(self.log) >= SEEDS_WITHOUT_RECORDS and not any(entry.found for entry in self.log)
@@ -328,16 +330,9 @@ class Workbench:
         seed = next((term for term in self._seeds(valid) if not self.seen.was_asked((term, *part))), None)
         return Ask(QueryKind.SEED, Choice((seed, *part))) if seed is not None and asked < tries + valid else None
 
-    def _calibration(self, box: str, number: int) -> Terms:
-        """What tells a page's furniture: nonsense; where there is no box for words, two choices of one input."""
-        if box:
-            rng = np.random.default_rng([self.wishes.random_seed, 0, number])
-            return (Term(box, nonsense_word(rng)), *self.parts.at(0))
-        slot = next((slot for slot in self.slots if len(slot.values) > number), None)
-        if slot is not None:
-            return slot.binding(slot.values[-number])
-        span = next((slot for slot in self.slots if slot.whole is not None), None)
-        return span.binding(span.whole.ends()[number]) if span is not None and span.whole is not None else ()
+    def _calibration(self, number: int) -> Terms:
+        rng = np.random.default_rng([self.wishes.random_seed, 0, number])
+        return calibration(self.asking.box, self.slots, number, nonsense_word(rng), self.parts.at(0))
 
     def _take_other_way(self) -> bool:
         """Turns to the next way of asking where no word brought anything by this one; False where there is none."""

@@ -1,0 +1,167 @@
+"""How many records match each choice of a form's selects, fitted to all answers to them, alone and beside words."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from deepweb.seen import Outcome, Query, Seen, Term
+
+_SPREAD_OF_SHARES = 0.7
+_SPREAD_OF_COUNTS = 0.03
+_SPREAD_OF_SUMS = 0.05
+_SIZE_TOLD = 2.0
+_WORD_TOLD, _WORD_GUESSED = 400.0, 4.0
+_ROUNDS = 15
+_SHOWN = 0.5
+_SEVERAL = 0.05
+_LEAST_SHARE = 0.1
+_PSEUDO, _MOST_PSEUDO = 2.0, 3
+
+
+class ChoiceSizes(NamedTuple):
+    """`total` is how many records there are; by input, `sizes` are how many match each of its values, and `members` (records
+    seen, values) how likely each record seen matches each value: 1 where it says so or was found by it."""
+
+    total: float
+    sizes: dict[str, np.ndarray]
+    members: dict[str, np.ndarray]
+
+
+class _Told(NamedTuple):
+    """A query that binds a choice, the logarithm of its matches, and the weight of that (1 / variance)."""
+
+    query: Query
+    log_matching: float
+    weight: float
+
+
+def matches_told(outcome: Outcome) -> int | None:
+    """How many records match a query, where its answer tells: all that were returned, or as the site states; None else."""
+    return outcome.matching or (outcome.returned if outcome.is_whole else None) or None
+
+
+def choice_sizes(seen: Seen, choices: Mapping[str, Sequence[str]], size: float, words: Mapping[Term, float]) -> ChoiceSizes:
+    """Fits log matches = sum of the logarithms of what the terms match - (terms - 1) log total, by coordinate descent.
+
+    Priors: the total is log-normal about `size`, variance 1/2; the share of a value about that of the records seen that say it,
+    or the same for each value of an input that records do not show, standard deviation 0.7 / sqrt(1 + count); `words` are the
+    matches of the words that choices were asked with, as guessed. The values of an input that were all asked add up to the total.
+    """
+    fit = _Fit(seen, choices, size, words)
+    fit.run()
+    total = max(1.01 * seen.records, float(np.exp(fit.log_total))) if fit.told else size
+    sizes = {name: np.exp(values) for name, values in fit.logs.items()}
+    members = {name: _members(fit.marks[name], np.minimum(1.0, sizes[name] / total)) for name in choices}
+    return ChoiceSizes(total, sizes, members)
+
+
+def _members(marks: np.ndarray, shares: np.ndarray) -> np.ndarray:
+    found = marks.any(axis=1)
+    if found.any() and (marks.sum(axis=1) > 1).mean() > _SEVERAL:  # records have several of the values
+        return np.maximum(marks, shares)
+    members = marks.copy()
+    members[~found] = shares / max(1.0, shares.sum())
+    return members
+
+
+class _Fit:
+    """`logs` are the logarithms of the matches of each value, by input; `log_total` that of all records."""
+
+    def __init__(self, seen: Seen, choices: Mapping[str, Sequence[str]], size: float, words: Mapping[Term, float]) -> None:
+        self._places = {name: {value: place for place, value in enumerate(values)} for name, values in choices.items()}
+        self.marks: dict[str, np.ndarray] = {}
+        self._prior: dict[str, np.ndarray] = {}
+        self._trust: dict[str, np.ndarray] = {}
+        for name, values in choices.items():
+            self._look_at(seen, name, values)
+        self.log_total = self._guess = float(np.log(size))
+        self.logs = {name: prior + self._guess for name, prior in self._prior.items()}
+        self.told = [
+            _Told(outcome.query, float(np.log(matching)), 1 / (_SPREAD_OF_COUNTS + 1 / matching))
+            for outcome in seen.outcomes
+            if (matching := matches_told(outcome)) and any(self._is_choice(term) for term in outcome.query)
+        ]
+        alone = {o.query[0] for o in seen.outcomes if len(o.query) == 1 and matches_told(o)}
+        said = {term for told in self.told for term in told.query if not self._is_choice(term)}
+        self._words = {term: float(np.log(max(1.0, words.get(term, 1.0)))) for term in said}
+        self._guessed = {term: (log, _WORD_TOLD if term in alone else _WORD_GUESSED) for term, log in self._words.items()}
+        self._asked = {name: np.zeros(len(values), dtype=bool) for name, values in choices.items()}
+        for told in self.told:
+            for term in told.query:
+                if self._is_choice(term):
+                    self._asked[term.input][self._places[term.input][term.value]] = True
+
+    def _is_choice(self, term: Term) -> bool:
+        return term.value in self._places.get(term.input, ())
+
+    def _look_at(self, seen: Seen, name: str, values: Sequence[str]) -> None:
+        """Which records seen say or were found by which value, and what that tells beforehand of the values' shares."""
+        marks = seen.having([Term(name, value) for value in values])
+        is_shown = bool(seen.records) and marks.any(axis=1).mean() > _SHOWN
+        counts = marks.sum(axis=0) if is_shown else np.zeros(len(values))
+        pseudo = _PSEUDO * min(len(values), _MOST_PSEUDO)
+        self._prior[name] = np.log((counts + pseudo / len(values)) / (counts.sum() + pseudo))
+        self._trust[name] = (1 + counts) / _SPREAD_OF_SHARES**2
+        for outcome, answer in zip(seen.outcomes, seen.answers, strict=True):
+            for term in outcome.query:
+                if term.input == name and term.value in self._places[name]:
+                    marks[answer, self._places[name][term.value]] = 1.0
+        self.marks[name] = marks
+
+    def _log(self, term: Term) -> float:
+        return float(self.logs[term.input][self._places[term.input][term.value]]) if self._is_choice(term) else self._words[term]
+
+    def run(self) -> None:
+        for _ in range(_ROUNDS if self.told else 0):
+            for term in dict.fromkeys(term for told in self.told for term in told.query):
+                self._move(term)
+            self._move_total()
+            for name in self.logs:
+                self._share_out(name)
+
+    def _move(self, term: Term) -> None:
+        """Sets the matches of a term to the mean of what its prior and each answer say."""
+        if self._is_choice(term):
+            place = self._places[term.input][term.value]
+            mean, weight = float(self._prior[term.input][place]) + self.log_total, float(self._trust[term.input][place])
+        else:
+            mean, weight = self._guessed[term]
+        total, weights = mean * weight, weight
+        for told in self.told:
+            if term in told.query:
+                others = sum(self._log(other) for other in told.query if other != term)
+                total += told.weight * (told.log_matching - others + (len(told.query) - 1) * self.log_total)
+                weights += told.weight
+        if self._is_choice(term):
+            self.logs[term.input][place] = total / weights
+        else:
+            self._words[term] = total / weights
+
+    def _move_total(self) -> None:
+        total, weights = _SIZE_TOLD * self._guess, _SIZE_TOLD
+        for told in self.told:
+            if len(told.query) > 1:
+                total += told.weight * (sum(map(self._log, told.query)) - told.log_matching) / (len(told.query) - 1)
+                weights += told.weight
+        for name, logs in self.logs.items():
+            asked, shares = self._asked[name], np.exp(self._prior[name])
+            if asked.any():
+                trust = self._trust[name][asked]
+                total += float((trust * (logs[asked] - self._prior[name][asked])).sum())
+                weights += float(trust.sum())
+                rest = float(shares[~asked].sum() / shares.sum())
+                trusted = 1 / (_SPREAD_OF_SUMS**2 + rest**2)
+                total += trusted * float(np.log(np.exp(logs[asked]).sum() / max(1 - rest, 1e-3)))
+                weights += trusted
+        self.log_total = total / weights
+
+    def _share_out(self, name: str) -> None:
+        """What the values that were asked leave is shared out among the others, as their priors say."""
+        asked, shares = self._asked[name], np.exp(self._prior[name])
+        if not asked.all():
+            whole = float(np.exp(self.log_total))
+            left = max(whole - float(np.exp(self.logs[name][asked]).sum()), _LEAST_SHARE * whole * float(shares[~asked].sum()))
+            self.logs[name][~asked] = np.log(left * shares[~asked] / shares[~asked].sum())

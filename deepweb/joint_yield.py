@@ -1,0 +1,195 @@
+"""What words beside choices will bring, and choices by themselves: by how many records match, and which of these are known."""
+
+from __future__ import annotations
+
+import itertools
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from deepweb.choice_sizes import ChoiceSizes, choice_sizes, matches_told
+from deepweb.query_plan import Offer
+from deepweb.seen import Choice, Query, Seen, Term
+from deepweb.word_yield import Yield, fitted, new_of
+
+WORDS = 250
+"""Words of most of the records seen that are thought of."""
+
+MOST_TOGETHER = 2
+"""Choices that are bound together, beside a word or alone."""
+
+WORTH_A_WORD = 0.8
+"""Times an answer's limit: the records of choices that are asked beside a word only where there are more."""
+
+EXPLORED = 0.8
+"""What a choice not asked yet may be worth to the best query and be asked before it, for what its size tells."""
+
+_PSEUDO = 4.0
+_BINS = 10
+_TRUST = 10.0
+_LATEST = 100
+_LEAST_UNSEEN = 0.02
+_SHAPE_OF_CHOICES = 16.0
+_OFFERS = 12
+_ROOM, _SHARE_OF_BUDGET = 2, 3
+
+
+class _Base(NamedTuple):
+    """Choices bound together: the likelihood of each record seen to match them, and how many records do."""
+
+    terms: Query
+    members: np.ndarray
+    matching: float
+
+
+class JointYield:
+    """`choices` are the values of inputs by name; `limit` where the site cuts its answers, None for no limit known."""
+
+    def __init__(self, seen: Seen, box: str, choices: Mapping[str, Sequence[str]], limit: int | None) -> None:
+        self._seen, self._box, self._choices = seen, box, choices
+        self._cut = float(limit or 10 * max(1, seen.records))
+        self._fit: Yield = fitted(seen, self._cut)
+        self._words = self._commonest()
+        self._said = seen.having(self._words)
+        self._known = self._said.sum(axis=0)
+        self._matching = self._matches_of_words()
+        guessed = dict(zip(self._words, self._matching.tolist(), strict=True))
+        size = max(self._fit.size, 1.02 * seen.records)
+        self._sizes: ChoiceSizes = choice_sizes(seen, choices, size, guessed)
+        self._bins = np.minimum((_places_in_order(seen) * _BINS).astype(int), _BINS - 1)
+        self._learned_of: dict[tuple[tuple[str, int], ...], float] = {}
+
+    @property
+    def unseen(self) -> float:
+        """Records that were not seen yet."""
+        return max(1.0, self._sizes.total - self._seen.records)
+
+    def offers(self) -> tuple[list[Offer], list[list[Offer]]]:
+        """Queries of a word, alone or beside choices, that should bring most; and, by set of inputs, those of choices alone,
+        no two of which find the same record."""
+        with_words: list[Offer] = []
+        families: dict[frozenset[str], list[Offer]] = {}
+        for base in self._bases():
+            if base.terms and not self._seen.was_asked(base.terms):
+                offer = self._offered(base.terms, self._new_alone(base))
+                families.setdefault(frozenset(term.input for term in base.terms), []).append(offer)
+            if not base.terms or base.matching > WORTH_A_WORD * self._cut:
+                with_words += self._beside(base)
+        return with_words, list(families.values())
+
+    def explored(self, best: float, families: Sequence[Sequence[Offer]], left: int) -> Offer | None:
+        """A choice by itself to ask next because its size tells of all that it is a part of: one that should bring nearly as much
+        as the `best` query, of an input whose values can all be asked early on."""
+        for offers in families:
+            if len(offers[0].choice.query) != 1 or left < _ROOM * len(offers):
+                continue
+            most = max(offers, key=lambda offer: offer.worth)
+            values = self._choices[most.choice.query[0].input]
+            if most.worth >= EXPLORED * best and _SHARE_OF_BUDGET * len(values) <= left + len(self._seen.outcomes):
+                return most
+        return None
+
+    def _commonest(self) -> list[Term]:
+        seen = self._seen
+        order = np.argsort(-seen.frequency, kind="stable")
+        words = (term for place in order if (term := seen.term(int(place))).input == self._box)
+        return list(itertools.islice(words, WORDS))
+
+    def _matches_of_words(self) -> np.ndarray:
+        seen = self._seen
+        scales = self._fit.scales(seen)
+        places = [seen.place(term) for term in self._words]
+        found = self._known * np.array([scales[seen.kinds[place]] for place in places if place is not None])
+        column = {term: place for place, term in enumerate(self._words)}
+        for outcome in seen.outcomes:
+            place = column.get(outcome.query[0]) if len(outcome.query) == 1 else None
+            if place is not None:
+                found[place] = matches_told(outcome) or max(found[place], outcome.returned)
+        return np.maximum(found, self._known)
+
+    def _bases(self) -> Iterator[_Base]:
+        yield _Base((), np.ones(self._seen.records), self._sizes.total)
+        for size in range(1, MOST_TOGETHER + 1):
+            for names in itertools.combinations(self._choices, size):
+                for values in itertools.product(*(range(len(self._choices[name])) for name in names)):
+                    yield self._base(tuple(zip(names, values, strict=True)))
+
+    def _base(self, bound: Sequence[tuple[str, int]]) -> _Base:
+        terms = tuple(Term(name, self._choices[name][place]) for name, place in bound)
+        members = np.prod([self._sizes.members[name][:, place] for name, place in bound], axis=0)
+        told = next((m for o in self._seen.outcomes if set(o.query) == set(terms) and (m := matches_told(o))), None)
+        if told is not None:
+            return _Base(terms, members, float(told))
+        total = self._sizes.total
+        matching = total * float(np.prod([self._sizes.sizes[name][place] / total for name, place in bound]))
+        if len(bound) > 1:  # as far as the records seen tell, more or fewer than if they were independent
+            matching *= (members.sum() + _PSEUDO) / (matching / total * len(members) + _PSEUDO)
+        return _Base(terms, members, matching)
+
+    def _new_alone(self, base: _Base) -> float:
+        known = np.array([base.members.sum()])
+        unseen = np.maximum(base.matching - known, _LEAST_UNSEEN * known)
+        first = self._among_first(base.members[:, None], np.array([base.matching]))
+        shape = np.maximum(known, _SHAPE_OF_CHOICES)
+        return float(new_of(known, unseen, self._cut, self._fit.mixed, first, shape)[0])
+
+    def _beside(self, base: _Base) -> list[Offer]:
+        """The words that should bring most beside choices, or alone."""
+        if not self._words:
+            return []
+        both = self._said * base.members[:, None]
+        known = both.sum(axis=0)
+        matching = self._matching
+        if base.terms:
+            usual = np.minimum(1.0, self._matching / self._sizes.total)
+            share = (known + _PSEUDO * usual) / (float(base.members.sum()) + _PSEUDO)
+            matching = np.maximum(base.matching * share, known)
+        unseen = np.maximum(matching - known, _LEAST_UNSEEN * known)
+        new = new_of(known, unseen, self._cut, self._fit.mixed, self._among_first(both, matching), np.maximum(known, 1.0))
+        found = []
+        for place in np.argsort(-new, kind="stable")[:_OFFERS]:
+            query = (self._words[int(place)], *base.terms)
+            if not self._seen.was_asked(query):
+                found.append(self._offered(query, float(new[place])))
+        return found
+
+    def _among_first(self, members: np.ndarray, matching: np.ndarray) -> np.ndarray:
+        """Of the known records of queries (columns), those that stand among the first that an answer shows, where the site has
+        one order for all of its answers."""
+        by_bin = np.zeros((_BINS + 1, members.shape[1]))
+        np.add.at(by_bin, self._bins + 1, members)
+        sums = by_bin.cumsum(axis=0)
+        reach = np.minimum(1.0, self._cut / np.maximum(matching, 1e-9)) * _BINS
+        low = np.minimum(reach.astype(int), _BINS - 1)
+        columns = np.arange(members.shape[1])
+        return sums[low, columns] + (sums[low + 1, columns] - sums[low, columns]) * (reach - low)
+
+    def _offered(self, query: Query, new: float) -> Offer:
+        return Offer(Choice(query, new), new * self._learned(query))
+
+    def _learned(self, query: Query) -> float:
+        """New records brought to new records foretold by queries of the same inputs."""
+        kind = _kind(query)
+        if kind not in self._learned_of:
+            told = [o for o in self._seen.outcomes[-_LATEST:] if o.foretold > 0 and _kind(o.query) == kind]
+            brought, foretold = sum(o.new for o in told), sum(o.foretold for o in told)
+            self._learned_of[kind] = (brought + _TRUST) / (foretold + _TRUST)
+        return self._learned_of[kind]
+
+
+def _kind(query: Query) -> tuple[tuple[str, int], ...]:
+    return tuple(sorted(Counter(term.input for term in query).items()))
+
+
+def _places_in_order(seen: Seen) -> np.ndarray:
+    """Where each record stands in the site's order, 0 first and 1 last, if it has one order for all of its answers: by the
+    answers of which is known how many records match; 1/2 where none tells."""
+    total, weight = np.zeros(seen.records), np.zeros(seen.records)
+    for outcome, answer in zip(seen.outcomes, seen.answers, strict=True):
+        matching = matches_told(outcome)
+        if matching and len(answer):
+            total[answer] += matching * (np.arange(len(answer)) + 0.5) / max(matching, len(answer))
+            weight[answer] += matching
+    return np.where(weight > 0, total / np.maximum(weight, 1e-9), 0.5)
