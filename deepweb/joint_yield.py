@@ -45,10 +45,18 @@ class _Base(NamedTuple):
 
 
 class JointYield:
-    """`choices` are the values of inputs by name; `limit` where the site cuts its answers, None for no limit known."""
+    """`choices` are the values of inputs by name; `limit` where the site cuts its answers, None for no limit known; words of
+    `doubtful` columns are not asked beside choices."""
 
-    def __init__(self, seen: Seen, box: str, choices: Mapping[str, Sequence[str]], limit: int | None) -> None:
-        self._seen, self._box, self._choices = seen, box, choices
+    def __init__(
+        self,
+        seen: Seen,
+        box: str,
+        choices: Mapping[str, Sequence[str]],
+        limit: int | None,
+        doubtful: frozenset[str] = frozenset(),
+    ) -> None:
+        self._seen, self._box, self._choices, self._doubtful = seen, box, choices, doubtful
         self._cut = float(limit or 10 * max(1, seen.records))
         self._fit: Yield = fitted(seen, self._cut)
         self._words = self._commonest()
@@ -94,7 +102,9 @@ class JointYield:
     def _commonest(self) -> list[Term]:
         seen = self._seen
         order = np.argsort(-seen.frequency, kind="stable")
-        words = (term for place in order if (term := seen.term(int(place))).input == self._box)
+        columns = seen.columns_of_kinds()
+        trusted = (int(place) for place in order if columns[seen.kinds[place]] not in self._doubtful)
+        words = (term for place in trusted if (term := seen.term(place)).input == self._box)
         return list(itertools.islice(words, WORDS))
 
     def _matches_of_words(self) -> np.ndarray:

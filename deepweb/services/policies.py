@@ -74,13 +74,13 @@ def best_of_all(bench: Workbench, policy: Policy) -> Choice | None:
     families, unseen = search.families(seen), (policy.scale(seen) - 1) * seen.records
     choices = {s.names[0]: s.values for s in bench.slots if s.values and search.verdict(frozenset(s.names), seen) is not False}
     if choices:
-        joint = JointYield(seen, box, choices, policy.limit)
+        joint = JointYield(seen, box, choices, policy.limit, policy.doubtful)
         with_words, of_choices = joint.offers()
         others, families, unseen = [*others, *with_words], [*families, *of_choices], max(unseen, joint.unseen)
         told = joint.explored(max((offer.worth for offer in others), default=0.0), of_choices, left)
         if told is not None:
             return told.choice
-    planned = {term.input for offers in families for term in offers[0].choice.query}
+    planned = {*choices, *(term.input for offers in families for term in offers[0].choice.query)}
     free = replace(search, slots=[slot for slot in slots if slot.names[0] not in planned])
     bound, brings = free.best(seen)
     others += [Offer(bound, brings)] if bound is not None else []
