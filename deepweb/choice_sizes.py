@@ -67,6 +67,11 @@ def _members(marks: np.ndarray, shares: np.ndarray) -> np.ndarray:
     return members
 
 
+def _weight(query: Query, matching: int) -> float:
+    """What an answer weighs: of one term it says exactly how many there are, of several how far they are independent as well."""
+    return _WORD_TOLD if len(query) == 1 else 1 / (_SPREAD_OF_COUNTS + 1 / matching)
+
+
 class _Fit:
     """`logs` are the logarithms of the matches of each value, by input; `log_total` that of all records."""
 
@@ -80,7 +85,7 @@ class _Fit:
         self.log_total = self._guess = float(np.log(size))
         self.logs = {name: prior + self._guess for name, prior in self._prior.items()}
         self.told = [
-            _Told(outcome.query, float(np.log(matching)), 1 / (_SPREAD_OF_COUNTS + 1 / matching))
+            _Told(outcome.query, float(np.log(matching)), _weight(outcome.query, matching))
             for outcome in seen.outcomes
             if (matching := matches_told(outcome)) and any(self._is_choice(term) for term in outcome.query)
         ]
@@ -100,8 +105,12 @@ class _Fit:
     def _look_at(self, seen: Seen, name: str, values: Sequence[str]) -> None:
         """Which records seen say or were found by which value, and what that tells beforehand of the values' shares."""
         marks = seen.having([Term(name, value) for value in values])
-        is_shown = bool(seen.records) and marks.any(axis=1).mean() > _SHOWN
-        counts = marks.sum(axis=0) if is_shown else np.zeros(len(values))
+        other = np.zeros(seen.records, dtype=bool)  # found by what does not choose of this input
+        for outcome, answer in zip(seen.outcomes, seen.answers, strict=True):
+            if all(term.input != name for term in outcome.query):
+                other[answer] = True
+        is_shown = other.any() and marks[other].any(axis=1).mean() > _SHOWN
+        counts = marks[other].sum(axis=0) if is_shown else np.zeros(len(values))
         pseudo = _PSEUDO * min(len(values), _MOST_PSEUDO)
         self._prior[name] = np.log((counts + pseudo / len(values)) / (counts.sum() + pseudo))
         self._trust[name] = (1 + counts) / _SPREAD_OF_SHARES**2

@@ -12,7 +12,8 @@ import numpy as np
 from deepweb.choice_sizes import ChoiceSizes, choice_sizes, matches_told
 from deepweb.query_plan import Offer
 from deepweb.seen import Choice, Query, Seen, Term
-from deepweb.word_yield import Yield, fitted, new_of
+from deepweb.selection import FreshPolicy
+from deepweb.word_yield import Yield, fitted, new_of, pairs_in_order
 
 WORDS = 250
 """Words of most of the records seen that are thought of."""
@@ -32,7 +33,8 @@ _TRUST = 10.0
 _LATEST = 100
 _LEAST_UNSEEN = 0.02
 _SHAPE_OF_CHOICES = 16.0
-_OFFERS = 12
+_OFFERS = 20
+_PAIRS = 10
 _ROOM, _SHARE_OF_BUDGET = 2, 3
 
 
@@ -45,26 +47,25 @@ class _Base(NamedTuple):
 
 
 class JointYield:
-    """`choices` are the values of inputs by name; `limit` where the site cuts its answers, None for no limit known; words of
-    `doubtful` columns are not asked beside choices."""
+    """`choices` are the values of inputs by name; `policy` foresees what words alone bring. Words of columns that it doubts are
+    not asked beside choices."""
 
-    def __init__(
-        self,
-        seen: Seen,
-        box: str,
-        choices: Mapping[str, Sequence[str]],
-        limit: int | None,
-        doubtful: frozenset[str] = frozenset(),
-    ) -> None:
-        self._seen, self._box, self._choices, self._doubtful = seen, box, choices, doubtful
-        self._cut = float(limit or 10 * max(1, seen.records))
-        self._fit: Yield = fitted(seen, self._cut)
-        self._words = self._commonest()
+    def __init__(self, seen: Seen, box: str, choices: Mapping[str, Sequence[str]], policy: FreshPolicy) -> None:
+        self._seen, self._box, self._choices, self._policy = seen, box, choices, policy
+        self._cut = float(policy.limit or 10 * max(1, seen.records))
+        fit = fitted(seen, self._cut)
+        self._mixed = _mixed(seen, fit)
+        self._whole = [frozenset(o.query) for o in seen.outcomes if o.is_whole and all(term.value for term in o.query)]
+        places = self._commonest()
+        self._words = [seen.term(place) for place in places]
         self._said = seen.having(self._words)
-        self._known = self._said.sum(axis=0)
-        self._matching = self._matches_of_words()
+        matching, learned = policy.foreseen(seen)
+        self._matching = self._with_told(matching[places])
+        self._learned_of_words = learned[places]
+        asked = {term for outcome in seen.outcomes for term in outcome.query}
+        self._asked = np.array([word in asked for word in self._words], dtype=bool)
         guessed = dict(zip(self._words, self._matching.tolist(), strict=True))
-        size = max(self._fit.size, 1.02 * seen.records)
+        size = max(fit.size, 1.02 * seen.records)
         self._sizes: ChoiceSizes = choice_sizes(seen, choices, size, guessed)
         self._bins = np.minimum((_places_in_order(seen) * _BINS).astype(int), _BINS - 1)
         self._learned_of: dict[tuple[tuple[str, int], ...], float] = {}
@@ -75,15 +76,17 @@ class JointYield:
         return max(1.0, self._sizes.total - self._seen.records)
 
     def offers(self) -> tuple[list[Offer], list[list[Offer]]]:
-        """Queries of a word, alone or beside choices, that should bring most; and, by set of inputs, those of choices alone,
-        no two of which find the same record."""
+        """Queries of a word beside choices that should bring most; and, by set of inputs, those of choices alone, no two of
+        which find the same record."""
         with_words: list[Offer] = []
         families: dict[frozenset[str], list[Offer]] = {}
         for base in self._bases():
-            if base.terms and not self._seen.was_asked(base.terms):
+            if self._is_done(base.terms):
+                continue
+            if not self._seen.was_asked(base.terms):
                 offer = self._offered(base.terms, self._new_alone(base))
                 families.setdefault(frozenset(term.input for term in base.terms), []).append(offer)
-            if not base.terms or base.matching > WORTH_A_WORD * self._cut:
+            if base.matching > WORTH_A_WORD * self._cut:
                 with_words += self._beside(base)
         return with_words, list(families.values())
 
@@ -99,28 +102,27 @@ class JointYield:
                 return most
         return None
 
-    def _commonest(self) -> list[Term]:
-        seen = self._seen
-        order = np.argsort(-seen.frequency, kind="stable")
-        columns = seen.columns_of_kinds()
-        trusted = (int(place) for place in order if columns[seen.kinds[place]] not in self._doubtful)
-        words = (term for place in trusted if (term := seen.term(place)).input == self._box)
-        return list(itertools.islice(words, WORDS))
+    def _is_done(self, query: Query) -> bool:
+        """Whether a query that binds less was answered whole: all that matches is known."""
+        return any(whole <= set(query) for whole in self._whole)
 
-    def _matches_of_words(self) -> np.ndarray:
+    def _commonest(self) -> list[int]:
         seen = self._seen
-        scales = self._fit.scales(seen)
-        places = [seen.place(term) for term in self._words]
-        found = self._known * np.array([scales[seen.kinds[place]] for place in places if place is not None])
-        column = {term: place for place, term in enumerate(self._words)}
-        for outcome in seen.outcomes:
+        columns = seen.columns_of_kinds()
+        order = (int(place) for place in np.argsort(-seen.frequency, kind="stable"))
+        trusted = (place for place in order if columns[seen.kinds[place]] not in self._policy.doubtful)
+        return list(itertools.islice((place for place in trusted if seen.term(place).input == self._box), WORDS))
+
+    def _with_told(self, matching: np.ndarray) -> np.ndarray:
+        """Matches of the words, of those asked as their answers told."""
+        found, column = matching.copy(), {term: place for place, term in enumerate(self._words)}
+        for outcome in self._seen.outcomes:
             place = column.get(outcome.query[0]) if len(outcome.query) == 1 else None
             if place is not None:
                 found[place] = matches_told(outcome) or max(found[place], outcome.returned)
-        return np.maximum(found, self._known)
+        return found
 
     def _bases(self) -> Iterator[_Base]:
-        yield _Base((), np.ones(self._seen.records), self._sizes.total)
         for size in range(1, MOST_TOGETHER + 1):
             for names in itertools.combinations(self._choices, size):
                 for values in itertools.product(*(range(len(self._choices[name])) for name in names)):
@@ -143,25 +145,25 @@ class JointYield:
         unseen = np.maximum(base.matching - known, _LEAST_UNSEEN * known)
         first = self._among_first(base.members[:, None], np.array([base.matching]))
         shape = np.maximum(known, _SHAPE_OF_CHOICES)
-        return float(new_of(known, unseen, self._cut, self._fit.mixed, first, shape)[0])
+        return float(new_of(known, unseen, self._cut, self._mixed, first, shape)[0])
 
     def _beside(self, base: _Base) -> list[Offer]:
-        """The words that should bring most beside choices, or alone."""
+        """The words that should bring most beside choices."""
         if not self._words:
             return []
         both = self._said * base.members[:, None]
         known = both.sum(axis=0)
-        matching = self._matching
-        if base.terms:
-            usual = np.minimum(1.0, self._matching / self._sizes.total)
-            share = (known + _PSEUDO * usual) / (float(base.members.sum()) + _PSEUDO)
-            matching = np.maximum(base.matching * share, known)
+        usual = np.minimum(1.0, self._matching / self._sizes.total)
+        share = (known + _PSEUDO * usual) / (float(base.members.sum()) + _PSEUDO)
+        share = np.where(self._asked, usual, share)  # the records of a word that was asked are too many of those seen
+        matching = np.maximum(base.matching * share, known)
         unseen = np.maximum(matching - known, _LEAST_UNSEEN * known)
-        new = new_of(known, unseen, self._cut, self._fit.mixed, self._among_first(both, matching), np.maximum(known, 1.0))
+        new = new_of(known, unseen, self._cut, self._mixed, self._among_first(both, matching), np.maximum(known, 1.0))
+        new *= self._learned_of_words
         found = []
         for place in np.argsort(-new, kind="stable")[:_OFFERS]:
             query = (self._words[int(place)], *base.terms)
-            if not self._seen.was_asked(query):
+            if not self._seen.was_asked(query) and not self._is_done(query):
                 found.append(self._offered(query, float(new[place])))
         return found
 
@@ -187,6 +189,14 @@ class JointYield:
             brought, foretold = sum(o.new for o in told), sum(o.foretold for o in told)
             self._learned_of[kind] = (brought + _TRUST) / (foretold + _TRUST)
         return self._learned_of[kind]
+
+
+def _mixed(seen: Seen, fit: Yield) -> float:
+    """How far answers are drawn from all that match, by what the answers brought and, the more of it is known, by the order that
+    records have in them: the same in all where a site shows the same records first."""
+    same, pairs = pairs_in_order(seen)
+    known = pairs / (pairs + _PAIRS)
+    return (1 - known) * fit.mixed + known * min(1.0, 2 * (1 - (same + 1) / (pairs + 2)))
 
 
 def _kind(query: Query) -> tuple[tuple[str, int], ...]:

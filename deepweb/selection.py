@@ -9,7 +9,7 @@ from typing import Protocol
 import numpy as np
 
 from deepweb.seen import Choice, Query, Seen, Term
-from deepweb.word_yield import fitted, new_of
+from deepweb.word_yield import Yield, fitted, new_of
 
 _MEMORY = 100
 _UNKNOWN_SCALE = 10.0
@@ -130,10 +130,17 @@ class FreshPolicy:
     def _expect(self, seen: Seen) -> np.ndarray:
         """New records expected of each term."""
         told = fitted(seen, self._cut(seen))
+        return new_of(seen.frequency, self._unseen(seen, told), self._cut(seen), told.mixed)
+
+    def _unseen(self, seen: Seen, told: Yield) -> np.ndarray:
         overall = max(seen.once.sum() / max(1, seen.returns.sum()), 1e-6)
         fresh = (seen.once + _PRIOR_RETURNS * overall) / (seen.returns + _PRIOR_RETURNS) / overall
-        unseen = seen.frequency * (told.scales(seen)[seen.kinds] - 1) * fresh**_FRESH
-        return new_of(seen.frequency, unseen, self._cut(seen), told.mixed)
+        return seen.frequency * (told.scales(seen)[seen.kinds] - 1) * fresh**_FRESH
+
+    def foreseen(self, seen: Seen) -> tuple[np.ndarray, np.ndarray]:
+        """By term, how many records match, seen ones and those that are not, and `learned`."""
+        unseen = self._unseen(seen, fitted(seen, self._cut(seen)))
+        return seen.frequency + unseen, self._learned_of_kinds(seen)[seen.kinds]
 
     def scale(self, seen: Seen) -> float:
         """s: how many records a word has for each that was seen; above 1."""

@@ -118,6 +118,13 @@ def _bounds(known: np.ndarray, there: np.ndarray, cut: float) -> tuple[np.ndarra
 
 def _disorder(seen: Seen) -> float:
     """How far the records that two answers share stand in another order in each: 0 never, 1 as often as not."""
+    same, pairs = pairs_in_order(seen)
+    return min(1.0, 2 * (1 - (same + _PRIOR_ORDER) / (pairs + _PRIOR_ORDER)))
+
+
+def pairs_in_order(seen: Seen) -> tuple[int, int]:
+    """Of neighbours among the records that two of the latest answers share: how many stand in the same order in both, and how
+    many there are."""
     same = pairs = 0
     answers = [answer[:_ORDERED_RECORDS].tolist() for answer in seen.answers if len(answer) > 1][-_ORDERED:]
     for later, answer in enumerate(answers):
@@ -127,7 +134,7 @@ def _disorder(seen: Seen) -> float:
             steps = list(zip(shared, shared[1:], strict=False))
             same += sum(first < second for first, second in steps)
             pairs += len(steps)
-    return min(1.0, 2 * (1 - (same + _PRIOR_ORDER) / (pairs + _PRIOR_ORDER)))
+    return same, pairs
 
 
 def new_of(

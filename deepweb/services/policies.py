@@ -6,6 +6,7 @@ from collections.abc import Hashable
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from deepweb.coverage import StopRules, stopped_by
 from deepweb.joint_yield import JointYield
 from deepweb.page_words import TITLE
 from deepweb.paper_policy import PaperPolicy
@@ -25,6 +26,15 @@ PAIRS_FROM = 8
 def barred_inputs(bench: Workbench) -> frozenset[str]:
     """Inputs beside the box that were asked three times and brought nothing."""
     return frozenset(name for name, (asked, valid) in bench.by_input().items() if asked >= INPUT_TRIES and not valid)
+
+
+def stop_rule(bench: Workbench) -> str | None:
+    """The rule that ends the asking early, None where none holds or none is wished for."""
+    if not bench.wishes.stop_rules:
+        return None
+    gain = bench.wishes.min_gain if bench.wishes.policy != "paper" else None
+    rules = StopRules(min_gain=gain, coverage=None, good_turing=None if gain is None else 0.95)
+    return stopped_by(bench.seen.outcomes, bench.seen.times_returned, rules)
 
 
 def policy_of(bench: Workbench) -> Policy:
@@ -74,7 +84,7 @@ def best_of_all(bench: Workbench, policy: Policy) -> Choice | None:
     families, unseen = search.families(seen), (policy.scale(seen) - 1) * seen.records
     choices = {s.names[0]: s.values for s in bench.slots if s.values and search.verdict(frozenset(s.names), seen) is not False}
     if choices:
-        joint = JointYield(seen, box, choices, policy.limit, policy.doubtful)
+        joint = JointYield(seen, box, choices, policy)
         with_words, of_choices = joint.offers()
         others, families, unseen = [*others, *with_words], [*families, *of_choices], max(unseen, joint.unseen)
         told = joint.explored(max((offer.worth for offer in others), default=0.0), of_choices, left)

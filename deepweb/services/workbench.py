@@ -20,7 +20,6 @@ from deepweb.beginning import (
     ways_of,
     words_of_records,
 )
-from deepweb.coverage import StopRules, stopped_by
 from deepweb.field_roles import FieldRole
 from deepweb.form_roles import settled
 from deepweb.inside_words import InsideWords, looks_inside
@@ -32,12 +31,12 @@ from deepweb.range_places import RangePlaces
 from deepweb.result_list import Furniture, ListShape
 from deepweb.results import NoResultPages, learn_no_result_pages, nonsense_word
 from deepweb.searched import hits_of, how_words_combine, telling_word
-from deepweb.seen import Choice, Seen, Term, cut_at
+from deepweb.seen import Choice, Seen, Term, cut_at, likely_cut
 from deepweb.seen import Query as Terms
 from deepweb.selection import FreshPolicy
 from deepweb.services import forms
 from deepweb.services.cluster_words import cluster_terms, paid_words
-from deepweb.services.policies import barred_inputs, best_of_all, policy_of
+from deepweb.services.policies import barred_inputs, best_of_all, policy_of, stop_rule
 from deepweb.services.wishes import Wishes
 from deepweb.template_search import Slot, slots_of
 from deepweb.terms import Asking, WordMode, asking_of, first_words, has_han
@@ -51,6 +50,7 @@ MISSES = 5
 MISSING_QUERIES = 2
 CUT_UNKNOWN_BEFORE = 4
 TELLING_ANSWERS = 12
+VAIN_BEFORE_EVERYTHING = 2
 _CHUNK = 900
 
 
@@ -262,7 +262,7 @@ class Workbench:
         if self.wishes.fixed:
             return self._fixed()
         if "ending" not in self.state:
-            asked = self._first() or self._stop() or self._by_policy()
+            asked = self._first() or stop_rule(self) or self._by_policy()
             if isinstance(asked, Ask):
                 return asked
             self.state["ending"] = asked
@@ -276,7 +276,7 @@ class Workbench:
         return None
 
     def _first(self) -> Ask | str | None:
-        """Nonsense, everything at once, first words, and trials of how the site matches Chinese."""
+        """Nonsense, first words, everything at once, and trials of how the site matches Chinese."""
         box = self.asking.box
         said = self.state.get("nonsense", [])
         if len(said) + self.state.get("nonsense_failed", 0) < NONSENSE and (query := self._calibration(len(said))):
@@ -286,10 +286,10 @@ class Workbench:
             return "no_results" if nothing else None
         if self.wishes.policy == "paper":
             return self._paper_seed()
-        if (self.way.is_filter or not self.parts) and not self.state.get("everything"):
+        valid = sum(bool(entry.found) and entry.choice.query[0].input == box for entry in self.log)
+        if not self.state.get("everything") and self._may_show_everything(valid):
             self.state["everything"] = True
             return Ask(QueryKind.TRIAL, Choice((Term(box, ""), *(unfiltered(self.form, self.way) or self.parts.at(0)))))
-        valid = sum(bool(entry.found) and entry.choice.query[0].input == box for entry in self.log)
         if not valid or self.seen.records < ENOUGH_RECORDS and len(self.log) < SEEDS_WITHOUT_RECORDS:
             seed = self._seed(valid)
             if seed is not None:
@@ -299,6 +299,13 @@ class Workbench:
             if not self.seen.records:
                 return in_vain(self.form)
         return self._trial()
+
+    def _may_show_everything(self, valid: int) -> bool:
+        """Whether a query without a word is worth trying: of a filter at once, else where the first words find nothing, or their
+        answers seem not to be cut."""
+        if self.way.is_filter or self.parts:
+            return self.way.is_filter
+        return likely_cut(self.seen.outcomes) is None if valid else len(self.log) >= VAIN_BEFORE_EVERYTHING
 
     def _paper_seed(self) -> Ask | str | None:
         """The next of the source's seeds, each asked once whatever it brings; None where its rounds begin."""
@@ -374,13 +381,6 @@ class Workbench:
         tried = self.state.get("tried", [])
         if found and tried and not self.state.get("mode"):
             self.state["mode"] = tried[-1]
-
-    def _stop(self) -> str | None:
-        if not self.wishes.stop_rules:
-            return None
-        gain = self.wishes.min_gain if self.wishes.policy != "paper" else None
-        rules = StopRules(min_gain=gain, coverage=None, good_turing=None if gain is None else 0.95)
-        return stopped_by(self.seen.outcomes, self.seen.times_returned, rules)
 
     def _by_policy(self) -> Ask | str:
         policy = policy_of(self)
