@@ -86,8 +86,11 @@ def is_operator(field: FormField) -> bool:
 
 
 def widest_operators(field: FormField) -> tuple[str, ...]:
-    """The operators that find a word anywhere in a value; none where the form has no such operator."""
-    return tuple(o.value for o in field.options if _CONTAINS.match(o.value.strip()) or _CONTAINS.match(o.label.strip()))
+    """The operators that find a word anywhere in a value; none where the form has no such operator. "like", which does so with
+    the site's own signs for any letters only, counts where no other one is offered."""
+    found = [o for o in field.options if _CONTAINS.match(o.value.strip()) or _CONTAINS.match(o.label.strip())]
+    plain = [o for o in found if "like" not in (o.value.strip().lower(), o.label.strip().lower())]
+    return tuple(o.value for o in plain or found)
 
 
 def query_input(inputs: Sequence[Input]) -> Input | None:

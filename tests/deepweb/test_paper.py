@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 import pytest
 from django.urls import reverse
 
+from crawlmgr.services import hosts
 from deepweb.models import Cluster, Form, Harvest, Query, QueryKind
 from deepweb.page_words import TITLE
 from deepweb.seen import Term
@@ -20,6 +21,14 @@ from tests.deepweb.test_harvest import found, harvest, the_form
 from tests.site.search import SearchServer, SearchSite
 
 pytestmark = pytest.mark.django_db(transaction=True)
+
+
+@pytest.fixture(autouse=True)
+def fresh_hosts() -> None:
+    """Sites on loopback take ports that earlier tests had: what was remembered of those is forgotten."""
+    hosts.forget()
+
+
 HEAVIEST = ["river", "zzz", "stone", "eagle", "ocean", "paper", "silver"]
 
 
