@@ -52,8 +52,6 @@ def branch(request: HttpRequest, item: str) -> Node | None:
 
 admin.site.add_branch(14, branch)
 admin.site.add_panel(14, panel)
-
-
 def _coverage() -> Step | None:
     about = gettext_lazy("Each query brings fewer records that are new. Random probes tell how much of the database is in.")
     harvest = Harvest.objects.filter(form__source__parameters__has_key=MARK).order_by("-pk").first()
@@ -66,8 +64,6 @@ admin.site.add_beginning(
     Beginning(
         gettext_lazy("A database behind a search form"),
         gettext_lazy("Its form is found and asked until nearly all records are in."),
-        "source-add",
-        "deepweb.add_source",
-        "manage_search",
+        "source-add", "deepweb.add_source", "manage_search",
     ),
 )

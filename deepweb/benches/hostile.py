@@ -18,6 +18,7 @@ FORM = read_forms("<form action=/search><input name=q><input type=submit></form>
 KNOWN = Context(FORM, {"q": "word"}, 1, 0, Furniture(), None, False, "utf-8")
 
 
+
 def _page(text: str) -> object:
     with suppress(OverBudget), cpu_budget():
         return typed(read_page(text, ADDRESS).forms, text)

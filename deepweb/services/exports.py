@@ -99,19 +99,13 @@ def _record(row: Sequence[Any], header: Sequence[str]) -> Iterator[Sequence[Any]
 
 
 FORM_KINDS = {
-    "found": "time",
-    "confidence": "real",
-    "searchable": "boolean",
-    "released": "boolean",
-    "form": "integer",
-    "depth": "integer",
+    "found": "time", "confidence": "real", "searchable": "boolean", "released": "boolean", "form": "integer", "depth": "integer",
 }
 QUERY_KINDS = {
     **dict.fromkeys(
         ("results", "new_records", "number", "pages", "requests", "stated_total", "form_id", "run", "records_after"), "integer"
     ),
-    **dict.fromkeys(("valid", "cut", "partial"), "boolean"),
-    "sent_at": "time",
+    **dict.fromkeys(("valid", "cut", "partial"), "boolean"), "sent_at": "time",
 }
 RECORD_KINDS = {"_form": "integer", "_record": "integer", "_first_seen": "time", "_detail_at": "time"}
 _VALUES = ("form__action", "url", "fields", *OF_RECORD.values())
@@ -119,12 +113,7 @@ TABLES: dict[str, Table] = {
     "forms": Table(FORMS, _forms, expand=_form, kinds=FORM_KINDS),
     "queries": Table(QUERIES, _queries, OF_QUERY, _query, kinds=QUERY_KINDS),
     "records": Table(
-        RECORDS,
-        _records_of,
-        _VALUES,
-        _record,
-        _record_columns,
-        RECORD_KINDS,
+        RECORDS, _records_of, _VALUES, _record, _record_columns, RECORD_KINDS,
         plain=Table((*RECORDS, "fields", *OF_RECORD), _records_of, _VALUES),
     ),
 }
