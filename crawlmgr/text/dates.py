@@ -229,12 +229,13 @@ def _without_year(month: int, day: int, weekday: int | None, limit: date) -> dat
 _ASK = re.compile(r"(?=.*\d)(?=.*(?:\b(?:19|20)\d\d\b|\b\d{1,2}:\d\d\b))[\w\s.,:/’'-]{6,40}")
 _LETTERS = re.compile(r"[^\W\d_]+")
 _DATE_NUMBERS = re.compile(r"\d+")
+_MARKS = dict.fromkeys(map(ord, "\u200b\u200e\u200f\ufeff\u00ad"))  # of direction, and others that nobody sees
 
 
 @lru_cache(maxsize=8192)
 def _fallback(text: str) -> Shape | None:
     """What dateparser makes of a date whose words are not ours: a thousand times slower, hence so rarely asked."""
-    text = text.strip()
+    text = text.translate(_MARKS).strip()
     if not _ASK.fullmatch(text) or text.isascii():
         return None  # its further languages all have letters beyond ASCII in most months; English titles do not
     words, numbers = _LETTERS.findall(text), _DATE_NUMBERS.findall(text)

@@ -144,10 +144,18 @@ class Page(TimedPage):
             return node
         inside = [at for at in range(node + 1, page.ends[node]) if page.piece_from[at] < page.piece_to[at]]
         heading = next((at for at in inside if page.tags[at] in _HEADINGS), node)
-        if heading == node and page.text_length(node) > _CARD:
+        if heading == node:
             called = [at for at in inside if _TITLE.search(page.classes[at])]
-            heading = called[0] if len(called) == 1 else node
+            is_card = page.text_length(node) > _CARD or called and self._counts_beside(node, called[0])
+            heading = called[0] if len(called) == 1 and is_card else node
         return heading
+
+    def _counts_beside(self, node: int, title: int) -> bool:
+        """Whether all that a link says outside its title is numbers."""
+        page = self.outline
+        own = range(page.piece_from[title], page.piece_to[title])
+        rest = [page.pieces[at].text for at in range(page.piece_from[node], page.piece_to[node]) if at not in own]
+        return bool(rest) and all(text.isdigit() for text in rest)
 
     @cached_property
     def link_at(self) -> dict[int, Link]:

@@ -106,7 +106,8 @@ class Heads:
             if any(len(text) > 60 for text in texts.values()):
                 continue
             roles = {at: text_roles(text) for at, text in texts.items() if text}
-            if len({cells[at] for at, found in roles.items() if found}) >= 2:
+            told = len({cells[at] for at, found in roles.items() if found})
+            if told >= 2 or told and tags == {"th"} and len(texts) == width:
                 self.roles, self.texts, self._in_table = roles, texts, bool(tags & {"th", "td"})
                 self._leads_away = 2 * sum(map(self._leads_elsewhere, set(cells))) > len(set(cells))
                 return True

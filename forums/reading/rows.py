@@ -204,7 +204,8 @@ class Row:
         """Roles by the classes of the nearest elements; those far above name groups of fields, not this one."""
         page, found, steps = self.page.outline, frozenset[str](), 0
         while node > top and steps < 4 and not found & _COUNT_ROLES:
-            found |= class_roles(page.classes[node])
+            hints = class_roles(page.classes[node])
+            found |= hints - _TITLED if "title" in hints else hints  # "post_subject" names the cell of a title
             icons = [child for child in page.children(node) if page.tags[child] in ("i", "svg", "img", "use", "span")]
             for icon in icons[:2]:
                 if page.piece_from[icon] == page.piece_to[icon]:
@@ -335,3 +336,4 @@ _PAGE_MARK = re.compile(
 )
 _TERMS = frozenset("dt th label span em strong b i small div dfn".split())
 _COUNT_ROLES = COUNTED | {"last"}
+_TITLED = frozenset({"posts", "topics"})

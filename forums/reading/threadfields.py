@@ -14,6 +14,8 @@ from forums.reading.values import count
 from forums.reading.words import class_roles, text_roles
 
 _POSTED = re.compile(r"posted\W*$|发表于\W*$|發表於\W*$", re.I)  # of an opening post or of the last one
+_BRACKETED = re.compile(r"[\[(（【]\s*\d[\d,.]*\s*[\])）】]")
+
 
 class ThreadFields:
     """The fields of a list of threads, worked out over all rows together."""
@@ -72,7 +74,7 @@ class ThreadFields:
         if not replies:
             plain = [c for c in by_order if c not in views and not known[c] & {"likes", "avatar"} and self._is_common(c)]
             full = [c for c in plain if len(self._columns[c]) >= 0.9 * len(self.rows)]
-            replies, views = self._by_size(full or plain, views)
+            replies, views = self._by_size([c for c in plain if self._follows_title(c)] or full or plain, views)
         told = frozenset[str]().union(*(known[c] for c in replies)) if replies else frozenset()
         if any("replies" in self.heads.of(self.rows[at], found.node) for c in replies for at, found in self._columns[c].items()):
             told |= {"replies"}
@@ -87,6 +89,15 @@ class ThreadFields:
 
     def _is_common(self, column: str) -> bool:
         return len(self._columns[column]) >= 0.4 * len(self.rows) or len(self.rows) == 1
+
+    def _follows_title(self, column: str) -> bool:
+        """Whether the numbers of a column stand in brackets behind the titles, in their cell: "Old lamp hums [12]"."""
+        outline, told = self.page.outline, 0
+        for at, found in self._columns[column].items():
+            row, title = self.rows[at], self.rows[at].title.node
+            beside = found.node >= outline.ends[title] and self.heads.cell(row, found.node) == self.heads.cell(row, title)
+            told += beside and bool(_BRACKETED.fullmatch(outline.text(found.node)))
+        return told >= 0.8 * len(self._columns[column])
 
     def _by_size(self, plain: list[str], views: list[str]) -> tuple[list[str], list[str]]:
         """Of two columns without a word, the larger one counts views."""
@@ -243,6 +254,8 @@ def _oldest(times: list[Time]) -> Time:
 
 
 def _are_ranks(cells: dict[int, Count]) -> bool:
-    """Whether the numbers of a column are the places of the rows: 1, 2, 3 down the list, or from 26 on its second page."""
+    """Whether the numbers of a column are the places of the rows: 1, 2, 3 down the list, from 26 on its second page, or the
+    newest first, down from the number of all."""
     values = [cells[at].value for at in sorted(cells)]
-    return len(values) >= 4 and sum(b == a + 1 for a, b in zip(values, values[1:], strict=False)) >= 0.9 * (len(values) - 1)
+    steps = Counter(b - a for a, b in zip(values, values[1:], strict=False))
+    return len(values) >= 4 and max(steps[1], steps[-1]) >= 0.9 * (len(values) - 1)

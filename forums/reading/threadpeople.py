@@ -85,11 +85,12 @@ class ThreadPeople(ThreadFields):
         cell = self.heads.cell(row, row.title.node)
         told = any(self.heads.cell(row, person.node) <= cell or person.roles & {"author", "created"} for person in found)
         if self._name_column and not told:
-            pieces = self.page.outline.pieces
-            named = {row.column(pieces[at].node): at for at in reversed(row.pieces) if self._may_be_name(row, at)}
-            at = named.get(self._name_column)
+            pieces, (by_shape, column) = self.page.outline.pieces, self._name_column
+            places = ((self._place(row, pieces[at].node, by_shape), at) for at in reversed(row.pieces) if self._may_be_name(row, at))
+            named = dict(places)
+            at = named.get(column)
             if at is None:  # a mark before it, as of pinned threads, moves a column
-                alike = [column for column in named if _bare(column) == _bare(self._name_column or "")]
+                alike = [other for other in named if _bare(other) == _bare(column)]
                 at = named[alike[0]] if len(alike) == 1 else None
             if at is not None:
                 text, node, _ = pieces[at]
@@ -109,15 +110,28 @@ class ThreadPeople(ThreadFields):
             return False
         return not text_roles(text) & {"replies", "views", "posts", "topics", "last"}
 
+    def _place(self, row: Row, node: int, by_shape: bool) -> str:
+        """Where a text stands in its row, or only what its own element looks like."""
+        return self.page.outline.shapes[node] if by_shape else row.column(node)
+
     @cached_property
-    def _name_column(self) -> str | None:
-        """The column of names that nothing calls so: in nearly every row, different and repeated. The first one after
-        the title in its cell, else after it in a cell without the last reply, else before it."""
+    def _name_column(self) -> tuple[bool, str] | None:
+        """The column of names that nothing calls so, by its place in the rows, or by the look of its elements where rows within
+        rows are not built alike."""
+        for by_shape in (False, True):
+            column = self._column_of_names(by_shape)
+            if column is not None:
+                return by_shape, column
+        return None
+
+    def _column_of_names(self, by_shape: bool) -> str | None:
+        """The texts that can be names in nearly every row, different and repeated. The first ones after the title in its cell,
+        else after it in a cell without the last reply, else before it."""
         names: dict[str, list[str]] = defaultdict(list)
         places: dict[str, Counter[int]] = defaultdict(Counter)
         for row in self.rows:
-            for at, place in self._name_places(row):
-                column = row.column(self.page.outline.pieces[at].node)
+            for at, place in self._name_places(row, by_shape):
+                column = self._place(row, self.page.outline.pieces[at].node, by_shape)
                 names[column].append(self.page.outline.pieces[at].text)
                 places[column][place] += 1
         found = [
@@ -127,14 +141,14 @@ class ThreadPeople(ThreadFields):
         ]
         return min(found)[2] if found else None
 
-    def _name_places(self, row: Row) -> Iterator[tuple[int, int]]:
+    def _name_places(self, row: Row, by_shape: bool) -> Iterator[tuple[int, int]]:
         """The texts of a row that can be names, the first of each column, and how near to the title each stands."""
         cell, seen = self.heads.cell(row, row.title.node), set()
         end = self.page.outline.piece_to[row.title.node]
         lasts = {self.heads.cell(row, time.node) for time in row.times if self._role(row, time) == "last"} - {cell}
         for at in row.pieces:
             node = self.page.outline.pieces[at].node
-            column = row.column(node)
+            column = self._place(row, node, by_shape)
             if column in seen or not self._may_be_name(row, at):
                 continue
             seen.add(column)

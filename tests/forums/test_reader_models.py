@@ -170,6 +170,20 @@ def test_a_thread_whose_title_leads_off_the_site_is_at_the_link_to_what_is_said_
     assert all("point" not in (record.author or "") for record in records)
 
 
+def test_rows_named_by_their_times_are_titled_by_what_leads_elsewhere() -> None:
+    rows = "".join(
+        f'<tr><td><a href="http://elsewhere{at}.example/">Title number {at}</a> (<a href="/from?site=e{at}">e{at}.example</a>)</td></tr>'
+        f'<tr><td>9 points <a href="/user?id=a{at}">a{at}</a> <a href="/item?id=9{at}">{at} hours ago</a>'
+        f' <a href="/item?id=9{at}">{at + 2} comments</a></td></tr>'
+        for at in range(6)
+    )
+    page = _page(f"<table>{rows}</table>", "http://forum.example/")
+    made = row_set(page, [link for link in page.links if link.text.endswith("ago")])
+    assert made is not None
+    found = [(record.title, record.url, record.replies) for record in ThreadRows(made).records()]
+    assert found == [(f"Title number {at}", f"http://forum.example/item?id=9{at}", at + 2) for at in range(6)]
+
+
 def test_of_nested_texts_the_better_one_is_chosen() -> None:
     page = _page("<div><div>one text</div></div><div>another text</div>")
     outline = page.outline

@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 
 from forums.reading import BoardRecord, PageKind, PageReading, ThreadRecord, read_page
+from forums.reading.rules import SiteRules
 
 NOW = datetime(2026, 11, 21, 4, 6, tzinfo=UTC)
 TITLES = [
@@ -26,6 +27,12 @@ def page(body: str, url: str = "http://forum.example/board/7") -> PageReading:
 def threads(reading: PageReading) -> list[ThreadRecord]:
     assert reading.kind is PageKind.threadlist
     return [record for record in reading.records if isinstance(record, ThreadRecord)]
+
+
+def listed(body: str, url: str) -> list[ThreadRecord]:
+    """The threads of a page that is stated to be a list of them."""
+    rules = SiteRules(addresses=(("", PageKind.threadlist),))
+    return threads(read_page(f"<html><head><title>Boats</title></head><body>{body}</body></html>", url, NOW, rules=rules))
 
 
 def test_tabs_above_cards_are_no_heads_of_their_columns() -> None:
@@ -211,3 +218,45 @@ def test_heads_of_divisions_hold_for_numbers_of_one_class_whichever_is_larger() 
         )
         found = threads(page(f"<div>{heads}{rows}</div>", "http://forum.example/forum/general-3/"))
         assert [record.replies for record in found] == [n % 3 for n in range(7)], views
+
+
+def test_one_head_cell_whose_word_is_known_names_its_column() -> None:
+    heads = "<thead><tr><th>Title</th><th>Begin</th><th>Replies</th></tr></thead>"
+    rows = "".join(
+        f"<tr><td><a href='../thread/10/{900 + n}.html'>{title}</a></td><td>Sun Nov {7 + n:02}, 2015 10:36 pm</td><td>{1 + n % 3}</td></tr>"
+        for n, title in enumerate(TITLES * 2)
+    )
+    found = listed(f"<table>{heads}{rows}</table>", "http://forum.example/category/10.html")
+    assert [record.replies for record in found] == [1 + n % 3 for n in range(14)]  # and not one less, though none is 0
+
+
+def test_numbers_in_brackets_behind_titles_are_replies_whatever_the_class_of_their_cell() -> None:
+    rows = "".join(
+        f"<tr><td>{40 - n}</td><td class=post_subject><a href='board.php?wr_id={800 + n}'>{title}</a> {f'<span>[{n * 5 % 7}]</span>' if n else ''}</td>"
+        f"<td class=post_name>{NAMES[n]}</td><td>2026-10-{20 - n}</td><td>{470 + n * n}</td></tr>"
+        for n, title in enumerate(TITLES)
+    )
+    found = listed(f"<table>{rows}</table>", "http://forum.example/board.php?bo_table=park")
+    assert [record.replies for record in found] == [n * 5 % 7 for n in range(7)]
+    assert [record.views for record in found] == [470 + n * n for n in range(7)]
+
+
+def test_a_number_beside_the_title_in_one_short_link_is_no_part_of_it() -> None:
+    rows = "".join(
+        f"<li><span class=author>{NAMES[n]}</span> <span>10:{10 + n}</span>"
+        f"<a href='/p/{6000 + n}'><div class=card_title>{title[:7]}</div> <div class=btn_reply>{n + 2}</div></a></li>"
+        for n, title in enumerate(TITLES)
+    )
+    found = listed(f"<ul>{rows}</ul>", "http://forum.example/f?kw=boats")
+    assert [(record.title, record.replies) for record in found] == [(title[:7].strip(), n + 2) for n, title in enumerate(TITLES)]
+
+
+def test_names_stand_in_elements_alike_where_rows_are_nested_at_several_depths() -> None:
+    def row(n: int, inside: str = "") -> str:
+        new = " <b>new</b>" if n == 2 else ""
+        answers = f"<ul>{inside}</ul>" if inside else ""
+        return f"<li><a href='/list/{7000 + n}.html'>{TITLES[n]}</a>{new} <i>{NAMES[n % 4]}</i>{answers}</li>"
+
+    nested = row(0) + row(1, row(2, row(3))) + row(4) + row(5, row(6))
+    found = listed(f"<ul>{nested}</ul>", "http://forum.example/list/2004-April/thread.html")
+    assert [(record.title, record.author) for record in found] == [(title, NAMES[n % 4]) for n, title in enumerate(TITLES)]

@@ -88,8 +88,29 @@ def rows_of(page: Page, links: list[Link]) -> list[Row]:
             at = bisect_left(nodes, link.node)
             after = nodes[at + 1] if at + 1 < len(nodes) else len(page.outline)
             records[name] = _with_rest(page, _between(page, link.node, nodes[at - 1] if at else -1, after), nodes)
-    made = [Row(page, records[name], link) for name, link in names.items()]
-    return sorted(made, key=lambda row: row.title.node)
+    made = sorted((Row(page, records[name], link) for name, link in names.items()), key=lambda row: row.title.node)
+    return _titled(page, made)
+
+
+def _is_title(page: Page, link: Link) -> bool:
+    return not link.is_user and any(map(str.isalpha, link.text)) and page.moment(link.text) is None
+
+
+def _titled(page: Page, rows: list[Row]) -> list[Row]:
+    """The rows; where most of the links that name them say no more than a time or a number, by the links that say most of those
+    beside them, in the same place of most rows: titles that lead elsewhere, above a link to what is said of them."""
+    if 2 * sum(_is_title(page, row.title) for row in rows) >= len(rows):
+        return rows
+    said: dict[str, list[int]] = defaultdict(list)
+    for row in rows:
+        for column, link in {row.column(link.node): link for link in row.links if _is_title(page, link)}.items():
+            said[column].append(len(link.text))
+    steady = {column: sum(lengths) for column, lengths in said.items() if 2 * len(lengths) > len(rows)}
+    if not steady:
+        return rows
+    best = max(steady, key=lambda column: steady[column])
+    found = [next((link for link in row.links if row.column(link.node) == best), row.title) for row in rows]
+    return [Row(page, row.record, link) for row, link in zip(rows, found, strict=True)]
 
 
 def row_set(page: Page, links: list[Link]) -> RowSet | None:

@@ -327,6 +327,10 @@ def test_languages_beyond_our_words_through_dateparser(text: str) -> None:
     assert moment.value == datetime(2019, 5, 5, 14, 33, tzinfo=UTC)
 
 
+def test_marks_of_direction_are_no_part_of_a_time() -> None:
+    assert parse_time("28 במרץ,\u200f 2020", CONTEXT) == Moment(datetime(2020, 3, 28, tzinfo=UTC), DAY)
+
+
 SHAPES = [
     "%Y-%m-%d %H:%M:%S", "%d %b %Y %H:%M:%S", "%a %b %d, %Y %I:%M:%S %p", "%d.%m.%Y, %H:%M:%S", "%B %d, %Y %I:%M:%S%p",
     "%Y/%m/%d %H:%M:%S", "%Y年%m月%d日 %H:%M:%S", "%a, %d %b %Y %H:%M:%S +0000", "%Y-%m-%dT%H:%M:%SZ", "%c",
