@@ -66,6 +66,7 @@ _NAMED_ID = re.compile(
 _DISCUZ = re.compile(r"(?:^|/)(thread|topic|forum|viewthread)-(\d+)-(\d+)(-\d+)?(?=\.|$)", re.I)
 LEADING_ID = re.compile(r"^(\d+)(?=[-_.,]|$)")
 _TRAILING_ID = re.compile(r"(?:^|[-_.,])(\d+)(?:\.[a-z]{2,5})?$", re.I)
+_NUMBERED_FILE = re.compile(r"(\d+)\.html?", re.I)
 HAS_DIGIT = re.compile(r"\d")
 
 
@@ -126,6 +127,14 @@ def _id_after(segments: list[str], words: frozenset[str]) -> str | None:
     return None
 
 
+def _id_in_board(segments: list[str]) -> str | None:
+    """The id in `/thread/10/18064.html`, where the board's stands before it: the larger one, for the second may be a page."""
+    if len(segments) < 3 or segments[-3].lower() not in STRONG_THREAD or not segments[-2].isdigit():
+        return None
+    number = _NUMBERED_FILE.fullmatch(segments[-1])
+    return number.group(1) if number and int(number.group(1)) > int(segments[-2]) else None
+
+
 def _parameter(query: list[tuple[str, str]], names: tuple[str, ...], digits: bool) -> str | None:
     values = {name.lower(): value for name, value in reversed(query)}
     for name in names:
@@ -166,7 +175,7 @@ def thread_key(url: str) -> str:
         discuz = _DISCUZ.search("/".join(segments[-1:]))
         if discuz and discuz.group(1).lower() != "forum":
             found = discuz.group(2)
-    found = found or _id_after(segments, frozenset(STRONG_THREAD))
+    found = found or _id_in_board(segments) or _id_after(segments, frozenset(STRONG_THREAD))
     if not found and segments:
         named = _NAMED_ID.search(segments[-1]) or (len(segments) > 1 and _NAMED_ID.search("/".join(segments[-2:])))
         found = named.group(1) if named else None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import urljoin
@@ -19,6 +19,8 @@ from tests.forums.heldout.posts import THREADS as KEPT_THREADS
 from tests.forums.markup_lists import INDEXES, LISTS
 from tests.forums.markup_posts import POSTS
 from tests.forums.markup_random import LAYOUTS, RandomMarkup
+from tests.forums.markup_random_boards import LAYOUTS as INDEX_LAYOUTS
+from tests.forums.markup_random_boards import RandomArchive, RandomIndex, plain
 from tests.forums.markup_software import SOFTWARE
 from tests.forums.markup_thin import MOST, few_boards, few_posts, few_topics, not_forums, subjects
 from tests.forums.markup_threads import PLAIN_POSTS
@@ -26,6 +28,7 @@ from tests.forums.markup_threads import PLAIN_POSTS
 SITE = "http://forum.example"
 LANGUAGES = ("en", "de", "ru", "zh")
 SEED = 77_000
+TURNS, ARCHIVES = 2, 4  # of drawn indexes; of archives a turn
 
 
 class Drawn(NamedTuple):
@@ -36,6 +39,7 @@ class Drawn(NamedTuple):
     kind: str
     html: str
     records: list[dict[str, Any]]
+    optional: Sequence[str] = ()
 
 
 def _thread(topic: Topic, url: str) -> dict[str, Any]:
@@ -75,11 +79,25 @@ def drawn(forum: RandomForum, at: int) -> Iterator[Drawn]:
     for kind, markups, url in (("threadlist", LISTS, f"{SITE}/board-7"), ("index", INDEXES, f"{SITE}/")):
         for name, render in markups.items():
             yield Drawn(f"{kind}-{name}", url, kind, render(forum), _found(render(forum), url, forum, kind))
+    yield from _random_boards(forum, at)
     yield from _thin_lists(forum, at)
     yield from _thin_threads(forum, at)
     texts = [forum.words(3, 8).capitalize() for _ in range(6)]
     for name, html in not_forums(texts, ". ".join(forum.words(6, 14) for _ in range(4))).items():
         yield Drawn(f"none-{name}", f"{SITE}/{name.replace(' ', '-')}", "other", html, [])
+
+
+def _random_boards(forum: RandomForum, at: int) -> Iterator[Drawn]:
+    """Drawn indexes, twice each, and drawn archives."""
+    for turn in range(TURNS):
+        for number, name in enumerate(INDEX_LAYOUTS):
+            index = RandomIndex(SEED + 1000 * turn + 100 * at + number, forum, name)
+            shown = [_board(board, index.link(board)) | {"name": plain(board)} for board in index.boards]
+            yield Drawn(f"random-index-{name}", index.url, "index", index.html(), shown, index.optional())
+        for number in range(ARCHIVES):
+            archive = RandomArchive(SEED + 1000 * turn + 100 * at + number, forum)
+            rows = [_thread(topic, archive.link(topic)) for topic in forum.topics]
+            yield Drawn(f"archive-{number}", archive.url, "threadlist", archive.html(), rows, archive.optional())
 
 
 def _thin_lists(forum: RandomForum, at: int) -> Iterator[Drawn]:
@@ -116,6 +134,11 @@ def _found(html: str, url: str, forum: RandomForum, kind: str) -> list[dict[str,
     return [_board(board, links[board.name]) for board in forum.boards if board.name in links]
 
 
+def _truth(page: Drawn) -> dict[str, Any]:
+    optional = {"optional_urls": list(page.optional)} if page.optional else {}
+    return {"kind": page.kind, "base_url": page.url, "records": page.records, **optional}
+
+
 def write(folder: Path) -> int:
     """Writes the folder and answers how many pages it holds."""
     rows = []
@@ -124,7 +147,7 @@ def write(folder: Path) -> int:
             file = f"{page.markup}/{language}-{number}.html"
             for name, text in (
                 (f"html/{file}", page.html),
-                (f"truth/{file[:-5]}.json", json.dumps({"kind": page.kind, "base_url": page.url, "records": page.records})),
+                (f"truth/{file[:-5]}.json", json.dumps(_truth(page))),
             ):
                 (folder / name).parent.mkdir(parents=True, exist_ok=True)
                 (folder / name).write_text(text, encoding="utf-8")

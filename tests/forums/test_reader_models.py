@@ -9,6 +9,7 @@ import pytest
 from sklearn.ensemble import ExtraTreesClassifier, HistGradientBoostingClassifier
 
 from forums.reading.document import Page
+from forums.reading.kinds import Choice
 from forums.reading.learned.assemble import identities, row_set
 from forums.reading.learned.assemble_posts import LearnedPosts
 from forums.reading.learned.choose import chosen_bodies, chosen_links
@@ -17,7 +18,7 @@ from forums.reading.learned.second import Second
 from forums.reading.learned.weights import FILE, read_weights, shipped
 from forums.reading.model import PageKind
 from forums.reading.threadrows import ThreadRows
-from forums.reading.training.fit import Examples, Shape, averaged, boosted
+from forums.reading.training.trees import Examples, Shape, averaged, boosted
 from tests.forums.boards import NOW
 
 
@@ -106,6 +107,17 @@ def test_the_same_rows_with_parts_of_them_are_no_rival(labels: int) -> None:
     second.given["links"] = np.asarray(shares)
     assert second.lists.threads is not None and len(second.lists.threads.rows) == 12
     assert second.rivals(0)[1] is None
+
+
+def test_two_rows_that_the_rules_take_for_one_are_two() -> None:
+    rows = "".join(f'<tr><td>{at}</td><td><a href="/topic/{at}-name">Some title {at}</a></td><td>by anna</td></tr>' for at in range(12))
+    second = Second(_page(f"<table>{rows}</table><p>{'Words. ' * 80}</p>"), None)
+    second.given["links"] = np.asarray([[0.1, 0.9, 0.0] for _ in second.links.links])
+    every_other = row_set(second.page, second.links.links[::2])
+    assert every_other is not None and {len(row.record) for row in every_other.rows} == {2}
+    second.__dict__["lists"] = Choice(every_other)
+    rival = second.rivals(0)[1]
+    assert rival is not None and len(rival.rows) == 12
 
 
 @pytest.mark.parametrize(

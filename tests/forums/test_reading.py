@@ -171,6 +171,8 @@ def test_addresses_of_one_thread_give_one_key(first: str, second: str) -> None:
 def test_other_things_have_other_keys() -> None:
     assert thread_key("http://a.example/topic/publish/6/") != thread_key("http://a.example/topic/6/")
     assert board_key("http://a.example/category/1-main") != board_key("http://a.example/forum/1-general")
+    assert thread_key("http://a.example/thread/10/18064.html") != thread_key("http://a.example/thread/10/17790.html")
+    assert thread_key("http://a.example/thread/1806/2.html") == thread_key("http://a.example/thread/1806/3.html")
     assert first_page("http://a.example/thread-12-3-1.html") == "http://a.example/thread-12-1-1.html"
 
 

@@ -6,6 +6,7 @@ from bisect import bisect_left
 from collections import Counter, defaultdict
 from collections.abc import Hashable, Sequence
 
+from crawlmgr.text.dates import parse_time
 from crawlmgr.web.records import Record, records_around
 from forums.reading.document import Link, Page
 from forums.reading.lists import RowSet
@@ -93,7 +94,7 @@ def rows_of(page: Page, links: list[Link]) -> list[Row]:
 
 
 def _is_title(page: Page, link: Link) -> bool:
-    return not link.is_user and any(map(str.isalpha, link.text)) and page.moment(link.text) is None
+    return not link.is_user and any(map(str.isalpha, link.text)) and parse_time(link.text, page.dates) is None
 
 
 def _titled(page: Page, rows: list[Row]) -> list[Row]:

@@ -130,7 +130,7 @@ class Second:
         within = sum(any(start <= node < end for start, end in rules.group.spans) for node in added)
         if not added or len(learned.rows) - len(added) < len(urls):
             return True
-        return len(added) > FEW * len(urls) or within < WITHIN * len(added)
+        return len(added) > FEW * len(urls) or within < WITHIN * len(added) or _stand_alike(rules, added)
 
     def contest(self, kind: int) -> np.ndarray | None:
         """Features of the choice between the rows of both readings; None where there is nothing to choose."""
@@ -229,3 +229,14 @@ class Second:
     def is_whole(self, features: np.ndarray) -> bool:
         """Whether a reading may be called complete."""
         return bool(self.weights and self.weights.cut.predict(features)[0, 1] <= self.weights.whole)
+
+
+def _stand_alike(rules: RowSet, nodes: list[int]) -> bool:
+    """Whether most of some links stand in further elements of the rules' rows as the titles do in the first: several rows that
+    were taken for one, no parts of rows."""
+    titles = {row.column(row.title.node).partition(":")[2] for row in rules.rows}
+    alike = 0
+    for row in rules.rows:
+        columns = [row.column(node).partition(":") for node in nodes if row.start <= node < row.end]
+        alike += sum(at != "0" and place in titles for at, _, place in columns)
+    return 2 * alike > len(nodes)

@@ -4,19 +4,15 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, field
 from datetime import datetime
-from multiprocessing import get_context
 from typing import NamedTuple
 
 import numpy as np
-from sklearn.ensemble import ExtraTreesClassifier, HistGradientBoostingClassifier
 
 from crawlmgr.web.pagination import find_pages
 from forums.reading.boardrows import BoardRows
 from forums.reading.jsonform import record_json
-from forums.reading.learned.forest import Forest, Tree
 from forums.reading.learned.second import KINDS, Second
 from forums.reading.learned.weights import Model, Weights
 from forums.reading.lists import RowSet
@@ -26,6 +22,7 @@ from forums.reading.threadrows import ThreadRows
 from forums.reading.training.labels import body_labels, link_labels
 from forums.reading.training.pages import Saved, parsed
 from forums.reading.training.scoring import ENOUGH, Tally, tally
+from forums.reading.training.trees import Examples, Job, Shape, all_trained, averaged
 
 FOLDS = 5
 _MOST = (60, 90)  # records and others among the candidates of one page that a model is trained on
@@ -36,15 +33,6 @@ _INDEX = 2.0  # weight of an index where kinds are learned, beside 1 for the oth
 _NO_FORUM = 0.2  # weight of pages that are no forum's where doubt is learned, beside 1 for those that are
 _SILENT = 0.04
 """Share of cut pages, every engine counting the same, that may be called complete."""
-
-
-@dataclass(frozen=True)
-class Shape:
-    """How many trees, how small their leaves, how many features a split looks at."""
-
-    trees: int
-    leaf: int
-    features: int | float
 
 
 LINKS = Shape(64, 6, 45)
@@ -93,44 +81,6 @@ def samples_of(pages: Sequence[Saved], now: datetime, leave_out: str) -> list[Sa
     return made
 
 
-class Examples(NamedTuple):
-    """What a model is trained on: features, labels from 0, and weights, a row a candidate."""
-
-    features: np.ndarray
-    labels: np.ndarray
-    weights: np.ndarray
-
-
-def averaged(examples: Examples, classes: int, shape: Shape) -> Forest:
-    """Extremely randomised trees, as flat arrays. Deterministic."""
-    model = ExtraTreesClassifier(shape.trees, min_samples_leaf=shape.leaf, max_features=shape.features, random_state=0)
-    model.fit(examples.features, examples.labels, sample_weight=examples.weights)
-    trees = []
-    for estimator in model.estimators_:
-        tree = estimator.tree_
-        shares = np.zeros((tree.node_count, classes))
-        shares[:, model.classes_.astype(int)] = tree.value[:, 0] / np.maximum(tree.value[:, 0].sum(axis=1, keepdims=True), 1e-12)
-        trees.append(Tree(tree.feature, tree.threshold, tree.children_right, shares, int(tree.max_depth)))
-    return Forest.of_trees(trees)
-
-
-def boosted(examples: Examples, rounds: int) -> Forest:
-    """Gradient boosting over three or more classes, as flat arrays. Deterministic."""
-    model = HistGradientBoostingClassifier(
-        max_iter=rounds, learning_rate=0.12, max_leaf_nodes=20, min_samples_leaf=25, l2_regularization=5, max_bins=63,
-        max_features=0.15, early_stopping=False, random_state=0,
-    )  # fmt: skip
-    model.fit(examples.features, examples.labels, sample_weight=examples.weights)
-    trees = []
-    for turn in model._predictors:  # noqa: SLF001 - the trees have no public name
-        for predictor in turn:
-            nodes = predictor.nodes
-            right = np.where(nodes["is_leaf"], -1, nodes["right"].astype(np.int64))
-            depth = int(nodes["depth"].max())
-            trees.append(Tree(nodes["feature_idx"], nodes["num_threshold"], right, nodes["value"][:, None], depth))
-    return Forest.of_trees(trees, np.asarray(model._baseline_prediction).reshape(-1))  # noqa: SLF001
-
-
 def _candidates(tables: Sequence[np.ndarray], labels: Sequence[np.ndarray], samples: Sequence[Sample]) -> Examples:
     """Features, labels and weights of the candidates to train on, some of each page."""
     random = np.random.default_rng(0)
@@ -150,31 +100,6 @@ def _candidates(tables: Sequence[np.ndarray], labels: Sequence[np.ndarray], samp
 
 def _parts(samples: Sequence[Sample], fold: int) -> tuple[list[Sample], list[Sample]]:
     return [sample for sample in samples if sample.fold != fold], [sample for sample in samples if sample.fold == fold]
-
-
-class Job(NamedTuple):
-    """A model to train: of averaged trees, and boosted ones for a number of rounds above 0."""
-
-    examples: Examples
-    classes: int
-    shape: Shape
-    rounds: int
-
-
-def trained(job: Job) -> Model:
-    """The model of a job."""
-    made = [averaged(job.examples, job.classes, job.shape)]
-    if job.rounds:
-        made.append(boosted(job.examples, job.rounds))
-    return Model(tuple(made))
-
-
-def _all_trained(jobs: Sequence[Job], workers: int) -> list[Model]:
-    """The models of jobs, in order, by several processes where asked to."""
-    if workers < 2:
-        return [trained(job) for job in jobs]
-    with ProcessPoolExecutor(workers, mp_context=get_context("spawn")) as pool:
-        return list(pool.map(trained, jobs))
 
 
 def _links(samples: Sequence[Sample]) -> Job:
@@ -303,7 +228,7 @@ def _whole(samples: Sequence[Sample], outcomes: Sequence[Outcome]) -> float:
 def fit(samples: Sequence[Sample], workers: int = 1) -> tuple[Weights, list[Outcome]]:
     """The weights from all pages, and how each page comes out under models that never saw its group."""
     parts = [*(_parts(samples, fold)[0] for fold in range(FOLDS)), samples]
-    models = _all_trained([*(_links(part) for part in parts), *(_bodies(part) for part in parts)], workers)
+    models = all_trained([*(_links(part) for part in parts), *(_bodies(part) for part in parts)], workers)
     for fold, (links, bodies) in enumerate(zip(models[:FOLDS], models[FOLDS + 1 : 2 * FOLDS + 1], strict=True)):
         for sample in _parts(samples, fold)[1]:
             sample.given["links"] = links.predict(sample.second.links.features)

@@ -1,0 +1,87 @@
+"""Trees that are trained for the reader, as flat arrays: averaged ones, boosted ones, several models at once."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass
+from multiprocessing import get_context
+from typing import NamedTuple
+
+import numpy as np
+from sklearn.ensemble import ExtraTreesClassifier, HistGradientBoostingClassifier
+
+from forums.reading.learned.forest import Forest, Tree
+from forums.reading.learned.weights import Model
+
+
+@dataclass(frozen=True)
+class Shape:
+    """How many trees, how small their leaves, how many features a split looks at."""
+
+    trees: int
+    leaf: int
+    features: int | float
+
+
+class Examples(NamedTuple):
+    """What a model is trained on: features, labels from 0, and weights, a row a candidate."""
+
+    features: np.ndarray
+    labels: np.ndarray
+    weights: np.ndarray
+
+
+def averaged(examples: Examples, classes: int, shape: Shape) -> Forest:
+    """Extremely randomised trees, as flat arrays. Deterministic."""
+    model = ExtraTreesClassifier(shape.trees, min_samples_leaf=shape.leaf, max_features=shape.features, random_state=0)
+    model.fit(examples.features, examples.labels, sample_weight=examples.weights)
+    trees = []
+    for estimator in model.estimators_:
+        tree = estimator.tree_
+        shares = np.zeros((tree.node_count, classes))
+        shares[:, model.classes_.astype(int)] = tree.value[:, 0] / np.maximum(tree.value[:, 0].sum(axis=1, keepdims=True), 1e-12)
+        trees.append(Tree(tree.feature, tree.threshold, tree.children_right, shares, int(tree.max_depth)))
+    return Forest.of_trees(trees)
+
+
+def boosted(examples: Examples, rounds: int) -> Forest:
+    """Gradient boosting over three or more classes, as flat arrays. Deterministic."""
+    model = HistGradientBoostingClassifier(
+        max_iter=rounds, learning_rate=0.12, max_leaf_nodes=20, min_samples_leaf=25, l2_regularization=5, max_bins=63,
+        max_features=0.15, early_stopping=False, random_state=0,
+    )  # fmt: skip
+    model.fit(examples.features, examples.labels, sample_weight=examples.weights)
+    trees = []
+    for turn in model._predictors:  # noqa: SLF001 - the trees have no public name
+        for predictor in turn:
+            nodes = predictor.nodes
+            right = np.where(nodes["is_leaf"], -1, nodes["right"].astype(np.int64))
+            depth = int(nodes["depth"].max())
+            trees.append(Tree(nodes["feature_idx"], nodes["num_threshold"], right, nodes["value"][:, None], depth))
+    return Forest.of_trees(trees, np.asarray(model._baseline_prediction).reshape(-1))  # noqa: SLF001
+
+
+class Job(NamedTuple):
+    """A model to train: of averaged trees, and boosted ones for a number of rounds above 0."""
+
+    examples: Examples
+    classes: int
+    shape: Shape
+    rounds: int
+
+
+def trained(job: Job) -> Model:
+    """The model of a job."""
+    made = [averaged(job.examples, job.classes, job.shape)]
+    if job.rounds:
+        made.append(boosted(job.examples, job.rounds))
+    return Model(tuple(made))
+
+
+def all_trained(jobs: Sequence[Job], workers: int) -> list[Model]:
+    """The models of jobs, in order, by several processes where asked to."""
+    if workers < 2:
+        return [trained(job) for job in jobs]
+    with ProcessPoolExecutor(workers, mp_context=get_context("spawn")) as pool:
+        return list(pool.map(trained, jobs))
