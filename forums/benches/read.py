@@ -10,14 +10,18 @@ from statistics import median
 from typing import Any
 
 from crawlmgr.clock import SYSTEM
+from crawlmgr.management.base import say
 from crawlmgr.management.base import table as plain_table
 from forums.reading import read_page
-from forums.reading.training.fit import fit, samples_of
+from forums.reading.training.fit import FOLDS, judge, samples_of
 from forums.reading.training.pages import saved_pages
-from forums.reading.training.report import figures, table_rows
+from forums.reading.training.report import figures, reliability_rows, reliability_words, table_rows
 from forums.reading.training.scoring import FIGURES
+from forums.reading.training.stored import scored
 
 HELP = "CPU time of reading saved forum pages (list.jsonl with file and base_url a line), or with --leave-out how right it is."
+
+RELIABILITY = ("confidence from", "pages", "said", "perfect")
 
 
 def add_arguments(parser: ArgumentParser) -> None:
@@ -26,6 +30,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("--other", default="", metavar="DIR", help="with --leave-out: pages that are no forum's")
     parser.add_argument("--workers", type=int, default=1, help="with --leave-out: processes that train at once")
     parser.add_argument("--more", default="", metavar="DIR", help="with --leave-out: further pages to train on")
+    parser.add_argument("--keep", default="", metavar="FILE", help="with --leave-out: keeps the first stage's scores")
 
 
 def run(options: dict[str, Any]) -> dict[str, Any]:
@@ -38,8 +43,14 @@ def _left_out(folder: Path, options: dict[str, Any]) -> dict[str, Any]:
     for name in ("other", "more"):
         if options[name]:
             pages += saved_pages(Path(options[name]), measured=name == "other")
+    began = time.monotonic(), time.process_time()
+    say(f"{len(pages)} pages")
     samples = samples_of(pages, SYSTEM.now(), options["leave_out"])
-    return figures(samples, fit(samples, options["workers"])[1])
+    is_stored = scored(samples, options["workers"], Path(options["keep"]) if options.get("keep") else None)
+    say("first stage: stored scores" if is_stored else f"first stage: {FOLDS} trainings of links, {FOLDS} of texts")
+    found = figures(samples, judge(samples).outcomes)
+    took = {"seconds": round(time.monotonic() - began[0], 1), "cpu_seconds": round(time.process_time() - began[1], 1)}
+    return {"leave_out": options["leave_out"], **found, "stored_scores": is_stored, **took}
 
 
 def _costs(folder: Path, rounds: int) -> dict[str, Any]:
@@ -64,7 +75,10 @@ def _costs(folder: Path, rounds: int) -> dict[str, Any]:
 
 
 def table(result: dict[str, Any]) -> str:
-    """The figures: one row of costs, or a row for the whole, each kind and each engine."""
+    """The figures: one row of costs, or a row for the whole, each kind and each engine, how far confidence holds, and how long
+    it took."""
     if "macro" in result:
-        return plain_table(["", *FIGURES], table_rows(result))
+        figures_table = plain_table(["", *FIGURES], table_rows(result))
+        took = f"{result['seconds']} s" + (", scores of the first stage from the file" if result["stored_scores"] else "")
+        return "\n\n".join((figures_table, plain_table(RELIABILITY, reliability_rows(result)), *reliability_words(result), took))
     return plain_table(list(result), [list(result.values())])

@@ -86,8 +86,8 @@ class ThreadPeople(ThreadFields):
         told = any(self.heads.cell(row, person.node) <= cell or person.roles & {"author", "created"} for person in found)
         if self._name_column and not told:
             pieces, (by_shape, column) = self.page.outline.pieces, self._name_column
-            places = ((self._place(row, pieces[at].node, by_shape), at) for at in reversed(row.pieces) if self._may_be_name(row, at))
-            named = dict(places)
+            texts = [at for at in reversed(row.pieces) if self._may_be_name(row, at)]
+            named = {self._place(row, pieces[at].node, by_shape): at for at in texts}
             at = named.get(column)
             if at is None:  # a mark before it, as of pinned threads, moves a column
                 alike = [other for other in named if _bare(other) == _bare(column)]

@@ -92,7 +92,9 @@ def _random_boards(forum: RandomForum, at: int) -> Iterator[Drawn]:
     for turn in range(TURNS):
         for number, name in enumerate(INDEX_LAYOUTS):
             index = RandomIndex(SEED + 1000 * turn + 100 * at + number, forum, name)
-            shown = [_board(board, index.link(board)) | {"name": plain(board)} for board in index.boards]
+            names = {"topics": "threads", "posts": "posts"}
+            untold = {name: None for word, name in names.items() if word not in index.told}
+            shown = [_board(board, index.link(board)) | {"name": plain(board)} | untold for board in index.boards]
             yield Drawn(f"random-index-{name}", index.url, "index", index.html(), shown, index.optional())
         for number in range(ARCHIVES):
             archive = RandomArchive(SEED + 1000 * turn + 100 * at + number, forum)

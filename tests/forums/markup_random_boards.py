@@ -80,6 +80,11 @@ class RandomIndex:
                        for turn in range(wanted) for board in self.forum.boards]  # fmt: skip
 
     @property
+    def told(self) -> tuple[str, ...]:
+        """What the page counts of its boards, with a word for it."""
+        return () if self.layout in ("links", "nested") else self.counts
+
+    @property
     def url(self) -> str:
         return f"http://forum.example{self.path}"
 

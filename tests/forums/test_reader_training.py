@@ -123,7 +123,7 @@ def test_training_twice_gives_the_same_weights(drawn: Path, monkeypatch: pytest.
 
 
 def test_a_folder_without_pages_is_told_in_one_line(tmp_path: Path) -> None:
-    options = {"data": str(tmp_path), "other": "", "more": "", "leave_out": "engine", "workers": 1, "out": str(tmp_path / "w.npz")}
+    options = {"data": str(tmp_path), "other": "", "more": "", "leave_out": "engine", "workers": 1, "keep": "", "out": str(tmp_path / "w.npz")}
     with pytest.raises(CommandError, match="No such file"):
         reader_train.run(options)
 

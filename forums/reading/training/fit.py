@@ -36,10 +36,10 @@ _SILENT = 0.04
 
 
 LINKS = Shape(64, 6, 45)
-ROUNDS = 60
+ROUNDS, SEEDS = 60, 1  # of boosting; how many boosted models, each drawing other features, are averaged with the trees
 BODIES = Shape(64, 6, 50)
 KIND = Shape(300, 2, 0.15)
-CHOICE = Shape(200, 3, 0.4)
+CHOICE = Shape(300, 3, 0.15)
 DOUBT = Shape(200, 16, 0.3)
 CUT = Shape(200, 12, 0.3)
 _FIELDS = 0.25
@@ -104,12 +104,12 @@ def _parts(samples: Sequence[Sample], fold: int) -> tuple[list[Sample], list[Sam
 
 def _links(samples: Sequence[Sample]) -> Job:
     used = [sample for sample in samples if len(sample.links)]
-    return Job(_candidates([s.second.links.features for s in used], [s.links for s in used], used), 3, LINKS, ROUNDS)
+    return Job(_candidates([s.second.links.features for s in used], [s.links for s in used], used), 3, LINKS, ROUNDS, SEEDS)
 
 
 def _bodies(samples: Sequence[Sample]) -> Job:
     used = [sample for sample in samples if len(sample.bodies)]
-    return Job(_candidates([s.second.bodies.features for s in used], [s.bodies for s in used], used), 2, BODIES, 0)
+    return Job(_candidates([s.second.bodies.features for s in used], [s.bodies for s in used], used), 2, BODIES, 0, 0)
 
 
 def _kinds(samples: Sequence[Sample]) -> Model:
@@ -225,19 +225,43 @@ def _whole(samples: Sequence[Sample], outcomes: Sequence[Outcome]) -> float:
     return 0.0
 
 
-def fit(samples: Sequence[Sample], workers: int = 1) -> tuple[Weights, list[Outcome]]:
-    """The weights from all pages, and how each page comes out under models that never saw its group."""
-    parts = [*(_parts(samples, fold)[0] for fold in range(FOLDS)), samples]
+def recipe() -> str:
+    """What the models of the first stage are made by, in one line."""
+    return f"{LINKS} {ROUNDS} {SEEDS} {BODIES} {FOLDS} {_MOST} {_MOST_MORE}"
+
+
+def first_stage(samples: Sequence[Sample], workers: int = 1) -> None:
+    """Gives every page the scores of its links and texts by models that never saw its group."""
+    parts = [_parts(samples, fold)[0] for fold in range(FOLDS)]
     models = all_trained([*(_links(part) for part in parts), *(_bodies(part) for part in parts)], workers)
-    for fold, (links, bodies) in enumerate(zip(models[:FOLDS], models[FOLDS + 1 : 2 * FOLDS + 1], strict=True)):
+    for fold, (links, bodies) in enumerate(zip(models[:FOLDS], models[FOLDS:], strict=True)):
         for sample in _parts(samples, fold)[1]:
-            sample.given["links"] = links.predict(sample.second.links.features)
+            sample.given["links"] = links.predict(sample.second.links.features) if len(sample.links) else np.zeros((0, 3))
             sample.given["bodies"] = bodies.predict(sample.second.bodies.features)[:, -1] if len(sample.bodies) else np.zeros(0)
-    return settle(samples, models[FOLDS], models[-1])
 
 
-def settle(samples: Sequence[Sample], links: Model, bodies: Model) -> tuple[Weights, list[Outcome]]:
-    """The stages after the scores of links and texts, which the pages were given: kinds, readings, doubt."""
+def fit(samples: Sequence[Sample], workers: int = 1) -> tuple[Weights, list[Outcome]]:
+    """The weights from all pages, and how each page comes out under models that never saw its group. Pages that were given
+    scores of the first stage keep them."""
+    if any("links" not in sample.given for sample in samples):
+        first_stage(samples, workers)
+    judged = judge(samples)
+    links, bodies = all_trained([_links(samples), _bodies(samples)], workers)
+    doubts = _doubts(samples, judged.outcomes)
+    return Weights(links, bodies, _kinds(samples), _choice(judged.contests), *doubts, judged.whole), judged.outcomes
+
+
+class Judged(NamedTuple):
+    """How pages come out left out, the choices that they offered, and the bound of what may be called complete."""
+
+    outcomes: list[Outcome]
+    contests: list[Contest]
+    whole: float
+
+
+def judge(samples: Sequence[Sample]) -> Judged:
+    """The stages after the scores of links and texts, which the pages were given: kinds, readings, doubt, each by models that
+    never saw the page's group."""
     contests = _contests(samples)
     for fold in range(FOLDS):
         known, kept = _parts(samples, fold)
@@ -258,6 +282,4 @@ def settle(samples: Sequence[Sample], links: Model, bodies: Model) -> tuple[Weig
     for outcome, sample in zip(outcomes, samples, strict=True):
         outcome.document |= {"confidence": outcome.sure, "complete": outcome.cut <= whole}
         outcome.tally = tally(sample.saved.truth, outcome.document)
-    kinds = _kinds(samples)
-    weights = Weights(links, bodies, kinds, _choice(contests), *_doubts(samples, outcomes), whole)
-    return weights, outcomes
+    return Judged(outcomes, contests, whole)

@@ -89,3 +89,20 @@ def table_rows(found: Figures) -> list[list[Any]]:
     rows = [["macro", *(found["macro"][name] for name in FIGURES)]]
     rows += [[f"macro {kind}", *(row[name] for name in FIGURES)] for kind, row in found["kinds"].items()]
     return rows + [[engine, *(row[name] for name in FIGURES)] for engine, row in found["engines"].items()]
+
+
+def reliability_rows(found: Figures) -> list[list[Any]]:
+    """How often readings are perfect, by tenths of their confidence."""
+    return [[row[name] for name in ("from", "pages", "said", "perfect")] for row in found["reliability"]["bins"]]
+
+
+def reliability_words(found: Figures) -> list[str]:
+    """What the table of reliability comes to, and pages of no forum, each in a line."""
+    told = found["reliability"]
+    sure = f"{told['sure_perfect']:.3f} of {told['sure_pages']}" if told["sure_pages"] else "none"
+    made = [
+        f"expected calibration error {told['expected_calibration_error']:.3f}; perfect of those said with {SURE} or more: {sure}"
+    ]
+    if found["no_forum"]["pages"]:
+        made.append(f"of {found['no_forum']['pages']} pages of no forum read as a forum's: {found['no_forum']['read_as_forum']}")
+    return made

@@ -45,11 +45,11 @@ def averaged(examples: Examples, classes: int, shape: Shape) -> Forest:
     return Forest.of_trees(trees)
 
 
-def boosted(examples: Examples, rounds: int) -> Forest:
+def boosted(examples: Examples, rounds: int, seed: int = 0) -> Forest:
     """Gradient boosting over three or more classes, as flat arrays. Deterministic."""
     model = HistGradientBoostingClassifier(
         max_iter=rounds, learning_rate=0.12, max_leaf_nodes=20, min_samples_leaf=25, l2_regularization=5, max_bins=63,
-        max_features=0.15, early_stopping=False, random_state=0,
+        max_features=0.15, early_stopping=False, random_state=seed,
     )  # fmt: skip
     model.fit(examples.features, examples.labels, sample_weight=examples.weights)
     trees = []
@@ -63,19 +63,19 @@ def boosted(examples: Examples, rounds: int) -> Forest:
 
 
 class Job(NamedTuple):
-    """A model to train: of averaged trees, and boosted ones for a number of rounds above 0."""
+    """A model to train: of averaged trees, and of boosted ones of so many rounds, one for each seed."""
 
     examples: Examples
     classes: int
     shape: Shape
     rounds: int
+    seeds: int
 
 
 def trained(job: Job) -> Model:
     """The model of a job."""
     made = [averaged(job.examples, job.classes, job.shape)]
-    if job.rounds:
-        made.append(boosted(job.examples, job.rounds))
+    made += [boosted(job.examples, job.rounds, seed) for seed in range(job.seeds)]
     return Model(tuple(made))
 
 

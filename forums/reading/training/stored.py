@@ -1,0 +1,57 @@
+"""Scores of the first stage kept in a file, for as long as the pages, their candidates and the models' shapes stay the same."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from hashlib import sha256
+from pathlib import Path
+
+import numpy as np
+
+from forums.reading.training.fit import Sample, first_stage, recipe
+
+_MARK = "made_of"
+
+
+def made_of(samples: Sequence[Sample]) -> str:
+    """A digest of all that the scores follow from: features, labels, weights and folds of the candidates, and the recipe."""
+    digest = sha256(recipe().encode())
+    for sample in samples:
+        digest.update(f"{sample.saved.file.name} {sample.fold} {sample.weight!r} {sample.saved.measured}".encode())
+        for values in (sample.links, sample.second.links.features, sample.bodies, sample.second.bodies.features):
+            digest.update(np.ascontiguousarray(values).tobytes())
+    return digest.hexdigest()
+
+
+def give_stored(samples: Sequence[Sample], file: Path) -> bool:
+    """Gives the samples the scores of a file; False, giving none, where it is absent or of other samples."""
+    if not file.exists():
+        return False
+    with np.load(file) as stored:
+        arrays: Mapping[str, np.ndarray] = dict(stored)
+    if _MARK not in arrays or str(arrays[_MARK]) != made_of(samples):
+        return False
+    for name in ("links", "bodies"):
+        ends = np.cumsum([len(getattr(sample, name)) for sample in samples])
+        for sample, scores in zip(samples, np.split(arrays[name], ends[:-1]), strict=True):
+            sample.given[name] = scores
+    return True
+
+
+def store(samples: Sequence[Sample], file: Path) -> None:
+    """Keeps the scores that the samples were given; written beside first, then renamed."""
+    arrays = {name: np.concatenate([sample.given[name] for sample in samples]) for name in ("links", "bodies")}
+    beside = file.with_suffix(".part.npz")
+    np.savez_compressed(beside, **arrays, **{_MARK: np.asarray(made_of(samples))})  # type: ignore[arg-type]
+    beside.replace(file)
+
+
+def scored(samples: Sequence[Sample], workers: int, file: Path | None) -> bool:
+    """Gives the samples scores of the first stage: those of the file where they fit, else new ones, which the file then keeps.
+    Answers whether they were stored."""
+    if file is not None and give_stored(samples, file):
+        return True
+    first_stage(samples, workers)
+    if file is not None:
+        store(samples, file)
+    return False
