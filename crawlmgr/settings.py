@@ -94,6 +94,7 @@ BENCHES = {
     "read": "forums.benches.read",
     "replay": "forums.benches.replay",
     "schedules": "forums.benches.schedules",
+    "teacher": "forums.benches.teacher",
     "forms": "deepweb.benches.forms",
     "selection": "deepweb.benches.selection",
     "harvest": "deepweb.benches.harvest",

@@ -1,0 +1,107 @@
+"""One side of `bench teacher`: sites found, read whole and visited again with the teacher off or on, beside their truth."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qsl, unquote, urlsplit
+
+import django
+
+os.environ.setdefault("DJANGO_SETTINGS_MODULE", "crawlmgr.settings")
+django.setup()
+
+from django.core.management import call_command  # noqa: E402 - Django has to be set up first
+from django.core.management.base import CommandError  # noqa: E402
+
+from crawlmgr.management import foreground  # noqa: E402
+from crawlmgr.models import Run  # noqa: E402
+from forums.models import Board, Post, Thread  # noqa: E402
+from forums.services import sites  # noqa: E402
+
+HISTORY_DAYS = 400
+Truth = Mapping[str, Any]
+
+
+def place(url: str) -> str:
+    """The path of an address; its query too where that tells pages apart."""
+    parts = urlsplit(url)
+    here = unquote(parts.path).rstrip("/")
+    asked = "&".join(sorted(f"{name}={value}" for name, value in parse_qsl(parts.query, keep_blank_values=True)))
+    return f"{here}?{asked}" if asked and here.endswith(".php") else here
+
+
+def minute(moment: datetime | str | None) -> str:
+    """A time to the minute, in UTC."""
+    if moment is None:
+        return ""
+    told = datetime.fromisoformat(moment) if isinstance(moment, str) else moment
+    return told.astimezone(UTC).strftime("%Y-%m-%dT%H:%M")
+
+
+def worked(run: Run) -> Run:
+    """A run, worked to its end."""
+    return foreground.work(run, run.label)
+
+
+def crawled(url: str, teacher: bool) -> dict[str, Any]:
+    """A site found, read whole and visited again; what that took."""
+    now = datetime.now(UTC)
+    settings = {"delay_seconds": 0.0, "allow_private": ",".join(foreground.hosts_of([url])), "use_teacher": teacher}
+    found = worked(sites.discover(url, {"settings": settings}, now=now, start=False))
+    boards = [board["url"] for board in found.result.get("boards", [])]
+    if not boards:
+        raise CommandError("no board was found")
+    site = sites.save(found, name="", timezone="", board_urls=boards, now=now)
+    first = worked(sites.crawl_now(site.pk, now=now, parameters={"history_days": HISTORY_DAYS}, start=False))
+    again = worked(sites.crawl_now(site.pk, now=datetime.now(UTC), parameters={}, start=False))
+    pending = Thread.objects.filter(site=site, pending=True).count()
+    return {"site": site.pk, "requests": found.requests + first.requests, "idle_requests": again.requests, "pending": pending}
+
+
+def compared(site: int, truth: Truth) -> dict[str, int]:
+    """What is stored of a site beside its truth: boards and threads by address, posts by thread, author and minute, openers and
+    replies of threads."""
+    also = {place(board["threads_url"]): place(board["url"]) for board in truth["boards"] if board.get("threads_url")}
+    needed = {place(board["url"]) for board in truth["boards"] if board["threads"]}
+    known = {place(board["url"]) for board in truth["boards"]}
+    boards = {also.get(place(url), place(url)) for url in Board.objects.filter(site=site).values_list("url", flat=True)}
+    wanted = {place(thread["url"]): thread for thread in truth["threads"]}
+    threads = {place(row[0]): row[1:] for row in Thread.objects.filter(site=site).values_list("url", "author", "replies")}
+    by_id = {thread["id"]: place(thread["url"]) for thread in truth["threads"]}
+    posts = {(by_id[post["thread"]], post["author"], minute(post["posted"])) for post in truth["posts"]}
+    rows = Post.objects.filter(thread__site=site).values_list("thread__url", "author", "posted")
+    stored = {(place(url), author, minute(posted)) for url, author, posted in rows}
+    both = threads.keys() & wanted.keys()
+    return {
+        "boards": len(boards & needed), "boards_true": len(needed), "boards_other": len(boards - known),
+        "threads": len(both), "threads_true": len(wanted), "threads_other": len(threads.keys() - wanted.keys()),
+        "posts": len(stored & posts), "posts_true": len(posts),
+        "authors": sum(threads[at][0] == wanted[at]["author"] for at in both), "authors_true": len(wanted),
+        "replies": sum(threads[at][1] == wanted[at]["replies"] for at in both), "replies_true": len(wanted),
+    }  # fmt: skip
+
+
+def main(file: Path, teacher: bool) -> None:
+    """Reads the sites of a file one after the other; prints their figures as JSON."""
+    call_command("migrate", verbosity=0, interactive=False)
+    result = {}
+    for entry in json.loads(file.read_text(encoding="utf-8")):
+        truth = json.loads((file.parent / entry["truth"]).read_text(encoding="utf-8"))
+        took: dict[str, Any] = {"site": 0, "requests": 0, "idle_requests": 0, "pending": 0, "failed": ""}
+        try:
+            took |= crawled(entry["url"], teacher)
+        except CommandError as error:
+            took["failed"] = str(error)
+        number = took.pop("site")
+        result[entry["name"]] = took | compared(number, truth)
+    sys.stdout.write(json.dumps(result) + "\n")
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]), sys.argv[2] == "on")

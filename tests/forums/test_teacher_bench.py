@@ -1,0 +1,39 @@
+"""`bench teacher`: a site of one style read with the teacher off and on, and a place where nothing is."""
+
+from __future__ import annotations
+
+import json
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+from django.core.management.base import CommandError
+
+from forums.benches import teacher
+from tests.site.styled_sites import served
+
+
+@pytest.mark.once
+def test_both_sides_of_every_site_stand_in_the_table(tmp_path: Path) -> None:
+    with ExitStack() as stack:
+        file = served(tmp_path, ["paths"], stack)
+        entries = json.loads(file.read_text(encoding="utf-8"))
+        nowhere = {**entries[0], "name": "nowhere", "url": entries[0]["url"] + "help/"}
+        file.write_text(json.dumps([*entries, nowhere]), encoding="utf-8")
+        found = teacher.run({"sites": str(file)})
+    rows = {(row["site"], row["teacher"]): row for row in found["sites"]}
+    assert list(rows) == [("paths", "off"), ("paths", "on"), ("nowhere", "off"), ("nowhere", "on")]
+    with_it = rows["paths", "on"]
+    for name in ("boards", "threads", "posts", "authors", "replies"):
+        assert with_it[name] == with_it[f"{name}_true"] > 0, name
+    assert (with_it["threads_other"], with_it["pending"], with_it["failed"]) == (0, 0, "")
+    assert rows["nowhere", "on"]["posts"] == 0 and "no board was found" in rows["nowhere", "on"]["failed"]
+    text = teacher.table(found)
+    assert f"{with_it['posts']}/{with_it['posts_true']}" in text and "no board was found" in text
+
+
+def test_a_list_of_sites_that_is_none_is_told_in_one_line(tmp_path: Path) -> None:
+    file = tmp_path / "sites.json"
+    file.write_text('{"name": "x"}', encoding="utf-8")
+    with pytest.raises(CommandError, match="not a JSON list of name, url and truth"):
+        teacher.run({"sites": str(file)})
