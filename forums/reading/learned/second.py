@@ -39,9 +39,10 @@ learned from all but two show more."""
 DOUBTED, CERTAIN, LIKELY = 0.5, 0.95, 0.65
 """Share of the likeliest kind below which the models doubt, how sure the rules must be to decide then, and the share from which
 the models have a say where the rules find nothing on a little page of which nothing is expected."""
-FEW, WITHIN = 1.0, 0.7
+FEW, WITHIN, MERGED = 1.0, 0.7, 0.25
 """How many more rows than the rules', all of which they hold too, the learned ones are at the most, and how many of those
-stand in rows of the rules, where they are only parts of rows."""
+stand in rows of the rules, where they are only parts of rows; how many more they are at the least where the rules took several
+rows for one, and not an advertisement for a part of one."""
 EXPECTED = 4.0
 """How many times more likely a kind is that the site's model expects at an address."""
 
@@ -130,7 +131,7 @@ class Second:
         within = sum(any(start <= node < end for start, end in rules.group.spans) for node in added)
         if not added or len(learned.rows) - len(added) < len(urls):
             return True
-        return len(added) > FEW * len(urls) or within < WITHIN * len(added) or _stand_alike(rules, added)
+        return len(added) > FEW * len(urls) or within < WITHIN * len(added) or _are_merged(rules, added)
 
     def contest(self, kind: int) -> np.ndarray | None:
         """Features of the choice between the rows of both readings; None where there is nothing to choose."""
@@ -231,9 +232,11 @@ class Second:
         return bool(self.weights and self.weights.cut.predict(features)[0, 1] <= self.weights.whole)
 
 
-def _stand_alike(rules: RowSet, nodes: list[int]) -> bool:
+def _are_merged(rules: RowSet, nodes: list[int]) -> bool:
     """Whether most of some links stand in further elements of the rules' rows as the titles do in the first: several rows that
     were taken for one, no parts of rows."""
+    if len(nodes) < MERGED * len(rules.rows):
+        return False
     titles = {row.column(row.title.node).partition(":")[2] for row in rules.rows}
     alike = 0
     for row in rules.rows:
