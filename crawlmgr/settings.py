@@ -77,7 +77,12 @@ DISPATCHERS = [
     *CRAWL_DISPATCHERS,
     "crawlmgr.services.saved_exports.start_due",
     "crawlmgr.services.alarms.dispatch",
+    "crawlmgr.services.deletions.carry_out",
 ]
+DELETABLE = {  # what lists delete, by kind: told key, time and person; it does nothing where the row is gone
+    "forum": "forums.services.removals.start_by_key",
+    "export": "crawlmgr.services.saved_exports.remove_by_key",
+}
 ALARM_CAUSES = ["crawlmgr.services.alarm_causes.shared", "forums.services.alarm_causes.causes"]
 WATCHERS = ["forums.services.silences.watch"]
 BENCHES = {

@@ -7,7 +7,7 @@ from django.utils.html import format_html, format_html_join
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from crawlmgr.admin import tables, tags, words
+from crawlmgr.admin import narrowing, tables, tags, words
 from crawlmgr.admin.tables import Choice, Column, Table
 from crawlmgr.admin.tree import address
 from crawlmgr.models import Event
@@ -46,6 +46,6 @@ TABLE = Table(
         Column("concerns", gettext_lazy("Concerns"), lambda event: str(event.run or event.host or ""), _concerns, look="one"),
     ),
     "at",
-    tables.words_in("text"),
+    narrowing.words_in("text"),
     (Choice("show", gettext_lazy("Level"), _levels, lambda rows, code: rows.filter(level__gte=LEVELS[code])),),
 )

@@ -4,19 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import Any
 
+from django.contrib import messages
 from django.db.models import Max
+from django.http import HttpRequest, HttpResponse
+from django.urls import reverse
 from django.utils.html import format_html
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy
+from django.utils.translation import gettext_lazy, ngettext
 
-from crawlmgr.admin import tables, tags
+from crawlmgr.admin import narrowing, tables, tags
 from crawlmgr.admin.exports import NAMES
-from crawlmgr.admin.tables import Choice, Column, Table, by
+from crawlmgr.admin.rooms import act, numbers
+from crawlmgr.admin.tables import Action, Choice, Column, Table, by
 from crawlmgr.admin.tree import address
 from crawlmgr.models import Export, ExportFile, Run
-from crawlmgr.services import saved_exports
+from crawlmgr.services import runs, saved_exports
+
+MOST_TICKED = 500
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +92,33 @@ TABLE = Table(
                tables.NEWEST, look="nowrap", usual=False),
     ),
     "created",
-    tables.words_in("name"),
+    narrowing.words_in("name"),
     (Choice("table", gettext_lazy("Table"), _kinds, lambda rows, code: rows.filter(table=code)),),
+    (
+        Action("write", gettext_lazy("Write now"), "edit_document", "crawlmgr.change_export"),
+        Action(tables.DELETE, gettext_lazy("Delete"), "delete", "crawlmgr.delete_export"),
+    ),
+    "exports-do",
+    deletes="export",
 )  # fmt: skip
+
+
+@act("exports/do/", "exports-do", "crawlmgr.change_export")
+def do(request: HttpRequest) -> HttpResponse:
+    """Has the ticked exports written now, deletes them or takes that back."""
+    wish, usual = request.POST.get("do", ""), reverse("admin:exports")
+    if wish in (tables.DELETE, tables.UNDO):
+        return tables.delete(request, TABLE, Export.objects.all(), "name", usual)
+    ticked = numbers(request.POST.getlist("row"))[:MOST_TICKED]
+    if wish != "write" or not ticked:
+        messages.warning(request, _("Nothing is ticked."))
+        return tables.to_list(request, usual)
+    done = 0
+    for export in list(Export.objects.filter(pk__in=ticked)):
+        try:
+            saved_exports.start(export, now=datetime.now(UTC), user=request.user)
+        except (runs.Busy, ValueError):
+            continue
+        done += 1
+    tables.tell(request, done, len(ticked), ngettext("Done for %(count)s export.", "Done for %(count)s exports.", done))
+    return tables.to_list(request, usual)

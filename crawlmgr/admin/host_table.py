@@ -9,7 +9,7 @@ from django.utils.html import format_html
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from crawlmgr.admin import tables, tags, words
+from crawlmgr.admin import narrowing, tables, tags, words
 from crawlmgr.admin.tables import Choice, Column, Table, by, falling
 from crawlmgr.admin.tree import address
 from crawlmgr.models import Host
@@ -92,6 +92,6 @@ TABLE = Table(
                lambda host: tags.ago(host.last_request_at), falling("last_request_at", nullable=True), look="nowrap"),
     ),
     "host",
-    tables.words_in("key"),
+    narrowing.words_in("key"),
     (Choice("show", gettext_lazy("State"), _states, _narrowed),),
 )

@@ -14,7 +14,7 @@ from django.utils.html import format_html
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
-from crawlmgr.admin import tables, tags, words
+from crawlmgr.admin import narrowing, tables, tags, words
 from crawlmgr.admin.rooms import act, numbers
 from crawlmgr.admin.tables import Action, Choice, Column, Table, falling
 from crawlmgr.admin.tree import address
@@ -95,7 +95,7 @@ TABLE = Table(
         Column("ended", gettext_lazy("Why it ended"), _why, _end, look="one"),
     ),
     "id",
-    tables.words_in("label"),
+    narrowing.words_in("label"),
     (
         Choice("show", gettext_lazy("State"), _states, lambda rows, code: reads.in_states(rows, SHOWN[code])),
         Choice("kind", gettext_lazy("Kind"), _kinds, lambda rows, code: rows.filter(kind=code)),

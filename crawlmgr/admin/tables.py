@@ -13,7 +13,8 @@ from typing import Any, NamedTuple
 from urllib.parse import urlencode
 
 from django.contrib import messages
-from django.db.models import Q, QuerySet
+from django.core.exceptions import PermissionDenied
+from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse, HttpResponseBase, StreamingHttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
@@ -21,15 +22,18 @@ from django.utils.html import conditional_escape, format_html, format_html_join
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
-from crawlmgr.admin.rooms import page
-from crawlmgr.models import ListView
+from crawlmgr.admin.rooms import numbers, page
+from crawlmgr.models import Deletion, ListView
 from crawlmgr.reads.paging import BY_ID, Order, Slice, cut
-from crawlmgr.services import export_formats
+from crawlmgr.services import deletions, export_formats
 
 SIZE = 30
 AT_A_TIME = 500  # rows read at once for a file
 MOST_COUNTED = 10_000
 LONGEST_SEARCH = 200
+MOST_DELETED = 500
+MOST_GONE = 20  # named above a list
+DELETE, UNDO = "delete", "undo"  # values of `do`
 OF_PAGES = ("after", "before", "last")
 OWN = ("sort", "q", "col", *OF_PAGES, "part", "as")
 Rows = QuerySet[Any]
@@ -82,7 +86,7 @@ class Action:
 class Table:
     """A list. `order` is the name of the column that it is sorted by as a rule, with "-" against the column's own direction.
     `room` is where ticked rows are sent: an address that takes `do` and `row`; `fields` is a template with what they are sent
-    with. A table that is not `live` is drawn once."""
+    with. A table that is not `live` is drawn once. `deletes` is the kind of what it deletes: that leaves it and can be undone."""
 
     name: str
     columns: Sequence[Column]
@@ -93,6 +97,7 @@ class Table:
     room: str = ""
     fields: str = ""
     live: bool = True
+    deletes: str = ""
 
 
 class Head(NamedTuple):
@@ -139,6 +144,8 @@ class Shown:
     bare: str
     usual: str
     count: str = ""
+    gone: Sequence[Deletion] = ()
+    may_undo: bool = False
     views: Sequence[ListView] = ()
 
 
@@ -222,31 +229,6 @@ class _Asked:
         ]
 
 
-def words_in(*names: str) -> Callable[[Rows, str], Rows]:
-    """A search: every word stands in one of the fields."""
-
-    def search(rows: Rows, text: str) -> Rows:
-        for word in text.split():
-            fits = Q()
-            for name in names:
-                fits |= Q(**{f"{name}__icontains": word})
-            rows = rows.filter(fits)
-        return rows
-
-    return search
-
-
-def newest_with(most: int, order: Sequence[str], *names: str) -> Callable[[Rows, str], Rows]:
-    """The same search among the first `most` rows in an order that an index gives: it costs no more in a longer list."""
-    plain = words_in(*names)
-
-    def search(rows: Rows, text: str) -> Rows:
-        first = rows.order_by(*order).values("pk")[:most]
-        return plain(rows.filter(pk__in=first), text)
-
-    return search
-
-
 Prepared = Callable[[list[Any]], Sequence[Any]]
 """Makes of the rows read what the columns show; in the same order, in as many queries for one row as for a hundred."""
 
@@ -265,6 +247,8 @@ def table_page(
     """A page with a table in its context; only the table for `?part=rows`, a file for `?as=csv` or `?as=json`. `prepare` gives
     what the columns show, `key` what a ticked row sends. A context that costs is given as a function: only the page calls it."""
     asked = _Asked(table, request)
+    if table.deletes:
+        rows = rows.exclude(pk__in=deletions.pending(table.deletes).values("target"))
     form = request.GET.get("as", "")
     if form in export_formats.TEXTS:
         return _file(table, asked, rows, prepare, form)
@@ -272,6 +256,9 @@ def table_page(
     if request.GET.get("part") == "rows":
         return render(request, "desk/table_rows.html", {"table": shown})
     shown.views = list(ListView.objects.filter(user_id=request.user.pk, list=table.name))
+    if table.deletes:
+        shown.gone = list(deletions.pending(table.deletes)[:MOST_GONE])
+        shown.may_undo = any(one.do == DELETE for one in shown.actions)
     shown.count = _counted(asked.rows(rows))
     found = context() if callable(context) else context
     return page(request, template, {"table": shown, **found}, **frame)
@@ -323,6 +310,23 @@ def tell(request: HttpRequest, done: int, ticked: int, text: str) -> None:
     if left := ticked - done:
         told = ngettext("For %(count)s it cannot be done now.", "For %(count)s it cannot be done now.", left)
         messages.warning(request, told % {"count": left})
+
+
+def delete(request: HttpRequest, table: Table, rows: Rows, name: str, usual: str) -> HttpResponse:
+    """Deletes the ticked rows, whose `name` says what they are, or takes all back that has not gone for good."""
+    if not any(one.do == DELETE and request.user.has_perm(one.permission) for one in table.actions):
+        raise PermissionDenied
+    if request.POST.get("do") == UNDO:
+        count = deletions.undo(table.deletes)
+        told = ngettext("%(count)s is back.", "%(count)s are back.", count)
+        messages.success(request, told % {"count": count})
+        return to_list(request, usual)
+    ticked = numbers(request.POST.getlist("row"))[:MOST_DELETED]
+    names = dict(rows.filter(pk__in=ticked).values_list("pk", name))
+    count = deletions.ask(table.deletes, names, datetime.now(UTC), request.user)
+    told = ngettext("%(count)s is deleted; Undo brings it back.", "%(count)s are deleted; Undo brings them back.", count)
+    messages.success(request, told % {"count": count})
+    return to_list(request, usual)
 
 
 def _counted(rows: Rows) -> str:

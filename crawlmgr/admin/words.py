@@ -106,6 +106,7 @@ SAID: dict[str, str] = {
     "visit_refused": gettext_noop("A visit could not be started"),
     "site_edited": gettext_noop("A forum was edited"),
     "site_deleted": gettext_noop("A forum was deleted"),
+    "deleted_from_list": gettext_noop("Deleted from its list"),
     "structure_edited": gettext_noop("The model of a forum was edited"),
     "structure_corrected": gettext_noop("A correction of a forum's pages"),
     "structure_restored": gettext_noop("A forum went back to an earlier version of its model"),

@@ -7,7 +7,7 @@ import os
 import subprocess  # noqa: S404 - each database is served by a process of its own
 import sys
 from argparse import ArgumentParser
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from statistics import median
@@ -23,6 +23,10 @@ from crawlmgr.management.base import table as plain_table
 HELP = "CPU of every page of the desk with years of data beside a hundredth of it (SQLite; makes and keeps its data)"
 ROOT = Path(__file__).resolve().parents[2]
 FLOOR_MS = 10.0  # less than this counts as this in a ratio
+LIMITS = {"palette": 100.0, "lists": 300.0}
+"""Milliseconds for what the palette finds, and for a list sorted, narrowed or leafed through."""
+LISTS = ("runs", "hosts", "events", "forums", "boards", "threads", "posts", "board", "topic-pages", "records", "harvests")
+ASKED = ("sort=", "show=", "q=", "site=", "kind=", "last")
 
 
 def add_arguments(parser: ArgumentParser) -> None:
@@ -47,7 +51,34 @@ def run(options: Mapping[str, Any]) -> dict[str, Any]:
             low, high = (median(column) for column in zip(*pairs, strict=True))
             ratio = max(high, FLOOR_MS) / max(low, FLOOR_MS)
             pages.append({"room": room, "small_ms": round(low, 1), "big_ms": round(high, 1), "ratio": round(ratio, 2)})
-    return {"pages": sorted(pages, key=lambda row: -row["ratio"]), "left_out": big.left_out}
+    told = [dearest(what, pages) for what in LIMITS]
+    rows = {what: number for what, number in big.sizes.items() if what in ("forums", "posts", "runs")}
+    return {
+        "pages": sorted(pages, key=lambda row: -row["ratio"]), "left_out": big.left_out, "rows": rows,
+        "limits": [one for one in told if one is not None],
+    }
+
+
+def dearest(what: str, pages: Sequence[Mapping[str, Any]]) -> dict[str, Any] | None:
+    """Of the palette or of the lists: how many ways to ask, the one that took longest with years of data, its milliseconds and
+    those that it may take; None where none was asked for."""
+    asked = [(one["big_ms"], one["room"]) for one in pages if is_of(what, one["room"])]
+    if not asked:
+        return None
+    cost, room = max(asked)
+    return {"what": what, "asked": len(asked), "dearest": room, "ms": cost, "limit_ms": LIMITS[what]}
+
+
+def is_of(what: str, label: str) -> bool:
+    """Whether a room with its query is the palette's, or a list's that is sorted or narrowed.
+
+    >>> is_of("palette", "palette?q=forum"), is_of("lists", "threads?sort=first_seen"), is_of("lists", "threads")
+    (True, True, False)
+    """
+    name, _sign, query = label.partition("?")
+    if what == "palette":
+        return name == "palette" and bool(query)
+    return name in LISTS and any(one.startswith(ASKED) for one in query.split("&"))
 
 
 class _Side:
@@ -55,7 +86,7 @@ class _Side:
 
     def __init__(self, folder: Path, sizes: Mapping[str, int], only: str) -> None:
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-        self.folder = folder
+        self.folder, self.sizes = folder, sizes
         say(f"{folder.name}: {', '.join(f'{number:,} {what}' for what, number in sizes.items())}")
         environment = {**os.environ, "CRAWLMGR_DATA": str(folder), "PYTHONPATH": str(ROOT)}
         environment.pop("DATABASE_URL", None)
@@ -92,5 +123,9 @@ class _Side:
 def table(result: dict[str, Any]) -> str:
     """A row a page, the steepest first."""
     rows = [(row["room"], row["small_ms"], row["big_ms"], row["ratio"]) for row in result["pages"]]
+    limits = "".join(
+        f"\n{one['what']}: {one['asked']} ways to ask, the dearest {one['dearest']}: {one['ms']} ms of {one['limit_ms']:.0f}"
+        for one in result["limits"]
+    )
     left = "".join(f"\nnot measured: {room}: {why}" for room, why in result["left_out"].items())
-    return plain_table(("room", "small ms", "big ms", "ratio"), rows) + left
+    return plain_table(("room", "small ms", "big ms", "ratio"), rows) + limits + left

@@ -1,6 +1,7 @@
 """Tables that the three crawlers share."""
 
 from crawlmgr.models.alarms import Alarm, AlarmChannel, AlarmMessage, ChannelKind, MessageState
+from crawlmgr.models.deletions import Deletion
 from crawlmgr.models.exports import Every, Export, ExportFile
 from crawlmgr.models.frontier import Url, UrlState
 from crawlmgr.models.holds import Hold
@@ -21,6 +22,7 @@ __all__ = [
     "AlarmMessage",
     "ApiToken",
     "ChannelKind",
+    "Deletion",
     "Event",
     "Every",
     "Export",

@@ -115,6 +115,7 @@ class Run(models.Model):
             models.Index(fields=["state", "-id"], name="run_recent_state"),
             models.Index(fields=["kind", "-id"], name="run_recent_kind"),
             models.Index(fields=["kind", "state", "-id"], name="run_recent"),
+            models.Index(fields=["kind", "finished", "id"], name="run_kind_finished"),
             *(models.Index(fields=[name, "id"], name=f"run_by_{name}") for name in ("finished", "fetched", "new", "bytes")),
         ]
 

@@ -175,6 +175,13 @@ def remove(export: Export, now: datetime) -> None:
     events.note("export_removed", export.name, now=now)
 
 
+def remove_by_key(pk: int, now: datetime, user: Any = None) -> None:
+    """Removes an export that may be gone already. Raises runs.Busy while it is being written."""
+    export = Export.objects.filter(pk=pk).first()
+    if export is not None:
+        remove(export, now)
+
+
 def store(export: Export, run: Run, name: str, manifest: dict[str, Any], now: datetime) -> None:
     """Keeps a finished file and lets the oldest go that are more than shall be kept. Called inside a transaction."""
     ExportFile.objects.create(

@@ -8,7 +8,7 @@ from django.utils.html import format_html
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from crawlmgr.admin import tables, tags, words
+from crawlmgr.admin import narrowing, tables, tags, words
 from crawlmgr.admin.run_table import SHOWN
 from crawlmgr.admin.tables import Choice, Column, Table, falling
 from crawlmgr.admin.tree import address
@@ -74,6 +74,6 @@ TABLE = Table(
                look="one"),
     ),
     "harvest",
-    tables.words_in("form__source__name"),
+    narrowing.words_in("form__source__name"),
     (Choice("show", gettext_lazy("State"), _states, lambda rows, code: rows.filter(run__state__in=SHOWN[code])),),
 )  # fmt: skip

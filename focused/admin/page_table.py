@@ -6,7 +6,7 @@ from django.utils.html import format_html
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from crawlmgr.admin import tags
+from crawlmgr.admin import narrowing, tags
 from crawlmgr.admin.tables import Choice, Column, Rows, Table
 from crawlmgr.admin.tree import address
 from crawlmgr.reads.paging import Order
@@ -32,7 +32,7 @@ def _states() -> list[tuple[str, str]]:
 
 
 def _in_state(rows: Rows, code: str) -> Rows:
-    return rows.filter(relevant=True) if code == "relevant" else rows.filter(duplicate_of__isnull=False)
+    return rows.filter(relevant=True) if code == "relevant" else narrowing.few(rows, duplicate_of__isnull=False)
 
 
 TABLE = Table(

@@ -91,10 +91,8 @@ class TopicPage(models.Model):
             models.Index(fields=["run", "url_hash"], name="topicpage_url"),
             models.Index(fields=["run", "kind", "number"], name="topicpage_number"),
             models.Index(fields=["run", "-similarity", "-id"], name="topicpage_most_relevant", condition=models.Q(kind=0)),
-            models.Index(fields=["run", "step"], name="topicpage_on_topic", condition=models.Q(kind=0, relevant=True)),
-            models.Index(
-                fields=["run", "similarity", "id"], name="topicpage_on_topic_best", condition=models.Q(kind=0, relevant=True)
-            ),
+            models.Index(fields=["run", "kind", "relevant", "step"], name="topicpage_topical"),
+            models.Index(fields=["run", "kind", "relevant", "similarity", "id"], name="topicpage_topical_best"),
             models.Index(fields=["run", "step"], name="topicpage_copies", condition=models.Q(kind=0, duplicate_of__isnull=False)),
             models.Index(fields=["run", "tunnel"], name="topicpage_tunnel", condition=models.Q(tunnel__gt=0)),
             models.Index(fields=["run", "number"], name="topicpage_marked", condition=models.Q(marked__isnull=False)),

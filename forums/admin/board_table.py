@@ -15,7 +15,7 @@ from django.utils.html import format_html
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
-from crawlmgr.admin import tables, tags, words
+from crawlmgr.admin import narrowing, tables, tags, words
 from crawlmgr.admin.rooms import act, numbers
 from crawlmgr.admin.tables import Action, Choice, Column, Rows, Table, by, falling
 from crawlmgr.admin.tree import address
@@ -106,7 +106,7 @@ TABLE = Table(
         Column("url", gettext_lazy("Address"), lambda row: row.board.url, look="one", usual=False),
     ),
     "name",
-    tables.words_in("name"),
+    narrowing.words_in("name"),
     (SITE, Choice("show", gettext_lazy("State"), _states, _in_state)),
     (
         Action("crawl", gettext_lazy("Crawl now"), "play_arrow", "crawlmgr.add_run"),

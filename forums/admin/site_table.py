@@ -15,7 +15,7 @@ from django.utils.html import format_html
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
-from crawlmgr.admin import tables, tags
+from crawlmgr.admin import narrowing, tables, tags
 from crawlmgr.admin.rooms import act, numbers
 from crawlmgr.admin.tables import Action, Choice, Column, Table, by, falling
 from crawlmgr.admin.tree import address
@@ -24,7 +24,7 @@ from forums.models import Site
 from forums.reads import SiteRow
 from forums.services import sites
 
-MAY = "forums.change_site"
+MAY, MAY_DELETE = "forums.change_site", "forums.delete_site"
 MOST_TICKED = 500
 
 
@@ -75,14 +75,16 @@ TABLE = Table(
         Column("state", gettext_lazy("State"), lambda row: row.state, _state),
     ),
     "name",
-    tables.words_in("name", "url"),
+    narrowing.words_in("name", "url"),
     (Choice("show", gettext_lazy("State"), _paused, lambda rows, code: rows.filter(paused=code == "paused")),),
     (
         Action("crawl", gettext_lazy("Crawl now"), "play_arrow", "crawlmgr.add_run"),
         Action("pause", gettext_lazy("Pause schedule"), "event_busy", MAY),
         Action("resume", gettext_lazy("Resume schedule"), "event_available", MAY),
+        Action(tables.DELETE, gettext_lazy("Delete"), "delete", MAY_DELETE),
     ),
     "forums-do",
+    deletes="forum",
 )
 
 
@@ -95,13 +97,15 @@ VERBS: dict[str, Callable[[HttpRequest, int, datetime], Any]] = {
     "pause": lambda _request, pk, now: sites.pause_site(pk, True, now),
     "resume": lambda _request, pk, now: sites.pause_site(pk, False, now),
 }
-NEEDED = {one.do: one.permission for one in TABLE.actions}
+NEEDED = {tables.UNDO: MAY_DELETE, **{one.do: one.permission for one in TABLE.actions}}
 
 
 @act("forums/do/", "forums-do", MAY)
 def do(request: HttpRequest) -> HttpResponse:
-    """Visits the ticked forums now, or pauses or resumes their schedules."""
+    """Visits the ticked forums now, pauses or resumes their schedules, deletes them or takes that back."""
     wish, usual = request.POST.get("do", ""), reverse("admin:forums")
+    if wish in (tables.DELETE, tables.UNDO):
+        return tables.delete(request, TABLE, Site.objects.all(), "name", usual)
     verb, ticked = VERBS.get(wish), numbers(request.POST.getlist("row"))[:MOST_TICKED]
     if verb is None or not ticked or not request.user.has_perm(NEEDED[wish]):
         messages.warning(request, _("Nothing is ticked."))

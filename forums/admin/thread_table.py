@@ -11,7 +11,7 @@ from django.utils.text import Truncator
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from crawlmgr.admin import tables, tags
+from crawlmgr.admin import narrowing, tables, tags
 from crawlmgr.admin.tables import Choice, Column, Rows, Table, falling
 from crawlmgr.admin.tree import address
 from crawlmgr.reads.paging import Order
@@ -79,7 +79,7 @@ def _states() -> list[tuple[str, str]]:
 
 
 def _in_state(rows: Rows, code: str) -> Rows:
-    return rows.filter(pending=True) if code == "pending" else rows.filter(gone_at__isnull=False)
+    return narrowing.few(rows, pending=True) if code == "pending" else narrowing.few(rows, gone_at__isnull=False)
 
 
 STATE = Choice("show", gettext_lazy("State"), _states, _in_state)
@@ -110,11 +110,11 @@ def _columns(sorted_by: Collection[str], *, in_board: bool) -> tuple[Column, ...
 
 OF_BOARD = Table(
     "board-threads", _columns(list(BY), in_board=True), "last_reply",
-    tables.newest_with(SEARCHED, ("-last_reply", "-id"), "title", "author"), (STATE,),
+    narrowing.newest_with(SEARCHED, ("-last_reply", "-id"), "title", "author"), (STATE,),
 )
 ALL = Table(
     "threads", _columns(("last_reply", "first_seen"), in_board=False), "last_reply",
-    tables.newest_with(SEARCHED, ("-last_reply", "-id"), "title", "author"), (SITE, STATE),
+    narrowing.newest_with(SEARCHED, ("-last_reply", "-id"), "title", "author"), (SITE, STATE),
 )
 
 

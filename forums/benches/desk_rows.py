@@ -22,7 +22,7 @@ from forums.models import (
 )
 
 BOARDS = 20  # of a forum
-POSTS = 10  # of a thread
+POSTS = 2  # of a thread: a million threads beside two million posts
 DEEP = 0.1  # share of the threads in the first board, and of a hundred posts in its first thread
 HOURS = 60  # of a board, lately
 DAY = 86_400

@@ -147,7 +147,7 @@ class Thread(models.Model):
             models.Index(fields=["board", "-last_reply", "-id"], name="thread_board_recent"),
             models.Index(fields=["site", "-last_reply", "-id"], name="thread_site_recent"),
             models.Index(fields=["board"], name="thread_pending", condition=models.Q(pending=True)),
-            models.Index(fields=["site"], name="thread_gone", condition=models.Q(gone_at__isnull=False)),
+            models.Index(fields=["board"], name="thread_vanished", condition=models.Q(gone_at__isnull=False)),
             models.Index(fields=["last_reply", "id"], name="thread_recent"),
             *(
                 models.Index(fields=["board", name, "id"], name=f"thread_board_{name}")

@@ -35,6 +35,13 @@ def start(site: Site, now: datetime, user: Any = None) -> Run | None:
     return removals.start(KIND, site.pk, site.name, _removal(site, now, user), quieten, now=now, user=user)
 
 
+def start_by_key(site_id: int, now: datetime, user: Any = None) -> None:
+    """The same for a site that may be gone."""
+    site = Site.objects.filter(pk=site_id).first()
+    if site is not None:
+        start(site, now, user)
+
+
 class SiteRemoval(removals.RemovalJob):
     """The work of a large site's removal."""
 

@@ -123,6 +123,7 @@ MATRIX: dict[tuple[str, str], tuple[str, ...]] = {
         "admin/runs/do/",
         "admin/forums/do/",
         "admin/forums/boards/do/",
+        "admin/exports/do/",
         "admin/runs/<int:pk>/pause/",
         "admin/runs/<int:pk>/resume/",
         "admin/runs/<int:pk>/stop/",

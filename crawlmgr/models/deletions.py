@@ -1,0 +1,29 @@
+"""What was asked to be deleted and can still be taken back."""
+
+from django.conf import settings
+from django.db import models
+from django.utils.translation import gettext_lazy as _
+
+
+class Deletion(models.Model):
+    """A row of a list (`kind` and its key) that goes for good when `due` has passed; its list leaves it out until then.
+
+    Life: made → undone (the row is gone, what it named stands as before), or begun and carried out by the dispatcher.
+    """
+
+    kind = models.CharField(max_length=20)
+    target = models.BigIntegerField()
+    name = models.CharField(_("name"), max_length=200)
+    asked = models.DateTimeField(_("asked"))
+    due = models.DateTimeField(_("goes for good"), db_index=True)
+    begun = models.BooleanField(default=False)
+    by = models.ForeignKey(settings.AUTH_USER_MODEL, models.SET_NULL, null=True, blank=True, related_name="+")
+
+    class Meta:
+        verbose_name = _("deletion")
+        verbose_name_plural = _("deletions")
+        ordering = ("due", "id")
+        constraints = [models.UniqueConstraint(fields=["kind", "target"], name="deletion_once")]
+
+    def __str__(self) -> str:
+        return f"{self.kind} {self.target}: {self.name}"
