@@ -37,6 +37,20 @@
     });
   }
 
+  /* --- days chosen in a chart narrow the table below it --- */
+  document.addEventListener("desk:drawn", async (event) => {
+    const node = event.target, form = node.closest("#content, #pane")?.querySelector(`[data-table="${CSS.escape(node.dataset.brush || "")}"] form[role=search]`);
+    if (!form) return;
+    node.on("plotly_selected", (chosen) => {
+      const days = (chosen?.points || []).map((one) => String(one.x).slice(0, 10)).sort();
+      if (!days.length) return;
+      form.elements.from.value = days[0]; form.elements.to.value = days.at(-1);
+      form.requestSubmit();
+    });
+    await Plotly.relayout(node, { dragmode: "select", selectdirection: "h" });
+    node.dataset.brushed = "1";
+  });
+
   document.addEventListener("click", (event) => {
     const button = event.target.closest("[data-take]");
     if (!button) return;

@@ -168,6 +168,7 @@
       drawn.add(node);
       new ResizeObserver(() => { if (node.offsetWidth && node.isConnected) Plotly.Plots.resize(node); }).observe(node.parentElement);
       node.dataset.ready = "1";
+      node.dispatchEvent(new CustomEvent("desk:drawn", { bubbles: true }));
     }
   }
   function theme() {

@@ -37,7 +37,8 @@ class Series:
 
 @dataclass(frozen=True, slots=True)
 class Chart:
-    """A chart as the template draws it; with `empty` set there is only that sentence."""
+    """A chart as the template draws it; with `empty` set there is only that sentence. `brush` names the table below it that the
+    days chosen in it narrow."""
 
     id: str
     title: str
@@ -45,6 +46,7 @@ class Chart:
     note: str = ""
     empty: str = ""
     legend: Sequence[tuple[str, str]] = ()
+    brush: str = ""
 
 
 def chart(

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime, time, timedelta, tzinfo
 from typing import Any, NamedTuple
 from urllib.parse import urlencode
 
@@ -35,7 +35,7 @@ MOST_DELETED = 500
 MOST_GONE = 20  # named above a list
 DELETE, UNDO = "delete", "undo"  # values of `do`
 OF_PAGES = ("after", "before", "last")
-OWN = ("sort", "q", "col", *OF_PAGES, "part", "as")
+OWN = ("sort", "q", "col", "from", "to", *OF_PAGES, "part", "as")
 Rows = QuerySet[Any]
 
 
@@ -86,7 +86,8 @@ class Action:
 class Table:
     """A list. `order` is the name of the column that it is sorted by as a rule, with "-" against the column's own direction.
     `room` is where ticked rows are sent: an address that takes `do` and `row`; `fields` is a template with what they are sent
-    with. A table that is not `live` is drawn once. `deletes` is the kind of what it deletes: that leaves it and can be undone."""
+    with. A table that is not `live` is drawn once. `deletes` is the kind of what it deletes: that leaves it and can be undone.
+    `span` is the time by whose days it can be narrowed."""
 
     name: str
     columns: Sequence[Column]
@@ -98,6 +99,7 @@ class Table:
     fields: str = ""
     live: bool = True
     deletes: str = ""
+    span: str = ""
 
 
 class Head(NamedTuple):
@@ -132,6 +134,7 @@ class Shown:
     search: bool
     choices: list[dict[str, Any]]
     columns: list[tuple[str, str, bool]]
+    days: dict[str, str]
     narrowed: bool
     files: list[tuple[str, str]]
     actions: list[Action]
@@ -150,10 +153,10 @@ class Shown:
 
 
 class _Asked:
-    """What the address asks of a table; what it asks wrongly is left out."""
+    """What the address asks of a table; what it asks wrongly is left out. Days are those of a time zone."""
 
-    def __init__(self, table: Table, request: HttpRequest) -> None:
-        self.table = table
+    def __init__(self, table: Table, request: HttpRequest, zone: tzinfo) -> None:
+        self.table, self.zone = table, zone
         self.by_name = {one.name: one for one in table.columns}
         query = request.GET
         self.sort = query.get("sort", "")
@@ -166,6 +169,7 @@ class _Asked:
         self.options = {one.name: list(one.options()) for one in table.choices}
         known = {one.name: {code for code, _text in self.options[one.name] if code} for one in table.choices}
         self.narrow = {name: query.get(name, "") for name, codes in known.items() if query.get(name, "") in codes}
+        self.days = {name: found for name in ("from", "to") if table.span and (found := _day(query.get(name, "")))}
         self.others = [(name, value) for name, value in query.items() if name not in OWN and name not in known]
 
     def _column(self, sort: str) -> Column | None:
@@ -188,9 +192,20 @@ class _Asked:
         for one in self.table.choices:
             if one.name in self.narrow:
                 rows = one.narrow(rows, self.narrow[one.name])
+        rows = rows.filter(**self._span())
         if self.q and self.table.search is not None:
             rows = self.table.search(rows, self.q)
         return rows.annotate(**column.needs) if column.needs else rows
+
+    def _span(self) -> dict[str, datetime]:
+        """From the beginning of the first day to the end of the last."""
+        first, last = self.days.get("from"), self.days.get("to")
+        found = {}
+        if first is not None:
+            found[f"{self.table.span}__gte"] = datetime.combine(first, time(), self.zone)
+        if last is not None and last < date.max:
+            found[f"{self.table.span}__lt"] = datetime.combine(last + timedelta(days=1), time(), self.zone)
+        return found
 
     def query(self, **changes: str) -> str:
         """The part of an address that asks for the same but for `changes`; "" takes something away."""
@@ -199,7 +214,9 @@ class _Asked:
 
     def pairs(self, *without: str) -> list[tuple[str, str]]:
         """Names and values that ask for the same, but for these names."""
-        state = [*self.others, *self.narrow.items(), ("q", self.q), ("sort", self.sort), *(("col", one) for one in self.chosen)]
+        days = [(name, day.isoformat()) for name, day in self.days.items()]
+        columns = (("col", one) for one in self.chosen)
+        state = [*self.others, *self.narrow.items(), *days, ("q", self.q), ("sort", self.sort), *columns]
         return [(name, value) for name, value in state if value and name not in without]
 
     def heads(self) -> list[Head]:
@@ -233,6 +250,13 @@ Prepared = Callable[[list[Any]], Sequence[Any]]
 """Makes of the rows read what the columns show; in the same order, in as many queries for one row as for a hundred."""
 
 
+def _day(text: str) -> date | None:
+    try:
+        return date.fromisoformat(text) if date(1970, 1, 2) <= date.fromisoformat(text) else None
+    except ValueError:
+        return None
+
+
 def table_page(
     request: HttpRequest,
     template: str,
@@ -242,11 +266,12 @@ def table_page(
     *,
     prepare: Prepared = list,
     key: Callable[[Any], Any] = lambda row: row.pk,
+    zone: tzinfo = UTC,
     **frame: Any,
 ) -> HttpResponseBase:
     """A page with a table in its context; only the table for `?part=rows`, a file for `?as=csv` or `?as=json`. `prepare` gives
     what the columns show, `key` what a ticked row sends. A context that costs is given as a function: only the page calls it."""
-    asked = _Asked(table, request)
+    asked = _Asked(table, request, zone)
     if table.deletes:
         rows = rows.exclude(pk__in=deletions.pending(table.deletes).values("target"))
     form = request.GET.get("as", "")
@@ -283,16 +308,17 @@ def _shown(request: HttpRequest, table: Table, asked: _Asked, rows: Rows, prepar
             for one in table.choices
         ],
         [(one.name, str(one.title), one.name in on) for one in order_of],
-        bool(asked.narrow or asked.q),
+        {name: str(asked.days.get(name, "")) for name in ("from", "to")} if table.span else {},
+        bool(asked.narrow or asked.q or asked.days),
         [(form.upper(), f"?{keep}as={form}") for form in ("csv", "json")],
         [one for one in table.actions if request.user.has_perm(one.permission)],
         reverse(f"admin:{table.room}") if table.room else "",
         table.fields,
         "" if not table.live or any(name in request.GET for name in OF_PAGES) else f"{request.path}?{keep}part=rows",
         request.path,
-        asked.pairs("q", *asked.options),
+        asked.pairs("q", "from", "to", *asked.options),
         asked.pairs("col"),
-        asked.query(q="", **dict.fromkeys(asked.options, "")),
+        asked.query(**dict.fromkeys(("q", "from", "to", *asked.options), "")),
         asked.query(col=""),
     )
 

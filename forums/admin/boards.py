@@ -37,7 +37,10 @@ def board_page(request: HttpRequest, pk: int) -> HttpResponseBase:
         context = {**_about(board), "visits": reads.visits(board, request.GET.dict(), 50), "only_visits": True}
         return page(request, "forums/board.html", context, **frame)
     first = not any(name in request.GET for name in OF_PAGES)
-    return table_page(request, "forums/board.html", OF_BOARD, reads.threads(board), lambda: _shown(board, first), **frame)
+    zone = reads.zone(board.site)
+    return table_page(
+        request, "forums/board.html", OF_BOARD, reads.threads(board), lambda: _shown(board, first), zone=zone, **frame
+    )
 
 
 def _about(board: Board) -> dict[str, Any]:

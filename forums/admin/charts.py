@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import datetime
 
 from django.utils.translation import gettext as _
@@ -47,14 +48,15 @@ def board_by_day(board: Board, now: datetime) -> Chart:
         Series(_("new threads"), days, [sums.get(day, (0, 0))[0] for day in days], NEW),
         Series(_("replies"), days, [sums.get(day, (0, 0))[1] for day in days], UPDATED),
     ]
-    return chart(
+    drawn = chart(
         "chart-posts",
         _("Posts by day"),
         series,
         x=_("day (%(zone)s)") % {"zone": board.site.timezone},
         y=_("posts a day"),
-        note=_("the last 30 days"),
+        note=_("the last 30 days; drag over days to see their threads"),
     )
+    return replace(drawn, brush="board-threads")
 
 
 def hourly(board: Board, now: datetime) -> list[Chart]:

@@ -110,7 +110,7 @@ def _columns(sorted_by: Collection[str], *, in_board: bool) -> tuple[Column, ...
 
 OF_BOARD = Table(
     "board-threads", _columns(list(BY), in_board=True), "last_reply",
-    narrowing.newest_with(SEARCHED, ("-last_reply", "-id"), "title", "author"), (STATE,),
+    narrowing.newest_with(SEARCHED, ("-last_reply", "-id"), "title", "author"), (STATE,), span="last_reply",
 )
 ALL = Table(
     "threads", _columns(("last_reply", "first_seen"), in_board=False), "last_reply",

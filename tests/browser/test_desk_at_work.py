@@ -276,6 +276,22 @@ def test_the_pane_sorts_pages_and_searches_for_itself(page: Any, say: Say) -> No
     assert page.url.endswith("/forums/boards/") and page.locator("#content tr[data-row]").count() == 3
 
 
+def test_days_dragged_over_in_a_chart_narrow_the_list_below(page: Any, say: Say) -> None:
+    site = forum()
+    page.goto(f"/admin/forums/board/{Board.objects.get(site=site, name='Boats').pk}/")
+    assert page.locator("tr[data-row]").count() == 30
+    page.wait_for_selector("[data-brushed]")
+    box = page.locator("[data-brushed] .nsewdrag").bounding_box()
+    page.mouse.move(box["x"] + 1, box["y"] + 10)
+    page.mouse.down()
+    page.mouse.move(box["x"] + box["width"] / 2, box["y"] + 20, steps=5)
+    page.mouse.up()
+    page.wait_for_url("**from=*")
+    assert page.locator("tr[data-row]").count() == 0, "every last reply is of the last hour"
+    page.click(f"[data-table] a:has-text('{say('Show all')}')")
+    page.wait_for_url(lambda address: "from=" not in address)
+
+
 def test_on_a_phone(page: Any, say: Say) -> None:
     """The tree is a drawer, a list is cards sorted by a choice, details are a sheet; nothing is wider than the screen."""
     forum()

@@ -5,8 +5,9 @@ from __future__ import annotations
 import csv
 import io
 import re
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
+from zoneinfo import ZoneInfo
 
 import pytest
 from django.conf import settings
@@ -109,6 +110,23 @@ def test_filters_show_what_they_say(client: Client, filled: Sizes, address: str,
 def _topic_pages() -> Any:
     run = TopicRun.objects.order_by("pk")[1]
     return run.run.topic_pages.filter(kind=0)
+
+
+def test_days_narrow_threads_in_the_zone_of_their_forum(client: Client, filled: Sizes) -> None:
+    """Both days count whole; what is no day is left out; a file and further pages keep them."""
+    Site.objects.filter(pk=1).update(timezone="Asia/Shanghai")
+    day = datetime(2026, 3, 5, tzinfo=ZoneInfo("Asia/Shanghai"))
+    times = {11: day, 12: day + timedelta(hours=23, minutes=59), 13: day - timedelta(minutes=1), 14: day + timedelta(days=2)}
+    for pk, at in times.items():
+        Thread.objects.filter(pk=pk).update(board=1, site=1, last_reply=at)
+    assert set(keys(client, "/admin/forums/board/1/?from=2026-03-05&to=2026-03-05")) == {11, 12}
+    assert {11, 12, 13} <= set(keys(client, "/admin/forums/board/1/?to=2026-03-05")) and 14 not in keys(client, "/admin/forums/board/1/?to=2026-03-05")
+    plain = keys(client, "/admin/forums/board/1/")
+    for bad in ("x", "0001-01-01", "9999-99-99", "2026-03-05T00:00"):
+        assert keys(client, f"/admin/forums/board/1/?from={bad}") == plain
+    assert client.get("/admin/forums/board/1/?from=1970-01-02&to=9999-12-31").status_code == 200
+    answer = client.get("/admin/forums/board/1/?from=2026-03-05&to=2026-03-05&as=csv")
+    assert len(b"".join(answer.streaming_content).decode().splitlines()) == 3  # type: ignore[attr-defined]
 
 
 def test_late_boards_are_those_that_their_forum_calls_late(client: Client, filled: Sizes) -> None:
