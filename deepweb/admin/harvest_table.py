@@ -57,7 +57,7 @@ TABLE = Table(
     "harvests",
     (
         Column("harvest", gettext_lazy("Harvest"), lambda one: one.form.source.name, _name, tables.NEWEST, look="title one"),
-        Column("form", gettext_lazy("Form"), lambda one: one.form.action, _form, look="one"),
+        Column("form", gettext_lazy("Form"), lambda one: one.form.action, _form, look="one", usual=False),
         Column("policy", gettext_lazy("Policy"), lambda one: one.run.parameters.get("policy", "fresh"), look="nowrap"),
         _figure("queries", gettext_lazy("Queries")),
         Column("efficiency", gettext_lazy("Efficiency"), lambda one: one.efficiency, lambda one: tags.share(one.efficiency),

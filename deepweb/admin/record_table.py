@@ -15,7 +15,7 @@ from crawlmgr.admin.tree import address
 from deepweb.models import Record, Source
 from deepweb.services import record_search
 
-USUAL = 6  # fields shown where none are chosen
+USUAL = 6  # fields shown where none are chosen; the first of them is the record's name
 MOST_SITES = 200
 LONGEST_CELL = 160
 OWN = ("record", "site", "page", "first_seen", "url")
@@ -65,7 +65,7 @@ def table(fields: Sequence[str], asked: Collection[str]) -> Table:
     """The list with a column for each of these fields, the first of them shown, and for what else was `asked` for."""
     names = [name for name in dict.fromkeys([*fields, *asked]) if name not in OWN]
     of_fields = [
-        Column(name, name, partial(_field, name=name), partial(_cell, name=name), look="one", usual=name in fields[:USUAL])
+        Column(name, name, partial(_field, name=name), partial(_cell, name=name), look="one", usual=name in fields[1:USUAL])
         for name in names
     ]
     return Table(

@@ -130,7 +130,7 @@ def _excerpt(post: Post) -> str:
 POSTS = Table(
     "posts",
     (
-        Column("text", gettext_lazy("Post"), lambda post: post.text, _excerpt, look="title"),
+        Column("text", gettext_lazy("Post"), lambda post: post.text, _excerpt, look="title one"),
         Column("author", gettext_lazy("Author"), lambda post: post.author, look="one"),
         Column("posted", gettext_lazy("Posted"), lambda post: post.posted, lambda post: tags.ago(post.posted),
                falling("posted", nullable=True), look="nowrap"),
