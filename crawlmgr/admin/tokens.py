@@ -9,6 +9,7 @@ from django import forms
 from django.contrib import admin, messages
 from django.http import Http404, HttpRequest, HttpResponse
 from django.urls import reverse
+from django.utils.html import format_html, format_html_join
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, gettext_noop
 
@@ -81,10 +82,16 @@ def operations() -> dict[str, list[dict[str, Any]]]:
     found: dict[str, list[dict[str, Any]]] = {}
     for path, methods in api.get_openapi_schema()["paths"].items():
         for method, one in methods.items():
-            text = one.get("description", "")
-            row = {"method": method.upper(), "path": path, "summary": _(one["summary"]), "text": _(text) if text else ""}
+            text = _with_code(_(one["description"])) if one.get("description") else ""
+            row = {"method": method.upper(), "path": path, "summary": _(one["summary"]), "text": text}
             found.setdefault(_(TAGS[one["tags"][0]]), []).append(row)
     return found
+
+
+def _with_code(text: str) -> str:
+    """What stands between backticks as code."""
+    parts = enumerate(text.split("`"))
+    return format_html_join("", "{}", ((format_html("<code>{}</code>", part) if place % 2 else part,) for place, part in parts))
 
 
 def branch(request: HttpRequest, item: str) -> Node | None:

@@ -226,3 +226,8 @@ def test_what_the_desk_says_of_each_operation_is_there_in_chinese() -> None:
     for here, there in zip(english, chinese, strict=True):
         assert here["path"] == there["path"] and here["summary"] != there["summary"]
         assert bool(here["text"]) == bool(there["text"]) and (not here["text"] or here["text"] != there["text"])
+
+
+def test_words_of_the_api_stand_as_code_on_its_page() -> None:
+    texts = [row["text"] for rows in operations().values() for row in rows if row["text"]]
+    assert any("<code>wanted</code>" in text for text in texts) and not any("`" in text for text in texts)
