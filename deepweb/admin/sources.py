@@ -7,6 +7,7 @@ from typing import Any
 
 from django import forms as django_forms
 from django.conf import settings
+from django.contrib import messages
 from django.core.exceptions import PermissionDenied
 from django.http import Http404, HttpRequest, HttpResponse
 from django.urls import reverse
@@ -25,6 +26,7 @@ from deepweb.services import removals, sources
 
 TABLES = ("forms", "queries", "records")
 MOST_ADDRESSES = 100
+LINES_TOLD = 20
 
 
 class AddForm(django_forms.Form):
@@ -39,9 +41,10 @@ class AddForm(django_forms.Form):
     private = django_forms.BooleanField(label=gettext_lazy("Private network"), required=False)
 
     def clean_addresses(self) -> list[str]:
-        """Each address checked; the wrong lines are named by their numbers."""
+        """The addresses among the lines; `wrong` holds the numbers of lines that are none: an error only where none is left."""
         lines = [line.strip() for line in str(self.cleaned_data["addresses"]).splitlines()]
-        wanted, wrong = [], []
+        wanted: list[str] = []
+        self.wrong: list[str] = []
         for number, line in enumerate(lines, start=1):
             if not line or line.startswith("#"):
                 continue
@@ -49,12 +52,17 @@ class AddForm(django_forms.Form):
             try:
                 wanted.append(canonical(address))
             except UrlError:
-                wrong.append(str(number))
-        if wrong:
-            raise django_forms.ValidationError(_("Not an address of the web: line %(lines)s.") % {"lines": ", ".join(wrong)})
+                self.wrong.append(str(number))
+        if self.wrong and not wanted:
+            raise django_forms.ValidationError(_wrong_lines(self.wrong))
         if not wanted or len(wanted) > MOST_ADDRESSES:
             raise django_forms.ValidationError(_("Between 1 and %(most)s addresses at a time.") % {"most": MOST_ADDRESSES})
         return wanted
+
+
+def _wrong_lines(numbers: list[str]) -> str:
+    more = ", …" if len(numbers) > LINES_TOLD else ""
+    return _("Not an address of the web: line %(lines)s.") % {"lines": ", ".join(numbers[:LINES_TOLD]) + more}
 
 
 @room("deepweb/", "sources", "deepweb.view_source")
@@ -78,6 +86,8 @@ def add(request: HttpRequest) -> HttpResponse:
     if request.method == "POST" and form.is_valid() and opens_nothing(request, form, "private"):
         run = _find(request, form)
         if run is not None:
+            if form.wrong:
+                messages.warning(request, _wrong_lines(form.wrong))
             only = run.parameters["sources"]
             return back(request, "source", only[0]) if len(only) == 1 else back(request, "sources")
     trail = [(_("Search sites"), reverse("admin:sources"))]

@@ -177,12 +177,13 @@ def test_an_operator_starts_harvests_trials_and_looks() -> None:
     assert tried.parameters["fixed"] == [[["q", "river"]]]
     shown = browser.get(reverse("admin:harvest", args=[Harvest.objects.get(run=tried).pk])).content.decode()
     assert "http://books.example/find?q=river" in shown
-    answer = browser.post(reverse("admin:source-add"), {"addresses": "not an address\nhttp://a.example/", "depth": 3, "pages": 9})
+    answer = browser.post(reverse("admin:source-add"), {"addresses": "not an address", "depth": 3, "pages": 9})
     assert answer.status_code == 422 and "line 1" in answer.content.decode()
     answer = browser.post(
         reverse("admin:source-add"),
-        {"addresses": "http://a.example/\n# no\nb.example", "depth": "2", "pages": "9", "delay_seconds": "1"},
+        {"addresses": "http://a.example/\n# no\nnot an address\nb.example", "depth": "2", "pages": "9", "delay_seconds": "1"},
     )
+    assert "Not an address of the web: line 3." in browser.get(reverse("admin:sources")).content.decode()
     found = Run.objects.latest("pk")
     assert answer.status_code == 302 and len(found.parameters["sources"]) == 2 and found.parameters["depth"] == 2
 
