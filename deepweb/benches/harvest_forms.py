@@ -85,6 +85,7 @@ def _row(kind: Kind, side: Any, options: dict[str, Any]) -> dict[str, Any]:
         "of_oracle": len(records) / bar if bar else 0.0,
         "wrong_records": len(told.get("records", ())) - len(records),
         "queries": found.get("queries", 0),
+        "valid": found.get("valid", 0),
         "requests": found.get("requests", 0),
         "efficiency": found.get("efficiency"),
         "cuts_right": _cuts_right(site, queries),
@@ -171,7 +172,7 @@ def _place(value: Any) -> float:
 
 
 def table(result: dict[str, Any]) -> str:
-    names = ("form", "records", "oracle", "of_oracle", "queries", "requests", "efficiency", "cuts_right", "fields_right")
+    names = ("form", "records", "oracle", "of_oracle", "queries", "valid", "requests", "efficiency", "cuts_right", "fields_right")
     names = (*names, "stopped_by")
     rows = [tuple(row[name] for name in names) for row in result["forms"]]
     return plain_table(names, rows) + f"\n{result['at_85']} of {result['kinds']} kinds at .85 of the oracle or above"
