@@ -244,6 +244,8 @@ class TemplateSearch:
             matching = float(max(outcome.returned, outcome.matching or 0))
             earlier = places[: known_till[place]]
             before = float(((earlier >= span.low) & (earlier <= span.high)).sum())
+            if self.beside_words and known_till[place]:  # words have found more since: as many as would have been known by now
+                before *= seen.records / known_till[place]
             asked.append(Asked(span, matching, told, outcome.is_whole, before))
         return cells(whole, asked, values, scale_of(asked, self.limit), self.limit, self.left, self.beside_words)
 
