@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import sys
 from collections.abc import Mapping
 from datetime import UTC, datetime
@@ -25,15 +26,16 @@ from forums.models import Board, Post, Thread  # noqa: E402
 from forums.services import sites  # noqa: E402
 
 HISTORY_DAYS = 400
+_SCRIPT = re.compile(r"\.(?:php|cgi|pl|asp|aspx|jsp|do|cfm|exe)$", re.I)
 Truth = Mapping[str, Any]
 
 
 def place(url: str) -> str:
-    """The path of an address; its query too where that tells pages apart."""
+    """The path of an address; its query too where a script or a site's root answers, for which it tells pages apart."""
     parts = urlsplit(url)
     here = unquote(parts.path).rstrip("/")
     asked = "&".join(sorted(f"{name}={value}" for name, value in parse_qsl(parts.query, keep_blank_values=True)))
-    return f"{here}?{asked}" if asked and here.endswith(".php") else here
+    return f"{here}?{asked}" if asked and (not here or _SCRIPT.search(here)) else here
 
 
 def minute(moment: datetime | str | None) -> str:
