@@ -39,5 +39,6 @@ def newest_with(most: int, order: Sequence[str], *names: str) -> Callable[[Rows,
 def few(rows: Rows, **wish: Any) -> Rows:
     """Those of the rows that fit, found by a partial index of theirs and then put in order. Where they are many they are met soon
     enough in the order itself."""
-    keys = list(rows.filter(**wish).order_by().values_list("pk", flat=True)[: MOST_FEW + 1])
+    whole = rows.model._default_manager.filter(**wish).order_by()  # what else narrows the rows would draw another index
+    keys = list(whole.values_list("pk", flat=True)[: MOST_FEW + 1])
     return rows.filter(pk__in=keys) if len(keys) <= MOST_FEW else rows.filter(**wish)
