@@ -266,7 +266,7 @@ def test_the_pane_sorts_pages_and_searches_for_itself(page: Any, say: Say) -> No
     page.goto("/admin/forums/boards/")
     page.click("[data-pane]")
     page.wait_for_selector("#pane tr[data-row]")
-    page.click(f"#pane th a:has-text('{say('Replies')}')")
+    page.select_option("#pane select[data-go]", label=f"{say('Replies')} ↓")  # beside a list there is no room for heads
     page.wait_for_selector("#pane tr[data-row]:first-child a:has-text('Lantern 49')")
     page.click("#pane .pager a[rel=next]")
     page.wait_for_selector("#pane tr[data-row]:first-child a:has-text('Lantern 19')")
