@@ -67,7 +67,7 @@ def test_from_an_address_to_the_export_of_its_records(page: Any, desk: str, serv
     role = page.locator("form[action*='/role/']", has=page.locator("input[name=name][value=q]"))
     role.locator("select[name=role]").select_option("query")
     role.locator("button").click()
-    page.wait_for_function("document.querySelector('input[name=name][value=q] ~ select').value === 'query'")
+    page.wait_for_function("document.querySelector('input[name=name][value=q] ~ select')?.value === 'query'")
     fits(page)
 
     page.select_option("#id_policy", "frequency")

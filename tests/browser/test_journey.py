@@ -78,7 +78,7 @@ def add_forum(page: Any, forum: ForumServer) -> None:
 def test_first_login_add_a_forum_watch_its_run_stop_it_export(page: Any, desk: str, forum: ForumServer) -> None:
     login(page, desk)
     assert page.is_visible("text=No forum yet")
-    page.wait_for_function("document.querySelector('[data-part=light]').classList.contains('ok')")
+    page.wait_for_function("document.querySelector('[data-part=light]')?.classList.contains('ok')")
 
     add_forum(page, forum)
     boards = page.locator("input[name=board]")
@@ -97,7 +97,7 @@ def test_first_login_add_a_forum_watch_its_run_stop_it_export(page: Any, desk: s
     pages = page.locator("dl.facts dd").first
     before = int(pages.inner_text().replace(",", ""))
     page.evaluate("window.opened = true")
-    page.wait_for_function(f"Number(document.querySelector('dl.facts dd').innerText.replace(',', '')) > {before}")
+    page.wait_for_function(f"Number(document.querySelector('dl.facts dd')?.innerText.replace(',', '')) > {before}")
     assert page.evaluate("window.opened"), "the page was loaded anew"
 
     page.on("dialog", lambda dialog: dialog.accept())

@@ -61,7 +61,7 @@ def test_a_list_is_worked_by_keyboard_with_details_beside_it(page: Any) -> None:
     page.wait_for_selector("#pane #run-story")
     assert page.url.endswith("/admin/runs/") and page.inner_text(".pane-title").startswith("Quarry 1")
     page.keyboard.press("k")
-    page.wait_for_function("document.querySelector('.pane-title').textContent.startsWith('Quarry 2')")
+    page.wait_for_function("document.querySelector('.pane-title')?.textContent.startsWith('Quarry 2')")
     page.reload()
     assert page.is_visible("#pane"), "the pane is remembered"
     page.keyboard.press("j")

@@ -64,7 +64,7 @@ def tune(page: Any) -> None:
         "const slider = document.querySelector('input[data-for=visits_per_day]');"
         "slider.value = Math.log(48); slider.dispatchEvent(new Event('input', { bubbles: true }));"
     )
-    page.wait_for_function("document.querySelector('[data-chart=chart-curve]').layout.shapes[0].x0 === 48")
+    page.wait_for_function("document.querySelector('[data-chart=chart-curve]')?.layout?.shapes?.[0]?.x0 === 48")
     assert page.input_value("[name=visits_per_day]") == "48"
     page.wait_for_selector("#tuning-facts:has-text('exactly')")
     page.wait_for_selector("#tuning-replay .empty, #tuning-replay table")
