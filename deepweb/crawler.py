@@ -25,8 +25,8 @@ from deepweb.reading import Answer, Context, read_answer, read_detail
 from deepweb.search_forms import Form as PageForm
 from deepweb.search_forms import FormType, read_forms
 from deepweb.services import answers, clusters, figures, forms, harvests, records, sizing, sources
-from deepweb.services.wishes import Wishes
-from deepweb.services.workbench import Workbench
+from deepweb.services.harvest_options import HarvestOptions
+from deepweb.services.harvest_session import HarvestSession
 from deepweb.terms import bindings
 
 
@@ -146,7 +146,7 @@ class HarvestCrawler:
     tells_why = True
 
     def __init__(self) -> None:
-        self.benches: dict[int, Workbench] = {}
+        self.benches: dict[int, HarvestSession] = {}
         self.opening: set[int] = set()
 
     def settings(self, run: Run) -> CrawlSettings:
@@ -155,19 +155,19 @@ class HarvestCrawler:
             hosts.configure(host_key(form.action), sources.settings_of(form.source, run))
         return sources.settings_of_all([form.source for form in chosen], run)
 
-    def _all(self, run: Run) -> list[Workbench]:
+    def _all(self, run: Run) -> list[HarvestSession]:
         if not self.benches:
-            wishes = Wishes.from_mapping(run.parameters)
+            wishes = HarvestOptions.from_mapping(run.parameters)
             rows = Harvest.objects.filter(run=run).select_related("form__source", "form__cluster", "run").order_by("position")
-            self.benches = {row.pk: Workbench(row, wishes) for row in rows}
+            self.benches = {row.pk: HarvestSession(row, wishes) for row in rows}
         return list(self.benches.values())
 
-    def _bench(self, run: Run, item: Url) -> Workbench:
+    def _bench(self, run: Run, item: Url) -> HarvestSession:
         self._all(run)
         return self.benches[item.group or 0]
 
     def begin(self, run: Run, now: datetime) -> Sequence[NewUrl]:
-        return harvests.next_links(run, self._all(run), Wishes.from_mapping(run.parameters), now)
+        return harvests.next_links(run, self._all(run), HarvestOptions.from_mapping(run.parameters), now)
 
     def request(self, run: Run, item: Url) -> FetchRequest:
         """The query's request; where the form needs the session of its own page, that page first."""
@@ -233,7 +233,7 @@ class HarvestCrawler:
         return stored
 
     def _store_detail(
-        self, bench: Workbench, item: Url, response: FetchResponse, fields: dict[str, str], now: datetime
+        self, bench: HarvestSession, item: Url, response: FetchResponse, fields: dict[str, str], now: datetime
     ) -> Stored:
         if not fields or not records.add_detail(item.payload["record"], fields, now):
             return Stored(state=UrlState.FAILED, reason=f"http_{response.status}" if response.status != 200 else "no_fields")
@@ -250,14 +250,14 @@ class HarvestCrawler:
     def idle(self, run: Run, now: datetime) -> Sequence[NewUrl] | str:
         benches = self._all(run)
         links = [link for stored in answers.close_lost(run, benches, now) for link in stored.links]
-        links += [] if links else harvests.next_links(run, benches, Wishes.from_mapping(run.parameters), now)
+        links += [] if links else harvests.next_links(run, benches, HarvestOptions.from_mapping(run.parameters), now)
         if links:
             return links
         self._sum_up(run, benches)
         reasons = sorted({bench.harvest.stopped_by for bench in benches})
         return ", ".join(reasons)
 
-    def _sum_up(self, run: Run, benches: Sequence[Workbench]) -> None:
+    def _sum_up(self, run: Run, benches: Sequence[HarvestSession]) -> None:
         for bench in benches:
             sizing.size_up(bench)
             harvests.save(bench)

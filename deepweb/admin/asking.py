@@ -22,7 +22,7 @@ from deepweb.admin.pages import picture, role_choices, roles
 from deepweb.models import Form, FormTypes, Harvest
 from deepweb.search_forms import FormType
 from deepweb.services import figures, forms, harvests
-from deepweb.services.wishes import POLICIES
+from deepweb.services.harvest_options import POLICIES
 from deepweb.submission import fill
 from deepweb.templates_informative import inputs_of
 

@@ -14,7 +14,7 @@ from deepweb import clustering, reads
 from deepweb.admin import charts
 from deepweb.models import Cluster
 from deepweb.services import clusters, harvests
-from deepweb.services.wishes import POLICIES
+from deepweb.services.harvest_options import POLICIES
 
 MOST_SHARE = 100.0
 

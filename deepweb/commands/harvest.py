@@ -16,7 +16,7 @@ from crawlmgr.services import runs
 from deepweb.commands import find
 from deepweb.models import Cluster, Form
 from deepweb.services import figures, forms, harvests
-from deepweb.services.wishes import POLICIES, Wishes
+from deepweb.services.harvest_options import POLICIES, HarvestOptions
 
 HELP = "ask a search form and store the records that come back"
 
@@ -76,7 +76,7 @@ def _wishes(options: dict[str, Any]) -> dict[str, Any]:
         "random_seed": options["random_seed"],
     }
     try:
-        Wishes.from_mapping(wishes)
+        HarvestOptions.from_mapping(wishes)
     except ValueError as error:
         raise CommandError(str(error), returncode=2) from None
     return wishes

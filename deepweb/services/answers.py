@@ -18,8 +18,8 @@ from deepweb.results import NoResultPages, ResultKind, judge
 from deepweb.seen import Query as Terms
 from deepweb.seen import Term
 from deepweb.services import forms, harvests, records
+from deepweb.services.harvest_session import NONSENSE, HarvestSession
 from deepweb.services.probing import PAGES
-from deepweb.services.workbench import NONSENSE, Workbench
 from deepweb.terms import bindings
 
 ERRORS_IN_A_ROW = 3
@@ -42,7 +42,8 @@ def terms_of(row: Query) -> Terms:
 
 
 def store_page(
-    run: Run, benches: Sequence[Workbench], bench: Workbench, item: Url, response: FetchResponse, answer: Answer, now: datetime
+    run: Run, benches: Sequence[HarvestSession], bench: HarvestSession, item: Url, response: FetchResponse,
+    answer: Answer, now: datetime
 ) -> Stored:
     """One page of results: records stored, then the next page, or the end of the query and the next one."""
     row = Query.objects.get(pk=item.payload["query"])
@@ -78,7 +79,7 @@ def store_page(
     return stored
 
 
-def _lone_record(bench: Workbench, response: FetchResponse, answer: Answer) -> Answer:
+def _lone_record(bench: HarvestSession, response: FetchResponse, answer: Answer) -> Answer:
     """The answer where a site leads straight to the only record found: to an address as its known records have them."""
     known = bench.harvest.form.found_records.exclude(url="").values_list("url", flat=True)[:KNOWN_ADDRESSES]
     if answer.login or shape(response.url) not in {shape(url) for url in known} - {shape(bench.form.action)}:
@@ -90,22 +91,23 @@ def _lone_record(bench: Workbench, response: FetchResponse, answer: Answer) -> A
     return answer._replace(records=(FoundRecord(response.url, fields),), shape=None, next=None) if fields else answer
 
 
-def _status(bench: Workbench, status: int) -> int:
+def _status(bench: HarvestSession, status: int) -> int:
     """200 also for the status that the site gives to words that it does not have."""
     return 200 if status == bench.state.get("nothing_status", 200) else status
 
 
-def _nothing(bench: Workbench) -> NoResultPages | None:
+def _nothing(bench: HarvestSession) -> NoResultPages | None:
     return bench.nothing
 
 
-def _count_requests(bench: Workbench, row: Query, number: int) -> None:
+def _count_requests(bench: HarvestSession, row: Query, number: int) -> None:
     row.requests += number
     bench.harvest.requests += number
 
 
 def _nonsense(
-    run: Run, benches: Sequence[Workbench], bench: Workbench, row: Query, response: FetchResponse, answer: Answer, now: datetime
+    run: Run, benches: Sequence[HarvestSession], bench: HarvestSession, row: Query, response: FetchResponse,
+    answer: Answer, now: datetime
 ) -> Stored:
     """What the site shows for words that nobody has written: furniture, and the page without results."""
     if response.status not in (200, 404):
@@ -141,8 +143,8 @@ def _shared(known: Mapping[str, Sequence[str]], shown: Mapping[str, set[str]]) -
 
 def _without_records(
     run: Run,
-    benches: Sequence[Workbench],
-    bench: Workbench,
+    benches: Sequence[HarvestSession],
+    bench: HarvestSession,
     row: Query,
     response: FetchResponse,
     answer: Answer,
@@ -162,7 +164,7 @@ def _without_records(
     return _end(run, benches, bench, row, QueryState.ERROR, reason, now)
 
 
-def _keep(bench: Workbench, row: Query, answer: Answer, number: int, now: datetime) -> int:
+def _keep(bench: HarvestSession, row: Query, answer: Answer, number: int, now: datetime) -> int:
     """Stores a page's records; how many were new to the harvest is noted with the query."""
     ids, _ = records.keep(bench.harvest.form, answer.records, now)
     fresh = [pk for pk in dict.fromkeys(ids) if pk not in set(row.found)]
@@ -186,7 +188,7 @@ def _keep(bench: Workbench, row: Query, answer: Answer, number: int, now: dateti
     return len(new)
 
 
-def _goes_on(bench: Workbench, row: Query, number: int) -> bool:
+def _goes_on(bench: HarvestSession, row: Query, number: int) -> bool:
     """Whether the next page of an answer is worth a request: not the same again, not one old record after another."""
     if bench.state.get("came_round") or number >= bench.wishes.max_pages:
         return False
@@ -201,7 +203,7 @@ def _goes_on(bench: Workbench, row: Query, number: int) -> bool:
 
 
 def _end(
-    run: Run, benches: Sequence[Workbench], bench: Workbench, row: Query, state: QueryState, reason: str, now: datetime
+    run: Run, benches: Sequence[HarvestSession], bench: HarvestSession, row: Query, state: QueryState, reason: str, now: datetime
 ) -> Stored:
     """Ends a query, sums it up, and begins the next one of the run."""
     harvest = bench.harvest
@@ -230,14 +232,14 @@ def _end(
     return Stored(links=links)
 
 
-def _note_errors(bench: Workbench, state: QueryState, reason: str) -> None:
+def _note_errors(bench: HarvestSession, state: QueryState, reason: str) -> None:
     errors = int(bench.state.get("errors", 0)) + 1 if state == QueryState.ERROR else 0
     bench.state["errors"] = errors
     if errors >= ERRORS_IN_A_ROW + (NONSENSE if not bench.log else 0) and "ending" not in bench.state:
         bench.state["ending"] = reason[:60] or "errors"
 
 
-def failed(run: Run, benches: Sequence[Workbench], bench: Workbench, item: Url, reason: str, now: datetime) -> Stored:
+def failed(run: Run, benches: Sequence[HarvestSession], bench: HarvestSession, item: Url, reason: str, now: datetime) -> Stored:
     """A request that brought nothing at all: refused by robots.txt, lost, or answered by errors as often as it was tried."""
     row = Query.objects.filter(pk=item.payload.get("query")).first()
     if row is None or row.state != QueryState.SENT:
@@ -253,7 +255,7 @@ def failed(run: Run, benches: Sequence[Workbench], bench: Workbench, item: Url, 
     return _end(run, benches, bench, row, QueryState.ERROR, reason, now)
 
 
-def reopened(bench: Workbench, item: Url, response: FetchResponse, page_forms: Sequence[object], now: datetime) -> Stored:
+def reopened(bench: HarvestSession, item: Url, response: FetchResponse, page_forms: Sequence[object], now: datetime) -> Stored:
     """The form's own page, read to begin a session: the query that waited for it is sent now."""
     bench.is_open = True
     row = Query.objects.get(pk=item.payload["query"])
@@ -269,7 +271,7 @@ def reopened(bench: Workbench, item: Url, response: FetchResponse, page_forms: S
     return Stored(links=[link])
 
 
-def close_lost(run: Run, benches: Sequence[Workbench], now: datetime) -> list[Stored]:
+def close_lost(run: Run, benches: Sequence[HarvestSession], now: datetime) -> list[Stored]:
     """Ends queries on their way whose request is no longer waiting (dropped with their host)."""
     ended = []
     for bench in benches:

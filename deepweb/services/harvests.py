@@ -20,10 +20,10 @@ from deepweb.reading import needs_session
 from deepweb.seen import Term
 from deepweb.services import forms, removals
 from deepweb.services.figures import NOT_ASKED
+from deepweb.services.harvest_options import HarvestOptions
+from deepweb.services.harvest_session import Ask, HarvestSession
 from deepweb.services.probing import SAMPLE, next_probe
 from deepweb.services.sizing import size_of
-from deepweb.services.wishes import Wishes
-from deepweb.services.workbench import Ask, Workbench
 from deepweb.submission import Submission, fill
 from deepweb.terms import bindings
 
@@ -57,7 +57,7 @@ def start(
     """A run that asks these forms out of one budget. Raises Refused for a form that must not be sent (of several such forms
     are left out), ValueError for wishes that make no sense, runs.Busy where a form is being asked.
     """
-    Wishes.from_mapping(wishes)
+    HarvestOptions.from_mapping(wishes)
     CrawlSettings.from_mapping(settings or {})
     allowed = [form for form in chosen if forms.why_not(form) is None]
     if not allowed:
@@ -96,7 +96,7 @@ def of_cluster(row: Cluster) -> list[Form]:
     return [form for form in row.forms.select_related("source").order_by("pk") if forms.why_not(form) is None]
 
 
-def next_links(run: Run, benches: Sequence[Workbench], wishes: Wishes, now: datetime) -> list[NewUrl]:
+def next_links(run: Run, benches: Sequence[HarvestSession], wishes: HarvestOptions, now: datetime) -> list[NewUrl]:
     """The first request of the next query of the run, given to the form that brings most; and, for forms that are through,
     their detail pages.
     """
@@ -114,7 +114,7 @@ def next_links(run: Run, benches: Sequence[Workbench], wishes: Wishes, now: date
         links += finish(bench, now)
 
 
-def _for_coverage(bench: Workbench) -> Ask | None:
+def _for_coverage(bench: HarvestSession) -> Ask | None:
     """Where a share of the database is to be reached: the probes that tell its size, asked in the middle of the harvest.
 
     Ends the asking when the share is reached by the upper end of the size; where the size cannot be told, it is tried
@@ -139,15 +139,15 @@ def _for_coverage(bench: Workbench) -> Ask | None:
     return None
 
 
-def _requests_spent(benches: Sequence[Workbench], wishes: Wishes) -> bool:
+def _requests_spent(benches: Sequence[HarvestSession], wishes: HarvestOptions) -> bool:
     return wishes.requests is not None and sum(bench.harvest.requests for bench in benches) >= wishes.requests
 
 
-def _spent(benches: Sequence[Workbench], wishes: Wishes) -> bool:
+def _spent(benches: Sequence[HarvestSession], wishes: HarvestOptions) -> bool:
     return _requests_spent(benches, wishes) or sum(len(bench.log) for bench in benches) >= wishes.queries
 
 
-def _most_promising(open_: Sequence[Workbench], benches: Sequence[Workbench]) -> Workbench | None:
+def _most_promising(open_: Sequence[HarvestSession], benches: Sequence[HarvestSession]) -> HarvestSession | None:
     """Each form a few queries first, then the one whose last queries brought most new records a request."""
     if len(benches) == 1 or len(open_) < 2:
         return open_[0] if open_ else None
@@ -158,7 +158,7 @@ def _most_promising(open_: Sequence[Workbench], benches: Sequence[Workbench]) ->
     return max(asking or open_, key=lambda bench: float(np.mean(bench.state.get("gains", [0.0])[-RECENT:] or [0.0])))
 
 
-def _begin_query(run: Run, bench: Workbench, ask: Ask, now: datetime) -> NewUrl:
+def _begin_query(run: Run, bench: HarvestSession, ask: Ask, now: datetime) -> NewUrl:
     """Notes a query before it is sent, so that it is known to have been on its way wherever the work breaks off."""
     harvest = bench.harvest
     bench.state["number"] = number = int(bench.state.get("number", 0)) + 1
@@ -176,7 +176,7 @@ def _begin_query(run: Run, bench: Workbench, ask: Ask, now: datetime) -> NewUrl:
     return page_link(bench, row, submission, 1)
 
 
-def page_link(bench: Workbench, row: Query, submission: Submission, number: int, attempt: int = 0) -> NewUrl:
+def page_link(bench: HarvestSession, row: Query, submission: Submission, number: int, attempt: int = 0) -> NewUrl:
     """The address of one page of a query's answer. A POST is marked to be sent once."""
     payload: dict[str, Any] = {"query": row.pk, "page": number}
     if submission.method == "POST":
@@ -192,13 +192,13 @@ def page_link(bench: Workbench, row: Query, submission: Submission, number: int,
     )
 
 
-def save(bench: Workbench) -> None:
+def save(bench: HarvestSession) -> None:
     """Writes the harvest's counters and state."""
     bench.harvest.state = bench.state
     bench.harvest.save()
 
 
-def finish(bench: Workbench, now: datetime) -> list[NewUrl]:
+def finish(bench: HarvestSession, now: datetime) -> list[NewUrl]:
     """Ends the asking of a form; its detail pages are what is left to fetch."""
     harvest, reason = bench.harvest, str(bench.state.get("ending", "queries"))
     if not harvest.requests:  # nothing was ever sent
@@ -209,7 +209,7 @@ def finish(bench: Workbench, now: datetime) -> list[NewUrl]:
     return links
 
 
-def _details(bench: Workbench) -> list[NewUrl]:
+def _details(bench: HarvestSession) -> list[NewUrl]:
     """Detail pages to fetch: of a sample of the probes' records first, where the lists do not tell by what they were found,
     then of the records found, in their order; with the sample as many as wished."""
     limit = MAX_QUEUED if bench.wishes.details is None else min(bench.wishes.details, MAX_QUEUED)
@@ -241,7 +241,7 @@ def _details(bench: Workbench) -> list[NewUrl]:
     ]
 
 
-def count_detail_requests(bench: Workbench, number: int) -> None:
+def count_detail_requests(bench: HarvestSession, number: int) -> None:
     """Adds what a detail page took."""
     Harvest.objects.filter(pk=bench.harvest.pk).update(detail_requests=F("detail_requests") + number)
     bench.harvest.detail_requests += number
@@ -254,7 +254,7 @@ def _addresses(ids: Sequence[int]) -> dict[int, str]:
     return found
 
 
-def _understood(bench: Workbench) -> bool:
+def _understood(bench: HarvestSession) -> bool:
     """Whether what the lists show tells by which words records are found."""
     pairs = explained = 0
     for probe in bench.state["probes"]:
@@ -267,12 +267,12 @@ def _understood(bench: Workbench) -> bool:
     return explained >= UNDERSTOOD * pairs
 
 
-def is_session(bench: Workbench) -> bool:
+def is_session(bench: HarvestSession) -> bool:
     """Whether the form's page has to be read first in each session."""
     return bool(bench.state.get("session")) or needs_session(bench.form)
 
 
-def submission_of(bench: Workbench, row: Query) -> Submission:
+def submission_of(bench: HarvestSession, row: Query) -> Submission:
     """What a query sends, with the tokens of the form as it was met last."""
     query = [Term(name, value) for name, value in row.terms]
     return fill(bench.form, bindings(tuple(query)), bench.harvest.form.charset)

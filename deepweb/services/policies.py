@@ -17,18 +17,18 @@ from deepweb.selection import FrequencyPolicy, FreshPolicy, Policy
 from deepweb.template_search import TemplateSearch, text_slots
 
 if TYPE_CHECKING:
-    from deepweb.services.workbench import Workbench
+    from deepweb.services.harvest_session import HarvestSession
 
 INPUT_TRIES = 3
 PAIRS_FROM = 8
 
 
-def barred_inputs(bench: Workbench) -> frozenset[str]:
+def barred_inputs(bench: HarvestSession) -> frozenset[str]:
     """Inputs beside the box that were asked three times and brought nothing."""
     return frozenset(name for name, (asked, valid) in bench.by_input().items() if asked >= INPUT_TRIES and not valid)
 
 
-def stop_rule(bench: Workbench) -> str | None:
+def stop_rule(bench: HarvestSession) -> str | None:
     """The rule that ends the asking early, None where none holds or none is wished for."""
     if not bench.wishes.stop_rules:
         return None
@@ -37,7 +37,7 @@ def stop_rule(bench: Workbench) -> str | None:
     return stopped_by(bench.seen.outcomes, bench.seen.times_returned, rules)
 
 
-def policy_of(bench: Workbench) -> Policy:
+def policy_of(bench: HarvestSession) -> Policy:
     """The policy that was wished for, with what the harvest has learned of the site."""
     barred, seen = barred_inputs(bench), bench.seen
     refused = frozenset(term for place in range(len(seen.frequency)) if (term := seen.term(place)).input in barred)
@@ -53,7 +53,7 @@ def policy_of(bench: Workbench) -> Policy:
     return FreshPolicy((), limit, refused, pairs=pairs, doubtful=doubtful)
 
 
-def _paper(bench: Workbench, refused: frozenset[Term]) -> PaperPolicy:
+def _paper(bench: HarvestSession, refused: frozenset[Term]) -> PaperPolicy:
     known = bench.state.get("paper", {"queue": [], "round": 1, "started": 0})
 
     def said(record: Hashable) -> dict[Term, float]:
@@ -65,7 +65,7 @@ def _paper(bench: Workbench, refused: frozenset[Term]) -> PaperPolicy:
     return PaperPolicy((), refused=refused, said=said, **bench.wishes.of_paper(), **state)
 
 
-def best_of_all(bench: Workbench, policy: Policy) -> Choice | None:
+def best_of_all(bench: HarvestSession, policy: Policy) -> Choice | None:
     """The best word or, where answers are cut or there is no box for words, the best binding of other inputs; of several kinds
     of query the one that a plan of all queries left begins with."""
     seen, box = bench.seen, bench.asking.box
@@ -99,7 +99,7 @@ def best_of_all(bench: Workbench, policy: Policy) -> Choice | None:
     return first.choice if first is not None else None
 
 
-def _best_word(bench: Workbench, policy: Policy) -> tuple[Choice | None, float]:
+def _best_word(bench: HarvestSession, policy: Policy) -> tuple[Choice | None, float]:
     """The best word, with the choices that have to be made beside it."""
     seen = bench.seen
     if not isinstance(policy, FreshPolicy):

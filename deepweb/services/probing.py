@@ -10,7 +10,7 @@ import numpy as np
 from deepweb.models import QueryKind
 from deepweb.seen import Choice, Term
 from deepweb.selection import FreshPolicy
-from deepweb.services.workbench import Ask, Workbench
+from deepweb.services.harvest_session import Ask, HarvestSession
 from deepweb.size_probes import ProbePlan, plan_probes
 
 FROM_QUERIES = 20
@@ -24,7 +24,7 @@ MAX_PLANS = 3
 SCALE_UP = 2.0
 
 
-def next_probe(bench: Workbench) -> Ask | None:
+def next_probe(bench: HarvestSession) -> Ask | None:
     """A random word of the pool, until all that were drawn have been asked; none where it could tell nothing."""
     counted = len(bench.log)
     if bench.wishes.probes == 0 or counted < FROM_QUERIES or not bench.seen.records:
@@ -41,7 +41,7 @@ def next_probe(bench: Workbench) -> Ask | None:
     return None
 
 
-def _is_cut_too_often(bench: Workbench) -> bool:
+def _is_cut_too_often(bench: HarvestSession) -> bool:
     """Whether the words of the pool bring more than was thought: then it has to be drawn up anew, of rarer ones."""
     probes = bench.state.get("probes", [])
     cut = sum(bool(probe["overflowed"]) for probe in probes)
@@ -53,7 +53,7 @@ def _is_cut_too_often(bench: Workbench) -> bool:
     )
 
 
-def _plan_probes(bench: Workbench, count: int) -> None:
+def _plan_probes(bench: HarvestSession, count: int) -> None:
     """Draws the words to ask; where rarer ones are wanted and too few, or reach too little, the plan so far stays."""
     number = int(bench.state.get("plans", 0)) + 1
     rng = np.random.default_rng([bench.wishes.random_seed, number])

@@ -10,8 +10,8 @@ from deepweb.coverage import Estimate
 from deepweb.models import Record
 from deepweb.searched import hits_of
 from deepweb.seen import Term
+from deepweb.services.harvest_session import HarvestSession
 from deepweb.services.probing import plan_from_json
-from deepweb.services.workbench import Workbench
 from deepweb.size_probes import ProbeAnswer, ProbedRecord, ProbePlan, estimate_size
 
 MANY = 100_000
@@ -22,7 +22,7 @@ VOICES = 3
 ADDRESSES = ("http://", "https://")
 
 
-def size_up(bench: Workbench) -> None:
+def size_up(bench: HarvestSession) -> None:
     """Estimates the size of the database from the harvest's probes, or notes why that cannot be done."""
     harvest, size = bench.harvest, size_of(bench)
     if size is None:
@@ -31,7 +31,7 @@ def size_up(bench: Workbench) -> None:
         harvest.low, harvest.high, harvest.unknown = size.low, size.high, size.reason[:40]
 
 
-def size_of(bench: Workbench) -> Estimate | None:
+def size_of(bench: HarvestSession) -> Estimate | None:
     """What the probes asked so far tell; None where none was asked."""
     plan = bench.state.get("plan")
     probes = {tuple(probe["term"]): probe for probe in bench.state.get("probes", [])}
@@ -51,7 +51,7 @@ def size_of(bench: Workbench) -> Estimate | None:
     return estimate_size(drawn_from, answers, bench.harvest.records, counts)
 
 
-def _answers(bench: Workbench, drawn: Sequence[Any], sampled: bool, known: Mapping[int, ProbedRecord]) -> list[ProbeAnswer]:
+def _answers(bench: HarvestSession, drawn: Sequence[Any], sampled: bool, known: Mapping[int, ProbedRecord]) -> list[ProbeAnswer]:
     answers = []
     for probe in drawn:
         chosen = probe.get("sample", []) if sampled else probe["found"]
@@ -61,7 +61,7 @@ def _answers(bench: Workbench, drawn: Sequence[Any], sampled: bool, known: Mappi
     return answers
 
 
-def _whole_others(bench: Workbench, sampled: Mapping[int, Any]) -> dict[int, ProbedRecord]:
+def _whole_others(bench: HarvestSession, sampled: Mapping[int, Any]) -> dict[int, ProbedRecord]:
     """Records known with their detail pages that the probes did not choose: what a list shows of a record says too little
     to tell how often a word stands in the database, and which records no word of the pool finds."""
     ids = bench.harvest.form.found_records.filter(detail_at__isnull=False).values_list("pk", flat=True)
@@ -86,7 +86,7 @@ def _fields(ids: set[int]) -> dict[int, dict[str, Any]]:
     return found
 
 
-def _known_records(bench: Workbench, fields: Mapping[int, Mapping[str, Any]]) -> dict[int, ProbedRecord]:
+def _known_records(bench: HarvestSession, fields: Mapping[int, Mapping[str, Any]]) -> dict[int, ProbedRecord]:
     """The sampled records with what the box finds them by: their columns without those that it does not search."""
     searched = _searched_columns(bench, fields)
     known = {}
@@ -97,7 +97,7 @@ def _known_records(bench: Workbench, fields: Mapping[int, Mapping[str, Any]]) ->
     return known
 
 
-def _searched_columns(bench: Workbench, fields: Mapping[int, Mapping[str, Any]]) -> set[str]:
+def _searched_columns(bench: HarvestSession, fields: Mapping[int, Mapping[str, Any]]) -> set[str]:
     """The columns that the box searches, of records with all their fields: those in which a word hardly ever stands
     that did not find the record. Told by all whole answers to a single word."""
     counts: dict[str, list[int]] = {}
@@ -109,7 +109,7 @@ def _searched_columns(bench: Workbench, fields: Mapping[int, Mapping[str, Any]])
     return {name for name, (hits, misses) in counts.items() if hits and misses <= MISSED * (hits + misses)}
 
 
-def _whole_answers(bench: Workbench) -> list[tuple[Term, set[int]]]:
+def _whole_answers(bench: HarvestSession) -> list[tuple[Term, set[int]]]:
     limit, box = bench.limit, bench.asking.box
     asked = [(entry.choice.query, entry.found, not entry.is_whole) for entry in bench.log]
     asked += [((Term(*probe["term"]),), probe["found"], probe["overflowed"]) for probe in bench.state.get("probes", [])]

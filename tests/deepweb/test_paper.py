@@ -13,9 +13,9 @@ from deepweb.page_words import TITLE
 from deepweb.seen import Term
 from deepweb.services import clusters
 from deepweb.services.cluster_words import paid_words
+from deepweb.services.harvest_options import HarvestOptions
+from deepweb.services.harvest_session import HarvestSession
 from deepweb.services.policies import policy_of
-from deepweb.services.wishes import Wishes
-from deepweb.services.workbench import Workbench
 from tests.deepweb.test_admin import client
 from tests.deepweb.test_harvest import found, harvest, the_form
 from tests.site.search import SearchServer, SearchSite
@@ -58,7 +58,7 @@ def test_its_words_weigh_by_how_often_and_where_they_stand() -> None:
     with SearchServer(SearchSite(books=80, layout="list")) as server:
         found(server)
         run = harvest(the_form(), policy="paper", seed_terms=["river", "stone"], queries=2)
-    bench = Workbench(Harvest.objects.get(run=run), Wishes.from_mapping(run.parameters))
+    bench = HarvestSession(Harvest.objects.get(run=run), HarvestOptions.from_mapping(run.parameters))
     policy = policy_of(bench)
     pk, listed = next(iter(bench.listed.items()))
     said = policy.said(pk)  # type: ignore[union-attr]

@@ -36,8 +36,8 @@ from deepweb.seen import Query as Terms
 from deepweb.selection import FreshPolicy
 from deepweb.services import forms
 from deepweb.services.cluster_words import cluster_terms, paid_words
+from deepweb.services.harvest_options import HarvestOptions
 from deepweb.services.policies import barred_inputs, best_of_all, policy_of, stop_rule
-from deepweb.services.wishes import Wishes
 from deepweb.template_search import Slot, slots_of
 from deepweb.terms import Asking, WordMode, asking_of, first_words, has_han
 from deepweb.totals import Stated
@@ -68,10 +68,10 @@ def _logged(row: Query) -> Logged:
     return Logged(row.number, choice, list(row.found), row.overflowed, row.partial, stated, row.total)
 
 
-class Workbench:
+class HarvestSession:
     """One harvest at work. `state` is written back to its row after each answer; all else follows from the query log."""
 
-    def __init__(self, harvest: Harvest, wishes: Wishes) -> None:
+    def __init__(self, harvest: Harvest, wishes: HarvestOptions) -> None:
         self.harvest, self.wishes = harvest, wishes
         self.state: dict[str, Any] = dict(harvest.state)
         self.form = forms.page_form(harvest.form)

@@ -14,7 +14,7 @@ _LEAST = {
 
 
 @dataclass(frozen=True, slots=True)
-class Wishes:
+class HarvestOptions:
     """What a run of harvests was asked for; `from_mapping` reads a run's parameters and refuses what makes no sense."""
 
     policy: str = "fresh"
@@ -37,7 +37,7 @@ class Wishes:
     fixed: tuple[tuple[tuple[str, str], ...], ...] = ()
 
     @classmethod
-    def from_mapping(cls, given: Mapping[str, Any]) -> Wishes:
+    def from_mapping(cls, given: Mapping[str, Any]) -> HarvestOptions:
         """Raises ValueError with one line for an unknown policy or a number out of range."""
         names = set(cls.__dataclass_fields__)
         values = {name: value for name, value in given.items() if name in names and (value is not None or name == "details")}
