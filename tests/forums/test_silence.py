@@ -106,7 +106,7 @@ def _days(log: str, first: datetime, last: datetime) -> np.ndarray:
     [("gbadev_phpbb.csv.gz", 2006, 2009), ("29th_vanilla.csv.gz", 2015, 2021)],
 )
 def test_a_drop_is_told_of_seldom_in_a_real_forum_and_found_when_most_is_not_seen(log: str, first: int, last: int) -> None:
-    """The constants were chosen on 2003 to 2005 of the first forum; these are other years and another forum."""
+    """It holds on both logs; their later years were looked at too when the constants were chosen, so this is no measure."""
     hours = _days(log, datetime(first, 1, 1, tzinfo=UTC), datetime(last, 1, 1, tzinfo=UTC))
     told = [day for day in range(40, len(hours) // 24) if find_drop(hours[24 * (day - 36) : 24 * day]) is not None]
     begun = [day for day in told if day - 1 not in told]
