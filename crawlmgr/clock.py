@@ -8,7 +8,7 @@ from typing import Protocol
 
 
 class Clock(Protocol):
-    """What needs the time asks this; all times are UTC and aware."""
+    """Source of the current time, passed to what needs it; all times are aware and in UTC."""
 
     def now(self) -> datetime: ...
 
@@ -39,25 +39,25 @@ class ManualClock:
 
 
 class PastClock:
-    """The machine's clock, or, once it is put back, a time in the past that moves only when it is told to, up to the present."""
+    """The machine's clock; after `put`, a time in the past that moves only by `put` and `sleep`, until it reaches the present."""
 
     def __init__(self) -> None:
         self._time: datetime | None = None
 
     @property
     def behind(self) -> bool:
-        """Whether it is put back."""
+        """Whether this clock shows a time in the past instead of the machine's."""
         return self._time is not None
 
     def now(self) -> datetime:
         return SYSTEM.now() if self._time is None else self._time
 
     def put(self, at: datetime) -> None:
-        """Puts it to a time; to the present for good where that is not in the past."""
+        """Sets the clock to a time; one that is not in the past returns it to the machine's clock."""
         self._time = at if at < SYSTEM.now() else None
 
     def let_go(self) -> None:
-        """Back to the present."""
+        """Returns to the machine's clock."""
         self._time = None
 
     def sleep(self, seconds: float) -> None:

@@ -1,4 +1,4 @@
-"""What a crawler must offer to the crawl loop, and what it may: the protocol, and the values that pass between them."""
+"""The interface of a crawler to the crawl loop, required and optional parts, and the values that pass between them."""
 
 from __future__ import annotations
 
@@ -59,8 +59,8 @@ class Interrupted(Exception):
 
 @runtime_checkable
 class Pulses(Protocol):
-    """A crawler whose `settings` may take longer than a lease lasts: meanwhile it calls the heartbeat that it was given, at
-    least every second, lets through what that raises, and goes on from there in the next slice."""
+    """A crawler whose `settings` may take longer than a lease lasts: while it computes, it calls the heartbeat that it was given
+    at least every second, does not catch what that raises, and continues from there in the next slice."""
 
     def set_heartbeat(self, pulse: Callable[[], None]) -> None: ...
 
@@ -74,8 +74,8 @@ class Prepares(Protocol):
 
 @runtime_checkable
 class Remembers(Protocol):
-    """A crawler that keeps a run in memory from slice to slice: lets go of it where a slice was ended by an error, because the
-    transaction that it was in has not happened."""
+    """A crawler that keeps a run's state in memory between slices. `forget` drops that state after a slice was ended by an error:
+    the transaction was rolled back, so the state no longer agrees with the database."""
 
     def forget(self, run: Run) -> None: ...
 
@@ -87,7 +87,7 @@ def pages_together(crawler: Crawler) -> int:
 
 
 def alone_kinds(crawler: Crawler) -> Collection[str]:
-    """Kinds of addresses that no other address of the run is asked for beside: what comes next depends on their answer."""
+    """Kinds of addresses requested with no other request of the run in flight, since the next step depends on the answer."""
     return frozenset(getattr(crawler, "alone_kinds", ()))
 
 

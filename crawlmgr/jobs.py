@@ -1,4 +1,4 @@
-"""Runs that ask no address: worked step by step under the same lease, pause and stop as a crawl."""
+"""Runs that send no web requests: computed step by step, with the same lease, pause and stop as a crawl."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ Pulse = Callable[[], None]
 
 
 class StepTooLong(Exception):
-    """A step was still at work when its worker's task was about to be killed; raised out of the pulse."""
+    """A step was still running when its worker's task was about to reach its time limit; raised by the pulse."""
 
 
 class Job(Protocol):
     """One kind of work. `step` computes for some seconds outside any transaction, calling `pulse` at least every second, and
-    returns what stores its outcome (called inside the transaction that checks the fence), or why the run is at its end."""
+    returns a function that stores its outcome (called inside the transaction that checks the fence), or why the run has ended."""
 
     def step(self, pulse: Pulse) -> Callable[[], None] | str: ...
 
@@ -54,7 +54,7 @@ class _Slice:
         self.job.ended(RunState.FAILED, now)
 
     def forget(self) -> None:
-        """A step keeps nothing: the next slice makes its job anew."""
+        """Does nothing: no state is kept in memory between slices, since each slice creates its job anew."""
 
     def work(self) -> str:
         try:
@@ -80,7 +80,7 @@ class _Slice:
             return self._end(RunState.PAUSED if paused else RunState.STOPPED, "" if paused else "stopped")
 
     def _pulse(self) -> None:
-        """Prolongs the lease, once a second at most, and ends the step where it must not go on."""
+        """Renews the lease, at most once a second. Raises Interrupted or StepTooLong where the step must not continue."""
         now = self.clock.now()
         if (now - self.beaten).total_seconds() >= min(1.0, self.lease.seconds / 5):
             self.beaten, self.wanted = now, runs.beat(self.lease, now)

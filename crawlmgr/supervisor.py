@@ -20,7 +20,7 @@ from typing import IO
 HEALTHY_SECONDS = 10.0
 LONGEST_BACKOFF_SECONDS = 30.0
 POLL_SECONDS = 1.0
-"""Between two rounds while no child ends: how soon a wish is seen."""
+"""Longest pause between two rounds while no child ends: how soon a requested start or stop is noticed."""
 
 
 class AlreadyRunning(Exception):
@@ -106,8 +106,8 @@ class Pulse:
     A sign of life is any change of the heartbeat that tasks write. Ages are measured on this process's own monotonic clock, so
     that neither a clock that was set nor a machine that slept looks like a stall. While workers are busy, one task may last up
     to `busy_seconds` without a sign; an idle cluster has `stall_seconds` to take the task it was asked to take; a new one has
-    `start_seconds` for its first. One of whose workers was killed has `doubt_seconds` until its next sign: the dead may have
-    held the lock of the queue inside the cluster, and then no other worker ever gets a task again.
+    `start_seconds` for its first. A cluster with a killed worker has `doubt_seconds` until its next sign: that worker may have
+    held the lock of the cluster's internal queue, and then no other worker ever gets a task again.
     """
 
     stall_seconds: float
@@ -121,7 +121,7 @@ class Pulse:
     young: bool = True
 
     def begin(self, at: float, heartbeat: object) -> None:
-        """A new cluster starts, with the heartbeat that the one before left: it is given the whole time."""
+        """A new cluster starts: `heartbeat` is the last one of the cluster before it, and its full time limits begin now."""
         self.heartbeat, self.changed, self.young, self.in_doubt = heartbeat, at, True, False
 
     def count(self, deaths: int, at: float) -> None:
@@ -199,7 +199,7 @@ class Child:
         return status
 
     def dismissed(self, at: float, grace_seconds: float) -> bool:
-        """For one that is no longer wanted: asks it to end, and after the grace makes it. True once it is gone."""
+        """Ends a child that is no longer wanted: asks it to, and kills its group after `grace_seconds`. True once it is gone."""
         if self.process is None:
             return True
         if self.asked is None:
@@ -211,7 +211,7 @@ class Child:
         return self.process is None
 
     def ask_to_end(self) -> None:
-        """Asks the first process to end; workers that can end before their task is done are told so."""
+        """Sends SIGTERM to the first process; before that, with `ends_early`, SIGUSR1 to its group: end tasks early."""
         if self.process is None:
             return
         if self.ends_early:
@@ -226,7 +226,7 @@ class Child:
 
 
 class Supervisor:
-    """Keeps children running until it is told to stop; one that is not wanted is ended, and started when it is.
+    """Keeps children running until it is told to stop; a child is ended when it is not wanted and started when it is wanted.
 
     `on_start(child)` is called after each start, `on_end(child, why)` after an end that nobody asked for, `on_tick(child)` every
     `tick_seconds` for a child that runs and returns why it must be restarted, "" for all is well.
@@ -246,7 +246,7 @@ class Supervisor:
         self._stops = 0
 
     def stop(self, *_: object) -> None:
-        """Asks the loop to end (a signal handler may call this); a second time ends the grace as well."""
+        """Asks the loop to end (a signal handler may call this); a second call ends the grace period as well."""
         self._stops += 1
         self.look()
 
@@ -257,7 +257,7 @@ class Supervisor:
                 os.write(self._bell, b"!")
 
     def run(self) -> None:
-        """Works until `stop`, then ends the children: politely first, after the grace with their groups killed."""
+        """Works until `stop`, then ends the children: asks them first, and kills their groups after the grace period."""
         reading, self._bell = os.pipe()
         os.set_blocking(reading, False)
         os.set_blocking(self._bell, False)

@@ -1,4 +1,4 @@
-"""How large the hidden database is and how much of it was seen, from what came back more than once; when to stop."""
+"""Size and coverage of a hidden database by capture-recapture (from records returned more than once); stopping rules."""
 
 from __future__ import annotations
 
@@ -67,14 +67,14 @@ def chao1_interval(seen: Captures, z: float = 1.96) -> tuple[float, float]:
 
 
 def lu_li(seen: Captures) -> float | None:
-    """Lu and Li: D / (1 - OR^-1.1), fitted on real collections of uneven records; None while nothing came twice."""
+    """Lu and Li: D / (1 - OR^-1.1), fitted on real collections of uneven records; None while no record was returned twice."""
     rate = seen.overlap_rate
     return seen.distinct / (1 - rate**-LU_LI_EXPONENT) if rate > 1 else None
 
 
 @dataclass(frozen=True, slots=True)
 class Probe:
-    """The answer to one random word that was not chosen for what it brings: all record keys, and whether it was cut."""
+    """The answer to one random word, chosen without regard to expected yield: all record keys, and whether it was cut."""
 
     records: frozenset[Hashable]
     overflowed: bool

@@ -1,4 +1,4 @@
-"""Numbers that tell what a form is for: the source's structural counts, concepts by place, and the words themselves."""
+"""Numeric features for classifying forms by type: the source paper's structural counts, concepts by place, and words."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _KINDS = (
     "hidden", "submit", "image", "button", "reset", "date",
 )  # fmt: skip
 _CONCEPTS_ONLY = ("choice", "title", "above", "around")
-"""Places whose words are heeded for the concepts they say alone: page and site would be learned by heart."""
+"""Places whose words count only for the concepts they name: their other words would overfit to single pages and sites."""
 _BUTTONS = ("submit", "image", "button")
 _NOT_TYPED = ("hidden", "submit", "image", "button", "reset")
 _MAX_WORD = 24
@@ -28,7 +28,7 @@ _EMPTY_VALUES = {"", "on", "1", "0", "true", "yes"}
 
 
 def places(form: Form) -> dict[str, list[str]]:
-    """The texts of a form by where they stand; every text is one phrase."""
+    """The texts of a form by their place in it; every text is one phrase."""
     address, page = urlsplit(form.action), urlsplit(form.page_url)
     typed = [field for field in form.fields if field.kind not in _NOT_TYPED]
     return {
@@ -109,7 +109,7 @@ def counts(form: Form) -> dict[str, float]:
 
 
 def word_features(form: Form) -> dict[str, float]:
-    """Which words stand where: `button=search`, `name=q`; words of scripts without spaces as pairs of characters."""
+    """Words by place: `button=search`, `name=q`; words of scripts without spaces as pairs of characters."""
     found: dict[str, float] = {}
     for place, phrases in places(form).items():
         if place in _CONCEPTS_ONLY:

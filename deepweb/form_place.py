@@ -15,7 +15,7 @@ _HEADINGS = ("h1", "h2", "h3", "h4", "legend")
 
 
 class About(NamedTuple):
-    """The title of a form's page, the heading above the form, the names of what is around it."""
+    """The title of a form's page, the heading above the form, the ids and classes of the elements around it."""
 
     title: str
     above: str
@@ -23,7 +23,7 @@ class About(NamedTuple):
 
 
 def headings_above(root: HtmlElement) -> list[str]:
-    """For each form of a page the last heading before it that stands in no form and that no other form follows; else ""."""
+    """For each form of a page the nearest heading before it, outside all forms and with no other form in between; else ""."""
     inside = {heading for form in root.iter("form") for heading in form.iter(*_HEADINGS)}
     found: list[str] = []
     heading = ""
@@ -37,7 +37,7 @@ def headings_above(root: HtmlElement) -> list[str]:
 
 
 def about_forms(root: HtmlElement | None) -> list[About]:
-    """What stands about each form of a page, in its order."""
+    """The surroundings of each form of a page, in page order."""
     if root is None:
         return []
     title = squeezed(root.findtext(".//title") or "")
@@ -46,6 +46,6 @@ def about_forms(root: HtmlElement | None) -> list[About]:
 
 
 def around_of(element: HtmlElement) -> str:
-    """Ids and classes of the three elements around one."""
+    """Ids and classes of an element's nearest `PARENTS` ancestors."""
     names = (f"{parent.get('id') or ''} {parent.get('class') or ''}" for parent in islice(element.iterancestors(), PARENTS))
     return squeezed(" ".join(names))[:200]

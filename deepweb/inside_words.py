@@ -1,4 +1,4 @@
-"""Words for sites that look for them anywhere in a text, and for filters that look in one column: counted as such sites do."""
+"""Query words for sites with substring search, and for filters of one column: occurrences are counted as such sites match."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ LEAST_LETTERS = 2
 MOST_LETTERS = 12
 GROWN = 1.2
 TELLING = 3
-"""Records that say a word only behind other letters, after which a site is taken to look for parts of words."""
+"""Number of records with a query word only after other letters at which a site is taken to search for parts of words."""
 
 _NUMBER = re.compile(r"\d{2,}")
 
 
 def looks_inside(log: Iterable[Logged], listed: Mapping[int, Mapping[str, Any]], box: str) -> bool:
-    """Whether single words have found records that say them only behind other letters, as "art" in "party": no site does that
-    by whole words or their stems."""
+    """Whether single words have found records that contain them only after other letters of a word, as "art" in "party": search
+    by whole words or stems does not do that."""
     count = 0
     for entry in log:
         query = entry.choice.query
@@ -38,7 +38,7 @@ def looks_inside(log: Iterable[Logged], listed: Mapping[int, Mapping[str, Any]],
 
 
 def words_inside(word: str, known: Collection[str]) -> list[str]:
-    """The known words that stand somewhere in a word, of 2 to 12 letters, itself not among them.
+    """The known words of 2 to 12 letters that are substrings of a word, without the word itself.
 
     >>> words_inside("party", {"art", "part", "party", "tea"})
     ['part', 'art']
@@ -49,8 +49,8 @@ def words_inside(word: str, known: Collection[str]) -> list[str]:
 
 
 class InsideWords:
-    """What the answers of a harvest tell of such words; follows its log. Where words are looked for in one column at a time, each
-    of `parts` names a column, and a word of one column is another term than the same word of another.
+    """Counts of such words in the answers of a harvest, updated from its query log. Where a filter searches one column at a time,
+    each of `parts` names a column, and the same word in two columns counts as two terms.
     """
 
     def __init__(self, box: str, parts: Sequence[Query] = ()) -> None:
@@ -69,8 +69,8 @@ class InsideWords:
         policy: FreshPolicy,
         columns: Collection[str],
     ) -> tuple[Choice | None, float]:
-        """The word, with its column, that should bring most new records, and how many; None where the records tell no word.
-        `outcomes` stand beside the `log`, `columns` are those that are searched."""
+        """The word, with its column, that is expected to bring the most new records, and how many; None where there is no such
+        word. `outcomes` are in parallel to `log`; `columns` are those that the site searches."""
         for _ in range(2):
             self._follow(log, listed, columns)
             for place, outcome in enumerate(outcomes):
@@ -81,7 +81,7 @@ class InsideWords:
                 return None, 0.0
             if choice.query[0] in self._counted:
                 break
-            self._built = 0  # a word met since: where it stands in earlier records was not looked for
+            self._built = 0  # a word seen since: earlier records were not searched for it
         return choice._replace(query=self._as_asked(choice.query)), worth
 
     def _follow(self, log: Sequence[Logged], listed: Mapping[int, Mapping[str, Any]], columns: Collection[str]) -> None:

@@ -1,4 +1,8 @@
-"""Cells of a range, each of about as many records as one answer holds, cut by where the records seen so far lie."""
+"""Division of a range input's values into cells, each with about as many records as one answer can hold.
+
+Cell bounds follow the estimated density of records, from the answers to earlier ranges and the values of records seen so far.
+An answer is "cut" where the site returned only the first `limit` of the matching records; a stretch is an interval of values.
+"""
 
 from __future__ import annotations
 
@@ -12,25 +16,25 @@ import numpy as np
 from deepweb.value_ranges import Range
 
 FILLED = 0.75
-"""Of an answer that is cut, the share that a part of a range asked before should fill: more would be cut too often."""
+"""Share of an answer's limit that a part of a range whose answer was cut should fill: fuller parts would be cut too often."""
 
 LEAST_FILL, MOST_FILL = 1.0, 1.3
-"""Times an answer's limit: the records of a cell of what was not asked yet, by how many there are for each query left."""
+"""Bounds of the size of a cell in a stretch not asked yet, in multiples of an answer's limit; set by records per query left."""
 
 WIDE = 3.0
-"""Times an answer's limit: the records of a range that is a stretch to be asked from its begin, as if it had not been asked."""
+"""In multiples of an answer's limit: a range with more records than this counts as not asked, and is asked from its start."""
 
 NEIGHBOURS, FADING = 2, 0.7
-"""How many ranges before a stretch say how dense its begin is, and what each further one weighs."""
+"""How many ranges before a stretch give the density at its start, and the weight of each relative to the one nearer to it."""
 
 AGAINST = 2.0
-"""Times the records that a cell should hold: what it may hold at the most by where records lie, whatever its neighbours say."""
+"""In multiples of a cell's target: the most records it may hold by estimated mass, whatever the density of its neighbours."""
 
 CUT_COUNT = 1.15
-"""Times an answer's limit: the records of a narrow range that was cut, where the site does not say how many they are."""
+"""In multiples of an answer's limit: records assumed in a narrow range that was cut, where the site does not say how many."""
 
 LEAST_NEW = 0.5
-"""New records that a range is foretold which was not answered whole, even where all of it seems to be known."""
+"""Least number of new records expected of a range not yet answered in full, even where all its records seem to be known."""
 
 _NUMBER = re.compile(r"\d{1,3}(?:[,'  ]\d{3})+(?:\.\d+)?|\d+(?:\.\d+)?")
 _DAY = re.compile(r"(\d{4})[-/.年](\d{1,2})[-/.月](\d{1,2})")
@@ -49,7 +53,7 @@ _ROUNDS = 10
 
 
 class Cell(NamedTuple):
-    """A range to ask, with the new records that it should bring; `times` as many such ranges lie in what was not asked yet."""
+    """A range to ask and the number of new records expected from it; its stretch has room for about `times` such ranges."""
 
     range: Range
     new: float
@@ -57,7 +61,7 @@ class Cell(NamedTuple):
 
 
 def value_of(text: str, whole: Range) -> float | None:
-    """Where a record lies by one of its values; None for what is no number, no day, or outside of the whole range."""
+    """The position in the range of one of a record's values; None for a text that is no number or day, or outside the range."""
     if whole.mask:
         found = _day_of(text, whole.mask)
     else:
@@ -123,9 +127,9 @@ class Asked(NamedTuple):
 
 
 def scale_of(asked: Sequence[Asked], limit: int) -> float:
-    """Records that match for each that was seen before: the mean of the posterior of its logarithm over the answers, prior
-    log-normal about 15. Each answer's number of matches is log-normal about scale * before, with variance 0.2 + 1 / before; one
-    of which only is known that it was cut has more than `limit`."""
+    """Matching records per record seen before: exp of the posterior mean of the logarithm, given the answers; prior log-normal
+    about 15. The number of matches of an answer is log-normal about scale * before, its logarithm with variance
+    0.2 + 1 / before; an answer of which it is only known that it was cut has more than `limit`."""
     from scipy.special import log_ndtr  # a fifth of a second to load, which commands that only print save
 
     told = [(each.before, each.matching, each.known) for each in asked if each.before > 0]
@@ -148,13 +152,13 @@ def cells(
     left: int | None = None,
     everywhere: bool = False,
 ) -> list[Cell]:
-    """The ranges that may be asked next: the begin of each stretch of which no narrow range was asked (see `_begins`); and what
-    narrow ranges that were cut did not show, in cells of about 0.75 `limit` records each.
+    """The ranges that may be asked next: the start of each stretch in which no narrow range was asked (see `_begins`); and the
+    parts of narrow ranges whose answers were cut, in cells of about 0.75 `limit` records each.
 
-    Where how many records lie is told by the ranges `asked`, inside of them by where the records seen lie (`values`, sorted),
-    `scale` matching ones for each where no range says. `left` are the queries that may still be asked. A range that was cut is
-    never asked again. With `everywhere` each stretch is cut from its begin to its end: where words find records as well, a later
-    part may hold more that is not known than the begin.
+    The density of records is estimated from the ranges `asked`; inside them from the values of the records seen (`values`,
+    sorted); where no range gives a count, by `scale` matching records per record seen. `left`: queries that may still be asked.
+    A range that was cut is never asked again. With `everywhere` each stretch is divided from start to end: where words find
+    records as well, a later part may hold more unknown records than the start.
     """
     step = 0 if not whole.mask and len(values) and np.any(values % 1) else 1
     points, masses = _masses(whole, asked, values, scale, limit)
@@ -167,7 +171,7 @@ def cells(
 
 
 class _Known(NamedTuple):
-    """What is known of a range: points with the records that each stands for, those seen, and the ranges `taken`."""
+    """Estimate for a range: `points` with the number of records each stands for, `values` of records seen, ranges `taken`."""
 
     whole: Range
     points: np.ndarray
@@ -186,7 +190,8 @@ class _Known(NamedTuple):
         return span.low == span.high or self.mass(span) <= WIDE * self.limit
 
     def begin(self, span: Range, there: float) -> Cell | None:
-        """The longest untaken one of a range, its first half, the half of that and so on; `there` are the records in it."""
+        """A cell of the first range not `taken` among the range, its first half, the first half of that, and so on; `there` are
+        the records in the whole range."""
         low, high, part = span.low, span.high, 1.0
         while (low, high) in self.taken:
             if high == low:
@@ -198,14 +203,14 @@ class _Known(NamedTuple):
         return int(np.searchsorted(self.values, high, side="right") - np.searchsorted(self.values, low))
 
     def cell(self, span: Range) -> Cell:
-        """A site shows what it ranks first again: of an answer's records all those known may be among them."""
+        """A range as a cell. A site returns its top-ranked records again: an answer may hold all those already known."""
         known = self.known(span.low, span.high)
         return Cell(span, max(LEAST_NEW, min(max(self.mass(span), known), float(self.limit)) - known))
 
 
 def _begins(state: _Known, fresh: Sequence[tuple[int, int]], narrow: Sequence[Asked], left: int | None) -> list[Cell]:
-    """The begin of each stretch of which no narrow range was asked, as wide as an answer should fill it: as dense as the narrow
-    ranges before it are, else as the masses say. How full: what is there is shared out over the queries that are left."""
+    """The start of each stretch in which no narrow range was asked, as wide as one answer should cover: by the density of the
+    narrow ranges just before it, else by the masses. It aims at the records there divided by the queries left, within bounds."""
     limit = state.limit
     there = sum(state.mass(Range(low, high)) for low, high in fresh)
     aim = limit * (float(np.clip(there / (limit * left), LEAST_FILL, MOST_FILL)) if left else LEAST_FILL)
@@ -224,7 +229,7 @@ def _begins(state: _Known, fresh: Sequence[tuple[int, int]], narrow: Sequence[As
 
 
 def _cut_through(state: _Known, fresh: Sequence[tuple[int, int]]) -> list[Cell]:
-    """Stretches of which no narrow range was asked, in parts that hold as many records as an answer does."""
+    """Divides stretches in which no narrow range was asked into parts with about as many records as one answer can hold."""
     found = []
     for low, high in fresh:
         part = state.inside(low, high)
@@ -240,7 +245,7 @@ def _cut_through(state: _Known, fresh: Sequence[tuple[int, int]]) -> list[Cell]:
 
 
 def _density_before(state: _Known, low: int, narrow: Sequence[Asked]) -> float | None:
-    """Records a step of the narrow ranges that end just before a value, the nearest `NEIGHBOURS` of them; None without any."""
+    """Records per unit of width in the nearest `NEIGHBOURS` narrow ranges that end just before a value; None without any."""
     count = width = 0.0
     end, weight = low - 1, 1.0
     for _ in range(NEIGHBOURS):
@@ -255,7 +260,7 @@ def _density_before(state: _Known, low: int, narrow: Sequence[Asked]) -> float |
 
 
 def _parts(state: _Known, stretches: Sequence[tuple[int, int]], step: int) -> list[Cell]:
-    """Stretches of which cut ranges were asked, in parts of equal mass."""
+    """Divides stretches whose answers were cut into parts of equal mass."""
     found = []
     for low, high in stretches:
         part = state.inside(low, high)
@@ -285,7 +290,7 @@ def _untaken(state: _Known, span: Range) -> list[Cell]:
 
 
 def _there(each: Asked, scale: float, limit: int) -> float | None:
-    """Records in a range that was asked; None for one that was cut and of which nothing had been seen."""
+    """Estimated records in a range that was asked; None for one without a known count in which no record had been seen before."""
     if each.known:
         return each.matching
     if not each.before:

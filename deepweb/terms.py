@@ -61,8 +61,8 @@ class Asking:
     unsearched: frozenset[str] = frozenset()
 
     def terms(self, fields: Mapping[str, Any], most: int = MAX_TERMS, where: dict[Term, str] | None = None) -> list[Term]:
-        """The terms that should find a record with these fields, at most `most`, each once; `where` takes the column in
-        which a term that is not in it yet stands.
+        """Up to `most` distinct terms that should find a record with these fields. `where`, if given, gets an entry for each
+        of them that it does not have yet: the column in which the term occurs.
         """
         found: dict[Term, str] = {}
         for column, value in fields.items() if self.box else ():
@@ -144,7 +144,7 @@ def asking_of(
 
 
 def bare(text: str) -> str:
-    """A name without case, spaces and signs: "Year of issue" and "year_of_issue" are one."""
+    """A name without case, spaces and punctuation: "Year of issue" and "year_of_issue" are the same."""
     return _NOT_LETTERS.sub("", text.casefold())
 
 
@@ -164,7 +164,7 @@ def says(text: str, word: str, mode: WordMode) -> bool:
 
 
 def bindings(query: Query) -> dict[str, str]:
-    """The inputs that a query binds; several words of one input are typed beside one another."""
+    """The form inputs that a query sets, with their values; several words for one input are joined by spaces."""
     bound: dict[str, str] = {}
     for term in query:
         bound[term.input] = f"{bound[term.input]} {term.value}" if term.input in bound else term.value

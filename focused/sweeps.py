@@ -1,4 +1,4 @@
-"""Sweeps of the laboratory: one strategy over a grid of two of its parameters, and the heat map that comes of it."""
+"""Parameter sweeps: one strategy over a grid of two of its parameters, and the heat map of the results."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ QUARTERS = (0.0, 0.25, 0.5, 0.75, 1.0)
 
 
 class Sweep(NamedTuple):
-    """A strategy and two parameters with their values. With `rest` a third parameter is what the two leave of 1, and pairs that
-    leave less than nothing are no part of it: a triangle."""
+    """A strategy and two parameters with their values. With `rest` a third parameter is 1 minus the two, and pairs with a
+    sum above 1 are left out: the grid is a triangle."""
 
     strategy: str
     x: str
@@ -50,8 +50,8 @@ SWEEPS: Mapping[str, Sweep] = {
 
 
 class Square(NamedTuple):
-    """One field of a heat map: mean area under the curve (None: not part of the sweep, or not through), its place between the
-    least (0) and the greatest (1) of the map, the interval of its mean where there are several draws."""
+    """One cell of a heat map. `area`: mean area under the curve (None: not part of the sweep, or no result yet). `share`: that
+    scaled from the map's least (0) to its greatest (1). `interval`: the interval of the mean where there are several draws."""
 
     name: str
     area: float | None
@@ -61,7 +61,7 @@ class Square(NamedTuple):
 
 
 class Heat(NamedTuple):
-    """Rows from the greatest y down, in each a square for every x."""
+    """Rows of a heat map in descending order of y, each with a cell for every x."""
 
     sweep: Sweep
     rows: list[tuple[float, list[Square]]]

@@ -232,11 +232,11 @@ class AdaptiveLoop:
     # --- what is done --------------------------------------------------------------------------------------------------
 
     def due(self, now: float, allowed: Bools | None = None) -> Ints:
-        """Boards to visit now, most urgent first; they count as used. `allowed` leaves out boards that may not be visited."""
+        """Boards to visit now, most urgent first; charged to the budget. `allowed` leaves out boards that may not be visited."""
         return self.choose(now, allowed, None).boards
 
     def choose(self, now: float, allowed: Bools | None, readable: Bools | None) -> Choice:
-        """Boards to visit now and at most one source to read (of those `readable`, (S,)); they count as used."""
+        """Boards to visit now and at most one source to read (of those `readable`, (S,)); their cost is charged to the budget."""
         self._pace.turn(now)
         target, band = self._pace.target(now)
         index = self.index(now)
@@ -252,7 +252,7 @@ class AdaptiveLoop:
         chosen: list[int] = []
         for board, value, place in zip(ranked.tolist(), index[ranked].tolist(), rank[ranked].tolist(), strict=True):
             if look.comes_before(board, place) and budget.used + look.cost >= spend.least:
-                continue  # its boards are ranked again once the look has told; the day's last visits do not wait for it
+                continue  # ranked again with the result of the look; does not wait if the least spending would be missed
             if not open_now[board] or not spend.takes(value, 1, forced=place == np.inf):
                 break
             chosen.append(board)

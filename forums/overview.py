@@ -1,4 +1,4 @@
-"""Looks before visits: what overview sources tell of many boards at once, and how far each is believed."""
+"""Looks: overview sources (such as index pages) that show the new posts of many boards at once, and how far each is trusted."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from forums.overview_values import LEAST_DOUBT, Sight, Source, Told
 
 Arrays = dict[str, "Floats | Bools | Ints"]
 
-DOUBTED_AT = 2  # contradictions running after which a board's figures on a source are passed over
-SOURCE_DOUBTED_AT = 3  # the same of a source as a whole, over all its boards
+DOUBTED_AT = 2  # contradictions (halved by each agreement) from which a board's figures on a source are ignored
+SOURCE_DOUBTED_AT = 3  # contradictions in a row, over all its boards, from which a whole source is ignored
 MOST_WRONG = 8
-LONGEST_LAG_HOURS = 1.0  # a page that is older than that tells too little
+LONGEST_LAG_HOURS = 1.0  # a page that is older than that is of too little use
 FLAG_WEIGHT = 0.65  # mean weight of an event where a page only shows that there is something new
 FINENESS_SECONDS = 60.0  # to which pages show times
 MOST_TOLD = 500  # events of one board that one look is spread over
@@ -23,16 +23,17 @@ PROBE_DAYS, LONGEST_PROBE_DAYS = 2.0, 8.0
 
 
 class Overview:
-    """What looks have told of n boards since their last visits, and what is believed of S sources.
+    """What looks have reported of n boards since their last visits, and how far S sources are trusted.
 
-    Boards: `look` the moment up to which a board's counts are known, `known` its waiting weight, and the sum of weight times
-    time (hours) over it. Sources: the lag of their figures, learned. Rows, one a source and board that it shows, sorted by
-    source: the figures shown, the latest post known to them, the posts told since the row's boards were visited (`guessed`: only
-    that there are some was told), those that visits found of them, and contradictions running. `covers`: which boards a row
-    tells about, its own and those below it that the source does not show; what was told of all of them waits on each by its
-    forecast, and what a visit does not find waits on the others. A visit sees the truth: where it finds other than was told,
-    that is a contradiction; a lag up to LONGEST_LAG_HOURS explains missing ones. A row, or a source as a whole, that
-    contradicts too often is not believed until it agrees again, which probes find out.
+    Boards: `look`, the time up to which a board's counts are known; `known`, the weight of its reported posts not fetched yet;
+    `_moment`, the sum of weight times time (hours) over them. Sources: the lag of their figures, learned. Rows, one for each
+    source and board that it shows, sorted by source: the figures shown (`threads`, `posts`), the latest post in them, the posts
+    reported since the row's boards were visited (`told`; `guessed`: the source did not say how many), those that visits found
+    (`found`), and a count of contradictions (`wrong`). `covers`: the boards that a row counts, its own and those below it that
+    the source does not show; reported posts are shared among them by their forecasts, and those that a visit to one board does
+    not find are assigned to the others. A visit gives the true figures: where they differ from those reported, that is a
+    contradiction, unless a lag up to LONGEST_LAG_HOURS explains missing posts. A row or source with too many contradictions is
+    ignored until it agrees again, which is tested by probes.
     """
 
     def __init__(self, sources: Sequence[Source], last_visit: Floats, new_weight: Floats, reply_weight: Floats) -> None:
@@ -60,16 +61,16 @@ class Overview:
                "look known _moment").split()  # fmt: skip
 
     def _places(self) -> dict[str, tuple[object, str]]:
-        """What looks and visits move, by the names under which it is put away: whose it is, and which."""
+        """The arrays that looks and visits change, by the names under which they are stored: owner and attribute."""
         own: dict[str, tuple[object, str]] = {f"overview_{name}": (self, name) for name in self._MOVING}
         return own | {f"covers_{name}": (self.covers, name) for name in Covers.MOVING}
 
     def packed(self) -> Arrays:
-        """What looks and visits move, by names that `restore` knows."""
+        """The arrays that looks and visits change, by the names that `restore` takes."""
         return {key: getattr(owner, name) for key, (owner, name) in self._places().items()}
 
     def restore(self, arrays: Mapping[str, Floats | Bools | Ints]) -> None:
-        """Takes over what `packed` gave, of the same boards and sources; nothing where it does not fit."""
+        """Loads arrays from `packed` for the same boards and sources; does nothing where their lengths differ."""
         if all(key in arrays and len(arrays[key]) == len(mine) for key, mine in self.packed().items()):
             for key, (owner, name) in self._places().items():
                 setattr(owner, name, np.array(arrays[key]))
@@ -80,39 +81,39 @@ class Overview:
     # --- what is believed ---------------------------------------------------------------------------------------------
 
     def believed(self) -> Bools:
-        """Rows whose figures count, (rows,): shown when the source was last read, and not contradicted too often."""
+        """Rows whose figures are trusted, (rows,): shown when the source was last read, and not contradicted too often."""
         trusted = (self.wrong < DOUBTED_AT) & (self.source_wrong[self._source] < SOURCE_DOUBTED_AT)
         return trusted & np.isfinite(self.covers.as_of[self.covers.own])
 
     def _telling(self) -> Bools:
-        """Pairs of row and board of which the row tells and is believed, (pairs,)."""
+        """Pairs of a trusted row and a board that it counts, (pairs,)."""
         return self.believed()[self.covers.row] & self.covers.counted()
 
     def doubts(self) -> Floats:
-        """Share of a board's own forecast, from visits alone, that counts in its index whatever looks tell, (n,)."""
+        """Share of a board's forecast from visits alone that counts in its index whatever looks report, (n,)."""
         found = np.ones(len(self.known))
         pairs = self._telling()
         np.minimum.at(found, self.covers.board[pairs], self.doubt[self._source[self.covers.row[pairs]]])
         return found
 
     def known_hours(self, now: float) -> Floats:
-        """Weighted event-hours that known waiting posts have waited by now, (n,): sum of w (t - t_e)."""
+        """Weighted event-hours that reported, not yet fetched posts have waited by now, (n,): sum of w (t - t_e)."""
         return np.maximum(self.known * (now / HOUR_SECONDS) - self._moment, 0.0)
 
     def hours_since_look(self, now: float, boards: Ints | None = None) -> Floats:
-        """y = t - look_i in hours."""
+        """y = t - look_i: hours since each board's counts were last known."""
         look = self.look if boards is None else self.look[boards]
         return np.maximum(now - look, 0.0) / HOUR_SECONDS
 
     def fetched_until(self, last_visit: Floats) -> Floats:
-        """Up to when each board's posts were fetched: by its last visit, or by way of a newest list, (n,) epoch seconds."""
+        """The time up to which each board's posts were fetched, by its last visit or from a newest list, (n,) epoch seconds."""
         until = last_visit.copy()
         rows = self.newest[self._source] & self.believed()
         np.maximum.at(until, self.board[rows], self.covers.as_of[self.covers.own[rows]])
         return until
 
     def waiting(self, boards: Ints) -> tuple[Ints, Floats, Floats]:
-        """What is known to wait on these boards as one event each at its mean time: board, epoch seconds, weight."""
+        """Reported posts not yet fetched, as one event for each board at their mean time: board, epoch seconds, weight."""
         held = boards[self.known[boards] > 0]
         return held, self._moment[held] / self.known[held] * HOUR_SECONDS, self.known[held]
 
@@ -120,8 +121,8 @@ class Overview:
         """What reading each source is worth, (S,), and the part of each pair of row and board in it: weighted event-hours.
 
         forecast: (n,) F_i(y) y / 2; index: (n,) of visits. An index page is worth eta times the forecasts of its boards, less
-        what its lag leaves out; a newest list is worth the visits that it stands for; both less what they are doubted. Boards
-        under visit do not count.
+        what its lag leaves out; a newest list is worth the visits that it replaces; both times 1 - `doubt` of the source. Boards
+        that are being visited do not count.
         """
         board, source = self.covers.board, self._source[self.covers.row]
         y = self.hours_since_look(now)[board]
@@ -132,7 +133,7 @@ class Overview:
         return np.bincount(source, part, len(self)), part
 
     def to_probe(self, now: float) -> Ints:
-        """Sources that nobody believes and whose turn it is to show whether they agree again."""
+        """Sources without any trusted row that are due to be read as a test of whether they agree with visits again."""
         believed = np.bincount(self._source, self.believed(), len(self)) > 0
         return np.flatnonzero(~believed & (now >= self.probe_at) & (self.bounds[1:] > self.bounds[:-1]))
 
@@ -143,7 +144,7 @@ class Overview:
         return slice(int(self.bounds[source]), int(self.bounds[source + 1]))
 
     def calibrate(self, source: int, sight: Sight, now: float) -> None:
-        """The figures that a source shows while all boards are known (a first crawl): what later looks are compared with."""
+        """Stores what a source shows while all boards are known (a first crawl): later looks are compared with it."""
         rows = self.rows(source)
         self.threads[rows], self.posts[rows] = sight.threads, sight.posts
         self.latest[rows] = np.fmax(self.latest[rows], sight.last_post)
@@ -152,10 +153,10 @@ class Overview:
         self.covers.as_of[pairs] = np.where(shown, now, np.nan)[self.covers.row[pairs] - rows.start]
 
     def read(self, source: int, sight: Sight, now: float, waiting: Floats) -> Told:
-        """A source's figures, taken over; returns what is new of the boards that are believed, for the forecast.
+        """Takes over a source's figures; returns the new posts of boards with trusted rows, for the forecast.
 
-        waiting: (n,) forecast F_i(y), by which a mere sign of something new is weighed, and what a row tells of several boards
-        shared among them. Posts that were told are placed evenly between the look before and the last post.
+        waiting: (n,) forecast F_i(y), from which the weight is estimated where a page shows only that something is new, and by
+        which a row's posts are shared among its boards. These are placed evenly between the look before and the last post.
         """
         rows, covers = self.rows(source), self.covers
         pairs = covers.of(rows)
@@ -187,7 +188,7 @@ class Overview:
         return Told(members, np.full(len(members), until), members[owner], times, weights)
 
     def _take_figures(self, rows: slice, sight: Sight, posts: Floats) -> None:
-        """What a source shows now is what later looks are compared with; `posts` of it are new, nan where it tells nothing."""
+        """Stores a source's figures, with which later looks are compared; `posts` of them are new, nan where it shows nothing."""
         shown = np.isfinite(posts)
         self.told[rows] += np.where(shown, posts, 0.0)
         counted = np.isfinite(np.fmax(sight.threads - self.threads[rows], sight.posts - self.posts[rows]))
@@ -198,7 +199,7 @@ class Overview:
         self.latest[rows] = np.fmax(self.latest[rows], sight.last_post)
 
     def _deltas(self, rows: slice, sight: Sight, waiting: Floats) -> tuple[Floats, Floats, Floats]:
-        """New threads, new posts and their weight of each row since its figures; nan posts where the page tells nothing."""
+        """New threads, new posts and their weight since each row's stored figures; nan posts where the page shows nothing."""
         board = self.board[rows]
         threads = np.maximum(sight.threads - self.threads[rows], 0.0)
         posts = np.maximum(sight.posts - self.posts[rows], 0.0)
@@ -214,8 +215,8 @@ class Overview:
         return np.where(flag, 0.0, new), posts, weight
 
     def _others(self, source: int, taken: Ints, new: Floats, posts: Floats) -> None:
-        """What one source has told of a board, the others' figures are expected to show too; of which board of several it has
-        told, they are still to tell."""
+        """Adds new threads and posts that one source has reported of a board to the stored figures of other sources, so that they
+        are not reported twice. Rows that count several boards are left out: the posts' board is not known there."""
         if len(self) < 2 or not len(taken):
             return
         covers, count = self.covers, len(self.known)
@@ -236,7 +237,7 @@ class Overview:
 
     def visited(self, boards: Ints, board: Ints, times: Floats, weights: Floats, now: float) -> Ints:
         """`boards` were visited and brought these events (board, epoch seconds, weight). Returns other boards whose looks
-        are to be forgotten, because a source that told of them is not believed any more."""
+        are to be forgotten, because a row that reported on them is not trusted any more."""
         telling = self._telling()
         chosen = np.zeros(len(self.known), dtype=bool)
         chosen[boards] = True
@@ -248,20 +249,20 @@ class Overview:
         return lost[~chosen[lost]]
 
     def believe_shown(self, source: int, boards: Ints, now: float) -> None:
-        """Boards of a newest list that it has named for the first time: from now on reading it counts for them."""
+        """Boards that a newest list has named for the first time: from now on its readings count for them."""
         pairs = self.covers.of(self.rows(source))
         own = np.arange(pairs.start, pairs.stop)[np.isin(self.covers.board[pairs], boards)]
         self.covers.as_of[own[np.isnan(self.covers.as_of[own])]] = now
 
     def left_out(self, source: int, now: float) -> None:
-        """A newest list was read that does not go back to the look before: what it left out waits for the boards' own visits,
-        which go by their own forecasts the more, the more often that happens."""
+        """A newest list was read that does not reach back to the reading before. Posts that it left out are found by visits to
+        their boards; doubt of the source doubles, so that its boards' own forecasts count for more."""
         self.read_at[source] = now
         self.doubt[source] = min(self.doubt[source] * 2.0, 1.0)
         self._after_probe(source, now)
 
     def swept(self, source: int, boards: Ints, board: Ints, times: Floats, weights: Floats, now: float) -> None:
-        """A newest list was read and its threads fetched, which brought these events of `boards`: nothing known waits there."""
+        """A newest list was read and its threads fetched, with these events of `boards`: no reported post is left to fetch."""
         self.clear(boards, now)
         self.read_at[source] = now
         chosen = np.zeros(len(self.known), dtype=bool)
@@ -280,7 +281,7 @@ class Overview:
         self._after_probe(source, now)
 
     def together(self) -> Ints:
-        """A number a board, (n,): boards of one newest list share that of the first of them."""
+        """A group number for each board, (n,): boards of one newest list have the number of the first of them."""
         group = np.arange(len(self.known))
         for source in np.flatnonzero(self.newest).tolist():
             rows = self.board[self.rows(source)]
@@ -288,12 +289,12 @@ class Overview:
         return group
 
     def believed_boards(self, source: int) -> Ints:
-        """The boards of a source whose figures count, with those that a row tells of beside its own."""
+        """The boards of a source's trusted rows, with those below that the rows count too."""
         pairs = self.covers.of(self.rows(source))
         return self.covers.board[pairs][self._telling()[pairs]]
 
     def pretend(self, source: int, boards: Ints, waiting: Floats, now: float) -> None:
-        """In an outlook: reading this source tells of what is forecast (a newest list fetches it)."""
+        """For a forecast of visits: assumes that reading this source reports what is forecast (a newest list fetches it)."""
         if self.newest[source]:
             self.clear(boards, now)
             return
@@ -304,12 +305,12 @@ class Overview:
         self._after_probe(source, now)
 
     def clear(self, boards: Ints, until: float | Floats) -> None:
-        """Nothing is known to wait on these boards; they are known up to then."""
+        """Notes that these boards have no reported posts left to fetch, and are known up to `until`."""
         self.known[boards] = self._moment[boards] = 0.0
         self.look[boards] = until
 
     def _compare(self, pair: int, times: Floats, weights: Floats, now: float) -> None:
-        """Compares a row's figures with what a visit of one of its boards found, and goes on from what is known now."""
+        """Compares a row's figures with what a visit of one of its boards found, and updates them from the visit."""
         row, as_of = int(self.covers.row[pair]), float(self.covers.as_of[pair])
         if not np.isfinite(as_of):
             self.covers.as_of[pair] = now
@@ -343,8 +344,8 @@ class Overview:
         self._even(row)
 
     def _go_on(self, pair: int, times: Floats, weights: Floats, now: float) -> int:
-        """A board's posts are known up to now, these since they were last: the row's figures as they should be. Returns how many
-        of them the row should have told before."""
+        """Brings a row's stored figures up to now with the posts that a board got since it was last known. Returns how many of
+        these posts the row should have reported before."""
         row, late = int(self.covers.row[pair]), times > self.covers.as_of[pair]
         if self.covers.counted()[pair]:
             opener = weights >= self.new_weight[self.covers.board[pair]] * (1.0 - 1e-9)
@@ -355,12 +356,12 @@ class Overview:
         return int((~late).sum())
 
     def _even(self, row: int) -> None:
-        """Nothing that a row has told is outstanding."""
+        """Resets a row: none of the posts that it has reported remain to be found."""
         self.told[row], self.weight[row], self.found[row], self.guessed[row] = 0.0, 0.0, 0.0, False
 
     def _pass_on(self, board: int, others: Ints, more: float) -> None:
-        """What was told of a board and of others, and was not found there, waits on the others: that weight more, or less where
-        it was found beyond the board's share."""
+        """Assigns posts that were reported of a board and others together, and not found on it, to the others. `more`: weight to
+        add to them; negative where more than the board's share was found."""
         held = float(self.known[others].sum())
         if held > 0:
             factor = max(0.0, 1.0 + more / held)
@@ -372,14 +373,14 @@ class Overview:
         self.known[board] = self._moment[board] = 0.0
 
     def _judge(self, row: int, earlier: Floats, as_of: float) -> None:
-        """One comparison with something in it: agreement, a longer lag, or a contradiction. earlier: posts of the last of its
-        boards that was visited, which the row should have told, sorted."""
+        """Judges a comparison with at least one post: agreement, a longer lag, or a contradiction. earlier: sorted times of posts
+        that the row should have reported, of the last visited of its boards."""
         source, told, found = int(self._source[row]), float(self.told[row]), float(self.found[row])
         missing = int(round(found - told))
         lag = self.lag_hours[source]
         if self.newest[source]:  # its threads were fetched: a visit must not find more
             right = not found
-        elif self.guessed[row] and told:  # how many was not told
+        elif self.guessed[row] and told:  # the source did not say how many
             right = found > 0
         elif missing > 0:
             needed = lag + (as_of - float(earlier[max(len(earlier) - missing, 0)])) / HOUR_SECONDS

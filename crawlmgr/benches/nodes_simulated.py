@@ -1,4 +1,4 @@
-"""Many nodes by a virtual clock: what `bench nodes --simulate` drives the dispatcher of `crawlmgr.shares` with."""
+"""Simulation of many nodes on a virtual clock: `bench nodes --simulate` uses it to test the dispatcher of `crawlmgr.shares`."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Policy(Protocol):
 
 
 class RoundRobin:
-    """To each node in turn; one that has as much in hand as each may have is passed over, or with `strict` waited for."""
+    """Tasks go to each node in turn; a node that holds as many as `bound` is passed over, or with `strict` waited for."""
 
     def __init__(self, bound: float, strict: bool) -> None:
         self.bound, self.strict = bound, strict
@@ -75,7 +75,7 @@ class RoundRobin:
 
 
 class LargestCredit(Dispatcher):
-    """The dispatcher with the rule that it does without: the largest W H - (tasks in hand) gets the next task."""
+    """The dispatcher with an alternative rule, not used outside this benchmark: the largest W H - (tasks in hand) comes next."""
 
     def rank(self, name: str) -> tuple[float, float]:
         node = self._nodes[name]
@@ -240,14 +240,14 @@ class Simulation:
         node.done += size * self._inside(began, self.now)
 
     def _inside(self, began: float, ended: float) -> float:
-        """The part of a stretch of time that is measured."""
+        """The share of the time from `began` to `ended` that lies in the measured period (from `from_` on), in [0, 1]."""
         return max(0.0, min(1.0, (ended - self.from_) / (ended - began))) if ended > began else float(ended >= self.from_)
 
     def _wake(self, host: int) -> None:
         self.ready.append(host)
 
     def _beat(self, _what: None) -> None:
-        """Every node tells what it did; the weights follow."""
+        """Every node reports the pages it has done; the weights are computed anew from that."""
         minute = self.now / 60
         found = {node.name: self._weight(node, minute) for node in self.nodes.values() if node.up}
         for name, own in filled(found).items():
@@ -308,8 +308,8 @@ class Simulation:
 
 
 def policies(speeds: Sequence[float]) -> dict[str, Policy]:
-    """The dispatcher; its other rule; and round robin that knows the mean speed and lets everybody have a minute of it in hand:
-    passing over who is full, and in turn whatever comes."""
+    """The dispatcher; its alternative rule; and round robin where each node may hold HORIZON_MINUTES of work at the mean speed:
+    once with full nodes passed over, once in strict turns."""
     bound = 60 * HORIZON_MINUTES * sum(speeds) / len(speeds)
     return {
         "weights": Dispatcher(), "largest credit": LargestCredit(), "round robin": RoundRobin(bound, False),

@@ -1,4 +1,4 @@
-"""Reads of hosts: who waits, who backs off, what was asked and given by the hour."""
+"""Queries on hosts: those waiting, those backing off, and hourly sums of requests and bytes."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ def listed() -> QuerySet[Host]:
 
 
 def waiting(rows: QuerySet[Host], now: datetime) -> QuerySet[Host]:
-    """Those that may not be asked yet."""
+    """Hosts that may not be asked yet."""
     return rows.filter(next_at__gt=now)
 
 
 def failing(rows: QuerySet[Host]) -> QuerySet[Host]:
-    """Those that failed last, or whose robots.txt refuses everything for now."""
+    """Hosts whose last request failed, or whose robots.txt refuses everything for now."""
     return rows.filter(Q(failures__gt=0) | Q(robots_verdict="deny"))
 
 
@@ -65,7 +65,7 @@ def busiest(now: datetime, hours: int, limit: int = 7) -> list[HostSeries]:
 
 
 def filled(rows: list[Hour], now: datetime, hours: int) -> list[Hour]:
-    """The same with the silent hours in between as zeros, so that a chart shows the silence."""
+    """A row for each of the last `hours` hours, zeros where `rows` has none, so that a chart shows hours without requests."""
     known = {row.hour.astimezone(UTC): row for row in rows}
     last = now.astimezone(UTC).replace(minute=0, second=0, microsecond=0)
     span = [last - timedelta(hours=back) for back in range(hours - 1, -1, -1)]
@@ -73,7 +73,7 @@ def filled(rows: list[Hour], now: datetime, hours: int) -> list[Hour]:
 
 
 def recent_pages(host: Host, limit: int = 20) -> list[Page]:
-    """What was fetched from a host last."""
+    """The pages fetched most recently from a host, newest first."""
     return list(
         Page.objects.filter(host=host)
         .select_related("run")

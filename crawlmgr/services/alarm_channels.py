@@ -43,13 +43,13 @@ def add(
 
 
 def remove(channel: AlarmChannel, now: datetime) -> None:
-    """Removes a channel with the account of its messages."""
+    """Deletes a channel and the records of its messages."""
     channel.delete()
     events.note("channel_removed", channel.name, now=now)
 
 
 def _checked(kind: str, values: dict[str, str]) -> tuple[dict[str, str], str]:
-    """What is kept of a channel and what is shown of it."""
+    """The values of a channel to store encrypted, and the text that may be shown of it."""
     if kind == ChannelKind.MAIL:
         return _mail_values(values)
     url = values.get("url", "")

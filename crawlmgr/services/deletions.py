@@ -1,4 +1,4 @@
-"""Deleting from a list: what is ticked leaves the list at once, goes for good some minutes later, and comes back until then."""
+"""Deleting from a list: selected rows leave the list at once, are deleted some minutes later, and can be restored until then."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from crawlmgr.models import Deletion
 from crawlmgr.services import events, runs
 
 UNDO = timedelta(minutes=10)
-AGAIN = timedelta(minutes=1)  # where something is at work on what shall go
+AGAIN = timedelta(minutes=1)  # until the next try, where the row is in use
 
 
 def ask(kind: str, names: Mapping[int, str], now: datetime, user: Any = None) -> int:
-    """Has these go in UNDO, by key and name; for how many that was not asked before."""
+    """Schedules the deletion of rows (`names` by primary key) after UNDO; returns how many were not scheduled before."""
     known = set(Deletion.objects.filter(kind=kind, target__in=list(names)).values_list("target", flat=True))
     rows = [
         Deletion(kind=kind, target=pk, name=name[:200], asked=now, due=now + UNDO, by=user)
@@ -29,18 +29,18 @@ def ask(kind: str, names: Mapping[int, str], now: datetime, user: Any = None) ->
 
 
 def pending(kind: str) -> QuerySet[Deletion]:
-    """What of a kind is to go."""
+    """The scheduled deletions of a kind."""
     return Deletion.objects.filter(kind=kind)
 
 
 def undo(kind: str) -> int:
-    """Takes all deletions of a kind back that have not begun; how many those were."""
+    """Cancels all deletions of a kind that have not begun; returns how many."""
     return int(pending(kind).filter(begun=False).delete()[0])
 
 
 def carry_out(now: datetime) -> int:
-    """Deletes what is due, as its kind is deleted; what is in use is tried again later. Killed in between, the next round goes
-    on: a kind's function does nothing where its row is gone."""
+    """Deletes what is due, by its kind's function in settings.DELETABLE; what is in use is tried again later. If the process is
+    killed in between, the next round continues: the functions do nothing where the row is gone."""
     done = 0
     for row in list(Deletion.objects.filter(due__lte=now).select_related("by")):
         if not Deletion.objects.filter(pk=row.pk, due=row.due).update(begun=True, due=now + AGAIN):

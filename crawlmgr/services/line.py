@@ -1,4 +1,4 @@
-"""A run's requests in flight: pages, robots.txt of their hosts, hops of redirects; fetched in threads, decided by their owner."""
+"""A run's requests in flight: pages, robots.txt, redirects. Worker threads fetch them; all decisions are made in one thread."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ from crawlmgr.web.url import host_key
 from crawlmgr.web.window import Room, Window
 
 ROOM_BYTES = 32_000_000
-"""Bodies that a run may hold in memory: arriving, or waiting to be read."""
+"""Bytes of bodies that a run may hold in memory: arriving, or waiting to be read."""
 HOP_CHECK_SECONDS = 0.05
 ROBOTS_GATHER_SECONDS = 0.05
-"""How long a robots.txt that has come waits for others, to be kept in the same transaction, while anything is in flight."""
+"""How long a received robots.txt waits for others, to be stored in one transaction with them, while anything is in flight."""
 
 
 @dataclass(eq=False, slots=True)
 class Flight:
-    """One request, with the redirects that follow from it. `host_id` is the host that is being asked now; `robots` says whether
-    it is for a robots.txt, `parked` are addresses that wait for that. It is not sent before `due_at`, which is soon."""
+    """One request, with the redirects that follow from it. `host_id`: the host that is being asked now. `robots`: whether it is
+    for a robots.txt, for which the addresses in `parked` wait. It is not sent before `due_at`; its thread sleeps until then."""
 
     host_id: int
     request: FetchRequest
@@ -70,7 +70,7 @@ class Arrivals:
 
 @dataclass(eq=False, slots=True)
 class _Hop:
-    """A redirect that waits for leave to be followed; `answer` gets "" or the reason why not."""
+    """A redirect that waits for permission to be followed; `answer` gets "" or the reason why not."""
 
     flight: Flight
     url: str
@@ -80,11 +80,11 @@ class _Hop:
 
 
 class Line:
-    """The requests of one run that are on the wire or on their way there. Every method is the owner's, in one thread; the
-    database is touched there alone.
+    """The requests of one run that are being sent or about to be. All public methods are called in one thread, the owner's; only
+    that thread uses the database.
 
-    A redirect to another host waits until that host's robots.txt is known, its clock lets it be asked, and none of its
-    connections in this run is over the number allowed.
+    A redirect to another host waits until that host's robots.txt is known, its crawl delay is over, and it has fewer connections
+    in this run than the number allowed.
     """
 
     def __init__(self, settings: CrawlSettings, clock: Clock) -> None:
@@ -132,7 +132,7 @@ class Line:
         flight.parked.append(item)
 
     def land(self, seconds: float, most: int, gather_seconds: float) -> Arrivals:
-        """What has ended, at the most `most`; waits up to `seconds` for the first, then `gather_seconds` for others."""
+        """Up to `most` requests that have ended; waits up to `seconds` for the first, then `gather_seconds` for others."""
         self._serve_hops()
         wait = min(seconds, HOP_CHECK_SECONDS) if self._hops else seconds
         arrivals = Arrivals()
@@ -158,11 +158,11 @@ class Line:
         return arrivals
 
     def done(self, landed: Landed) -> None:
-        """An answer was dealt with: its room is free."""
+        """Frees the room of an answer that has been processed."""
         self._room.give_back(landed.size_bytes)
 
     def close(self) -> list[Url]:
-        """Breaks off what is in flight and returns its addresses; nothing lands any more."""
+        """Aborts what is in flight and returns its addresses; nothing is received after this."""
         left = self.items()
         self._over = True
         self.web.fetcher.abort()
@@ -180,7 +180,7 @@ class Line:
         self._window.start(flight, partial(self._fetch, flight))
 
     def _fetch(self, flight: Flight) -> Landed:
-        """In a thread of its own."""
+        """Fetches a flight; runs in a thread of its own."""
         self._local.flight = flight
         if flight.due_at is not None:
             self._clock.sleep((flight.due_at - self._clock.now()).total_seconds())
@@ -188,11 +188,11 @@ class Line:
         return Landed(flight, response, self._clock.now(), self._room.end())
 
     def _sent(self) -> None:
-        """In the flight's thread."""
+        """Notes when a request was sent; runs in the flight's thread."""
         self._local.flight.sent_at = self._clock.now()
 
     def _ask(self, url: str) -> None:
-        """In the flight's thread: asks the owner for leave to follow a redirect. Raises HopRefused."""
+        """Asks the owner for permission to follow a redirect; runs in the flight's thread. Raises HopRefused."""
         now = self._clock.now()
         hop = _Hop(self._local.flight, url, now + timedelta(seconds=LONGEST_HOP_WAIT_SECONDS), now, queue.SimpleQueue())
         self._asked.put(hop)
@@ -247,7 +247,7 @@ class Line:
         return flight
 
     def _keep_robots(self, read: list[Landed], arrivals: Arrivals) -> None:
-        """Keeps what was read, in the order of the hosts: two runs that read the same ones never wait for each other."""
+        """Stores the robots.txt files read, in order of host ids, so that two runs that store the same ones cannot deadlock."""
         with transaction.atomic():
             for landed in sorted(read, key=lambda landed: self._asked_for(landed.flight)):
                 flight = landed.flight
@@ -262,7 +262,7 @@ class Line:
                 self.done(landed)
 
     def _refuse_hops(self, host_id: int, reason: str) -> None:
-        """Redirects that waited for a robots.txt that the address guard refuses: they lead to where nothing may be asked."""
+        """Refuses the redirects that waited for the robots.txt of a host that the address guard refuses."""
         refused = [hop for hop in self._hops if not hop.flight.robots and hosts.host_id(host_key(hop.url)) == host_id]
         for hop in refused:
             hop.answer.put(reason)

@@ -1,4 +1,4 @@
-"""Pruning: rows and files that only tell of the past go after a while, so that the desk stays as fast as on its first day.
+"""Pruning: rows and files of mere history are deleted after a time, so that the desk stays as fast as on its first day.
 
 One function for the desk, the command and the daily task: `prune`. How long each kind is kept stands in `Retention`; where nobody
 has set it there, in settings.KEEP_DAYS.
@@ -30,8 +30,8 @@ SAMPLE_ROWS = 100  # rows whose size stands for that of the others
 
 
 class Kind(NamedTuple):
-    """What leaves: its name, for how many days it is kept (0: for ever), how many rows are past that (with `more`, at least so
-    many), and about how many bytes they hold: of files exactly, of rows by the mean of a hundred, without indexes."""
+    """A kind of data to prune: its name, for how many days it is kept (0: for ever), how many rows are older (with `more`, more
+    than so many), and their size in bytes: exact for files, for rows estimated from a sample, without indexes."""
 
     kind: str
     keep_days: int
@@ -61,17 +61,17 @@ def _hours(before: datetime) -> list[Part]:
 
 
 def _addresses(before: datetime) -> list[Part]:
-    """Of runs that ended for good; one that failed may yet go on."""
+    """Addresses of runs that finished or were stopped; a failed run may still be resumed."""
     return [Part(Url.objects.filter(run__state__in=(RunState.FINISHED, RunState.STOPPED), run__finished__lt=before))]
 
 
 def _fetches(before: datetime) -> list[Part]:
-    """Rows that say what was fetched when and where in the archive it lies; not of active runs, nor imported ones."""
+    """Pages: rows of what was fetched when and where it is in the archive; not those of active runs, nor imported ones."""
     return [Part(Page.objects.filter(fetched_at__lt=before, run__isnull=False).exclude(run__state__in=ACTIVE))]
 
 
 def _runs(before: datetime) -> list[Part]:
-    """Runs that ended, with all rows that belong to them alone; not those that hold what a person crawled for."""
+    """Runs that ended, with the rows that are deleted with them; not kinds of runs whose rows hold the results of a crawl."""
     chosen = Run.objects.filter(state__in=(RunState.FINISHED, RunState.STOPPED, RunState.FAILED), finished__lt=before)
     chosen = chosen.exclude(kind__in=settings.RUNS_WITH_RESULTS)
     below = [one for one in Run._meta.related_objects if one.on_delete is models.CASCADE]
@@ -79,7 +79,7 @@ def _runs(before: datetime) -> list[Part]:
 
 
 def _archive(before: datetime) -> list[Part]:
-    """Files whose run has ended; their pages stay known and no longer say where they lie."""
+    """WARC files whose run has ended; the rows of their pages are kept, without the position in the archive."""
     files = WarcFile.objects.filter(created__lt=before).exclude(run__state__in=ACTIVE)
     return [Part(Page.objects.filter(warc__in=files)), Part(files)]
 
@@ -144,7 +144,7 @@ def _freed(kind: str, days: int, now: datetime, most: int | None) -> Kind:
 
 
 def _row_bytes(rows: QuerySet[Any]) -> float:
-    """The mean size of a row by a hundred of them: texts in UTF-8, eight bytes for a number or a time."""
+    """The mean size in bytes of a sample of up to SAMPLE_ROWS rows: texts in UTF-8, eight bytes for a number or a time."""
     some = list(rows.order_by().values_list()[:SAMPLE_ROWS])
     return sum(_width(value) for row in some for value in row) / max(1, len(some))
 
@@ -158,14 +158,14 @@ def _width(value: Any) -> int:
 
 
 class Pruned(NamedTuple):
-    """How many rows of each kind went, and whether time ran out before all were gone."""
+    """How many rows of each kind were deleted, and whether time ran out before all were."""
 
     rows: dict[str, int]
     left: bool
 
 
 def prune(now: datetime, seconds: float | None = None) -> Pruned:
-    """Drops what is past its time and sessions that ran out, some rows a transaction; begins no further one after `seconds`."""
+    """Deletes what is past its time and expired sessions, a transaction a batch; begins no further batch after `seconds`."""
     until = None if seconds is None else SYSTEM.now() + timedelta(seconds=seconds)
 
     def late() -> bool:
@@ -193,8 +193,8 @@ def _drop_rows(parts: Sequence[Part], late: Callable[[], bool]) -> int:
 
 
 def _drop_files(files: QuerySet[WarcFile], late: Callable[[], bool]) -> int:
-    """File by file: its pages forget where they lay, some at a time; then the file goes, then its row. After a kill in between
-    the row is still there and all of it is done again."""
+    """File by file: clears the archive position of its pages in batches, then deletes the file, then its row. If the process is
+    killed in between, the row is still there and all of it is done again."""
     number = 0
     while not late() and (file := files.order_by("pk").first()) is not None:
         pages = Page.objects.filter(warc=file).order_by("pk")

@@ -1,4 +1,4 @@
-"""Secrets at rest: small tables of texts encrypted with a key that is derived from the installation's secret key file."""
+"""Secrets at rest: small mappings of texts encrypted with a key that is derived from the installation's secret key file."""
 
 from __future__ import annotations
 
@@ -44,12 +44,12 @@ def _key() -> Fernet:
 
 
 def seal(values: Mapping[str, str]) -> str:
-    """Encrypts a table; "" for an empty one."""
+    """Encrypts a mapping of names to texts; "" for an empty one."""
     return _key().encrypt(json.dumps(dict(values)).encode()).decode("ascii") if values else ""
 
 
 def unseal(text: str) -> dict[str, str]:
-    """What `seal` encrypted. Raises Unreadable."""
+    """Decrypts what `seal` encrypted. Raises Unreadable."""
     if not text:
         return {}
     try:

@@ -166,7 +166,7 @@ def _detect(body: bytes) -> tuple[str, str]:
         if b"\x1b" not in body:
             return text, "utf-8"
     guess = charset_name(detect_encoding(body, max_len=_SAMPLE) or "") or "utf-8"
-    if guess not in _CANDIDATES and _is_hanzi(body):  # too little text for the detector, but every pair is a common sign
+    if guess not in _CANDIDATES and _is_hanzi(body):  # too short for the detector, but every byte pair is a common hanzi
         guess = "euc-kr" if _is_hangul(body) else "gb18030"
     best_text, best_name, fewest = "", guess, None
     for name in dict.fromkeys((guess, *_CANDIDATES, "windows-1252")):

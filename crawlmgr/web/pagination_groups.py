@@ -70,7 +70,7 @@ def best_group(links: list[PageLink], pages: list[Address]) -> PageGroup | None:
     groups = _without_shared_links(groups)[:_MOST_GROUPS]
     for group in groups:
         if group.score < _LEAST_SCORE and _continues(group, links):
-            group.score += 2.5  # another address of the list, as rewritten forums have
+            group.score += 2.5  # the current page has another URL form than the pager's links, as on forums with rewritten URLs
     rows = Counter(_place(group.links[0][1].element) for group in groups)
     for group in groups:
         if rows[_place(group.links[0][1].element)] > 2:
@@ -96,7 +96,7 @@ def _without_shared_links(groups: list[PageGroup]) -> list[PageGroup]:
 
 
 def _continues(group: PageGroup, links: list[PageLink]) -> bool:
-    """Whether a number that is no link stands in the pager and a word or arrow leads to the page after it."""
+    """Whether the pager shows a number without a link (the current page) and a "next" link leads to the page after it."""
     numbers = {number for number, _ in group.links}
     own = [number for number in unlinked_numbers(group) if number not in numbers]
     return bool(own) and any(link.word == "next" and group.page(link.target) == own[0] + 1 for link in links)

@@ -208,7 +208,7 @@ class _Builder:
             self._text(element.text)
 
     def _spanned(self, row: int, table: int) -> dict[str, int]:
-        """The first cells of a row of a table that belong to rows above, by their shapes."""
+        """Number of cells from rows above that extend into this row by rowspan, before its own cells, by their shapes."""
         going = self.spanning.get(table, [])
         if going:
             self.made.leads[row] = len(going)
@@ -216,7 +216,7 @@ class _Builder:
         return Counter(shape for shape, _ in going) if going else {}
 
     def _span(self, element: HtmlElement, node: int, row: int) -> None:
-        """Notes a cell that goes on in the rows below, if no other stands before it."""
+        """Notes the rowspan of a cell that is the first of its row."""
         rows = element.get("rowspan") or ""
         if row >= 0 and self.made.tags[row] == "tr" and node == row + 1 and rows.isdigit() and 1 < int(rows) <= MAX_SPAN:
             self.spanning.setdefault(self.made.parents[row], []).append((self.made.shapes[node], int(rows) - 1))

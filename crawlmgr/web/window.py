@@ -164,7 +164,7 @@ class Room:
             if self._full(size) and self._free != me:
                 began = time.monotonic()
                 while self._full(size) and self._free != me:
-                    if self._free is None and self.used == sum(self._held.values()):  # no result will give room back
+                    if self._free is None and self.used == sum(self._held.values()):  # held by running jobs alone
                         self._free = me
                         break
                     self._change.wait()

@@ -1,4 +1,4 @@
-"""Harvests of a local web of forms of every make: records against a greedy oracle, marks of cuts, values of fields."""
+"""Benchmark of harvests on local forms of every kind: records against a greedy oracle, `cut` marks, values of fields."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ def _row(kind: Kind, side: Any, options: dict[str, Any]) -> dict[str, Any]:
 
 
 def _right(site: FormSite, records: Iterable[tuple[str, dict[str, str]]]) -> dict[int, bool]:
-    """The records of the site that were found, by number, and whether title and author stand apart and whole."""
+    """The records of the site that were found, by number, and whether title and author are each a complete field of their own."""
     by_title = {record.title: record for record in site.all}
     found = {}
     for url, fields in records:
@@ -120,7 +120,7 @@ def _right(site: FormSite, records: Iterable[tuple[str, dict[str, str]]]) -> dic
 
 
 def _cuts_right(site: FormSite, queries: Sequence[_Query]) -> float | None:
-    """The share of valid queries for records whose mark (cut, or not) is true of the site."""
+    """The share of valid queries for records whose mark `cut` (the site left out matching records) is right; None without any."""
     marks = []
     for query in queries:
         if query.kind in ("seed", "trial", "policy") and query.state == "valid" and not query.partial:
@@ -135,8 +135,8 @@ def _as_sent(site: FormSite, bound: dict[str, str]) -> dict[str, str]:
 
 
 def oracle(site: FormSite, queries: int) -> int:
-    """What one who knows all would have after so many queries by single words (beside choices that must be made); by
-    choices, or by the best disjoint spans, where the form has no box."""
+    """Records that a greedy oracle, which knows every record, finds with so many queries by single words (with the choices that
+    must be made); where the form has no text box, by choices or by the best disjoint spans."""
     kind, count = site.kind, len(site.all)
     if kind.everything:
         return count
@@ -162,7 +162,7 @@ def oracle(site: FormSite, queries: int) -> int:
 
 
 def _said_in(site: FormSite, name: str) -> list[str]:
-    """The words that most records say in a column."""
+    """The `WORDS_A_COLUMN` words of a column that occur in the largest numbers of records."""
     counts = Counter(word for record in site.all for word in set(re.findall(r"\w+", str(record.fields[name]).lower())))
     return [word for word, _ in counts.most_common(WORDS_A_COLUMN)]
 

@@ -56,7 +56,7 @@ class LinkTable:
         self._templates: dict[str, int] = {}
         self._sums = np.zeros(64)
         self._counts = np.zeros(64)
-        self._columns = np.zeros((4, 256))  # anchor, page, prior, the target's own (NaN until fetched)
+        self._columns = np.zeros((4, 256))  # R(anchor), R(page), prior, the target's own relevance (NaN until fetched)
         self._kin = np.zeros(256, dtype=np.intp)
         self._open = np.zeros(256, dtype=bool)
         self._target = np.full(256, -1, dtype=np.intp)

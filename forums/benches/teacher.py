@@ -26,7 +26,7 @@ def add_arguments(parser: Any) -> None:
 
 
 def run(options: dict[str, Any]) -> dict[str, Any]:
-    """Each setting in an installation of its own: sites are found, read whole and visited once more."""
+    """Measures with the teacher off and on, each in a fresh installation: finds sites, reads them in full, visits them again."""
     file = Path(options["sites"]).resolve()
     try:
         names = [str(entry["name"]) for entry in json.loads(file.read_text(encoding="utf-8"))]
@@ -60,7 +60,7 @@ def _side(file: Path, teacher: str) -> dict[str, dict[str, Any]]:
 
 
 def table(result: dict[str, Any]) -> str:
-    """Two lines a site: found of what there is, then what else was found, asked for and left over."""
+    """Two lines a site (teacher off, on): found/true counts, then other finds, requests, and addresses left pending."""
     rows = []
     for row in result["sites"]:
         shares = [f"{row[name]}/{row[f'{name}_true']}" for name in _SHARES]

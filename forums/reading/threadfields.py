@@ -1,4 +1,4 @@
-"""What the columns of a list of threads hold: counts of replies and views, times of opening and last reply."""
+"""Which columns of a list of threads hold what: counts of replies and views, times of opening and of the last reply."""
 
 from __future__ import annotations
 
@@ -38,12 +38,12 @@ class ThreadFields:
         }
 
     def _are_ids(self, cells: dict[int, Count]) -> bool:
-        """Whether the numbers of a column stand in the addresses of the rows' titles: ids, which count nothing."""
+        """Whether the numbers of a column occur in the URLs of the rows' titles: they are ids, not counts."""
         same = sum(cells[at].value > 9 and str(cells[at].value) in self.rows[at].title.url for at in cells)
         return len(cells) >= 3 and same >= 0.8 * len(cells)
 
     def _is_called(self, cells: dict[int, Count]) -> bool:
-        """Whether a word, a class or a head calls the numbers of a column replies, views or the like."""
+        """Whether a word, a class or a column heading names the numbers of a column as replies, views or the like."""
         return any(found.roles & COUNTED or self.heads.of(self.rows[at], found.node) & COUNTED for at, found in cells.items())
 
     def _column_roles(self, column: str) -> frozenset[str]:
@@ -182,7 +182,7 @@ class ThreadFields:
         return told - {"created"} if "last" in told else told
 
     def _label(self, row: Row, time: Time) -> str:
-        """What is said right before a time: at the start of its own text, else before that."""
+        """A time's label: the start of its own text where that names a role (such as "last"), else the text before it as well."""
         if time.said and text_roles(time.said) & {"last", "created", "edit", "joined"}:
             return time.said
         before = row.said_before(time.piece) if time.piece in row.pieces else time.label

@@ -16,7 +16,7 @@ from forums.overview_values import Sight
 
 NEVER = float("nan")
 NONE = np.zeros(0, dtype=np.int64)
-MOST_LEVELS = 20  # of boards below boards
+MOST_LEVELS = 20  # nesting levels of boards that are climbed to find a shown one
 
 
 def of(site_ids: Sequence[int]) -> list[OverviewSource]:

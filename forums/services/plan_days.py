@@ -1,4 +1,4 @@
-"""A day of a plan is made: visits with their reasons, what each board is expected to bring, and what it all rests on."""
+"""Creates a day of a plan: visits with their reasons, what each board is expected to bring, and the figures behind it."""
 
 from __future__ import annotations
 
@@ -215,8 +215,8 @@ def _write(plan: Plan, found: Rhythm, visits: _Visits, code: str) -> None:
 def _adaptive_days(
     plan: Plan, found: Rhythm, loop: loops.AdaptiveLoop, days: list[date], now: datetime, reason: str
 ) -> PlanDay | None:
-    """The loop's days: nothing is fixed ahead but what a person pinned; the expectation is that of the timetable
-    that it starts from."""
+    """The days of an adaptive plan. No visit is fixed ahead except those that a person pinned; the expected delay is that
+    of the timetable from which the loop starts."""
     zone = plans.zone_of(plan)
     ends = [datetime.combine(day + timedelta(days=1), time(), zone).timestamp() for day in days]
     for day in days:

@@ -75,7 +75,7 @@ def save(site_id: int | None, values: Mapping[str, Any], *, now: datetime, user:
 
 
 def of_intervals(site_id: int) -> int:
-    """Visits a day that the intervals of a site's boards make, at least 1."""
+    """Visits a day that follow from the intervals of a site's enabled boards, at least 1."""
     seconds = Board.objects.filter(site_id=site_id, enabled=True).values_list("interval_seconds", flat=True)
     return max(1, round(sum(86400 / one for one in seconds)))
 
@@ -94,7 +94,7 @@ def begin(site_id: int, *, now: datetime, user: Any = None) -> Plan | None:
 
 @contextmanager
 def kept_to_intervals(site_id: int, now: datetime) -> Iterator[None]:
-    """While intervals or boards of a site change: a budget that was what the intervals made is so afterwards too."""
+    """Context for changing a site's intervals or boards: a budget equal to `of_intervals` before equals it afterwards too."""
     before = of_intervals(site_id)
     yield
     plan, after = current(site_id), of_intervals(site_id)

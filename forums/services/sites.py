@@ -22,7 +22,7 @@ from forums.models import DEFAULT_INTERVAL_SECONDS, Board, Site
 from forums.reading import board_key
 from forums.services import doubts, overviews, plans, removals, structures
 
-RESERVED_HEADERS = frozenset(  # what the fetcher itself decides, the contact rule, and what belongs to a login
+RESERVED_HEADERS = frozenset(  # set by the fetcher, by the contact rule (user-agent), or by a login
     ("host", "content-length", "content-type", "transfer-encoding", "connection", "user-agent", "cookie", "authorization")
 )
 SHORTEST_SECONDS, LONGEST_SECONDS = 60, 31 * 86_400  # between visits of a board
@@ -165,7 +165,7 @@ def save(
 
 
 def parse_headers(text: str) -> dict[str, str]:
-    """Request headers from lines "Name: value". Raises ValueError that names the first line that is none."""
+    """Request headers from lines "Name: value". Raises ValueError that names the first invalid line."""
     headers: dict[str, str] = {}
     for number, line in enumerate(text.splitlines(), start=1):
         if not line.strip():
