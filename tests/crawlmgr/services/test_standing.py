@@ -52,9 +52,9 @@ def test_the_faster_goes_first_until_its_load_is_the_greater(settings: Any) -> N
     _node("fast", 600)
     _node("slow", 200)
     step = standing.STEP_SECONDS
-    # a slice is worth (600 + 200) / 3 / 8 = 33 pages: 0, then 33 of 600 against 0 of 200, 33 of 600 against 33 of 200 …
+    # a slice is worth (600 + 200) / 3 / 8 = 33 pages: 0, then 33 of 600 against 0 of 200, 33 of 600 against 33 of 200 … (no draws: their speeds round)
     seen = []
-    for fast, slow in ((0, 0), (1, 0), (1, 1), (3, 1), (4, 1)):
+    for fast, slow in ((0, 0), (1, 0), (1, 1), (2, 1), (4, 1)):
         Run.objects.all().delete()
         _hold("fast", fast)
         _hold("slow", slow)
