@@ -19,6 +19,7 @@ from typing import Any
 
 import pytest
 from django.conf import settings
+from django.utils import translation
 from pytest_django import DjangoDbBlocker
 
 from tests import fuzzing
@@ -134,6 +135,12 @@ def _keep_pristine(connection: Any) -> None:
     elif _server is not None:
         connection.close()  # a template is copied only while nobody is connected
         _server.create(PRISTINE, connection.settings_dict["NAME"])
+
+
+@pytest.fixture(autouse=True)
+def usual_language() -> None:
+    """A test begins in the default language: a page asked for in another one leaves that to its thread."""
+    translation.deactivate()
 
 
 @pytest.fixture
