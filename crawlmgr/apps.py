@@ -1,4 +1,4 @@
-"""Django application: what the three crawlers share."""
+"""App configuration of the part shared by the three crawlers."""
 
 from importlib import import_module
 
@@ -12,4 +12,4 @@ class CrawlmgrConfig(AppConfig):
 
     def ready(self) -> None:
         import_module("crawlmgr.checks")
-        import_module("crawlmgr.services.queue")  # before anything is queued: it holds tasks to the known ones
+        import_module("crawlmgr.services.queue")  # imported before anything is queued: it restricts queued tasks to known ones

@@ -1,4 +1,4 @@
-"""System checks: times that fit together, a contact in the user agent, folders that can be written."""
+"""System checks: consistent time limits, a contact in the user agent, writable folders."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from django.core.checks import CheckMessage, Error, Tags, Warning, register
 
 @register("crawling")
 def times_fit(**_: Any) -> list[CheckMessage]:
-    """slice < timeout < retry and retry > timeout × (2 + queue_limit / workers): django-q2 counts retry from the moment a task is
-    taken from the table, and a taken task waits in its cluster's memory behind others."""
+    """Checks slice < timeout < retry and retry > timeout × (2 + queue_limit / workers): django-q2 counts `retry` from the moment
+    a task is taken from the table, and the task then waits in the cluster's memory behind others."""
     workers, limit = settings.Q_CLUSTER["workers"], settings.Q_CLUSTER["queue_limit"]
     timeout, retry = settings.Q_CLUSTER["timeout"], settings.Q_CLUSTER["retry"]
     part, lease, stall, tick = settings.SLICE_SECONDS, settings.LEASE_SECONDS, settings.STALL_SECONDS, settings.TICK_SECONDS
@@ -35,7 +35,7 @@ def times_fit(**_: Any) -> list[CheckMessage]:
 
 @register("crawling")
 def contact_given(**_: Any) -> list[CheckMessage]:
-    """The user agent must tell site owners whom to write to before a public address is asked."""
+    """Warns if the user agent names no contact for site owners: public addresses are then refused."""
     if settings.CONTACT:
         return []
     return [
@@ -48,7 +48,7 @@ def contact_given(**_: Any) -> list[CheckMessage]:
 
 @register(Tags.files)
 def folders_writable(**_: Any) -> list[CheckMessage]:
-    """Archive, exports and logs can be written."""
+    """Checks that the folders for archive, exports and logs are writable."""
     return [
         Error(f"{folder} cannot be written.", hint="Change its owner or set CRAWLMGR_DATA.", id="crawlmgr.E005")
         for folder in (settings.DATA_DIR, settings.ARCHIVE_DIR, settings.EXPORT_DIR, settings.LOG_DIR)

@@ -1,8 +1,8 @@
 """Runs a program as a child that never outlives its parent: `python -m crawlmgr.child FD PROGRAM …`. Standard library only.
 
-FD is the reading end of a pipe whose writing end only the parent holds: when the parent is gone, however it went, the pipe closes
-and the child's whole process group is killed. Where the system offers it (Linux), every process forked inside the group also dies
-with the one that forked it, so that none is left when a process in the middle of the group is killed.
+FD is the reading end of a pipe whose writing end only the parent holds. When the parent ends for whatever reason, the pipe closes
+and the child's whole process group is killed. On Linux every process forked inside the group also ends with its own parent, so
+that none is left over when a process in the middle of the group is killed.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ def watch(descriptor: int) -> None:
 
 
 def die_with(parent: int) -> None:
-    """Ends this process, just forked, when the one that forked it ends (on Linux)."""
+    """Makes this newly forked process end when its parent ends (Linux only)."""
     if _prctl is None:
         return
     _prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
@@ -35,7 +35,7 @@ def die_with(parent: int) -> None:
 
 
 def follow_the_parent() -> None:
-    """Lets every process forked from now on die with the process that forked it."""
+    """Makes every process forked from now on end with its parent."""
     parent = os.getpid()
 
     def remember() -> None:
@@ -46,10 +46,11 @@ def follow_the_parent() -> None:
 
 
 def main() -> None:
-    """Sets the two watches and becomes the program: a path of a Python file or the name of a module."""
+    """Starts both watches and then runs the program: the path of a Python file or the name of a module."""
     descriptor, program = int(sys.argv[1]), sys.argv[2]
     sys.argv = sys.argv[2:]
-    signal.signal(signal.SIGUSR1, signal.SIG_IGN)  # sent to a whole group: only workers that can end early listen to it
+    # this signal goes to a whole process group; only workers that can end early handle it
+    signal.signal(signal.SIGUSR1, signal.SIG_IGN)
     follow_the_parent()
     threading.Thread(target=watch, args=(descriptor,), daemon=True).start()
     if program.endswith(".py"):

@@ -26,7 +26,7 @@ class SystemClock:
 
 
 class ManualClock:
-    """A clock that moves only when it is told to, or when somebody sleeps on it."""
+    """A clock for tests that moves only when it is set or slept on."""
 
     def __init__(self, start: datetime) -> None:
         self.time = start

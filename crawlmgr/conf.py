@@ -1,4 +1,4 @@
-"""Crawl settings: one frozen value with the unit and a line of help for every field. Pure."""
+"""Crawl settings: one frozen dataclass with the unit and a help line for every field. Pure."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ def _setting(default: Any, help_text: str, unit: str = "", low: float | None = N
 
 @dataclass(frozen=True, slots=True)
 class CrawlSettings:
-    """How a run behaves on the web; a site's own values override these, a run's parameters override the site's.
+    """Settings of a run's requests; a site's own values override these, a run's parameters override the site's.
 
-    Every field is read by the code that crawls. `from_mapping` refuses what is out of range with one clear line.
+    Every field is read by the code that crawls. `from_mapping` refuses values out of range with a one-line message.
     """
 
     delay_seconds: float = _setting(1.0, "Pause between two requests to one host", "s", 0, 3600)
@@ -58,9 +58,9 @@ class CrawlSettings:
 
     @classmethod
     def from_mapping(cls, *layers: Mapping[str, Any]) -> CrawlSettings:
-        """Defaults overridden by each mapping in turn; keys that are no setting are passed over.
+        """The defaults overridden by each mapping in turn; keys that are no setting are ignored.
 
-        Raises ValueError with one line for a value of the wrong type or out of range.
+        Raises ValueError with a one-line message for a value of the wrong type or out of range.
         """
         known = {f.name: f for f in fields(cls)}
         values: dict[str, Any] = {}
@@ -70,22 +70,22 @@ class CrawlSettings:
 
     @property
     def allowed_private(self) -> frozenset[str]:
-        """The address exceptions as the guard reads them. "*", which older versions stored, allows nothing."""
+        """The exceptions of the address guard. "*", which older versions stored, allows nothing."""
         return frozenset(_entries(self.allow_private)) - {EVERYTHING}
 
     @property
     def lease_seconds(self) -> float:
-        """How long an address that was claimed counts as being asked for, if nothing is heard of who claimed it."""
+        """Seconds after which a claimed address is released if its worker has not reported back."""
         return self.total_timeout_seconds + 30
 
     @property
     def dropped_parameters(self) -> frozenset[str]:
-        """The query parameters that address rules take out."""
+        """The query parameters that are removed from addresses."""
         return frozenset(part.strip() for part in self.drop_parameters.split(",") if part.strip())
 
 
 def named_private(entries: str, hosts: Iterable[str]) -> str:
-    """Exceptions of the address guard with "*" replaced by these hosts; what else stands there stays.
+    """Exceptions of the address guard with "*" replaced by these hosts; other entries are kept.
 
     >>> named_private("*", ["127.0.0.1:8000"]), named_private("10.0.0.0/8,*", ["a.example"]), named_private("b", ["a.example"])
     ('127.0.0.1:8000', '10.0.0.0/8,a.example', 'b')

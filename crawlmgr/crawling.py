@@ -1,4 +1,4 @@
-"""The interface of a crawler to the crawl loop, required and optional parts, and the values that pass between them."""
+"""The interface between a crawler and the crawl loop: required and optional methods, and the values passed between them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from crawlmgr.web.exchange import FetchRequest, FetchResponse
 
 @dataclass(slots=True)
 class Stored:
-    """What storing one page gave: further addresses, counter deltas, a reason where the address did not end well."""
+    """The result of storing one page: further addresses, counter increments, and a reason if the address failed."""
 
     links: Sequence[NewUrl] = ()
     counts: dict[str, int] = field(default_factory=dict)
@@ -26,10 +26,10 @@ class Stored:
 
 
 class Crawler(Protocol):
-    """One kind of crawling. `read` may take time and writes nothing; the others run inside the page's transaction.
+    """One kind of crawling. `read` may take time and writes nothing; the other methods run inside the page's transaction.
 
-    Several requests are in flight at once, and pages are read and stored in the order in which they come. Class attributes say
-    how far a crawler goes along with that (see `pages_together`, `alone_kinds`, `tells_why` and `paces_new_hosts`).
+    Several requests are in flight at once, and pages are read and stored in order of arrival. A crawler can restrict this by
+    class attributes (see `pages_together`, `alone_kinds`, `tells_why` and `paces_new_hosts`).
     """
 
     def settings(self, run: Run) -> CrawlSettings: ...
@@ -50,7 +50,7 @@ class Crawler(Protocol):
 
 
 class Interrupted(Exception):
-    """Raised by a pulse: a person wants the run paused or stopped, the process ends, or the task's time is all but over."""
+    """Raised by a pulse: the run is to be paused or stopped, the process is ending, or the task's time is nearly over."""
 
     def __init__(self, why: str) -> None:
         super().__init__(why)
@@ -59,15 +59,15 @@ class Interrupted(Exception):
 
 @runtime_checkable
 class Pulses(Protocol):
-    """A crawler whose `settings` may take longer than a lease lasts: while it computes, it calls the heartbeat that it was given
-    at least every second, does not catch what that raises, and continues from there in the next slice."""
+    """A crawler whose `settings` may take longer than a lease lasts: while it computes, it calls the given heartbeat function at
+    least every second, does not catch what that raises, and continues from there in the next slice."""
 
     def set_heartbeat(self, pulse: Callable[[], None]) -> None: ...
 
 
 @runtime_checkable
 class Prepares(Protocol):
-    """A crawler whose beginning takes time to compute: done here, outside any transaction, for `begin` to store."""
+    """A crawler whose start takes time to compute: `prepare` runs outside any transaction, and `begin` stores its result."""
 
     def prepare(self, run: Run, now: datetime) -> None: ...
 
@@ -81,21 +81,22 @@ class Remembers(Protocol):
 
 
 def pages_together(crawler: Crawler) -> int:
-    """How many pages that have come are read before the first of them is stored, to be stored in one transaction; 1 (the
-    default) where reading a page depends on what storing the one before it did."""
+    """How many received pages are read before the first is stored, all in one transaction; 1 (the default) if reading a page
+    depends on storing the page before."""
     return int(getattr(crawler, "pages_together", 1))
 
 
 def alone_kinds(crawler: Crawler) -> Collection[str]:
-    """Kinds of addresses requested with no other request of the run in flight, since the next step depends on the answer."""
+    """Kinds of addresses that are requested with no other request of the run in flight, because the next step depends on the
+    answer."""
     return frozenset(getattr(crawler, "alone_kinds", ()))
 
 
 def tells_why(crawler: Crawler) -> bool:
-    """Whether a run that reached nothing keeps the reason given by `idle` instead of the general "unreachable"."""
+    """Tells whether a run that fetched nothing ends with the reason given by `idle` instead of the general "unreachable"."""
     return bool(getattr(crawler, "tells_why", False))
 
 
 def paces_new_hosts(crawler: Crawler) -> bool:
-    """Whether hosts that were never asked for anything take their pace from the run's settings, not the installation's."""
+    """Tells whether hosts never requested before take their crawl delay from the run's settings, not from the installation's."""
     return bool(getattr(crawler, "paces_new_hosts", False))

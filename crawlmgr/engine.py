@@ -25,39 +25,38 @@ from crawlmgr.web.window import calm_collector
 
 __all__ = ["Crawler", "Interrupted", "Prepares", "Pulses", "Stored", "holder", "run_slice", "shutdown"]
 
-shutdown = threading.Event()  # set by a process that wants its slice to end soon
+shutdown = threading.Event()  # set when the process should end its slice soon
 PATIENCE_SECONDS = 3.0
 CLAIM_EVERY_SECONDS, EARLY_SECONDS = 0.03, 0.1
-"""How often it is looked whether a host's turn has come, while other requests are in flight, and how long before it comes its
-address is claimed: the request then leaves at the moment itself."""
+"""Seconds between checks for hosts that may be requested while other requests are in flight; and how long before a host's next
+allowed time its address is claimed, so that the request can be sent on time."""
 STOCK, STOCK_PART = 16, 4
-"""So many addresses at the most, and no more than this part of what may be in flight, are claimed beyond what may be asked for
-now: where hosts have no pause, the next request leaves as soon as another has ended, and not after it was stored."""
+"""Addresses claimed ahead of need: at most this number, and at most this fraction (1/n) of the requests allowed in flight. For
+hosts without a delay the next request can then start as soon as one ends, before its page is stored."""
 STALE_SECONDS = 2.0
-"""So long they are held, before another run may have them."""
+"""Seconds after which addresses claimed ahead are released to other runs."""
 SHORT_GATHER_SECONDS, GATHER_SECONDS, PATIENT_GATHER_SECONDS = 0.004, 0.01, 0.1
-"""How long others are waited for after an answer has come, where the next request is ready to leave. How long a page that was
-read waits for others that are stored in the same transaction: where a request could leave once it is stored, or a host may want
-to be left alone by other connections; and where nothing waits for that."""
+"""Seconds to wait for further answers after one arrived when the next request is ready; seconds a page that was read waits to
+share a transaction with others: if a request depends on it or the host wants no parallel connections; and if nothing does."""
 DRAIN_SECONDS = 10.0
 SHORT_DRAIN_SECONDS = 3.0
 HASTY_DRAIN_SECONDS = 2.0
-"""How long what is in flight may take to end when a slice ends; where no more than an eighth of it is left; and when somebody
-waits for it to end."""
+"""Seconds that requests in flight may take at the end of a slice: normally, when at most an eighth of them is left, and when
+someone waits for the end."""
 PART_BYTES = 4_000_000
-"""So much of what came together is held as read pages at once."""
+"""Bytes of read pages held at once."""
 
 
 def holder() -> str:
-    """This process's name in leases."""
+    """The name of this process in leases."""
     return f"{os.environ.get('CRAWLMGR_NODE') or socket.gethostname()}:{os.getpid()}"
 
 
 def run_slice(
     run_id: int, *, clock: Clock = SYSTEM, seconds: float | None = None, on_page: Any = None, lease_seconds: float | None = None
 ) -> str:
-    """Works a run for one slice (`seconds` None: until it ends or must wait long). Returns the run's state, "leased" where
-    another worker has it. Queueing the next slice is the caller's."""
+    """Works on a run for one slice (`seconds` None: until it ends or must wait long). Returns the run's state, "leased" if
+    another worker has it. The caller queues the next slice."""
 
     def make(run: Run, lease: runs.Lease, left: float | None) -> _Slice:
         crawler: Crawler = import_string(django_settings.CRAWLERS[run.kind])()
@@ -68,14 +67,15 @@ def run_slice(
 
 
 class Held(NamedTuple):
-    """What waits to be stored: an answer that was read, or an address that was not asked for."""
+    """What waits to be stored: a page that was read, or an address that ended without a request."""
 
     found: Found
     landed: Landed | None
 
 
 class _Slice:
-    """Claims addresses, keeps them in flight, and has what lands stored; everything but the fetching in this one thread."""
+    """One slice of a run: claims addresses, keeps requests in flight and stores answers; all but the fetching is in this
+    thread."""
 
     def __init__(self, run: Run, crawler: Crawler, lease: runs.Lease, clock: Clock, seconds: float | None, on_page: Any) -> None:
         self.run, self.crawler, self.lease, self.clock = run, crawler, lease, clock
@@ -84,22 +84,22 @@ class _Slice:
         self.wanted = run.wanted
         self.until: datetime | None = None
         self.limit = None if seconds is None else now + timedelta(seconds=django_settings.TASK_TIMEOUT_SECONDS * 0.8)
-        self.ahead: list[Url] = []  # claimed and not on their way yet
-        self.claimed_at = 0.0  # when the last of them was, by the machine's own clock
+        self.ahead: list[Url] = []  # claimed, not yet sent
+        self.claimed_at = 0.0  # monotonic time of the last such claim
         self.closing = False
-        self.held: list[Held] = []  # read and not stored yet
+        self.held: list[Held] = []  # read, not yet stored
         self.held_since = 0.0
-        self.looked = 0.0  # when it was last looked for due addresses, by the machine's own clock
+        self.looked = 0.0  # monotonic time of the last check for due addresses
         self.together, self.alone = pages_together(crawler), alone_kinds(crawler)
         if isinstance(crawler, Pulses):
             crawler.set_heartbeat(self._pulse)
 
     def failed(self, now: datetime) -> None:
-        """Called inside the transaction that ends the run as failed."""
+        """Ends the crawler's part of a failed run; called inside the transaction that marks the run as failed."""
         self.crawler.ended(self.run, RunState.FAILED, now)
 
     def forget(self) -> None:
-        """Lets go of what the crawler knows of a transaction that was rolled back."""
+        """Makes the crawler drop its state after a transaction was rolled back."""
         if isinstance(self.crawler, Remembers):
             self.crawler.forget(self.run)
 
@@ -146,7 +146,7 @@ class _Slice:
         frontier.add(self.run.pk, links, now, pace=self.storing.pace)
 
     def _pulse(self) -> None:
-        """Prolongs the lease while the crawler is at something long, and ends that where it must not go on."""
+        """Renews the lease during long work of the crawler; raises where that work must not continue."""
         now = self.clock.now()
         self._beat(now)
         if why := self.wanted or ("shutdown" if shutdown.is_set() else ""):
@@ -178,7 +178,7 @@ class _Slice:
         return bool(self.wanted) or shutdown.is_set() or (self.until is not None and now >= self.until)
 
     def _come_home(self) -> None:
-        """Lets what is in flight land for a while, and gives the rest back: it is asked for again."""
+        """Waits some time for requests in flight, then releases the rest so that they are requested again."""
         began, flying = time.monotonic(), len(self.line)
         self.closing = True
         while self.line:
@@ -205,8 +205,8 @@ class _Slice:
         return self.settings.in_flight - len(self.line)
 
     def _claim(self, now: datetime) -> list[Url]:
-        """As many addresses as may be asked for now, and some to go on with, in the transaction of the pages before them or in
-        one of their own."""
+        """Claims as many addresses as may be requested now, and some ahead, in the transaction that stores pages or in one of its
+        own."""
         if self.closing or self._leaving(now) or self.line.full or self._is_alone():
             return []
         most = max(0, self._free - len(self.ahead))
@@ -231,8 +231,8 @@ class _Slice:
         return "" if launched else self._nothing(self.clock.now())
 
     def _launch_next(self) -> bool:
-        """Sends what is claimed on its way, as far as there is room; what could wait for that and has waited too long is given
-        back. Returns whether there was anything."""
+        """Sends claimed addresses while there is room, and releases those claimed ahead too long ago. Returns whether it did
+        anything."""
         if not self.ahead or self.closing:
             return False
         free, go, stay = self._free if not self.line.full else 0, [], []
@@ -251,7 +251,7 @@ class _Slice:
         return item.due_at is not None or hosts.effective_delay(self.line.web.host(item.host_id)) > 0
 
     def _launch(self, items: Sequence[Url]) -> None:
-        """Sends claimed addresses on their way: to the web, to wait for a robots.txt, or to their end."""
+        """Starts claimed addresses: sends the request, waits for the host's robots.txt, or ends the address as refused."""
         refused: list[tuple[Url, UrlState, str]] = []
         self.line.web.meet(item.host_id for item in items)
         for place, item in enumerate(items):
@@ -273,8 +273,8 @@ class _Slice:
             self._hold(ended(item, state, reason))
 
     def _land(self, seconds: float) -> None:
-        """Reads what has landed, waiting up to `seconds` for it, and stores it when it is time; what waited for a robots.txt goes
-        on its way."""
+        """Reads the answers that have arrived, waiting up to `seconds` for one, and stores them when due; addresses that waited
+        for a robots.txt are sent."""
         self._store_if_time()
         if not self.line:
             return
@@ -301,7 +301,7 @@ class _Slice:
             self._store()
 
     def _seconds_to_hold(self) -> float:
-        """How long pages that were read may wait for others; a long time where there are none."""
+        """Seconds that read pages may still wait to be stored together with others; a large value if there are none."""
         if not self.held:
             return PATIENT_GATHER_SECONDS
         landed = [one.landed for one in self.held if one.landed is not None]
@@ -324,8 +324,8 @@ class _Slice:
                 self.on_page(self.run, landed.item, landed.response)
 
     def _go_on(self, known: Sequence[Url]) -> None:
-        """Addresses whose host's robots.txt has come: it has used up the host's turn, so that they wait for the next one, where
-        the host has a pause at all."""
+        """Continues addresses whose host's robots.txt has arrived: fetching that took the host's turn, so they wait for the next
+        one if the host has a delay."""
         now = self.clock.now()
         free, back = [], []
         for item in known:

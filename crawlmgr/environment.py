@@ -14,12 +14,12 @@ from crawlmgr import private_files
 
 
 def refuse(name: str, why: str) -> NoReturn:
-    """Ends the process with one line that names the variable and what to do."""
+    """Exits the process with one line that names the variable and what to do."""
     sys.exit(f"{name}: {why}")
 
 
 def number(name: str, default: float, low: float, high: float) -> float:
-    """A number in [low, high] from the environment."""
+    """Reads a number in [low, high] from an environment variable."""
     text = os.environ.get(name, "").strip()
     if not text:
         return default
@@ -33,7 +33,7 @@ def number(name: str, default: float, low: float, high: float) -> float:
 
 
 def whole(name: str, default: int, low: int, high: int) -> int:
-    """A whole number in [low, high] from the environment."""
+    """Reads a whole number in [low, high] from an environment variable."""
     value = number(name, default, low, high)
     if value != int(value):
         refuse(name, f"{os.environ[name].strip()} is no whole number; give one from {low} to {high}.")
@@ -41,7 +41,7 @@ def whole(name: str, default: int, low: int, high: int) -> int:
 
 
 def choice(name: str, default: str, choices: tuple[str, ...]) -> str:
-    """One of a few words from the environment, in upper or lower case."""
+    """Reads one of several words from an environment variable, in upper or lower case."""
     text = os.environ.get(name, "").strip()
     if not text:
         return default
@@ -51,18 +51,18 @@ def choice(name: str, default: str, choices: tuple[str, ...]) -> str:
 
 
 def switch(name: str) -> bool:
-    """Whether something is on, from the environment: 1, yes, true, on; or 0, no, false, off and nothing."""
+    """Reads a boolean from an environment variable: 1, yes, true, on; or 0, no, false, off and empty."""
     return choice(name, "NO", ("1", "YES", "TRUE", "ON", "0", "NO", "FALSE", "OFF")) in ("1", "YES", "TRUE", "ON")
 
 
 def words(name: str, default: tuple[str, ...]) -> list[str]:
-    """Comma-separated words from the environment."""
+    """Reads comma-separated words from an environment variable."""
     text = os.environ.get(name, "")
     return [word.strip() for word in text.split(",") if word.strip()] or list(default)
 
 
 def token(name: str) -> str:
-    """A secret word of sixteen printable characters or more from the environment, or none."""
+    """Reads a secret of at least sixteen printable characters from an environment variable; "" if it is not set."""
     text = os.environ.get(name, "").strip()
     if text and (len(text) < 16 or not text.isascii() or not text.isprintable() or " " in text):
         refuse(name, "the token needs sixteen letters or more without spaces, for example what `openssl rand -hex 16` prints.")
@@ -70,12 +70,12 @@ def token(name: str) -> str:
 
 
 def admin_password() -> str:
-    """The first administrator's password, where one is given."""
+    """The first administrator's password from the environment; "" if it is not set."""
     return os.environ.get("CRAWLMGR_ADMIN_PASSWORD", "")
 
 
 def data_folder(default: Path) -> Path:
-    """The folder of database, archive, exports, logs and secret key; made when missing, and open to its owner only."""
+    """The folder of database, archive, exports, logs and secret key; created if missing, accessible to its owner only."""
     folder = Path(os.environ.get("CRAWLMGR_DATA", "").strip() or default).expanduser().resolve()
     private_files.put_right(folder, _sqlite_elsewhere())
     try:
@@ -89,13 +89,13 @@ def data_folder(default: Path) -> Path:
 
 
 def _sqlite_elsewhere() -> Path | None:
-    """The database file that DATABASE_URL names; None where it names none."""
+    """The SQLite file that DATABASE_URL names; None if it names none."""
     kind, _colon, place = os.environ.get("DATABASE_URL", "").strip().partition("://")
     return Path(unquote(place)) if kind == "sqlite" and place.startswith("/") else None
 
 
 def secret_key(folder: Path) -> str:
-    """The installation's secret, made once and readable by its owner only."""
+    """The installation's secret key, generated once and readable by its owner only."""
     path = folder / "secret.key"
     try:
         if not path.exists():
@@ -109,8 +109,9 @@ def secret_key(folder: Path) -> str:
 
 
 def _make_secret(path: Path) -> None:
-    """Writes the whole file beside and links it into place: of several that start at once, one wins and all read it."""
-    descriptor, name = tempfile.mkstemp(prefix=f"{path.name}.", dir=path.parent)  # its owner's only
+    """Writes a complete temporary file and links it into place: of several processes that start at once, one wins and all read
+    its key."""
+    descriptor, name = tempfile.mkstemp(prefix=f"{path.name}.", dir=path.parent)  # readable by its owner only
     beside = Path(name)
     with os.fdopen(descriptor, "w", encoding="ascii") as file:
         file.write(secrets.token_urlsafe(50))
@@ -123,7 +124,7 @@ def _make_secret(path: Path) -> None:
 
 
 def contact(name: str = "CRAWLMGR_CONTACT") -> str:
-    """A mail address or web address that site owners can write to; empty where none is set."""
+    """The contact address (mail or web) for site owners from the environment; "" if it is not set."""
     text = os.environ.get(name, "").strip()
     if not text:
         return ""
@@ -134,9 +135,9 @@ def contact(name: str = "CRAWLMGR_CONTACT") -> str:
 
 
 def database(folder: Path) -> dict[str, Any]:
-    """Django's DATABASES entry for DATABASE_URL; SQLite in the data folder by default.
+    """Django's DATABASES entry for DATABASE_URL; by default SQLite in the data folder.
 
-    SQLite runs in WAL with IMMEDIATE transactions: a DEFERRED read that turns into a write ignores the busy timeout.
+    SQLite uses WAL and IMMEDIATE transactions: a DEFERRED transaction that first reads and then writes ignores the busy timeout.
     """
     url = os.environ.get("DATABASE_URL", "").strip()
     if not url:

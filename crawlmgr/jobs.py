@@ -32,7 +32,8 @@ class Job(Protocol):
 
 
 def run_slice(run_id: int, *, clock: Clock = SYSTEM, seconds: float | None = None, on_step: Pulse | None = None) -> str:
-    """Works a run for one slice (`seconds` None: until it ends), whole steps at a time. Returns as `engine.run_slice` does."""
+    """Works on a run for one slice (`seconds` None: until it ends), whole steps at a time. Returns the same values as
+    `engine.run_slice`."""
 
     def make(run: Run, lease: runs.Lease, left: float | None) -> _Slice:
         return _Slice(run, import_string(settings.JOBS[run.kind])(run), lease, clock, left, on_step)
@@ -50,7 +51,7 @@ class _Slice:
         self.wanted = run.wanted
 
     def failed(self, now: datetime) -> None:
-        """Called inside the transaction that ends the run as failed."""
+        """Ends the job's part of a failed run; called inside the transaction that marks the run as failed."""
         self.job.ended(RunState.FAILED, now)
 
     def forget(self) -> None:

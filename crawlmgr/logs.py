@@ -1,4 +1,4 @@
-"""The log: readable lines or JSON lines with event, run and host; rotated; no secret in any of it. Pure."""
+"""The log: readable lines or JSON lines with event, run and host; rotated; secrets are masked. Pure."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _PLAIN = frozenset(vars(logging.LogRecord("", 0, "", 0, "", (), None))) | {"mess
 
 
 def hide(secret: str) -> None:
-    """From now on this text appears in no line of this process."""
+    """Masks this text in all later log lines of this process."""
     if len(secret) >= SHORTEST_SECRET:
         for form in (secret, json.dumps(secret)[1:-1]):
             _secrets.pop(form, None)
@@ -45,7 +45,7 @@ def hide(secret: str) -> None:
 
 
 def without_secrets(text: str) -> str:
-    """A line without the secrets that are known, and without what looks like one.
+    """A log line with known secrets, and texts that look like secrets, masked.
 
     >>> without_secrets("proxy http://me:hush@10.0.0.1:3128 refused; Cookie: a=b; token=abc&x=1")
     'proxy http://me:…@10.0.0.1:3128 refused; Cookie: …'
@@ -61,7 +61,7 @@ def without_secrets(text: str) -> str:
 
 @contextmanager
 def about(**values: Any) -> Iterator[None]:
-    """Lines written meanwhile tell these values (run, host) where they do not tell their own."""
+    """Context manager: log lines written inside carry these values (run, host) unless they set their own."""
     token = _about.set({**(_about.get() or {}), **values})
     try:
         yield
@@ -70,7 +70,7 @@ def about(**values: Any) -> Iterator[None]:
 
 
 class Context(logging.Filter):
-    """Puts event, run and host on every record."""
+    """Adds event, run and host to every log record."""
 
     def filter(self, record: logging.LogRecord) -> bool:
         known = _about.get() or {}
@@ -85,7 +85,7 @@ def _further(record: logging.LogRecord) -> dict[str, Any]:
 
 
 class Text(logging.Formatter):
-    """`2026-03-01T12:00:00Z WARNING lease_lost run=7: …`; `traces` False leaves out where an error came from."""
+    """Formats lines like `2026-03-01T12:00:00Z WARNING lease_lost run=7: …`; `traces` False leaves out tracebacks."""
 
     def __init__(self, traces: bool = True) -> None:
         super().__init__()
@@ -102,7 +102,8 @@ class Text(logging.Formatter):
 
 
 class Json(JsonFormatter):
-    """One JSON document a line: at, level, logger, event, run, host, message, process, and what else was told."""
+    """Formats one JSON document per line: at, level, logger, event, run, host, message, process, and further fields of the
+    record."""
 
     def __init__(self) -> None:
         super().__init__(
@@ -111,7 +112,7 @@ class Json(JsonFormatter):
         )
 
     def process_log_record(self, log_data: dict[str, Any]) -> dict[str, Any]:
-        """Before quotes inside a text are escaped."""
+        """Masks secrets before quotes inside texts are escaped."""
         return {name: without_secrets(value) if isinstance(value, str) else value for name, value in log_data.items()}
 
     def format(self, record: logging.LogRecord) -> str:
@@ -119,8 +120,8 @@ class Json(JsonFormatter):
 
 
 class RotatedFile(WatchedFileHandler):
-    """A file that many processes write to. Who finds it too large renames it, and the others notice: `log` becomes `log.1`, and
-    so on; the oldest goes."""
+    """A log file written by many processes. The process that finds it too large renames `log` to `log.1` and so on, deleting the
+    oldest; the others notice and reopen it."""
 
     def __init__(self, filename: str, most_bytes: int, kept: int) -> None:
         super().__init__(filename, encoding="utf-8", delay=True)
@@ -138,7 +139,7 @@ class RotatedFile(WatchedFileHandler):
         path = Path(self.baseFilename)
         with path.with_name(f"{path.name}.lock").open("w") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
-            if path.exists() and path.stat().st_size > self.most_bytes:  # nobody else has done it meanwhile
+            if path.exists() and path.stat().st_size > self.most_bytes:  # check that no other process has rotated it meanwhile
                 for number in range(self.kept - 1, 0, -1):
                     old = path.with_name(f"{path.name}.{number}")
                     if old.exists():
@@ -149,8 +150,8 @@ class RotatedFile(WatchedFileHandler):
 def configuration(
     folder: Path, *, level: str, form: str, to: str, most_bytes: int, secrets: Sequence[str], kept: int = 5
 ) -> dict[str, Any]:
-    """Django's LOGGING. `level` is that of our own lines; others tell warnings and errors. Warnings and errors go to standard
-    error as well, one line each; `to` STDERR: everything goes there, and nowhere else."""
+    """Django's LOGGING setting. `level` applies to this project's loggers; others log warnings and errors. Warnings and errors
+    also go to standard error, one line each; with `to` STDERR everything goes there and to no file."""
     for secret in secrets:
         hide(secret)
     alone = to == "STDERR"

@@ -1,4 +1,4 @@
-"""Files for the installation's own user only: the mask for new ones, and older ones put right. Pure."""
+"""File permissions: umask for new files, and correction of older files, so that only the installation's user has access. Pure."""
 
 from __future__ import annotations
 
@@ -8,18 +8,18 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-OTHERS = 0o077  # what group and world may do; the mask that leaves them nothing
+OTHERS = 0o077  # permission bits of group and others; also the umask that removes them
 DATABASE_ENDINGS = ("", "-wal", "-shm", "-journal")
-OURS = "secret.key"  # what every installation's folder holds
+OURS = "secret.key"  # a file that every installation's folder contains
 
 
 def mask() -> None:
-    """From now on this process and its children make files with mode 0600 and folders with 0700."""
+    """Sets the umask so that this process and its children create files with mode 0600 and folders with 0700."""
     os.umask(OTHERS)
 
 
 def open_to_others(path: Path) -> bool:
-    """Whether group or world may do anything with a file or folder; False for a symbolic link and for what is not there."""
+    """Tells whether group or others have any permission on a file or folder; False for a symbolic link or a missing file."""
     try:
         found = path.lstat()
     except OSError:
@@ -28,11 +28,12 @@ def open_to_others(path: Path) -> bool:
 
 
 def mend(folder: Path) -> int:
-    """Closes an installation's folder and all in it to everybody else; returns how many files and folders were open.
+    """Removes all permissions of other users from an installation's folder and its contents; returns how many files and folders
+    were changed.
 
-    The whole tree is walked only where the folder, or what lies directly in it, is open: nothing that this program makes under
-    its mask is. Symbolic links are neither followed nor changed. A folder with other things in it and no installation yet, and
-    a home directory or one above it, stay as they are. Raises OSError for what belongs to another user.
+    The whole tree is walked only if the folder, or something directly in it, is open, since files made under the umask never are.
+    Symbolic links are neither followed nor changed. A folder with other contents and no installation yet, and a home directory or
+    one above it, are left alone. Raises OSError for files of another user.
     """
     try:
         inside = list(folder.iterdir())
@@ -43,13 +44,13 @@ def mend(folder: Path) -> int:
         return 0
     if not (folder / OURS).exists():
         if not inside:
-            _close(folder)  # made for us just now
+            _close(folder)  # it was just created for this installation
         return 0
     return sum(map(_close, [folder, *_below(folder)]))
 
 
 def mend_database(path: Path) -> int:
-    """The same for an SQLite database that lies elsewhere, with the files beside it. Raises OSError."""
+    """Like `mend`, for an SQLite database elsewhere and the files beside it. Raises OSError."""
     return sum(_close(path.with_name(path.name + ending)) for ending in DATABASE_ENDINGS)
 
 
@@ -64,13 +65,13 @@ def _close(path: Path) -> bool:
         return False
     try:
         path.chmod(stat.S_IMODE(path.lstat().st_mode) & ~OTHERS)
-    except FileNotFoundError:  # a writer's temporary file
+    except FileNotFoundError:  # a temporary file of a concurrent writer
         return False
     return True
 
 
 def put_right(folder: Path, database: Path | None) -> None:
-    """Sets the mask and mends what older versions left open, with one line on standard error where there was something."""
+    """Sets the umask and corrects permissions left by older versions, with one line on standard error if there were any."""
     mask()
     try:
         count = mend(folder) + (mend_database(database) if database is not None else 0)

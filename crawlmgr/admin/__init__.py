@@ -1,1 +1,1 @@
-"""All that a browser shows."""
+"""The web desk: views, forms, lists and templates' helpers of the admin interface."""

@@ -1,4 +1,4 @@
-"""Alarms: what is wrong now, whom it is told, and what was sent."""
+"""Admin views of alarms: open alarms, the notification channels, and the messages that were sent."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ from crawlmgr.services import alarm_channels, alarms
 from crawlmgr.services.alarm_causes import RULES
 
 MANAGES = "auth.change_user"
-"""Whoever manages users also says where alarms go: a channel holds passwords and lets the installation talk to others."""
+"""Permission needed to manage channels: as for users, because a channel holds passwords and sends data to other servers."""
 MAY_MUTE = "crawlmgr.change_alarm"
 SHOWN = 100
 SECURITIES = [("starttls", "STARTTLS"), ("tls", "TLS"), ("none", gettext_lazy("none"))]
 
 
 class ChannelForm(forms.Form):
-    """What all channels have, and what the chosen kind needs."""
+    """Form of a notification channel: the fields that all channels have, and those of the chosen kind."""
 
     name = forms.CharField(max_length=100, label=gettext_lazy("Name"))
     host = forms.CharField(max_length=255, label=gettext_lazy("Mail server"))
@@ -82,7 +82,7 @@ class ChannelForm(forms.Form):
         return zone
 
     def keep(self, request: HttpRequest) -> AlarmChannel | None:
-        """Keeps the channel; None with a word beside the form where that cannot be."""
+        """Saves the channel. Returns None, with an error beside the field, if it cannot be saved."""
         chosen = self.cleaned_data
         start, end = chosen["quiet_from"], chosen["quiet_to"]
         values = {name: str(chosen[name]) for name in (self.MAIL if self.kind == ChannelKind.MAIL else ("url",))}
@@ -103,7 +103,7 @@ def _minute(at: time) -> int:
 
 @room("alarms/", "alarms")
 def alarm_list(request: HttpRequest) -> HttpResponse:
-    """What is wrong now, channels and what they were sent; open alarms by themselves as the live part."""
+    """Lists open alarms (the part that updates itself), the channels, and the messages that were sent to them."""
     manages = request.user.has_perm(MANAGES)
     sent = AlarmMessage.objects.select_related("channel", "alarm").order_by("-pk")[:SHOWN]
     past = Alarm.objects.filter(ended__isnull=False).order_by("-ended", "-pk")[:20]
@@ -132,7 +132,7 @@ def _channel(one: AlarmChannel) -> dict[str, Any]:
 
 @room("alarms/channels/new/", "alarm-channel-new", MANAGES, post=MANAGES)
 def new_channel(request: HttpRequest) -> HttpResponse:
-    """A new channel of a kind."""
+    """Form for a new channel of a given kind."""
     kind = str(request.GET.get("kind") or ChannelKind.MAIL)
     if kind not in ChannelKind.values:
         raise Http404(_("There is no such channel."))
@@ -158,7 +158,7 @@ def _find(pk: int) -> AlarmChannel:
 
 @act("alarms/channels/<int:pk>/test/", "alarm-channel-test", MANAGES)
 def test_channel(request: HttpRequest, pk: int) -> HttpResponse:
-    """Sends a test at once."""
+    """Sends a test message over a channel at once."""
     alarms.test(_find(pk), datetime.now(UTC))
     messages.success(request, _("A worker sends a test; what became of it stands below."))
     return back(request, "alarms")
@@ -166,7 +166,7 @@ def test_channel(request: HttpRequest, pk: int) -> HttpResponse:
 
 @act("alarms/channels/<int:pk>/remove/", "alarm-channel-remove", MANAGES)
 def remove_channel(request: HttpRequest, pk: int) -> HttpResponse:
-    """Removes a channel."""
+    """Deletes a channel."""
     alarm_channels.remove(_find(pk), datetime.now(UTC))
     messages.success(request, _("Nothing more is sent there."))
     return back(request, "alarms")
@@ -174,7 +174,7 @@ def remove_channel(request: HttpRequest, pk: int) -> HttpResponse:
 
 @act("alarms/<int:pk>/mute/", "alarm-mute", MAY_MUTE)
 def mute(request: HttpRequest, pk: int) -> HttpResponse:
-    """Sends nothing more about an alarm."""
+    """Mutes an alarm: no more messages are sent about it."""
     alarm = Alarm.objects.filter(pk=pk).first()
     if alarm is None:
         raise Http404(_("There is no such alarm."))

@@ -1,4 +1,5 @@
-"""Django's admin with the desk as its site. Its pages are loaded with the addresses: commands and workers do without them."""
+"""App configuration of Django's admin with the desk as its site. Admin pages load with the URLs; commands and workers skip
+them."""
 
 from importlib import import_module
 from typing import Any
@@ -23,11 +24,12 @@ class DeskConfig(SimpleAdminConfig):
 
 
 def load_pages() -> None:
-    """Imports each application's `admin` module, then the desk's own pages: whatever registers itself with the site.
+    """Imports each application's `admin` module, then the desk's own pages; importing them registers their views.
 
-    Half of a command's start was this. Whoever needs the site's pages imports `crawlmgr.urls`, which calls it.
+    It took half of a command's start time, so it is not done at start. `crawlmgr.urls` calls it; code that needs the pages
+    imports that.
     """
-    from django.contrib import admin  # not before the models are ready
+    from django.contrib import admin  # must not be imported before the models are ready
 
     autodiscover_modules("admin", register_to=admin.site)
     for name in PAGES:
@@ -35,5 +37,5 @@ def load_pages() -> None:
 
 
 def _grant_roles(sender: AppConfig, **signal: Any) -> None:
-    """Imports late: the roles need the models."""
+    """Grants roles after a migration; imports late, because the roles module needs the models."""
     import_module("crawlmgr.admin.roles").grant(sender, **signal)

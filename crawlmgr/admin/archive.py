@@ -1,4 +1,4 @@
-"""The archive: WARC files, and what is stored of an address, shown as text only."""
+"""Admin views of the archive: WARC files, and the stored captures of an address, shown as plain text."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ SHOWN_CHARACTERS = 200_000
 
 @room("archive/", "archive")
 def archive_page(request: HttpRequest) -> HttpResponse:
-    """All files, and the captures of an address that was looked up."""
+    """Lists all WARC files, and the captures of an address that was searched for."""
     url, problem = request.GET.get("url", "").strip(), ""
     captures: list[Page] = []
     if url:
@@ -45,7 +45,7 @@ def archive_page(request: HttpRequest) -> HttpResponse:
 
 @room("archive/files/<int:pk>/", "warc")
 def warc_page(request: HttpRequest, pk: int) -> HttpResponse:
-    """The captures in one file."""
+    """Lists the captures in one WARC file."""
     file = _file(pk)
     context = {"file": file, "slice": reads.in_file(file, request.GET.dict()), "keep": ""}
     trail = [(_("Archive"), reverse("admin:archive"))]
@@ -61,7 +61,7 @@ def _file(pk: int) -> WarcFile:
 
 @room("archive/files/<int:pk>/download", "warc-download")
 def warc_download(request: HttpRequest, pk: int) -> HttpResponse | FileResponse:
-    """The WARC file itself."""
+    """Downloads a WARC file."""
     file = _file(pk)
     found = archive.open_file(file)
     if found is None:
@@ -72,7 +72,7 @@ def warc_download(request: HttpRequest, pk: int) -> HttpResponse | FileResponse:
 
 @room("archive/pages/<int:pk>/", "capture")
 def capture_page(request: HttpRequest, pk: int) -> HttpResponse:
-    """One capture: its answer, headers and content as text; nothing of it runs or loads here."""
+    """Shows one capture: its status, headers and content as text; nothing in it is executed or loaded."""
     found = reads.capture(pk)
     if found is None:
         raise Http404(_("There is no such page."))

@@ -1,4 +1,4 @@
-"""Plotly figures as JSON, without a template's bulk; desk.js gives them the colours of the theme and keeps their shape."""
+"""Charts as Plotly JSON without Plotly's large default template; desk.js applies the colours of the theme."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from django.utils.translation import gettext as _
 
 COLOURS = ("#3b82f6", "#10b981", "#f59e0b", "#8b5cf6", "#ec4899", "#14b8a6", "#f97316", "#6366f1", "#94a3b8")
 NEW, UPDATED, UNCHANGED, BAD = "#3b82f6", "#10b981", "#94a3b8", "#ef4444"
-FEWEST_BARS = 12  # fewer are not stretched over the whole width
+FEWEST_BARS = 12  # with fewer bars than this, the bars are not stretched over the full width
 FEW_COUNTED = 5
 DAY_TICKS = [{"dtickrange": [None, 86_399_999], "value": "%m-%d %H:%M"}, {"dtickrange": [86_399_999, None], "value": "%m-%d"}]
 
 
 @dataclass(frozen=True, slots=True)
 class Series:
-    """One row of bars or one line. `second` puts it on the axis at the right; `points` marks a line's values, `ticks` draws small
-    upright strokes instead of a line, `dots` a dot for each value."""
+    """One series of a chart: bars or a line. `second` puts it on the axis at the right; `points` marks a line's values, `ticks`
+    draws short vertical strokes instead of a line, `dots` a dot for each value."""
 
     name: str
     x: Sequence[Any]
@@ -37,8 +37,8 @@ class Series:
 
 @dataclass(frozen=True, slots=True)
 class Chart:
-    """A chart as the template draws it; with `empty` set there is only that sentence. `brush` names the table below it that the
-    days chosen in it narrow."""
+    """A chart for the template. If `empty` is set, only that sentence is shown. `brush` names the table below the chart that is
+    filtered by the days selected in the chart."""
 
     id: str
     title: str
@@ -63,9 +63,9 @@ def chart(
     each: bool = False,
     empty: str = "",
 ) -> Chart:
-    """A chart of stacked bars and lines. `x`, `y`, `y2` are the axes' titles with their units.
+    """Makes a chart of stacked bars and lines. `x`, `y`, `y2` are the axes' titles with their units.
 
-    The values of x are times, with `dates` off categories, with `numbers` numbers. With `each` every category is named.
+    The values of x are times, with `dates` off categories, with `numbers` numbers. With `each` every category gets a label.
     """
     if not any(value for one in series for value in one.y):
         return Chart(key, title, empty=empty or _("Nothing to draw yet."))
@@ -81,12 +81,12 @@ def chart(
 
 
 def _few_whole(values: Sequence[float]) -> bool:
-    """Whether these are counts so small that an axis would have ticks between them."""
+    """Tells whether all values are whole numbers with a sum so small that the axis would show fractional ticks."""
     return all(isinstance(value, int) for value in values) and sum(abs(value) for value in values) <= FEW_COUNTED
 
 
 def _trace(one: Series) -> Any:
-    # names come from the web: Plotly reads a little markup and %{…} in them
+    # names come from crawled pages, and Plotly interprets some markup and %{…} in them
     hover = "%{y:,.4~r}<extra>" + escape(one.name).replace("%", "%&#8203;") + "</extra>"
     axis = {"yaxis": "y2"} if one.second else {}
     x = [value.isoformat() if hasattr(value, "isoformat") else value for value in one.x]
@@ -118,7 +118,7 @@ def heatmap(
     note: str = "",
     empty: str = "",
 ) -> Chart:
-    """A chart of coloured cells, `values` row by row from the top; None leaves a cell empty. `z` is the title of the values."""
+    """Makes a heat map. `values` go row by row from the top; None leaves a cell empty. `z` is the title of the values."""
     if not any(value is not None for row in values for value in row):
         return Chart(key, title, empty=empty or _("Nothing to draw yet."))
     trace = go.Heatmap(
@@ -133,7 +133,8 @@ def heatmap(
     )
     layout = _layout(x, y, "", "names", length=0)
     layout["xaxis"].pop("range")
-    layout["yaxis"].pop("minallowed")  # a category's cell begins half a row before its number: the first one would be cut
+    # a category's cell begins half a row before its index: with a minimum the first cell would be cut off
+    layout["yaxis"].pop("minallowed")
     layout["yaxis"].update(type="category", autorange="reversed", rangemode="normal", nticks=len(rows))
     layout["hovermode"] = "closest"
     return Chart(key, title, json.loads(go.Figure([trace], layout=layout).to_json()), note)
@@ -158,7 +159,7 @@ def _layout(x: str, y: str, y2: str, axis: str, length: int) -> dict[str, Any]:
         "automargin": True,
         "fixedrange": True,
         "rangemode": "tozero",
-        "minallowed": 0,  # marks on the axis would have it begin below zero
+        "minallowed": 0,  # without it, markers on the axis would make the axis begin below zero
         "nticks": 5,
     }
     layout: dict[str, Any] = {

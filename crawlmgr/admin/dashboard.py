@@ -1,4 +1,4 @@
-"""The first page, and the status bar's figures."""
+"""The home page of the desk, and the figures of the status bar."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ from crawlmgr.reads import status as status_reads
 from crawlmgr.services import demonstration, holds, queue
 
 RUNS_SHOWN = 8
-LEAST_ENDED = 4  # beside fewer runs at work than that
+LEAST_ENDED = 4  # ended runs are listed as well when fewer runs than this are active
 ALARM_LINKS = {"no_workers": "workers", "disk_low": "archive"}
 ALARM_WORDS = {"no_contact": "no_contact_set", "disk_low": "disk_full"}
 
 
 def home(request: HttpRequest) -> HttpResponse:
-    """What runs, what comes next, what should worry somebody; an empty desk says how to begin."""
+    """The home page: active runs, what is scheduled next and open problems; an empty desk shows how to begin."""
     now = datetime.now(UTC)
     live = request.GET.get("part") == "live"
     context: dict[str, Any] = {
@@ -47,7 +47,7 @@ def home(request: HttpRequest) -> HttpResponse:
 
 
 def _beginnings(request: HttpRequest) -> dict[str, Any]:
-    """What an empty desk offers: its kinds of crawls, and the demonstration."""
+    """What the home page of an empty desk offers: the kinds of crawls, and the demonstration."""
     kinds = [
         {"kind": one, "url": reverse(f"admin:{one.room}")}
         for _order, one in admin.site.beginnings if request.user.has_perm(one.permission)
@@ -63,7 +63,8 @@ def _beginnings(request: HttpRequest) -> dict[str, Any]:
 
 @act("demonstration/start/", "demonstration-start", OPEN_PRIVATE)
 def demonstrate(request: HttpRequest) -> HttpResponse:
-    """Asks for the demonstration. It crawls addresses of this machine, so who starts it may allow that."""
+    """Starts the demonstration. It crawls addresses of this machine, so the user needs the permission to allow private
+    addresses."""
     if not demonstration.possible():
         messages.error(request, _("Only `serve` can start it; elsewhere type `manage.py demo`."))
         return back(request, "index")
@@ -74,14 +75,14 @@ def demonstrate(request: HttpRequest) -> HttpResponse:
 
 @act("demonstration/end/", "demonstration-end", OPEN_PRIVATE)
 def end_demonstration(request: HttpRequest) -> HttpResponse:
-    """Ends the demonstration; what it crawled stays."""
+    """Stops the demonstration; the pages that it crawled are kept."""
     demonstration.end()
     messages.success(request, _("The demonstration ends. What it crawled stays; `manage.py demo --remove` takes it away."))
     return back(request, "index")
 
 
 def requests_chart(now: datetime) -> charts.Chart:
-    """Requests an hour over all hosts."""
+    """Chart of the requests per hour over all hosts."""
     rows = tiles.last_hours(now)
     hours = [row.hour for row in rows]
     series = [
@@ -94,7 +95,7 @@ def requests_chart(now: datetime) -> charts.Chart:
 
 
 def alarms(request: HttpRequest, now: datetime) -> list[dict[str, Any]]:
-    """Alarms as sentences with a link, and for failed runs the address that tries again for who may."""
+    """Open alarms as sentences with a link; failed runs also get the retry address if the user may resume runs."""
     may = request.user.has_perm("crawlmgr.change_run")
     lines: list[dict[str, Any]] = []
     if (hold := holds.current()) is not None:
@@ -121,7 +122,7 @@ def alarms(request: HttpRequest, now: datetime) -> list[dict[str, Any]]:
 
 @room("status.json", "status")
 def status(request: HttpRequest) -> HttpResponse:
-    """The status bar, polled every few seconds."""
+    """The figures of the status bar as JSON; the browser polls it every few seconds."""
     now = datetime.now(UTC)
     state = status_reads.status(now)
     tasks = queue.length()

@@ -1,7 +1,7 @@
-"""Pages of the desk for what went wrong: 400, 403, 404, 405, 413, 500, and 503 while the database is away or locked.
+"""Error pages of the desk: 400, 403, 404, 405, 413, 500, and 503 while the database is unavailable or locked.
 
-People get a page with a way back, scripts that ask for JSON or plain text get that. The pages for 500 and 503 ask the database
-for nothing; the others stand in the desk's frame where it can be drawn.
+Browsers get a page with a way back; scripts that ask for JSON or plain text get that format. The pages for 500 and 503 make no
+database query; the others are shown inside the desk's frame where it can be rendered.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ from crawlmgr.services import trouble
 
 log = logging.getLogger("crawlmgr.desk")
 RETRY_AFTER_SECONDS = 5
-"""When a page asks again by itself, and when others are told to."""
+"""Seconds after which an error page reloads itself, and the Retry-After header for other clients."""
 
 
 class Told(NamedTuple):
-    """What a page of this kind says: a heading, a sentence and the icon beside it."""
+    """The content of an error page: a heading, a sentence and an icon."""
 
     title: str
     text: str
@@ -39,19 +39,19 @@ class Told(NamedTuple):
 
 
 def bad_request(request: HttpRequest, exception: Exception | None = None) -> HttpResponse:
-    """400: the request cannot be understood, or holds more than the desk takes in."""
+    """400: the request is malformed or larger than the desk accepts."""
     text = _too_much(exception) or _("Go back and try once more.")
     return _answer(request, 400, Told(_("That request cannot be read"), text, "block"))
 
 
 def denied(request: HttpRequest, exception: Exception | None = None) -> HttpResponse:
-    """403: the account may not."""
+    """403: the account lacks the permission."""
     text = _("Your account may not see or do this. An administrator can give it the right.")
     return _answer(request, 403, Told(_("Not allowed"), text, "lock"))
 
 
 def forged(request: HttpRequest, reason: str = "") -> HttpResponse:
-    """403 where a form has no token or an old one (Django's CSRF_FAILURE_VIEW)."""
+    """403 for a form with a missing or expired CSRF token (Django's CSRF_FAILURE_VIEW)."""
     text = _(
         "The form was open for too long, you have logged in anew since, or cookies are off. Nothing was changed; "
         "reload the page and send it again."
@@ -60,14 +60,14 @@ def forged(request: HttpRequest, reason: str = "") -> HttpResponse:
 
 
 def missing(request: HttpRequest, exception: Exception | None = None) -> HttpResponse:
-    """404: with the sentence of who raised it, where that is one for people."""
+    """404, with the message of the exception if it was written for users."""
     said = str(exception) if isinstance(exception, Http404) and not isinstance(exception, Resolver404) else ""
     text = said or _("It may have been deleted, or the address is wrong.")
     return _answer(request, 404, Told(_("There is nothing here"), text, "search_off"))
 
 
 def not_allowed(request: HttpRequest, methods: Sequence[str]) -> HttpResponse:
-    """405: the address is a button's, or only shows something."""
+    """405: the address accepts only POST (a button), or only GET."""
     text = _("It belongs to a button of the desk. Go back to the page that has it.")
     answer = _answer(request, 405, Told(_("This address is not for opening"), text, "block"))
     answer.headers["Allow"] = ", ".join(methods)
@@ -75,7 +75,7 @@ def not_allowed(request: HttpRequest, methods: Sequence[str]) -> HttpResponse:
 
 
 def too_large(request: HttpRequest) -> HttpResponse:
-    """413: more was sent than the desk takes in; nothing of it was read."""
+    """413: the request is larger than the desk accepts; its body was not read."""
     text = _("At most %(size)s MB can be sent at once. Nothing was stored.") % {"size": settings.MOST_UPLOAD_BYTES // 1_000_000}
     answer = _answer(request, 413, Told(_("That is too large"), text, "scale"))
     answer.headers["Connection"] = "close"
@@ -83,7 +83,7 @@ def too_large(request: HttpRequest) -> HttpResponse:
 
 
 def broken(request: HttpRequest) -> HttpResponse:
-    """500 for an error of the program; 503 where it is the database that is away, locked or out of room."""
+    """500 for a program error; 503 if the database is unavailable, locked or out of space."""
     told = _of_database(sys.exc_info()[1])
     if told is None:
         text = _("An error of the program. It stands in the log (logs/crawlmgr.log) with this time.")
@@ -94,7 +94,7 @@ def broken(request: HttpRequest) -> HttpResponse:
 
 
 def _of_database(error: BaseException | None) -> Told | None:
-    """What to say of the trouble with the database that an error comes from; None where it comes from none."""
+    """The message for a database problem that caused `error`; None if no database problem caused it."""
     seen: set[int] = set()
     while error is not None and id(error) not in seen:
         seen.add(id(error))
@@ -142,7 +142,7 @@ def _kind(request: HttpRequest) -> str:
 
 
 def _ways(request: HttpRequest, status: int) -> dict[str, Any]:
-    """Where the page leads: again to the same address where reading it failed, back to where a form was sent from, home."""
+    """The links of an error page: retry the same address after a failed read, back to the form that was sent, home."""
     came = urlsplit(request.headers.get("Referer", ""))
     ours = came.netloc == request.META.get("HTTP_HOST", "") and came.path.startswith("/") and not came.path.startswith("//")
     read = request.method in ("GET", "HEAD")
@@ -152,7 +152,7 @@ def _ways(request: HttpRequest, status: int) -> dict[str, Any]:
 
 
 def _in_frame(request: HttpRequest, context: dict[str, Any]) -> str | None:
-    """The page within the desk, for who is logged in; None where it cannot be drawn."""
+    """The error page inside the desk's frame, for logged-in users; None if the frame cannot be rendered."""
     try:
         user = getattr(request, "user", None)
         if user is None or not admin.site.has_permission(request):
@@ -165,7 +165,7 @@ def _in_frame(request: HttpRequest, context: dict[str, Any]) -> str | None:
 
 
 def _alone(request: HttpRequest, context: dict[str, Any]) -> str:
-    """The page by itself: from the settings and the request, without the database."""
+    """The error page without the desk's frame, rendered from the settings and the request, without the database."""
     look = settings.UNFOLD
     frame = {
         "site_title": look["SITE_TITLE"],
@@ -179,7 +179,7 @@ def _alone(request: HttpRequest, context: dict[str, Any]) -> str:
 
 
 class BoundMiddleware:
-    """Refuses bodies larger than the desk takes in before a byte of them is read."""
+    """Refuses request bodies larger than the desk accepts, before any of the body is read."""
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
         self.get_response = get_response

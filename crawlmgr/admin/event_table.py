@@ -1,4 +1,4 @@
-"""The list of events: its columns and filters."""
+"""Columns and filters of the list of events."""
 
 from __future__ import annotations
 

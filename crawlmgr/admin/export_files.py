@@ -1,4 +1,4 @@
-"""Finished exports as downloads: in the desk for who may see them, by an address with a secret in it for programs."""
+"""Downloads of finished exports: in the desk for users with the permission, and by a secret address for programs."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from crawlmgr.services import saved_exports
 
 
 def _sent(file: ExportFile, *, manifest: bool) -> HttpResponseBase:
-    """A finished file, or its manifest."""
+    """A response with a finished export file, or with its manifest."""
     try:
         content, name, kind = saved_exports.opened(file, manifest=manifest)
     except OSError:
@@ -25,7 +25,7 @@ def _sent(file: ExportFile, *, manifest: bool) -> HttpResponseBase:
 
 @room("exports/file/<int:pk>", "export-file")
 def download(request: HttpRequest, pk: int) -> HttpResponseBase:
-    """A finished file; `?manifest` what is known of it."""
+    """Downloads a finished export file; with `?manifest`, the JSON description of it."""
     file = ExportFile.objects.filter(pk=pk).first()
     if file is None:
         raise Http404(_("There is no such file."))
@@ -33,7 +33,7 @@ def download(request: HttpRequest, pk: int) -> HttpResponseBase:
 
 
 def by_address(request: HttpRequest, secret: str) -> HttpResponseBase:
-    """The newest file of the export that this secret opens; who has it already (`If-None-Match`) is spared the bytes."""
+    """Sends the newest file of the export that the secret belongs to; 304 if the client already has it (`If-None-Match`)."""
     if request.method not in ("GET", "HEAD"):
         return HttpResponse(status=HTTPStatus.METHOD_NOT_ALLOWED, headers={"Allow": "GET, HEAD"})
     export = saved_exports.by_secret(secret, datetime.now(UTC))

@@ -1,4 +1,4 @@
-"""The exports room: what is exported, how and when; a preview before it is kept; progress and finished files after."""
+"""Admin views of exports: choosing table, filters and format, a preview, then progress and finished files."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ FORMATS = {
 
 
 class ExportForm(forms.Form):
-    """One export of a table."""
+    """Form of an export of one table."""
 
     name = forms.CharField(max_length=100, label=gettext_lazy("Name"))
     columns = forms.MultipleChoiceField(
@@ -76,7 +76,7 @@ class ExportForm(forms.Form):
                 field.widget.attrs["class"] = "field"
 
     def wish(self, now: datetime, user: Any) -> Export:
-        """The export as it is filled in, not stored."""
+        """An unsaved Export from the form's values."""
         chosen = dict(self.cleaned_data)
         day = chosen.pop("since")
         since = datetime.combine(day, time(), UTC) if day else None
@@ -94,14 +94,14 @@ class ExportForm(forms.Form):
 
 @room("exports/", "exports")
 def export_list(request: HttpRequest) -> HttpResponseBase:
-    """Every export that is kept, with its newest file."""
+    """Lists all saved exports, each with its newest file."""
     rows = Export.objects.select_related("created_by")
     return table_page(request, "desk/exports.html", TABLE, rows, {}, prepare=lines, title=_("Exports"), item="exports")
 
 
 @room("exports/new/", "export-new", MAY_ADD, post=MAY_ADD)
 def new(request: HttpRequest) -> HttpResponse:
-    """What to export, with the first rows of it; a POST with `keep` stores it and starts the first writing."""
+    """Form for a new export with a preview of its first rows; a POST with `keep` saves it and starts the first writing."""
     now = datetime.now(UTC)
     known = exports.tables()
     table = str(request.GET.get("table") or "posts")
@@ -172,13 +172,13 @@ def _show(request: HttpRequest, export: Export, secret: str = "") -> HttpRespons
 
 @room("exports/<int:pk>/", "export-page")
 def one(request: HttpRequest, pk: int) -> HttpResponse:
-    """One export: what it writes, how far it is, its files."""
+    """Shows one export: what it writes, its progress, its files."""
     return _show(request, _find(pk))
 
 
 @act("exports/<int:pk>/write/", "export-write", MAY_CHANGE)
 def write(request: HttpRequest, pk: int) -> HttpResponse:
-    """Asks a worker to write it now."""
+    """Starts writing an export now."""
     export = _find(pk)
     attempt(request, _("A worker writes it now."), lambda: saved_exports.start(export, now=datetime.now(UTC), user=request.user))
     return back(request, "export-page", pk)
@@ -186,7 +186,7 @@ def write(request: HttpRequest, pk: int) -> HttpResponse:
 
 @act("exports/<int:pk>/plan/", "export-plan", MAY_CHANGE)
 def plan(request: HttpRequest, pk: int) -> HttpResponse:
-    """Sets how often it is written and how many files are kept."""
+    """Sets how often an export is written and how many of its files are kept."""
     export = _find(pk)
     every, keep = number(request.POST.get("every_hours", "")), number(request.POST.get("keep", ""))
     now = datetime.now(UTC)
@@ -199,7 +199,7 @@ def plan(request: HttpRequest, pk: int) -> HttpResponse:
 
 @act("exports/<int:pk>/address/", "export-open", MAY_CHANGE)
 def open_address(request: HttpRequest, pk: int) -> HttpResponse:
-    """A new address that needs no login; this one answer shows it."""
+    """Makes a new secret address that works without login; the secret is shown in this response only."""
     export = _find(pk)
     secret = saved_exports.open_address(export, datetime.now(UTC))
     return _show(request, _find(pk), secret)
@@ -207,7 +207,7 @@ def open_address(request: HttpRequest, pk: int) -> HttpResponse:
 
 @act("exports/<int:pk>/address/remove/", "export-close", MAY_CHANGE)
 def close_address(request: HttpRequest, pk: int) -> HttpResponse:
-    """Takes the address back."""
+    """Revokes the secret address."""
     saved_exports.close_address(_find(pk), datetime.now(UTC))
     messages.success(request, _("The address answers no more."))
     return back(request, "export-page", pk)
@@ -215,7 +215,7 @@ def close_address(request: HttpRequest, pk: int) -> HttpResponse:
 
 @act("exports/<int:pk>/delete/", "export-delete", MAY_DELETE)
 def delete(request: HttpRequest, pk: int) -> HttpResponse:
-    """Deletes it with its files."""
+    """Deletes an export with its files."""
     export = _find(pk)
     done = _("%(name)s is deleted.") % {"name": export.name}
     if attempt(request, done, lambda: saved_exports.remove(export, datetime.now(UTC))):

@@ -1,4 +1,4 @@
-"""The list of kept exports: its columns, filters, and what can be done with ticked ones."""
+"""The list of saved exports: its columns, filters, and the actions on selected rows."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ MOST_TICKED = 500
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """An export with its newest file and the run that writes it now."""
+    """A row of the list: an export with its newest file and the run that is writing it now, if any."""
 
     export: Export
     file: ExportFile | None
@@ -40,7 +40,7 @@ class Line:
 
 
 def lines(rows: Sequence[Export]) -> list[Line]:
-    """Exports with what the list shows of them; three queries, whatever their number."""
+    """Makes the rows of the list from exports; three queries, whatever the number of rows."""
     newest = ExportFile.objects.filter(export__in=[row.pk for row in rows]).values("export").annotate(newest=Max("pk"))
     files = {file.export_id: file for file in ExportFile.objects.filter(pk__in=newest.values("newest"))}
     active = {run.target: run for run in Run.objects.at_work() if run.kind == saved_exports.KIND}
@@ -105,7 +105,7 @@ TABLE = Table(
 
 @act("exports/do/", "exports-do", "crawlmgr.change_export")
 def do(request: HttpRequest) -> HttpResponse:
-    """Has the ticked exports written now, deletes them or takes that back."""
+    """Carries out an action on the selected exports: write now, delete, or undo the deletion."""
     wish, usual = request.POST.get("do", ""), reverse("admin:exports")
     if wish in (tables.DELETE, tables.UNDO):
         return tables.delete(request, TABLE, Export.objects.all(), "name", usual)

@@ -1,4 +1,4 @@
-"""Downloads: every table that can be exported, streamed with a file name."""
+"""Streamed downloads of every table that can be exported."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ NAMES = {
 
 
 def choices(tables: Sequence[str], *, site: int | None = None, run: int | None = None) -> list[dict[str, object]]:
-    """What an export menu offers: a line a table with the address of each format."""
+    """The entries of an export menu: for each table its name and the address of each format."""
     chosen = {name: value for name, value in (("site", site), ("run", run)) if value is not None}
     return [
         {
@@ -44,7 +44,7 @@ def choices(tables: Sequence[str], *, site: int | None = None, run: int | None =
 
 
 def _key(request: HttpRequest, name: str) -> int | None:
-    """The key of a site or run in the address, None where it names none. Raises ValueError for what is no key."""
+    """The key of a site or run in the query string, None if it is absent. Raises ValueError if it is not a number."""
     text = request.GET.get(name, "")
     found = number(text)
     if text and found is None:
@@ -54,7 +54,7 @@ def _key(request: HttpRequest, name: str) -> int | None:
 
 @room("export/<slug:table>.<slug:fmt>", "export")
 def download(request: HttpRequest, table: str, fmt: str) -> HttpResponse | StreamingHttpResponse:
-    """Streams one table; `site`, `run` and `since` narrow it."""
+    """Streams one table as a file; `site`, `run` and `since` filter it."""
     try:
         site, run = (_key(request, name) for name in ("site", "run"))
         day = parse_date(request.GET["since"]) if request.GET.get("since") else None

@@ -1,4 +1,4 @@
-"""Lists and forms that Django's admin makes, under the desk's own heading."""
+"""Base class for lists and forms made by Django's admin, shown under the desk's own heading."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from unfold.admin import ModelAdmin
 
 
 class DeskModelAdmin(ModelAdmin):
-    """A model's list and form with a heading like those of the rooms: the way here, then the title."""
+    """A ModelAdmin whose list and form have the desk's heading: breadcrumb, then title."""
 
     list_fullwidth = True
     show_full_result_count = False

@@ -1,4 +1,4 @@
-"""The health page: for load balancers and scripts, cheap and without a login."""
+"""The health check for load balancers and scripts: cheap and without login."""
 
 from typing import Any
 
@@ -14,7 +14,7 @@ from crawlmgr.services import nodes
 @never_cache
 @require_safe
 def healthz(request: HttpRequest) -> JsonResponse:
-    """200 once the database answers and a worker node gave a sign of life; 503 with the same fields otherwise."""
+    """Returns 200 if the database answers and a worker node sent a heartbeat recently; otherwise 503 with the same fields."""
     now = timezone.now()
     try:
         living = nodes.living(now)
@@ -30,5 +30,5 @@ def healthz(request: HttpRequest) -> JsonResponse:
 
 def _answer(fields: dict[str, Any], status: int) -> JsonResponse:
     response = JsonResponse(fields, status=status)
-    response._has_been_logged = True  # a poll every second would fill the log with one and the same line
+    response._has_been_logged = True  # polled every second, this would fill the log with identical lines
     return response

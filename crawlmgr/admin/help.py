@@ -1,4 +1,4 @@
-"""The guide on the desk: the pages of `docs/`, in the language of the reader."""
+"""Shows the guide on the desk: the pages of `docs/` in the user's language."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from crawlmgr.admin.tree import Node
 
 ROOT = Path(__file__).resolve().parents[2] / "docs"
 INDEX = "index"
-BESIDE = {  # key of the open item in the tree, up to its colon → page of the guide
+BESIDE = {  # first part (up to the colon) of the open item's key in the tree → page of the guide
     "home": "rooms", "forums": "forums", "site": "forums", "board": "forums", "forum-add": "forums", "plan": "forums",
     "simulations": "forums", "topics": "topics", "topic": "topics", "topic-add": "topics", "deepweb": "search-forms",
     "source": "search-forms", "source-add": "search-forms", "exports": "exports", "alarms": "alarms", "api": "api",
@@ -30,13 +30,14 @@ _LINK = re.compile(r'href="(?!https?:|#|/)([a-z-]+)\.md(#[a-z-]+)?"')
 
 
 def pages() -> list[str]:
-    """The names of the guide's pages."""
+    """The names of all pages of the guide."""
     return sorted(path.stem for path in (ROOT / "en").glob("*.md"))
 
 
 @lru_cache(maxsize=64)
 def laid_out(language: str, name: str) -> tuple[str, str]:
-    """Title and HTML of a page. The files are the project's own, so what they hold is trusted. Raises FileNotFoundError."""
+    """Title and HTML of a page of the guide. The files are part of the project, so their HTML is trusted. Raises
+    FileNotFoundError."""
     text = (ROOT / language / f"{name}.md").read_text(encoding="utf-8")
     title, _line, rest = text.removeprefix("# ").partition("\n")
     html = markdown.markdown(rest, extensions=["tables", "fenced_code", "attr_list"])
@@ -51,13 +52,13 @@ def _address(name: str) -> str:
 
 @room("help/", "help")
 def index(request: HttpRequest) -> HttpResponse:
-    """What the guide holds."""
+    """Shows the table of contents of the guide."""
     return _show(request, INDEX)
 
 
 @room("help/<slug:name>/", "help-page")
 def one(request: HttpRequest, name: str) -> HttpResponse:
-    """A page of the guide."""
+    """Shows a page of the guide."""
     if name not in pages():
         raise Http404(_("There is no such page."))
     return _show(request, name)
@@ -71,7 +72,7 @@ def _show(request: HttpRequest, name: str) -> HttpResponse:
 
 
 def beside(item: str) -> str:
-    """The address of the page of the guide that belongs to an item of the tree."""
+    """The address of the guide's page that explains an item of the tree."""
     name = BESIDE.get(item.partition(":")[0], INDEX)
     return _address(name)
 

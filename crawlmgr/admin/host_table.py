@@ -1,4 +1,4 @@
-"""The list of hosts: its columns and filters."""
+"""Columns and filters of the list of hosts."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def _states() -> list[tuple[str, str]]:
 
 
 def _next(host: Host) -> str:
-    """When it may be asked next; `now` was noted with the row."""
+    """A cell with the time of the host's next allowed request; `now` was stored on the row."""
     if host.next_at <= host.now:
         return format_html('<span class="ok">{}</span>', _("ready"))
     asked = host.retry_after_until is not None and host.retry_after_until > host.now
@@ -45,12 +45,12 @@ def _robots(host: Host) -> str:
 
 
 def _seconds(name: str, title: Any) -> Column:
-    """A pause in seconds."""
+    """A column for a pause in seconds."""
     return Column(name, title, lambda host: getattr(host, name), lambda host: tags.duration(getattr(host, name)), look="num")
 
 
 def _figure(name: str, title: Any, *, usual: bool = True) -> Column:
-    """A counter, the largest first."""
+    """A column for a counter, sorted largest first."""
 
     def value(host: Host) -> int:
         return int(getattr(host, name))

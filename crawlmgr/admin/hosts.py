@@ -1,4 +1,4 @@
-"""Hosts: their clocks, delays, back-off and robots.txt."""
+"""Admin views of hosts: next request times, crawl delays, back-off and robots.txt."""
 
 from __future__ import annotations
 
@@ -25,12 +25,13 @@ from crawlmgr.web.url import UrlError, absolute, canonical, host_key
 HOURS = 48
 HOST_HOURS = 7 * 24
 BUSIEST = "busiest-hosts"
-BUSIEST_SECONDS = 60.0  # a sum over every host's last hours; the chart's step is an hour
+# it sums up over the last hours of all hosts; the chart has a bar for each hour, so a minute of age does not matter
+BUSIEST_SECONDS = 60.0
 
 
 @room("hosts/", "hosts")
 def host_list(request: HttpRequest) -> HttpResponseBase:
-    """All hosts by name, and what was asked of the busiest ones."""
+    """Lists all hosts, with a chart of the requests to the busiest ones."""
     now = datetime.now(UTC)
     charts_wanted = request.GET.get("part") != "rows" and not request.GET.get("as")
     context = {"totals": reads.totals(), "charts": _busiest(now)} if charts_wanted else {}
@@ -41,7 +42,7 @@ def host_list(request: HttpRequest) -> HttpResponseBase:
 
 
 def _with_pace(rows: list[Host], now: datetime) -> list[Host]:
-    """The hosts with the pause in force, and how many requests are under way."""
+    """Adds to each host its effective crawl delay and the number of requests in flight."""
     asked = line.of_hosts([host.pk for host in rows], now)
     for host in rows:
         host.pace, host.in_flight, host.now = hosts.effective_delay(host), asked.get(host.pk, 0), now
@@ -65,7 +66,7 @@ def _busiest(now: datetime) -> list[charts.Chart]:
 
 @room("hosts/<int:pk>/", "host")
 def host_page(request: HttpRequest, pk: int) -> HttpResponse:
-    """One host: its clock, what it asked for, its robots.txt and whether it would let an address through."""
+    """Shows one host: its clock, its requests, its robots.txt, and a test of whether robots.txt allows an address."""
     host, now = Host.objects.filter(pk=pk).first(), datetime.now(UTC)
     if host is None:
         raise Http404(_("There is no such host."))
@@ -99,7 +100,7 @@ def host_page(request: HttpRequest, pk: int) -> HttpResponse:
 
 
 def _tried(host: Host, text: str) -> dict[str, Any] | None:
-    """What the stored robots.txt says about an address; a path is taken to lie on this host."""
+    """The verdict of the stored robots.txt on an address; a path is taken as one of this host."""
     text = text.strip()
     if not text:
         return None

@@ -1,4 +1,4 @@
-"""Views of lists under a name: kept, opened and taken away by the person whose they are."""
+"""Saved views of lists: stored, opened and deleted by their owner."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from django.utils.translation import gettext as _
 from crawlmgr.admin.rooms import act, back
 from crawlmgr.models import ListView
 
-MOST_VIEWS = 50  # of one list, for one person
+MOST_VIEWS = 50  # for one list and one user
 LONGEST_QUERY = 2000
 
 
 def _list_at(text: str) -> str:
-    """The address of a list of the desk, as the form sent it; "" for anything else."""
+    """The path of a desk list from the submitted form; "" if it is anything else."""
     path = text.partition("?")[0]
     try:
         found = resolve(path)
@@ -27,7 +27,7 @@ def _list_at(text: str) -> str:
 
 @act("views/save/", "view-save", "crawlmgr.view_run")
 def save(request: HttpRequest) -> HttpResponse:
-    """Keeps how a list is looked at; a name that is known takes the new look."""
+    """Saves the current filters, columns and order of a list under a name; an existing name is overwritten."""
     path, query = _list_at(request.POST.get("at", "")), request.POST.get("query", "")
     name, table = request.POST.get("name", "").strip()[:60], request.POST.get("list", "")[:40]
     if not path or not table or len(query) > LONGEST_QUERY:
@@ -45,7 +45,7 @@ def save(request: HttpRequest) -> HttpResponse:
 
 @act("views/<int:pk>/remove/", "view-remove", "crawlmgr.view_run")
 def remove(request: HttpRequest, pk: int) -> HttpResponse:
-    """Takes a view of one's own away."""
+    """Deletes one of the user's own views."""
     path = _list_at(request.POST.get("at", ""))
     gone, _kinds = ListView.objects.filter(pk=pk, user_id=request.user.pk).delete()
     if gone:

@@ -1,4 +1,4 @@
-"""The login: failed ones are counted by django-axes and told; too many let nobody in for a while."""
+"""The login form: django-axes counts failed logins and blocks further ones for a while; blocks are recorded as events."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ CODE = "login_barred"
 
 
 def client_address(request: HttpRequest) -> str | None:
-    """Whose logins are counted together: an address, of IPv6 its /64 network, which one person has whole.
+    """The address under which failed logins are counted: an IPv4 address, or the /64 network of an IPv6 address.
 
-    Behind a proxy for TLS it is what that proxy, and nobody before it, says.
+    Behind a TLS proxy it is the address that this proxy reports, not one that the client claims.
     """
     text = str(request.META.get("REMOTE_ADDR", ""))
     if settings.BEHIND_TLS:
@@ -45,7 +45,7 @@ def client_address(request: HttpRequest) -> str | None:
 
 
 def barred(request: HttpRequest, name: str) -> bool:
-    """Whether this name may not log in from where the request comes from, or nobody may from there."""
+    """Tells whether this user name, or everybody, is blocked from the address of the request."""
     if not AxesProxyHandler.is_allowed(request, {"username": name}):
         return True
     failures = _failures_of(client_address(request), timezone.now())
@@ -62,7 +62,7 @@ def _failures_of(address: str | None, now: datetime) -> int:
 
 
 def _tell(text: str) -> None:
-    """One event for a bar, however many attempts it stops."""
+    """Records one event for each block, however many attempts it stops."""
     now = timezone.now()
     if not Event.objects.filter(code=CODE, text=text, at__gte=now - settings.AXES_COOLOFF_TIME).exists():
         events.warn(CODE, text, now=now)
@@ -70,12 +70,13 @@ def _tell(text: str) -> None:
 
 @receiver(user_locked_out)
 def _barred_now(username: str | None = None, ip_address: str | None = None, **_: Any) -> None:
-    known = get_user_model()._default_manager.filter(username=username).exists()  # a stranger's name may be somebody's password
+    # a name that is no account may be a password typed into the wrong field: do not store it
+    known = get_user_model()._default_manager.filter(username=username).exists()
     _tell(f"{username if known else '?'} · {ip_address or '?'}")
 
 
 class LoginForm(AuthenticationForm):
-    """The desk's login form; who is barred is told so before the password is looked at."""
+    """The login form of the desk; blocked users get an error before the password is checked."""
 
     def clean(self) -> dict[str, Any]:
         name = str(self.cleaned_data.get("username", ""))

@@ -1,4 +1,4 @@
-"""The figures page for a monitor: Prometheus text, for who knows the token or is logged in and may see runs."""
+"""The metrics page for monitoring (Prometheus text), for clients with the token or users who may see runs."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class _Figures:
 @never_cache
 @require_safe
 def metrics(request: HttpRequest) -> HttpResponse:
-    """200 with all figures; 401 without the token or a login."""
+    """Returns 200 with all metrics; 401 without the token or a login."""
     if not _may_see(request):
         return HttpResponse(REFUSED, status=401, content_type="text/plain; charset=utf-8", headers={"WWW-Authenticate": "Bearer"})
     registry = CollectorRegistry(auto_describe=False)

@@ -1,4 +1,4 @@
-"""How lists are narrowed so that it costs no more in a longer list."""
+"""Filters of lists whose cost does not grow with the length of the list."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ Rows = QuerySet[Any]
 
 
 def words_in(*names: str) -> Callable[[Rows, str], Rows]:
-    """A search: every word stands in one of the fields."""
+    """A search filter: every word must occur in at least one of the fields."""
 
     def search(rows: Rows, text: str) -> Rows:
         for word in text.split():
@@ -26,7 +26,7 @@ def words_in(*names: str) -> Callable[[Rows, str], Rows]:
 
 
 def newest_with(most: int, order: Sequence[str], *names: str) -> Callable[[Rows, str], Rows]:
-    """The same search among the first `most` rows in an order that an index gives: it costs no more in a longer list."""
+    """A filter like `words_in` that searches only the first `most` rows in an indexed order, so that its cost is bounded."""
     plain = words_in(*names)
 
     def search(rows: Rows, text: str) -> Rows:
@@ -37,8 +37,9 @@ def newest_with(most: int, order: Sequence[str], *names: str) -> Callable[[Rows,
 
 
 def few(rows: Rows, **wish: Any) -> Rows:
-    """Those of the rows that fit, found by a partial index of theirs and then put in order. Where they are many they are met soon
-    enough in the order itself."""
-    whole = rows.model._default_manager.filter(**wish).order_by()  # what else narrows the rows would draw another index
+    """Filters rows by fields. Up to MOST_FEW matching rows are found through a partial index first and then sorted; if there are
+    more, the ordered rows are filtered directly, since matches come soon enough."""
+    # further filters on the rows would make the database choose another index
+    whole = rows.model._default_manager.filter(**wish).order_by()
     keys = list(whole.values_list("pk", flat=True)[: MOST_FEW + 1])
     return rows.filter(pk__in=keys) if len(keys) <= MOST_FEW else rows.filter(**wish)

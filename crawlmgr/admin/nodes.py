@@ -1,4 +1,4 @@
-"""One worker node: how fast it was, what it has in hand, and the buttons that steer it."""
+"""Admin views of one worker node: its speed, its current runs, and the buttons that control it."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ LOOKS = {
 
 
 def rows(found: Sequence[Node], now: datetime) -> list[standing.Row]:
-    """Nodes with how they stand; each node gets the look and the words of its state."""
+    """Rows for the list of nodes, with the style and the wording of each node's state."""
     told = standing.rows(found, now)
     for row in told:
         row.node.look, row.node.words = LOOKS[row.state]
@@ -32,7 +32,7 @@ def rows(found: Sequence[Node], now: datetime) -> list[standing.Row]:
 
 
 def speed_chart(found: Sequence[Node], now: datetime) -> charts.Chart:
-    """Pages by minute of the last hour, a line a node; the minute that is not over is left out."""
+    """Chart of pages per minute over the last hour, one line per node; the current unfinished minute is left out."""
     last = int(now.timestamp()) // 60
     minutes = range(last - nodes.HISTORY_MINUTES + 1, last)
     times = [datetime.fromtimestamp(60 * minute, UTC) for minute in minutes]
@@ -56,7 +56,7 @@ def _find(pk: int) -> Node:
 
 @room("workers/<int:pk>/", "node")
 def node_page(request: HttpRequest, pk: int) -> HttpResponse:
-    """A node's figures and its last hour."""
+    """Shows a node's figures and its last hour."""
     now = datetime.now(UTC)
     row = next((row for row in rows(list(Node.objects.order_by("pk")), now) if row.node.pk == pk), None)
     if row is None:
@@ -72,7 +72,7 @@ def node_page(request: HttpRequest, pk: int) -> HttpResponse:
 
 @act("workers/<int:pk>/drain/", "node-drain", MAY)
 def drain(request: HttpRequest, pk: int) -> HttpResponse:
-    """The node takes no run any more and, started by `node`, ends when it has none left."""
+    """Drains a node: it takes no new runs, and a node started with the `node` command exits once it has none left."""
     nodes.wish(_find(pk), NodeState.DRAINING, datetime.now(UTC))
     messages.success(request, _("The node drains: it takes no run any more."))
     return back(request, "node", pk)
@@ -80,7 +80,7 @@ def drain(request: HttpRequest, pk: int) -> HttpResponse:
 
 @act("workers/<int:pk>/pause/", "node-pause", MAY)
 def pause(request: HttpRequest, pk: int) -> HttpResponse:
-    """The node takes no run until it is resumed."""
+    """Pauses a node: it takes no runs until it is resumed."""
     nodes.wish(_find(pk), NodeState.PAUSED, datetime.now(UTC))
     messages.success(request, _("The node is paused: others go on with its runs."))
     return back(request, "node", pk)
@@ -88,7 +88,7 @@ def pause(request: HttpRequest, pk: int) -> HttpResponse:
 
 @act("workers/<int:pk>/resume/", "node-resume", MAY)
 def resume(request: HttpRequest, pk: int) -> HttpResponse:
-    """The node takes runs again."""
+    """Resumes a node: it takes runs again."""
     nodes.wish(_find(pk), NodeState.ACTIVE, datetime.now(UTC))
     messages.success(request, _("The node takes work again."))
     return back(request, "node", pk)
@@ -96,7 +96,7 @@ def resume(request: HttpRequest, pk: int) -> HttpResponse:
 
 @act("workers/<int:pk>/rename/", "node-rename", MAY)
 def rename(request: HttpRequest, pk: int) -> HttpResponse:
-    """How people see the node."""
+    """Sets the label under which a node is shown."""
     if nodes.rename(_find(pk), request.POST.get("label", "")):
         messages.success(request, _("The name was kept."))
     else:

@@ -1,4 +1,4 @@
-"""The command palette: rooms, items and actions of the desk by a few letters, in English or Chinese."""
+"""The command palette: finds pages, items and actions of the desk by a few letters, in English or Chinese."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ from crawlmgr.reads import runs as run_reads
 MOST_SHOWN = 24
 MOST_OF_A_KIND = 8
 LONGEST_QUERY = 200
-ENDED_SEARCHED = 100  # runs that have ended are found by words among the last of them, all others by number
+ENDED_SEARCHED = 100  # ended runs are searched by words among the most recent of this number; any run is found by its number
 LANGUAGES = ("en", "zh-hans")
-LEAST_OF_A_VERB = 2  # letters of an English verb from which it is offered before it is written out
+LEAST_OF_A_VERB = 2  # letters of an English verb that must be typed before it is suggested
 
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """Something that has a page of its own: its number, its name and what tells it from others of that name."""
+    """An item with a page of its own: its number, its name and a detail that distinguishes items of the same name."""
 
     pk: int
     name: str
@@ -38,14 +38,15 @@ class Item:
 
 
 Find = Callable[[Sequence[str], int], Sequence[Item]]
-"""The items whose name or address holds all the words, in a fixed number of queries; at most so many."""
+"""Function that returns the items whose name or address contains all the words, at most the given number, in a fixed number of
+queries."""
 
 
 @dataclass(frozen=True, slots=True)
 class Verb:
-    """An action on an item. `words`: what people type for it, in both languages, lower case. `room`: where it is sent with
-    `fields`; with `opens` the page that it leads to instead, under `query` with the item's number if that is given. `find`: the
-    items that it can be done to, where those are not all of the kind. `whole`: it is about no single item."""
+    """An action on an item. `words`: what people type for it, in both languages, lower case. `room`: the view that it is posted
+    to with `fields`; with `opens` it links to that page instead, with the item's number in the parameter `query` if one is
+    named. `find` finds the items that it applies to, if not all of the kind. `whole`: it concerns no single item."""
 
     text: str | Promise
     words: tuple[str, ...]
@@ -60,7 +61,7 @@ class Verb:
     arguments: tuple[str, ...] = ()
 
     def address(self, pk: int) -> str:
-        """Where the action is sent, or the page it leads to."""
+        """The address that the action is posted to, or the page that it links to."""
         if self.whole:
             return reverse(self.room)
         if not self.query:
@@ -70,7 +71,7 @@ class Verb:
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """A kind of item with what can be done to it."""
+    """A kind of item in the palette with the actions on it."""
 
     name: str | Promise
     icon: str
@@ -81,11 +82,11 @@ class Kind:
 
 
 KINDS: list[Kind] = []
-"""What is found besides rooms; the crawlers add their own."""
+"""Kinds of items that the palette finds besides pages; each crawler registers its own."""
 
 
 def hits(request: HttpRequest, text: str) -> list[dict[str, Any]]:
-    """What fits a few letters, best first: actions where a verb is named, rooms, items. Only what the person may see or do."""
+    """Matches of the typed text, best first: actions if a verb is recognised, pages, items. Only what the user may see or do."""
     wanted = text.strip().casefold()[:LONGEST_QUERY]
     allowed = [kind for kind in KINDS if request.user.has_perm(kind.permission)]
     found = [*_actions(request, allowed, wanted), *_rooms(request, wanted)]
@@ -101,7 +102,7 @@ def _page(kind: Kind, item: Item) -> dict[str, Any]:
 
 
 def _actions(request: HttpRequest, kinds: Sequence[Kind], wanted: str) -> Iterator[dict[str, Any]]:
-    """Actions whose verb stands at the beginning or at the end; the rest names the item."""
+    """Actions whose verb is at the start or the end of the text; the remaining words name the item."""
     for kind in kinds:
         for verb in kind.verbs:
             rest = _without(verb.words, wanted)
@@ -115,7 +116,7 @@ def _actions(request: HttpRequest, kinds: Sequence[Kind], wanted: str) -> Iterat
 
 
 def _without(words: Sequence[str], wanted: str) -> str | None:
-    """What is left of the text without the verb; None where the verb is not in it.
+    """The text without the verb; None if it does not contain the verb.
 
     >>> _without(("crawl now", "抓取"), "crawl now riverside"), _without(("抓取",), "抓取河边"), _without(("crawl",), "cr")
     ('riverside', '河边', '')
@@ -123,7 +124,7 @@ def _without(words: Sequence[str], wanted: str) -> str | None:
     True
     """
     for word in words:
-        open_end = not word.isascii()  # Chinese has no spaces between a verb and a name
+        open_end = not word.isascii()  # in Chinese no space separates a verb from a name
         if wanted == word or wanted.startswith(f"{word} ") or (open_end and wanted.startswith(word)):
             return wanted[len(word) :].strip()
         if wanted.endswith(f" {word}") or (open_end and wanted.endswith(word)):
@@ -134,7 +135,7 @@ def _without(words: Sequence[str], wanted: str) -> str | None:
 
 
 def _rooms(request: HttpRequest, wanted: str) -> Iterator[dict[str, Any]]:
-    """The rooms that the tree names, by their titles in either language."""
+    """Pages listed in the tree whose title matches in either language."""
     titles: dict[str, list[str]] = {}
     shown: list[Node] = []
     for language in LANGUAGES:
@@ -150,7 +151,7 @@ def _rooms(request: HttpRequest, wanted: str) -> Iterator[dict[str, Any]]:
 
 
 def _fixed(nodes: Sequence[Node]) -> Iterator[Node]:
-    """The nodes that are rooms of the desk and no items of it."""
+    """The nodes of the tree that are fixed pages of the desk, not items."""
     for node in nodes:
         if node.url and node.icon:
             yield node
@@ -159,7 +160,7 @@ def _fixed(nodes: Sequence[Node]) -> Iterator[Node]:
 
 @room("palette/", "palette")
 def palette(request: HttpRequest) -> HttpResponse:
-    """What fits `q`, for the palette's list."""
+    """The matches of the query `q` as JSON, for the palette's list."""
     return JsonResponse({"hits": hits(request, request.GET.get("q", ""))})
 
 
@@ -169,7 +170,7 @@ def _shown(runs: Iterable[Run], words: Sequence[str], most: int) -> list[Item]:
 
 
 def _runs(words: Sequence[str], most: int) -> Sequence[Item]:
-    """A run by its number; by the words of its label those that are active, then those that ended last."""
+    """Finds runs: one by its number, or by words of the label among active runs and the most recently ended ones."""
     if len(words) == 1 and (pk := number(words[0].removeprefix("#"))) is not None:
         return _shown(Run.objects.only("id", "label", "kind", "state").filter(pk=pk), (), most)
     return _shown([*run_reads.active(), *run_reads.ended(ENDED_SEARCHED)], words, most)

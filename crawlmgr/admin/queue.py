@@ -1,5 +1,5 @@
-"""The queue: django-q2's own lists in the desk's look, for administrators. Nobody writes these tables here, superusers neither:
-what stands in them is called by workers. Two buttons a list do what the queue's services offer."""
+"""django-q2's own queue lists in the desk's style, for administrators. All of them are read-only, for superusers too, because a
+worker would execute whatever is written there. Each list has two buttons for what the queue's services offer."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ PAGES = (
 
 
 class ReadOnly:
-    """Rows to look at; `has_work_permission` is asked for the buttons."""
+    """Admin mixin: rows can only be viewed; `has_work_permission` decides who gets the buttons."""
 
     def has_add_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         return False
@@ -77,7 +77,7 @@ def _arguments(_admin: object, row: OrmQ) -> str:
 
 
 def _name_in_words(_admin: object, schedule: Schedule) -> str:
-    """The project's own schedules are named in the reader's language; any other by its name."""
+    """The translated name of a schedule of this project; other schedules keep their own name."""
     own = {
         "dispatch what is due": _("dispatch what is due"),
         "prune old rows": _("prune old rows"),
@@ -87,7 +87,7 @@ def _name_in_words(_admin: object, schedule: Schedule) -> str:
 
 
 def _options(model: Any, theirs: Any) -> dict[str, Any]:
-    """What a list shows other than django-q2 would."""
+    """The options in which a list differs from django-q2's own."""
     if model is OrmQ:
         shown = ("key", "what", "with_what", "lock")
         described = {"what": _function, "with_what": _arguments}
@@ -105,13 +105,13 @@ def _options(model: Any, theirs: Any) -> dict[str, Any]:
 for model, theirs, _name in PAGES:
     if admin.site.is_registered(model):
         admin.site.unregister(model)
-    # django-q2's class first: its lists, with unfold's forms and templates under them; read-only before both
+    # base classes in order: read-only first, then django-q2's class for its lists, with unfold's forms and templates
     options = {**_options(model, theirs), "actions": BUTTONS[model]}
     admin.site.register(model, type(f"Desk{theirs.__name__}", (ReadOnly, theirs, DeskModelAdmin), options))
 
 
 def branch(request: HttpRequest, item: str) -> Node | None:
-    """Only for who manages the queue."""
+    """The queue's branch of the tree; None for users who may not manage the queue."""
     if not request.user.has_perm("django_q.view_ormq"):
         return None
     titles = {

@@ -1,4 +1,4 @@
-"""What the desk does when something large is deleted: the way to the run that does it, and how far that is."""
+"""Deletion of large objects from the desk: starts the deletion run and shows its progress."""
 
 from __future__ import annotations
 
@@ -16,7 +16,8 @@ from crawlmgr.services import runs
 
 
 def away(request: HttpRequest, name: str, room: str, start: Callable[[], Run | None]) -> HttpResponse:
-    """Deletes what has this name, or starts the run that does, and leads to the room or to the run."""
+    """Deletes the object named `name` at once and redirects to the view `room`, or starts a deletion run and redirects to the
+    run."""
     try:
         run = start()
     except runs.Busy as busy:
@@ -30,7 +31,7 @@ def away(request: HttpRequest, name: str, room: str, start: Callable[[], Run | N
 
 
 def detail(request: HttpRequest, run: Run, now: datetime) -> dict[str, Any]:
-    """How much of it is gone."""
+    """Context for the progress of a deletion: rows deleted and rows left."""
     rows, removed = run.result.get("rows"), run.result.get("removed", 0)
     share = 0 if rows is None else min(100, 100 * removed // rows) if rows else 100
     return {"template": "desk/removal.html", "rows": rows, "removed": removed, "percent": share}

@@ -1,4 +1,4 @@
-"""How long each kind of history is kept: what a choice frees is shown before it can be saved, and pruning is asked for here."""
+"""Retention times of each kind of history: previews what a choice would delete before it is saved, and starts pruning."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ NAMES: dict[str, tuple[str, str]] = {
 
 @room("retention/", "retention", MAY)
 def retention(request: HttpRequest) -> HttpResponse:
-    """The times as they are set or, asked with days in the address, as they might be, with what either frees now."""
+    """Shows the saved retention times, or proposed ones from the query string, with the rows that each would delete now."""
     now, set_days = datetime.now(UTC), pruning.kept()
     chosen, wrong = _chosen(request.GET.dict(), set_days)
     changed = {kind: days for kind, days in chosen.items() if days != set_days[kind]} if not wrong else {}
@@ -77,7 +77,8 @@ def retention(request: HttpRequest) -> HttpResponse:
 
 
 def _chosen(given: dict[str, str], before: dict[str, int]) -> tuple[dict[str, int], set[str]]:
-    """Days by kind out of what was sent, those that were set where nothing was; and the kinds whose field holds no days."""
+    """Retention days by kind from the submitted values, keeping the saved ones where none was sent; and the kinds with an invalid
+    value."""
     chosen, wrong = dict(before), set()
     for kind in before:
         if kind in given:
@@ -91,7 +92,7 @@ def _chosen(given: dict[str, str], before: dict[str, int]) -> tuple[dict[str, in
 
 @act("retention/save/", "retention-save", MAY)
 def save(request: HttpRequest) -> HttpResponse:
-    """Sets the times that were shown."""
+    """Saves the retention times that were previewed."""
     chosen, wrong = _chosen(request.POST.dict(), pruning.kept())
     if wrong:
         messages.error(request, _("Give whole days; 0 keeps for ever."))
@@ -103,7 +104,7 @@ def save(request: HttpRequest) -> HttpResponse:
 
 @act("retention/prune/", "retention-prune", MAY)
 def prune(request: HttpRequest) -> HttpResponse:
-    """Asks a worker to prune now, as it does once a day."""
+    """Asks a worker to prune now, as it does once a day by itself."""
     queue.prune()
     messages.success(request, _("A worker prunes now, some rows at a time."))
     return back(request, "retention")

@@ -1,4 +1,4 @@
-"""Who may do what: three groups, kept in step with the tables after every migration."""
+"""Roles and permissions: three user groups, updated after every migration."""
 
 from __future__ import annotations
 
@@ -16,28 +16,29 @@ ROLES = (VIEWER, OPERATOR, ADMINISTRATOR)
 
 CRAWLERS = frozenset({"crawlmgr", "forums", "focused", "deepweb"})
 MANAGED = frozenset({"auth", "django_q"})
-GRANTS: dict[str, dict[str, frozenset[str]]] = {  # role → application → verbs
+GRANTS: dict[str, dict[str, frozenset[str]]] = {  # role → application → permitted verbs
     VIEWER: {app: frozenset({"view"}) for app in CRAWLERS},
     OPERATOR: {app: frozenset({"view", "add", "change"}) for app in CRAWLERS},
     ADMINISTRATOR: {
         **{app: frozenset({"view", "add", "change", "delete", "open"}) for app in CRAWLERS},
         "auth": frozenset({"view", "add", "change", "delete"}),
-        "django_q": frozenset({"view", "delete"}),  # nobody writes the queue's tables: what stands there is called by workers
+        # nobody may write the queue's tables: a worker would execute what is written there
+        "django_q": frozenset({"view", "delete"}),
     },
 }
 
 
 def grant(sender: AppConfig, using: str, apps: Any = global_apps, **kwargs: Any) -> None:
-    """After a migration: the three groups exist and hold exactly the permissions of this application that they should.
+    """After a migration, creates the three groups and gives each exactly its permissions on this application's tables.
 
-    Viewers see, operators start, stop and add, administrators also delete, let crawls reach private addresses,
-    manage users and tidy the queue.
+    Viewers see, operators start, stop and add, administrators also delete, let crawls reach private addresses, manage users and
+    tidy the queue.
     """
     if sender.label not in CRAWLERS | MANAGED:
         return
     try:
         group_model, permission_model = apps.get_model("auth", "Group"), apps.get_model("auth", "Permission")
-    except LookupError:  # a partial migration, before the users' tables exist
+    except LookupError:  # a partial migration before the users' tables exist
         return
     create_permissions(sender, verbosity=0, using=using, apps=apps)
     mine = permission_model.objects.using(using).filter(content_type__app_label=sender.label)

@@ -1,4 +1,4 @@
-"""How a room is made: its address, its permission, its page in the frame and its live part."""
+"""Registration and rendering of admin views: address, permission, page inside the desk's frame, and live part."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Trail = Sequence[tuple[str, str]]
 
 
 def room(route: str, name: str, permission: str = "crawlmgr.view_run", post: str = "") -> Callable[[View], View]:
-    """Registers a view as a room: `permission` is needed to see it, `post` to change anything; without `post` it only shows."""
+    """Registers an admin view. `permission` is needed to see it, `post` to send a POST; without `post` only GET is allowed."""
 
     def register(view: View) -> View:
         @wraps(view)
@@ -41,7 +41,7 @@ def room(route: str, name: str, permission: str = "crawlmgr.view_run", post: str
 
 
 def act(route: str, name: str, permission: str) -> Callable[[View], View]:
-    """Registers a view that only takes POST: a button."""
+    """Registers a view that accepts only POST: a button."""
 
     def register(view: View) -> View:
         @wraps(view)
@@ -70,7 +70,7 @@ def page(
     live: str = "",
     status: int = 200,
 ) -> HttpResponse:
-    """Renders a page in the frame; asked with `?part=live` only its live template, without the frame and its queries.
+    """Renders a page inside the desk's frame; with `?part=live` only its live template, without the frame and its queries.
 
     `item` is the key of the open item in the tree, `trail` the pairs of title and address that lead to it.
     """
@@ -86,8 +86,8 @@ OPEN_PRIVATE = "crawlmgr.open_private"
 
 
 def opens_nothing(request: HttpRequest, form: Form, *fields: str, before: Container[str] = ()) -> bool:
-    """Whether the ticked fields of a valid form let a crawl reach no private address that it could not reach `before`, or the
-    person may do that; otherwise it is told beside the field."""
+    """Tells whether a valid form's ticked fields open no private address beyond those allowed `before`, or the user may open
+    them; otherwise adds an error to the field."""
     if request.user.has_perm(OPEN_PRIVATE):
         return True
     opened = [name for name in fields if form.cleaned_data[name] and name not in before]
@@ -97,7 +97,7 @@ def opens_nothing(request: HttpRequest, form: Form, *fields: str, before: Contai
 
 
 def number(text: str, most: int = 2**31 - 1) -> int | None:
-    """The whole number from 0 to `most` that a field or an address holds; None for anything else that was sent.
+    """Parses a whole number from 0 to `most` from a form field or query string; None if the text is anything else.
 
     >>> number("12"), number("²"), number("9" * 5000)
     (12, None, None)
@@ -108,12 +108,12 @@ def number(text: str, most: int = 2**31 - 1) -> int | None:
 
 
 def numbers(texts: Iterable[str]) -> list[int]:
-    """Those of the texts that are numbers: the keys of ticked rows."""
+    """The texts that are whole numbers, parsed: the keys of selected rows."""
     return [found for text in texts if (found := number(text)) is not None]
 
 
 def attempt(request: HttpRequest, done: str, action: Callable[[], object]) -> bool:
-    """Carries an action out and tells the outcome as a message; False where the run's state or another run stands in the way."""
+    """Runs an action and shows its outcome as a message. Returns False if the run's state or another run prevents it."""
     try:
         action()
     except runs.Busy as busy:
@@ -132,5 +132,5 @@ def attempt(request: HttpRequest, done: str, action: Callable[[], object]) -> bo
 
 
 def back(request: HttpRequest, name: str, *args: Any) -> HttpResponse:
-    """Back to a room after a button."""
+    """Redirects to a view after a button was pressed."""
     return redirect(f"admin:{name}", *args)

@@ -1,4 +1,4 @@
-"""The list of runs: its columns, filters, and what can be done with ticked ones."""
+"""The list of runs: its columns, filters, and the actions on selected rows."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def _failed(run: Run) -> str:
 
 
 def _counter(name: str, title: Any, *, by: bool = False, show: Callable[[Any], str] | None = None, usual: bool = True) -> Column:
-    """A column of one of a run's counters."""
+    """A column for one of a run's counters."""
     return Column(
         name, title, lambda run: getattr(run, name), show or (lambda run: tags.number(getattr(run, name))),
         falling(name) if by else None, look="num", usual=usual,
@@ -112,7 +112,7 @@ VERBS: dict[str, Callable[[int, datetime], Any]] = {"pause": runs.pause, "resume
 
 @act("runs/do/", "runs-do", MAY)
 def do(request: HttpRequest) -> HttpResponse:
-    """Pauses, resumes or stops the ticked runs; those in whose state that cannot be done are counted."""
+    """Pauses, resumes or stops the selected runs, and reports how many were in a state that does not allow it."""
     verb = VERBS.get(request.POST.get("do", ""))
     ticked = numbers(request.POST.getlist("row"))[:MOST_TICKED]
     if verb is None or not ticked:

@@ -1,4 +1,4 @@
-"""Runs: the list, one run with its live progress, pause, resume, stop and retry."""
+"""Admin views of runs: the list; one run with live progress; pause, resume, stop and retry."""
 
 from __future__ import annotations
 
@@ -21,7 +21,8 @@ from crawlmgr.reads import line
 from crawlmgr.reads import runs as reads
 from crawlmgr.services import runs
 
-# Set by a crawler's admin: kind → what it adds to a run's page ("template" and its context).
+# Filled by each crawler's admin module: kind of run → function that returns what it adds to a run's page ("template" and its
+# context).
 details: dict[str, Callable[[HttpRequest, Run, datetime], dict[str, Any]]] = {}
 
 
@@ -42,7 +43,7 @@ def find(pk: int) -> Run:
 
 @room("runs/<int:pk>/", "run")
 def run_page(request: HttpRequest, pk: int) -> HttpResponse:
-    """One run: what it does, what it met, why it waits or ended."""
+    """Shows one run: its progress, its errors, and why it waits or ended."""
     run, now = find(pk), datetime.now(UTC)
     extra, flight, hosts = details.get(run.kind), line.of_run(run, now), reads.hosts(run)
     for one in hosts:
@@ -77,7 +78,7 @@ def run_page(request: HttpRequest, pk: int) -> HttpResponse:
 
 
 def story(run: Run, now: datetime) -> dict[str, Any]:
-    """In words: what the run is at, why it waits, or why it ended. `until` is a time to show behind the text."""
+    """A sentence on the run's state: what it is doing, why it waits, or why it ended. `until` is a time shown after the text."""
     if run.wanted == "stop":
         return {"look": "warn", "icon": "stop_circle", "text": _("Stops after the page in hand.")}
     if run.wanted == "pause":
@@ -121,7 +122,7 @@ def pause(request: HttpRequest, pk: int) -> HttpResponse:
 
 @act("runs/<int:pk>/resume/", "run-resume", "crawlmgr.change_run")
 def resume(request: HttpRequest, pk: int) -> HttpResponse:
-    """Also the retry of a failed run: it goes on where it stood."""
+    """Resumes a paused run or retries a failed one; it continues from where it stopped."""
     find(pk)
     attempt(request, _("The run goes on where it stood."), lambda: runs.resume(pk, datetime.now(UTC)))
     return back(request, "run", pk)

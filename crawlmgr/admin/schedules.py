@@ -1,4 +1,4 @@
-"""Everything that recurs on one page, in the order in which it comes next; all crawling is paused and let go on here."""
+"""All recurring work on one page in the order of its next execution, with buttons to pause and resume all crawling."""
 
 from __future__ import annotations
 
@@ -25,8 +25,9 @@ PAUSE, RESUME = ("pause", "暂停"), ("resume", "恢复", "继续")
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One thing that recurs: what it is and how often, in words; when it comes next, with `until` likely up to then. `crawls`: a
-    pause of everything holds it back. `start`: where the button is sent that does it now; "" where there is none."""
+    """One recurring task: a description and its interval in words, and its next time, or with `until` the likely span of it.
+    `crawls`: pausing all crawling holds it back. `start`: the address that a button posts to for doing it now; "" if there
+    is none."""
 
     what: str
     name: str
@@ -40,12 +41,12 @@ class Entry:
 
 
 Maker = Callable[[HttpRequest, int], Sequence[Entry]]
-"""The first so many things of one kind that recur, those that come first at the beginning."""
+"""Function that returns the next recurring tasks of one kind, soonest first, at most the given number."""
 
 
 @room("schedules/", "schedules")
 def schedules(request: HttpRequest) -> HttpResponse:
-    """What comes next, of every kind."""
+    """Shows upcoming recurring tasks of every kind."""
     found = [entry for _order, make in admin.site.schedules for entry in make(request, MOST_SHOWN)]
     late = datetime.max.replace(tzinfo=UTC)
     found.sort(key=lambda entry: (entry.paused, entry.next_at or late))
@@ -64,7 +65,7 @@ def pause(request: HttpRequest) -> HttpResponse:
 
 @act("schedules/resume/", "schedules-resume", MAY)
 def resume(request: HttpRequest) -> HttpResponse:
-    """Lets all crawling go on."""
+    """Resumes all crawling."""
     count = holds.resume_all(datetime.now(UTC), request.user)
     told = ngettext("All crawling goes on, %(count)s run with it.", "All crawling goes on, %(count)s runs with it.", count)
     messages.success(request, told % {"count": count})
@@ -72,7 +73,7 @@ def resume(request: HttpRequest) -> HttpResponse:
 
 
 def _own(request: HttpRequest, most: int) -> Sequence[Entry]:
-    """Exports that are written by themselves, and the removal of old rows."""
+    """Recurring tasks of the core: scheduled exports and the pruning of old rows."""
     may = request.user.has_perm("crawlmgr.change_export")
     found = [
         Entry(
@@ -94,7 +95,7 @@ def branch(request: HttpRequest, item: str) -> Node | None:
 
 
 def _everything(words: Sequence[str], most: int) -> Sequence[Item]:
-    """All crawling, where that is what is meant: it has no name but "all" and "everything"."""
+    """The palette item for all crawling; its only names are words such as "all" and "everything"."""
     known = ("all", "everything", "全部", "所有", "一切")
     return [Item(holds.ONLY, _("all crawling"))] if all(word in known for word in words) else []
 

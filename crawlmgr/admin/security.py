@@ -1,4 +1,4 @@
-"""What the desk refuses to take in, and response headers that keep pages from loading or running anything foreign."""
+"""Input checks of the desk, and response headers that keep pages from loading or running foreign content."""
 
 from __future__ import annotations
 
@@ -8,11 +8,10 @@ from django.http import HttpRequest, HttpResponse, QueryDict
 
 from crawlmgr.admin import errors
 
-# Why scripts may evaluate: the look (django-unfold) ships Alpine's standard build, which makes functions of the attributes of its
-# templates. Alpine's build for strict policies takes single expressions over its own data only; unfold's templates hold
-# statements and names of the browser ("sidebarDesktopOpen = !sidebarDesktopOpen; localStorage.setItem(…)", "if (…) …"), so that
-# its menus, tabs and lists would stand still. No script of a page's own runs for that: inline ones stay forbidden, and
-# script-src names this site alone.
+# Why scripts may evaluate: django-unfold ships Alpine's standard build, which compiles template attributes to functions. Alpine's
+# build for strict policies accepts only single expressions over its own data, but unfold's templates use statements and browser
+# globals ("sidebarDesktopOpen = !sidebarDesktopOpen; localStorage.setItem(…)", "if (…) …"), so its menus, tabs and lists would
+# not work. Inline scripts stay forbidden all the same, and script-src allows this site only.
 _BASE = (
     "default-src 'none'; img-src 'self' data: blob:; font-src 'self'; connect-src 'self'; form-action 'self'; "
     "base-uri 'none'; frame-ancestors 'none'"
@@ -20,7 +19,8 @@ _BASE = (
 
 
 class ContentSecurityPolicyMiddleware:
-    """Sends a content security policy; only the admin may evaluate expressions (Alpine) and use inline styles (Plotly)."""
+    """Sends a content security policy; only the admin may evaluate expressions (needed by Alpine) and use inline styles (needed
+    by Plotly)."""
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
         self.get_response = get_response
@@ -33,7 +33,7 @@ class ContentSecurityPolicyMiddleware:
 
 
 class NoNulMiddleware:
-    """Refuses addresses and fields that hold a NUL: no browser sends one, and PostgreSQL stores no text with one."""
+    """Refuses query strings and forms that contain a NUL character: browsers never send one, and PostgreSQL cannot store it."""
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
         self.get_response = get_response
@@ -42,7 +42,7 @@ class NoNulMiddleware:
         return self.get_response(request)
 
     def process_view(self, request: HttpRequest, *_: object) -> HttpResponse | None:
-        """Asked after the CSRF check, so that nobody else's form is read here."""
+        """Runs after the CSRF check, so that a form forged by another site is not parsed."""
         sent = (request.GET, request.POST) if request.method == "POST" else (request.GET,)
         return errors.bad_request(request) if any(map(_holds_nul, sent)) else None
 

@@ -1,4 +1,4 @@
-"""A select with hundreds of options that costs little: one template for each would be most of its page."""
+"""A cheap select widget for hundreds of options: rendering a template for each option would make up most of the page."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from django.utils.safestring import SafeString, mark_safe
 
 
 class LongSelect(Select):
-    """Without groups and without attributes of single options."""
+    """A select without option groups and without attributes on single options."""
 
     def render(self, name: str, value: Any, attrs: dict[str, Any] | None = None, renderer: Any = None) -> SafeString:
         chosen = set(self.format_value(value))

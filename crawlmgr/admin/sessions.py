@@ -1,4 +1,4 @@
-"""Sessions: where one is logged in, and an end to it; administrators see everybody's."""
+"""Login sessions: users see and end their own; administrators see those of all users."""
 
 from __future__ import annotations
 
@@ -23,7 +23,8 @@ def _note(request: HttpRequest, **_: Any) -> None:
 
 
 def _seen(request: HttpRequest, user: Any) -> bool:
-    """One's own; for who manages users everybody's, but a superuser's only for such a one."""
+    """Tells whether a user may see another's sessions: everybody sees their own, user managers see all, but a superuser's only if
+    they are one."""
     if user.pk == request.user.pk:
         return True
     return request.user.has_perm("auth.change_user") and (request.user.is_superuser or not user.is_superuser)
@@ -31,7 +32,7 @@ def _seen(request: HttpRequest, user: Any) -> bool:
 
 @room("sessions/", "sessions")
 def session_list(request: HttpRequest) -> HttpResponse:
-    """The open sessions that one may see."""
+    """Lists the open sessions that the user may see."""
     now = datetime.now(UTC)
     rows = sessions.open_sessions(now, lambda user: _seen(request, user), request.session.session_key)
     return page(request, "desk/sessions.html", {"rows": rows}, title=_("Sessions"), item="sessions")
@@ -39,7 +40,7 @@ def session_list(request: HttpRequest) -> HttpResponse:
 
 @act("sessions/end/", "sessions-end", "crawlmgr.view_run")
 def end(request: HttpRequest) -> HttpResponse:
-    """Ends the sessions that were picked: whoever sits there has to log in again."""
+    """Ends the selected sessions; whoever uses them has to log in again."""
     count = sessions.end(set(request.POST.getlist("session")), datetime.now(UTC), lambda user: _seen(request, user))
     done = ngettext("%(count)d session was ended.", "%(count)d sessions were ended.", count)
     messages.success(request, done % {"count": count})

@@ -1,7 +1,8 @@
-"""The settings control: presets as buttons, the history of changes in words, one button that takes the last one back.
+"""Presets as buttons, the history of settings changes in words, and one button that undoes the last change.
 
-A room puts `lines(...)` into its context and includes `desk/settings_history.html`; inside its form, `desk/settings_presets.html`
-with `presets`, names of sets of values: their buttons send `preset`, `keep_preset` with `preset_name`, and `drop_preset`.
+An admin view puts `lines(...)` into its context and includes `desk/settings_history.html`; inside its form,
+`desk/settings_presets.html` with `presets`, names of sets of values: their buttons send `preset`, `keep_preset` with
+`preset_name`, and `drop_preset`.
 """
 
 from __future__ import annotations
@@ -16,12 +17,12 @@ from crawlmgr.models import SettingsChange
 from crawlmgr.services import settings_history
 
 Name = Callable[[tuple[str, ...], Mapping[str, Any]], str]
-"""The name of a value by its way and all values that it stands among."""
+"""Function that returns a setting's name from its path in the settings and all values around it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """One change: `parts` are (name, old, new) in words; `last` is the one that can be undone."""
+    """One change of the settings: `parts` are (name, old, new) in words; `last` marks the one that can be undone."""
 
     change: SettingsChange
     parts: Sequence[tuple[str, str, str]]
@@ -30,7 +31,7 @@ class Line:
 
 @dataclass(frozen=True, slots=True)
 class PresetButton:
-    """A set of values to take over; `own` ones were kept by somebody and can be dropped."""
+    """A named set of values to apply; `own` ones were saved by a user and can be deleted."""
 
     name: str
     title: str
@@ -38,7 +39,7 @@ class PresetButton:
 
 
 def lines(kind: str, target: int, name: Name, limit: int = 10) -> list[Line]:
-    """The newest changes in words."""
+    """The newest changes of the settings in words, newest first."""
     newest = settings_history.last(kind, target)
     return [
         Line(
@@ -54,13 +55,13 @@ def lines(kind: str, target: int, name: Name, limit: int = 10) -> list[Line]:
 
 
 def buttons(kind: str, built_in: Mapping[str, str]) -> list[PresetButton]:
-    """Presets that come with the program (name to title), then those that people kept."""
+    """Buttons for the built-in presets (name to title), then for those that users saved."""
     shipped = [PresetButton(name, title) for name, title in built_in.items()]
     return [*shipped, *(PresetButton(one.name, one.name, True) for one in settings_history.presets(kind))]
 
 
 def said(value: Any) -> str:
-    """A value in words."""
+    """A settings value in words."""
     if value is None or value == "":
         return "–"
     if isinstance(value, bool):

@@ -1,4 +1,4 @@
-"""The desk's site object: rooms, branches of the tree and panels of the first page register here."""
+"""The desk's site object, where admin views, branches of the tree and panels of the home page are registered."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Panel = Callable[[HttpRequest, Any], dict[str, Any] | None]
 
 @dataclass(frozen=True, slots=True)
 class Beginning:
-    """A kind of crawl that an empty desk offers: lazy texts, the name of the room that adds one, and who may."""
+    """A kind of crawl that the empty desk offers: lazy texts, the name of the view that adds one, and the permission for it."""
 
     title: Any
     about: Any
@@ -38,9 +38,9 @@ class Step:
 
 
 class DeskSite(UnfoldAdminSite):
-    """The admin site that every room registers with.
+    """The admin site that every view of the desk registers with.
 
-    The crawlers add their own rooms, branches and panels from their `admin` modules, so this package names none of them.
+    Each crawler registers its own views, branches and panels from its `admin` module, so this package refers to none of them.
     """
 
     index_title = _("Overview")
@@ -48,7 +48,7 @@ class DeskSite(UnfoldAdminSite):
 
     @property
     def login_form(self) -> type[Any]:
-        """By name: who may log in is known when the models are."""
+        """The login form's class, imported by name because it needs the loaded models."""
         return import_string("crawlmgr.admin.login.LoginForm")  # type: ignore[no-any-return]
 
     def __init__(self, name: str = "admin") -> None:
@@ -63,38 +63,38 @@ class DeskSite(UnfoldAdminSite):
         self.home: Callable[..., HttpResponse] | None = None
 
     def add_room(self, route: str, view: Callable[..., HttpResponse], name: str) -> None:
-        """Puts a view under /admin/`route`; it is closed to everybody who is not logged in."""
+        """Registers a view under /admin/`route`; only logged-in users can open it."""
         self.rooms.append(path(route, self.admin_view(view), name=name))
 
     def add_branch(self, order: int, branch: Branch) -> None:
-        """Adds a branch to the tree on the left; low orders stand on top."""
+        """Registers a branch of the tree on the left; low orders come first."""
         self.branches = sorted([*self.branches, (order, branch)], key=lambda entry: entry[0])
 
     def add_panel(self, order: int, panel: Panel) -> None:
-        """Adds a panel to the first page: a callable that gives `template` and its context, or None."""
+        """Registers a panel of the home page: a callable that returns `template` and its context, or None."""
         self.panels = sorted([*self.panels, (order, panel)], key=lambda entry: entry[0])
 
     def add_tile(self, order: int, make: Callable[..., Any]) -> None:
-        """Adds figures to the head of the first page: a callable that gives `tiles.Tile`s."""
+        """Registers figures for the head of the home page: a callable that returns `tiles.Tile`s."""
         self.tiles = sorted([*self.tiles, (order, make)], key=lambda entry: entry[0])
 
     def add_beginning(self, order: int, beginning: Beginning) -> None:
-        """Adds a kind of crawl to what an empty desk offers."""
+        """Registers a kind of crawl that an empty desk offers."""
         self.beginnings = sorted([*self.beginnings, (order, beginning)], key=lambda entry: entry[0])
 
     def add_tour(self, order: int, make: Callable[[], Step | None]) -> None:
-        """Adds a step to the tour through the demonstration: a callable that gives it, or None while there is nothing to show."""
+        """Registers a step of the demonstration's tour: a callable that returns it, or None while there is nothing to show."""
         self.tour = sorted([*self.tour, (order, make)], key=lambda entry: entry[0])
 
     def add_schedule(self, order: int, make: Callable[..., Any]) -> None:
-        """Adds things that recur to the page of schedules: a callable that gives `schedules.Entry`s."""
+        """Registers recurring tasks for the page of schedules: a callable that returns `schedules.Entry`s."""
         self.schedules = sorted([*self.schedules, (order, make)], key=lambda entry: entry[0])
 
     def extra_urls(self) -> list[URLPattern]:
         return self.rooms
 
     def extra_context(self, context: dict[str, Any], request: HttpRequest) -> dict[str, Any]:
-        """Every page of the desk carries the tree; the status bar fills itself."""
+        """Adds the tree to the context of every page; the status bar is filled by a request of its own."""
         context["desk_tree"] = self.tree(request) if context["has_permission"] else []
         context["desk_keys"] = go_keys(context["desk_tree"])
         return context

@@ -1,7 +1,7 @@
-"""The table of all lists: sorted by a column, narrowed by words and choices, its columns chosen and ordered, paged by key, its
-rows ticked for actions, taken out as a file just as it is shown. All of that stands in the address; views keep it by name.
+"""The component behind all lists: sorting, search, filters, choice and order of columns, paging by key, actions on selected rows,
+and download of the list as shown. This state is in the query string; it can be saved as a named view.
 
-A room declares a `Table`, narrows its rows to what the person may see and hands both to `table_page`.
+An admin view declares a `Table`, restricts the rows to those the user may see and passes both to `table_page`.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ from crawlmgr.reads.paging import BY_ID, Order, Slice, cut
 from crawlmgr.services import deletions, export_formats
 
 SIZE = 30
-AT_A_TIME = 500  # rows read at once for a file
+AT_A_TIME = 500  # rows read per query when writing a file
 MOST_COUNTED = 10_000
 LONGEST_SEARCH = 200
 MOST_DELETED = 500
-MOST_GONE = 20  # named above a list
-DELETE, UNDO = "delete", "undo"  # values of `do`
+MOST_GONE = 20  # deleted items named above a list, at most
+DELETE, UNDO = "delete", "undo"  # values of the parameter `do`
 OF_PAGES = ("after", "before", "last")
 OWN = ("sort", "q", "col", "from", "to", *OF_PAGES, "part", "as")
 Rows = QuerySet[Any]
@@ -41,9 +41,10 @@ Rows = QuerySet[Any]
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """One column. `value` is what a file gets: a number, a time, a truth, text or None; `show` its HTML, where that is more than
-    the escaped value. `by` tells how the list is sorted by it, in the direction that comes first; with `needs` the rows are
-    annotated for that. `look` is its style: "num", "nowrap", "title one". Columns that are not `usual` are shown when chosen."""
+    """One column. `value` is its plain value for files: a number, a time, a boolean, text or None; `show` its HTML, if that is
+    more than the escaped value. `by` is how the list is sorted by it, in the direction of the first click; `needs` are
+    annotations for that. `look` is its style: "num", "nowrap", "title one". Columns that are not `usual` are hidden until
+    chosen."""
 
     name: str
     title: Any
@@ -63,7 +64,7 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """A filter with a list of options (code and text, "" for all of them); `narrow` gets the rows and a code of the list."""
+    """A filter with a list of options (code and text, "" for all); `narrow` filters the rows by the chosen code."""
 
     name: str
     title: Any
@@ -73,7 +74,7 @@ class Choice:
 
 @dataclass(frozen=True, slots=True)
 class Action:
-    """What can be done with ticked rows: the value of `do`, words, icon, the permission; `ask` is asked before it."""
+    """An action on selected rows: the value of `do`, label, icon, permission; `ask` is the confirmation question."""
 
     do: str
     text: Any
@@ -84,10 +85,10 @@ class Action:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """A list. `order` is the name of the column that it is sorted by as a rule, with "-" against the column's own direction.
-    `room` is where ticked rows are sent: an address that takes `do` and `row`; `fields` is a template with what they are sent
-    with. A table that is not `live` is drawn once. `deletes` is the kind of what it deletes: that leaves it and can be undone.
-    `span` is the time by whose days it can be narrowed."""
+    """Definition of a list. `order` names the column of the default order, with "-" for the reverse of that column's own
+    direction. `room` is the address that selected rows are posted to with `do` and `row`; `fields` is a template with
+    further form fields. A table that is not `live` does not refresh itself. `deletes` names the kind of object that its
+    delete action hides first and that can be restored. `span` is the time field for filtering by days."""
 
     name: str
     columns: Sequence[Column]
@@ -103,7 +104,7 @@ class Table:
 
 
 class Head(NamedTuple):
-    """A column as its head shows it: `address` sorts by it, `arrow` is "ascending", "descending" or ""."""
+    """A column header: `address` sorts by the column, `arrow` is "ascending", "descending" or ""."""
 
     name: str
     title: str
@@ -113,7 +114,7 @@ class Head(NamedTuple):
 
 
 class Line(NamedTuple):
-    """A row: its key, and the HTML of its cells."""
+    """A row as rendered: its key, and the HTML of its cells."""
 
     pk: Any
     cells: str
@@ -121,7 +122,7 @@ class Line(NamedTuple):
 
 @dataclass(slots=True)
 class Shown:
-    """A table for its templates."""
+    """A table as the templates receive it."""
 
     name: str
     heads: list[Head]
@@ -153,7 +154,7 @@ class Shown:
 
 
 class _Asked:
-    """What the address asks of a table; what it asks wrongly is left out. Days are those of a time zone."""
+    """The state of a table as read from the query string; invalid parts are ignored. Days are those of a time zone."""
 
     def __init__(self, table: Table, request: HttpRequest, zone: tzinfo) -> None:
         self.table, self.zone = table, zone
@@ -178,7 +179,7 @@ class _Asked:
 
     @property
     def sorted_by(self) -> tuple[Column, Order]:
-        """The column of the order, and the order."""
+        """The column that the list is sorted by, and the order."""
         wish = self.sort or self.table.order
         column = self._column(wish)
         if column is None or column.by is None:
@@ -187,7 +188,7 @@ class _Asked:
         return column, Order(column.by.fields, turned, column.by.nullable)
 
     def rows(self, rows: Rows) -> Rows:
-        """The rows that fit."""
+        """The rows that pass the filters, annotated for the order."""
         column, _order = self.sorted_by
         for one in self.table.choices:
             if one.name in self.narrow:
@@ -198,7 +199,7 @@ class _Asked:
         return rows.annotate(**column.needs) if column.needs else rows
 
     def _span(self) -> dict[str, datetime]:
-        """From the beginning of the first day to the end of the last."""
+        """Filter from the start of the first day to the end of the last day."""
         first, last = self.days.get("from"), self.days.get("to")
         found = {}
         if first is not None:
@@ -208,12 +209,12 @@ class _Asked:
         return found
 
     def query(self, **changes: str) -> str:
-        """The part of an address that asks for the same but for `changes`; "" takes something away."""
+        """The query string of the same state with `changes`; a value of "" removes a parameter."""
         changed = [(name, value) for name, value in changes.items() if value]
         return urlencode([*self.pairs(*changes), *changed])
 
     def pairs(self, *without: str) -> list[tuple[str, str]]:
-        """Names and values that ask for the same, but for these names."""
+        """Names and values of the state, except the names in `without`."""
         days = [(name, day.isoformat()) for name, day in self.days.items()]
         columns = (("col", one) for one in self.chosen)
         state = [*self.others, *self.narrow.items(), *days, ("q", self.q), ("sort", self.sort), *columns]
@@ -233,7 +234,7 @@ class _Asked:
         return found
 
     def orders(self) -> list[tuple[str, str, bool]]:
-        """Every way to sort: address, words, whether it is the one shown. Chosen from a list where heads have no room."""
+        """Every order as (address, label, is current), for a menu on screens too narrow for column headers."""
         column, now = self.sorted_by
         return [
             (
@@ -247,7 +248,8 @@ class _Asked:
 
 
 Prepared = Callable[[list[Any]], Sequence[Any]]
-"""Makes of the rows read what the columns show; in the same order, in as many queries for one row as for a hundred."""
+"""Function that turns the rows read into what the columns show, in the same order; its number of queries must not grow with the
+rows."""
 
 
 def _day(text: str) -> date | None:
@@ -269,8 +271,9 @@ def table_page(
     zone: tzinfo = UTC,
     **frame: Any,
 ) -> HttpResponseBase:
-    """A page with a table in its context; only the table for `?part=rows`, a file for `?as=csv` or `?as=json`. `prepare` gives
-    what the columns show, `key` what a ticked row sends. A context that costs is given as a function: only the page calls it."""
+    """Renders a page with a table in its context; with `?part=rows` only the table, with `?as=csv` or `?as=json` a file.
+    `prepare` turns rows into what the columns show, `key` gives what a selected row submits. An expensive context is
+    passed as a function: only the full page calls it."""
     asked = _Asked(table, request, zone)
     if table.deletes:
         rows = rows.exclude(pk__in=deletions.pending(table.deletes).values("target"))
@@ -324,13 +327,13 @@ def _shown(request: HttpRequest, table: Table, asked: _Asked, rows: Rows, prepar
 
 
 def to_list(request: HttpRequest, usual: str) -> HttpResponse:
-    """Back to the list as it was shown when its rows were ticked; `usual` is its plain address."""
+    """Redirects to the list in the state in which its rows were selected; `usual` is its plain address."""
     at = request.POST.get("at", "")
     return redirect(at if at.partition("?")[0] == usual else usual)
 
 
 def tell(request: HttpRequest, done: int, ticked: int, text: str) -> None:
-    """Tells for how many of the ticked rows something was done; `text` has a place for the count."""
+    """Shows a message on how many of the selected rows were changed; `text` has a placeholder for the count."""
     if done:
         messages.success(request, text % {"count": done})
     if left := ticked - done:
@@ -339,7 +342,7 @@ def tell(request: HttpRequest, done: int, ticked: int, text: str) -> None:
 
 
 def delete(request: HttpRequest, table: Table, rows: Rows, name: str, usual: str) -> HttpResponse:
-    """Deletes the ticked rows, whose `name` says what they are, or takes all back that has not gone for good."""
+    """Deletes the selected rows or restores those not yet deleted for good; `name` is the field with a row's display name."""
     if not any(one.do == DELETE and request.user.has_perm(one.permission) for one in table.actions):
         raise PermissionDenied
     if request.POST.get("do") == UNDO:
@@ -356,13 +359,13 @@ def delete(request: HttpRequest, table: Table, rows: Rows, name: str, usual: str
 
 
 def _counted(rows: Rows) -> str:
-    """How many rows there are, as far as it is cheap to say."""
+    """The number of rows as text, counted up to MOST_COUNTED only."""
     found = rows.order_by()[: MOST_COUNTED + 1].count()
     return _("more than %(number)s") % {"number": f"{MOST_COUNTED:,}"} if found > MOST_COUNTED else f"{found:,}"
 
 
 def _file(table: Table, asked: _Asked, rows: Rows, prepare: Prepared, form: str) -> StreamingHttpResponse:
-    """Every row that fits, in the order and with the columns shown. No cursor stays open: rows are read by key in parts."""
+    """Streams every matching row in the order and columns shown. Rows are read by key in batches, so no cursor stays open."""
     _column, order = asked.sorted_by
 
     def cells() -> Iterator[Sequence[Any]]:
@@ -383,12 +386,12 @@ def _file(table: Table, asked: _Asked, rows: Rows, prepare: Prepared, form: str)
 
 
 def by(*names: str, downwards: bool = False, nullable: bool = False) -> Order:
-    """An order by fields, the key last."""
+    """An ascending (or with `downwards` descending) order by fields, with the key as tie-breaker."""
     return Order((*names, "id"), downwards, nullable)
 
 
 def falling(*names: str, nullable: bool = False) -> Order:
-    """The same with the largest first, as numbers and times are looked at."""
+    """A descending order, used for numbers and times."""
     return by(*names, downwards=True, nullable=nullable)
 
 

@@ -1,4 +1,4 @@
-"""Template tags of the desk: times, sizes, states and links that are safe to follow."""
+"""Template filters and tags of the desk: times, sizes, states and safe links."""
 
 from __future__ import annotations
 
@@ -38,13 +38,13 @@ def _time(value: datetime | None, kind: str) -> str:
 
 @register.filter
 def ago(value: datetime | None) -> str:
-    """A time as people say it; the browser keeps it right and shows the exact time as its title."""
+    """A relative time ("5 minutes ago"); the browser keeps it current and shows the exact time as its title."""
     return _time(value, "ago")
 
 
 @register.filter
 def likely(value: datetime | None, until: datetime | None) -> str:
-    """When something is due: a time, or with `until` the span in which it is likely to come."""
+    """When something is due: a time, or with `until` the span in which it will probably come."""
     if value is None or until is None:
         return _time(value, "ago")
     now = datetime.now(UTC)
@@ -59,13 +59,13 @@ def likely(value: datetime | None, until: datetime | None) -> str:
 
 @register.filter
 def clock(value: datetime | None) -> str:
-    """A date and time in the reader's own zone."""
+    """A date and time in the user's time zone."""
     return _time(value, "clock")
 
 
 @register.simple_tag
 def zoned(value: datetime | None, zone: ZoneInfo) -> str:
-    """A date and time in the zone of the site it comes from."""
+    """A date and time in the time zone of the site it was read from."""
     if value is None:
         return NOTHING
     utc = value.astimezone(UTC)
@@ -79,19 +79,19 @@ def zoned(value: datetime | None, zone: ZoneInfo) -> str:
 
 @register.filter
 def number(value: float | None) -> str:
-    """1,234,567, or a dash."""
+    """A number as 1,234,567; a dash for None."""
     return NOTHING if value is None or value == "" else f"{value:,.0f}"
 
 
 @register.filter
 def share(value: float | None) -> str:
-    """A share in [0, 1] as per cent."""
+    """A share in [0, 1] as a percentage."""
     return NOTHING if value is None else f"{value * 100:.0f} %"
 
 
 @register.filter
 def size(value: float | None) -> str:
-    """Bytes in steps of 1,000."""
+    """A size in bytes with decimal units (1 kB = 1,000 bytes)."""
     if value is None:
         return NOTHING
     for unit in ("B", "kB", "MB", "GB"):
@@ -103,7 +103,7 @@ def size(value: float | None) -> str:
 
 @register.filter
 def duration(seconds: float | None) -> str:
-    """Seconds in the largest unit that keeps the number readable."""
+    """A duration in the largest unit that keeps the number readable."""
     if seconds is None:
         return NOTHING
     if seconds < 90:
@@ -119,7 +119,7 @@ def duration(seconds: float | None) -> str:
 
 @register.filter
 def state(run: Any) -> SafeString:
-    """A run's state as a badge; what a person asked for and has not happened yet is said too."""
+    """A run's state as a badge, with a pause or stop that was requested but has not happened yet."""
     wish = {"pause": _("pausing"), "stop": _("stopping")}.get(run.wanted) if run.active else None
     look = "warn" if wish else STATE_LOOK.get(run.state, "")
     return format_html('<span class="badge {}">{}</span>', look, wish or run.get_state_display())
@@ -127,42 +127,42 @@ def state(run: Any) -> SafeString:
 
 @register.filter
 def took(run: Any) -> str:
-    """How long a run that has ended took."""
+    """The duration of a run that has ended."""
     return duration((run.finished - run.started).total_seconds()) if run.finished and run.started else NOTHING
 
 
 @register.filter
 def pretty(value: Any) -> str:
-    """A JSON value for reading, with dots in place of what is secret among crawl settings."""
+    """A JSON value as indented text, with secret crawl settings replaced by dots."""
     return json.dumps(sealed_settings.shown_anywhere(value), ensure_ascii=False, indent=2)
 
 
 @register.filter
 def said(code: str) -> str:
-    """A stored code in words."""
+    """The text for a stored code."""
     return words.say(code)
 
 
 @register.filter
 def briefly(code: str) -> str:
-    """A stored code in few words, for a row of a list; `said` gives the whole."""
+    """A short text for a stored code, for rows of a list; `said` gives the full text."""
     return words.brief(code)
 
 
 @register.filter
 def ended(run: Any) -> str:
-    """Why a run ended, in words of its kind."""
+    """The reason why a run ended, in the wording of its kind."""
     return words.ended(run.kind, run.stopped_by)
 
 
 @register.filter
 def kind(code: str) -> str:
-    """A kind of run in words."""
+    """The name of a kind of run."""
     return words.kind(code)
 
 
 def safe_address(url: str) -> str:
-    """The address if it is one of the web, else an empty string: nothing else may become a link."""
+    """The address if it is http or https, else "": nothing else may become a link."""
     try:
         parts = urlsplit(url)
     except ValueError:
@@ -171,7 +171,8 @@ def safe_address(url: str) -> str:
 
 
 class _Address(URLNode):
-    """`{% url %}` of a room of one row: a list has several in each of its rows, and Django looks the pattern up for each."""
+    """A faster `{% url %}` for views of one row: a list has several in each row, and Django would search the URL patterns for
+    each."""
 
     def render(self, context: Context) -> str:
         if len(self.args) == 1 and not self.kwargs and not self.asvar:
@@ -183,14 +184,14 @@ class _Address(URLNode):
 
 @register.tag("url")
 def url(parser: Any, token: Any) -> _Address:
-    """`{% url %}` as Django has it, without a search of the URL patterns where the address is a page of one database row."""
+    """Django's `{% url %}`, but without searching the URL patterns if the address is the page of one database row."""
     node = url_tag(parser, token)
     return _Address(node.view_name, node.args, node.kwargs, node.asvar)
 
 
 @register.simple_tag
 def outlink(url: str, text: str = "", css: str = "link wrap") -> SafeString:
-    """A link into the web that tells the other side nothing about the desk."""
+    """A link to an external page that sends no referrer."""
     address = safe_address(url)
     if not address:
         return format_html('<span class="{}">{}</span>', css, text or url)
@@ -199,7 +200,7 @@ def outlink(url: str, text: str = "", css: str = "link wrap") -> SafeString:
 
 @register.simple_tag(takes_context=True)
 def guide(context: Any) -> str:
-    """The address of the page of the guide that belongs to the room."""
+    """The address of the guide's page on the current view."""
     return help_pages.beside(open_item(context["request"]))
 
 
@@ -210,7 +211,7 @@ def icon(name: str) -> SafeString:
 
 @register.simple_tag
 def desk_words() -> SafeString:
-    """What the script has to say, in the reader's language."""
+    """Texts used by the desk's script, in the user's language, as JSON."""
     return json_script({"offline": _("The desk does not answer")}, "desk-words")
 
 

@@ -1,4 +1,4 @@
-"""The head of the first page: is all well, and what the last day brought, each figure with its last days beside it."""
+"""The head of the home page: an overall status, and the figures of the last day, each with a small trend chart."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ from crawlmgr.services import memory
 DAY = timedelta(hours=24)
 TREND_DAYS = 14
 HOURS = 48
-KEPT_SECONDS = 5.0  # the page asks every few seconds, for every person who has it open
-WIDTH, HEIGHT, GAP = 72.0, 22.0, 1.0  # of the bars, in pixels
+KEPT_SECONDS = 5.0  # the page refreshes every few seconds in each open browser
+WIDTH, HEIGHT, GAP = 72.0, 22.0, 1.0  # size of the trend bars in pixels
 T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
 class Tile:
-    """One figure: its name with the time it is of, the value in words, where more of it stands. `look` "warn" where a person is
-    wanted for it. `trend`: the same figure for equal times before, the oldest first, the last one still going on."""
+    """One figure: its name with its period, its value as text, and the page with details. `look` is "warn" if it needs attention.
+    `trend`: the same figure for equal periods before, oldest first; the last period is not over."""
 
     name: str
     value: str
@@ -39,7 +39,7 @@ class Tile:
 
     @property
     def bars(self) -> list[tuple[str, str, str, str]]:
-        """x, y, width and height of each bar of the trend; nothing where there is none to show."""
+        """(x, y, width, height) of each bar of the trend; empty if there is no trend."""
         top = max(self.trend, default=0.0)
         if top <= 0:
             return []
@@ -50,21 +50,21 @@ class Tile:
 
 
 Maker = Callable[[HttpRequest, datetime], Sequence[Tile]]
-"""Gives the tiles of one crawler; none where it has nothing yet or the person may not see it."""
+"""Function that returns the tiles of one crawler; none if it has no data yet or the user may not see it."""
 
 
 def remembered(name: str, make: Callable[[], T]) -> T:
-    """What `make` gave less than KEPT_SECONDS ago."""
+    """The result of `make`, cached for KEPT_SECONDS."""
     return memory.remembered(f"tile-{name}", KEPT_SECONDS, make)
 
 
 def last_hours(now: datetime) -> list[host_reads.Hour]:
-    """What was asked of all hosts in each of the last HOURS hours, the silent ones too."""
+    """Requests to all hosts in each of the last HOURS hours, including hours without any."""
     return remembered("hours", lambda: host_reads.filled(host_reads.hourly(now, HOURS), now, HOURS))
 
 
 def head(request: HttpRequest, now: datetime, alarms: int) -> dict[str, Any]:
-    """The sentence and the tiles; `alarms` is how many things the page lists for a person to look at."""
+    """Context of the head: the status sentence and the tiles; `alarms` is the number of problems that the page lists."""
     tiles = [tile for _order, make in admin.site.tiles for tile in make(request, now)]
     if not tiles:
         return {}
@@ -77,7 +77,7 @@ def head(request: HttpRequest, now: datetime, alarms: int) -> dict[str, Any]:
 
 
 def _requests(request: HttpRequest, now: datetime) -> Sequence[Tile]:
-    """Requests of the last day over all hosts, by the hour."""
+    """Tile with the requests of the last day over all hosts, hour by hour."""
     if not request.user.has_perm("crawlmgr.view_run"):
         return ()
     hours = last_hours(now)[-24:]

@@ -1,4 +1,4 @@
-"""The API's page: its tokens, and what it can do."""
+"""Admin views of the API: its tokens and its operations."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ TAGS = {
     "search forms": gettext_noop("Search forms"),
 }
 MANAGES = "auth.change_user"
-"""Whoever manages users also manages tokens: a token is a user without a face."""
+"""Permission needed to manage tokens: as for users, because a token acts as a user."""
 
 
 class TokenForm(forms.Form):
@@ -44,7 +44,7 @@ class TokenForm(forms.Form):
 
 @room("api/", "api", post=MANAGES)
 def api_page(request: HttpRequest) -> HttpResponse:
-    """Tokens and operations; a POST makes a token, whose text this one answer shows."""
+    """Lists tokens and operations; a POST creates a token, whose text is shown in this response only."""
     form, text = TokenForm(request.POST or None), ""
     if request.method == "POST" and form.is_valid():
         chosen = form.cleaned_data
@@ -70,7 +70,7 @@ def api_page(request: HttpRequest) -> HttpResponse:
 
 @act("api/<int:pk>/remove/", "api-remove", MANAGES)
 def remove(request: HttpRequest, pk: int) -> HttpResponse:
-    """Ends a token at once."""
+    """Revokes a token at once."""
     if not tokens.remove(pk, datetime.now(UTC)):
         raise Http404(_("There is no such token."))
     messages.success(request, _("The token no longer works."))
@@ -78,7 +78,7 @@ def remove(request: HttpRequest, pk: int) -> HttpResponse:
 
 
 def operations() -> dict[str, list[dict[str, Any]]]:
-    """The operations of the API by tag, from its own description, in the language of the moment."""
+    """The API's operations by tag, from its OpenAPI description, in the current language."""
     found: dict[str, list[dict[str, Any]]] = {}
     for path, methods in api.get_openapi_schema()["paths"].items():
         for method, one in methods.items():
@@ -89,7 +89,7 @@ def operations() -> dict[str, list[dict[str, Any]]]:
 
 
 def _with_code(text: str) -> str:
-    """What stands between backticks as code."""
+    """HTML of a text in which the parts between backticks become code."""
     parts = enumerate(text.split("`"))
     return format_html_join("", "{}", ((format_html("<code>{}</code>", part) if place % 2 else part,) for place, part in parts))
 

@@ -1,4 +1,4 @@
-"""The tour through the demonstration: six steps, each a page of the desk with a sentence about it above."""
+"""The tour through the demonstration: six steps, each a page of the desk with an explanation above it."""
 
 from __future__ import annotations
 
@@ -13,14 +13,15 @@ from crawlmgr.admin.site import Step
 
 
 def steps(request: HttpRequest) -> list[Step]:
-    """The steps that there is a page for by now, in their order."""
+    """The steps of the tour that already have a page, in order."""
     if not request.user.has_perm("crawlmgr.view_run"):
         return []
     return [found for _order, make in admin.site.tour if (found := make()) is not None]
 
 
 def bar(request: HttpRequest) -> dict[str, Any] | None:
-    """What a page shows that was opened as a step (`?tour=3`): its place, its words, the addresses before and after."""
+    """Context of a page opened as a step of the tour (`?tour=3`): its number, its texts, and the addresses of the previous and
+    next step."""
     asked = request.GET.get("tour", "")
     if not asked.isascii() or not asked.isdigit() or len(asked) > 2:
         return None
@@ -33,7 +34,7 @@ def bar(request: HttpRequest) -> dict[str, Any] | None:
 
 
 def address(known: list[Step], number: int) -> str:
-    """Where a step is, counted from 1; "" where there is none."""
+    """The address of a step, counted from 1; "" if there is no such step."""
     if not 1 <= number <= len(known):
         return ""
     url = known[number - 1].url

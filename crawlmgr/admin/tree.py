@@ -1,4 +1,4 @@
-"""The tree on the left: branches give nodes, the open item is marked."""
+"""The navigation tree on the left: branches return nodes, and the open item is marked."""
 
 from __future__ import annotations
 
@@ -11,15 +11,16 @@ from django.template.loader import render_to_string
 from django.urls import get_script_prefix, reverse
 from django.utils.translation import get_language
 
-LINES_KEPT = 4_096  # of the tree, as they were last laid out
-_PLACE = 10**15 + 7  # stands in a pattern of addresses where the row's number will be
+LINES_KEPT = 4_096  # cached lines of the tree
+_PLACE = 10**15 + 7  # placeholder for the row's number in an address pattern
 
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """A line of the tree. `key` names the item ("board:3"); `lazy` is an address that gives its children when it is opened.
+    """A line of the tree. `key` names the item ("board:3"); `lazy` is the address that its children are loaded from when it is
+    opened.
 
-    `mark` is a word for a small sign beside the title: "paused", "working" or "alarm". `depth` indents within a branch.
+    `mark` is the name of a small icon beside the title: "paused", "working" or "alarm". `depth` indents within a branch.
     """
 
     title: str
@@ -35,7 +36,7 @@ class Node:
 
     @property
     def line(self) -> str:
-        """The line and what is under it, as HTML. Every page carries the tree, so lines with nothing under them are kept."""
+        """HTML of the node and its children. Every page contains the tree, so lines without children are cached."""
         return _laid_out(self) if self.children else _line(self, get_language() or "")
 
 
@@ -49,7 +50,7 @@ def _line(node: Node, _language: str) -> str:
 
 
 def address(name: str, pk: int) -> str:
-    """`reverse` for a room of one row, quick enough for a tree of a hundred."""
+    """A faster `reverse` for a view of one row, for trees with hundreds of nodes."""
     before, after = _pattern(name, get_script_prefix())
     return f"{before}{pk}{after}"
 
@@ -65,11 +66,11 @@ GO_KEYS = {
     "sources": "d", "deep-records": "c",
     "runs": "r", "schedules": "e", "hosts": "h", "archive": "a", "workers": "w", "queue": "q",
 }
-"""The letter after `g` that leads to a node of the tree, by the node's key."""
+"""Keyboard shortcuts: the letter after `g` that opens a node of the tree, by the node's key."""
 
 
 def go_keys(nodes: Sequence[Node]) -> list[tuple[str, str, str]]:
-    """(letter, address, title) of the nodes that a key leads to, in the order of the tree."""
+    """(letter, address, title) of the nodes that have a keyboard shortcut, in the order of the tree."""
     flat = [one for node in nodes for one in (node, *node.children)]
     return [(GO_KEYS[node.key], node.url, node.title) for node in flat if node.key in GO_KEYS]
 
@@ -78,12 +79,13 @@ Branch = Callable[[HttpRequest, str], Node | None]
 
 
 def open_item(request: HttpRequest) -> str:
-    """The key of the item that the page shows, as `rooms.page` noted it; empty on pages of plain model forms."""
+    """The key of the tree item that the page shows, as set by `rooms.page`; "" on plain model forms."""
     return str(getattr(request, "desk_item", ""))
 
 
 def build(request: HttpRequest, branches: Sequence[Branch]) -> list[Node]:
-    """Asks every branch for its node and marks what is open, by key or, for pages without one, by the longest address."""
+    """Builds the tree from all branches and marks the open item, by key or, on pages without one, by the longest matching
+    address."""
     item = open_item(request)
     nodes = [node for branch in branches if (node := branch(request, item)) is not None]
     if not item:
@@ -116,5 +118,5 @@ def _by_address(nodes: Sequence[Node], address: str) -> str:
 
 
 def navigation(request: HttpRequest) -> list[dict[str, object]]:
-    """unfold's own side bar stays empty: the desk draws its tree itself."""
+    """Empty navigation for unfold's side bar, because the desk renders its own tree."""
     return []

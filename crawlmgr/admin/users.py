@@ -1,4 +1,4 @@
-"""Users: a name, a password and one role."""
+"""User administration: a name, a password and one role for each user."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class ChangeForm(UserChangeForm):
 
 
 class UserAdmin(DeskModelAdmin, DjangoUserAdmin):
-    """Who may log in. The first administrator may do everything and is changed only by such a one."""
+    """Admin of users. The first administrator is a superuser; only superusers may change a superuser."""
 
     form = ChangeForm
     add_form = AddForm
@@ -65,7 +65,7 @@ class UserAdmin(DeskModelAdmin, DjangoUserAdmin):
 
     @admin.display(description=gettext_lazy("Role"))
     def role(self, user: Any) -> str:
-        """The highest role; superusers are named as what they are."""
+        """The name of the user's highest role; superusers are shown as such."""
         if user.is_superuser:
             return _("administrator with all rights")
         held = {group.name for group in user.groups.all()}

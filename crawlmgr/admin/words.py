@@ -1,4 +1,4 @@
-"""Codes that runs, visits, pages and events store, in words for people. A code without words is shown as it is."""
+"""Texts for the codes stored with runs, visits, pages and events. A code without a text is shown as it is."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_noop
 
 SAID: dict[str, str] = {
-    # how a run or a visit ends
+    # reasons for the end of a run or a visit
     "complete": gettext_noop("complete: nothing was left to do"),
     "incomplete": gettext_noop("ended, but not everything could be read"),
     "stopped": gettext_noop("stopped by a person"),
@@ -52,7 +52,7 @@ SAID: dict[str, str] = {
     "removed": gettext_noop("everything is deleted"),
     "exported": gettext_noop("the file is written"),
     "not_comparable": gettext_noop("there is nothing to compare over"),
-    # why a page failed
+    # reasons for a page's failure
     "bad_url": gettext_noop("no address of the web"),
     "dns": gettext_noop("the name of the host is not known"),
     "refused_address": gettext_noop("a private address that is not allowed"),
@@ -82,14 +82,14 @@ SAID: dict[str, str] = {
     "host_waits": gettext_noop("the redirect's host asks to wait too long"),
     "not_in_archive": gettext_noop("not in the archive"),
     "fetched_before": gettext_noop("leads to a page that was fetched before"),
-    # scope rules
+    # reasons from the scope rules
     "host": gettext_noop("a host outside the scope"),
     "dropped_host": gettext_noop("a host that was taken out"),
     "path": gettext_noop("a path outside the scope"),
     "excluded_path": gettext_noop("a path that is left out"),
     "same_concepts": gettext_noop("the same concept of the ontology as another link"),
     "depth": gettext_noop("too many clicks from a seed"),
-    # traps
+    # kinds of crawler traps
     "too_long": gettext_noop("an address that is too long"),
     "too_deep": gettext_noop("too many path segments"),
     "repeated_segment": gettext_noop("the same path segment again and again"),
@@ -173,17 +173,17 @@ OF_KIND: dict[str, dict[str, str]] = {
     },
     "deepweb-harvest": {"unreachable": gettext_noop("the site could not be reached")},
 }
-"""What a code says of runs of one kind, where it says something else than usual."""
+"""Texts for codes that mean something different for runs of one kind."""
 
 
 def ended(kind: str, code: str) -> str:
-    """Why a run of a kind ended, in words."""
+    """The text for why a run of a kind ended."""
     own = OF_KIND.get(kind, {}).get(code)
     return _(own) if own is not None else say(code)
 
 
 def say(code: str) -> str:
-    """A code in words; "http_404" and "incomplete: a, b" and "code: detail" are taken apart first."""
+    """The text for a code; compound codes such as "http_404", "incomplete: a, b" and "code: detail" are split first."""
     head, colon, rest = code.partition(":")
     head, rest = head.strip(), rest.strip()
     if head.startswith("http_"):
@@ -198,11 +198,11 @@ def say(code: str) -> str:
 
 
 def brief(code: str) -> str:
-    """A code in few words: without what follows a colon or a semicolon, and without the details. The whole is what `say` gives."""
+    """A short text for a code: without details and without what follows a colon or semicolon. `say` gives the full text."""
     whole = say(code.partition(":")[0])
     return min((whole.partition(sign)[0].strip() for sign in (":", "：", ";", "；")), key=len)
 
 
 def kind(code: str) -> str:
-    """A kind of run in words."""
+    """The name of a kind of run."""
     return _(KINDS[code]) if code in KINDS else code

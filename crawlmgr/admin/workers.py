@@ -1,4 +1,4 @@
-"""Workers: nodes with their sign of life, clusters, and what happened that a person should know."""
+"""Admin views of workers: nodes with their heartbeats, worker clusters, and the list of events."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ EVENTS_SHOWN = 8
 
 @room("workers/", "workers")
 def workers_page(request: HttpRequest) -> HttpResponse:
-    """Nodes and clusters, live."""
+    """Shows nodes and clusters; the page refreshes itself."""
     now = datetime.now(UTC)
     found = reads.nodes(NODES_SHOWN)
     context = {

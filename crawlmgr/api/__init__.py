@@ -1,4 +1,4 @@
-"""The API for programs, under /api/v1/. Each crawler adds its own part from its `api` module."""
+"""The HTTP API under /api/v1/. Each crawler adds its own operations from its `api` module."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from crawlmgr.api.base import api, changes, limit
 
 
 def load() -> None:
-    """Imports the shared part and each application's: importing adds their routes."""
+    """Imports the `api` modules; importing them registers their operations."""
     limit.num_requests, limit.duration = limit.parse_rate(settings.API_RATE)
     import_module("crawlmgr.api.shared")
     import_module("crawlmgr.api.saved")

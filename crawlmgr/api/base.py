@@ -1,4 +1,4 @@
-"""The frame of the API: who asks, how often, and how a refusal is told."""
+"""Common parts of the API: authentication, rate limits and error responses."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ DESCRIPTION = (
 
 
 class Token(HttpBearer):
-    """The token that a request carries; with `role` operator, one that may only read is refused."""
+    """Authentication by bearer token; with `role` operator, read-only tokens are refused."""
 
     def __init__(self, role: str = TokenRole.VIEWER) -> None:
         super().__init__()
@@ -40,14 +40,14 @@ class Token(HttpBearer):
 
 
 class PerToken(AuthRateThrottle):
-    """Requests that one token may make in a time; all web processes count together."""
+    """Rate limit for each token, counted over all web processes."""
 
     def get_cache_key(self, request: HttpRequest) -> str:
         return f"api-rate-{getattr(getattr(request, 'auth', None), 'pk', 0)}"
 
 
 def _for_who_may_read(view: Callable[..., HttpResponse]) -> Callable[..., HttpResponse]:
-    """The description, for a token or a login of the desk."""
+    """Restricts the API description to requests with a token or a desk login."""
 
     @wraps(view)
     def guarded(request: HttpRequest, *given: Any, **named: Any) -> HttpResponse:
@@ -61,9 +61,9 @@ def _for_who_may_read(view: Callable[..., HttpResponse]) -> Callable[..., HttpRe
 
 
 limit = PerToken("600/m")
-"""The rate is set when the addresses are loaded."""
+"""The rate limit; replaced by the configured one when the URLs are loaded."""
 changes = Token(TokenRole.OPERATOR)
-"""For operations that start or change something."""
+"""Authentication for operations that start or change something."""
 
 api = NinjaAPI(
     title="Crawl manager", version=__version__, description=DESCRIPTION, urls_namespace="api-v1", docs_url=None, auth=Token(),
@@ -96,5 +96,5 @@ def _wrong_value(request: HttpRequest, problem: ValueError) -> HttpResponse:
 
 
 def page_of(rows: list[Any], limit: int, keys: list[int]) -> dict[str, Any]:
-    """The frame of a list: its rows, and the key that the next page begins after."""
+    """The JSON frame of a list: its rows, and the key after which the next page begins."""
     return {"rows": rows, "next": keys[-1] if len(keys) == limit else None}

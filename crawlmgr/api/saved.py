@@ -1,4 +1,4 @@
-"""Exports that are kept, over the API: the same that the exports room keeps."""
+"""API operations on saved exports, the same ones that the desk shows."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ router = Router(tags=["exports"])
 
 
 class NewExport(Schema):
-    """What to write. `days`: only what came in that many days before each writing. `every_hours` 0: only when asked."""
+    """A new export. `days`: only rows of that many days before each writing. `every_hours` 0: written only on request."""
 
     name: str
     table: str
@@ -37,7 +37,7 @@ class NewExport(Schema):
 
 
 class PlanOfExport(Schema):
-    """How often it is written, in hours, and how many files are kept."""
+    """How often an export is written, in hours, and how many files are kept."""
 
     every_hours: int | None = None
     keep: int | None = None

@@ -1,4 +1,4 @@
-"""What all crawlers share: state of the installation, runs, hosts, events, and every table that can be exported."""
+"""API operations shared by all crawlers: state of the installation, runs, hosts, events, and all exportable tables."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ from crawlmgr.services import export_formats, exports, nodes, runs
 
 Limit = Annotated[int, Query(ge=1, le=1000, description="rows of a page")]
 Key = Annotated[int, Query(ge=0, lt=2**63)]
-STREAMS = 4  # event streams that one web process serves; each holds a thread
+STREAMS = 4  # event streams that one web process serves at once; each occupies a thread
 STREAM_SECONDS = 300
 TICK_SECONDS = 2.0
 _streams = threading.BoundedSemaphore(STREAMS)
 
 
 class Narrow(Schema):
-    """Of which site, which run, and since when."""
+    """Filters: site, run, and start time."""
 
     site: int | None = Query(None, ge=0, lt=2**63)
     run: int | None = Query(None, ge=0, lt=2**63)
@@ -56,7 +56,7 @@ def _now() -> datetime:
 
 
 def state(now: datetime) -> dict[str, Any]:
-    """What the status bar of the desk shows."""
+    """The figures of the desk's status bar."""
     found = status_reads.status(now)
     last = found.last_error
     return {
@@ -212,7 +212,7 @@ def stream(request: HttpRequest, after: Key | None = None) -> StreamingHttpRespo
 
 
 class _Stream:
-    """The pieces of one stream; gives its place back when it ends or the client goes."""
+    """The parts of one event stream; frees its slot when the stream ends or the client disconnects."""
 
     def __init__(self, after: int | None) -> None:
         newest = Event.objects.order_by("-pk").values_list("pk", flat=True).first() or 0

@@ -1,4 +1,4 @@
-"""A crawl of ours beside one of Scrapy's: alternating rounds of two processes against one local web, and Scrapy's half."""
+"""Comparison of a crawl of ours with one of Scrapy's: alternating rounds of two processes on one local web, and Scrapy's side."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 class SideFailed(Exception):
-    """One side's process ended badly; the text is its last line."""
+    """The process of one side failed; the text is the last line of its output."""
 
 
 def compare(ours: str, theirs: str, *, pages: int, links: int, size_bytes: int, rounds: int) -> dict[str, Any]:
-    """Runs the modules `ours` and `theirs` in turn, each in a process of its own; the ratio is of the medians.
+    """Runs the modules `ours` and `theirs` in turn, each in its own process, and returns the ratio of the median rates.
 
     A module takes an address, a number of pages and a file for items, and prints one line of JSON: pages, cpu_seconds.
     """
@@ -51,8 +51,8 @@ def compare(ours: str, theirs: str, *, pages: int, links: int, size_bytes: int, 
 
 
 def side(module: str, *words: str, database: str = "") -> dict[str, Any]:
-    """What one side's process prints, given its words and a file for items, with its pages per CPU-second as `rate`; `database`
-    is the address of one, "" for a file of its own. Raises SideFailed."""
+    """Runs one side's process with the arguments `words` and a file for items; returns what it prints, with `rate` in pages per
+    CPU second. `database` is a database address, "" for an SQLite file of its own. Raises SideFailed."""
     with tempfile.TemporaryDirectory() as folder:
         environment = {**os.environ, "CRAWLMGR_DATA": folder, "PYTHONPATH": str(ROOT)}
         environment.pop("DATABASE_URL", None)
@@ -67,7 +67,7 @@ def side(module: str, *words: str, database: str = "") -> dict[str, Any]:
 
 
 def table(result: Mapping[str, Any]) -> str:
-    """The rounds side by side and the ratio of the medians."""
+    """A text table of the rounds side by side and the ratio of the medians."""
     both = zip(result["ours"], result["scrapy"], strict=True)
     rows = [(i + 1, round(a["rate"], 1), round(b["rate"], 1)) for i, (a, b) in enumerate(both)]
     return text_table(("round", "ours", "Scrapy"), rows) + f"\nratio of the medians: {result['ratio']:.2f}"
@@ -75,7 +75,7 @@ def table(result: Mapping[str, Any]) -> str:
 
 def scrapy_side(spider: type[scrapy.Spider], address: str, items: str) -> None:
     """Crawls with a spider as Scrapy would run it and prints pages and CPU seconds."""
-    from scrapy.crawler import CrawlerProcess  # Scrapy is installed for benches only
+    from scrapy.crawler import CrawlerProcess  # Scrapy is installed for the benchmarks only
 
     process = CrawlerProcess(
         settings={

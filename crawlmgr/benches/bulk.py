@@ -1,4 +1,4 @@
-"""Rows by the million in a few seconds, for benches: one INSERT … SELECT over counted rows a table. SQLite only."""
+"""Inserts millions of rows in a few seconds for benchmarks: one INSERT … SELECT per table. SQLite only."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from django.db import connection, models
 
 @dataclass(frozen=True, slots=True)
 class Sizes:
-    """How much of each there is to be, and the time that "now" stands for."""
+    """The number of rows of each kind to make, and the time taken as "now"."""
 
     forums: int
     posts: int
@@ -23,22 +23,22 @@ class Sizes:
 
 
 BIG = {"forums": 300, "posts": 2_000_000, "runs": 100_000, "pages": 1_000_000, "topic_pages": 200_000}
-SHARE = 100  # the small database holds a hundredth
+SHARE = 100  # the small database has one hundredth of the rows
 
 
 class Sql(str):
-    """An SQL expression over the row's number `i`, from 0."""
+    """An SQL expression over the row's number `i`, counted from 0."""
 
     __slots__ = ()
 
 
 def ago(seconds: str, now: datetime) -> Sql:
-    """The moment so many seconds (an SQL expression) before `now`."""
+    """SQL for the time `seconds` (itself an SQL expression) before `now`."""
     return Sql(f"strftime('%Y-%m-%d %H:%M:%S', '{now:%Y-%m-%d %H:%M:%S}', printf('%+d seconds', -({seconds})))")
 
 
 def insert(model: type[models.Model], number: int, /, **columns: Any) -> None:
-    """`number` rows, each column an `Sql` expression or a plain value, the rest the fields' defaults."""
+    """Inserts `number` rows; each column is an `Sql` expression or a plain value, other columns get the field's default."""
     names, cells, values = [], [], []
     for field in model._meta.concrete_fields:
         if field.attname not in columns and field.primary_key and isinstance(field, models.AutoField):
@@ -67,6 +67,6 @@ def _stored(field: models.Field[Any, Any], value: Any) -> Any:
 
 
 def execute(statement: str, values: list[Any] | None = None) -> None:
-    """One statement of the bench's own."""
+    """Executes one SQL statement."""
     with connection.cursor() as cursor:
         cursor.execute(statement, values or [])

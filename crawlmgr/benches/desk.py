@@ -1,4 +1,4 @@
-"""`bench desk`: CPU of the server for every page of the desk, on a database of years beside a hundredth of it."""
+"""`bench desk`: server CPU for every page of the desk, on a database with years of data and on one with a hundredth of it."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ from crawlmgr.management.base import table as plain_table
 
 HELP = "CPU of every page of the desk with years of data beside a hundredth of it (SQLite; makes and keeps its data)"
 ROOT = Path(__file__).resolve().parents[2]
-FLOOR_MS = 10.0  # less than this counts as this in a ratio
+FLOOR_MS = 10.0  # smaller times count as this in a ratio
 LIMITS = {"palette": 100.0, "lists": 300.0}
-"""Milliseconds for what the palette finds, and for a list sorted, narrowed or leafed through."""
+"""Limits in CPU milliseconds: for a palette search, and for a list that is sorted, filtered or paged."""
 LISTS = ("runs", "hosts", "events", "forums", "boards", "threads", "posts", "board", "topic-pages", "records", "harvests")
 ASKED = ("sort=", "show=", "q=", "site=", "kind=", "last")
 
@@ -36,8 +36,9 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 
 def run(options: Mapping[str, Any]) -> dict[str, Any]:
-    """A row a room and query: milliseconds of CPU on either database, and their ratio; the addresses that give no page are named
-    in `left_out` with the reason. Both databases are asked for a page in turn, so that a busy machine changes both."""
+    """Measures each view and query: CPU milliseconds on either database, and their ratio. Addresses without a page are named in
+    `left_out` with the reason. Both databases are measured in turn for each page, so that load on the machine affects
+    both."""
     folder = Path(options["data"] or settings.DATA_DIR / "bench-desk")
     sides: dict[str, _Side] = {}
     with ExitStack() as stack:
@@ -60,8 +61,8 @@ def run(options: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def dearest(what: str, pages: Sequence[Mapping[str, Any]]) -> dict[str, Any] | None:
-    """Of the palette or of the lists: how many ways to ask, the one that took longest with years of data, its milliseconds and
-    those that it may take; None where none was asked for."""
+    """The slowest request of the palette (or of the lists) on the large database: number of requests measured, the view, its
+    milliseconds and the limit; None if none was measured."""
     asked = [(one["big_ms"], one["room"]) for one in pages if is_of(what, one["room"])]
     if not asked:
         return None
@@ -70,7 +71,7 @@ def dearest(what: str, pages: Sequence[Mapping[str, Any]]) -> dict[str, Any] | N
 
 
 def is_of(what: str, label: str) -> bool:
-    """Whether a room with its query is the palette's, or a list's that is sorted or narrowed.
+    """Tells whether a view with its query is the palette's, or that of a sorted or filtered list.
 
     >>> is_of("palette", "palette?q=forum"), is_of("lists", "threads?sort=first_seen"), is_of("lists", "threads")
     (True, True, False)
@@ -82,7 +83,7 @@ def is_of(what: str, label: str) -> bool:
 
 
 class _Side:
-    """One database, asked in a process of its own. Life: as a context; the rows are made when it begins."""
+    """One database, served by a process of its own. Use it as a context manager; the rows are made on entry."""
 
     def __init__(self, folder: Path, sizes: Mapping[str, int], only: str) -> None:
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -106,7 +107,7 @@ class _Side:
         self.process.communicate()
 
     def cost(self, room: str) -> float:
-        """Milliseconds of CPU for one page."""
+        """CPU milliseconds that the server takes for one page."""
         assert self.process.stdin is not None  # noqa: S101 - opened above
         self.process.stdin.write(room + "\n")
         self.process.stdin.flush()
@@ -121,7 +122,7 @@ class _Side:
 
 
 def table(result: dict[str, Any]) -> str:
-    """A row a page, the steepest first."""
+    """A text table with a row for each page, largest ratio first."""
     rows = [(row["room"], row["small_ms"], row["big_ms"], row["ratio"]) for row in result["pages"]]
     limits = "".join(
         f"\n{one['what']}: {one['asked']} ways to ask, the dearest {one['dearest']}: {one['ms']} ms of {one['limit_ms']:.0f}"

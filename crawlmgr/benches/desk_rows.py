@@ -1,4 +1,4 @@
-"""Runs, pages, hosts, events and nodes for `bench desk`, as years of crawling leave them."""
+"""Rows for `bench desk`: runs, pages, hosts, events and nodes in the amounts of years of crawling."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ HOURS_OF_A_HOST = 200
 
 
 def fill(sizes: Sizes) -> None:
-    """Hosts first, one for each forum and a few more; runs of two years, the last ones active; what they fetched."""
+    """Inserts hosts (one for each forum and a few more), two years of runs with the last ones active, and the pages they
+    fetched."""
     now, runs = sizes.now, sizes.runs
     hosts = sizes.forums * 5
     insert(Host, hosts, id=Sql("i + 1"), key=Sql("printf('host%05d.example', i)"), requests=Sql("i * 7"), bytes=Sql("i * 70000"),
@@ -55,7 +56,7 @@ def fill(sizes: Sizes) -> None:
 
 
 def arguments(sizes: Sizes) -> dict[str, dict[str, object]]:
-    """The rows that rooms show, by the room's name."""
+    """The arguments of views that show one row, by the view's name."""
     run = sizes.runs - sizes.runs // 10 * 2
     return {
         "run": {"pk": run}, "host": {"pk": 1}, "warc": {"pk": 1}, "warc-download": {"pk": 1}, "capture": {"pk": sizes.pages // 2},
@@ -70,4 +71,4 @@ QUERIES = {
     "archive": ("url=http://host00000.example/thread/0",), "events": ("show=errors", "last"), "host": ("url=/x",), "run": ("part=live",),
     "palette": ("q=forum", "q=crawl+now+forum+12", "q=board+3"),
 }  # fmt: skip
-"""Further ways to ask rooms, by the room's name."""
+"""Further query strings to measure, by the view's name."""

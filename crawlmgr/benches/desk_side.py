@@ -1,4 +1,4 @@
-"""One side of `bench desk`: makes the rows once, then tells the CPU of each page that it is asked for."""
+"""One side of `bench desk`: inserts the rows once, then measures the CPU time of each requested page."""
 
 from __future__ import annotations
 
@@ -28,20 +28,20 @@ from django.utils.module_loading import import_string  # noqa: E402
 
 from crawlmgr.benches.bulk import Sizes  # noqa: E402
 
-FILLED = "filled.json"  # in the data folder: when the rows were made
+FILLED = "filled.json"  # file in the data folder that says when the rows were made
 ONLY_SENT = "takes only what a form sends"
 REASONS = {302: "leads elsewhere", 403: "nobody may see it", 404: "has no file in these data", 405: ONLY_SENT}
 
 
 def main(task: dict[str, Any]) -> None:
-    """Makes the rows, asks once for every page, and prints {"rooms": [page …], "left_out": {address: why}}. Then answers each
-    line of standard input, which names a page, with the CPU milliseconds that the server took for it."""
+    """Inserts the rows, requests every page once, and prints {"rooms": [page …], "left_out": {address: why}}. Then, for each line
+    of standard input with a page's name, prints the CPU milliseconds that the server took for it."""
     folder = Path(settings.DATA_DIR)
-    if not (folder / FILLED).exists():  # rows half made are made anew
+    if not (folder / FILLED).exists():  # rows of an interrupted run are made again
         for file in folder.glob("crawlmgr.sqlite3*"):
             file.unlink()
     (folder / "static").mkdir(exist_ok=True)  # where collectstatic would put files
-    logging.disable(logging.ERROR)  # pages that refuse are told by their status
+    logging.disable(logging.ERROR)  # refusals are reported by their status instead
     call_command("migrate", verbosity=0, interactive=False)
     client = _client()
     found: dict[str, str] = {}
@@ -64,7 +64,7 @@ def _say(document: object) -> None:
 
 
 def _no_page(client: Client, address: str) -> str:
-    """Why there is no page to measure at an address, "" where there is one."""
+    """Why an address has no page to measure; "" if it has one."""
     answer = client.get(address)
     if answer.streaming or answer.headers.get("Content-Disposition", "").startswith("attachment"):
         return "gives a file"
@@ -72,7 +72,7 @@ def _no_page(client: Client, address: str) -> str:
 
 
 def _filled(sizes: dict[str, int]) -> Sizes:
-    """The sizes, once the rows are there."""
+    """The sizes, after the rows were inserted."""
     mark = Path(settings.DATA_DIR) / FILLED
     if mark.exists():
         known = json.loads(mark.read_text(encoding="utf-8"))
@@ -97,14 +97,14 @@ def _client() -> Client:
 
 
 def places(sizes: Sizes) -> Iterator[tuple[str, str, str]]:
-    """Label, address and, where it cannot be asked for, the reason, of every URL pattern: each room once, and once more for each
-    query that is told of it. A room whose arguments nobody gave is an error, so that none is forgotten."""
+    """Yields label, address and, if it cannot be requested, the reason, for every URL pattern: each view once, and once more for
+    each of its queries. A view with missing arguments raises an error, so that none is forgotten."""
     arguments: dict[str, dict[str, object]] = {}
     queries: dict[str, tuple[str, ...]] = {}
     for dotted in settings.DESK_ROWS:
         arguments |= import_string(f"{dotted}.arguments")(sizes)
         queries |= import_string(f"{dotted}.QUERIES")
-    known = list(_patterns(get_resolver().url_patterns, "", ""))  # which loads the rooms
+    known = list(_patterns(get_resolver().url_patterns, "", ""))  # this also loads the admin views
     rooms = {pattern.name for pattern in admin.site.rooms}
     for route, space, pattern in known:
         wanted, name = frozenset(pattern.pattern.regex.groupindex), f"{space}{pattern.name or ''}".removeprefix("admin:")
@@ -123,7 +123,7 @@ def places(sizes: Sizes) -> Iterator[tuple[str, str, str]]:
 
 
 def _patterns(patterns: list[Any], before: str, space: str) -> Iterator[tuple[str, str, URLPattern]]:
-    """Route, name space ("admin:") and pattern of every address, in the order of the configuration."""
+    """Route, name space ("admin:") and pattern of every address, in the order of the URL configuration."""
     for pattern in patterns:
         route = f"{before}{pattern.pattern}"
         if isinstance(pattern, URLResolver):

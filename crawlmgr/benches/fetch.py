@@ -1,4 +1,4 @@
-"""`bench fetch`: our fetch + links + text + store beside Scrapy's fetch + links + text + JSON lines, pages per CPU-second."""
+"""`bench fetch`: our fetching, link and text extraction and storage against Scrapy's with JSON lines, in pages per CPU second."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def add_arguments(parser: Any) -> None:
 
 
 def run(options: dict[str, Any]) -> dict[str, Any]:
-    """Rounds of both sides in turn against one server; figures are per round, the ratio is of the medians."""
+    """Runs rounds of both sides in turn against one server; figures are per round, the ratio is of the medians."""
     sides = ("crawlmgr.benches.fetch_ours", "crawlmgr.benches.fetch_scrapy")
     sizes = {"pages": options["pages"], "links": options["links"], "size_bytes": options["size"]}
     try:

@@ -1,4 +1,4 @@
-"""Our side of `bench fetch`: the engine as it runs live, with a crawler that follows every link of its host."""
+"""Our side of `bench fetch`: the engine in live configuration with a crawler that follows every link of its host."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from crawlmgr.web.url import canonical  # noqa: E402
 
 
 class FollowAll:
-    """Takes links and text of each page and follows the links of its host that the run has not seen."""
+    """Extracts links and text of each page and follows the links of the host that the run has not seen."""
 
     kind = "bench"
     pages_together = 16

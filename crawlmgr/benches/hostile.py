@@ -24,13 +24,13 @@ from crawlmgr.web.sitemap import parse_sitemap
 HELP = "CPU seconds of reading hostile pages against their size, doubling"
 PACKAGES = ("crawlmgr", "forums", "focused", "deepweb")
 SMALLEST, LARGEST = 4_096, 4_194_304
-FEW = 32  # a memory of no more entries holds what was loaded, not what was read
-ENOUGH = 2.3  # a factor above it is measured again
-AGAIN = 6  # times at the most
-FLOOR_SECONDS = 0.02  # less than this counts as this: below it the clock tells more of the machine than of the work
+FEW = 32  # smaller caches hold loaded resources, not results of reading
+ENOUGH = 2.3  # a larger growth factor is measured again
+AGAIN = 6  # repetitions at most
+FLOOR_SECONDS = 0.02  # shorter times count as this: below it the clock measures the machine rather than the work
 ADDRESS = "http://forum.example/viewforum.php?f=2"
 Reader = Callable[[str], object]
-"""Reads a page, file or text of one kind as a crawl would."""
+"""Function that reads a page, file or text of one kind as a crawl would."""
 
 
 def _robots(text: str) -> object:
@@ -51,7 +51,7 @@ READERS: Mapping[str, tuple[str, Reader]] = {
     "robots.txt": ("robots", _robots),
     "sitemap": ("sitemap", lambda text: parse_sitemap(text.encode(), "http://f.example/sitemap.xml")),
 }
-"""Name of a reader, the kind of input that it takes, and the reader; the crawlers add their own (settings.HOSTILE)."""
+"""Readers by name, each with the kind of input that it takes; the crawlers add their own (settings.HOSTILE)."""
 
 
 def add_arguments(parser: ArgumentParser) -> None:
@@ -61,7 +61,8 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 
 def run(options: Mapping[str, Any]) -> dict[str, Any]:
-    """A row a reader and case: sizes, the CPU seconds of each, and the greatest factor from a size to its double."""
+    """Returns a row for each reader and case: sizes, the CPU seconds of each, and the greatest factor from a size to its
+    double."""
     rows = []
     for name, reader, case in _pairs():
         label = f"{name}: {case.name}"
@@ -82,7 +83,7 @@ def _pairs() -> Iterator[tuple[str, Reader, Case]]:
 
 @cache
 def _memories() -> list[Any]:
-    """What in the project remembers results by the texts that gave them."""
+    """The caches in the project that hold results by input text."""
     known = {
         id(found): found for name, module in list(sys.modules.items()) if name.partition(".")[0] in PACKAGES
         for found in vars(module).values() if hasattr(found, "cache_clear") and hasattr(found, "cache_info")
@@ -91,14 +92,14 @@ def _memories() -> list[Any]:
 
 
 def measured(reader: Reader, case: Case, largest: int, rounds: int) -> dict[str, Any]:
-    """The figures of one reader and case. A size that seems to cost more than ENOUGH times its half is measured again, and its
-    half too: chance goes away, a real growth stays."""
+    """Measures one reader and case. If a size seems to cost more than ENOUGH times its half, both are measured again: noise goes
+    away, real growth stays."""
     sizes = [SMALLEST]
     while sizes[-1] * 2 <= largest:
         sizes.append(sizes[-1] * 2)
-    reader(case.make(SMALLEST))  # what is loaded once
+    reader(case.make(SMALLEST))  # loads resources that are needed once
     gc.collect()
-    gc.freeze()  # looking through all that the program has loaded is no cost of a page, and comes at some size or other
+    gc.freeze()  # garbage collection of everything loaded is no cost of a page, and would fall on a random size
     kinds = [_verdict(reader(case.make(size))) for size in sizes]
     seconds = [min(_cost(reader, text) for _ in range(max(1, rounds))) for text in map(case.make, sizes)]
     for _ in range(AGAIN):
@@ -113,25 +114,25 @@ def measured(reader: Reader, case: Case, largest: int, rounds: int) -> dict[str,
 
 
 def _verdict(result: object) -> tuple[object, bool]:
-    """As what a page was read, and whether records were taken from it."""
+    """The kind that a page was read as, and whether records were extracted from it."""
     return getattr(result, "kind", None), bool(getattr(result, "records", ()))
 
 
 def growth(seconds: Sequence[float], kinds: Sequence[object] = ()) -> float:
-    """The greatest factor from one size to its double; `kinds`: the verdict on the page of each size."""
+    """The greatest factor from one size to its double; `kinds` are the kinds that the page of each size was read as."""
     return round(max((_factor(seconds, kinds, at) for at in range(1, len(seconds))), default=1.0), 2)
 
 
 def _factor(seconds: Sequence[float], kinds: Sequence[object], at: int) -> float:
-    """The cost of size `at` by that of its half. A page with another verdict than its half takes other steps, such as the
-    posts of a thread: the factor is then the mean one over the last two doublings, which still holds a cost above linear."""
+    """The cost of size `at` divided by that of its half. If the page was read as another kind than its half, it takes other
+    steps; the factor is then the mean over the last two doublings, which still shows growth above linear."""
     back = 2 if at > 1 and kinds and kinds[at] != kinds[at - 1] else 1
     return float((max(seconds[at], FLOOR_SECONDS) / max(seconds[at - back], FLOOR_SECONDS)) ** (1 / back))
 
 
 def _cost(reader: Reader, text: str) -> float:
-    """CPU seconds of this process; what others left to be collected is collected before, and what was remembered of texts that
-    were read before is forgotten: a page of a size would else be dearer than its half for having no part read already."""
+    """CPU seconds that reading takes in this process. Garbage is collected and caches are cleared first, since otherwise parts
+    cached from smaller sizes would distort the figures."""
     gc.collect()
     for memory in _memories():
         memory.cache_clear()
@@ -141,7 +142,7 @@ def _cost(reader: Reader, text: str) -> float:
 
 
 def table(result: dict[str, Any]) -> str:
-    """A row a case, the costliest first."""
+    """A text table with a row for each case, costliest first."""
     rows = sorted(result["cases"], key=lambda row: -max(row["seconds"]))
     cells = [
         (row["case"], row["sizes"][-1], f"{row['seconds'][-1]:.3f}", f"{max(row['seconds']):.3f}", row["growth"]) for row in rows

@@ -1,4 +1,4 @@
-"""Pages, files and texts that cost a careless reader more than their size is worth, each for any size. Pure."""
+"""Pages, files and texts that make a careless reader slow, each generated in any size. Pure."""
 
 from __future__ import annotations
 
@@ -6,11 +6,12 @@ import json
 from collections.abc import Callable
 from typing import NamedTuple
 
-LONGEST_ADDRESS = 65_536  # a link of the bench is no longer
+LONGEST_ADDRESS = 65_536  # links of this benchmark are no longer than this
 
 
 class Case(NamedTuple):
-    """What is hostile, which readers it is for ("html", "json", "text", "robots", "sitemap"), and how it is made."""
+    """A hostile input: what is hostile about it, the readers it is for ("html", "json", "text", "robots", "sitemap"), and the
+    function that makes it."""
 
     name: str
     kind: str
@@ -18,7 +19,7 @@ class Case(NamedTuple):
 
 
 def _repeated(piece: Callable[[int], str], size: int) -> str:
-    """Numbered pieces up to `size` characters."""
+    """Numbered pieces, concatenated up to `size` characters."""
     parts: list[str] = []
     length = number = 0
     while length < size:
@@ -37,7 +38,7 @@ def _body(piece: Callable[[int], str], before: str = "", after: str = "") -> Cal
 
 
 def _addresses(step: str, start: str = "/t/") -> Callable[[int], str]:
-    """Links as long as may be, of one step over and over."""
+    """Links of the greatest length, made of one path step repeated."""
 
     def make(size: int) -> str:
         length = min(size, LONGEST_ADDRESS)

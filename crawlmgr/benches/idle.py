@@ -1,4 +1,4 @@
-"""`bench idle`: what an installation costs while it waits, its web server under requests, and a command that only prints."""
+"""`bench idle`: resources of an idle installation, of its web server under requests, and of a command that only prints."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from crawlmgr.management.base import table as text_table
 from crawlmgr.supervisor import memory_bytes
 
 HELP = "processes, memory and CPU of an installation that waits, its web server under requests, commands that only print"
-WARM = 1000  # requests after which the first figure is taken: by then each process has loaded what it uses
+WARM = 1000  # requests before the first figure is taken: by then each process has loaded what it uses
 PAGES = (
     "/admin/", "/admin/runs/", "/admin/workers/", "/admin/alarms/", "/admin/exports/", "/admin/hosts/", "/admin/help/",
     "/healthz",
@@ -33,7 +33,7 @@ START_SECONDS = 180.0
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """How long it is watched."""
+    """Adds the options: how long to observe."""
     parser.add_argument("--seconds", type=float, default=60.0, metavar="S", help="watched for so long, default 60")
     parser.add_argument(
         "--requests", type=int, default=0, metavar="N",
@@ -42,7 +42,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: dict[str, Any]) -> dict[str, Any]:
-    """Starts `serve` on an empty folder with its default workers, waits until it is quiet, and looks."""
+    """Starts `serve` on an empty folder with its default workers, waits until it is idle, and measures it."""
     with tempfile.TemporaryDirectory(prefix="crawlmgr-idle-") as folder:
         (Path(folder) / "data").mkdir()
         place = Place(Path(folder), "sqlite")
@@ -69,7 +69,7 @@ def _wait(place: Place) -> None:
 
 
 def _family(pid: int) -> list[int]:
-    """A process and all below it."""
+    """A process and all its descendants, as pids."""
     parents: dict[int, list[int]] = {}
     for entry in Path("/proc").iterdir():
         if entry.name.isdigit():
@@ -85,7 +85,7 @@ def _family(pid: int) -> list[int]:
 
 
 def _ticks(pids: list[int]) -> float:
-    """CPU-seconds so far."""
+    """CPU seconds used by the processes so far."""
     total = 0
     for pid in pids:
         try:
@@ -106,8 +106,8 @@ def _watched(place: Place, seconds: float) -> dict[str, Any]:
 
 
 def _asked(place: Place, number: int) -> dict[str, Any]:
-    """Memory of the web server's processes after WARM requests and after all: pages of the desk, the login page with addresses
-    to go on to and addresses that lead nowhere, each of the latter once."""
+    """Memory of the web server's processes after WARM requests and after all: pages of the desk, login pages with different
+    redirect targets, and distinct addresses that do not exist."""
     assert place.process is not None  # noqa: S101 - it was started
     web = [pid for pid in _family(place.process.pid) if b"gunicorn" in Path(f"/proc/{pid}/cmdline").read_bytes()]
     before = 0
@@ -134,7 +134,7 @@ def _log_in(place: Place, session: requests.Session) -> None:
 
 
 def _commands(environment: dict[str, str]) -> list[dict[str, Any]]:
-    """CPU-seconds of each command: the least of three."""
+    """CPU seconds of each command, the least of three runs."""
     found = []
     for words in COMMANDS:
         costs = []
@@ -150,7 +150,7 @@ def _commands(environment: dict[str, str]) -> list[dict[str, Any]]:
 
 
 def table(result: dict[str, Any]) -> str:
-    """For a person."""
+    """The result as a text table."""
     rows: list[tuple[str, Any]] = [
         ("processes", result["processes"]), ("memory (PSS, MB)", round(result["pss_bytes"] / 1e6)),
         ("share of a core", result["cpu_share"]),

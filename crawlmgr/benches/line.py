@@ -1,4 +1,4 @@
-"""`bench line`: pages a second over many hosts with many requests in flight, beside Scrapy with as many."""
+"""`bench line`: pages per second over many hosts with many requests in flight, compared with Scrapy."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def add_arguments(parser: Any) -> None:
 
 
 def run(options: dict[str, Any]) -> dict[str, Any]:
-    """Both sides in turn for each number in flight; the ratios are of the medians over the rounds."""
+    """Runs both sides in turn for each number of requests in flight; the ratios are of the medians over the rounds."""
     sides = ["ours"] if options["alone"] else list(SIDES)
     rows = []
     for in_flight in (int(part) for part in options["in_flight"].split(",")):
@@ -54,7 +54,7 @@ def run(options: dict[str, Any]) -> dict[str, Any]:
 
 
 def _crawl(name: str, in_flight: int, options: dict[str, Any]) -> dict[str, Any]:
-    """One crawl of one side over a web of its own, with what the web's server counted."""
+    """One crawl of one side over its own local web, with the figures that the web's server counted."""
     web = (str(options["hosts"]), str(options["answer"]), str(options["size"]), *(["vary"] if options["vary"] else []))
     command = [sys.executable, "-m", "crawlmgr.benches.line_server", *web]
     server = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=ROOT)  # noqa: S603 - our own module
@@ -77,7 +77,7 @@ def _crawl(name: str, in_flight: int, options: dict[str, Any]) -> dict[str, Any]
 
 @contextmanager
 def _database(kind: str) -> Iterator[str]:
-    """The address of a PostgreSQL server's database that lives as long as this; "" for SQLite."""
+    """Context manager with the address of a temporary PostgreSQL database; "" for SQLite."""
     if kind == "sqlite":
         yield ""
         return
@@ -94,7 +94,7 @@ def _database(kind: str) -> Iterator[str]:
 
 
 def _deadlocks(database: str) -> int:
-    """Deadlocks that the server has had to break."""
+    """The number of deadlocks that the PostgreSQL server has counted."""
     with psycopg.connect(database) as connection:
         found = connection.execute("SELECT deadlocks FROM pg_stat_database WHERE datname = current_database()").fetchone()
     return int(found[0]) if found else 0
@@ -117,7 +117,7 @@ def _row(in_flight: int, found: dict[str, list[dict[str, Any]]]) -> dict[str, An
 
 
 def table(result: dict[str, Any]) -> str:
-    """A row a number of requests in flight."""
+    """A text table with a row for each number of requests in flight."""
     names = ("requests", "ours_pages_a_second", "scrapy_pages_a_second", "ratio", "cpu_ratio")
     rows = [[round(row[name], 2) if name in row else "" for name in names] for row in result["in_flight"]]
     words = text_table(("in flight", "ours a second", "Scrapy a second", "ratio", "ratio per CPU-second"), rows)

@@ -1,4 +1,4 @@
-"""Our side of `bench line`: the engine as it runs live over many hosts, following every link, until it has so many pages."""
+"""Our side of `bench line`: the engine in live configuration over many hosts, following every link, up to a number of pages."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from crawlmgr.web import fetch  # isort: skip
 
 
 def resident_bytes() -> int:
-    """What this process holds in memory now; 0 where the system does not tell."""
+    """Resident memory of this process in bytes; 0 if the system does not report it."""
     try:
         return int(Path("/proc/self/statm").read_text().split()[1]) * resource.getpagesize()
     except OSError:
@@ -34,7 +34,7 @@ def resident_bytes() -> int:
 
 
 class Count:
-    """Ends the slice when there are enough pages, and notes what they took."""
+    """Ends the slice after the wanted number of pages, and records their cost."""
 
     def __init__(self, pages: int) -> None:
         self.wanted, self.pages = pages, 0
@@ -53,14 +53,14 @@ class Count:
 
 
 def begin(port: int, hosts: int, in_flight: int, delay: float) -> int:
-    """Makes a run over all hosts."""
+    """Creates a run over all hosts and returns its id."""
     seeds = [f"http://{name_of(host)}:{port}/p/0" for host in range(hosts)]
     parameters = {"delay_seconds": delay, "in_flight": in_flight, "allow_private": "127.0.0.0/8", "seeds": seeds}
     return runs.create("bench", "many hosts", parameters=parameters, now=SYSTEM.now(), start=False).pk
 
 
 def work(run_id: int, pages: int) -> dict[str, Any]:
-    """Works a run in this process until it has so many pages; what that took, and the most memory."""
+    """Works on a run in this process up to a number of pages; returns the cost and the peak memory."""
     django_settings.CRAWLERS = {"bench": f"{fetch_ours.__name__}.FollowAll"}
     fetch.resolve = lambda host, port: [(int(socket.AF_INET), (resolved(host), port))]
     count = Count(pages)
@@ -74,7 +74,7 @@ def work(run_id: int, pages: int) -> dict[str, Any]:
 
 
 def side_by_side(ids: list[int], pages: int) -> dict[str, float]:
-    """Works several runs over the same hosts, each in a process of its own."""
+    """Works on several runs over the same hosts, each in its own process."""
     command = [sys.executable, "-m", "crawlmgr.benches.line_ours", "work"]
     processes = [
         subprocess.Popen([*command, str(pk), str(pages)], stdout=subprocess.PIPE, text=True, cwd=ROOT)  # noqa: S603 - this module
@@ -88,7 +88,7 @@ def side_by_side(ids: list[int], pages: int) -> dict[str, float]:
 
 
 def main(port: int, hosts: int, pages: int, in_flight: int, delay: float, workers: int) -> dict[str, Any]:
-    """Crawls the web of many hosts, with several workers in as many runs over the same hosts."""
+    """Crawls the web of many hosts; with several workers, each crawls the same hosts in a run of its own."""
     call_command("migrate", verbosity=0, interactive=False)
     ids = [begin(port, hosts, in_flight, delay) for _ in range(workers)]
     return work(ids[0], pages) if workers == 1 else side_by_side(ids, pages // workers)

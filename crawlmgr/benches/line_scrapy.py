@@ -1,4 +1,5 @@
-"""Scrapy's side of `bench line`: the same pages, every link followed, as many requests in flight, until so many pages."""
+"""Scrapy's side of `bench line`: the same pages, following every link, with as many requests in flight, up to a number of
+pages."""
 
 from __future__ import annotations
 
@@ -21,14 +22,14 @@ TOLD: dict[str, float] = {}
 
 
 class Names(CachingThreadedResolver):
-    """Resolves the bench's names, which no other resolver knows."""
+    """Resolves the host names of the benchmark, which no other resolver knows."""
 
     def getHostByName(self, name: str, timeout: Any = None) -> Any:  # noqa: N802 - Twisted's name
         return defer.succeed(resolved(name))
 
 
 class ManyHosts(FollowAll):
-    """Follows every link of all hosts until there are enough pages."""
+    """Follows every link of all hosts up to a number of pages."""
 
     def __init__(self, port: str = "", hosts: str = "", wanted: str = "", **kwargs: Any) -> None:
         super().__init__(address="", **kwargs)
@@ -46,7 +47,7 @@ class ManyHosts(FollowAll):
 
 
 def main(port: str, hosts: str, pages: str, in_flight: str, delay: str, _workers: str, items: str) -> None:
-    """Crawls with Scrapy set up for many hosts, and prints what our side prints."""
+    """Crawls with Scrapy configured for many hosts, and prints the same figures as our side."""
     process = CrawlerProcess(
         settings={
             "LOG_LEVEL": "CRITICAL",

@@ -1,4 +1,4 @@
-"""A web of many hosts on loopback, in a process of its own: slow to answer, some very slow, some too busy, some dead. Pure."""
+"""A web of many hosts on loopback in a process of its own: slow hosts, very slow, overloaded and dead ones. Pure."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ def address_of(host: int) -> str:
 
 
 def name_of(host: int) -> str:
-    """The name of a host; only the two sides of the bench resolve it, each by `resolved`."""
+    """The name of a host; the two sides of the benchmark resolve it themselves with `resolved`."""
     return f"site{host}.example"
 
 
 def resolved(name: str) -> str:
-    """The loopback address behind the name of a host."""
+    """The loopback address of a host name."""
     return address_of(int(name.removeprefix("site").removesuffix(".example")))
 
 
@@ -42,11 +42,11 @@ def manner_of(host: int) -> str:
 
 
 class Web:
-    """The pages of all hosts and what each host was asked: number, most at once, least time between two requests.
+    """The pages of all hosts, and for each host the number of its requests, the most at once and the least time between two.
 
-    A request is seen late where the machine is busy, so the earlier of two counts from the last moment before which it cannot
-    have come: some ticks ago the loop had nothing of it. The time told is thus some hundredths of a second too long at most, and
-    a request that came in time never looks as if it had come too soon."""
+    On a busy machine a request is noticed late. So the earlier of two requests counts from the last moment at which the event
+    loop had not received it. The interval reported is at most some hundredths of a second too long, and never too short.
+    """
 
     def __init__(self, hosts: int, seconds: float, size_bytes: int, vary: bool = False) -> None:
         self.hosts, self.seconds, self.vary = hosts, seconds, vary
@@ -64,7 +64,7 @@ class Web:
         self.port = 0
 
     def page(self, host: int, number: int) -> bytes:
-        """A page with links to pages of other hosts, of its own, and to one that robots.txt closes."""
+        """A page with links to pages of other hosts, to its own, and to one that robots.txt disallows."""
         draw = random.Random(host * PAGES + number)  # noqa: S311 - content, not a secret
         parts = [f"<!doctype html><meta charset=utf-8><title>Page {number} of {host}</title><h1>Page {number}</h1>"]
         for place in range(LINKS):
@@ -72,13 +72,13 @@ class Web:
             path = f"private/{number}" if place == 1 else f"p/{draw.randrange(PAGES)}"
             link = f'<a href="http://{name_of(target)}:{self.port}/{path}">{draw.choice(self.anchors)}</a>'
             filler = draw.choice(self.fillers)
-            if self.vary:  # pages of a tenth of the size up to the whole of it
+            if self.vary:  # page sizes vary from a tenth to the whole of the size
                 filler = filler[: len(filler) * (1 + (host + number) % 10) // 10]
             parts.append(f"<div><p>{filler}</p>{link}</div>")
         return "".join(parts).encode()
 
     def starts(self, host: int, moment: float) -> None:
-        """Counts a request as it comes."""
+        """Records a request on its arrival."""
         self.asked[host] += 1
         self.now[host] += 1
         self.most[host] = max(self.most[host], self.now[host])
@@ -87,13 +87,13 @@ class Web:
         self.last[host] = self.ticks[0]
 
     def told(self) -> dict[str, Any]:
-        """What was counted, for one line of JSON."""
+        """The counts as a dictionary, for one line of JSON."""
         counts = {"asked": sum(self.asked.values()), "most_at_once": max(self.most.values(), default=0)}
         return {**counts, "least_gap_seconds": min(self.gap.values(), default=None), "private": self.private}
 
 
 class Asked(asyncio.Protocol):
-    """One connection of a client to one host."""
+    """One connection from a client to one host."""
 
     def __init__(self, web: Web, host: int) -> None:
         self.web, self.host, self.loop = web, host, asyncio.get_running_loop()
@@ -146,7 +146,7 @@ async def _serve(hosts: int, seconds: float, size_bytes: int, vary: bool) -> Non
     sys.stdout.write(f"{web.port}\n")
     sys.stdout.flush()
     parent = os.getppid()
-    while not ended.is_set() and os.getppid() == parent:  # whoever began it may have been killed
+    while not ended.is_set() and os.getppid() == parent:  # the process that started it may have been killed
         with contextlib.suppress(TimeoutError):
             await asyncio.wait_for(ended.wait(), 1.0)
     sys.stdout.write(json.dumps(web.told()) + "\n")

@@ -1,4 +1,4 @@
-"""A web of generated pages on loopback, in a process of its own so that its work is not counted. Pure."""
+"""A web of generated pages on loopback, in its own process so that its CPU time is not counted. Pure."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def make_page(number: int, pages: int, links: int, size_bytes: int) -> bytes:
 
 
 def serve(pages: int, links: int, size_bytes: int) -> None:
-    """Serves until it is ended; prints its port first."""
+    """Serves until it is terminated; prints its port first."""
     store = {f"/page/{n}.html": make_page(n, pages, links, size_bytes) for n in range(pages)}
 
     class Handler(BaseHTTPRequestHandler):

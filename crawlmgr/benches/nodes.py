@@ -1,4 +1,4 @@
-"""`bench nodes`: real nodes, what the database costs a page, and with --simulate how up to a thousand unequal ones share work."""
+"""`bench nodes`: real nodes and the database cost per page, and with --simulate how up to a thousand unequal nodes share work."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ MEAN_SPEED = 10.0
 
 
 def add_arguments(parser: Any) -> None:
-    """How many nodes, over what."""
+    """Adds the options: how many nodes, over what."""
     parser.add_argument("--simulate", nargs="?", const="1,5,20,100,1000", metavar="N,N", help="by a virtual clock, so many nodes")
     parser.add_argument("--hosts", type=int, default=1_000_000, help="of Zipf sizes, simulated (default 1000000)")
     parser.add_argument("--minutes", type=float, default=30.0, help="simulated (default 30, of which the last 20 are measured)")
@@ -40,7 +40,7 @@ def add_arguments(parser: Any) -> None:
 
 
 def run(options: dict[str, Any]) -> dict[str, Any]:
-    """Measures the database first; the simulation then tells how many nodes fill it."""
+    """Measures the database first; the simulation then shows how many nodes saturate it."""
     found: dict[str, Any] = {"database": _database(options["pages"]) if options["pages"] else None}
     if options["simulate"]:
         counts = [int(part) for part in options["simulate"].split(",")]
@@ -53,7 +53,7 @@ def run(options: dict[str, Any]) -> dict[str, Any]:
 
 
 def _plenty(counts: Sequence[int], options: dict[str, Any]) -> list[dict[str, Any]]:
-    """Many hosts of Zipf sizes, more than all nodes together can do; nodes fail."""
+    """Simulates many hosts with Zipf-distributed sizes, more work than all nodes can do, with failing nodes."""
     sizes = zipf_sizes(options["hosts"], 50 * options["hosts"])
     rows = []
     for nodes in counts:
@@ -64,7 +64,7 @@ def _plenty(counts: Sequence[int], options: dict[str, Any]) -> list[dict[str, An
 
 
 def _scarce(counts: Sequence[int], minutes: float) -> list[dict[str, Any]]:
-    """A tenth more hosts than it takes at their pace to keep all nodes busy."""
+    """Simulates a tenth more hosts than are needed, at their crawl delay, to keep all nodes busy."""
     rows = []
     for nodes in counts:
         speeds = unequal_speeds(nodes, random.Random(nodes), MEAN_SPEED)  # noqa: S311 - a simulation
@@ -85,7 +85,8 @@ def _under_each(world: World, nodes: int) -> list[dict[str, Any]]:
 
 
 def _database(pages: int) -> dict[str, Any]:
-    """CPU of the PostgreSQL server and of the worker for each page of a crawl over 200 hosts, claimed and stored as ever."""
+    """CPU milliseconds of the PostgreSQL server and of the worker per page, for a crawl over 200 hosts with usual claims and
+    storage."""
     binaries = find_binaries()
     if binaries is None:
         raise CommandError("PostgreSQL is not installed: no initdb and postgres in PATH or /usr/lib/postgresql")
@@ -98,7 +99,7 @@ def _database(pages: int) -> dict[str, Any]:
         assert web.stdout is not None and server.process is not None  # noqa: S101 - both were started
         words = (web.stdout.readline().strip(), "200")
         server.create("nodes")
-        _crawl(words, 100, server)  # makes the tables too
+        _crawl(words, 100, server)  # also creates the tables
         at = cpu_seconds(server.process.pid)
         done = _crawl(words, pages, server)
         spent = cpu_seconds(server.process.pid) - at
@@ -122,7 +123,7 @@ def _crawl(words: tuple[str, str], pages: int, server: Server) -> dict[str, Any]
 
 
 def cpu_seconds(pid: int) -> float:
-    """CPU time of a process and of all its children, the ended ones among them."""
+    """CPU seconds of a process and of all its children, including those that have ended."""
     ticks = 0
     for entry in Path("/proc").iterdir():
         if not entry.name.isdigit():
@@ -139,7 +140,7 @@ def cpu_seconds(pid: int) -> float:
 
 
 def table(result: dict[str, Any]) -> str:
-    """What the database costs, and a row a number of nodes and policy."""
+    """Text tables of the database cost, and of the results for each number of nodes and policy."""
     lines = []
     if found := result["database"]:
         lines.append(

@@ -31,7 +31,8 @@ TIMES = {
 
 
 class Cluster:
-    """Nodes of one installation, each with so many workers; a worker waits for answers, so its number is its speed."""
+    """Nodes of one installation, each with a number of workers. Workers mostly wait for answers, so their number sets a node's
+    speed."""
 
     def __init__(self, folder: Path, server: Server) -> None:
         self.folder, self.url = folder, server.url("nodes")
@@ -41,7 +42,7 @@ class Cluster:
         }
 
     def side(self, *words: str) -> str:
-        """Runs the other half of the bench; what it prints. Raises CommandError."""
+        """Runs a command of `nodes_side` inside the installation and returns its output. Raises CommandError."""
         command = [sys.executable, "-m", "crawlmgr.benches.nodes_side", *words]
         done = subprocess.run(command, cwd=ROOT, env=self.environment, capture_output=True, text=True, check=False)  # noqa: S603
         if done.returncode:
@@ -49,14 +50,14 @@ class Cluster:
         return done.stdout
 
     def number(self, query: str) -> float:
-        """The number that a query answers."""
+        """The number that an SQL query returns; 0 if it returns none."""
         with psycopg.connect(self.url) as connection:
             found = connection.execute(query).fetchone()  # type: ignore[call-overload]
         return float(found[0] or 0) if found else 0.0
 
     @contextmanager
     def nodes(self, workers: Sequence[int]) -> Iterator[None]:
-        """Nodes with so many workers each, all giving signs of life, while it lasts."""
+        """Context manager that runs nodes with the given numbers of workers, and yields once all send heartbeats."""
         processes = []
         try:
             for place, count in enumerate(workers):
@@ -86,7 +87,7 @@ class Cluster:
             time.sleep(0.5)
 
     def watched(self, warm: float, seconds: float) -> dict[str, float]:
-        """Pages and transactions a second, after a while."""
+        """Pages and transactions per second, measured after `warm` seconds."""
         time.sleep(warm)
         began, before = time.monotonic(), self._counts()
         time.sleep(seconds)
@@ -101,7 +102,7 @@ class Cluster:
 
 @contextmanager
 def web(hosts: int, answer: float, told: dict[str, Any]) -> Iterator[int]:
-    """The port of a local web of many hosts; what its server counted stands in `told` afterwards."""
+    """Context manager with the port of a local web of many hosts; afterwards `told` holds the server's counts."""
     command = [sys.executable, "-m", "crawlmgr.benches.line_server", str(hosts), str(answer), "5000"]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=ROOT)  # noqa: S603 - our own module
     try:
@@ -113,7 +114,7 @@ def web(hosts: int, answer: float, told: dict[str, Any]) -> Iterator[int]:
 
 
 def measure(nodes: int, hosts: int, answer: float, delay: float, seconds: float) -> dict[str, Any]:
-    """A node alone, a slow one alone with a quarter of the workers, then all together, the last of them slow."""
+    """Measures one node alone, a slow one alone (a quarter of the workers), then all together with the last one slow."""
     binaries = find_binaries()
     if binaries is None:
         raise CommandError("PostgreSQL is not installed: no initdb and postgres in PATH or /usr/lib/postgresql")

@@ -1,4 +1,4 @@
-"""What `bench nodes` does inside its installation: a crawler for nodes' workers, and runs over shared hosts for them to share."""
+"""The part of `bench nodes` that runs inside the installation: a crawler for the nodes' workers, and runs over shared hosts."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import sys
 from collections.abc import Sequence
 from datetime import datetime
 
-from crawlmgr.benches import fetch_ours  # sets Django up
+from crawlmgr.benches import fetch_ours  # this sets Django up
 from crawlmgr.benches.line_server import name_of, resolved
 
 from django.core.management import call_command  # isort: skip
@@ -21,10 +21,10 @@ from crawlmgr.web import fetch  # isort: skip
 
 
 class ManyHosts(fetch_ours.FollowAll):
-    """Follows every link, by whichever worker the run's next slice is; the names of the bench's hosts lead to this machine."""
+    """Follows every link; any worker can continue the run. The names of the benchmark's hosts resolve to this machine."""
 
     def __init__(self) -> None:
-        self.seen: set[str] = set()  # the frontier knows what the run has seen
+        self.seen: set[str] = set()  # stays empty: the frontier refuses addresses that the run has seen
         fetch.resolve = lambda host, port: [(int(socket.AF_INET), (resolved(host), port))]
 
     def begin(self, run: Run, now: datetime) -> Sequence[NewUrl]:
@@ -32,7 +32,7 @@ class ManyHosts(fetch_ours.FollowAll):
 
 
 def main(port: int, hosts: int, count: int, in_flight: int, delay: float) -> None:
-    """Queues so many runs, each over all hosts; prints their ids."""
+    """Queues `count` runs, each over all hosts; prints their ids."""
     seeds = [f"http://{name_of(host)}:{port}/p/0" for host in range(hosts)]
     parameters = {"delay_seconds": delay, "in_flight": in_flight, "allow_private": "127.0.0.0/8"}
     ids = []

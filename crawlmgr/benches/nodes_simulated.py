@@ -18,7 +18,7 @@ LEASE_SECONDS = 90.0
 
 
 class Policy(Protocol):
-    """Who gets the next task; `crawlmgr.shares.Dispatcher` is one."""
+    """A rule that chooses the node for the next task; `crawlmgr.shares.Dispatcher` is one."""
 
     def join(self, name: str, weight: float, in_hand: float = 0.0) -> None: ...
 
@@ -32,12 +32,12 @@ class Policy(Protocol):
 
 
 class RoundRobin:
-    """Tasks go to each node in turn; a node that holds as many as `bound` is passed over, or with `strict` waited for."""
+    """Tasks go to each node in turn; a node that already holds `bound` tasks is skipped, or with `strict` waited for."""
 
     def __init__(self, bound: float, strict: bool) -> None:
         self.bound, self.strict = bound, strict
         self.line: deque[str] = deque()
-        self.full: set[str] = set()  # out of the line until they have room; nobody with `strict`
+        self.full: set[str] = set()  # skipped until they have room; stays empty with `strict`
         self.in_hand: dict[str, float] = {}
 
     def join(self, name: str, weight: float, in_hand: float = 0.0) -> None:
@@ -84,9 +84,8 @@ class LargestCredit(Dispatcher):
 
 @dataclass(frozen=True, slots=True)
 class World:
-    """What is crawled with what. `speeds` in addresses a second, one a node; `sizes` addresses a host. A node fails once in
-    `failure_minutes` on average (0: never), is away for `away_minutes`, and what it had in hand waits for its lease to run out.
-    """
+    """What is simulated. `speeds`: addresses per second of each node; `sizes`: addresses of each host. A node fails every
+    `failure_minutes` on average (0: never), is away for `away_minutes`, and its tasks wait for their leases to expire."""
 
     speeds: Sequence[float]
     sizes: Sequence[int]
@@ -102,20 +101,20 @@ class World:
 class _Node:
     name: str
     speed: float
-    draw: random.Random  # of its failures: the same under every policy
+    draw: random.Random  # random source of the node's failures, the same under every policy
     up_since: float = 0.0
     busy_until: float = 0.0
-    up_seconds: float = 0.0  # inside the measured time
-    done: float = 0.0  # inside the measured time
+    up_seconds: float = 0.0  # within the measured period
+    done: float = 0.0  # within the measured period
     up: bool = True
     minutes: dict[int, int] = field(default_factory=dict)
     batches: dict[int, tuple[int, int, float, float, float]] = field(default_factory=dict)
-    """By number: host, addresses, when it was given, when it began and when it ends."""
+    """Batches by number: host, addresses, time of assignment, start and end."""
 
 
 @dataclass(slots=True)
 class Outcome:
-    """What came of a simulation; times in seconds."""
+    """The result of a simulation; times in seconds."""
 
     fetched: int = 0
     repeated: int = 0
@@ -129,7 +128,7 @@ class Outcome:
     held: list[float] = field(default_factory=list)
 
     def row(self) -> dict[str, Any]:
-        """The figures that are printed: shares of what was possible, and counts."""
+        """The figures to print: shares of the possible work, and counts."""
         used, held = sorted(self.utilisation), sorted(self.held)
         return {
             "throughput": round(self.throughput, 3),
@@ -146,21 +145,22 @@ class Outcome:
 
 
 def zipf_sizes(hosts: int, total: int, exponent: float = 1.0) -> list[int]:
-    """Addresses of hosts, the r-th largest in proportion to 1 / r^exponent, one at the least."""
+    """Numbers of addresses of `hosts` hosts, the r-th largest in proportion to 1 / r^exponent, at least one each."""
     parts = [1 / rank**exponent for rank in range(1, hosts + 1)]
     scale = total / sum(parts)
     return [max(1, round(scale * part)) for part in parts]
 
 
 def unequal_speeds(nodes: int, draw: random.Random, mean: float = 10.0) -> list[float]:
-    """Speeds of nodes in addresses a second: from a quarter of the fastest up to it, evenly, with the mean given."""
+    """Speeds of nodes in addresses per second, drawn evenly between a quarter of the fastest and the fastest, scaled to the given
+    mean."""
     raw = [draw.uniform(0.25, 1.0) for _ in range(nodes)]
     return [mean * one * nodes / sum(raw) for one in raw]
 
 
 class Simulation:
-    """One crawl. A batch of a host's addresses is leased to a node, which asks for one every `delay_seconds` and does no more
-    than its speed; a batch that is in hand keeps its host from every other node."""
+    """One simulated crawl. A batch of a host's addresses is leased to a node, which requests one every `delay_seconds` within its
+    speed; while the batch is leased, no other node gets the host."""
 
     def __init__(self, world: World, policy: Policy, warm_minutes: float = 0.0) -> None:
         self.world, self.policy, self.from_ = world, policy, 60 * warm_minutes
@@ -182,7 +182,7 @@ class Simulation:
         self.outcome = Outcome()
 
     def run(self) -> Outcome:
-        """Runs until the time is over or nothing is left."""
+        """Runs until the time is over or no work is left."""
         for node in self.nodes.values():
             self.policy.join(node.name, filled({node.name: None})[node.name])
             self._may_fail(node)
@@ -208,7 +208,7 @@ class Simulation:
     def _give(self, node: _Node, host: int) -> None:
         size = min(self.world.batch, self.left[host])
         self.outcome.too_soon += self.now - self.last_sent[host] < self.world.delay_seconds - 1e-6
-        began = max(node.busy_until, self.now)  # when its first page is dealt with
+        began = max(node.busy_until, self.now)  # the start of its first page
         node.busy_until = began + size / node.speed
         ends = max(node.busy_until, self.now + (size - 1) * self.world.delay_seconds + ANSWER_SECONDS)
         number = next(self.number)
@@ -221,7 +221,7 @@ class Simulation:
         node = self.nodes[what[0]]
         batch = node.batches.pop(what[1], None)
         if batch is None:
-            return  # lost with its node
+            return  # the batch was lost when its node failed
         host, size, given, began, ends = batch
         self._commit(node, host, size, began)
         self.policy.done(node.name, size)
@@ -247,7 +247,7 @@ class Simulation:
         self.ready.append(host)
 
     def _beat(self, _what: None) -> None:
-        """Every node reports the pages it has done; the weights are computed anew from that."""
+        """Every node reports its finished pages; the weights are computed again from them."""
         minute = self.now / 60
         found = {node.name: self._weight(node, minute) for node in self.nodes.values() if node.up}
         for name, own in filled(found).items():
@@ -262,8 +262,8 @@ class Simulation:
             self._at(self.now + node.draw.expovariate(1 / (60 * self.world.failure_minutes)), "fail", node.name)
 
     def _fail(self, name: str) -> None:
-        """A node is killed or cut off: what it had committed stays, the page that each of its hosts was at is fetched again by
-        another once the lease has run out; a fence refuses what it brings later."""
+        """A node fails: finished pages stay. The page that each of its hosts was at is fetched again by another node once the
+        lease has expired; what the failed node delivers later is refused by the fence."""
         node = self.nodes[name]
         self.outcome.failures += 1
         self._count_up(node)
@@ -308,8 +308,8 @@ class Simulation:
 
 
 def policies(speeds: Sequence[float]) -> dict[str, Policy]:
-    """The dispatcher; its alternative rule; and round robin where each node may hold HORIZON_MINUTES of work at the mean speed:
-    once with full nodes passed over, once in strict turns."""
+    """The policies to compare: the dispatcher, its alternative rule, and round robin with HORIZON_MINUTES of work per node at the
+    mean speed, once skipping full nodes, once in strict order."""
     bound = 60 * HORIZON_MINUTES * sum(speeds) / len(speeds)
     return {
         "weights": Dispatcher(), "largest credit": LargestCredit(), "round robin": RoundRobin(bound, False),

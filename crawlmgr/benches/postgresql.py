@@ -1,4 +1,5 @@
-"""A PostgreSQL server for tests and benches: its own folder, a unix socket only, a plain user where they run as root."""
+"""A PostgreSQL server for tests and benchmarks: its own data folder, a unix socket only, run as an ordinary user when started by
+root."""
 
 from __future__ import annotations
 
@@ -19,7 +20,7 @@ PR_SET_PDEATHSIG = 1
 
 
 def find_binaries() -> Path | None:
-    """The folder with initdb and postgres: from PATH, else the newest that Debian's packages installed."""
+    """The folder with initdb and postgres: from PATH, otherwise the newest version installed by Debian's packages."""
     on_path = shutil.which("initdb")
     folders = [Path(on_path).resolve().parent] if on_path else []
     folders += sorted(Path("/usr/lib/postgresql").glob("*/bin"), key=lambda p: float(p.parent.name), reverse=True)
@@ -27,11 +28,13 @@ def find_binaries() -> Path | None:
 
 
 class Server:
-    """Life: start → stop. Nothing listens on TCP; the folder goes with the server."""
+    """A temporary PostgreSQL server; call `start`, then `stop`. It does not listen on TCP; its folder is deleted when it
+    stops."""
 
     def __init__(self, binaries: Path) -> None:
         self.binaries = binaries
-        self.folder = Path(tempfile.mkdtemp(prefix="crawlmgr-pg-", dir="/tmp"))  # short: a socket's path may have 107 bytes
+        # kept short: the path of a unix socket may have 107 bytes
+        self.folder = Path(tempfile.mkdtemp(prefix="crawlmgr-pg-", dir="/tmp"))
         self.process: subprocess.Popen[bytes] | None = None
         self.owner = pwd.getpwnam("nobody") if os.geteuid() == 0 else None
         if self.owner:
@@ -47,7 +50,7 @@ class Server:
                 os.setgid(owner.pw_gid)
                 os.setuid(owner.pw_uid)
             if prctl is not None:
-                prctl(PR_SET_PDEATHSIG, signal.SIGINT)  # who was killed leaves no server behind
+                prctl(PR_SET_PDEATHSIG, signal.SIGINT)  # the server ends even if this process is killed
 
         return become
 
@@ -55,7 +58,8 @@ class Server:
         return {"PATH": os.environ.get("PATH", ""), "LC_ALL": "C.UTF-8", "HOME": str(self.folder)}
 
     def start(self) -> None:
-        """Makes the cluster and waits until it answers. Raises RuntimeError with the server's own words."""
+        """Initialises the data folder, starts the server and waits until it answers. Raises RuntimeError with the server's
+        message."""
         data = self.folder / "data"
         made = subprocess.run(  # noqa: S603 - our own programs
             [self.binaries / "initdb", "-D", data, "-U", "crawlmgr", "--auth=trust", "--no-sync", "-E", "UTF8"],
@@ -66,7 +70,7 @@ class Server:
         self._run()
 
     def restart(self, number: int = signal.SIGINT) -> None:
-        """Ends the server (SIGINT: connections are cut; SIGQUIT: at once, as in a crash) and starts it again."""
+        """Stops the server (SIGINT: connections are closed; SIGQUIT: immediately, as in a crash) and starts it again."""
         self._end(number)
         self._run()
 
@@ -96,7 +100,7 @@ class Server:
         return f"postgresql://crawlmgr@/{database}?host={quote(str(self.folder), safe='')}"
 
     def create(self, database: str, template: str = "template1") -> None:
-        """Makes a database, empty or as a copy of another to which nobody is connected."""
+        """Creates a database, empty or as a copy of `template`, which must have no connections."""
         made = subprocess.run(  # noqa: S603 - our own programs
             [self.binaries / "createdb", "-h", self.folder, "-U", "crawlmgr", "-T", template, database],
             env=self._environment(), capture_output=True, text=True,
@@ -105,7 +109,7 @@ class Server:
             raise RuntimeError(f"createdb: {made.stderr}")
 
     def stop(self) -> None:
-        """Ends the server and removes its folder."""
+        """Stops the server and deletes its folder."""
         self._end(signal.SIGINT)
         shutil.rmtree(self.folder, ignore_errors=True)
 

@@ -27,13 +27,13 @@ from crawlmgr.management.base import table as text_table
 HELP = "forum, topic and harvest under SIGKILL, SIGSTOP and database restarts, while clients read: what is lost or doubled"
 KILLS_A_ROUND = 25
 STUCK_SECONDS = 120.0
-"""A run without progress for so long, with nothing killed meanwhile, is wedged."""
+"""Seconds without progress, with nothing killed meanwhile, after which a run counts as stuck."""
 HASTE = 0.2
-"""Share of kills that come before the last one is got over."""
+"""Share of the kills that are made before the installation has recovered from the one before."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """How many kills, on what, and where the tally is kept."""
+    """Adds the options: number of kills, database, and the file that the results are kept in."""
     parser.add_argument("--kills", type=int, default=40, metavar="N", help="default 40")
     parser.add_argument("--database", choices=["sqlite", "postgresql"], default="sqlite", help="default sqlite")
     parser.add_argument("--nodes", type=int, default=0, metavar="N", help="further nodes, which are killed instead; PostgreSQL")
@@ -44,7 +44,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 @dataclass(slots=True)
 class Tally:
-    """What came of all rounds. `lost`, `doubled`: posts, pages and records; `failed`, `wedged`: runs; `desk`: its answers."""
+    """Totals over all rounds. `lost`, `doubled`: posts, pages and records; `failed`, `wedged`: runs; `desk`: HTTP answers by
+    status."""
 
     kills: int = 0
     lost: int = 0
@@ -59,7 +60,7 @@ class Tally:
     problems: list[str] = field(default_factory=list)
 
     def result(self, seconds: float) -> dict[str, Any]:
-        """As the bench prints it; `recovery_seconds` is the median time until every run went on and the desk answered."""
+        """The totals as printed; `recovery_seconds` is the median time until every run made progress and the desk answered."""
         found = asdict(self)
         recovery = sorted(found.pop("recovery"))
         found["recovery_seconds"] = round(statistics.median(recovery), 2) if recovery else None
@@ -69,7 +70,7 @@ class Tally:
 
 
 def run(options: dict[str, Any]) -> dict[str, Any]:
-    """Rounds of three crawls of new sites each, until so many kills are made and what was at work has ended."""
+    """Runs rounds of three crawls of new sites each, until the wanted number of kills is reached and active runs have ended."""
     began = time.monotonic()
     if options["nodes"] and options["database"] != "postgresql":
         raise CommandError("--nodes needs --database postgresql: SQLite serves one machine")
@@ -108,12 +109,13 @@ def _wait(condition: Callable[[], Any], seconds: float, otherwise: str) -> None:
 
 
 def _beating(place: Place) -> int:
-    """How many nodes beside that of `serve` have given a sign of life."""
+    """The number of nodes that send heartbeats, without the one of `serve`."""
     return int(place.rows("SELECT COUNT(*) FROM crawlmgr_node WHERE heartbeat >= started AND name LIKE 'soak-%'")[0][0])
 
 
 class _Round:
-    """Three crawls at once, killed at until they have ended or enough was killed; then held against what is true."""
+    """Three simultaneous crawls with kills until they have ended or enough kills were made; then their results are compared with
+    the truth."""
 
     def __init__(self, place: Place, tally: Tally, options: dict[str, Any]) -> None:
         self.place, self.tally, self.options = place, tally, options
@@ -124,7 +126,7 @@ class _Round:
         self.made = 0
 
     def work(self) -> None:
-        """Begins, kills, waits for the end and counts."""
+        """Starts the crawls, kills processes, waits for the end and counts."""
         with self.sites.served():
             began = time.monotonic()
             told = self.place.side(str(self.tally.rounds + 1), *(self.sites.urls[name] for name in settings.SOAKS))
@@ -158,7 +160,7 @@ class _Round:
             say(f"kill {self.tally.kills}: {victim}, got over in {over:.1f} s; {self._progress()}")
 
     def _recovered(self, before: dict[int, int], at: float) -> float:
-        """Seconds until every run that was at work went on or ended, and the desk answers."""
+        """Seconds until every run that was active made progress or ended, and the desk answers."""
         while time.monotonic() - at < STUCK_SECONDS:
             after = self._progress()
             if all(after.get(run, -1) != pages for run, pages in before.items()) and self.place.healthy():
@@ -180,7 +182,7 @@ class _Round:
         return bool(self._progress())
 
     def _progress(self) -> dict[int, int]:
-        """Requests of each run of this round that has not ended."""
+        """The number of requests of each unfinished run of this round."""
         ids = ", ".join(map(str, self.runs.values()))
         query = f"SELECT id, requests FROM crawlmgr_run WHERE id IN ({ids}) AND state IN ('queued', 'running')"  # noqa: S608
         return dict(self.place.rows(query))
@@ -232,7 +234,7 @@ class _Round:
 
 
 def table(result: dict[str, Any]) -> str:
-    """The counts as lines, and what was wrong."""
+    """The totals and the problems found, as text."""
     names = ("kills", "lost", "doubled", "failed", "wedged", "recovery_seconds", "recovery_seconds_max")
     rows = [[result[name] for name in names]]
     return "\n".join([text_table(names, rows), *result["problems"]])

@@ -1,4 +1,5 @@
-"""The further nodes of `bench soak --nodes`: whole machines as it were, killed, frozen, or cut off from the database."""
+"""The additional nodes of `bench soak --nodes`, each standing for a whole machine: killed, frozen or cut off from the
+database."""
 
 from __future__ import annotations
 
@@ -23,12 +24,13 @@ from django.conf import settings
 from crawlmgr.benches.postgresql import Server
 
 NODE_KINDS = ("node", "node", "frozen node", "cut node")
-"""All processes of a node killed at once; stopped for longer than a lease and let go on; without the database for as long."""
+"""Kinds of failure: all processes of a node killed; a node frozen for longer than a lease; a node cut off from the database for
+as long."""
 SOCKET = ".s.PGSQL.5432"
 
 
 class Fleet:
-    """Life: start → strike … → stop. A node that was killed is started again after a while."""
+    """The additional nodes; call `start`, then `strike` repeatedly, then `stop`. A killed node is started again after a while."""
 
     def __init__(self, folder: Path, environment: Mapping[str, str], server: Server, count: int) -> None:
         self.folder, self.environment = folder, dict(environment)
@@ -51,7 +53,7 @@ class Fleet:
             )
 
     def strike(self, victim: str, draw: random.Random, seconds: float) -> bool:
-        """What happens to one of the nodes; all is as before when this returns, but for the time that it took."""
+        """Makes one node fail in the way `victim` names; on return the node works again. False if it was not possible."""
         name = draw.choice(self.names)
         if victim == "cut node":
             self.doors[name].cut(seconds)
@@ -70,7 +72,7 @@ class Fleet:
         return True
 
     def stop(self) -> None:
-        """Ends all nodes."""
+        """Stops all nodes."""
         for process in self.processes.values():
             with suppress(ProcessLookupError):
                 process.send_signal(signal.SIGTERM)
@@ -90,7 +92,7 @@ def _signal(pid: int, number: int) -> None:
 
 
 def _family(pid: int) -> list[int]:
-    """A process and all its living descendants."""
+    """A process and all its living descendants, as pids."""
     parents: dict[int, int] = {}
     for entry in Path("/proc").glob("[0-9]*"):
         with suppress(OSError):
@@ -102,7 +104,7 @@ def _family(pid: int) -> list[int]:
 
 
 class Door:
-    """A way to a PostgreSQL server's socket that can be cut: connections break, and new ones are refused while it lasts."""
+    """A proxy to a PostgreSQL server's socket that can be cut: connections break, and new ones are refused meanwhile."""
 
     def __init__(self, server: Path) -> None:
         self.server = str(server)
@@ -137,7 +139,7 @@ class Door:
             threading.Thread(target=_relay, args=(client, far), daemon=True).start()
 
     def cut(self, seconds: float) -> None:
-        """Breaks every connection, and lets nobody in for so long."""
+        """Breaks every connection and refuses new ones for `seconds`."""
         self._shut()
         time.sleep(seconds)
         self._listener = self._listen()
@@ -154,13 +156,13 @@ class Door:
                     one.shutdown(socket.SHUT_RDWR)
 
     def close(self) -> None:
-        """For good."""
+        """Closes the proxy for good and deletes its folder."""
         self._shut()
         shutil.rmtree(self.folder, ignore_errors=True)
 
 
 def _relay(one: socket.socket, other: socket.socket) -> None:
-    """Passes bytes both ways until one side ends."""
+    """Copies bytes both ways until one side closes."""
     with one, other, selectors.DefaultSelector() as waiting, suppress(OSError):
         waiting.register(one, selectors.EVENT_READ, other)
         waiting.register(other, selectors.EVENT_READ, one)

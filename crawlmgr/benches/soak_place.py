@@ -1,4 +1,5 @@
-"""The installation that `bench soak` works on: its processes, found from outside, its database, its readers."""
+"""The installation that `bench soak` works on: its processes (found from outside), its database, and clients that read the
+desk."""
 
 from __future__ import annotations
 
@@ -24,7 +25,8 @@ from django.conf import settings
 from crawlmgr.benches.postgresql import Server, find_binaries
 from crawlmgr.benches.soak_nodes import NODE_KINDS, Fleet
 
-TIMES = {  # of the installation: short, so that a kill costs seconds; everything else is as it is by default
+# environment of the installation: short times, so that recovery from a kill takes seconds; everything else is the default
+TIMES = {
     "CRAWLMGR_TICK_SECONDS": "0.5", "CRAWLMGR_STALL_SECONDS": "8", "CRAWLMGR_SLICE_SECONDS": "2", "CRAWLMGR_LEASE_SECONDS": "6",
     "CRAWLMGR_TIMEOUT_SECONDS": "12", "CRAWLMGR_RETRY_SECONDS": "40", "CRAWLMGR_MIN_FREE_MB": "0",
 }
@@ -34,7 +36,8 @@ READER_PAUSE_SECONDS = 4.0
 
 
 class Place:
-    """Life: start → (kill … )* → stop. `url` is the desk's address, the same over all restarts."""
+    """A running installation; call `start`, then `kill` repeatedly, then `stop`. `url` is the desk's address, the same after each
+    restart."""
 
     def __init__(self, folder: Path, database: str, nodes: int = 0) -> None:
         self.folder = folder
@@ -63,7 +66,7 @@ class Place:
         self.process: subprocess.Popen[bytes] | None = None
 
     def start(self) -> None:
-        """Starts `serve`; what it says goes to a file in the folder."""
+        """Starts `serve`; its output goes to a file in the folder."""
         with (self.folder / "serve.log").open("ab") as output:
             self.process = subprocess.Popen(  # noqa: S603 - our own program
                 [sys.executable, "manage.py", "serve", "--bind", f"127.0.0.1:{self.port}"], cwd=settings.BASE_DIR,
@@ -71,7 +74,7 @@ class Place:
             )
 
     def stop(self) -> None:
-        """Ends nodes, `serve` and the database server."""
+        """Stops nodes, `serve` and the database server."""
         if self.fleet is not None:
             self.fleet.stop()
         if self.process is not None:
@@ -86,14 +89,14 @@ class Place:
             self.server.stop()
 
     def healthy(self) -> bool:
-        """Whether the desk answers and a worker node gave a sign of life."""
+        """Tells whether the desk answers and a worker node sends heartbeats."""
         try:
             return requests.get(f"{self.url}/healthz", timeout=5).status_code == 200
         except requests.RequestException:
             return False
 
     def side(self, *words: str) -> str:
-        """Runs the bench's other half inside the installation; what it prints."""
+        """Runs a command of `soak_side` inside the installation and returns its output."""
         command = [sys.executable, "-m", "crawlmgr.benches.soak_side", *words]
         done = subprocess.run(  # noqa: S603 - our own program
             command, cwd=settings.BASE_DIR, env=self.environment, capture_output=True, text=True, timeout=300, check=False
@@ -103,7 +106,7 @@ class Place:
         return done.stdout
 
     def rows(self, query: str) -> list[tuple[Any, ...]]:
-        """Asks the installation's database, over restarts of its server."""
+        """Queries the installation's database; retries while the server restarts."""
         end = time.monotonic() + 60
         while True:
             try:
@@ -121,7 +124,7 @@ class Place:
             return database.execute(query).fetchall()
 
     def victims(self) -> dict[str, list[int]]:
-        """The processes that may be killed, by what they are."""
+        """Pids of the processes that may be killed, by kind."""
         assert self.process is not None  # noqa: S101 - it was started
         children = _children()
         of_serve = children.get(self.process.pid, [])
@@ -130,7 +133,7 @@ class Place:
         guard = [pid for one in main for pid in children.get(one, [])]
         hands = sorted(pid for one in guard for pid in children.get(one, []))
         busy = {text.rpartition(":")[2] for (text,) in self.rows("SELECT lease_holder FROM crawlmgr_run WHERE state = 'running'")}
-        workers = hands[:-2]  # the last two are django-q2's monitor and pusher
+        workers = hands[:-2]  # the last two processes are django-q2's monitor and pusher
         at_work = [pid for pid in workers if str(pid) in busy]
         return {
             "worker": at_work, "idle worker": [pid for pid in workers if pid not in at_work],
@@ -139,7 +142,7 @@ class Place:
         }
 
     def kill(self, victim: str, draw: random.Random) -> bool:
-        """Kills one of a kind; False where there was none. "frozen" is stopped for longer than a lease lasts."""
+        """Kills a process of the kind `victim`; False if there is none. "frozen" suspends it for longer than a lease."""
         if victim == "database":
             if self.server is not None:
                 self.server.restart(draw.choice((signal.SIGINT, signal.SIGQUIT)))
@@ -166,7 +169,8 @@ class Place:
 
     @contextmanager
     def readers(self, count: int, session: str) -> Iterator[dict[str, int]]:
-        """So many clients read pages of the desk while it lasts; counts of answers by status, 0 for none (a restart)."""
+        """Context manager in which `count` clients read pages of the desk; yields the counts of answers by status, 0 for no
+        answer."""
         counts: dict[str, int] = {}
         over = threading.Event()
         threads = [threading.Thread(target=self._read, args=(n, session, counts, over), daemon=True) for n in range(count)]
@@ -192,7 +196,7 @@ class Place:
 
 
 def _children() -> dict[int, list[int]]:
-    """The living children of every process of this machine."""
+    """Pids of the living children of every process of this machine."""
     found: dict[int, list[int]] = {}
     for entry in Path("/proc").iterdir():
         if entry.name.isdigit():
@@ -211,8 +215,8 @@ def _command(pid: int) -> str:
 
 
 def kinds(database: str, nodes: int = 0) -> Sequence[str]:
-    """What is killed in turn by chance; workers at work most often, a database server only where there is one. With nodes, whole
-    nodes alone."""
+    """The kinds of processes to kill, drawn at random: busy workers most often, a database server only if there is one. With
+    `nodes`, only whole nodes."""
     if nodes:
         return NODE_KINDS
     usual = ("worker", "worker", "worker", "idle worker", "monitor or pusher", "guard", "cluster", "group", "web", "web worker")

@@ -1,4 +1,5 @@
-"""What `bench soak` does inside its installation: begins a round of crawls, and makes a session for its readers."""
+"""The part of `bench soak` that runs inside the installation: starts a round of crawls, and makes a login session for its
+clients."""
 
 from __future__ import annotations
 
@@ -18,7 +19,7 @@ from django.utils.module_loading import import_string  # noqa: E402
 
 
 def _session() -> str:
-    """A session of the first administrator."""
+    """The key of a login session of the first administrator."""
     user = get_user_model()._default_manager.filter(is_superuser=True).order_by("pk").first()
     store = SessionStore()
     store[SESSION_KEY] = str(user.pk)
@@ -29,7 +30,7 @@ def _session() -> str:
 
 
 def main(number: str, *urls: str) -> None:
-    """Finds and saves a site of each kind, queues a crawl of each and prints their runs and a session as JSON."""
+    """Inspects and saves a site of each kind, queues a crawl of each, and prints the run ids and a session key as JSON."""
     begun = {name: import_string(settings.SOAKS[name])(url, int(number)) for name, url in zip(settings.SOAKS, urls, strict=True)}
     sys.stdout.write(json.dumps({"runs": begun, "session": _session()}) + "\n")
 

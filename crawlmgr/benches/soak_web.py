@@ -1,4 +1,4 @@
-"""The sites that `bench soak` crawls: the demonstration's, slowed down, with what is true of them."""
+"""The sites that `bench soak` crawls: the demonstration's, with delayed answers, and the true contents to compare with."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from crawlmgr.demo.topic_web import TopicWeb
 
 
 class Sites:
-    """A forum with so many days of posts behind it, a topic web and a database, each answer so much later."""
+    """A forum with a number of days of posts, a topic web and a database; each answer is delayed."""
 
     def __init__(self, now: datetime, seed: int, days: int, delay_seconds: float) -> None:
         self._forum = Forum(now, seed, days)
@@ -39,7 +39,7 @@ class Sites:
 
     @contextmanager
     def served(self) -> Iterator[None]:
-        """Serves them while it lasts; their addresses stand in `urls`."""
+        """Context manager that serves the sites; their addresses are in `urls`."""
         webs = {name: Website(self._late(name, pages)) for name, pages in self._pages.items()}
         for web in webs.values():
             web.__enter__()
@@ -63,15 +63,15 @@ class Sites:
         return answer
 
     def seeds(self) -> list[str]:
-        """Where the crawl of the topic begins."""
+        """The seed addresses of the topic crawl."""
         return self._topic.seeds(self.urls["topic"])
 
     def posts(self) -> set[tuple[int, int]]:
-        """Thread and number of every post of the forum."""
+        """(thread number, post number) of every post of the forum."""
         return {(thread.number, post.number) for thread in self._forum.threads.values() for post in thread.posts}
 
     def reachable(self) -> set[int]:
-        """The numbers of the topic web's pages that a way leads to from the seeds."""
+        """Numbers of the topic web's pages that links from the seeds lead to."""
         waiting = [number(url) for url in self.seeds()]
         found = set(waiting)
         while waiting:
@@ -82,7 +82,7 @@ class Sites:
         return found
 
     def records(self, answers: Iterable[str]) -> set[int]:
-        """The numbers of the records that those pages of answers to queries show, by their addresses."""
+        """Numbers of the records shown on the given result pages."""
         found: set[int] = set()
         for url in answers:
             parts = urlsplit(url)
@@ -92,6 +92,6 @@ class Sites:
 
 
 def number(url: str) -> int:
-    """The number of a page, thread or record in its address; 0 for a page that has none, such as the first."""
+    """The number of a page, thread or record in its address; 0 if it has none, such as the home page."""
     digits = urlsplit(url).path.rpartition("/")[2].partition("-")[0]
     return int(digits) if digits.isdecimal() else 0

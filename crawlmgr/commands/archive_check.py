@@ -1,4 +1,4 @@
-"""`archive check`: every WARC file read through and held against the index."""
+"""`archive check`: reads every WARC file completely and compares it with the index."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`archive export`: a run's pages as one WARC file."""
+"""`archive export`: writes a run's pages as one WARC file."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`exports add`: keeps an export, which a worker writes."""
+"""`exports add`: saves an export; a worker then writes it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`exports address`: an address that needs no login, or its end."""
+"""`exports address`: makes or revokes a secret download address that needs no login."""
 
 from __future__ import annotations
 

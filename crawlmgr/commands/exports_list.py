@@ -1,4 +1,4 @@
-"""`exports list`: the exports that are kept, each with its newest file."""
+"""`exports list`: lists the saved exports, each with its newest file."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ HELP = "list the exports that are kept, with their files"
 
 
 def add_arguments(parser: Any) -> None:
-    """Takes none."""
+    """Adds nothing: the command has no options."""
 
 
 def run(options: dict[str, Any]) -> Result:

@@ -1,4 +1,4 @@
-"""`exports remove`: removes a kept export with its files."""
+"""`exports remove`: deletes a saved export with its files."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`exports write`: writes a kept export now, in this process."""
+"""`exports write`: writes a saved export now, in this process."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def run(options: dict[str, Any]) -> Result:
     export = find(options["export"])
     try:
         written = saved_exports.start(export, now=SYSTEM.now(), start=False)
-    except runs.Busy as busy:  # a worker has it, or it was broken off here: then it goes on
+    except runs.Busy as busy:  # a worker is writing it, or an earlier call was interrupted: then that run continues
         written = foreground.joined(busy, "export")
     foreground.work(written, export.name)
     file = export.files.get(by=written)

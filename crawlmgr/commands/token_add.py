@@ -1,4 +1,4 @@
-"""`token add`: makes a token and prints it, once."""
+"""`token add`: creates an API token and prints it; it cannot be shown again."""
 
 from __future__ import annotations
 

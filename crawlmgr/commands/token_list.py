@@ -1,4 +1,4 @@
-"""`token list`: the tokens of the API, without their texts."""
+"""`token list`: lists the API tokens without their secret texts."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ FIELDS = ("id", "name", "role", "created", "expires", "last_used")
 
 
 def add_arguments(parser: Any) -> None:
-    """Takes none."""
+    """Adds nothing: the command has no options."""
 
 
 def run(options: dict[str, Any]) -> Result:

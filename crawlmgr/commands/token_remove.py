@@ -1,4 +1,4 @@
-"""`token remove`: ends a token of the API at once."""
+"""`token remove`: revokes an API token at once."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The demonstration's searchable database: instruments behind a form whose answers are cut, and a login beside it."""
+"""The demonstration's searchable database: instruments behind a form that shows only the first hits, and a login form."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from urllib.parse import parse_qs, quote, urlsplit
 from crawlmgr.demo.site import Answer, frame
 
 RECORDS = 420
-A_PAGE, AT_MOST = 20, 40  # results on a page, and of one query in all
+A_PAGE, AT_MOST = 20, 40  # results per page, and results shown per query in all
 SEED = 9
 KINDS = ("string", "wind", "percussion", "keyboard")
 NAMES = {
@@ -49,7 +49,7 @@ MENU = '<a href="/">Museum</a> <a href="/search">Search the catalogue</a> <a hre
 
 
 class Instrument(NamedTuple):
-    """One record."""
+    """One record of the database."""
 
     number: int
     title: str
@@ -61,12 +61,12 @@ class Instrument(NamedTuple):
     note: str
 
     def words(self) -> set[str]:
-        """What the search box finds it by."""
+        """The words under which the search form finds the record."""
         return set(re.findall(r"\w+", f"{self.title} {self.maker} {self.place} {self.material} {self.note}".lower()))
 
 
 class Database:
-    """The catalogue, the same for the same seed, and its pages."""
+    """The catalogue of records and its pages; the same seed gives the same catalogue."""
 
     def __init__(self, seed: int = SEED) -> None:
         draw = random.Random(seed)  # noqa: S311 - made-up records
@@ -82,7 +82,7 @@ class Database:
         return Instrument(number, title, kind, *made, note)
 
     def __call__(self, path: str) -> Answer | None:
-        """The page at a path, None where there is none."""
+        """The page at a path; None if there is none."""
         parts = urlsplit(path)
         if parts.path == "/":
             return _page("Museum of instruments", WELCOME)

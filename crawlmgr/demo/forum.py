@@ -1,4 +1,4 @@
-"""The demonstration's forum: boards in two languages whose posts follow from the seed and the time at which it began."""
+"""The demonstration's forum: boards in two languages whose posts are determined by the seed and the start time."""
 
 from __future__ import annotations
 
@@ -14,13 +14,14 @@ from crawlmgr.demo.rhythm import Rhythm, arrivals, busy_minutes, floor_hour
 
 DAYS_BEFORE = 40
 NEW_THREAD_SHARE = 0.08
-REACH = 4.0  # replies go to threads whose place in the list is exponential with this mean
+REACH = 4.0  # replies go to a thread whose position in the list is exponentially distributed with this mean
 LONGEST = 80
-BUSY_POSTS, BUSY_MEAN_SECONDS = 48, 180.0  # after it was first shown, so that a second look finds something
+# posts shortly after the forum was first shown, so that a second visit finds something new
+BUSY_POSTS, BUSY_MEAN_SECONDS = 48, 180.0
 
 
 class Board(NamedTuple):
-    """A board: its number, name, language, what it talks about and when."""
+    """A board: its number, name, language, vocabulary and daily rhythm."""
 
     number: int
     name: str
@@ -30,7 +31,7 @@ class Board(NamedTuple):
     rhythm: Rhythm
 
 
-RHYTHMS = {  # posts a working day, peaks as (hour, width in hours, weight), what Saturdays and Sundays are multiplied by
+RHYTHMS = {  # posts per working day, peaks as (hour, width in hours, weight), factor for Saturdays and Sundays
     "news": Rhythm(36, ((8.5, 1.0, 1.0), (17.5, 1.2, 0.7)), weekend=0.4, base=0.03),
     "repair": Rhythm(10, ((20.5, 1.5, 1.0),), weekend=2.2, base=0.05),
     "night": Rhythm(24, ((1.0, 1.2, 1.0),), base=0.02),
@@ -50,7 +51,7 @@ BOARDS = (
 
 @dataclass(frozen=True, slots=True)
 class Post:
-    """One post."""
+    """One post of a thread."""
 
     number: int
     author: str
@@ -60,7 +61,7 @@ class Post:
 
 @dataclass(slots=True)
 class Thread:
-    """A thread of a board; its posts in their order."""
+    """A thread of a board with its posts in order."""
 
     number: int
     board: Board
@@ -70,13 +71,13 @@ class Thread:
 
     @property
     def last(self) -> datetime:
-        """When the last post came."""
+        """The time of the last post."""
         return self.posts[-1].posted
 
 
 class Forum:
-    """All that was posted up to a time. `began` is when the forum was first shown: it has forty days (or as many as are asked
-    for) behind it then, some busy minutes before it, and goes on by its boards' rhythms whether it is shown or not."""
+    """Everything posted up to a time. `began` is when the forum was first shown: it then has forty days (or `days`) of history,
+    gets a few posts in the first busy minutes, and continues by its boards' rhythms."""
 
     def __init__(self, began: datetime, seed: int = 11, days: int = DAYS_BEFORE) -> None:
         self.lock = threading.Lock()
@@ -92,7 +93,7 @@ class Forum:
             self._open(board, self._hour, pinned=True)
 
     def until(self, now: datetime) -> None:
-        """Brings the forum to this time; to be called with its lock held."""
+        """Generates posts up to `now`; the caller holds the forum's lock."""
         while True:
             while self._coming and self._coming[0][0] <= now:
                 at, number = self._coming.popleft()
@@ -105,7 +106,7 @@ class Forum:
             self._hour = after
 
     def of_board(self, number: int) -> list[Thread]:
-        """A board's threads as its list shows them: pinned ones, then by last post."""
+        """A board's threads in the order of its list: pinned ones first, then by last post."""
         mine = [thread for thread in self.threads.values() if thread.board.number == number]
         return sorted(mine, key=lambda thread: (thread.pinned, thread.last, thread.number), reverse=True)
 

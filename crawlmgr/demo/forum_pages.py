@@ -1,4 +1,4 @@
-"""The pages of the demonstration's forum: index, lists of threads, threads, and what stands around them."""
+"""The pages of the demonstration's forum: index, lists of threads, threads, and other pages."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ LOGIN = (
 
 
 class ForumPages:
-    """Answers for the forum's paths; each sees what was posted up to `clock()`."""
+    """Answers requests for the forum's paths with the posts up to `clock()`."""
 
     def __init__(self, forum: Forum, clock: Callable[[], datetime]) -> None:
         self.forum, self.clock = forum, clock
 
     def __call__(self, path: str) -> Answer | None:
-        """The page at a path, None where there is none."""
+        """The page at a path; None if there is none."""
         parts = urlsplit(path)
         kind, _slash, number = parts.path.strip("/").partition("/")
         page = parse_qs(parts.query).get("page", ["1"])[0]

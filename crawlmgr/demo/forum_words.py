@@ -1,4 +1,4 @@
-"""What the people of the demonstration's forum talk about: names, titles and sentences to be put together."""
+"""Vocabulary of the demonstration's forum: names, titles and sentence patterns."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 
 class Talk(NamedTuple):
-    """Patterns with {thing}, {part} and {place} in them, and what stands there."""
+    """Sentence patterns with {thing}, {part} and {place}, and the words to insert."""
 
     titles: tuple[str, ...]
     sentences: tuple[str, ...]

@@ -1,4 +1,4 @@
-"""When posts come: each board's rate over the hours of the week, and arrivals drawn from it hour by hour."""
+"""Times of posts: each board's hourly rate over the week, and random arrivals drawn from it hour by hour."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta, timezone
 
 ZONE = timezone(timedelta(hours=8))
-"""The clock that the forum lives by, eight hours before UTC."""
+"""The forum's time zone, eight hours ahead of UTC."""
 
 
 @dataclass(frozen=True, slots=True)
 class Rhythm:
-    """`daily` posts on a working day on the mean; `peaks` are (hour, width in hours, weight) of local time; on Saturdays and
-    Sundays all of it is multiplied by `weekend`."""
+    """A board's weekly rhythm. `daily`: mean posts on a working day; `peaks`: (hour, width in hours, weight) in local time; on
+    Saturdays and Sundays the rate is multiplied by `weekend`."""
 
     daily: float
     peaks: tuple[tuple[float, float, float], ...]
@@ -23,7 +23,8 @@ class Rhythm:
     base: float = 0.15
 
     def per_hour(self, at: datetime) -> float:
-        """Posts an hour expected in the hour that begins at `at`: base + a bell around each peak, of 24-hour mean daily/24."""
+        """Expected posts in the hour from `at`: a base rate plus a bell curve around each peak; the mean over 24 hours is
+        daily/24."""
         local = at.astimezone(ZONE)
         share = self._height(local.hour + 0.5) / sum(self._height(hour + 0.5) for hour in range(24))
         return self.daily * share * (self.weekend if local.weekday() >= 5 else 1.0)
@@ -37,12 +38,13 @@ class Rhythm:
 
 
 def floor_hour(at: datetime) -> datetime:
-    """The full hour at or before a time."""
+    """A time rounded down to the full hour."""
     return at.replace(minute=0, second=0, microsecond=0)
 
 
 def arrivals(rhythms: Sequence[Rhythm], hour: datetime, seed: int) -> list[tuple[datetime, int]]:
-    """(time, number of the rhythm) of every post of one hour, in order: a Poisson number of each, spread evenly over it."""
+    """(time, index of the rhythm) of every post of one hour, in order of time: a Poisson number for each rhythm, uniform over the
+    hour."""
     found = []
     for number, rhythm in enumerate(rhythms):
         draw = random.Random(f"{seed} {number} {hour.timestamp():.0f}")  # noqa: S311 - made-up posts
@@ -54,7 +56,8 @@ def arrivals(rhythms: Sequence[Rhythm], hour: datetime, seed: int) -> list[tuple
 def busy_minutes(
     rhythms: Sequence[Rhythm], began: datetime, seed: int, posts: int, mean_seconds: float
 ) -> list[tuple[datetime, int]]:
-    """Further posts right after the beginning, their waits exponential with this mean, on boards by their rates then."""
+    """Posts right after the start, with exponential gaps of this mean, distributed over the boards by their rates at that
+    time."""
     draw = random.Random(f"{seed} beginning")  # noqa: S311 - made-up posts
     rates = [rhythm.per_hour(floor_hour(began)) for rhythm in rhythms]
     boards = draw.choices(range(len(rhythms)), rates, k=posts)
@@ -63,7 +66,7 @@ def busy_minutes(
 
 
 def _poisson(mean: float, draw: random.Random) -> int:
-    """Knuth's way: fine for the small means of an hour."""
+    """A Poisson number by Knuth's method, suitable for the small means of an hour."""
     limit, product, count = math.exp(-mean), draw.random(), 0
     while product > limit:
         product *= draw.random()

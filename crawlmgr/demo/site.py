@@ -1,4 +1,4 @@
-"""One site of the demonstration web: pages on a loopback port, served from a thread of its own."""
+"""One site of the demonstration web, served on a loopback port from a thread of its own."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ ROBOTS = "User-agent: *\nDisallow: /private/\n"
 
 
 class Answer(NamedTuple):
-    """What a site gives for a path: status, body, its type."""
+    """A site's response for a path: status, body, content type."""
 
     body: str
     status: int = 200
@@ -23,25 +23,25 @@ class Answer(NamedTuple):
 
 
 Pages = Callable[[str], Answer | None]
-"""A site's pages by path and query; None where there is no such page."""
+"""Function from path and query to the page; None if there is no such page."""
 
 
 class _Server(ThreadingHTTPServer):
     daemon_threads = True
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """A client that went away is no news."""
+        """Ignores errors from clients that closed the connection."""
         if not isinstance(sys.exception(), ConnectionError):
             super().handle_error(request, client_address)
 
 
 class Website:
-    """Serves `pages` on a loopback port while its `with` lasts; port 0 takes a free one. Raises OSError for one in use."""
+    """Context manager that serves `pages` on a loopback port; port 0 takes a free one. Raises OSError if the port is in use."""
 
     def __init__(self, pages: Pages, port: int = 0) -> None:
         class Handler(BaseHTTPRequestHandler):
             protocol_version = "HTTP/1.1"
-            wbufsize = -1  # head and body leave in one packet: in two, the second waits until the first is acknowledged
+            wbufsize = -1  # send head and body in one packet: otherwise the second waits until the first is acknowledged
 
             def do_GET(self) -> None:
                 self._give(pages(self.path))
@@ -50,7 +50,7 @@ class Website:
                 self._give(pages(self.path))
 
             def do_POST(self) -> None:
-                """No form here is meant to be sent: what arrives is read and nothing done with it."""
+                """Answers 403: the forms of the demonstration are not meant to be sent by POST; the body is read and ignored."""
                 self.rfile.read(int(self.headers.get("content-length") or 0))
                 self._give(Answer(frame("Not sent", "en", "<p>This form does nothing.</p>"), 403))
 
@@ -72,7 +72,7 @@ class Website:
 
     @property
     def url(self) -> str:
-        """The address of its front page."""
+        """The address of the site's home page."""
         return f"http://{HOST}:{self._server.server_port}/"
 
     def __enter__(self) -> Self:
@@ -86,12 +86,12 @@ class Website:
 
 
 def robots(path: str) -> Answer | None:
-    """The rules for robots, the same on every site."""
+    """The robots.txt, the same on every site of the demonstration."""
     return Answer(ROBOTS, content_type="text/plain") if path == "/robots.txt" else None
 
 
 def frame(title: str, language: str, body: str, menu: str = "") -> str:
-    """A whole page around a body."""
+    """A complete HTML page around a body."""
     top = f"<nav>{menu}</nav>" if menu else ""
     return (
         f'<!doctype html><html lang="{language}"><head><meta charset="utf-8"><title>{escape(title)}</title></head>'

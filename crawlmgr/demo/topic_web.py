@@ -1,4 +1,4 @@
-"""The demonstration's topic web: clusters of pages on keeping bees among pages on other things, joined by tunnels."""
+"""The demonstration's topic web: clusters of pages on beekeeping among pages on other subjects, connected by tunnels."""
 
 from __future__ import annotations
 
@@ -11,21 +11,21 @@ from crawlmgr.demo.site import Answer, frame
 from crawlmgr.demo.topic_words import BEES, OTHERS, Subject
 
 CLUSTERS, CLUSTER_PAGES = 6, 22
-OTHER_PAGES = 48  # of each other subject
-SEEDED = 2  # clusters that seeds lie in; the others are reached through tunnels only
-TUNNEL_LENGTHS = (1, 2, 2, 3)  # pages off topic on the way to clusters 3, 4, 5 and 6
+OTHER_PAGES = 48  # pages of each other subject
+SEEDED = 2  # clusters that contain seeds; the others can be reached through tunnels only
+TUNNEL_LENGTHS = (1, 2, 2, 3)  # number of off-topic pages on the way to clusters 3, 4, 5 and 6
 SEED = 5
 
 
 class Link(NamedTuple):
-    """A link to another page of this web, by its number, and its words."""
+    """A link to another page of this web: the page's number and the anchor text."""
 
     to: int
     words: str
 
 
 class PageText(NamedTuple):
-    """A page: title, paragraphs, and the links in and below them."""
+    """A page: title, paragraphs, and the links within and below them."""
 
     title: str
     paragraphs: tuple[str, ...]
@@ -34,7 +34,8 @@ class PageText(NamedTuple):
 
 
 class TopicWeb:
-    """All pages by number, the same for the same seed. Pages 0 to 131 are on topic, cluster by cluster, its first page first."""
+    """All pages by number; the same seed gives the same web. Pages 0 to 131 are on topic, cluster by cluster, each cluster's main
+    page first."""
 
     def __init__(self, seed: int = SEED) -> None:
         self._draw = random.Random(seed)  # noqa: S311 - a made-up web
@@ -54,17 +55,17 @@ class TopicWeb:
         self.pages = [self._page(number, subject, links[number]) for number, subject in enumerate(subjects)]
 
     def seeds(self, base: str) -> list[str]:
-        """Where a crawl begins: the first pages of two clusters, and a page of the village."""
+        """Seed addresses: the main pages of two clusters, and one off-topic page."""
         numbers = [cluster * CLUSTER_PAGES for cluster in range(SEEDED)]
         return [base + _path(number, self.titles[number]).lstrip("/") for number in [*numbers, len(self.pages) - OTHER_PAGES]]
 
     def samples(self) -> list[tuple[str, str]]:
-        """Names and texts of sample documents: on topic, and no page of this web."""
+        """Names and texts of sample documents: on topic, but not pages of this web."""
         draw = random.Random("samples")  # noqa: S311 - made-up texts
         return [(head, f"{head}. " + " ".join(_sentences(BEES, draw, 14))) for head in BEES.heads[:6]]
 
     def __call__(self, path: str) -> Answer | None:
-        """The page at a path, None where there is none."""
+        """The page at a path; None if there is none."""
         if path == "/":
             links = "".join(
                 f"<li>{self._link(number, self.titles[number])}</li>" for number in (0, CLUSTER_PAGES, len(self.pages) - 1)
@@ -86,13 +87,13 @@ class TopicWeb:
         return f'<a href="{_path(number, self.titles[number])}">{escape(words)}</a>'
 
     def _join(self, links: list[list[int]], numbers: range, count: int) -> None:
-        """A ring through the pages, so that all are reached, and further links among them."""
+        """Links the pages as a ring, so that all are reachable, and adds further links among them."""
         for number in numbers:
             after = numbers[(number - numbers.start + 1) % len(numbers)]
             links[number] += [after, *self._draw.sample([n for n in numbers if n not in (number, after)], count - 1)]
 
     def _tunnels(self, links: list[list[int]], cluster: int, length: int, outside: range) -> None:
-        """Three ways of so many pages off topic, from pages of clusters before this one to its own."""
+        """Adds three paths of `length` off-topic pages from pages of earlier clusters to the given cluster."""
         for _ in range(3):
             way = [self._draw.randrange(cluster * CLUSTER_PAGES), *self._draw.sample(outside, length)]
             way.append(cluster * CLUSTER_PAGES + self._draw.randrange(CLUSTER_PAGES))

@@ -1,4 +1,4 @@
-"""What the pages of the demonstration's topic web are about: keeping bees, and four things that are something else."""
+"""Vocabulary of the demonstration's topic web: beekeeping, and four other subjects."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 
 class Subject(NamedTuple):
-    """Names of pages, sentences with {a} and {b} in them, and the words that stand there."""
+    """Page names, sentence patterns with {a} and {b}, and the words to insert."""
 
     name: str
     heads: tuple[str, ...]

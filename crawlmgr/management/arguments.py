@@ -1,4 +1,4 @@
-"""What commands take on their line: times, keys, names."""
+"""Parsers for command-line arguments: times, keys, names."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ from datetime import UTC, datetime
 
 
 def moment(text: str) -> datetime:
-    """An ISO 8601 time; without a zone it is UTC."""
+    """Parses an ISO 8601 time; without a zone it is UTC."""
     value = datetime.fromisoformat(text)
     return value if value.tzinfo else value.replace(tzinfo=UTC)
 
 
 def key(text: str) -> int:
-    """The number of a site or a run, as the database counts them."""
+    """Parses the database key of a site or a run. Raises ValueError out of range."""
     value = int(text)
     if not 0 <= value < 2**63:
         raise ValueError(text)
@@ -20,5 +20,5 @@ def key(text: str) -> int:
 
 
 def names(text: str) -> tuple[str, ...]:
-    """Names between commas."""
+    """Parses comma-separated names."""
     return tuple(filter(None, (name.strip() for name in text.split(","))))

@@ -1,4 +1,4 @@
-"""The frame of a command with subcommands: one JSON document or a short table on stdout, words for people on stderr."""
+"""Base of commands with subcommands: one JSON document or a short table on stdout, messages for people on stderr."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ from crawlmgr.services import trouble
 
 
 class Stopped(Exception):
-    """Ctrl-C or SIGTERM reached a command that had stored what it had; the text says how to go on."""
+    """A command was interrupted by Ctrl-C or SIGTERM after storing its work; the text says how to continue."""
 
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """What a subcommand answers: a JSON-ready document and the same as lines for a person.
+    """The result of a subcommand: a JSON-ready document and the same as text for people.
 
-    `lines` set: `data` is a sequence and is written one JSON document a line (JSON lines).
+    If `lines` is set, `data` is a sequence and is written as one JSON document per line (JSON lines).
     """
 
     data: Any
@@ -58,7 +58,7 @@ def table(header: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
 
 
 def _plain(value: Any) -> Any:
-    """JSON for what json does not know: times with zone, numpy numbers and arrays, sets."""
+    """JSON form of values that json cannot encode: times with zone, numpy numbers and arrays, sets."""
     if isinstance(value, datetime):
         return value.isoformat()
     if hasattr(value, "tolist"):
@@ -69,7 +69,7 @@ def _plain(value: Any) -> Any:
 
 
 def help_of(dotted: str) -> str:
-    """The constant HELP of a module, read from its file: a list of subcommands need not load what each of them works with."""
+    """The constant HELP of a module, read from its source file, so that listing subcommands does not import them."""
     found = importlib.util.find_spec(dotted)
     if found is None or found.origin is None:
         raise ModuleNotFoundError(f"no module {dotted}", name=dotted)
@@ -89,27 +89,27 @@ class SubcommandCommand(BaseCommand):
     """A command whose subcommands are modules.
 
     A subclass sets `subcommands = {"simulate": "forums.commands.simulate", …}`. Each module has a literal `HELP`,
-    `add_arguments(parser) -> None` and `run(options: dict) -> Result`. A module is imported only when its word
-    is on the command line. `--json` is added to each. What cannot be done raises `CommandError`
-    (exit status 1, one line); wrong arguments are argparse's (exit status 2).
+    `add_arguments(parser) -> None` and `run(options: dict) -> Result`. A module is imported only when its subcommand is on the
+    command line. Each gets the option `--json`. Failures raise `CommandError` (exit status 1, one line); argparse reports wrong
+    arguments (exit status 2).
     """
 
     subcommands: Mapping[str, str] = {}
     requires_system_checks: Sequence[str] = []
 
     _words: Sequence[str] | None = None
-    """Of the command line; None where Python code calls the command."""
+    """Words of the command line; None if Python code calls the command."""
 
     def run_from_argv(self, argv: list[str]) -> None:
         self._words = argv[2:]
         super().run_from_argv(argv)
 
     def load(self, dotted: str) -> Any:
-        """The module behind a subcommand."""
+        """Imports the module of a subcommand."""
         return importlib.import_module(dotted)
 
     def help_of(self, dotted: str) -> str:
-        """What the module behind a subcommand does, without loading it."""
+        """The help text of a subcommand's module, without importing it."""
         return help_of(dotted)
 
     def add_arguments(self, parser: CommandParser) -> None:
@@ -147,7 +147,7 @@ class SubcommandCommand(BaseCommand):
 
 
 class _Parser(argparse.ArgumentParser):
-    """argparse's parser, whose refusal is one line and exit status 2."""
+    """An argparse parser that reports a wrong argument in one line with exit status 2."""
 
     def __init__(self, **kwargs: Any) -> None:
         kwargs.pop("called_from_command_line", None)

@@ -1,4 +1,4 @@
-"""Commands make their database when it is missing or older than the program, as `serve` does."""
+"""Creates or migrates the database if it is missing or older than the program, as `serve` does."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ OURS = ("crawlmgr", "forums", "focused", "deepweb")
 
 
 def ready() -> None:
-    """Migrates where something is missing. Raises CommandError with one line where the database does not answer."""
+    """Migrates the database if needed. Raises CommandError with one line if the database does not answer."""
     try:
         executor = MigrationExecutor(connection)
         if executor.migration_plan(executor.loader.graph.leaf_nodes()):
@@ -26,8 +26,8 @@ def ready() -> None:
 
 
 def ready_for_nodes() -> None:
-    """`ready`, where other nodes may be at work: the tables are not changed under a living node, nor used by a program that is
-    older than they are. Raises CommandError with one line."""
+    """Like `ready`, for a database that other nodes may use: refuses to migrate while another node is alive, and refuses a
+    database newer than the program. Raises CommandError with one line."""
     try:
         executor = MigrationExecutor(connection)
         applied, known = executor.loader.applied_migrations, executor.loader.graph.nodes
@@ -47,7 +47,7 @@ def ready_for_nodes() -> None:
 
 
 def _others_live() -> bool:
-    """Whether a node gave a sign of life lately; asked in columns that every version has."""
+    """Tells whether a node sent a heartbeat recently, using only columns that exist in every version."""
     with connection.cursor() as cursor:
         cursor.execute("SELECT COUNT(*) FROM crawlmgr_node WHERE heartbeat > %s AND heartbeat >= started", [_lost_before()])
         return bool(cursor.fetchone()[0])

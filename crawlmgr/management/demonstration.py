@@ -1,4 +1,4 @@
-"""What `demo` asks of each crawler: a part that adds its own site of the demonstration web, crawls it, and takes it away."""
+"""The interface of `demo` to each crawler: a part that adds its site of the demonstration web, crawls it, and removes it."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from crawlmgr.services import runs
 from crawlmgr.services.demonstration import MARK
 
 CLOCK = PastClock()
-"""By it the demonstration's forum goes; put back, it lets the day before pass in a minute or two."""
+"""The clock of the demonstration's forum; set back, it makes the previous day pass in a minute or two."""
 
 
 class Served(NamedTuple):
-    """A site of the demonstration: its address, and when it was first shown."""
+    """A site of the demonstration: its address, and when it was first served."""
 
     url: str
     began: datetime
@@ -33,7 +33,8 @@ class Room(NamedTuple):
 
 
 class Part(Protocol):
-    """One crawler's part. Life: add → finish, each time; what is there already is used again. Then leave, at the end."""
+    """One crawler's part of the demonstration. Each time `add`, then `finish` (existing objects are reused); `leave` at the
+    end."""
 
     def kept(self) -> Served | None: ...
 
@@ -49,18 +50,18 @@ class Part(Protocol):
 
 
 def crawl_settings(url: str, began: datetime) -> dict[str, Any]:
-    """Crawl settings of a site of the demonstration: this one private address, no pause, and the mark."""
+    """Crawl settings of a demonstration site: its private address allowed, no delay, and the mark with its start time."""
     return {"allow_private": urlsplit(url).netloc, "delay_seconds": 0.0, MARK: began.isoformat()}
 
 
 def kept(url: str, settings: dict[str, Any]) -> Served:
-    """What a marked row tells."""
+    """The address and start time stored in a demonstration site's settings."""
     return Served(url, datetime.fromisoformat(settings[MARK]))
 
 
 def worked(begin: Callable[[], Run], label: str, clock: Clock = SYSTEM) -> Run:
-    """Begins a run and works it to its end. One that is there already, because a demonstration was killed over it, goes on here
-    once the lease of that process is over, or is left to the worker that has taken it meanwhile."""
+    """Starts a run and works on it to its end. A run left by a killed demonstration is continued once its lease has expired, or
+    left to the worker that has taken it meanwhile."""
     try:
         run = begin()
     except runs.Busy as busy:
@@ -72,7 +73,8 @@ def worked(begin: Callable[[], Run], label: str, clock: Clock = SYSTEM) -> Run:
 
 
 def _freed(run: Run) -> Run:
-    """The run once nobody holds it, or it has ended. Leases are judged by the present, whatever the demonstration's clock."""
+    """Waits until nobody holds the run's lease or the run has ended. Leases are judged by the real time, not the demonstration's
+    clock."""
     while run.state in ACTIVE and run.lease_until is not None and run.lease_until > SYSTEM.now():
         SYSTEM.sleep(0.1)
         run.refresh_from_db()
@@ -81,5 +83,5 @@ def _freed(run: Run) -> Run:
 
 
 def own_runs() -> Any:
-    """Every run that the demonstration's sites have had."""
+    """Every run on the demonstration's sites."""
     return Run.objects.filter(**{f"parameters__settings__{MARK}__isnull": False})

@@ -1,4 +1,4 @@
-"""A run worked in the foreground by a command: progress on standard error, Ctrl-C and SIGTERM end it cleanly."""
+"""Running a run in the foreground of a command: progress on standard error; Ctrl-C and SIGTERM end it cleanly."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from crawlmgr.web.url import UrlError, canonical, host_key
 
 
 def add_web_arguments(parser: Any) -> None:
-    """The options that every command with web access has."""
+    """Adds the options that every command with web access has."""
     parser.add_argument(
         "--allow-private", action="store_true", help="allow the hosts named, with their ports, on loopback or private networks"
     )
@@ -38,10 +38,10 @@ def add_web_arguments(parser: Any) -> None:
 
 
 def web_settings(options: dict[str, Any], urls: Iterable[str], stored: str = "") -> dict[str, Any]:
-    """Those options as crawl settings; what was not given is left to the site.
+    """Those options as crawl settings; options not given are left to the site.
 
-    `urls` are the addresses that the person named: --allow-private lets the crawl to their hosts and ports and to no other, as
-    on the desk. `stored` are exceptions that the site has already. Raises CommandError for what is no host.
+    `urls` are the addresses that the user named: --allow-private opens their hosts and ports only, as on the desk. `stored` are
+    the site's existing exceptions. Raises CommandError for an invalid host.
     """
     chosen = {"delay_seconds": options["delay"], "connections": options["connections"], "in_flight": options["in_flight"]}
     named = [*options["private_host"], *(hosts_of(urls) if options["allow_private"] else ())]
@@ -55,7 +55,7 @@ def web_settings(options: dict[str, Any], urls: Iterable[str], stored: str = "")
 
 
 def hosts_of(urls: Iterable[str]) -> list[str]:
-    """Host and port of each address as the address guard's exceptions want them; what is no address is passed over."""
+    """Host and port of each address, in the form of the address guard's exceptions; invalid addresses are skipped."""
     found = set()
     for url in urls:
         with suppress(UrlError):
@@ -78,9 +78,10 @@ def _signals() -> Iterator[None]:
 
 
 def work(run: Run, label: str, clock: Clock = SYSTEM) -> Run:
-    """Works a run until it ends. Raises Stopped (the run is paused and can be resumed), CommandError where it failed.
+    """Works on a run until it ends. Raises Stopped (the run is paused and can be resumed), CommandError if it failed.
 
-    Where `clock` is behind, the lease lasts as much longer, so that workers, who go by the present, leave the run alone.
+    If `clock` is behind the real time, the lease is longer by the difference, so that workers, who use the real time, do not take
+    the run.
     """
     lease = settings.LEASE_SECONDS + max(0.0, (SYSTEM.now() - clock.now()).total_seconds())
     with _signals(), tqdm(desc=label, unit=" pages", file=sys.stderr, disable=not sys.stderr.isatty()) as bar:
@@ -106,7 +107,7 @@ def work(run: Run, label: str, clock: Clock = SYSTEM) -> Run:
 
 
 def joined(busy: runs.Busy, of: str) -> Run:
-    """The run that is there already: resumed where it was interrupted, else joined; says which, naming what it is `of`."""
+    """The existing active run: resumed if it was interrupted, otherwise joined; prints which, with the name `of` its object."""
     if busy.run.state == RunState.PAUSED:
         say(f"Run {busy.run.pk} was interrupted; it goes on where it stood.")
         return runs.resume(busy.run.pk, SYSTEM.now(), start=False)

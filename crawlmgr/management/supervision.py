@@ -27,12 +27,12 @@ log = logging.getLogger("crawlmgr.supervisor")
 GRACE_SECONDS = 5.0
 WEB = "web server"
 DOUBT_TICKS = 3
-"""How many times a cluster that lost a worker is asked for a sign of life before it is started anew."""
+"""Heartbeat checks that a cluster which lost a worker may miss before it is restarted."""
 
 
 @dataclass(slots=True)
 class Cluster:
-    """A worker cluster: its node's name, the queue it takes from, its process group and its pulse."""
+    """A worker cluster: its node's name, the queue it takes tasks from, its process group and its heartbeat."""
 
     node: str
     queue: str
@@ -42,7 +42,7 @@ class Cluster:
 
 
 def cluster(node: str, queue_name: str, workers: int) -> Cluster:
-    """A cluster that takes from one queue under a node's name."""
+    """Defines a cluster that takes tasks from one queue under a node's name."""
     environment = {
         "CRAWLMGR_DATA": str(settings.DATA_DIR), "CRAWLMGR_NODE": node, "CRAWLMGR_WORKERS": str(workers),
         "Q_CLUSTER_NAME": queue_name,
@@ -55,9 +55,9 @@ def cluster(node: str, queue_name: str, workers: int) -> Cluster:
 
 
 def run_system_checks() -> None:
-    """Runs the system checks; the first error is told in one line.
+    """Runs the system checks; prints the first error in one line.
 
-    Not those of addresses, which load every page of the desk: the process that watches the others would hold 100 MB of them.
+    The checks of URLs are left out: they would load every page of the desk, about 100 MB in the supervisor.
     """
     tags = [tag for tag in registry.tags_available() if tag not in (Tags.urls, Tags.admin)]
     for message in run_checks(tags=tags):
@@ -66,7 +66,7 @@ def run_system_checks() -> None:
 
 
 def only_one(name: str) -> IO[str]:
-    """The lock that keeps a second one of the same name off this data folder; to be held while it runs."""
+    """Takes the lock that prevents a second process of this name on the data folder; hold it while running."""
     path: Path = settings.DATA_DIR / f"{name}.lock"
     try:
         return lock(path)
@@ -94,7 +94,7 @@ def supervise(clusters: Sequence[Cluster], others: Sequence[Child] = (), *, may_
 
 
 class _Watch:
-    """What the supervisor's rounds mean in the database. A database that is away for a while is no reason to fall over."""
+    """Links the supervisor's rounds to heartbeats in the database. Tolerates a database that is unavailable for a while."""
 
     def __init__(self, clusters: Sequence[Cluster]) -> None:
         self.clusters = {one.child.name: one for one in clusters}
@@ -131,7 +131,7 @@ class _Watch:
             self._away(error)
 
     def tick(self, child: Child) -> str:
-        """Asks for a sign of life and judges the last one."""
+        """Requests a heartbeat and judges the last one; returns what the supervisor should do, "" for nothing."""
         one = self.clusters.get(child.name)
         if one is None:
             return ""

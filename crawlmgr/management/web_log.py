@@ -1,4 +1,4 @@
-"""The web server's own lines in the log of the project, as text or as JSON lines; requests too where a setting asks for them."""
+"""The web server's log lines in the project's log, as text or JSON lines; requests too if a setting asks for them."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from typing import Any
 from django.conf import settings
 from gunicorn.glogging import Logger
 
-SECRET = re.compile(r"^(/exports/)[^?#]+")  # whoever has this address reads without a login
-LONGEST_ADDRESS = 500  # characters of a request's address in the log
+SECRET = re.compile(r"^(/exports/)[^?#]+")  # this address gives access without a login
+LONGEST_ADDRESS = 500  # longest part of a request's address that is logged
 
 
 class WebLog(Logger):  # type: ignore[misc] - gunicorn has no types
-    """What gunicorn writes with (its `logger_class`), in the main process and in each worker."""
+    """gunicorn's logger (its `logger_class`), used in the main process and in each worker."""
 
     def setup(self, cfg: Any) -> None:
-        """Sends gunicorn's lines where all others go; it makes no handler of its own. The main process loads no application, so
-        the log is set up here."""
+        """Sends gunicorn's lines to the project's log instead of handlers of its own. The main process loads no application, so
+        the log is configured here."""
         self.cfg = cfg
         dictConfig(settings.LOGGING)
         self.error_log.propagate = self.access_log.propagate = True
@@ -32,7 +32,7 @@ class WebLog(Logger):  # type: ignore[misc] - gunicorn has no types
         return self._access_log_enabled
 
     def access(self, resp: Any, req: Any, environ: Mapping[str, Any], request_time: timedelta) -> None:
-        """One line a request: who asked what, with status, bytes sent and seconds."""
+        """Logs a request in one line: client, address, status, bytes sent and seconds."""
         if self._access_log_enabled:
             facts = {
                 "event": "request",
@@ -45,10 +45,10 @@ class WebLog(Logger):  # type: ignore[misc] - gunicorn has no types
             self.access_log.info("%s %s", environ.get("REQUEST_METHOD"), asked, extra=facts)
 
     def reopen_files(self) -> None:
-        """Nothing to do: the log's own handler notices when its file was set aside."""
+        """Does nothing: the log's own handler notices when its file was rotated."""
 
 
 def _client(environ: Mapping[str, Any]) -> Any:
-    """The address that asked; behind a proxy for TLS the one that this proxy, and nobody before it, names."""
+    """The client's address; behind a TLS proxy the one that this proxy reports, not one that the client claims."""
     named = str(environ.get("HTTP_X_FORWARDED_FOR", "")).rpartition(",")[2].strip() if settings.BEHIND_TLS else ""
     return named[:64] or environ.get("REMOTE_ADDR")

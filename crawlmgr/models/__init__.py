@@ -1,4 +1,4 @@
-"""Tables that the three crawlers share."""
+"""Database tables shared by the three crawlers."""
 
 from crawlmgr.models.alarms import Alarm, AlarmChannel, AlarmMessage, ChannelKind, MessageState
 from crawlmgr.models.deletions import Deletion

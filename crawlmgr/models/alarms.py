@@ -1,4 +1,4 @@
-"""Alarms: what is wrong now, whom it is told, and every message about it."""
+"""Tables of alarms: open and past alarms, notification channels, and messages."""
 
 from __future__ import annotations
 
@@ -14,10 +14,11 @@ class ChannelKind(models.TextChoices):
 
 
 class AlarmChannel(models.Model):
-    """Where alarms are sent. `sealed` holds its addresses and passwords, encrypted; `shown` says without them where it leads.
+    """A channel that alarms are sent over. `sealed` holds its addresses and passwords, encrypted; `shown` describes it without
+    them.
 
-    `rules` are the kinds of causes that it tells of, none: all. From `quiet_from` to `quiet_to` (minutes of the day in its zone;
-    None: never) messages wait. `allow_private` lets it reach addresses of private networks.
+    `rules` are the kinds of causes that it reports, empty for all. From `quiet_from` to `quiet_to` (minutes of the day in its
+    zone; None: never) messages wait. `allow_private` lets it reach addresses of private networks.
     """
 
     name = models.CharField(_("name"), max_length=100)
@@ -43,10 +44,10 @@ class AlarmChannel(models.Model):
 
 
 class Alarm(models.Model):
-    """One cause, from when it was first seen to when it was gone; at most one open alarm a cause.
+    """One cause, from when it was first seen to when it was gone; at most one open alarm per cause.
 
-    `text` is a sentence to be translated and `facts` what it names. `missing` is since when the cause is not seen any more: it
-    ends only after a while, so that a cause that comes and goes is one alarm. `once`: something that happened and does not end.
+    `text` is a translatable sentence and `facts` its values. `missing` is when the cause was last found absent: the alarm ends
+    only some time later, so that an intermittent cause is one alarm. `once`: an event without duration.
     """
 
     cause = models.CharField(max_length=120)
@@ -83,11 +84,11 @@ class MessageState(models.TextChoices):
 
 
 class AlarmMessage(models.Model):
-    """A message of a channel, once for what it tells of an alarm ("begun", "ended"; "test" has no alarm).
+    """A message over a channel, one per alarm and occasion ("begun", "ended"; "test" has no alarm).
 
-    waiting → claimed → handed → sent. `handed` is stored just before the message leaves: a worker that is killed before leaves it
-    to others when `claimed_until` is over; one killed after it may have sent it, and it is not sent again (unsure).
-    What the receiver refused waits until `due` for the next try, up to a number of times (failed).
+    waiting → claimed → handed → sent. `handed` is stored just before sending: if the worker dies earlier, another sends the
+    message after `claimed_until`; if it dies later, the message may have been sent and is not repeated (unsure). A message that
+    the receiver refused waits until `due` for the next try, up to a number of tries (failed).
     """
 
     channel = models.ForeignKey(AlarmChannel, models.CASCADE, related_name="messages")

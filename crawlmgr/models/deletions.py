@@ -1,4 +1,4 @@
-"""What was asked to be deleted and can still be taken back."""
+"""Deletions that were requested and can still be undone."""
 
 from django.conf import settings
 from django.db import models
@@ -6,9 +6,9 @@ from django.utils.translation import gettext_lazy as _
 
 
 class Deletion(models.Model):
-    """A row of a list (`kind` and its key) that goes for good when `due` has passed; its list leaves it out until then.
+    """A row of a list (`kind` and key) to be deleted when `due` has passed; until then its list hides it.
 
-    Life: made → undone (the row is gone, what it named stands as before), or begun and carried out by the dispatcher.
+    Life: made → undone (this entry is deleted, its object unchanged), or begun and carried out by the dispatcher.
     """
 
     kind = models.CharField(max_length=20)

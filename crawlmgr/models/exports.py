@@ -1,4 +1,4 @@
-"""Exports that are kept: what they write, when, and the files that they have written."""
+"""Saved exports: what they write, when, and their files."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from crawlmgr.models.runs import Run
 
 
 class Every(models.IntegerChoices):
-    """How often an export is written by itself, in hours."""
+    """Intervals of scheduled exports, in hours."""
 
     NEVER = 0, _("only when asked")
     HOUR = 1, _("every hour")
@@ -20,11 +20,10 @@ class Every(models.IntegerChoices):
 
 
 class Export(models.Model):
-    """What is exported and how: a table, narrowed to a site, a run or a time, its columns (none: all) and its format.
+    """Definition of an export: a table, filtered by site, run or time, its columns (none: all) and its format.
 
-    `days` narrows to what came in that many days before the writing, `since` to what came after a fixed time. `next_at` is when
-    the schedule writes it next. `digest` is the SHA-256 of the secret in its address, "" where it has none. `keep` files are
-    kept.
+    `days` keeps rows of that many days before the writing, `since` rows after a fixed time. `next_at` is the next scheduled
+    writing. `digest` is the SHA-256 of the secret in its download address, "" without one. `keep` is the number of files kept.
     """
 
     name = models.CharField(_("name"), max_length=100)
@@ -54,7 +53,7 @@ class Export(models.Model):
 
 
 class ExportFile(models.Model):
-    """A finished file, in the export's folder; its manifest lies beside it."""
+    """A finished file in the export's folder, with a manifest beside it."""
 
     export = models.ForeignKey(Export, models.CASCADE, related_name="files")
     by = models.ForeignKey(Run, models.SET_NULL, null=True, blank=True, related_name="+")

@@ -1,4 +1,4 @@
-"""The frontier: addresses that a run has seen, waiting, claimed or dealt with."""
+"""The frontier: addresses that a run has seen, with their states."""
 
 from __future__ import annotations
 

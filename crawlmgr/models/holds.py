@@ -1,4 +1,4 @@
-"""Whether everything is paused."""
+"""The table that says whether all crawling is paused."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from django.utils.translation import gettext_lazy as _
 
 
 class Hold(models.Model):
-    """Stands while all crawling is paused: one row at the most, its key always 1. `runs` are those that were paused for it."""
+    """Exists while all crawling is paused: at most one row, with key 1. `runs` are the runs that were paused by it."""
 
     since = models.DateTimeField(_("since"))
     by = models.ForeignKey(settings.AUTH_USER_MODEL, models.SET_NULL, null=True, blank=True, related_name="+")

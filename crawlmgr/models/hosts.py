@@ -1,4 +1,4 @@
-"""Hosts: the unit of politeness, one clock for all workers."""
+"""Hosts: the unit of politeness, with one clock for all workers."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 class Host(models.Model):
     """A host, with its port where that is not the scheme's own.
 
-    `next_at` is the host's clock: a request may start once it has passed, and whoever starts one moves it by one conditional
-    UPDATE, so that no two workers ever share a turn. `retry_after_until` is what the server asked for and survives restarts.
+    `next_at` is the host's clock: a request may start once it has passed. Starting one moves it by a conditional UPDATE, so that
+    no two workers start requests at the same time. `retry_after_until` is the time from the server's Retry-After header.
     """
 
     key = models.CharField(_("host"), max_length=255, unique=True)
@@ -47,7 +47,7 @@ class Host(models.Model):
 
 
 class HostHour(models.Model):
-    """What one host was asked and gave in one hour; charts read these sums, never the pages."""
+    """Requests to one host and their results in one hour; charts read these sums, never the pages."""
 
     host = models.ForeignKey(Host, models.CASCADE, related_name="hours")
     hour = models.DateTimeField()
@@ -57,13 +57,13 @@ class HostHour(models.Model):
 
     class Meta:
         constraints = [models.UniqueConstraint(fields=["host", "hour"], name="hosthour_once")]
-        indexes = [  # holds all that the charts of the last hours add up
+        indexes = [  # covers all columns that charts of the last hours sum up
             models.Index(fields=["hour", "host", "requests", "bytes", "errors"], name="hosthour_lately")
         ]
 
 
 class RunHost(models.Model):
-    """That a run has (had) addresses on a host. `active` is cleared when none waits, set again when one is added."""
+    """A run's relation to a host it has or had addresses on. `active` is cleared when none waits, set again when one is added."""
 
     run = models.ForeignKey("crawlmgr.Run", models.CASCADE, related_name="hosts")
     host = models.ForeignKey(Host, models.CASCADE, related_name="runs")

@@ -1,4 +1,4 @@
-"""Worker nodes and what happened that a person should know."""
+"""Worker nodes, and events for operators."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ class NodeState(models.TextChoices):
 class Node(models.Model):
     """A machine's worker cluster. `heartbeat` is written by tasks, so it stops when the cluster stops taking tasks.
 
-    `state` is what a person wants of it: one that is paused takes no runs until it is resumed, one that drains ends when it has
-    none left, and takes work again when it is started again. A node without a sign of life is lost, whatever its state.
-    `name` is what leases and locks are called after; people see `label` where one is given.
-    `minutes` holds [minute since the epoch, pages] for the last hour.
+    `state` is what the operator requested: a paused node takes no runs until it is resumed, a draining one exits when it has none
+    left, and takes work again when it is restarted. A node without recent heartbeat is lost, whatever its state. `name`
+    identifies it in leases and locks; users see `label` if one is set. `minutes` holds [minute since the epoch, pages] for the
+    last hour.
     """
 
     name = models.CharField(_("node"), max_length=120, unique=True)
@@ -46,7 +46,7 @@ class Node(models.Model):
 
 
 class Event(models.Model):
-    """Something that happened: an error, a warning or a note, with the run and host it concerns."""
+    """An event: an error, a warning or a note, with the run and host it concerns."""
 
     class Level(models.IntegerChoices):
         NOTE = 20, _("note")

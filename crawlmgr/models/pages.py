@@ -7,7 +7,7 @@ from django.utils.translation import gettext_lazy as _
 
 
 class WarcFile(models.Model):
-    """One WARC file in the archive folder. A file has one writer for its whole life."""
+    """One WARC file in the archive folder; only one process ever writes to it."""
 
     name = models.CharField(_("file"), max_length=200, unique=True)
     run = models.ForeignKey("crawlmgr.Run", models.SET_NULL, null=True, blank=True, related_name="warc_files")
@@ -27,7 +27,7 @@ class WarcFile(models.Model):
 
 
 class Page(models.Model):
-    """One answer of the web to one address of one run; (run, key_hash) is written at most once, later tries replace it."""
+    """The stored answer for one address of one run; unique by (run, key_hash), a later try replaces it."""
 
     run = models.ForeignKey("crawlmgr.Run", models.CASCADE, related_name="pages", null=True, blank=True)
     host = models.ForeignKey("crawlmgr.Host", models.CASCADE, related_name="pages")

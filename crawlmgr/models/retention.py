@@ -1,4 +1,4 @@
-"""How long what only tells of the past is kept, as it was set on the desk."""
+"""Retention times of history, as set on the desk."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from django.utils.translation import gettext_lazy as _
 
 
 class Retention(models.Model):
-    """A time that somebody has set; a kind without a row is kept as settings.KEEP_DAYS says. 0 days: for ever."""
+    """A retention time in days set by an operator, 0 for ever; kinds without a row use settings.KEEP_DAYS."""
 
     kind = models.CharField(_("kind"), max_length=40, unique=True)
     keep_days = models.PositiveIntegerField(_("days kept"))

@@ -1,4 +1,4 @@
-"""Runs: one execution of a job, its state table, lease and counters."""
+"""Runs: one execution of a job, with its state, lease and counters."""
 
 from __future__ import annotations
 
@@ -34,10 +34,11 @@ TRANSITIONS: dict[str, frozenset[str]] = {
 
 class RunQuerySet(models.QuerySet["Run"]):
     def at_work(self) -> Self:
-        """The active ones, in no order, found without a look at those that have ended. Filters on kind or target beside it may
-        lead SQLite to another index and so through all of history: they are better left to Python, active runs are few.
+        """The active runs, unordered, found through a partial index without reading those that have ended. Further filters on
+        kind or target can make SQLite choose another index and read all of history; filter in Python instead, active
+        runs are few.
 
-        SQLite has to be told of the index: it guesses from the number of states that a sixth of all runs is in each.
+        SQLite needs the name of the index, because it estimates that each of the six states has a sixth of all runs.
         """
         told = "INDEXED BY run_active " if connections[self.db].vendor == "sqlite" else ""
         return self.filter(pk__in=RawSQL(_AT_WORK % told, ())).order_by()  # noqa: S611 - a constant
@@ -47,10 +48,9 @@ class Run(models.Model):
     """One execution of a job with its parameters frozen into it.
 
     One worker at a time holds the lease; taking it raises `fence`, and every transaction of a slice checks that the fence is
-    still its own, so a slice that was thought dead can no longer write. `wanted` is what a person asked for ("pause", "stop").
-    `breaks` and `strains` count the slices since the last progress that an error of the program, or passing trouble with the
-    database, has ended.
-    `exclusive` keeps two active runs from working the same thing.
+    still its own, so a slice whose lease was lost can no longer write. `wanted` is what the operator requested ("pause", "stop").
+    `breaks` and `strains` count slices since the last progress that were ended by a program error or by a temporary database
+    problem. `exclusive` prevents two active runs on the same target.
     """
 
     kind = models.CharField(_("kind"), max_length=32)

@@ -1,4 +1,4 @@
-"""What became of settings: every change with the values before and after it, and named sets of values to take up again."""
+"""History of settings: every change with the values before and after it, and named presets."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from django.utils.translation import gettext_lazy as _
 
 
 class SettingsChange(models.Model):
-    """One change of the settings of a thing (`kind` and `target`, such as "topic" and its key). An undone one stays listed."""
+    """One change of the settings of an object (`kind` and `target`, such as "topic" and its key). Undone changes stay listed."""
 
     kind = models.CharField(max_length=60)
     target = models.BigIntegerField(default=0)

@@ -1,4 +1,4 @@
-"""Keys that programs log in with."""
+"""API tokens."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ class TokenRole(models.TextChoices):
 
 
 class ApiToken(models.Model):
-    """A token of the API. Only its SHA-256 is kept: the token itself is shown once, when it is made."""
+    """A token of the API. Only its SHA-256 is stored: the token itself is shown once, when it is created."""
 
     name = models.CharField(_("name"), max_length=100)
     digest = models.CharField(max_length=64, unique=True)

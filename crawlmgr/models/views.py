@@ -1,4 +1,4 @@
-"""Views of lists that people keep under a name."""
+"""Saved views of lists."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from django.utils.translation import gettext_lazy as _
 
 
 class ListView(models.Model):
-    """How one person looks at a list: `query` is the part of the address that sorts, filters and chooses columns."""
+    """A user's saved view of a list: `query` is the query string that sorts, filters and chooses columns."""
 
     user = models.ForeignKey(settings.AUTH_USER_MODEL, models.CASCADE, related_name="+")
     list = models.CharField(_("list"), max_length=40)

@@ -1,1 +1,1 @@
-"""Reads for the pages and charts; nothing here writes."""
+"""Queries for pages and charts; nothing here writes."""

@@ -1,4 +1,4 @@
-"""Reads of the archive: files, captures of an address."""
+"""Queries on the archive: files, captures of an address."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ def files(query: Mapping[str, str], size: int = 50) -> Slice:
 
 
 def totals() -> dict[str, Any]:
-    """Files, bytes and records of the whole archive."""
+    """Total files, bytes and records of the archive."""
     return WarcFile.objects.aggregate(files=Count("id"), bytes=Sum("bytes"), records=Sum("records"))
 
 
 def captures(address: str, limit: int = 50) -> list[Page]:
-    """What is stored of an address, newest first. Raises ValueError where it is none."""
+    """Stored captures of an address, newest first. Raises ValueError if it is not an address."""
     text = address.strip()
     if "://" not in text:
         text = f"http://{text}"
@@ -35,7 +35,7 @@ def captures(address: str, limit: int = 50) -> list[Page]:
 
 
 def of_address(wanted: int, limit: int = 50) -> list[Page]:
-    """What is stored of the address with this hash, newest first."""
+    """Stored captures of the address with this hash, newest first."""
     pages = Page.objects.filter(url_hash=wanted).select_related("warc", "run").defer("run__parameters", "run__result")
     return list(pages.order_by("-fetched_at")[:limit])
 
@@ -45,5 +45,5 @@ def capture(pk: int) -> Page | None:
 
 
 def in_file(file: WarcFile, query: Mapping[str, str], size: int = 50) -> Slice:
-    """The captures that one file holds."""
+    """The captures in one WARC file."""
     return cut(Page.objects.filter(warc=file), size=size, query=query)

@@ -11,7 +11,7 @@ from crawlmgr.models import Host, HostHour, Page
 
 
 class Hour(NamedTuple):
-    """Sums of one hour."""
+    """Sums over one hour."""
 
     hour: datetime
     requests: int
@@ -20,7 +20,7 @@ class Hour(NamedTuple):
 
 
 class HostSeries(NamedTuple):
-    """One host's hours, oldest first."""
+    """One host's hourly sums, oldest first."""
 
     key: str
     hours: list[Hour]
@@ -32,17 +32,17 @@ def listed() -> QuerySet[Host]:
 
 
 def waiting(rows: QuerySet[Host], now: datetime) -> QuerySet[Host]:
-    """Hosts that may not be asked yet."""
+    """Hosts whose next allowed request time has not come."""
     return rows.filter(next_at__gt=now)
 
 
 def failing(rows: QuerySet[Host]) -> QuerySet[Host]:
-    """Hosts whose last request failed, or whose robots.txt refuses everything for now."""
+    """Hosts whose last request failed, or whose robots.txt currently disallows everything."""
     return rows.filter(Q(failures__gt=0) | Q(robots_verdict="deny"))
 
 
 def hourly(now: datetime, hours: int, host: Host | None = None) -> list[Hour]:
-    """Requests, bytes and errors by hour over all hosts or of one, gaps left out."""
+    """Requests, bytes and errors per hour over all hosts or of one; hours without requests are left out."""
     rows = HostHour.objects.filter(hour__gt=now - timedelta(hours=hours))
     if host is not None:
         rows = rows.filter(host=host)
@@ -51,7 +51,7 @@ def hourly(now: datetime, hours: int, host: Host | None = None) -> list[Hour]:
 
 
 def busiest(now: datetime, hours: int, limit: int = 7) -> list[HostSeries]:
-    """The hosts asked most lately, each with its hours; three queries."""
+    """The hosts with the most requests in recent hours, each with its hourly sums; three queries."""
     since = now - timedelta(hours=hours)
     recent = HostHour.objects.filter(hour__gt=since)
     top = [pk for pk, _n in recent.values_list("host_id").annotate(n=Sum("requests")).order_by("-n")[:limit]]

@@ -1,4 +1,4 @@
-"""Requests in flight, as the desk shows them: what is being asked of which host, and since when."""
+"""Requests in flight as the desk shows them: number per host, and since when."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from crawlmgr.conf import CrawlSettings
 from crawlmgr.models import Run, RunState, Url, UrlState
 
 PATIENT = timedelta(seconds=5)
-"""A host that has been at an answer for so long is named."""
+"""A host whose answer takes longer than this is shown by name."""
 
 
 @dataclass(frozen=True, slots=True)
 class OnHost:
-    """One host's part: addresses in work, and when the oldest of them was claimed."""
+    """One host's part: number of addresses in progress, and when the oldest was claimed."""
 
     pk: int
     key: str
@@ -27,8 +27,7 @@ class OnHost:
 
 @dataclass(frozen=True, slots=True)
 class InFlight:
-    """A run's requests in flight, of how many at the most; `on` says how many by host; `waited_for` are
-    hosts that take long, slowest first."""
+    """A run's requests in flight and their limit; `on` gives the number by host; `waited_for` are slow hosts, slowest first."""
 
     number: int
     most: int
@@ -37,7 +36,7 @@ class InFlight:
 
 
 def of_run(run: Run, now: datetime, limit: int = 5) -> InFlight | None:
-    """What a run that works is asking now; None for one that does not. Reads the index of claimed addresses alone."""
+    """The requests in flight of a working run; None for a run that is not working. Reads only the index of claimed addresses."""
     if run.state != RunState.RUNNING:
         return None
     settings = CrawlSettings.from_mapping(run.parameters.get("settings", {}))
@@ -46,16 +45,16 @@ def of_run(run: Run, now: datetime, limit: int = 5) -> InFlight | None:
     lease = timedelta(seconds=settings.lease_seconds)
     hosts = [OnHost(row["host_id"], row["host__key"], row["number"], row["until"] - lease) for row in grouped]
     late = tuple(one for one in hosts if now - one.since >= PATIENT)
-    number = min(sum(one.number for one in hosts), settings.in_flight)  # some more may be claimed and wait for these
+    number = min(sum(one.number for one in hosts), settings.in_flight)  # more may be claimed ahead and wait for these
     return InFlight(number, settings.in_flight, {one.pk: one.number for one in hosts}, late[:limit])
 
 
 def of_hosts(ids: Collection[int], now: datetime) -> dict[int, int]:
-    """How many addresses of each host are being asked for, by any run."""
+    """The number of addresses in progress on each host, over all runs."""
     rows = Url.objects.filter(host_id__in=ids, state=UrlState.CLAIMED, lease_until__gt=now)
     return dict(rows.values_list("host_id").annotate(Count("id")).order_by())
 
 
 def total(now: datetime) -> int:
-    """How many addresses are being asked for by all runs."""
+    """The number of addresses in progress over all runs."""
     return Url.objects.filter(state=UrlState.CLAIMED, lease_until__gt=now).count()

@@ -1,4 +1,4 @@
-"""Figures for a monitor, as Prometheus names them: what is there now, and what was counted since the beginning."""
+"""Metrics for monitoring under Prometheus names: current gauges and totals since the start."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from crawlmgr.reads import status as status_reads
 from crawlmgr.services import memory, queue
 
 MOST_ALARMS = 1000
-"""Of one kind; the desk lists the first few."""
+"""Alarms counted per kind at most; the desk lists only the first few."""
 ENDED, ENDED_SECONDS = "metrics-ended-runs", 60.0
 
 
 @dataclass(frozen=True, slots=True)
 class Metric:
-    """One figure with its values by labels. A `counter` only rises, unless rows are removed."""
+    """One metric with its values by labels. A `counter` only rises, unless rows are deleted."""
 
     name: str
     help: str
@@ -32,13 +32,13 @@ class Metric:
 
 
 def _ended() -> dict[tuple[str, ...], int]:
-    """Runs that have ended by kind and state, as they were counted within a minute: years of them are gone through for it."""
+    """Ended runs counted by kind and state, cached for a minute because the query reads years of runs."""
     counted = Run.objects.exclude(state__in=ACTIVE).order_by().values_list("kind", "state").annotate(Count("id"))
     return memory.remembered(ENDED, ENDED_SECONDS, lambda: {(kind, state): count for kind, state, count in counted})
 
 
 def metrics(now: datetime) -> Iterator[Metric]:
-    """All figures, in a fixed number of queries over nodes, hosts and runs; what pages there are is never summed."""
+    """All metrics, in a fixed number of queries over nodes, hosts and runs; the table of pages is never read."""
     state = status_reads.status(now)
     yield Metric("crawlmgr_nodes", "Worker nodes with a sign of life.", {(): state.nodes})
     yield Metric("crawlmgr_nodes_silent", "Nodes alive within a day that give no sign of life now.", {(): state.silent})

@@ -1,4 +1,4 @@
-"""Reads of worker nodes and events."""
+"""Queries on worker nodes and events."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from crawlmgr.models import Event, Node
 
 
 def nodes(limit: int) -> list[Node]:
-    """Nodes with the newest sign of life first."""
+    """Nodes, most recent heartbeat first."""
     return list(Node.objects.order_by(F("heartbeat").desc(nulls_last=True), "name")[:limit])
 
 
 def events() -> QuerySet[Event]:
-    """All events with what they concern."""
+    """All events with their run and host."""
     return Event.objects.select_related("run", "host").defer("run__parameters", "run__result", "host__robots_text")

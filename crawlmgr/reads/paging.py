@@ -1,4 +1,4 @@
-"""Pages of long lists by key, not by number: every page costs the same however many rows stand before it."""
+"""Paging of long lists by key instead of offset: every page costs the same, wherever it is in the list."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ from django.db.models import Q, QuerySet
 
 @dataclass(frozen=True, slots=True)
 class Slice:
-    """Some rows of a list, and the tokens that lead on ("" for none): `newer` to what stands before, `older` to what follows."""
+    """One page of a list, and the tokens of its neighbours ("" for none): `newer` for the page before, `older` for the page
+    after."""
 
     rows: list[Any]
     newer: str = ""
@@ -23,9 +24,9 @@ class Slice:
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """How a list is sorted: `fields` all downwards or all upwards, the last one unique.
+    """The order of a list: `fields` all descending or all ascending, the last one unique.
 
-    With `nullable` the first field may be empty; rows without it come last, whatever the database thinks of NULL.
+    With `nullable` the first field may be NULL; those rows come last on every database.
     """
 
     fields: tuple[str, ...] = ("id",)
@@ -37,13 +38,13 @@ BY_ID = Order()
 
 
 def cut(queryset: QuerySet[Any], order: Order = BY_ID, *, size: int = 50, query: Mapping[str, str] | None = None) -> Slice:
-    """The slice that the page's address asks for: `after` or `before` a token, `last`, or the first one."""
+    """The page that the query string asks for: `after` or `before` a token, `last`, or else the first one."""
     query = query or {}
     backwards = "last" in query or bool(query.get("before"))
     token = _parse(query.get("before") or query.get("after") or "", order)
     try:
         rows = _take(queryset, order, token, size + 1, backwards)
-    except (TypeError, ValueError, ValidationError):  # a token of another list
+    except (TypeError, ValueError, ValidationError):  # the token belongs to another list
         token = None
         rows = _take(queryset, order, None, size + 1, backwards)
     more = len(rows) > size
@@ -81,7 +82,7 @@ def _take(queryset: QuerySet[Any], order: Order, token: list[Any] | None, size: 
 
 
 def _beyond(fields: Sequence[str], values: Sequence[Any] | None, downwards: bool) -> Q:
-    """Rows beyond `values` in the order of `fields`; the bound on the first field alone is there for the index."""
+    """Condition for rows beyond `values` in the order of `fields`; the extra bound on the first field lets the index be used."""
     if values is None:
         return Q()
     sign = "lt" if downwards else "gt"
@@ -97,7 +98,8 @@ def _token(row: Any, order: Order) -> str:
     for name in order.fields:
         value = getattr(row, name)
         if isinstance(value, datetime):
-            value = f"t{value.astimezone(UTC).isoformat().removesuffix('+00:00')}Z"  # a plus is a space in an address
+            # a plus sign in a query string is decoded as a space
+            value = f"t{value.astimezone(UTC).isoformat().removesuffix('+00:00')}Z"
         elif isinstance(value, float):
             value = f"f{value!r}"
         elif isinstance(value, str):

@@ -1,4 +1,4 @@
-"""Reads of runs: lists, what one run does, what became of its addresses."""
+"""Queries on runs: lists, a run's activity, and the outcomes of its addresses."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from django.db.models import Count, QuerySet
 from crawlmgr.models import ACTIVE, Event, Page, Run, RunHost, RunState, Url, UrlState
 
 ENDED = tuple(state for state in RunState if state not in ACTIVE)
-MOST_ACTIVE = 2_000  # active runs that are looked at for a short list
+MOST_ACTIVE = 2_000  # active runs considered for a short list
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """How many addresses of a run ended the same way, and one of them."""
+    """The number of a run's addresses that ended in the same way, with one example."""
 
     state: int
     reason: str
@@ -29,38 +29,38 @@ class Outcome:
 
 
 def listed() -> QuerySet[Run]:
-    """All runs without the big columns."""
+    """All runs without the large columns."""
     return Run.objects.defer("parameters", "result")
 
 
 def in_states(rows: QuerySet[Run], states: tuple[str, ...]) -> QuerySet[Run]:
-    """Those of the rows that are in one of the states."""
+    """The rows whose run is in one of the states."""
     if set(states) == set(ACTIVE):
         return rows.filter(pk__in=list(Run.objects.at_work().values_list("pk", flat=True)))
     return rows.filter(state__in=states)
 
 
 def active(limit: int = 20) -> list[Run]:
-    """What works, waits or is paused now: working ones first."""
+    """Active runs (working, waiting or paused), working ones first."""
     rank = {RunState.RUNNING: 0, RunState.QUEUED: 1, RunState.PAUSED: 2}
     found = Run.objects.at_work().defer("parameters", "result")[:MOST_ACTIVE]
     return sorted(found, key=lambda run: (rank[RunState(run.state)], -run.pk))[:limit]
 
 
 def at_work(kind: str, targets: Collection[int] | None = None) -> dict[int, Run]:
-    """The active runs of a kind by what they work on, of all targets or of these."""
+    """The active runs of a kind by their target, for all targets or the given ones."""
     rows = (run for run in Run.objects.at_work().defer("parameters", "result") if run.kind == kind)
     return {run.target: run for run in rows if run.target is not None and (targets is None or run.target in targets)}
 
 
 def lately(kind: str, since: datetime) -> list[Run]:
-    """The runs of a kind that are active or ended since then."""
+    """The runs of a kind that are active or ended since `since`."""
     over = Run.objects.filter(state__in=ENDED, finished__gte=since, kind=kind).defer("parameters", "result")
     return [*(run for run in Run.objects.at_work().defer("parameters", "result") if run.kind == kind), *over]
 
 
 def ended(limit: int = 6) -> list[Run]:
-    """The runs that ended last."""
+    """The most recently ended runs, newest first."""
     over = Run.objects.exclude(state__in=ACTIVE).exclude(finished=None).defer("parameters", "result")
     return list(over.order_by("-id")[:limit])
 
@@ -72,18 +72,18 @@ def outcomes(run: Run) -> list[Outcome]:
 
 
 def recent_pages(run: Run, limit: int = 15) -> list[Page]:
-    """What the run fetched last."""
+    """The pages a run fetched most recently, newest first."""
     return list(Page.objects.filter(run=run).order_by("-id")[:limit])
 
 
 def recent_failures(run: Run, limit: int = 10) -> list[Url]:
-    """Addresses of the run that failed or were refused, the last ones first."""
+    """A run's addresses that failed or were refused, most recent first."""
     rows = Url.objects.filter(run=run, state__in=[UrlState.FAILED, UrlState.REFUSED, UrlState.DROPPED])
     return list(rows.defer("payload").order_by("-ended_at")[:limit])
 
 
 def rate(run: Run, now: datetime, window_seconds: int = 60) -> float | None:
-    """Pages a minute: over the last minute while the run works, over its whole time once it has ended."""
+    """Pages per minute: over the last minute for a working run, over the whole run once it has ended."""
     if run.started is None:
         return None
     if run.state == RunState.RUNNING:
@@ -96,12 +96,12 @@ def rate(run: Run, now: datetime, window_seconds: int = 60) -> float | None:
 
 
 def hosts(run: Run, limit: int = 10) -> list[RunHost]:
-    """The hosts that a run asks, those with addresses left first."""
+    """The hosts that a run requests, those with waiting addresses first."""
     return list(RunHost.objects.filter(run=run).select_related("host").order_by("-active", "host__next_at")[:limit])
 
 
 def events(run: Run, limit: int = 10) -> list[Event]:
-    """What happened in a run that a person should know."""
+    """A run's most recent events, newest first."""
     return list(Event.objects.filter(run=run).order_by("-id")[:limit])
 
 

@@ -1,4 +1,4 @@
-"""How the installation is doing: workers, pace, what runs and what should worry a person."""
+"""State of the installation: workers, speed, active runs and problems."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ RECENT = timedelta(hours=24)
 
 @dataclass(frozen=True, slots=True)
 class Status:
-    """What the status bar shows. `silent` counts nodes that were alive within a day and give no sign of life now."""
+    """Figures of the status bar. `silent` counts nodes that sent heartbeats within a day but do not now."""
 
     nodes: int
     workers: int
@@ -30,7 +30,7 @@ class Status:
 
 @dataclass(frozen=True, slots=True)
 class Alarm:
-    """Something to look at: a code that the desk puts into words, how many, and what it concerns."""
+    """A problem to look at: a code that the desk translates, a count, and the object it concerns."""
 
     code: str
     count: int = 1
@@ -40,31 +40,32 @@ class Alarm:
 
 
 def alive_since(now: datetime) -> datetime:
-    """A node with a sign of life before this is not at work."""
+    """The time limit of heartbeats: a node whose last one is before it is not alive."""
     return now - timedelta(seconds=settings.STALL_SECONDS)
 
 
 def all_paused() -> bool:
-    """Whether all crawling is held back."""
+    """Tells whether all crawling is paused."""
     return Hold.objects.exists()
 
 
 def _made_good(kind: str = "kind", target: str = "target", pk: str = "pk") -> Exists:
-    """Whether a later run at the same thing came to its end; the arguments say where kind, target and key of the run stand."""
+    """Subquery that tells whether a later run on the same target finished; the arguments name the outer row's fields."""
     later = Run.objects.filter(kind=OuterRef(kind), target=OuterRef(target), pk__gt=OuterRef(pk), state=RunState.FINISHED)
     return Exists(later)
 
 
 def _errors(now: datetime) -> QuerySet[Event]:
-    """Errors of a day that still stand: what a run met is over once it, or a later one at the same thing, has come to its end."""
+    """Errors of the last day that still matter: those of a run are over once it or a later run on the same target has
+    finished."""
     told = Event.objects.filter(level__gte=Event.Level.ERROR, at__gte=now - RECENT).select_related("run")
     over = Q(run__isnull=False) & (Q(run__state=RunState.FINISHED) | _made_good("run__kind", "run__target", "run_id"))
     return told.exclude(over).order_by("-at")
 
 
 def status(now: datetime) -> Status:
-    """Six small queries, whatever the size of the tables."""
-    gone = Q(state=NodeState.DRAINING, heartbeat__lt=alive_since(now))  # it was asked to end
+    """The figures of the status bar, in six small queries whatever the size of the tables."""
+    gone = Q(state=NodeState.DRAINING, heartbeat__lt=alive_since(now))  # the node was asked to end
     nodes = list(Node.objects.filter(heartbeat__gte=now - RECENT).exclude(gone).values_list("heartbeat", "workers")[:1000])
     alive = [workers for heartbeat, workers in nodes if heartbeat >= alive_since(now)]
     states = dict(
@@ -86,7 +87,7 @@ def status(now: datetime) -> Status:
 
 
 def alarms(now: datetime, limit: int = 8) -> list[Alarm]:
-    """What a person should look at, the gravest first; the crawlers add their own on the first page."""
+    """Current problems, most severe first; the crawlers add their own on the home page."""
     found: list[Alarm] = []
     seen = Node.objects.aggregate(workers=Sum("workers"), nodes=Count("id"))
     alive = Node.objects.filter(heartbeat__gte=alive_since(now)).exists()

@@ -1,1 +1,1 @@
-"""Verbs that change state, one file a noun."""
+"""Functions that change the database, one file per kind of object."""

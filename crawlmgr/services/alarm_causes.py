@@ -1,4 +1,4 @@
-"""Causes of alarms: what is wrong now, each under a key that stays the same while it lasts. Crawlers add theirs."""
+"""Causes of alarms: current problems, each under a key that stays the same while it lasts. Crawlers register their own."""
 
 from __future__ import annotations
 
@@ -29,20 +29,20 @@ RULES = {
     "reached": gettext_noop("a crawl that reached its goal"),
 }
 LATELY = timedelta(days=1)
-TROUBLE = timedelta(minutes=15)  # how long a worker's end counts as trouble
-HOST_FAILURES = 5  # in a row
+TROUBLE = timedelta(minutes=15)  # how long the loss of a worker counts as a problem
+HOST_FAILURES = 5  # failures in a row
 WORKER_CODES = ("worker_ended", "worker_silent", "cluster_restarted", "web_restarted")
 REFUSALS = (401, 403, 429)
 GOALS = ("relevant", "coverage")
 DROP = 0.3
-DROP_RUNS, DROP_FEWEST_RUNS = 5, 3  # of the same thing, before the one that is judged
-DROP_LEAST = 10  # items that are usual for what the last run fetched
-MOST_DROPS = 50  # things whose runs are looked at
+DROP_RUNS, DROP_FEWEST_RUNS = 5, 3  # earlier runs on the same target to compare with
+DROP_LEAST = 10  # items that are usual for the number of pages the last run fetched
+MOST_DROPS = 50  # targets whose runs are checked
 
 
 @dataclass(frozen=True, slots=True)
 class Cause:
-    """One cause. `text` is a sentence to be translated, with places for `facts`; `once`: it happened and does not end."""
+    """One cause. `text` is a translatable sentence with placeholders for `facts`; `once`: an event without duration."""
 
     key: str
     rule: str
@@ -53,18 +53,18 @@ class Cause:
 
 
 def all_causes(now: datetime) -> dict[str, Cause]:
-    """Every cause of this moment, by its key."""
+    """Every current cause, by its key."""
     found = [cause for name in settings.ALARM_CAUSES for cause in import_string(name)(now)]
     return {cause.key: cause for cause in found}
 
 
 def shared(now: datetime) -> list[Cause]:
-    """Causes that no crawler owns."""
+    """Causes that belong to no single crawler."""
     return [*_disk(), *_workers(now), *_runs(now), *_drops(now), *_hosts(now)]
 
 
 def dropped(items: int, usual: float) -> dict[str, int]:
-    """The facts of a drop: what was found, what is usual, and how much less that is in percent."""
+    """The facts of a drop: items found, usual number, and the decrease in percent."""
     return {"items": items, "usual": round(usual), "share": round(100 * (1 - items / usual))}
 
 
@@ -91,7 +91,7 @@ def _workers(now: datetime) -> list[Cause]:
 
 
 def _runs(now: datetime) -> list[Cause]:
-    """Failed within a day and not put right since by a later run of the same thing; and what reached its goal."""
+    """Causes from runs: failed within a day without a later successful run on the same target; and goals that were reached."""
     ended = Run.objects.filter(finished__gte=now - LATELY)
     rows = list(ended.filter(state=RunState.FAILED).order_by("-pk")[:200])
     newest = {
@@ -114,8 +114,8 @@ def _runs(now: datetime) -> list[Cause]:
 
 
 def _drops(now: datetime) -> list[Cause]:
-    """Runs of a day that found at least 30 % less for each page than the median of the last runs of the same thing, and by more
-    than chance brings (three standard deviations of a Poisson number). Of runs that were crawled to their end only."""
+    """Finds runs of the last day with at least 30 % fewer items per page than the median of earlier runs on the same target, and
+    fewer than chance explains (three standard deviations of a Poisson number). Only completed runs count."""
     whole = Run.objects.filter(state=RunState.FINISHED, kind__in=settings.RUNS_WITH_RESULTS, target__isnull=False, fetched__gt=0)
     newest = whole.filter(finished__gte=now - LATELY).values_list("kind", "target").annotate(newest=Max("pk")).order_by("newest")
     found = []

@@ -1,4 +1,4 @@
-"""`manage.py archive`: WARC files in, a run's pages out, and a check of what is stored."""
+"""`manage.py archive`: imports WARC files, exports a run's pages, and checks stored files."""
 
 from crawlmgr.management.base import SubcommandCommand
 

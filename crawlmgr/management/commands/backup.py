@@ -1,4 +1,4 @@
-"""`backup FILE`: everything that this installation holds, in one file."""
+"""`backup FILE`: writes all data of this installation to one file."""
 
 from __future__ import annotations
 

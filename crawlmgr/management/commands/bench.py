@@ -12,7 +12,7 @@ from crawlmgr.management.base import Result, SubcommandCommand, help_of, table
 
 
 class _List:
-    """`bench list`."""
+    """The subcommand `bench list`."""
 
     HELP = "what can be measured"
 
@@ -27,7 +27,7 @@ class _List:
 
 
 class _Bench:
-    """One bench behind the frame of a subcommand."""
+    """A benchmark as a subcommand."""
 
     def __init__(self, dotted: str) -> None:
         self.module = importlib.import_module(dotted)

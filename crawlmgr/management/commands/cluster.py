@@ -1,4 +1,4 @@
-"""One worker cluster without supervision: what `serve` and `node` start and watch."""
+"""One worker cluster without supervision: the process that `serve` and `node` start and supervise."""
 
 import gc
 from importlib import import_module
@@ -15,11 +15,11 @@ class Command(BaseCommand):
     requires_system_checks = ()
 
     def handle(self, *args: Any, **options: Any) -> None:
-        """Before the workers are forked, all that they do while nothing is to be crawled is loaded: they share its memory, and
-        hear the signal of `crawlmgr.tasks`. What crawlers need beside it (classifiers, dictionaries) a worker loads by need."""
+        """Loads everything that idle workers need before they are forked, so that they share its memory and handle the signal of
+        `crawlmgr.tasks`. Workers load what crawlers need beyond that (classifiers, dictionaries) on first use."""
         import_module("crawlmgr.tasks")
         for name in (*settings.DISPATCHERS, *settings.WATCHERS, *settings.ALARM_CAUSES):
             import_string(name)
         gc.collect()
-        gc.freeze()  # a collection in a worker would write to every page that it shares
+        gc.freeze()  # garbage collection in a worker would write to every memory page that it shares
         call_command("qcluster")

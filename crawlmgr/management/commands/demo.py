@@ -1,4 +1,4 @@
-"""`demo`: a small web of its own on loopback, crawled for real, so that a new user sees the whole desk at work."""
+"""`demo`: a small local web, really crawled, so that a new user sees the whole desk in operation."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ class Command(BaseCommand):
         self.stdout.flush()
 
     def _remove(self, parts: dict[str, Part], as_json: bool) -> None:
-        """Pages in the archive stay, as with every site that is removed."""
+        """Deletes the demonstration's sites; archived pages are kept, as when any site is deleted."""
         now = SYSTEM.now()
         places = list(Host.objects.filter(pages__run__in=own_runs()).distinct().values_list("pk", flat=True))
         removed = {name: part.remove(now) for name, part in parts.items()}
@@ -112,7 +112,7 @@ def _share(coverage: Sequence[float] | None) -> str:
 
 
 def _serve(parts: dict[str, Part], stack: ExitStack) -> dict[str, Served]:
-    """Serves each part's site where it was served before, a new one on a free port. Raises CommandError for a port in use."""
+    """Serves each part's site at its earlier address, a new one on a free port. Raises CommandError if a port is in use."""
     now = SYSTEM.now().replace(microsecond=0)
     web = {}
     for name, part in parts.items():
@@ -130,7 +130,7 @@ def _serve(parts: dict[str, Part], stack: ExitStack) -> dict[str, Served]:
 
 
 def _crawl(parts: dict[str, Part], web: dict[str, Served]) -> dict[str, Any]:
-    """Adds every part, then finishes them, the one that was added first last of all: the forum has something new by then."""
+    """Adds every part, then crawls them; the part added first is crawled last, so that the forum has new posts by then."""
     for name, part in parts.items():
         part.add(*web[name])
     made = {name: part.finish() for name, part in reversed(parts.items())}
@@ -138,7 +138,7 @@ def _crawl(parts: dict[str, Part], web: dict[str, Served]) -> dict[str, Any]:
 
 
 def _wait_for_a_signal() -> NoReturn:
-    """Sleeps in short pieces: a signal that comes just before a sleep begins is only seen when it ends."""
+    """Sleeps in short intervals: a signal that arrives just before a sleep begins is only handled when it ends."""
     while True:
         time.sleep(WAIT_SECONDS)
 
@@ -151,7 +151,8 @@ def _leave(parts: dict[str, Part]) -> None:
 
 @contextmanager
 def _signals() -> Iterator[None]:
-    """Ctrl-C, SIGTERM and a closed terminal raise Stopped wherever the command is; once, so that its end is left alone."""
+    """Context manager: Ctrl-C, SIGTERM and a closed terminal raise Stopped, but only once, so that cleaning up is not
+    interrupted."""
 
     ended = False
 

@@ -1,4 +1,4 @@
-"""`manage.py export`: a table in one of six formats, with a manifest beside the file."""
+"""`manage.py export`: writes a table in one of six formats, with a manifest beside the file."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class Command(BaseCommand):
             say(f"{manifest['rows']} rows written to {options['out']}")
 
     def print(self, name: str, fmt: str, chosen: exports.Filter, shape: exports.Shape) -> None:
-        """The export on standard output; formats that are no text are made in a folder for temporary files first."""
+        """Writes the export to standard output; binary formats are first made in a temporary folder."""
         try:
             if fmt in export_formats.TEXTS:
                 for piece in exports.stream(name, fmt=fmt, chosen=chosen, shape=shape):

@@ -1,4 +1,4 @@
-"""`manage.py exports`: exports that are kept, as in the exports room."""
+"""`manage.py exports`: manages saved exports, the same ones that the desk shows."""
 
 from crawlmgr.management.base import SubcommandCommand
 

@@ -19,7 +19,7 @@ from crawlmgr.services import nodes, queue
 
 
 def queue_names(text: str) -> list[str]:
-    """Names of queues by comma. Raises ArgumentTypeError."""
+    """Parses comma-separated names of queues. Raises ArgumentTypeError."""
     names = [name.strip() for name in text.split(",") if name.strip()]
     if not names or not all(re.fullmatch(r"[A-Za-z0-9_-]{1,30}", name) for name in names) or len(set(names)) < len(names):
         raise argparse.ArgumentTypeError(f"{text!r} is no list of queues; write names by comma, for example crawl")
@@ -27,7 +27,7 @@ def queue_names(text: str) -> list[str]:
 
 
 def node_name(text: str) -> str:
-    """A node's name: what leases and locks are named after. Raises ArgumentTypeError."""
+    """Parses a node's name, which is used in leases and locks. Raises ArgumentTypeError."""
     if not re.fullmatch(r"[A-Za-z0-9._-]{1,60}", text):
         raise argparse.ArgumentTypeError(f"{text!r} is no name of a node; use letters, digits, dots, dashes and underscores")
     return text

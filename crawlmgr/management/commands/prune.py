@@ -1,4 +1,4 @@
-"""`prune`: drops what is past the time that it is kept, or says what that would be."""
+"""`prune`: deletes history that is past its retention time, or shows what would be deleted."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`restore FILE`: an empty installation filled from a backup."""
+"""`restore FILE`: fills an empty installation from a backup."""
 
 from __future__ import annotations
 

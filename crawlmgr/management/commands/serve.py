@@ -44,11 +44,11 @@ class Address(NamedTuple):
 
 
 DEFAULT_ADDRESS = Address("127.0.0.1", 8000)
-ADDRESS = "serve.address"  # of the data folder: where the desk was served last
+ADDRESS = "serve.address"  # file in the data folder with the last address of the desk
 
 
 def served_at() -> str:
-    """Where the desk of this data folder is served, or was last; the usual address where it never was."""
+    """The address at which this data folder's desk is or was last served; the default if it never was."""
     try:
         return (settings.DATA_DIR / ADDRESS).read_text(encoding="ascii").strip() or str(DEFAULT_ADDRESS)
     except OSError:
@@ -56,7 +56,7 @@ def served_at() -> str:
 
 
 def address(text: str) -> Address:
-    """HOST:PORT, with brackets around an IPv6 host. Raises ArgumentTypeError."""
+    """Parses HOST:PORT, with brackets around an IPv6 host. Raises ArgumentTypeError."""
     match = re.fullmatch(r"(?:\[(?P<six>[0-9a-fA-F:.]+)\]|(?P<host>[^\[\]:\s]+)):(?P<port>\d{1,5})", text)
     if match is None or int(match["port"]) > 65535:
         raise argparse.ArgumentTypeError(f"{text!r} is no address; write HOST:PORT, for example 127.0.0.1:8000")
@@ -64,7 +64,7 @@ def address(text: str) -> Address:
 
 
 def worker_count(text: str) -> int:
-    """A whole number of workers, 1 to 64. Raises ArgumentTypeError."""
+    """Parses a number of workers, 1 to 64. Raises ArgumentTypeError."""
     if not text.isascii() or not text.isdigit() or not 1 <= int(text) <= 64:
         raise argparse.ArgumentTypeError(f"{text!r} is no number of workers; give one from 1 to 64")
     return int(text)
@@ -85,7 +85,8 @@ class Command(BaseCommand):
         bind: Address = options["bind"]
         listener = self._listen(bind)
         login = _apart(self._prepare)
-        os.environ.pop("CRAWLMGR_ADMIN_PASSWORD", None)  # no child needs it, and a process's environment can be read
+        # no child process needs it, and other programs can read a process's environment
+        os.environ.pop("CRAWLMGR_ADMIN_PASSWORD", None)
         bound = Address(bind.host, listener.getsockname()[1])
         self._greet(bound, login)
         with lock, listener:
@@ -94,7 +95,7 @@ class Command(BaseCommand):
         say("Stopped.")
 
     def _prepare(self) -> str:
-        """Tables, files, schedules and the first administrator; answers the line that tells how to log in."""
+        """Creates tables, files, schedules and the first administrator; returns the line that says how to log in."""
         try:
             call_command("migrate", interactive=False, verbosity=0)
             call_command("collectstatic", interactive=False, verbosity=0)
@@ -110,7 +111,7 @@ class Command(BaseCommand):
             raise CommandError(f"{bind} cannot be used ({error.strerror or error}); name another with --bind.") from None
 
     def _first_login(self) -> str:
-        """Makes the first administrator where there is none; answers the line that tells how to log in."""
+        """Creates the first administrator if there is none; returns the line that says how to log in."""
         users = get_user_model()._default_manager
         if users.filter(is_superuser=True, is_active=True).exists():
             return "Log in with your account."
@@ -136,9 +137,9 @@ class Command(BaseCommand):
 
 
 def _apart(work: Callable[[], str]) -> str:
-    """What a piece of work answers, done by a process of its own: the one that watches the others for years keeps nothing of the
-    thirty MB that it loads. If that process is killed, the work is done again. Raises CommandError where the work does or was
-    killed ATTEMPTS times, SystemExit where it broke and has said why."""
+    """Returns the result of `work`, run in a separate process so that the long-lived supervisor does not keep the thirty MB that
+    it loads. If that process is killed, the work is repeated. Raises CommandError if the work does or was killed ATTEMPTS
+    times, SystemExit if it failed and has reported why."""
     connections.close_all()
     for _ in range(ATTEMPTS):
         text, code = _forked(work)
@@ -153,14 +154,14 @@ def _apart(work: Callable[[], str]) -> str:
 
 
 def _forked(work: Callable[[], str]) -> tuple[str, int]:
-    """The answer and exit status of a piece of work in a forked process; REFUSED where it raised CommandError, negative where a
-    signal ended it."""
+    """The result and exit status of `work` in a forked process; REFUSED if it raised CommandError, negative if a signal ended
+    it."""
     reading, writing = os.pipe()
     parent, child = os.getpid(), os.fork()
     if child == 0:
         code = 1
         try:
-            die_with(parent)  # it holds the lock and the port
+            die_with(parent)  # the parent holds the lock and the port
             os.close(reading)
             try:
                 text, code = work(), 0
@@ -198,7 +199,7 @@ def _web(bound: Address, listener: socket.socket) -> Child:
 
 
 def _demonstration() -> Child:
-    """The demonstration web, while somebody wishes it on the desk."""
+    """The process of the demonstration web, wanted while it is started on the desk."""
     program = [str(settings.BASE_DIR / "manage.py"), "demo"]
     environment = {"CRAWLMGR_DATA": str(settings.DATA_DIR)}
     return Child("demonstration", program, folder=settings.BASE_DIR, environment=environment, wanted=demonstration.wished)

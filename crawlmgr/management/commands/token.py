@@ -1,4 +1,4 @@
-"""`manage.py token`: tokens of the API."""
+"""`manage.py token`: manages tokens of the API."""
 
 from crawlmgr.management.base import SubcommandCommand
 
