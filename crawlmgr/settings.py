@@ -79,6 +79,11 @@ DISPATCHERS = [
     "crawlmgr.services.alarms.dispatch",
     "crawlmgr.services.deletions.carry_out",
 ]
+TIMED = {  # what keeps hours, by kind of run: told target, its hours and the time when they were changed
+    "forum": "forums.services.dispatch.retime",
+    "topic": "focused.services.dispatch.retime",
+    "export": "crawlmgr.services.saved_exports.retime",
+}
 DELETABLE = {  # what lists delete, by kind: told key, time and person; it does nothing where the row is gone
     "forum": "forums.services.removals.start_by_key",
     "export": "crawlmgr.services.saved_exports.remove_by_key",

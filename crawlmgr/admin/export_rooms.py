@@ -14,6 +14,7 @@ from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
+from crawlmgr.admin import hours
 from crawlmgr.admin.export_table import TABLE, lines
 from crawlmgr.admin.exports import NAMES
 from crawlmgr.admin.rooms import act, attempt, back, number, page, room
@@ -223,6 +224,11 @@ def delete(request: HttpRequest, pk: int) -> HttpResponse:
     return back(request, "export-page", pk)
 
 
+def _timed(pk: int) -> tuple[str, str, str] | None:
+    name = Export.objects.filter(pk=pk).values_list("name", flat=True).first()
+    return (name, reverse("admin:export-page", args=[pk]), "exports") if name is not None else None
+
+
 def branch(request: HttpRequest, item: str) -> Node | None:
     if not request.user.has_perm("crawlmgr.view_run"):
         return None
@@ -230,3 +236,4 @@ def branch(request: HttpRequest, item: str) -> Node | None:
 
 
 admin.site.add_branch(62, branch)
+hours.TIMED[saved_exports.KIND] = hours.Timed(_timed, MAY_CHANGE)

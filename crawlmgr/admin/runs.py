@@ -6,7 +6,7 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Any
 
-from django.contrib import admin
+from django.contrib import admin, messages
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase
 from django.urls import reverse
 from django.utils.translation import gettext as _
@@ -19,7 +19,7 @@ from crawlmgr.admin.tree import Node
 from crawlmgr.models import Run, RunState
 from crawlmgr.reads import line
 from crawlmgr.reads import runs as reads
-from crawlmgr.services import runs
+from crawlmgr.services import runs, timings
 
 # Filled by each crawler's admin module: kind of run → function that returns what it adds to a run's page ("template" and its
 # context).
@@ -65,6 +65,7 @@ def run_page(request: HttpRequest, pk: int) -> HttpResponse:
         "may_resume": run.state == RunState.PAUSED,
         "may_stop": run.active and run.wanted != "stop",
         "may_retry": run.state == RunState.FAILED,
+        "may_go_on": run.state == RunState.RUNNING and words.of_hours(run.waiting_for),
     }
     if request.GET.get("part") != "live":
         context["neighbours"] = reads.neighbours(run)
@@ -86,6 +87,9 @@ def story(run: Run, now: datetime) -> dict[str, Any]:
     if run.state == RunState.QUEUED:
         return {"look": "", "icon": "hourglass_empty", "text": _("Waits for a free worker.")}
     if run.state == RunState.RUNNING and run.waiting_for and run.waiting_until and run.waiting_until > now:
+        if words.of_hours(run.waiting_for):
+            text = _("Begun by schedule; %(waits)s, which open:") % {"waits": words.waits(run.waiting_for)}
+            return {"look": "", "icon": "schedule", "text": text, "until": run.waiting_until}
         text = _("Waits for the turn of %(host)s:") % {"host": run.waiting_for}
         return {"look": "", "icon": "hourglass_empty", "text": text, "until": run.waiting_until}
     if run.state == RunState.RUNNING and (run.lease_until is None or run.lease_until < now):
@@ -125,6 +129,15 @@ def resume(request: HttpRequest, pk: int) -> HttpResponse:
     """Resumes a paused run or retries a failed one; it continues from where it stopped."""
     find(pk)
     attempt(request, _("The run goes on where it stood."), lambda: runs.resume(pk, datetime.now(UTC)))
+    return back(request, "run", pk)
+
+
+@act("runs/<int:pk>/now/", "run-now", "crawlmgr.change_run")
+def go_on_now(request: HttpRequest, pk: int) -> HttpResponse:
+    """Lets a run that waits for its hours go on outside them."""
+    find(pk)
+    timings.go_on_now(pk)
+    messages.success(request, _("The run goes on now, whatever its hours."))
     return back(request, "run", pk)
 
 

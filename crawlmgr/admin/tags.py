@@ -122,6 +122,8 @@ def state(run: Any) -> SafeString:
     """A run's state as a badge, with a pause or stop that was requested but has not happened yet."""
     wish = {"pause": _("pausing"), "stop": _("stopping")}.get(run.wanted) if run.active else None
     look = "warn" if wish else STATE_LOOK.get(run.state, "")
+    if run.state == "running" and not wish and words.of_hours(getattr(run, "waiting_for", "")):
+        return format_html('<span class="badge" title="{}">{}</span>', words.waits(run.waiting_for), _("waits"))
     return format_html('<span class="badge {}">{}</span>', look, wish or run.get_state_display())
 
 
@@ -153,6 +155,18 @@ def briefly(code: str) -> str:
 def ended(run: Any) -> str:
     """The reason why a run ended, in the wording of its kind."""
     return words.ended(run.kind, run.stopped_by)
+
+
+@register.filter
+def waits(waiting_for: str) -> str:
+    """What a run waits for, in words."""
+    return words.waits(waiting_for)
+
+
+@register.filter
+def hours(text: str) -> str:
+    """Hours of work in words."""
+    return words.hours(text)
 
 
 @register.filter

@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
+import re
+
+from django.utils.dates import WEEKDAYS_ABBR
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_noop
+
+from crawlmgr.services import timings
+from crawlmgr.windows import DAY_NAMES
 
 SAID: dict[str, str] = {
     # reasons for the end of a run or a visit
@@ -206,3 +212,27 @@ def brief(code: str) -> str:
 def kind(code: str) -> str:
     """The name of a kind of run."""
     return _(KINDS[code]) if code in KINDS else code
+
+
+def waits(waiting_for: str) -> str:
+    """What a run waits for, in words: the turn of a host, or its own hours."""
+    if not of_hours(waiting_for):
+        return _("waits for %(host)s") % {"host": waiting_for}
+    text, _space, zone = waiting_for.removeprefix(f"{timings.WAITS} ").rpartition(" ")
+    return _("waits for its hours (%(hours)s, %(zone)s)") % {"hours": hours(text), "zone": zone}
+
+
+def of_hours(waiting_for: str) -> bool:
+    """Whether a run waits for its own hours."""
+    return waiting_for.startswith(f"{timings.WAITS} ")
+
+
+def hours(text: str) -> str:
+    """Hours as they are kept ("mon-fri 22:00-06:00"), in words."""
+    spans = re.sub(r"(\d\d:\d\d)-(\d\d:\d\d)", r"\1–\2", text)
+    return re.sub(r"[a-z]{3}", lambda found: str(WEEKDAYS_ABBR[DAY_NAMES.index(found[0])]), spans)
+
+
+def clock(minutes: int) -> str:
+    """Minutes since midnight as a time of day."""
+    return f"{minutes // 60:02d}:{minutes % 60:02d}"

@@ -77,9 +77,9 @@ def node_list(request: HttpRequest) -> dict[str, Any]:
 
 
 RUN_FIELDS = (
-    *("id", "kind", "label", "target", "state", "wanted", "stopped_by", "detail", "waiting_for", "waiting_until", "created"),
-    *("started", "finished", "progressed", "fetched", "failed", "refused", "requests", "bytes", "new", "updated", "unchanged"),
-    *("items", "busy", "retries", "waits", "waited_seconds", "result"),
+    *("id", "kind", "label", "target", "state", "scheduled", "wanted", "stopped_by", "detail", "waiting_for", "waiting_until"),
+    *("created", "started", "finished", "progressed", "fetched", "failed", "refused", "requests", "bytes", "new", "updated"),
+    *("unchanged", "items", "busy", "retries", "waits", "waited_seconds", "result"),
 )
 HOST_FIELDS = (
     *("id", "key", "next_at", "delay_seconds", "connections", "crawl_delay_seconds", "retry_after_until", "failures"),

@@ -60,7 +60,7 @@ def arguments(sizes: Sizes) -> dict[str, dict[str, object]]:
     run = sizes.runs - sizes.runs // 10 * 2
     return {
         "run": {"pk": run}, "host": {"pk": 1}, "warc": {"pk": 1}, "warc-download": {"pk": 1}, "capture": {"pk": sizes.pages // 2},
-        "node": {"pk": 1}, "help-page": {"name": "rooms"}, "export-page": {"pk": 1}, "export-file": {"pk": 1},
+        "node": {"pk": 1}, "help-page": {"name": "rooms"}, "export-page": {"pk": 1}, "hours": {"kind": "export", "target": 1}, "export-file": {"pk": 1},
         "export": {"table": next(iter(TABLES)), "fmt": "csv"}, "app_list": {"app_label": "auth"}, "auth_user_password_change": {"id": 1},
         **{f"auth_user_{what}": {"object_id": 1} for what in ("change", "history", "delete")},
     }  # fmt: skip

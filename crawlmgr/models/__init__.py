@@ -11,6 +11,7 @@ from crawlmgr.models.pages import Page, WarcFile
 from crawlmgr.models.retention import Retention
 from crawlmgr.models.runs import ACTIVE, TRANSITIONS, Run, RunState
 from crawlmgr.models.settings_history import SettingsChange, SettingsPreset
+from crawlmgr.models.timings import Timing
 from crawlmgr.models.tokens import ApiToken, TokenRole
 from crawlmgr.models.views import ListView
 
@@ -41,6 +42,7 @@ __all__ = [
     "RunState",
     "SettingsChange",
     "SettingsPreset",
+    "Timing",
     "TokenRole",
     "Url",
     "UrlState",

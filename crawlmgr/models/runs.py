@@ -50,7 +50,8 @@ class Run(models.Model):
     One worker at a time holds the lease; taking it raises `fence`, and every transaction of a slice checks that the fence is
     still its own, so a slice whose lease was lost can no longer write. `wanted` is what the operator requested ("pause", "stop").
     `breaks` and `strains` count slices since the last progress that were ended by a program error or by a temporary database
-    problem. `exclusive` prevents two active runs on the same target.
+    problem. `exclusive` prevents two active runs on the same target. `scheduled`: started by a schedule, so that it keeps the
+    working hours of its target (see crawlmgr.services.timings).
     """
 
     kind = models.CharField(_("kind"), max_length=32)
@@ -81,6 +82,7 @@ class Run(models.Model):
     waited_seconds = models.FloatField(_("time waited (s)"), default=0.0)
 
     begun = models.BooleanField(default=False)
+    scheduled = models.BooleanField(default=False)
     breaks = models.PositiveSmallIntegerField(default=0)
     strains = models.PositiveSmallIntegerField(default=0)
     lease_until = models.DateTimeField(null=True, blank=True)

@@ -66,6 +66,7 @@ def create(
     exclusive: str = "",
     user: Any = None,
     start: bool = True,
+    scheduled: bool = False,
 ) -> Run:
     """Makes a run and, with `start`, queues its first slice. Raises Busy where `exclusive` is taken by an active run.
 
@@ -83,11 +84,15 @@ def create(
                 parameters=parameters,
                 created=now,
                 created_by=user,
+                scheduled=scheduled,
             )
     except IntegrityError:
         other = Run.objects.filter(exclusive=exclusive, state__in=["queued", "running", "paused"]).first()
         if other is None:
-            return create(kind, label, parameters=parameters, now=now, target=target, exclusive=exclusive, user=user, start=start)
+            return create(
+                kind, label, parameters=parameters, now=now, target=target, exclusive=exclusive, user=user, start=start,
+                scheduled=scheduled,
+            )  # fmt: skip
         raise Busy(other) from None
     log.info("%s: %s", kind, run.label, extra={"event": "run_created", "run": run.pk})
     if start:
@@ -240,6 +245,12 @@ def wait(lease: Lease, waiting_for: str, until: datetime, now: datetime) -> bool
     return bool(
         _held(lease).update(lease_until=None, lease_holder="", waiting_for=waiting_for[:300], waiting_until=until, **values)
     )
+
+
+def hold(lease: Lease, waiting_for: str, until: datetime) -> bool:
+    """Gives the lease back until a moment that the run's own hours set: that is no wait for a host and is not counted as one."""
+    log.info("until %s", f"{until:%Y-%m-%dT%H:%M:%SZ}", extra={"event": "hold", "run": lease.run_id})
+    return bool(_held(lease).update(lease_until=None, lease_holder="", waiting_for=waiting_for[:300], waiting_until=until))
 
 
 def end(lease: Lease, state: str, stopped_by: str, now: datetime, detail: str = "") -> None:

@@ -12,8 +12,8 @@ from typing import IO, Any
 from django.conf import settings
 from django.db import transaction
 
-from crawlmgr.models import ACTIVE, Every, Export, ExportFile, Run
-from crawlmgr.services import events, export_formats, exports, runs
+from crawlmgr.models import ACTIVE, Every, Export, ExportFile, Run, Timing
+from crawlmgr.services import events, export_formats, exports, runs, timings
 
 KIND = "export"
 WARC = "warc"
@@ -78,36 +78,56 @@ def plan(export: Export, *, every_hours: int, keep: int, now: datetime) -> None:
     export.every_hours, export.keep = every_hours, keep
     check(export)
     if again:
-        export.next_at = now + timedelta(hours=every_hours) if every_hours else None
+        due = now + timedelta(hours=every_hours)
+        export.next_at = timings.when(timings.of(KIND, export.pk), due, now) if every_hours else None
     export.save(update_fields=["every_hours", "keep", "next_at"])
 
 
-def start(export: Export, *, now: datetime, user: Any = None, start: bool = True) -> Run:
+def start(export: Export, *, now: datetime, user: Any = None, start: bool = True, scheduled: bool = False) -> Run:
     """The run that writes an export. Raises runs.Busy while another one does."""
     parameters = {
         "table": export.table, "format": export.format, "filter": chosen(export, now).as_json(), "columns": export.columns,
         "bom": export.bom,
     }
     one = f"{KIND} {export.pk}"
-    return runs.create(KIND, export.name, target=export.pk, exclusive=one, parameters=parameters, now=now, user=user, start=start)
+    return runs.create(
+        KIND, export.name, target=export.pk, exclusive=one, parameters=parameters, now=now, user=user, start=start,
+        scheduled=scheduled,
+    )  # fmt: skip
 
 
 def start_due(now: datetime) -> int:
-    """Starts the exports whose time has come, each once; what was missed while nothing ran is made up for by one writing."""
-    started = 0
-    for export in list(Export.objects.filter(next_at__lte=now)):
-        with transaction.atomic():
-            step = timedelta(hours=max(1, export.every_hours))
-            missed = (now - export.next_at) // step if export.next_at else 0
-            following = export.next_at + step * (missed + 1) if export.next_at and export.every_hours else None
-            if not Export.objects.filter(pk=export.pk, next_at=export.next_at).update(next_at=following):
-                continue
-            try:
-                start(export, now=now)
-                started += 1
-            except runs.Busy:
-                continue
-    return started
+    """Starts the exports whose time has come, each once; what was missed while nothing ran is made up for by one writing. One
+    whose hours are over by then waits for them."""
+    due = list(Export.objects.filter(next_at__lte=now))
+    hours = timings.of_many(KIND, [export.pk for export in due]) if due else {}
+    return sum(_start_due(export, hours.get(export.pk), now) for export in due)
+
+
+@transaction.atomic
+def _start_due(export: Export, hours: Timing | None, now: datetime) -> bool:
+    following, held = _following(export, hours, now), timings.opens(hours, now)
+    if not Export.objects.filter(pk=export.pk, next_at=export.next_at).update(next_at=held or following) or held:
+        return False
+    try:
+        start(export, now=now, scheduled=True)
+    except runs.Busy:
+        return False
+    return True
+
+
+def _following(export: Export, hours: Timing | None, now: datetime) -> datetime | None:
+    """When an export that is due now is written the next time."""
+    if export.next_at is None or not export.every_hours:
+        return None
+    step = timedelta(hours=export.every_hours)
+    return timings.when(hours, export.next_at + step * ((now - export.next_at) // step + 1), now)
+
+
+def retime(export: int, hours: Timing, now: datetime) -> None:
+    """Moves the next writing into new hours."""
+    for one in Export.objects.filter(pk=export, next_at__isnull=False):
+        Export.objects.filter(pk=export).update(next_at=timings.soonest(hours, one.next_at, now, one.every_hours * 3600))
 
 
 def folder(export: int) -> Path:
@@ -170,6 +190,7 @@ def remove(export: Export, now: datetime) -> None:
         if busy is not None:
             raise runs.Busy(busy)
         place = folder(export.pk)
+        timings.forget(KIND, export.pk)
         export.delete()
         transaction.on_commit(lambda: shutil.rmtree(place, ignore_errors=True))
     events.note("export_removed", export.name, now=now)

@@ -13,7 +13,7 @@ from django.db import transaction
 from crawlmgr import logs
 from crawlmgr.clock import Clock
 from crawlmgr.models import Run, RunState
-from crawlmgr.services import runs, trouble
+from crawlmgr.services import runs, timings, trouble
 
 log = logging.getLogger("crawlmgr.slices")
 LEASED = "leased"
@@ -68,7 +68,11 @@ def _attempt(run_id: int, make: Make, holder: str, clock: Clock, left: float | N
     began = clock.now()
     log.info("by %s", holder, extra={"event": "slice_started", "fence": lease.fence})
     try:
-        found = make(Run.objects.get(pk=run_id), lease, left)
+        run = Run.objects.get(pk=run_id)
+        if (wait := timings.held(run, began)) is not None:
+            runs.hold(lease, *wait)
+            return RunState.RUNNING
+        found = make(run, lease, left)
         state = found.work()
         seconds = round((clock.now() - began).total_seconds(), 3)
         log.info("%s", state, extra={"event": "slice_ended", "seconds": seconds})

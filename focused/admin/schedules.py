@@ -8,6 +8,7 @@ from django.contrib import admin
 from django.http import HttpRequest
 from django.utils.translation import gettext as _
 
+from crawlmgr.admin import hours
 from crawlmgr.admin.schedules import Entry
 from crawlmgr.admin.tags import duration
 from crawlmgr.admin.tree import address
@@ -25,4 +26,10 @@ def entries(request: HttpRequest, most: int) -> Sequence[Entry]:
     ]
 
 
+def _timed(pk: int) -> tuple[str, str, str] | None:
+    name = Topic.objects.filter(pk=pk).values_list("name", flat=True).first()
+    return (name, address("admin:topic", pk), f"topic:{pk}") if name is not None else None
+
+
 admin.site.add_schedule(20, entries)
+hours.TIMED["topic"] = hours.Timed(_timed, "focused.change_topic")

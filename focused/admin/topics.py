@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from typing import Any
 
 from django.contrib import messages
@@ -19,7 +19,7 @@ from focused.admin import charts
 from focused.admin.add import lines_of, tell_bad_lines, tell_bounds, texts_of
 from focused.admin.names import named
 from focused.models import SampleDocument, Seed, Topic
-from focused.services import readings, removals, samples, topics
+from focused.services import dispatch, readings, removals, samples, topics
 from focused.topics import read_seeds
 
 INTERVALS = (
@@ -156,8 +156,7 @@ def schedule(request: HttpRequest, pk: int) -> HttpResponse:
     if seconds not in {value for value, _name in INTERVALS}:
         messages.error(request, _("Choose an interval."))
         return back(request, "topic", pk)
-    due = datetime.now(UTC) + timedelta(seconds=seconds) if seconds else None
-    Topic.objects.filter(pk=pk).update(interval_seconds=seconds or None, next_run=due)
+    dispatch.repeat(topic, seconds, datetime.now(UTC))
     done = _("The topic is crawled again by schedule.") if seconds else _("The topic is crawled only when somebody starts it.")
     messages.success(request, done)
     return back(request, "topic", topic.pk)

@@ -6,10 +6,12 @@ from datetime import datetime, timedelta
 
 from django.db import transaction
 
-from crawlmgr.services import events, runs
+from crawlmgr.models import Timing
+from crawlmgr.services import events, runs, timings
 from focused.models import Topic
 from focused.services import topics
 
+KIND = "topic"
 DAY_SECONDS = 86_400
 
 
@@ -20,24 +22,40 @@ def repeated(topic: Topic) -> dict[str, object]:
 
 
 def start_due(now: datetime, limit: int = 50) -> int:
-    """Starts a run of every topic that is due; returns the number started. Topics under way are passed over."""
+    """Starts a run of every topic that is due; returns the number started. Topics under way are passed over; one whose hours are
+    over by then waits for them."""
+    due = list(Topic.objects.filter(next_run__lte=now, interval_seconds__isnull=False).order_by("next_run")[:limit])
+    hours = timings.of_many(KIND, [topic.pk for topic in due]) if due else {}
     started = 0
-    for topic in Topic.objects.filter(next_run__lte=now, interval_seconds__isnull=False).order_by("next_run")[:limit]:
+    for topic in due:
         try:
-            started += _start(topic, now)
+            started += _start(topic, hours.get(topic.pk), now)
         except runs.Busy:
             continue
     return started
 
 
+def retime(topic: int, hours: Timing, now: datetime) -> None:
+    """Moves the next run into new hours."""
+    for one in Topic.objects.filter(pk=topic, next_run__isnull=False):
+        Topic.objects.filter(pk=topic).update(next_run=timings.soonest(hours, one.next_run, now, one.interval_seconds))
+
+
+def repeat(topic: Topic, seconds: int | None, now: datetime) -> None:
+    """Has a topic crawled again every so many seconds from now on, or only when somebody starts it (None)."""
+    due = timings.when(timings.of(KIND, topic.pk), now + timedelta(seconds=seconds), now) if seconds else None
+    Topic.objects.filter(pk=topic.pk).update(interval_seconds=seconds or None, next_run=due)
+
+
 @transaction.atomic
-def _start(topic: Topic, now: datetime) -> bool:
+def _start(topic: Topic, hours: Timing | None, now: datetime) -> bool:
     """A run and when the next one is due, both or neither: a kill between the two would crawl the topic twice."""
-    after = now + timedelta(seconds=topic.interval_seconds or DAY_SECONDS)
-    if not Topic.objects.filter(pk=topic.pk, next_run=topic.next_run).update(next_run=after):
-        return False  # another dispatcher was faster, or a person has changed it
+    after = timings.when(hours, now + timedelta(seconds=topic.interval_seconds or DAY_SECONDS), now)
+    held = timings.opens(hours, now)
+    if not Topic.objects.filter(pk=topic.pk, next_run=topic.next_run).update(next_run=held or after) or held:
+        return False  # another dispatcher was faster, a person has changed it, or its hours are over
     try:
-        topics.crawl(topic, options=repeated(topic) if topic.runs.exists() else {}, now=now)
+        topics.crawl(topic, options=repeated(topic) if topic.runs.exists() else {}, now=now, scheduled=True)
     except ValueError as error:
         events.error("topic_refused", f"{topic.name}: {error}", now=now)
         return False

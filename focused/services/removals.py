@@ -9,7 +9,7 @@ from typing import Any
 from django.db.models import QuerySet
 
 from crawlmgr.models import ACTIVE, Run
-from crawlmgr.services import removals, settings_history
+from crawlmgr.services import removals, settings_history, timings
 from crawlmgr.services.removals import Part, Removal
 from focused.models import GraphNode, Topic, TopicPage
 from focused.services import search
@@ -65,5 +65,6 @@ def _removal(topic: Topic) -> Removal:
     def last() -> None:
         Topic.objects.get(pk=topic.pk).delete()
         settings_history.forget(KIND_OF_SETTINGS, topic.pk)
+        timings.forget("topic", topic.pk)
 
     return Removal([pages, graph, *removals.of_runs(own)], last)

@@ -116,6 +116,7 @@ def crawl(
     settings: Mapping[str, Any] | None = None,
     user: Any = None,
     start: bool = True,
+    scheduled: bool = False,
 ) -> Run:
     """Starts a run of a topic; what is not given is the topic's own. Raises runs.Busy, ValueError with one line."""
     chosen = strategy or topic.strategy
@@ -149,6 +150,7 @@ def crawl(
             now=now,
             user=user,
             start=start,
+            scheduled=scheduled,
         )
         TopicRun.objects.create(run=run, topic=topic, definition=value.as_json(), judge=VERSION)
     return run

@@ -116,6 +116,8 @@ MATRIX: dict[tuple[str, str], tuple[str, ...]] = {
         "admin/workers/<int:pk>/resume/",
         "admin/workers/<int:pk>/rename/",
         "admin/schedules/pause/",
+        "admin/schedules/<slug:kind>/<int:target>/undo/",
+        "admin/runs/<int:pk>/now/",
         "admin/schedules/resume/",
         "admin/exports/<int:pk>/plan/",
         "admin/exports/<int:pk>/address/",
@@ -170,6 +172,7 @@ MATRIX: dict[tuple[str, str], tuple[str, ...]] = {
         "admin/deepweb/add/",
     ),
     ("viewer", "operator"): (
+        "admin/schedules/<slug:kind>/<int:target>/",
         "admin/forums/add/<int:pk>/",
         "admin/forums/site/<int:pk>/model/",
         "admin/forums/site/<int:pk>/correct/",
@@ -275,7 +278,7 @@ def _address(pattern: str, rows: dict[str, Any]) -> str:
     table = next((name for name in rows if f"/{name}/" in f"/{pattern}"), "")
     key = str(rows[table]) if table else "999999"
     filled = re.sub(r"<(?:int|path):\w+>|<id>", key, pattern.replace("(?P<url>.*)$", "nowhere"))
-    return "/" + filled.replace("<slug:table>", "pages").replace("<slug:fmt>", "csv").replace("<slug:name>", "rooms")
+    return "/" + filled.replace("<slug:table>", "pages").replace("<slug:fmt>", "csv").replace("<slug:name>", "rooms").replace("<slug:kind>", "export")
 
 
 def _refused(status: int, where: str, pattern: str) -> bool:

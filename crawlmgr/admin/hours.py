@@ -1,0 +1,135 @@
+"""Hours of work of one thing that recurs: from when to when, on which days, in which zone, how far a start is moved by chance."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from itertools import islice
+from typing import Any
+from zoneinfo import available_timezones
+
+from django import forms
+from django.core.exceptions import PermissionDenied
+from django.http import Http404, HttpRequest, HttpResponse
+from django.urls import reverse
+from django.utils.dates import WEEKDAYS
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+
+from crawlmgr import windows
+from crawlmgr.admin import settings_history as history
+from crawlmgr.admin import words
+from crawlmgr.admin.rooms import act, attempt, back, page, room
+from crawlmgr.services import timings
+
+SHOWN = 5
+MAY = "crawlmgr.change_run"
+NAMES = {
+    "hours": gettext_lazy("Hours"), "timezone": gettext_lazy("Time zone"), "jitter_seconds": gettext_lazy("Moved by chance (s)"),
+}  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Timed:
+    """A kind of thing that keeps hours: `find` gives its name, address and item of the tree, None where it is gone; `change` is
+    the permission to set them, `zone` gives the zone that is offered first."""
+
+    find: Callable[[int], tuple[str, str, str] | None]
+    change: str
+    zone: Callable[[int], str] = lambda target: "UTC"
+
+
+TIMED: dict[str, Timed] = {}
+"""By the kind of its runs; the crawlers add theirs."""
+
+
+class HoursForm(forms.Form):
+    """The hours as fields; at any time where `limited` is not ticked."""
+
+    limited = forms.BooleanField(required=False, label=gettext_lazy("Only between"))
+    start = forms.TimeField(required=False, label=gettext_lazy("From"))
+    end = forms.TimeField(required=False, label=gettext_lazy("To"))
+    days = forms.TypedMultipleChoiceField(
+        choices=list(WEEKDAYS.items()), coerce=int, required=False, label=gettext_lazy("Opens on"),
+        widget=forms.CheckboxSelectMultiple,
+    )  # fmt: skip
+    timezone = forms.CharField(max_length=64, label=gettext_lazy("Time zone"))
+    jitter = forms.IntegerField(
+        min_value=0, max_value=timings.MOST_JITTER_SECONDS // 60, label=gettext_lazy("Moved by chance (minutes)")
+    )
+
+    def clean(self) -> dict[str, Any]:
+        found = super().clean() or self.cleaned_data
+        if found.get("limited") and not (found.get("start") and found.get("end")):
+            raise forms.ValidationError(_("Give both times."))
+        if found.get("limited") and not found.get("days"):
+            raise forms.ValidationError(_("Choose a day at least."))
+        if not self.errors:
+            try:
+                timings.checked(self.values())
+            except ValueError as error:
+                raise forms.ValidationError(str(error)) from None
+        return found
+
+    def values(self) -> dict[str, Any]:
+        """The values as the service takes them."""
+        chosen, text = self.cleaned_data, ""
+        if chosen["limited"]:
+            days = ",".join(windows.DAY_NAMES[day] for day in sorted(chosen["days"]))
+            text = f"{days} {chosen['start']:%H:%M}-{chosen['end']:%H:%M}"
+        return {"hours": text, "timezone": chosen["timezone"], "jitter_seconds": 60 * chosen["jitter"]}
+
+
+def _of(kind: str, target: int) -> tuple[Timed, tuple[str, str, str]]:
+    timed = TIMED.get(kind)
+    found = timed.find(target) if timed is not None else None
+    if timed is None or found is None:
+        raise Http404(_("There is no such thing that recurs."))
+    return timed, found
+
+
+@room("schedules/<slug:kind>/<int:target>/", "hours", post=MAY)
+def hours(request: HttpRequest, kind: str, target: int) -> HttpResponse:
+    """The hours of one thing, with what they come to in the next days, and their history."""
+    timed, (name, url, item) = _of(kind, target)
+    now, may = datetime.now(UTC), request.user.has_perm(timed.change)
+    if request.method == "POST" and not may:
+        raise PermissionDenied
+    row = timings.of(kind, target)
+    form = HoursForm(request.POST or None, initial=_initial(row, timed))
+    if request.method == "POST" and form.is_valid():
+        done = _("Saved. What comes next is moved into these hours.")
+        if attempt(request, done, lambda: timings.put(kind, target, form.values(), now=now, user=request.user)):
+            return back(request, "hours", kind, target)
+    window = timings.window(row)
+    context = {
+        "form": form, "row": row, "name": name, "url": url, "kind": kind, "target": target, "may": may, "window": window,
+        "opens": timings.opens(row, now), "openings": list(islice(window.openings(now), SHOWN)) if window else [],
+        "zones": sorted(available_timezones()),
+        "history": history.lines(timings.history_kind(kind), target, lambda way, _among: str(NAMES.get(way[0], way[0]))),
+        "undo": reverse("admin:hours-undo", args=[kind, target]) if may else "",
+    }  # fmt: skip
+    trail = [(_("Schedules"), reverse("admin:schedules")), (name, url)]
+    status = 422 if form.is_bound and form.errors else 200
+    return page(request, "desk/hours.html", context, title=_("Hours of work"), item=item, trail=trail, status=status)
+
+
+def _initial(row: Any, timed: Timed) -> dict[str, Any]:
+    window = timings.window(row)
+    zone = row.timezone if row.pk else timed.zone(row.target)
+    first = {"limited": window is not None, "timezone": zone, "jitter": row.jitter_seconds // 60, "days": list(range(7))}
+    if window is None:
+        return {**first, "start": "01:00", "end": "06:00"}
+    end = "00:00" if window.end == windows.DAY_MINUTES else words.clock(window.end)
+    return {**first, "start": words.clock(window.start), "end": end, "days": sorted(window.days)}
+
+
+@act("schedules/<slug:kind>/<int:target>/undo/", "hours-undo", MAY)
+def undo(request: HttpRequest, kind: str, target: int) -> HttpResponse:
+    """Takes the newest change back."""
+    timed, _found = _of(kind, target)
+    if not request.user.has_perm(timed.change):
+        raise PermissionDenied
+    attempt(request, _("Undone."), lambda: timings.undo(kind, target, datetime.now(UTC)))
+    return back(request, "hours", kind, target)

@@ -1,0 +1,41 @@
+"""`schedule hours`: the hours of work of one thing that recurs, shown or set."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.conf import settings
+from django.core.management.base import CommandError
+
+from crawlmgr.clock import SYSTEM
+from crawlmgr.management import database
+from crawlmgr.management.arguments import key
+from crawlmgr.management.base import Result
+from crawlmgr.services import timings
+
+HELP = "show or set in which hours something that recurs may begin, and how far a start is moved by chance"
+SHOWN = 5
+
+
+def add_arguments(parser: Any) -> None:
+    parser.add_argument("kind", choices=sorted(settings.TIMED), help="the kind of its runs")
+    parser.add_argument("target", type=key, help="its number: of the forum, the topic, the form or the export")
+    parser.add_argument("--hours", metavar="TEXT", help='"01:00-06:00", "mon-fri 22:00-06:00"; "" for any time')
+    parser.add_argument("--timezone", metavar="ZONE", help="the zone of these hours (default UTC)")
+    parser.add_argument("--jitter", type=int, metavar="MINUTES", help="move each start by chance, by up to so much")
+
+
+def run(options: dict[str, Any]) -> Result:
+    database.ready()
+    kind, target, now = options["kind"], options["target"], SYSTEM.now()
+    given = {"hours": options["hours"], "timezone": options["timezone"]}
+    given["jitter_seconds"] = None if options["jitter"] is None else 60 * options["jitter"]
+    wishes = {name: value for name, value in given.items() if value is not None}
+    if wishes:
+        try:
+            timings.put(kind, target, wishes, now=now)
+        except ValueError as error:
+            raise CommandError(str(error), returncode=2) from None
+    found = timings.document(kind, target, now, SHOWN)
+    text = f"{found['hours'] or 'at any time'} {found['timezone']}, moved by up to {found['jitter_seconds'] // 60} min; "
+    return Result(found, text + ("open now" if found["open"] else f"opens {found['opens'].isoformat()}"))

@@ -1,0 +1,153 @@
+"""Hours of work and jitter of what recurs: kept with their history, asked by dispatchers and slices, put on what comes next."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from datetime import datetime, timedelta
+from itertools import islice
+from typing import Any
+from zoneinfo import ZoneInfo, available_timezones
+
+from django.conf import settings
+from django.db import transaction
+from django.utils.module_loading import import_string
+
+from crawlmgr import windows
+from crawlmgr.models import Run, Timing
+from crawlmgr.services import queue, settings_history
+
+WAITS = "hours"
+"""How what a run waits for begins where it is its hours; no host has a space in its name."""
+FIELDS = ("hours", "timezone", "jitter_seconds")
+MOST_JITTER_SECONDS = 12 * 3600
+USUAL = {"hours": "", "timezone": "UTC", "jitter_seconds": 0}
+
+
+def of(kind: str, target: int) -> Timing:
+    """The hours of a thing; where nobody set any, those that hold nothing back, not stored."""
+    return Timing.objects.filter(kind=kind, target=target).first() or Timing(kind=kind, target=target)
+
+
+def of_many(kind: str, targets: Collection[int] | None = None) -> dict[int, Timing]:
+    """The hours of those things of a kind that have any."""
+    rows = Timing.objects.filter(kind=kind)
+    return {row.target: row for row in (rows if targets is None else rows.filter(target__in=targets))}
+
+
+def window(row: Timing | None) -> windows.Window | None:
+    """The window of a row; None where it is open at all times."""
+    return windows.parse(row.hours, ZoneInfo(row.timezone)) if row is not None and row.hours else None
+
+
+def opens(row: Timing | None, now: datetime) -> datetime | None:
+    """When a thing may begin that must wait now; None where it may begin at once."""
+    at = windows.next_allowed(window(row), now)
+    return at if at > now else None
+
+
+def when(row: Timing | None, due: datetime, now: datetime) -> datetime:
+    """When something due at that moment begins: moved by chance, not to before `now`, then into its hours."""
+    if row is None:
+        return due
+    moved = due + windows.jitter(f"{row.kind} {row.target}", due, row.jitter_seconds)
+    return windows.next_allowed(window(row), max(moved, min(now, due)))
+
+
+def held(run: Run, now: datetime) -> tuple[str, datetime] | None:
+    """What a run that was started by schedule waits for, and until when, where its hours are over; None where it may go on."""
+    if not run.scheduled or run.target is None:
+        return None
+    row = Timing.objects.filter(kind=run.kind, target=run.target).first()
+    until = opens(row, now)
+    return (f"{WAITS} {row.hours} {row.timezone}", until) if row is not None and until is not None else None
+
+
+def checked(values: Mapping[str, Any]) -> dict[str, Any]:
+    """The three values in the form in which they are kept. Raises ValueError with one line."""
+    zone, jitter = str(values["timezone"]).strip() or "UTC", int(values["jitter_seconds"])
+    if zone not in available_timezones():
+        raise ValueError(f"there is no time zone {zone[:60]!r}")
+    if not 0 <= jitter <= MOST_JITTER_SECONDS:
+        raise ValueError(f"a start is moved by 0 to {MOST_JITTER_SECONDS // 60} minutes")
+    found = windows.parse(str(values["hours"]), ZoneInfo(zone))
+    return {"hours": found.text if found is not None else "", "timezone": zone, "jitter_seconds": jitter}
+
+
+def values_of(row: Timing) -> dict[str, Any]:
+    """The three values."""
+    return {name: getattr(row, name) for name in FIELDS}
+
+
+def put(kind: str, target: int, values: Mapping[str, Any], *, now: datetime, user: Any = None) -> Timing:
+    """Sets hours and jitter; what is not given stays. What comes next is moved into the hours, and what waited for the old ones
+    is looked at anew. Raises ValueError with one line."""
+    if kind not in settings.TIMED:
+        raise ValueError(f"hours are of {', '.join(sorted(settings.TIMED))}, not of {kind}")
+    with transaction.atomic():
+        before = values_of(of(kind, target))
+        after = checked({**before, **values})
+        if settings_history.note(history_kind(kind), target, before, after, now=now, user=user) is not None:
+            _store(kind, target, after, now)
+    return of(kind, target)
+
+
+def undo(kind: str, target: int, now: datetime) -> None:
+    """Takes the newest change back. Raises ValueError."""
+    with transaction.atomic():
+        before = settings_history.undo(history_kind(kind), target, values_of(of(kind, target)), now=now)
+        _store(kind, target, before, now)
+
+
+def history_kind(kind: str) -> str:
+    """Under what the history of a kind's hours is kept."""
+    return f"hours:{kind}"
+
+
+def forget(kind: str, target: int) -> None:
+    """Removes the hours of a thing that goes."""
+    Timing.objects.filter(kind=kind, target=target).delete()
+    settings_history.forget(history_kind(kind), target)
+
+
+def _store(kind: str, target: int, values: Mapping[str, Any], now: datetime) -> None:
+    if dict(values) == USUAL:
+        Timing.objects.filter(kind=kind, target=target).delete()
+    else:
+        Timing.objects.update_or_create(kind=kind, target=target, defaults=dict(values))
+    import_string(settings.TIMED[kind])(target, of(kind, target), now)
+    for run in waiting(kind, target):
+        _let_go(run.pk)
+
+
+def waiting(kind: str, target: int) -> list[Run]:
+    """The runs of a thing that wait for its hours."""
+    rows = Run.objects.at_work().only("id", "kind", "target", "waiting_for")
+    return [run for run in rows if (run.kind, run.target) == (kind, target) and run.waiting_for.startswith(f"{WAITS} ")]
+
+
+def _let_go(run_id: int) -> None:
+    Run.objects.filter(pk=run_id, waiting_for__startswith=f"{WAITS} ").update(waiting_for="", waiting_until=None)
+    queue.run_slice(run_id)
+
+
+def go_on_now(run_id: int) -> None:
+    """Lets a run that waits for its hours go on at once, and to its end whatever they are."""
+    if Run.objects.filter(pk=run_id, scheduled=True).update(scheduled=False):
+        _let_go(run_id)
+
+
+def soonest(row: Timing | None, due: datetime | None, now: datetime, seconds: int | None = None) -> datetime | None:
+    """When a stored next start comes under other hours: itself or the first moment after it that they allow; where an interval
+    is given, one lies no farther ahead than that."""
+    if due is None:
+        return None
+    latest = due if seconds is None else min(due, now + timedelta(seconds=seconds))
+    return windows.next_allowed(window(row), max(latest, now))
+
+
+def document(kind: str, target: int, now: datetime, most: int = 5) -> dict[str, Any]:
+    """The hours of a thing as programs see them: whether they are open, when they open next, and the next openings."""
+    row = of(kind, target)
+    found, wait = window(row), opens(row, now)
+    openings = [{"opens": first, "closes": last} for first, last in islice(found.openings(now), most)] if found else []
+    return {"kind": kind, "target": target, **values_of(row), "open": wait is None, "opens": wait, "openings": openings}

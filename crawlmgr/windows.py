@@ -1,0 +1,147 @@
+"""The hours in which what recurs may begin: parsed, asked when they are open next, and moments moved into them. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, time, timedelta
+from hashlib import blake2b
+from zoneinfo import ZoneInfo
+
+DAY_NAMES = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
+EVERY_DAY = frozenset(range(7))
+DAY_MINUTES = 1440
+_TEXT = re.compile(r"(?:([a-z,\- ]+) )?(\d{1,2}):(\d\d) ?(?:-|–|to) ?(\d{1,2}):(\d\d)")
+_DAY = timedelta(days=1)
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """From `start` to `end` by the clock of `zone` (minutes since midnight; an `end` that is not after `start` lies on the day
+    after), on the weekdays `days` (0 Monday) on which it opens. The first minute belongs to it, the last moment does not."""
+
+    start: int
+    end: int
+    days: frozenset[int]
+    zone: ZoneInfo
+
+    @property
+    def text(self) -> str:
+        """As `parse` reads it.
+
+        >>> parse("sun,mon-wed 22:00-6:00", ZoneInfo("UTC")).text
+        'mon-wed,sun 22:00-06:00'
+        """
+        return f"{_days_text(self.days)}{_clock(self.start)}-{_clock(self.end)}"
+
+    def opening(self, day: date) -> tuple[datetime, datetime]:
+        """When it opens and closes that opens on a local day, UTC; where the clock is put forward or back, by the wall clock."""
+        last = day + _DAY if self.end <= self.start else day
+        return _at(day, self.start, self.zone), _at(last, self.end, self.zone)
+
+    def openings(self, since: datetime) -> Iterator[tuple[datetime, datetime]]:
+        """Openings and closings in their order, from the one that is open at `since` or comes after; without end."""
+        day = since.astimezone(self.zone).date() - _DAY
+        while True:
+            if day.weekday() in self.days:
+                opens, closes = self.opening(day)
+                if closes > since and closes > opens:
+                    yield opens, closes
+            day += _DAY
+
+
+def parse(text: str, zone: ZoneInfo) -> Window | None:
+    """The window that a text names: "01:00-06:00", "mon-fri 22:00-06:00", "sat,sun 00:00-24:00"; None for none ("").
+
+    Raises ValueError with one line.
+    """
+    words = " ".join(text.lower().split())
+    if not words:
+        return None
+    found = _TEXT.fullmatch(words)
+    if found is None:
+        raise ValueError(f"hours are written like 01:00-06:00 or mon-fri 22:00-06:00, not {text.strip()[:60]!r}")
+    start, end = _minutes(found[2], found[3]), _minutes(found[4], found[5])
+    if start >= DAY_MINUTES:
+        raise ValueError("hours begin before 24:00")
+    return Window(start, end, _days(found[1]) if found[1] else EVERY_DAY, zone)
+
+
+def next_allowed(window: Window | None, moment: datetime) -> datetime:
+    """The moment itself where the window is open at it, or there is none; else when it opens next.
+
+    >>> night = parse("22:00-06:00", ZoneInfo("Asia/Shanghai"))
+    >>> next_allowed(night, datetime(2026, 5, 1, 9, 30, tzinfo=UTC)).isoformat()
+    '2026-05-01T14:00:00+00:00'
+    """
+    if window is None:
+        return moment
+    opens, _closes = next(window.openings(moment))
+    return max(opens, moment)
+
+
+def is_open(window: Window | None, moment: datetime) -> bool:
+    """Whether something may begin at that moment."""
+    return next_allowed(window, moment) == moment
+
+
+def between(window: Window | None, since: datetime, until: datetime) -> list[tuple[datetime, datetime]]:
+    """The parts of a span in which the window is open."""
+    if window is None:
+        return [(since, until)]
+    found = []
+    for opens, closes in window.openings(since):
+        if opens >= until:
+            break
+        found.append((max(opens, since), min(closes, until)))
+    return found
+
+
+def jitter(name: str, moment: datetime, most_seconds: int) -> timedelta:
+    """By how much a start is moved, at the most `most_seconds` earlier or later: the same for the same thing and moment, spread
+    evenly over things and moments."""
+    digest = blake2b(f"{name} {moment.timestamp():.0f}".encode(), digest_size=8).digest()
+    return timedelta(seconds=most_seconds * (2 * int.from_bytes(digest) / 2**64 - 1))
+
+
+def _clock(minutes: int) -> str:
+    return f"{minutes // 60:02d}:{minutes % 60:02d}"
+
+
+def _at(day: date, minutes: int, zone: ZoneInfo) -> datetime:
+    day, minutes = day + _DAY * (minutes // DAY_MINUTES), minutes % DAY_MINUTES
+    return datetime.combine(day, time(minutes // 60, minutes % 60), zone).astimezone(UTC)
+
+
+def _minutes(hours: str, minutes: str) -> int:
+    found = 60 * int(hours) + int(minutes)
+    if int(minutes) > 59 or found > DAY_MINUTES:
+        raise ValueError(f"there is no time {hours}:{minutes}")
+    return found
+
+
+def _days(text: str) -> frozenset[int]:
+    found: set[int] = set()
+    for part in text.replace(",", " ").split():
+        first, dash, last = part.partition("-")
+        last = last if dash else first
+        names = [name for name in (first, last) if name not in DAY_NAMES]
+        if names:
+            raise ValueError(f"days are {', '.join(DAY_NAMES)}, not {names[0][:20]!r}")
+        begin, end = DAY_NAMES.index(first), DAY_NAMES.index(last)
+        found |= {(begin + step) % 7 for step in range((end - begin) % 7 + 1)}
+    return frozenset(found)
+
+
+def _days_text(days: frozenset[int]) -> str:
+    """Days in a row as a span, "" for every day."""
+    if days == EVERY_DAY:
+        return ""
+    parts, chosen = [], sorted(days)
+    while chosen:
+        row = [day for place, day in enumerate(chosen) if day == chosen[0] + place]
+        ends = (DAY_NAMES[row[0]], DAY_NAMES[row[-1]])
+        parts.append(",".join(DAY_NAMES[day] for day in row) if len(row) < 3 else "-".join(ends))
+        chosen = chosen[len(row) :]
+    return ",".join(parts) + " "
