@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import socket
 import threading
 import time
 from collections.abc import Sequence
@@ -17,7 +16,7 @@ from django.utils.module_loading import import_string
 from crawlmgr.clock import SYSTEM, Clock
 from crawlmgr.crawling import Crawler, Interrupted, Prepares, Pulses, Remembers, Stored, alone_kinds, pages_together, tells_why
 from crawlmgr.models import Run, RunState, Url, UrlState
-from crawlmgr.services import archive, frontier, hosts, runs, slices, vault
+from crawlmgr.services import archive, frontier, hosts, nodes, runs, slices, vault
 from crawlmgr.services.frontier import NewUrl
 from crawlmgr.services.line import Landed, Line
 from crawlmgr.storing import Found, Storing, ended
@@ -38,6 +37,8 @@ STALE_SECONDS = 2.0
 SHORT_GATHER_SECONDS, GATHER_SECONDS, PATIENT_GATHER_SECONDS = 0.004, 0.01, 0.1
 """Seconds to wait for further answers after one arrived when the next request is ready; seconds a page that was read waits to
 share a transaction with others: if a request depends on it or the host wants no parallel connections; and if nothing does."""
+SHORTEST_WAIT_SECONDS, LONGEST_WAIT_SECONDS = 0.02, 0.5
+"""Seconds between two attempts to claim an address when nothing else is in hand: the first, and the longest of those after it."""
 DRAIN_SECONDS = 10.0
 SHORT_DRAIN_SECONDS = 3.0
 HASTY_DRAIN_SECONDS = 2.0
@@ -49,7 +50,7 @@ PART_BYTES = 4_000_000
 
 def holder() -> str:
     """The name of this process in leases."""
-    return f"{os.environ.get('CRAWLMGR_NODE') or socket.gethostname()}:{os.getpid()}"
+    return f"{nodes.own_name()}:{os.getpid()}"
 
 
 def run_slice(
@@ -90,6 +91,7 @@ class _Slice:
         self.held: list[Held] = []  # read, not yet stored
         self.held_since = 0.0
         self.looked = 0.0  # monotonic time of the last check for due addresses
+        self.naught = 0  # attempts in a row on hosts that are due but in use by others
         self.together, self.alone = pages_together(crawler), alone_kinds(crawler)
         if isinstance(crawler, Pulses):
             crawler.set_heartbeat(self._pulse)
@@ -213,8 +215,8 @@ class _Slice:
         stock = min(STOCK, self.settings.in_flight // STOCK_PART) if self.together > 1 and not self.alone else 0
         spare = max(0, self._free + stock - len(self.ahead) - most)
         self.claimed_at = time.monotonic()
-        lease = self.settings.lease_seconds
-        return frontier.claim_many(self.run.pk, self.lease.fence, now, lease, most, spare=spare, early_seconds=EARLY_SECONDS)
+        claim = (self.run.pk, self.lease.fence, now, self.settings.lease_seconds, most)
+        return frontier.claim_many(*claim, node=nodes.own_name(), spare=spare, early_seconds=EARLY_SECONDS)
 
     def _is_alone(self) -> bool:
         return bool(self.alone) and any(item.kind in self.alone for item in self.line.items())
@@ -226,6 +228,7 @@ class _Slice:
             self.looked = time.monotonic()
         launched = self._launch_next()
         if self.line or self.held:
+            self.naught = 0
             self._land(pause)
             return ""
         return "" if launched else self._nothing(self.clock.now())
@@ -281,6 +284,9 @@ class _Slice:
         wait = min(seconds, self._seconds_to_hold())
         gather = min(SHORT_GATHER_SECONDS if self.ahead else GATHER_SECONDS, self._seconds_to_hold())
         arrivals = self.line.land(wait, self.together - len(self.held), gather)
+        self._beat(self.clock.now())  # nothing is sent by a process that was frozen until its lease was another's
+        if arrivals.held_up:
+            self._give_back(arrivals.held_up)
         for item, reason in arrivals.refused:
             self._hold(ended(item, UrlState.REFUSED, reason))
         if arrivals.known:
@@ -332,12 +338,16 @@ class _Slice:
             host = self.line.web.host(item.host_id)
             (back if hosts.effective_delay(host) or host.failures or self._leaving(now) else free).append(item)
         if back:
-            with transaction.atomic():
-                self.storing.count(now, {})
-                for item in sorted(back, key=lambda item: item.host_id):
-                    frontier.give_back(item, attempt=False)
-            self._counted()
+            self._give_back(back)
         self._launch(free)
+
+    def _give_back(self, items: Sequence[Url]) -> None:
+        """Puts claimed addresses back that were not asked for."""
+        with transaction.atomic():
+            self.storing.count(self.clock.now(), {})
+            for item in sorted(items, key=lambda item: item.host_id):
+                frontier.give_back(item, attempt=False)
+        self._counted()
 
     def _counted(self) -> None:
         self.wanted, self.beaten = self.storing.wanted, self.clock.now()
@@ -359,7 +369,8 @@ class _Slice:
         if seconds > PATIENCE_SECONDS and self.until is not None:
             runs.wait(self.lease, wait.host, wait.until, now)
             return RunState.RUNNING
-        self.clock.sleep(min(max(seconds, 0.02), 0.5))
+        self.naught = 0 if seconds > 0 else min(self.naught + 1, 8)
+        self.clock.sleep(min(max(seconds, SHORTEST_WAIT_SECONDS * 2 ** max(0, self.naught - 1)), LONGEST_WAIT_SECONDS))
         return ""
 
     def _end(self, state: str, stopped_by: str, detail: str) -> str:

@@ -93,11 +93,18 @@ def add_many(
 _PLACES = (
     "h.connections - (SELECT COUNT(*) FROM crawlmgr_url c WHERE c.host_id = h.id AND c.state = 1 AND c.lease_until > %s)"
 )
+_NOBODY_ELSE = (
+    "(h.connections = 1 OR NOT EXISTS (SELECT 1 FROM crawlmgr_url c JOIN crawlmgr_run o ON o.id = c.run_id WHERE c.host_id = h.id"
+    " AND c.state = 1 AND c.lease_until > %s AND o.lease_holder <> '' AND SUBSTR(o.lease_holder, 1, %s) <> %s))"
+)
+"""A host is leased to the node that has addresses of it in work, until the last of them has ended or its lease has run out. Where
+it has one connection, counting them says so already."""
 _DUE_HOSTS = (
     "SELECT * FROM (SELECT h.id, h.next_at, h.last_request_at, h.connections,"  # noqa: S608 - fixed names
     " CASE WHEN h.crawl_delay_seconds > h.delay_seconds THEN h.crawl_delay_seconds ELSE h.delay_seconds END AS pause,"
     f" {_PLACES} AS places FROM crawlmgr_runhost e JOIN crawlmgr_host h ON h.id = e.host_id"
     " WHERE e.run_id = %s AND e.active AND (h.next_at <= %s OR (h.next_at <= %s AND h.connections = 1))"
+    f" AND {_NOBODY_ELSE}"
     " AND EXISTS (SELECT 1 FROM crawlmgr_url w WHERE w.run_id = %s"
     " AND w.host_id = h.id AND w.state = 0 AND (w.due_at IS NULL OR w.due_at <= %s))) AS due"
     " WHERE places > 0 ORDER BY next_at LIMIT %s"
@@ -108,7 +115,8 @@ _CLAIM = (
     "UPDATE crawlmgr_url SET state = 1, lease_until = %s, fence = %s, attempts = attempts + 1"  # noqa: S608 - fixed names
     " WHERE id IN (SELECT (SELECT u.id FROM crawlmgr_url u WHERE u.run_id = %s AND u.host_id = h.id AND u.state = 0"
     " AND (u.due_at IS NULL OR u.due_at <= %s) ORDER BY u.priority DESC, u.id LIMIT 1)"
-    f" FROM crawlmgr_host h WHERE h.id IN ({{}}) AND {_PLACES} > 0) RETURNING {_COLUMNS}"
+    f" FROM crawlmgr_host h WHERE h.id IN ({{}}) AND {_PLACES} > 0 AND {_NOBODY_ELSE})"
+    f" RETURNING {_COLUMNS}"
 )
 _EMPTY_HOSTS = (
     "SELECT e.id FROM crawlmgr_runhost e WHERE e.run_id = %s AND e.active AND NOT EXISTS"
@@ -122,22 +130,26 @@ def claim(run_id: int, fence: int, now: datetime, seconds: float) -> Url | None:
 
 
 def claim_many(
-    run_id: int, fence: int, now: datetime, seconds: float, most: int, *, spare: int = 0, early_seconds: float = 0.0
+    run_id: int, fence: int, now: datetime, seconds: float, most: int, *, node: str = "", spare: int = 0,
+    early_seconds: float = 0.0,
 ) -> list[Url]:
     """Claims the best addresses of the hosts that have waited longest among those whose turn it is and that have a free
     connection: one a host, and on hosts without a pause as many as have room. None: see `next_turn`.
 
     One transaction, the caller's where there is one, takes the turns and the addresses. A host never has more addresses in work
-    than it has connections, whichever runs or workers have them: the turn holds the host's row, so the count of what is in
-    work is not overtaken.
+    than it has connections, whichever runs or workers have them, and all of them on one node (`node` is ours; "": no matter
+    which): the turn holds the host's row, so that what is in work is not overtaken.
 
     `spare` more may be claimed that have to wait for a request of the run to end, of hosts without a pause; and a turn may be
     taken that comes within `early_seconds`: the address's `due_at` is the moment before which it must not be sent. Both only of
     hosts that have one connection: nobody else asks them meanwhile, so that nothing can be learnt that speaks against it.
     """
     claimed: list[Url] = []
-    until = now + timedelta(seconds=early_seconds)
-    rows = sql.fetch(_DUE_HOSTS, (now, run_id, now, until, run_id, now, most + spare)) if most + spare > 0 else []
+    if most + spare <= 0:
+        return claimed
+    until, ours = now + timedelta(seconds=early_seconds), f"{node}:" if node else ""
+    own = (now, len(ours), ours)
+    rows = sql.fetch(_DUE_HOSTS, (now, run_id, now, until, *own, run_id, now, most + spare))
     due = [_Due(*row) for row in rows]
     due = [host for place, host in enumerate(due) if place < most or (host.connections == 1 and not host.pause)]
     if not due:
@@ -149,7 +161,7 @@ def claim_many(
         while left:
             ids = sql.padded(left)
             statement = _CLAIM.format(", ".join(["%s"] * len(ids)))
-            rows = sql.fetch(statement, (now + timedelta(seconds=seconds), fence, run_id, now, *ids, now))
+            rows = sql.fetch(statement, (now + timedelta(seconds=seconds), fence, run_id, now, *ids, now, *own))
             order = {pk: place for place, pk in enumerate(left)}
             claimed += [_url(run_id, fence, row, turns) for row in sorted(rows, key=lambda row: order[row[1]])]
             given = {row[1] for row in rows}

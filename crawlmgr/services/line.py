@@ -25,8 +25,14 @@ from crawlmgr.web.window import Room, Window
 ROOM_BYTES = 32_000_000
 """Bytes of bodies that a run may hold in memory: arriving, or waiting to be read."""
 HOP_CHECK_SECONDS = 0.05
+LATE_SECONDS = 2.0
+"""A thread that wakes so much after its time was frozen with its process: somebody else may have the host by now."""
 ROBOTS_GATHER_SECONDS = 0.05
 """How long a received robots.txt waits for others, to be stored in one transaction with them, while anything is in flight."""
+
+
+class HeldUp(Exception):
+    """The moment at which a request was to be sent is long past; it was not sent."""
 
 
 @dataclass(eq=False, slots=True)
@@ -40,7 +46,13 @@ class Flight:
     robots: bool = False
     parked: list[Url] = field(default_factory=list)
     due_at: datetime | None = None
+    started_at: datetime | None = None
     sent_at: datetime | None = None
+
+    @property
+    def not_before(self) -> datetime | None:
+        """When it should be sent; None before it was started."""
+        return self.started_at if self.due_at is None or self.started_at is None else max(self.due_at, self.started_at)
 
 
 @dataclass(slots=True)
@@ -61,11 +73,12 @@ class Landed:
 @dataclass(slots=True)
 class Arrivals:
     """What `Line.land` brings: answers, and claimed addresses whose host's robots.txt is known now (`refused`: by the address
-    guard, with the reason)."""
+    guard, with the reason); `held_up`: those that were not asked for because this process was frozen when it was their time."""
 
     pages: list[Landed] = field(default_factory=list)
     known: list[Url] = field(default_factory=list)
     refused: list[tuple[Url, str]] = field(default_factory=list)
+    held_up: list[Url] = field(default_factory=list)
 
 
 @dataclass(eq=False, slots=True)
@@ -140,6 +153,9 @@ class Line:
             flight = ended.key
             self._flying.discard(flight)
             self._on[flight.host_id] -= 1
+            if isinstance(ended.error, HeldUp):
+                arrivals.held_up += self._not_sent(flight)
+                continue
             if ended.error is not None:
                 raise ended.error
             assert ended.value is not None  # noqa: S101 - a job without an error has a value
@@ -156,6 +172,13 @@ class Line:
         if self._hops and len(self._hops) == len(self._flying):
             self._clock.sleep(HOP_CHECK_SECONDS)  # nothing can come before time has passed
         return arrivals
+
+    def _not_sent(self, flight: Flight) -> list[Url]:
+        """The addresses that a request which was not sent was for."""
+        if flight.item is not None:
+            return [flight.item]
+        del self._robots[self._asked_for(flight)]
+        return flight.parked
 
     def done(self, landed: Landed) -> None:
         """Frees the room of an answer that has been processed."""
@@ -175,15 +198,18 @@ class Line:
         return left
 
     def _start(self, flight: Flight) -> None:
+        flight.started_at = self._clock.now()
         self._flying.add(flight)
         self._on[flight.host_id] += 1
         self._window.start(flight, partial(self._fetch, flight))
 
     def _fetch(self, flight: Flight) -> Landed:
-        """Fetches a flight; runs in a thread of its own."""
+        """Fetches a flight; runs in a thread of its own. Raises HeldUp."""
         self._local.flight = flight
         if flight.due_at is not None:
             self._clock.sleep((flight.due_at - self._clock.now()).total_seconds())
+        if flight.not_before is not None and (self._clock.now() - flight.not_before).total_seconds() > LATE_SECONDS:
+            raise HeldUp
         response = self.web.fetcher.fetch(flight.request, self.web.for_robots if flight.robots else None)
         return Landed(flight, response, self._clock.now(), self._room.end())
 

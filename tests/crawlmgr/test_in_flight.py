@@ -19,7 +19,7 @@ from crawlmgr.crawling import Stored
 from crawlmgr.models import Host, Page, Run, RunState, Url, UrlState
 from crawlmgr.services import hosts, runs
 from crawlmgr.services.frontier import NewUrl
-from crawlmgr.services.line import Line
+from crawlmgr.services.line import HeldUp, Line
 from crawlmgr.web.exchange import FetchRequest, FetchResponse
 from tests.site.server import LocalSite, Reply, Request
 
@@ -189,6 +189,48 @@ def test_an_address_that_was_claimed_early_is_sent_when_its_hosts_turn_comes(sit
     (landed,) = line.land(PATIENCE, 1, 0.0).pages
     line.close()
     assert landed.response.ok and clock.slept == [0.08] and landed.flight.sent_at == item.due_at
+
+
+class Frozen(Noting):
+    """Whoever sleeps on it wakes ten seconds late."""
+
+    def sleep(self, seconds: float) -> None:
+        super().sleep(seconds + 10)
+
+
+@pytest.mark.parametrize("robots", [False, True])
+def test_a_process_that_was_frozen_when_a_turn_came_does_not_ask(sites: Any, robots: bool) -> None:
+    (web,), clock = sites(1), Frozen()
+    web.add("/", "a page")
+    host = Host.objects.create(key="a-host")
+    line = Line(CrawlSettings.from_mapping({"allow_private": "127.0.0.1"}), clock)
+    item = Url(host_id=host.pk, url=web.url("/"), due_at=clock.now() + timedelta(seconds=0.08))
+    if robots:
+        line.ask_robots(item)
+    else:
+        line.send(item, FetchRequest(item.url))
+    arrivals = line.land(PATIENCE, 1, 0.0)
+    assert arrivals.held_up == [item] and not arrivals.pages and len(line) == 0
+    line.ask_robots(item)  # it can be asked for anew
+    line.close()
+    assert web.paths() == []
+
+
+def test_what_was_held_up_is_claimed_again(sites: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    (web,) = sites(1)
+    web.add("/", "a page")
+    send, held = Line._fetch, []
+
+    def once_late(self: Line, flight: Any) -> Any:
+        if not held:
+            held.append(flight)
+            raise HeldUp
+        return send(self, flight)
+
+    monkeypatch.setattr(Line, "_fetch", once_late)
+    run = begun([web.url("/")])
+    assert engine.run_slice(run.pk) == RunState.FINISHED
+    assert held and Page.objects.get(run=run).title == "a page" and Url.objects.get(run=run).attempts == 1
 
 
 def test_a_host_is_asked_as_often_at_once_as_it_has_connections(sites: Any) -> None:

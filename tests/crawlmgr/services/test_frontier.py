@@ -213,3 +213,39 @@ def test_two_pages_that_lead_to_the_same_new_hosts_never_wait_for_each_other(run
         thread.join()
     assert not wrong and Url.objects.count() == len(names)
     assert list(Host.objects.order_by("id").values_list("key", flat=True)) == sorted(names)
+
+
+def test_a_host_with_several_connections_is_leased_to_one_node_at_a_time(run: Run) -> None:
+    frontier.add(run.pk, [NewUrl(f"http://a.example/{n}") for n in range(9)], NOW)
+    other = runs.create("forum", "another", parameters={}, now=NOW, start=False)
+    frontier.add(other.pk, [NewUrl(f"http://a.example/{n}") for n in range(9)], NOW)
+    Host.objects.update(delay_seconds=0, connections=4)
+    north, south = runs.take(run.pk, "north:7", NOW, 90), runs.take(other.pk, "south:7", NOW, 90)
+    assert north is not None and south is not None
+    mine = frontier.claim_many(run.pk, north.fence, NOW, 60, 2, node="north")
+    assert len(mine) == 2
+    assert frontier.claim_many(other.pk, south.fence, NOW, 60, 2, node="south") == []
+    assert len(frontier.claim_many(other.pk, south.fence, NOW, 60, 1, node="north")) == 1, "a worker of the same node"
+    Url.objects.filter(run=other).update(state=UrlState.WAITING, lease_until=None)
+    frontier.finish(mine[0], UrlState.DONE, NOW)
+    assert frontier.claim_many(other.pk, south.fence, NOW, 60, 2, node="south") == [], "one is still in work"
+    lost = NOW + timedelta(seconds=61)  # north gave no sign of life: its lease of the host ends by itself
+    assert len(frontier.claim_many(other.pk, south.fence, lost, 60, 9, node="south")) == 4
+    assert frontier.claim_many(run.pk, north.fence, lost, 60, 2, node="north") == [], "it came back: the host is another's"
+
+
+def test_a_node_that_was_lost_and_returns_frees_nothing_that_is_anothers(run: Run) -> None:
+    frontier.add(run.pk, [NewUrl("http://a.example/1")], NOW)
+    north = runs.take(run.pk, "north:7", NOW, 90)
+    assert north is not None
+    mine = frontier.claim(run.pk, north.fence, NOW, 60)
+    later = NOW + timedelta(seconds=91)
+    south = runs.take(run.pk, "south:7", later, 90)
+    assert mine is not None and south is not None
+    frontier.reclaim(run.pk, later, south.fence)
+    theirs = frontier.claim(run.pk, south.fence, later, 60)
+    assert theirs is not None
+    frontier.give_back(mine, attempt=False)
+    assert Url.objects.get().state == UrlState.CLAIMED
+    with pytest.raises(runs.LeaseLost):
+        runs.count(north, later, {"fetched": 1})
