@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 from django.db.models import Q, QuerySet
@@ -25,15 +25,24 @@ def words_in(*names: str) -> Callable[[Rows, str], Rows]:
     return search
 
 
-def newest_with(most: int, order: Sequence[str], *names: str) -> Callable[[Rows, str], Rows]:
-    """A filter like `words_in` that searches only the first `most` rows in an indexed order, so that its cost is bounded."""
+def newest_with(most: int, time: str, *names: str) -> Callable[[Rows, str], Rows]:
+    """A filter like `words_in` that searches only the newest `most` rows by an indexed time, and as many of the rows without that
+    time, so that its cost is bounded."""
     plain = words_in(*names)
 
     def search(rows: Rows, text: str) -> Rows:
-        first = rows.order_by(*order).values("pk")[:most]
-        return plain(rows.filter(pk__in=first), text)
+        return plain(rows.filter(_newest(rows, time, most)), text)
 
     return search
+
+
+def _newest(rows: Rows, time: str, most: int) -> Q:
+    timed, untimed = rows.filter(**{f"{time}__isnull": False}), rows.filter(**{f"{time}__isnull": True})
+    oldest = timed.order_by(f"-{time}").values_list(time, flat=True)[most - 1 : most].first()
+    if oldest is not None:
+        return Q(**{f"{time}__gte": oldest})
+    first = untimed.order_by("-pk").values_list("pk", flat=True)[most - 1 : most].first()
+    return Q() if first is None else Q(**{f"{time}__isnull": False}) | Q(pk__gte=first)
 
 
 def few(rows: Rows, **wish: Any) -> Rows:

@@ -30,6 +30,7 @@ from crawlmgr.services import deletions, export_formats
 SIZE = 30
 AT_A_TIME = 500  # rows read per query when writing a file
 MOST_COUNTED = 10_000
+MOST_COUNTED_BY_SEARCH = 1_000  # lower, because a search reads every row
 LONGEST_SEARCH = 200
 MOST_DELETED = 500
 MOST_GONE = 20  # deleted items named above a list, at most
@@ -287,14 +288,14 @@ def table_page(
     if table.deletes:
         shown.gone = list(deletions.pending(table.deletes)[:MOST_GONE])
         shown.may_undo = any(one.do == DELETE for one in shown.actions)
-    shown.count = _counted(asked.rows(rows))
+    shown.count = _counted(shown.slice, asked, rows)
     found = context() if callable(context) else context
     return page(request, template, {"table": shown, **found}, **frame)
 
 
 def _shown(request: HttpRequest, table: Table, asked: _Asked, rows: Rows, prepare: Prepared, key: Callable[[Any], Any]) -> Shown:
     _column, order = asked.sorted_by
-    slice_ = cut(asked.rows(rows), order, size=SIZE, query=request.GET.dict())
+    slice_ = cut(asked.rows(rows), order, size=SIZE, query=request.GET.dict(), count_to=MOST_COUNTED_BY_SEARCH if asked.q else 0)
     query = asked.query()
     keep = f"{query}&" if query else ""
     starts = [(one.html, format_html('<td class="{}" data-title="{}">', one.look, one.title)) for one in asked.columns]
@@ -358,10 +359,11 @@ def delete(request: HttpRequest, table: Table, rows: Rows, name: str, usual: str
     return to_list(request, usual)
 
 
-def _counted(rows: Rows) -> str:
-    """The number of rows as text, counted up to MOST_COUNTED only."""
-    found = rows.order_by()[: MOST_COUNTED + 1].count()
-    return _("more than %(number)s") % {"number": f"{MOST_COUNTED:,}"} if found > MOST_COUNTED else f"{found:,}"
+def _counted(shown: Slice, asked: _Asked, rows: Rows) -> str:
+    """The number of rows as text, counted up to MOST_COUNTED or MOST_COUNTED_BY_SEARCH only."""
+    most = MOST_COUNTED_BY_SEARCH if asked.q else MOST_COUNTED
+    found = asked.rows(rows).order_by()[: most + 1].count() if shown.count is None else shown.count
+    return _("more than %(number)s") % {"number": f"{most:,}"} if found > most else f"{found:,}"
 
 
 def _file(table: Table, asked: _Asked, rows: Rows, prepare: Prepared, form: str) -> StreamingHttpResponse:

@@ -10,16 +10,18 @@ from typing import Any
 
 from django.core.exceptions import ValidationError
 from django.db.models import Q, QuerySet
+from django.db.models.sql.where import WhereNode
 
 
 @dataclass(frozen=True, slots=True)
 class Slice:
     """One page of a list, and the tokens of its neighbours ("" for none): `newer` for the page before, `older` for the page
-    after."""
+    after. `count` is the number of rows in the whole list, where that was asked for."""
 
     rows: list[Any]
     newer: str = ""
     older: str = ""
+    count: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,26 +39,46 @@ class Order:
 BY_ID = Order()
 
 
-def cut(queryset: QuerySet[Any], order: Order = BY_ID, *, size: int = 50, query: Mapping[str, str] | None = None) -> Slice:
-    """The page that the query string asks for: `after` or `before` a token, `last`, or else the first one."""
+def cut(
+    queryset: QuerySet[Any], order: Order = BY_ID, *, size: int = 50, query: Mapping[str, str] | None = None, count_to: int = 0
+) -> Slice:
+    """The page that the query string asks for: `after` or `before` a token, `last`, or else the first one. With `count_to`, the
+    first page has the number of rows in the list as its `count`, counted up to `count_to` + 1 by the query that finds the keys.
+
+    Queries with joins are split: the keys of one page are read first, then the joined rows with these keys. A database without
+    recent statistics of its indexes may otherwise join all rows before it sorts them.
+    """
     query = query or {}
     backwards = "last" in query or bool(query.get("before"))
     token = _parse(query.get("before") or query.get("after") or "", order)
+    counts = count_to > 0 and token is None and not backwards
+    by_key = counts or bool(queryset.query.select_related)
+    source = queryset.select_related(None).values_list("pk", flat=True) if by_key else queryset
+    wanted = max(size, count_to if counts else 0) + 1
     try:
-        rows = _take(queryset, order, token, size + 1, backwards)
+        rows = _take(source, order, token, wanted, backwards)
     except (TypeError, ValueError, ValidationError):  # the token belongs to another list
         token = None
-        rows = _take(queryset, order, None, size + 1, backwards)
+        rows = _take(source, order, None, wanted, backwards)
+    count = len(rows) if counts else None
     more = len(rows) > size
-    rows = rows[:size]
+    rows = _with_keys(queryset, rows[:size]) if by_key else rows[:size]
     if backwards:
         rows.reverse()
         newer, older = more, token is not None
     else:
         newer, older = token is not None, more
     if not rows:
-        return Slice([])
-    return Slice(rows, _token(rows[0], order) if newer else "", _token(rows[-1], order) if older else "")
+        return Slice([], count=count)
+    return Slice(rows, _token(rows[0], order) if newer else "", _token(rows[-1], order) if older else "", count)
+
+
+def _with_keys(queryset: QuerySet[Any], keys: Sequence[Any]) -> list[Any]:
+    """The rows with these keys in their order, with what the query joins and annotates, without asking its conditions again."""
+    whole = queryset.order_by()
+    whole.query.where = WhereNode()
+    found = {row.pk: row for row in whole.filter(pk__in=keys)}
+    return [found[key] for key in keys if key in found]
 
 
 def _take(queryset: QuerySet[Any], order: Order, token: list[Any] | None, size: int, backwards: bool) -> list[Any]:

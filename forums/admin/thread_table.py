@@ -17,7 +17,7 @@ from crawlmgr.admin.tree import address
 from crawlmgr.reads.paging import Order
 from forums.models import Post, Site, Thread
 
-SEARCHED = 20_000  # the newest threads of a list, in whose titles words are looked for
+SEARCHED = 20_000  # newest threads of a list that are searched for words in title and author
 MOST_SITES = 500
 SHOWN_OF_A_POST = 160  # characters
 OLDEST = Order(("id",), downwards=False)
@@ -110,11 +110,11 @@ def _columns(sorted_by: Collection[str], *, in_board: bool) -> tuple[Column, ...
 
 OF_BOARD = Table(
     "board-threads", _columns(list(BY), in_board=True), "last_reply",
-    narrowing.newest_with(SEARCHED, ("-last_reply", "-id"), "title", "author"), (STATE,), span="last_reply",
+    narrowing.newest_with(SEARCHED, "last_reply", "title", "author"), (STATE,), span="last_reply",
 )
 ALL = Table(
     "threads", _columns(("last_reply", "first_seen"), in_board=False), "last_reply",
-    narrowing.newest_with(SEARCHED, ("-last_reply", "-id"), "title", "author"), (SITE, STATE),
+    narrowing.newest_with(SEARCHED, "last_reply", "title", "author"), (SITE, STATE),
 )
 
 

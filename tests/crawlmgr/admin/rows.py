@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from datetime import UTC, datetime, timedelta
 
 from django.contrib.auth.models import Group, User
+from django.test import Client
 
 from crawlmgr.models import Event, Host, HostHour, Node, Page, Run, RunHost, Url, WarcFile
 from forums.models import (
@@ -202,3 +204,16 @@ def rooms(keys: dict[str, int]) -> list[str]:
         "/admin/forums/site/0/tuning/", "/admin/forums/simulations/", f"/admin/forums/simulations/{keys['simulation']}/",
         f"/admin/forums/board/{board}/?last=1", f"/admin/forums/thread/{thread}/", f"/admin/forums/tree/{site_}/", f"/admin/forums/add/{keys['discovery']}/",
     ]
+
+
+def walk(client: Client, query: str, where: str = "/admin/runs/", most: int = 20) -> list[int]:
+    """All pages of a list, one after the other as its links lead."""
+    found: list[int] = []
+    for _ in range(most):
+        text = client.get(f"{where}{query}").content.decode()
+        found += [int(one) for one in re.findall(r'<tr data-row="(\d+)"', text)]
+        further = re.search(r'href="(\?[^"]*after=[^"]+)"', text)
+        if further is None:
+            return found
+        query = further.group(1).replace("&amp;", "&") + ("&part=rows" if "part=rows" in query else "")
+    raise AssertionError("the pages have no end")

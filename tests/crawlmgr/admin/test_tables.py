@@ -16,7 +16,7 @@ from django.test.utils import CaptureQueriesContext
 
 from crawlmgr.models import ListView, Run
 from forums.models import Site
-from tests.crawlmgr.admin.rows import NOW, site, user
+from tests.crawlmgr.admin.rows import NOW, site, user, walk
 
 pytestmark = pytest.mark.django_db
 
@@ -42,20 +42,6 @@ def runs(number: int, **values: Any) -> list[Run]:
 def rows(client: Client, query: str = "", where: str = "/admin/runs/") -> list[int]:
     text = client.get(f"{where}{query}").content.decode()
     return [int(found) for found in re.findall(r'<tr data-row="(\d+)"', text)]
-
-
-def walk(client: Client, query: str) -> list[int]:
-    """All pages of a list, one after the other as its links lead."""
-    found: list[int] = []
-    address = query
-    for _ in range(20):
-        text = client.get(f"/admin/runs/{address}").content.decode()
-        found += [int(one) for one in re.findall(r'<tr data-row="(\d+)"', text)]
-        further = re.search(r'href="(\?[^"]*after=[^"]+)"', text)
-        if further is None:
-            return found
-        address = further.group(1).replace("&amp;", "&")
-    raise AssertionError("the pages have no end")
 
 
 @pytest.mark.parametrize(

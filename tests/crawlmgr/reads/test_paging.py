@@ -10,7 +10,8 @@ from django.http import QueryDict
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from crawlmgr.models import Host
+from crawlmgr.admin.narrowing import newest_with
+from crawlmgr.models import Event, Host, Run
 from crawlmgr.reads.paging import BY_ID, Order, cut
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
@@ -98,3 +99,40 @@ def test_tokens_stand_in_an_address_as_they_are() -> None:
     first = cut(Host.objects.all(), order, size=4)
     sent = QueryDict(f"after={first.older}").dict()
     assert [host.key for host in cut(Host.objects.all(), order, size=4, query=sent).rows] == ["4", "3", "2", "1"]
+
+
+@pytest.mark.django_db
+def test_joined_rows_are_put_in_order_before_they_are_joined(django_assert_num_queries: Any) -> None:
+    host = Host.objects.create(key="one.example")
+    run = Run.objects.create(kind="topic", label="first", created=START)
+    Event.objects.bulk_create(Event(level=20, code="x", text=str(n), run=run, host=host, at=START) for n in range(12))
+    with django_assert_num_queries(2) as asked:
+        found = cut(Event.objects.filter(code="x").select_related("run", "host"), size=5)
+        assert [(row.text, row.run.label, row.host.key) for row in found.rows] == [(str(n), "first", "one.example") for n in (11, 10, 9, 8, 7)]
+    ordered, joined = (query["sql"] for query in asked.captured_queries)
+    assert "JOIN" not in ordered and "JOIN" in joined
+    further = cut(Event.objects.filter(code="x").select_related("run", "host"), size=5, query={"after": found.older})
+    assert [row.text for row in further.rows] == ["6", "5", "4", "3", "2"]
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("order", ORDERS)
+@pytest.mark.parametrize("count_to", [3, 22, 23, 50])
+def test_the_first_page_counts_by_its_own_search(order: Order, count_to: int) -> None:
+    make([None if n % 3 == 0 else n % 6 for n in range(23)])
+    found = cut(Host.objects.all(), order, size=5, count_to=count_to)
+    assert found.count == min(23, max(5, count_to) + 1)
+    assert [row.pk for row in found.rows] == expected(order)[:5]
+    assert found.older and not found.newer
+    assert cut(Host.objects.all(), order, size=5, query={"after": found.older}, count_to=count_to).count is None
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize(("hours", "most"), [([5, 4, 3, 2, 1, None], 3), ([None] * 5 + [1], 3), ([None, 1, None, 2], 9), ([], 3)])
+def test_a_search_among_the_newest_leaves_out_only_older_rows(hours: list[int | None], most: int) -> None:
+    make(hours)
+    found = set(newest_with(most, "last_request_at", "key")(Host.objects.all(), "example").values_list("pk", flat=True))
+    timed = sorted((row for row in Host.objects.all() if row.last_request_at), key=lambda row: row.last_request_at, reverse=True)
+    untimed = sorted((row for row in Host.objects.all() if not row.last_request_at), key=lambda row: -row.pk)
+    wanted = {row.pk for row in timed[:most]} | ({row.pk for row in untimed[:most]} if len(timed) < most else set())
+    assert found == wanted
