@@ -19,7 +19,7 @@ from django_q.signals import post_spawn
 from crawlmgr import engine, jobs
 from crawlmgr.clock import SYSTEM
 from crawlmgr.models import Run, RunState
-from crawlmgr.services import alarms, dispatch, nodes, pruning, queue, trouble
+from crawlmgr.services import alarms, dispatch, nodes, pruning, query_statistics, queue, trouble
 from crawlmgr.supervisor import group, memory_bytes
 
 log = logging.getLogger("crawlmgr.tasks")
@@ -144,6 +144,8 @@ def prune() -> dict[str, int]:
     done = trouble.calmly(lambda: pruning.prune(SYSTEM.now(), settings.SLICE_SECONDS), SYSTEM)
     if done.left:
         queue.prune()
+    else:
+        trouble.calmly(query_statistics.refresh, SYSTEM)
     return done.rows
 
 

@@ -23,8 +23,9 @@ from crawlmgr.management.base import table as plain_table
 HELP = "CPU of every page of the desk with years of data beside a hundredth of it (SQLite; makes and keeps its data)"
 ROOT = Path(__file__).resolve().parents[2]
 FLOOR_MS = 10.0  # smaller times count as this in a ratio
-LIMITS = {"palette": 100.0, "lists": 300.0}
-"""Limits in CPU milliseconds: for a palette search, and for a list that is sorted, filtered or paged."""
+LIMITS = {"palette": 100.0, "lists": 300.0, "searches": 500.0}
+"""Limits in CPU milliseconds: for a palette search, a list that is sorted, filtered or paged, and a search in the text of pages."""
+SEARCHES = ("topic-search", "topic-pages")  # views whose `q` asks the full-text index
 LISTS = ("runs", "hosts", "events", "forums", "boards", "threads", "posts", "board", "topic-pages", "records", "harvests")
 ASKED = ("sort=", "show=", "q=", "site=", "kind=", "last")
 
@@ -71,14 +72,19 @@ def dearest(what: str, pages: Sequence[Mapping[str, Any]]) -> dict[str, Any] | N
 
 
 def is_of(what: str, label: str) -> bool:
-    """Tells whether a view with its query is the palette's, or that of a sorted or filtered list.
+    """Tells whether a view with its query is the palette's, a search in the text of pages, or a sorted or filtered list.
 
     >>> is_of("palette", "palette?q=forum"), is_of("lists", "threads?sort=first_seen"), is_of("lists", "threads")
     (True, True, False)
+    >>> is_of("searches", "topic-pages?q=frontier"), is_of("lists", "topic-pages?q=frontier")
+    (True, False)
     """
     name, _sign, query = label.partition("?")
     if what == "palette":
         return name == "palette" and bool(query)
+    searches = name in SEARCHES and any(one.startswith("q=") for one in query.split("&"))
+    if what == "searches" or searches:
+        return what == "searches" and searches
     return name in LISTS and any(one.startswith(ASKED) for one in query.split("&"))
 
 

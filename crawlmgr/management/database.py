@@ -11,6 +11,7 @@ from django.db import DatabaseError, connection
 from django.db.migrations.executor import MigrationExecutor
 
 from crawlmgr.clock import SYSTEM
+from crawlmgr.services import query_statistics
 
 OURS = ("crawlmgr", "forums", "focused", "deepweb")
 
@@ -21,6 +22,7 @@ def ready() -> None:
         executor = MigrationExecutor(connection)
         if executor.migration_plan(executor.loader.graph.leaf_nodes()):
             call_command("migrate", verbosity=0, interactive=False)
+            query_statistics.refresh()
     except DatabaseError as error:
         raise CommandError(f"The database cannot be used: {str(error).splitlines()[0]}") from error
 

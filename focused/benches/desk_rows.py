@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import timedelta
 
-from crawlmgr.benches.bulk import Sizes, Sql, ago, execute, insert
+from crawlmgr.benches.bulk import Sizes, Sql, ago, insert
 from crawlmgr.models import Run
 from focused.models import Comparison, SampleDocument, Seed, Topic, TopicPage, TopicRun
 from focused.services import search
@@ -38,7 +38,6 @@ def fill(sizes: Sizes) -> None:
            url=Sql("printf('http://host.example/p%d', i)"), url_hash=Sql("i"), final_url=Sql("printf('http://host.example/p%d', i)"), similarity=Sql("(i % 97) / 97.0"),
            relevant=Sql("i % 3 = 0"), relevant_so_far=Sql(f"(i / {RUNS}) / 3"), title=Sql("printf('Page %d', i)"), words=Sql(f"CAST({words} AS BLOB)"), at=now)
     insert(Comparison, 5, id=Sql("i + 1"), topic_id=1, setup={"strategies": ["best_first"], "pages": 10, "files": []}, created=now - timedelta(days=1), problem="none")
-    execute("ANALYZE")
     search.rebuild()
 
 

@@ -94,7 +94,7 @@ def arguments(sizes: Sizes) -> dict[str, dict[str, object]]:
 
 QUERIES = {
     "forum": ("part=live", "page=2"), "board": ("last", "visits=1", "sort=replies", "sort=-posts", "sort=created", "q=number+77", "show=gone"),
-    "boards": ("sort=posts", "sort=next_visit", "site=1&sort=last_visit", "show=late", "q=board+77"),
+    "boards": ("sort=posts", "sort=next_visit", "site=1&sort=last_visit", "show=late", "q=board", "q=nowhere"),
     "threads": ("last", "sort=first_seen", "site=1", "site=1&last", "q=number+77", "show=pending", "show=gone&site=1"),
     "posts": ("last", "sort=posted", "sort=-posted"),
     "thread": ("last",), "forums": ("last",), "forum-plan": ("board=1",),

@@ -26,7 +26,7 @@ from crawlmgr import environment
 from crawlmgr.child import die_with
 from crawlmgr.management.base import say
 from crawlmgr.management.supervision import WEB, cluster, only_one, run_system_checks, supervise
-from crawlmgr.services import demonstration, nodes, queue
+from crawlmgr.services import demonstration, nodes, query_statistics, queue
 from crawlmgr.supervisor import Child, listen
 
 ANY_ADDRESS = ("0.0.0.0", "::")  # noqa: S104 - compared with, not bound to
@@ -98,6 +98,7 @@ class Command(BaseCommand):
         """Creates tables, files, schedules and the first administrator; returns the line that says how to log in."""
         try:
             call_command("migrate", interactive=False, verbosity=0)
+            query_statistics.refresh()
             call_command("collectstatic", interactive=False, verbosity=0)
             queue.make_schedules()
             return self._first_login()
