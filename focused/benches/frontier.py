@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-import json
-import os
-import subprocess
-import sys
-import tempfile
 from typing import Any
 
-from django.conf import settings
 from django.core.management.base import CommandError
 
+from crawlmgr.benches.processes import answer_of
 from crawlmgr.management.base import say
 from crawlmgr.management.base import table as text_table
 
@@ -36,25 +31,13 @@ def run(options: dict[str, Any]) -> dict[str, Any]:
         measured: dict[int, list[dict[str, float]]] = {size: [] for size in sizes}
         for _ in range(options["rounds"]):
             for size in sizes:
-                measured[size].append(_side(graph, size, options["pages"]))
+                measured[size].append(answer_of("focused.benches.frontier_side", graph, size, options["pages"]))
                 say(f"{graph}, {size} waiting: {measured[size][-1]['pages_per_second']:.0f} pages a CPU-second")
         first = _median([one["pages_per_second"] for one in measured[sizes[0]]])
         for size in sizes:
             row = {name: _median([one[name] for one in measured[size]]) for name in measured[size][0]}
             rows.append({"graph": graph, "waiting": size, **row, "ratio": row["pages_per_second"] / first})
     return {"pages": options["pages"], "rows": rows}
-
-
-def _side(graph: str, size: int, pages: int) -> dict[str, float]:
-    with tempfile.TemporaryDirectory() as folder:
-        environment = {**os.environ, "CRAWLMGR_DATA": folder, "PYTHONPATH": str(settings.BASE_DIR)}
-        environment.pop("DATABASE_URL", None)
-        command = [sys.executable, "-m", "focused.benches.frontier_side", graph, str(size), str(pages)]
-        done = subprocess.run(command, capture_output=True, text=True, env=environment, cwd=settings.BASE_DIR, check=False)  # noqa: S603
-    if done.returncode:
-        raise CommandError(f"the {graph} side failed: {(done.stderr.strip() or '?').splitlines()[-1]}")
-    found: dict[str, float] = json.loads(done.stdout.strip().splitlines()[-1])
-    return found
 
 
 def _median(values: list[float]) -> float:

@@ -2,16 +2,9 @@
 
 from __future__ import annotations
 
-import json
-import os
-import subprocess
-import sys
-import tempfile
 from typing import Any
 
-from django.conf import settings
-from django.core.management.base import CommandError
-
+from crawlmgr.benches.processes import answer_of
 from crawlmgr.management.base import say
 from crawlmgr.management.base import table as text_table
 
@@ -29,20 +22,7 @@ def run(options: dict[str, Any]) -> dict[str, Any]:
     sides = {}
     for name in ("few", "many"):
         say(f"{options[name]} posts")
-        with tempfile.TemporaryDirectory() as folder:
-            environment = {**os.environ, "CRAWLMGR_DATA": folder, "PYTHONPATH": str(settings.BASE_DIR)}
-            environment.pop("DATABASE_URL", None)
-            done = subprocess.run(  # noqa: S603 - our own module
-                [sys.executable, "-m", "forums.benches.pages_side", str(options[name]), str(options["rounds"])],
-                capture_output=True,
-                text=True,
-                env=environment,
-                cwd=settings.BASE_DIR,
-                check=False,
-            )
-        if done.returncode:
-            raise CommandError(f"the pages could not be opened: {(done.stderr.strip() or '?').splitlines()[-1]}")
-        sides[name] = json.loads(done.stdout.strip().splitlines()[-1])
+        sides[name] = answer_of("forums.benches.pages_side", options[name], options["rounds"])
     rows = [
         {
             "page": page,

@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
-import sys
-import tempfile
 from pathlib import Path
 from typing import Any
 
-from django.conf import settings
 from django.core.management.base import CommandError
 
+from crawlmgr.benches.processes import answer_of
 from crawlmgr.management.base import say
 from crawlmgr.management.base import table as text_table
 
@@ -41,21 +38,8 @@ def run(options: dict[str, Any]) -> dict[str, Any]:
 
 
 def _side(file: Path, teacher: str) -> dict[str, dict[str, Any]]:
-    with tempfile.TemporaryDirectory() as folder:
-        environment = {**os.environ, "CRAWLMGR_DATA": folder, "PYTHONPATH": str(settings.BASE_DIR)}
-        environment.setdefault("CRAWLMGR_CONTACT", "bench@example.org")
-        environment.pop("DATABASE_URL", None)
-        done = subprocess.run(  # noqa: S603 - our own module
-            [sys.executable, "-m", "forums.benches.teacher_side", str(file), teacher],
-            capture_output=True,
-            text=True,
-            env=environment,
-            cwd=settings.BASE_DIR,
-            check=False,
-        )
-    if done.returncode:
-        raise CommandError(f"the sites could not be read: {(done.stderr.strip() or '?').splitlines()[-1]}")
-    found: dict[str, dict[str, Any]] = json.loads(done.stdout.strip().splitlines()[-1])
+    contact = {"CRAWLMGR_CONTACT": os.environ.get("CRAWLMGR_CONTACT", "bench@example.org")}
+    found: dict[str, dict[str, Any]] = answer_of("forums.benches.teacher_side", file, teacher, environment=contact)
     return found
 
 

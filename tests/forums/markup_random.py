@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from html import escape
 
 from tests.forums.boards import RandomForum, Reply, Topic
-from tests.forums.markup_software import slug
+from tests.forums.markup_software import class_name, slug
 
 WORDS: dict[str, tuple[str, ...]] = {
     # topic, author, replies, views, last post, by, started by, pinned
@@ -87,10 +87,7 @@ class RandomMarkup:
     # names of classes
 
     def named(self, what: str) -> str:
-        if self.style == "bare":
-            return ""
-        name = SEMANTIC[what] if self.style == "semantic" else f"x{sum(ord(c) * 31**i for i, c in enumerate(what + str(self.seed))) % 99999:05x}"
-        return f" class='{name}'"
+        return class_name(self.style, what, self.seed, SEMANTIC)
 
     # fields
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from html import escape
 
 from tests.forums.boards import RandomForum, Section, Topic
+from tests.forums.markup_software import class_name
 
 # forum, topics, posts, last post, moderator, by, sub-boards, newest
 WORDS: dict[str, tuple[str, ...]] = {
@@ -102,10 +103,7 @@ class RandomIndex:
         return form.format(n=board.number, s=slug, t=topic.number if topic else 0)
 
     def named(self, what: str) -> str:
-        if self.style == "bare":
-            return ""
-        name = SEMANTIC[what] if self.style == "semantic" else f"x{sum(ord(c) * 31**i for i, c in enumerate(what + str(self.seed))) % 99999:05x}"
-        return f" class='{name}'"
+        return class_name(self.style, what, self.seed, SEMANTIC)
 
     # what a row tells
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from html import escape
 from typing import NamedTuple
 
@@ -25,6 +25,14 @@ def _e(text: object) -> str:
 
 def _id(post: Reply) -> int:
     return sum(ord(char) for char in post.author)
+
+
+def class_name(style: str, what: str, seed: int, semantic: Mapping[str, str]) -> str:
+    """The class attribute of an element: none with style "bare", a word of `semantic`, or letters that tell nothing."""
+    if style == "bare":
+        return ""
+    name = semantic[what] if style == "semantic" else f"x{sum(ord(c) * 31**i for i, c in enumerate(what + str(seed))) % 99999:05x}"
+    return f" class='{name}'"
 
 
 def slug(topic: Topic) -> str:
