@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from math import sqrt
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -69,6 +70,7 @@ class Feedback:
         self._columns = np.full(1 << WORD_BITS, -1, dtype=np.int32)
         """By a word's number its column, -1 for a word that was not met."""
         self._width = 0
+        self._waiting: list[HashedWords] = []
         self._starts = [0]
         self._words = Columns(index=np.int32, weight=np.float32)
         self._frequencies = np.zeros(4096)
@@ -78,6 +80,9 @@ class Feedback:
         self._marked = [(self._row(hashed(counts)), on_topic) for counts, on_topic in marked if counts]
         self._direction = np.zeros(0)
         self._idf = np.zeros(0)
+        self._wide_direction = np.zeros(0)
+        self._wide_idf = np.zeros(0)
+        """The same with room for words that come after the last ranking."""
         self._levels = (0.0, 1.0)
         self._scales = ((0.0, 1.0), (0.0, 1.0))
         """Mean and spread of what the words and of what the siblings said in the last ranking."""
@@ -85,10 +90,16 @@ class Feedback:
         """What pages linked from each page say in the mean, by the number of that page."""
 
     def __len__(self) -> int:
-        return len(self._starts) - 1
+        return len(self._starts) - 1 + len(self._waiting)
 
     def add(self, words: HashedWords) -> None:
-        """A page arrived."""
+        """A page arrived. Until the first ranking its words only wait: many runs never rank."""
+        if self.ranked:
+            self._take(words)
+        else:
+            self._waiting.append(words)
+
+    def _take(self, words: HashedWords) -> None:
         indices, weights = self._row(words)
         place = self._words.extend(len(indices))
         self._words.index[place], self._words.weight[place] = indices, weights
@@ -110,6 +121,9 @@ class Feedback:
 
     def rank(self, parents: Rows = NONE, children: Rows = NONE) -> Vector:
         """The score of every page: comparable among them only. `parents` and `children`: which page links to which, by number."""
+        for words in self._waiting:
+            self._take(words)
+        self._waiting.clear()
         matrix, lengths = self._matrix()
 
         def centroid(pages: NDArray[Any]) -> Vector:
@@ -133,6 +147,7 @@ class Feedback:
                 self._direction += factor * (mean - everything)
         scores = self._with_siblings(matrix @ self._direction / lengths, parents, children)
         self.ranked = len(self)
+        self._widen()
         self._levels = two_levels(scores)
         return scores
 
@@ -168,32 +183,34 @@ class Feedback:
 
     def score(self, number: int, parent: int = -1) -> float:
         """The score of one page, reached from a page by number, by the last ranking, which may not have known either."""
+        if self._width > len(self._wide_idf):
+            self._widen()
         place = slice(self._starts[number], self._starts[number + 1])
-        indices, values = self._weighed(self._words.index[place], self._words.weight[place])
-        if self._width > len(self._direction):
-            known = indices < len(self._direction)
-            indices, values = indices[known], values[known]
-        beside = self._kin[parent] if 0 <= parent < len(self._kin) else self._scales[1][0]
-        return float(self._both(float(values @ self._direction[indices]), float(beside)))
+        indices = self._words.index[place]
+        values = self._words.weight[place] * self._wide_idf.take(indices)
+        own = float(values @ self._wide_direction.take(indices)) / max(sqrt(values @ values), 1e-12)
+        beside = self._kin.item(parent) if 0 <= parent < len(self._kin) else self._scales[1][0]
+        return float(self._both(own, beside))
+
+    def _widen(self) -> None:
+        """Room for words that the last ranking did not know: they weigh as standing on no page, and tell nothing."""
+        new = 2 * self._width - len(self._idf)
+        self._wide_idf = np.concatenate([self._idf, np.full(new, np.log(self.ranked + 1) + 1)])
+        self._wide_direction = np.concatenate([self._direction, np.zeros(new)])
 
     def _row(self, words: HashedWords) -> Row:
         """A row of the matrix; words that were not met get columns. Of some hundred thousand words a few share one."""
         indices = self._columns.take(words.numbers)
-        if len(indices) and indices.min() < 0:
-            new = words.numbers[indices < 0]
+        new = words.numbers[indices < 0]
+        if len(new):
             self._columns[new] = np.arange(self._width, self._width + len(new))
             self._width += len(new)
             indices = self._columns.take(words.numbers)
         return indices, words.weights
 
     def _weighed(self, indices: NDArray[np.int32], weights: NDArray[np.float32]) -> tuple[NDArray[np.int32], Vector]:
-        """A row times idf (a word that no ranking knew counts as standing on no page), of length 1."""
-        idf = self._idf
-        if self._width > len(idf):
-            idf = np.where(indices < len(idf), idf[np.minimum(indices, len(idf) - 1)], np.log(self.ranked + 1) + 1)
-            values = weights * idf
-        else:
-            values = weights * idf[indices]
+        """A row times idf, of length 1."""
+        values = weights * self._idf[indices]
         return indices, values / max(float(np.sqrt(values @ values)), 1e-12)
 
     def _centroid(self, rows: Sequence[Row], size: int) -> Vector:

@@ -65,9 +65,9 @@ class Found(NamedTuple):
 
 def beginnings(sorted_numbers: Rows) -> Rows:
     """Where each run of equal numbers begins."""
-    if not len(sorted_numbers):
-        return np.zeros(0, dtype=np.intp)
-    return np.concatenate([[0], np.flatnonzero(sorted_numbers[1:] != sorted_numbers[:-1]) + 1])
+    first = np.ones(len(sorted_numbers), dtype=bool)
+    np.not_equal(sorted_numbers[1:], sorted_numbers[:-1], out=first[1:])
+    return np.flatnonzero(first)
 
 
 def sizes_of(starts: Rows, whole: int) -> Rows:

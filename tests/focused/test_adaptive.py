@@ -141,6 +141,19 @@ def test_pages_linked_beside_pages_on_topic_are_judged_better():
     assert judge.score(24, 0) > judge.score(24) > judge.score(24, 1), "a page that no ranking knew, by where it was found"
 
 
+def test_words_that_no_ranking_knew_tell_nothing_and_thin_a_page_out():
+    judge = Feedback([{"crawler": 1}])
+    for words in [{"crawler": 1, "web": 1}] * 10 + [{"soup": 1, "salt": 1}] * 10:
+        judge.add(hashed(words))
+    scores = judge.rank()
+    new = {f"new{i}": 1 for i in range(200)}
+    for words in ({"crawler": 1, "web": 1}, {"crawler": 1, "web": 1, "new0": 1}, new, {}):
+        judge.add(hashed(words))
+    known, mixed, unknown, empty = (judge.score(number) for number in range(20, 24))
+    assert known == pytest.approx(scores[0]) and unknown == pytest.approx(empty)
+    assert known > mixed > unknown
+
+
 def test_the_order_does_not_depend_on_anything_but_the_pages():
     web = random_web(8, 80)
     whole = order("adaptive", web, ["p0"])
