@@ -81,7 +81,7 @@ class AdaptiveLoop:
         _names, first, number = np.unique(group, return_index=True, return_inverse=True)
         merged = np.zeros((len(first), rates.shape[1]))
         np.add.at(merged, number, rates)
-        sites = Sites(site[first], self.sites.clocks)
+        sites = Sites(site[first], self.sites.clocks, self.sites.openings)
         return Pace(
             merged, sites, self.budget, tick_seconds=given.tick_seconds, band=given.band, closing_hours=given.closing_hours
         )
@@ -241,6 +241,8 @@ class AdaptiveLoop:
         target, band = self._pace.target(now)
         index = self.index(now)
         open_now = ~self.visiting if allowed is None else allowed & ~self.visiting
+        if (within := self.sites.open_boards(now)) is not None:
+            open_now, readable = open_now & within, self._readable_within(readable, within)
         rank = np.where(self.pressing(now), np.inf, index)
         budget = self.budget
         late = budget.visits_per_day - self.count * self._pace.rankings_left(now)  # the day's other rankings cannot make up
@@ -260,6 +262,14 @@ class AdaptiveLoop:
         source = look.source if look.source >= 0 and spend.takes(look.gain, look.cost, forced=look.probe) else -1
         self.visiting[chosen] = True
         return Choice(np.array(chosen, dtype=np.int64), source)
+
+    def _readable_within(self, readable: Bools | None, within: Bools) -> Bools | None:
+        """Those of the readable sources that list a board of a site that is open."""
+        if readable is None or self.overview is None:
+            return readable
+        covers = self.overview.covers
+        boards = [covers.board[covers.of(self.overview.rows(number))] for number in range(len(self.overview))]
+        return readable & np.array([bool(within[one].any()) for one in boards], dtype=bool)
 
     def _look(self, now: float, index: Floats, open_now: Bools, readable: Bools | None, room: int) -> _Look:
         """The source that is worth most a visit of its cost, or one that is to be probed; none where none may be read, or

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from forums.law import HOUR_SECONDS, event_weights
+from forums.openings import Openings, mask
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -210,11 +211,17 @@ class LocalClock:
 class Sites:
     """Which site each board belongs to, (n,), and each site's local clock; the budget's day is that of `clocks[0]`.
 
-    Sites of one zone should share one clock object: times are then turned into local hours together.
+    Sites of one zone should share one clock object: times are then turned into local hours together. `openings` are the
+    working hours of each site (None: always open); () where no site has any.
     """
 
     site: Ints
     clocks: Sequence[LocalClock]
+    openings: Sequence[Openings | None] = ()
+
+    def open_boards(self, now: float) -> Bools | None:
+        """Boards whose site is open at this moment, (n,); None where no site has working hours."""
+        return mask(self.openings, self.site, now)
 
     def local_hours(self, times: Floats, board: Ints) -> Floats:
         """Hours on the wall clock of each board's site; times in epoch seconds, one a board number."""

@@ -143,7 +143,13 @@ class Pace:
         return float(self._sites.clocks[0].local_hours(np.array([now]))[0])
 
     def _hours_left(self, now: float) -> float:
-        return DAY_HOURS - self._local(now) % DAY_HOURS
+        return self._closing() - self._local(now) % DAY_HOURS
+
+    def _closing(self) -> float:
+        """The hour at which the day's visits must have been made: midnight, or where sites have working hours, their end."""
+        if not any(one is not None for one in self._sites.openings) or not self.plan[-1]:
+            return DAY_HOURS
+        return float(np.searchsorted(self.plan, self.plan[-1] - 1e-9)) * DAY_HOURS / PLAN_STEPS
 
     def _planned(self, start: float) -> Floats:
         """Cumulated share of the day's visits by quarter of an hour: sum_i sqrt(f_i) at each site's local time."""
@@ -153,8 +159,15 @@ class Pace:
         for number, clock in enumerate(self._sites.clocks):
             roots = self._roots[self._sites.site == number].sum(axis=0)
             hours = clock.local_hours(moments) % DAY_HOURS
-            density += roots[np.minimum((hours * bins / DAY_HOURS).astype(np.int64), bins - 1)]
+            density += self._within(number, moments, roots[np.minimum((hours * bins / DAY_HOURS).astype(np.int64), bins - 1)])
+        if not density.sum():  # closed all day: nothing is visited whatever the plan says
+            density += 1.0
         return np.concatenate([[0.0], np.cumsum(density)]) / density.sum()
+
+    def _within(self, site: int, moments: Floats, density: Floats) -> Floats:
+        """The density in the working hours of a site; 0 outside them."""
+        opening = self._sites.openings[site] if self._sites.openings else None
+        return density if opening is None else density * opening.at(moments)
 
     def _done(self, now: float) -> float:
         """Share of the day's visits that the plan has behind it."""

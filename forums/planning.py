@@ -71,15 +71,15 @@ class Schedule:
 
     def on(self, day: int) -> tuple[Ints, Floats]:
         """Board and hour of every visit of a day, by hour."""
-        found = [part.on(day) for part in self.parts]
+        found = [part.on(day) for part in self.parts] or [(np.zeros(0, dtype=np.int64), np.zeros(0))]
         board = np.concatenate([one[0] for one in found])
         hour = np.concatenate([one[1] for one in found])
         order = np.lexsort((board, hour))
         return board[order], hour[order]
 
     def expected_delay(self, rates: Floats) -> Floats:
-        """Expected weighted event-hours a day of each board under these rates, (n,)."""
-        cost = np.zeros(len(rates))
+        """Expected weighted event-hours a day of each board under these rates, (n,); nan for boards without visits."""
+        cost = np.full(len(rates), np.nan)
         for part in self.parts:
             cost[part.boards] = expected_cost(Intensity.of(rates[part.boards]), part.table)
         return cost

@@ -25,6 +25,7 @@ REASONS = {
     "bins": gettext_noop("other parts of the day"),
     "active": gettext_noop("switched on or off"),
     "importance": gettext_noop("other importances"),
+    "hours": gettext_noop("other hours of work"),
     "boards": gettext_noop("other boards"),
     "deadline": gettext_noop("other deadlines"),
     "history": gettext_noop("the first posts have come"),

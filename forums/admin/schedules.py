@@ -10,6 +10,7 @@ from django.db.models import Min
 from django.http import HttpRequest
 from django.utils.translation import gettext as _
 
+from crawlmgr.admin import hours
 from crawlmgr.admin.schedules import Entry
 from crawlmgr.admin.tags import duration
 from crawlmgr.admin.tree import address
@@ -38,4 +39,14 @@ def entries(request: HttpRequest, most: int) -> Sequence[Entry]:
     ]
 
 
+def _timed(pk: int) -> tuple[str, str, str] | None:
+    name = Site.objects.filter(pk=pk).values_list("name", flat=True).first()
+    return (name, address("admin:forum", pk), f"site:{pk}") if name is not None else None
+
+
+def _zone(pk: int) -> str:
+    return Site.objects.filter(pk=pk).values_list("timezone", flat=True).first() or "UTC"
+
+
 admin.site.add_schedule(10, entries)
+hours.TIMED["forum"] = hours.Timed(_timed, "forums.change_plan", _zone)

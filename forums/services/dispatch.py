@@ -9,10 +9,10 @@ import numpy as np
 from django.db import transaction
 from django.db.models import Min, Q
 
-from crawlmgr.models import Run
+from crawlmgr.models import Run, Timing
 from crawlmgr.services import events, runs
 from forums.models import Basis, Board, Look, OverviewSource, Plan, PlanDay, PlannedVisit, Policy, Site, Visit
-from forums.services import loops, outlooks, overviews, plan_days, plans, sites
+from forums.services import hours, loops, outlooks, overviews, plan_days, plans, sites
 
 GATHER_SECONDS = 30  # boards due within this time go into the same run
 FOLLOW_SECONDS = 10.0  # a plan is looked at so often at the most
@@ -36,8 +36,11 @@ def _by_interval(now: datetime, limit: int) -> int:
         .order_by("at")
         .values_list("site_id", flat=True)[:limit]
     )
-    started = 0
+    started, opens = 0, hours.closed(list(ids), now)
     for site_id in list(ids):
+        if site_id in opens:
+            Board.objects.filter(site_id=site_id, enabled=True, next_visit__lte=now).update(next_visit=opens[site_id])
+            continue
         boards = Board.objects.filter(site_id=site_id, enabled=True, next_visit__lte=now + timedelta(seconds=GATHER_SECONDS))
         chosen = list(boards.values_list("pk", flat=True))
         if _start(site_id, chosen, now) is not None:
@@ -46,15 +49,20 @@ def _by_interval(now: datetime, limit: int) -> int:
             continue
         for board in boards:  # not due again before this visit ends, and once only however many were missed
             Board.objects.filter(pk=board.pk, next_visit=board.next_visit).update(
-                next_visit=now + timedelta(seconds=board.interval_seconds)
+                next_visit=plans.by_interval(board, now, now)
             )
     return started
+
+
+def retime(site_id: int, timing: Timing, now: datetime) -> None:
+    """Moves what comes next into new working hours."""
+    hours.retime(site_id, timing, now)
 
 
 def _start(site_id: int, board_ids: Sequence[int], now: datetime, looks: Sequence[int] = ()) -> Run | None:
     """Starts a visit of these boards; None where the site is under visit, or refuses, which is told."""
     try:
-        return sites.crawl_now(site_id, board_ids=board_ids, now=now, looks=looks)
+        return sites.crawl_now(site_id, board_ids=board_ids, now=now, looks=looks, scheduled=True)
     except runs.Busy:
         return None
     except ValueError as error:
@@ -128,7 +136,9 @@ def _due(plan: Plan, now: datetime) -> dict[int, list[PlannedVisit]]:
     overtaken = [visit.pk for visit in waiting if latest[visit.board_id] != visit.pk]
     PlannedVisit.objects.filter(pk__in=overtaken).update(state=PlannedVisit.State.MISSED)
     ids = list({visit.board.site_id for visit in waiting})
-    closed = loops.working(ids) | set(Site.objects.filter(pk__in=ids, paused=True).values_list("pk", flat=True))
+    opens = hours.closed(ids, now)
+    hours.put_off([visit for visit in waiting if visit.board.site_id in opens and latest[visit.board_id] == visit.pk], opens)
+    closed = loops.working(ids) | set(Site.objects.filter(pk__in=ids, paused=True).values_list("pk", flat=True)) | set(opens)
     found: dict[int, list[PlannedVisit]] = {}
     for visit in waiting:
         site_id = visit.board.site_id
@@ -200,6 +210,7 @@ def _by_loop(plan: Plan, now: datetime) -> int:
         live.loop.budget.used -= len(refused)
     loops.put_away(live, now)
     if started or told or outlooks.outdated(plan, now):
-        soon = now + timedelta(hours=outlooks.SOON_HOURS)
+        opens = hours.next_opening(live.loop.sites.openings, now)
+        soon = (opens or now) + timedelta(hours=outlooks.SOON_HOURS)
         outlooks.write(plan, live.loop, live.boards, loops.share(plan), now, soon)
     return started

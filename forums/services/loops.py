@@ -18,7 +18,7 @@ from forums.events import Bools, Floats, Ints, LocalClock, Sites
 from forums.law import event_weights
 from forums.models import Board, Look, LoopState, OverviewSource, Plan, Site, Visit
 from forums.pacing import Budget
-from forums.services import arrays, loop_sources
+from forums.services import arrays, hours, loop_sources
 from forums.services.rhythms import Rhythm, posts_per_weight, stored_events
 
 RANK_SECONDS = 60.0
@@ -71,7 +71,7 @@ def rebuilt(plan: Plan, found: Rhythm, now: datetime) -> AdaptiveLoop:
     weights = event_weights(log.opener, plan.theta, found.importance[board])
     known = log.times <= last[board]
     seen = Seen(board[known], log.times[known], weights[known])
-    sites = Sites(found.site, _clocks(list(found.sites), now, plan.history_days))
+    sites = Sites(found.site, _clocks(list(found.sites), now, plan.history_days), hours.openings(list(found.sites), now))
     budget = _budget(plan)
     changed = budget.visits_per_day != plan.visits_per_day
     ids = np.array([board.pk for board in found.boards])
@@ -143,8 +143,9 @@ def load(plan: Plan, now: datetime) -> Live | None:
     fixed, moving = kept[1], arrays.unpacked(bytes(state.data))
     if len(fixed["rates"]) != len(moving["last_visit"]):  # another process has just built it anew
         fixed = arrays.unpacked(bytes(LoopState.objects.values_list("fixed", flat=True).get(plan=plan)))
-    sites = Sites(fixed["site"], _clocks(fixed["sites"].tolist(), now, 3.0))
-    sources = loop_sources.of(fixed["sites"].tolist())
+    ids = fixed["sites"].tolist()
+    sites = Sites(fixed["site"], _clocks(ids, now, 3.0), hours.openings(ids, now))
+    sources = loop_sources.of(ids)
     importance = fixed.get("importance", np.ones(len(fixed["boards"])))
     above = fixed.get("above", np.full(len(fixed["boards"]), -1))
     looks = loop_sources.looks(sources, fixed["boards"], above, fixed["site"], fixed["sites"], importance, plan.theta)
@@ -217,11 +218,11 @@ def _release(live: Live) -> None:
 
 
 def allowed(live: Live, now: datetime) -> Bools:
-    """Boards that may be visited now: in the scheduled visits, site not paused, not being visited, requests left."""
+    """Boards that may be visited now: in the scheduled visits, site open, not paused, not being visited, requests left."""
     ids = live.sites.tolist()
     rows = Board.objects.filter(enabled=True, site_id__in=ids, site__paused=False)
     boards = dict(rows.values_list("pk", "site__requests_per_day"))
-    closed = working(ids)
+    closed = working(ids) | set(hours.closed(ids, now))
     if any(limit is not None for limit in boards.values()):
         closed |= exhausted(ids, now)
     live.open_sites = set(ids) - closed - set(Site.objects.filter(pk__in=ids, paused=True).values_list("pk", flat=True))

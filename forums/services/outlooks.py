@@ -54,7 +54,7 @@ def write(plan: Plan, loop: AdaptiveLoop, boards: Ints, share: Floats, now: date
     ids, `share` the posts that a weighted event of each stands for."""
     step = step_seconds(loop)
     outlook, looks = loop.ahead(now.timestamp(), until.timestamp() - 1.0, step)
-    first, last = likely.spans(loop, outlook, looks, now.timestamp(), step)
+    first, last = _within(loop, outlook, *likely.spans(loop, outlook, looks, now.timestamp(), step))
     made = {
         "board": boards[outlook.board],
         "at": np.clip(outlook.moments, first, last),
@@ -69,6 +69,17 @@ def write(plan: Plan, loop: AdaptiveLoop, boards: Ints, share: Floats, now: date
     LoopState.objects.filter(plan=plan).update(outlook=arrays.packed(made))
     _note(boards.tolist() if len(boards) <= MOST_NOTED else sorted(set(made["board"].tolist())), made, now)
     return outlook
+
+
+def _within(loop: AdaptiveLoop, outlook: Outlook, first: Floats, last: Floats) -> tuple[Floats, Floats]:
+    """The spans cut to the opening of the site's working hours in which the visit is expected."""
+    openings, site = loop.sites.openings, loop.sites.site[outlook.board]
+    for row in range(len(first)) if openings else ():
+        opening = openings[site[row]]
+        if opening is not None:
+            start, end = opening.around(float(outlook.moments[row]))
+            first[row], last[row] = max(first[row], start), min(last[row], end)
+    return first, last
 
 
 def note(plan: Plan, boards: Sequence[int], now: datetime) -> None:

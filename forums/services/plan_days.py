@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta
+from functools import partial
 from typing import Any
 
 import numpy as np
 from django.db import transaction
 
 from crawlmgr.conf import CrawlSettings
-from forums import planning, tuning
+from crawlmgr.windows import Window, next_allowed
+from forums import open_hours, planning, tuning
 from forums.events import HOUR_SECONDS, Floats, Ints, LocalClock
 from forums.intensity import DAY_HOURS
 from forums.models import BoardDay, Plan, PlanDay, PlannedVisit, Policy
-from forums.services import loops, outlooks, plans
+from forums.services import hours, loops, outlooks, plans
 from forums.services.rhythms import Rhythm, posts_per_weight, rhythm
 
 TWO_DAYS_UP_TO = 20_000  # visits a day; beyond, only the current day is written out
@@ -97,15 +100,18 @@ def _given(found: Rhythm) -> planning.DayInput:
 def _timetable_days(plan: Plan, found: Rhythm, days: list[date], now: datetime, reason: str) -> PlanDay | None:
     given = _given(found)
     pinned = {day: _pinned(plan, found, day, now) for day in days}
-    by_number: dict[int, planning.Schedule] = {}
+    by_number: dict[tuple[int, tuple[open_hours.Spans, ...] | None], planning.Schedule] = {}
+    windows = hours.of_sites(found.sites)
     made: PlanDay | None = None
     last = {board.pk: board.last_visit for board in found.boards}
     for day in days:
         room = max(1, plan.visits_per_day - len(pinned[day]))
-        if room not in by_number:
-            by_number[room] = planning.schedule(plan.policy, given, room)
-        table = by_number[room]
-        visits = _of_day(plan, found, table, day, now, last)
+        open_ = _open(found, windows, day)
+        if (room, open_) not in by_number:
+            plain = planning.schedule if open_ is None else partial(open_hours.schedule, open_=open_)
+            by_number[room, open_] = plain(plan.policy, given, room)
+        table = by_number[room, open_]
+        visits = _of_day(plan, found, table, day, now, last, windows)
         codes = "rhythm" if plan.policy in BY_RHYTHM else "even"
         _write(plan, found, visits, codes)
         visits_of = table.visits_per_day(len(found.boards))
@@ -113,17 +119,41 @@ def _timetable_days(plan: Plan, found: Rhythm, days: list[date], now: datetime, 
     return made
 
 
+def _open(found: Rhythm, windows: Mapping[int, Window], day: date) -> tuple[open_hours.Spans, ...] | None:
+    """The open hours of each site on a day by its own clock; None where no site has working hours."""
+    if not windows:
+        return None
+    pairs = zip(found.sites, found.zones, strict=True)
+    return tuple(open_hours.spans(windows.get(pk), day, zone) for pk, zone in pairs)
+
+
+def _turn(found: Rhythm, windows: Mapping[int, Window], day: date) -> int:
+    """The place of a day in a cycle of several days: among the days with the same open hours."""
+    if not windows:
+        return (day - EPOCH).days
+    near = [day + timedelta(days=step) for step in range(7)]
+    alike = {one.weekday(): _open(found, windows, one) == _open(found, windows, day) for one in near}
+    return open_hours.turn(day, [alike[number] for number in range(7)])
+
+
 def _of_day(
-    plan: Plan, found: Rhythm, table: planning.Schedule, day: date, now: datetime, last: dict[int, datetime | None]
+    plan: Plan,
+    found: Rhythm,
+    table: planning.Schedule,
+    day: date,
+    now: datetime,
+    last: dict[int, datetime | None],
+    windows: Mapping[int, Window],
 ) -> _Visits:
     """The visits of a timetable on a day that are still to come, with what they should find; `last` moves on with them."""
     zone = plans.zone_of(plan)
     midnight = datetime.combine(day, time(), zone)
-    board, hour = table.on((day - EPOCH).days)
+    board, hour = table.on(_turn(found, windows, day))
     ahead = np.array([_offset_hours(other, midnight) - _offset_hours(zone, midnight) for other in found.zones])
     hour = np.mod(hour - ahead[found.site[board]], DAY_HOURS)
     wall = datetime.combine(day, time())
     moments = np.array([(wall + timedelta(hours=value)).replace(tzinfo=zone).timestamp() for value in hour.tolist()])
+    moments = _inside(found, windows, board, moments)
     order = np.argsort(moments, kind="stable")
     order = order[moments[order] >= now.timestamp()]
     board, moments = board[order], moments[order]
@@ -151,6 +181,15 @@ def _of_day(
         for index, number in enumerate(board.tolist())
     ]
     return _Visits(board, moments, expected.events, expected.delay, figures)
+
+
+def _inside(found: Rhythm, windows: Mapping[int, Window], board: Ints, moments: Floats) -> Floats:
+    """Moments that a change of the clock or the plan's other time zone has put out of the working hours, at the next opening."""
+    site, inside = found.site[board], moments.copy()
+    for number, pk in enumerate(found.sites):
+        for row in np.flatnonzero(site == number).tolist() if pk in windows else ():
+            inside[row] = next_allowed(windows[pk], datetime.fromtimestamp(moments[row], UTC)).timestamp()
+    return inside
 
 
 def _offset_hours(zone: Any, moment: datetime) -> float:

@@ -12,6 +12,7 @@ from django.core.exceptions import ValidationError
 from django.db import transaction
 from django.db.models import Q
 
+from crawlmgr.services import timings
 from forums import reads
 from forums.law import checked_importance
 from forums.models import ALL_SITES, LEAST_DEADLINE_HOURS, MOST_DEADLINE_HOURS, Board, Plan, PlannedVisit, Policy, Site
@@ -107,9 +108,9 @@ def free_interval(plan: Plan, now: datetime) -> None:
     if plan.active and plan.policy != Policy.INTERVAL:
         return
     PlannedVisit.objects.filter(plan=plan, state=PlannedVisit.State.PLANNED).delete()
-    for board in boards_under(plan).only("id", "last_visit", "interval_seconds"):
-        due = (board.last_visit or now) + timedelta(seconds=board.interval_seconds)
-        Board.objects.filter(pk=board.pk).update(next_visit=max(now, due), next_until=None)
+    for board in boards_under(plan).only("id", "site_id", "last_visit", "interval_seconds"):
+        due = max(now, by_interval(board, board.last_visit or now, now))
+        Board.objects.filter(pk=board.pk).update(next_visit=due, next_until=None)
 
 
 def boards_under(plan: Plan) -> Any:
@@ -262,12 +263,17 @@ def _note(visit: PlannedVisit, now: datetime) -> None:
         note_next([visit.board_id], now)
 
 
+def by_interval(board: Board, last: datetime, now: datetime) -> datetime:
+    """When a board is due its interval after a visit, moved by chance and into its forum's working hours."""
+    return timings.when(timings.of("forum", board.site_id), last + timedelta(seconds=board.interval_seconds), now)
+
+
 def next_visit(board: Board, now: datetime) -> tuple[datetime | None, datetime | None]:
     """When a board whose visit has just ended is visited next, and until when that is likely; under the closed loop as its last
     ranking told, until the next one tells again."""
     plan = of_site(board.site_id)
     if plan is None:
-        return now + timedelta(seconds=board.interval_seconds), None
+        return by_interval(board, now, now), None
     if plan.policy == Policy.ADAPTIVE:
         return board.next_visit, board.next_until
     planned = PlannedVisit.objects.filter(board=board, state=PlannedVisit.State.PLANNED, at__gt=now).order_by("at")

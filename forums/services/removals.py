@@ -10,7 +10,7 @@ from django.db.models import QuerySet
 
 from crawlmgr.clock import SYSTEM
 from crawlmgr.models import ACTIVE, Run
-from crawlmgr.services import removals
+from crawlmgr.services import removals, timings
 from crawlmgr.services.removals import Part, Removal
 from forums.models import BoardDay, BoardHour, PlannedVisit, Post, Site, Thread, Visit
 from forums.services import structures
@@ -70,5 +70,6 @@ def _removal(site: Site, now: datetime, user: Any) -> Removal:
     def last() -> None:
         structures.tell(site, "site_deleted", f"{site.threads} threads, {site.posts} posts", now=now, user=user)
         Site.objects.get(pk=site.pk).delete()
+        timings.forget("forum", site.pk)
 
     return Removal([threads, *of_boards, *removals.of_runs(_runs(site.pk))], last)

@@ -278,6 +278,7 @@ def crawl_now(
     parameters: dict[str, Any] | None = None,
     looks: Sequence[int] = (),
     start: bool = True,
+    scheduled: bool = False,
 ) -> Run:
     """Starts a visit of a site's boards, and these looks at its overview sources before it. Raises runs.Busy while another visits
     the site, ValueError for bad settings."""
@@ -299,6 +300,7 @@ def crawl_now(
         now=now,
         user=user,
         start=start,
+        scheduled=scheduled,
     )
 
 

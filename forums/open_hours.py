@@ -1,0 +1,104 @@
+"""Working hours in planning: a day's timetable for sites that may be visited in some hours only.
+
+While a site is closed its planning clock stands: the open hours of a day are stretched to 24 planning hours, what is posted while
+it is closed counts as posted when it opens, and the visits planned there are mapped back. Every policy so keeps its own rule.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import UTC, date, datetime, time, timedelta
+from zoneinfo import ZoneInfo
+
+import numpy as np
+
+from crawlmgr import windows
+from forums import planning
+from forums.events import Floats, Ints
+from forums.intensity import DAY_HOURS
+from forums.timetable import Timetable
+
+Spans = tuple[tuple[float, float], ...]
+"""The open hours of a local day, in their order, hours since midnight."""
+WHOLE_DAY: Spans = ((0.0, DAY_HOURS),)
+MINUTES = 1440
+
+
+def spans(window: windows.Window | None, day: date, zone: ZoneInfo) -> Spans:
+    """The open hours of a day by the clock of `zone`; () where it is closed all day.
+
+    >>> spans(windows.parse("22:00-06:00", ZoneInfo("UTC")), date(2026, 5, 1), ZoneInfo("UTC"))
+    ((0.0, 6.0), (22.0, 24.0))
+    """
+    if window is None:
+        return WHOLE_DAY
+    start, end = (datetime.combine(day + timedelta(days=step), time(), zone).astimezone(UTC) for step in (0, 1))
+    scale = DAY_HOURS / (end - start).total_seconds()
+    parts = windows.between(window, start, end)
+    return tuple(((first - start).total_seconds() * scale, (last - start).total_seconds() * scale) for first, last in parts)
+
+
+def squeezed(rates: Floats, open_: Spans) -> Floats:
+    """Rates (n, bins) an hour of a day by the planning clock; the sum over the day stays."""
+    bins = rates.shape[1]
+    starts, ends, before = _bounds(open_)
+    minute = (np.arange(MINUTES) + 0.5) * DAY_HOURS / MINUTES
+    place = np.searchsorted(ends, minute, side="right")  # the span that is open then, or that opens next
+    last = place == len(starts)
+    place = np.where(last, 0, place)
+    at = before[place] + np.where(last, 0.0, np.maximum(minute - starts[place], 0.0))
+    total = float((ends - starts).sum())
+    target = np.minimum((at / total * bins).astype(np.int64), bins - 1)
+    source = np.minimum((minute / DAY_HOURS * bins).astype(np.int64), bins - 1)
+    made = np.zeros_like(rates)
+    np.add.at(made.T, target, rates.T[source] * bins / MINUTES)
+    return made
+
+
+def placed(hours: Floats, open_: Spans) -> Floats:
+    """Hours of the planning clock as hours of the day; inside the open ones."""
+    starts, ends, before = _bounds(open_)
+    along = np.asarray(hours, dtype=float) / DAY_HOURS * float((ends - starts).sum())
+    place = np.searchsorted(before, along, side="right") - 1
+    return np.minimum(starts[place] + along - before[place], np.nextafter(ends[place], 0.0))
+
+
+def _bounds(open_: Spans) -> tuple[Floats, Floats, Floats]:
+    starts, ends = np.array([one[0] for one in open_]), np.array([one[1] for one in open_])
+    return starts, ends, np.concatenate([[0.0], np.cumsum(ends - starts)[:-1]])
+
+
+def schedule(policy: str, given: planning.DayInput, visits_per_day: int, open_: Sequence[Spans]) -> planning.Schedule:
+    """As `planning.schedule`, with every visit in the open hours of its site (one entry of `open_` a site number). Boards of
+    sites that are closed all day have none."""
+    boards = np.flatnonzero(np.array([bool(open_[number]) for number in given.site.tolist()], dtype=bool))
+    if not len(boards):
+        return planning.Schedule((), ())
+    rates, plain, gap = given.rates.copy(), given.plain.copy(), given.gap_hours.astype(float)
+    for number, hours in enumerate(open_):
+        if hours and hours != WHOLE_DAY:
+            rows = given.site == number
+            rates[rows], plain[rows] = squeezed(rates[rows], hours), squeezed(plain[rows], hours)
+            gap[number] *= DAY_HOURS / sum(last - first for first, last in hours)
+    made = planning.schedule(policy, replace(given, rates=rates, plain=plain, gap_hours=gap).only(boards), visits_per_day)
+    parts = []
+    for part in made.parts:
+        own = boards[part.boards]
+        parts.append(planning.Part(own, _mapped(part.table, given.site[own][part.table.board], open_)))
+    return planning.Schedule(tuple(parts), made.limited)
+
+
+def _mapped(table: Timetable, site: Ints, open_: Sequence[Spans]) -> Timetable:
+    hour = table.hour.copy()
+    for number in np.unique(site).tolist():
+        rows = site == number
+        hour[rows] = placed(hour[rows], open_[number])
+    return Timetable.of(table.boards, table.board, hour, table.day, table.days)
+
+
+def turn(day: date, alike: Sequence[bool]) -> int:
+    """The place of a day among the days of weekdays like it (`alike`, by weekday): a cycle of several days goes on over them, so
+    that every board has its turn also where some days are closed."""
+    weeks, weekday = divmod(day.toordinal() - 1, 7)
+    return weeks * sum(alike) + sum(alike[:weekday])

@@ -1,0 +1,61 @@
+"""The openings of working hours as arrays: whether many moments lie in them, and which sites are open at one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+import numpy as np
+from numpy.typing import NDArray
+
+from crawlmgr import windows
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+Bools = NDArray[np.bool_]
+
+
+@dataclass(frozen=True, slots=True)
+class Openings:
+    """The openings of a window in some days, epoch seconds, for tests of many moments at once."""
+
+    starts: Floats
+    ends: Floats
+
+    @classmethod
+    def of(cls, window: windows.Window, since: float, until: float) -> Openings:
+        """Those between two moments."""
+        first, last = (datetime.fromtimestamp(at, UTC) for at in (since, until))
+        parts = windows.between(window, first, last)
+        return cls(np.array([one.timestamp() for one, _end in parts]), np.array([end.timestamp() for _start, end in parts]))
+
+    def at(self, times: Floats) -> Bools:
+        """Whether each of these moments lies in an opening."""
+        place = np.searchsorted(self.starts, times, side="right") - 1
+        if not len(self.ends):
+            return np.zeros(np.shape(times), dtype=bool)
+        return np.asarray((place >= 0) & (times < self.ends[np.maximum(place, 0)]))
+
+    def around(self, at: float) -> tuple[float, float]:
+        """The opening that holds this moment; without limit where none does."""
+        place = int(np.searchsorted(self.starts, at, side="right")) - 1
+        inside = place >= 0 and at < self.ends[place]
+        return (float(self.starts[place]), float(self.ends[place])) if inside else (-np.inf, np.inf)
+
+    def next(self, at: float) -> float:
+        """The moment itself where it lies in an opening, else the beginning of the next one; inf where none is known."""
+        place = int(np.searchsorted(self.ends, at, side="right"))
+        return max(float(self.starts[place]), at) if place < len(self.starts) else np.inf
+
+
+def mask(openings: Sequence[Openings | None], site: Ints, now: float) -> Bools | None:
+    """Boards whose site may be visited at that moment, (n,); None where no site keeps hours."""
+    if not any(one is not None for one in openings):
+        return None
+    known: dict[int, bool] = {}
+    for one in openings:
+        if one is not None and id(one) not in known:
+            known[id(one)] = bool(one.at(np.array([now]))[0])
+    return np.array([one is None or known[id(one)] for one in openings], dtype=bool)[site]
+
