@@ -1,4 +1,4 @@
-"""All settings. What differs between installations comes from the environment; the readers stop a wrong value."""
+"""All settings. Values that differ between installations come from environment variables; an invalid one stops the start."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from django.utils.translation import gettext_lazy as _
 from crawlmgr import environment, logs
 from crawlmgr.web.window import share_memory
 
-share_memory()  # before a library starts threads: their number of arenas is fixed by the first
+share_memory()  # before a library starts threads: the first thread fixes the number of memory arenas
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 DATA_DIR = environment.data_folder(BASE_DIR / "var")
@@ -26,11 +26,11 @@ DEBUG = False
 ALLOWED_HOSTS = environment.words("CRAWLMGR_ALLOWED_HOSTS", ("127.0.0.1", "localhost", "[::1]"))
 CONTACT = environment.contact()
 METRICS_TOKEN = environment.token("CRAWLMGR_METRICS_TOKEN")
-API_RATE = f"{environment.whole('CRAWLMGR_API_RATE', 600, 1, 1_000_000)}/m"  # requests a minute and token
+API_RATE = f"{environment.whole('CRAWLMGR_API_RATE', 600, 1, 1_000_000)}/m"  # requests per minute and token
 
-# --- crawling -------------------------------------------------------------------------------------------------------
-# One task works a slice; slice + the longest fetch < timeout < retry, and retry > timeout x (2 + queue_limit / workers),
-# because django-q2 counts retry from the moment a task is taken from the table, not from the moment it starts.
+# --- crawling --- One task works on one slice; slice + the longest fetch < timeout < retry, and retry > timeout x (2 +
+# queue_limit / workers), because django-q2 counts retry from the moment a task is taken from the table, not from the moment it
+# starts.
 WORKERS = environment.whole("CRAWLMGR_WORKERS", 4, 1, 64)
 SLICE_SECONDS = environment.number("CRAWLMGR_SLICE_SECONDS", 20, 0.2, 600)
 LEASE_SECONDS = environment.number("CRAWLMGR_LEASE_SECONDS", 90, 1, 3600)
@@ -38,9 +38,9 @@ TASK_TIMEOUT_SECONDS = environment.whole("CRAWLMGR_TIMEOUT_SECONDS", 90, 2, 3600
 RETRY_SECONDS = environment.whole("CRAWLMGR_RETRY_SECONDS", 300, 3, 20000)
 TICK_SECONDS = environment.number("CRAWLMGR_TICK_SECONDS", 5, 0.5, 60)
 STALL_SECONDS = environment.number("CRAWLMGR_STALL_SECONDS", 60, 2, 3600)
-FORUM_TEACHER = bool(environment.whole("CRAWLMGR_FORUM_TEACHER", 1, 0, 1))  # 0 only to measure what it is worth
+FORUM_TEACHER = bool(environment.whole("CRAWLMGR_FORUM_TEACHER", 1, 0, 1))  # 0 only for measuring the teacher's benefit
 MIN_FREE_BYTES = int(environment.number("CRAWLMGR_MIN_FREE_MB", 500, 0, 1e7)) * 1_000_000
-KEEP_DAYS = {  # what only tells of the past, and for how many days it is kept; 0 for ever
+KEEP_DAYS = {  # kinds of history and the days for which each is kept; 0 for ever
     "events": environment.whole("CRAWLMGR_KEEP_EVENTS_DAYS", 90, 0, 36_500),
     "failed_logins": 1,
     "tasks": environment.whole("CRAWLMGR_KEEP_TASKS_DAYS", 30, 0, 36_500),
@@ -50,8 +50,8 @@ KEEP_DAYS = {  # what only tells of the past, and for how many days it is kept; 
     "fetches": environment.whole("CRAWLMGR_KEEP_FETCHES_DAYS", 0, 0, 36_500),
     "runs": environment.whole("CRAWLMGR_KEEP_RUNS_DAYS", 0, 0, 36_500),
     "archive": environment.whole("CRAWLMGR_KEEP_ARCHIVE_DAYS", 0, 0, 36_500),
-}  # as long as nobody sets it on the desk
-RUNS_WITH_RESULTS = ("topic", "deepweb-find", "deepweb-harvest")  # what was crawled for hangs on them: they are not pruned
+}  # (defaults: times set on the desk override them)
+RUNS_WITH_RESULTS = ("topic", "deepweb-find", "deepweb-harvest")  # results of crawls belong to these runs: they are not pruned
 
 CRAWLERS = {
     "forum": "forums.crawler.ForumCrawler",
@@ -61,7 +61,7 @@ CRAWLERS = {
     "deepweb-find": "deepweb.crawler.FormFinder",
     "deepweb-harvest": "deepweb.crawler.HarvestCrawler",
 }
-JOBS = {  # runs that ask no address
+JOBS = {  # runs that send no web requests
     "export": "crawlmgr.services.export_jobs.ExportJob",
     "simulation": "forums.services.simulations.SimulationJob",
     "topic-texts": "focused.services.readings.TextsJob",
@@ -72,7 +72,7 @@ JOBS = {  # runs that ask no address
     "deepweb-removal": "deepweb.services.removals.SourceRemoval",
 }
 CRAWL_DISPATCHERS = ["forums.services.dispatch.start_due", "focused.services.dispatch.start_due"]
-"""Those that start crawls: a pause of everything holds them back."""
+"""Functions that start due crawls; they are not called while all crawling is paused."""
 DISPATCHERS = [
     *CRAWL_DISPATCHERS,
     "crawlmgr.services.saved_exports.start_due",
@@ -84,7 +84,7 @@ TIMED = {  # what keeps hours, by kind of run: told target, its hours and the ti
     "topic": "focused.services.dispatch.retime",
     "export": "crawlmgr.services.saved_exports.retime",
 }
-DELETABLE = {  # what lists delete, by kind: told key, time and person; it does nothing where the row is gone
+DELETABLE = {  # deletion functions of lists, by kind: called with key, time and user; must do nothing if the row is gone
     "forum": "forums.services.removals.start_by_key",
     "export": "crawlmgr.services.saved_exports.remove_by_key",
 }
@@ -116,7 +116,7 @@ BENCHES = {
     "focused": "focused.benches.focused",
 }
 HOSTILE = ["forums.benches.hostile.READERS", "focused.benches.hostile.READERS", "deepweb.benches.hostile.READERS"]
-SOAKS = {  # what `bench soak` begins, by the kind of its site
+SOAKS = {  # functions with which `bench soak` starts crawls, by kind of site
     "forum": "forums.benches.soak.begin",
     "topic": "focused.benches.soak.begin",
     "museum": "deepweb.benches.soak.begin",
@@ -128,19 +128,19 @@ DEMOS = {  # the parts of `demo`, in the order in which they are added
     "deepweb": "deepweb.commands.demo.DeepwebDemo",
 }
 EXPORTS = ["crawlmgr.services.exports.TABLES", "forums.services.exports.TABLES", "deepweb.services.exports.TABLES"]
-DERIVED = ["focused.services.search.rebuild"]  # follows from the rows: not in a backup, made anew after a restore
-MENDED = [  # rows of older versions put right, after a migration or a restore
+DERIVED = ["focused.services.search.rebuild"]  # derived from other rows: left out of backups, rebuilt after a restore
+MENDED = [  # corrections of rows from older versions, after a migration or a restore
     *(f"{app}.services.private_hosts.mend" for app in ("forums", "focused", "deepweb")),
     "crawlmgr.services.sealed_settings.mend",
 ]
-CRAWL_SETTINGS = [  # where tables of crawl settings are stored: model, JSON field, member of it
+CRAWL_SETTINGS = [  # where crawl settings are stored: model, JSON field, member of it
     ("forums.Site", "settings", ""),
     ("focused.Topic", "settings", ""),
     ("deepweb.Source", "parameters", ""),
     ("crawlmgr.Run", "parameters", "settings"),
 ]
-KEPT_FOLDERS = ["events"]  # of the data folder: files that rows name; a backup holds them beside the archive
-TOPIC_STRATEGIES: dict[str, str] = {}  # further strategies: name and dotted class name
+KEPT_FOLDERS = ["events"]  # folders of the data folder with files that rows refer to; backed up beside the archive
+TOPIC_STRATEGIES: dict[str, str] = {}  # additional strategies: name and dotted class name
 TOPIC_READ_STAGES = ["focused.stages.clean", "focused.stages.convert"]  # before a page is judged, outside any transaction
 TOPIC_STORE_STAGES = ["focused.services.pages.judge", "focused.services.pages.keep", "focused.services.search.index"]
 
@@ -219,7 +219,7 @@ TEMPLATES = [
 
 DATABASES = {"default": environment.database(DATA_DIR)}
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
-CACHES = {  # django-q2 reports its clusters through the cache, so it must be one that processes share
+CACHES = {  # django-q2 reports its clusters through the cache, so processes must share it
     "default": {"BACKEND": "django.core.cache.backends.filebased.FileBasedCache", "LOCATION": str(DATA_DIR / "cache")}
 }
 
@@ -231,9 +231,9 @@ AUTH_PASSWORD_VALIDATORS = [
 ]
 LOGIN_URL = "admin:login"
 LOGIN_REDIRECT_URL = "/admin/"
-# Failed logins: django-axes counts them by name and address, the login form (crawlmgr.admin.login) asks it and refuses.
+# Failed logins: django-axes counts them by name and address; the login form (crawlmgr.admin.login) asks it and refuses.
 AXES_FAILURE_LIMIT = 5
-LOGIN_FAILURES_OF_ADDRESS = 30  # of all names together
+LOGIN_FAILURES_OF_ADDRESS = 30  # over all names from one address
 AXES_COOLOFF_TIME = timedelta(minutes=15)
 AXES_LOCKOUT_PARAMETERS = [["username", "ip_address"]]
 AXES_CLIENT_IP_CALLABLE = "crawlmgr.admin.login.client_address"
@@ -264,15 +264,15 @@ USE_TZ = True
 STATIC_URL = "static/"
 STATICFILES_DIRS = [BASE_DIR / "static"]
 STATIC_ROOT = DATA_DIR / "static"
-MOST_UPLOAD_BYTES = 125_000_000  # of a request with its files
+MOST_UPLOAD_BYTES = 125_000_000  # size of a request including its files
 CSRF_FAILURE_VIEW = "crawlmgr.admin.errors.forged"
-FILE_UPLOAD_PERMISSIONS = 0o600  # of files that collectstatic copies too
+FILE_UPLOAD_PERMISSIONS = 0o600  # also applies to files copied by collectstatic
 STORAGES = {
     "default": {"BACKEND": "django.core.files.storage.FileSystemStorage"},
     "staticfiles": {"BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"},
 }
 
-LOG_REQUESTS = environment.switch("CRAWLMGR_LOG_REQUESTS")  # each request to the desk, as the web server saw it
+LOG_REQUESTS = environment.switch("CRAWLMGR_LOG_REQUESTS")  # log each request to the web server
 LOGGING = logs.configuration(
     LOG_DIR,
     level=environment.choice("CRAWLMGR_LOG_LEVEL", "INFO", ("DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL")),
@@ -282,7 +282,7 @@ LOGGING = logs.configuration(
     secrets=[SECRET_KEY, METRICS_TOKEN, str(DATABASES["default"].get("PASSWORD", "")), environment.admin_password()],
 )
 
-_BLUE = {  # the accent colour of the desk: calm enough to look at all day
+_BLUE = {  # the accent colour of the desk
     "50": "oklch(97% .014 254.6)",
     "100": "oklch(93.2% .032 255.6)",
     "200": "oklch(88.2% .059 254.1)",

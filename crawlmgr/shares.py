@@ -1,4 +1,4 @@
-"""How work is shared among worker nodes: by how fast each was lately, and never more than a minute ahead. No Django.
+"""Sharing of work among worker nodes in proportion to their recent speed, at most a minute's work ahead. No Django.
 
 Speed, weight and threshold are eqs. (1) and (2) of the paper on load-balanced topic crawling. A task is one fetched address:
 slices last equally long on slow and fast nodes, so that counting them would measure nothing.
@@ -12,11 +12,11 @@ from dataclasses import dataclass
 from math import ceil
 
 WINDOW_MINUTES = 5
-"""k of eq. (2)."""
+"""k of eq. (2) of the ant colony paper: minutes that the weight looks back."""
 HORIZON_MINUTES = 1.0
-"""H: a node has no more tasks in hand than it does in so long."""
+"""H, in minutes: a node holds at most the tasks that it does in this time."""
 LEAST_IN_HAND = 2
-"""So many tasks a node may have in hand however slow it was: one that had nothing to do would never be asked again else."""
+"""Tasks that even the slowest node may hold: a node without any would never be measured again."""
 
 
 def speed(tasks: float, minutes: float) -> float:
@@ -47,11 +47,10 @@ def trailing(buckets: Mapping[int, float], minute: float, window: int = WINDOW_M
 
 def weight(counts: Sequence[float], uptime_minutes: float) -> float | None:
     """Eq. (2): W = (1/k) sum over i = 1 … k of n_i / i, with n_i the tasks in the last i minutes: the mean of the trailing
-    averages, in which the last minute counts most. i is clipped to how long the node has been up. In tasks a minute; None for a
-    node that has not been up for a minute, of which nothing is known.
+    averages, in which the last minute counts most. i is at most the node's uptime. In tasks per minute; None for a node
+    that has been up for less than a minute.
 
-    >>> weight([60, 100, 120, 160, 200], 30.0), weight([60, 90, 90], 1.5), weight([10], 0.2)
-    (46.0, 60.0, None)
+    >>> weight([60, 100, 120, 160, 200], 30.0), weight([60, 90, 90], 1.5), weight([10], 0.2) (46.0, 60.0, None)
     """
     if uptime_minutes < 1 or not counts:
         return None
@@ -60,11 +59,10 @@ def weight(counts: Sequence[float], uptime_minutes: float) -> float | None:
 
 
 def filled(weights: Mapping[str, float | None]) -> dict[str, float]:
-    """The weights with that of every node of which nothing is known set to the mean of the others; where nothing is known of
-    any, all get what the least in hand stands for.
+    """The weights, with unknown ones set to the mean of the known ones; if none is known, all get the weight that LEAST_IN_HAND
+    corresponds to.
 
-    >>> filled({"a": 90.0, "b": None, "c": 30.0})
-    {'a': 90.0, 'b': 60.0, 'c': 30.0}
+    >>> filled({"a": 90.0, "b": None, "c": 30.0}) {'a': 90.0, 'b': 60.0, 'c': 30.0}
     """
     known = [one for one in weights.values() if one is not None]
     mean = sum(known) / len(known) if known else LEAST_IN_HAND / HORIZON_MINUTES
@@ -82,7 +80,7 @@ def shares(weights: Mapping[str, float]) -> dict[str, float]:
 
 
 def threshold(weight: float, horizon_minutes: float = HORIZON_MINUTES) -> int:
-    """Q = ceil(W H), the tasks that a node may have in hand; LEAST_IN_HAND at the least.
+    """Q = ceil(W H), the most tasks a node may hold; at least LEAST_IN_HAND.
 
     >>> threshold(90.5), threshold(0.3), threshold(90.5, 0.5)
     (91, 2, 46)
@@ -95,16 +93,16 @@ class _Node:
     weight: float
     in_hand: float = 0.0
     version: int = 0
-    """Another with every change; what the heap holds of an earlier one is out of date."""
+    """Raised with every change; heap entries of an earlier version are out of date."""
 
 
 class Dispatcher:
-    """Which node gets the next task: of those below their threshold the one with the least load, (tasks in hand) / (W H).
+    """Chooses the node for the next task: among those below their threshold, the one with the least load (tasks held) / (W H).
 
-    The largest free credit, W H - (tasks in hand), comes to the same while there is enough to do for all. Where there is less,
-    it would give everything to those that did most until now: a node that gets nothing has done nothing, and its weight goes to
-    0. By load everybody gets a part in proportion to the weight (`bench nodes --simulate` shows both). H must be longer than a
-    node holds one batch of a host, or else what a node may have in hand shrinks with what it did, and so on.
+    Choosing the largest free credit, W H - (tasks held), is equivalent while there is enough work for all. With less work it
+    would give everything to the nodes that did most so far: the others do nothing, and their weights go to 0. By load every node
+    gets a part in proportion to its weight (`bench nodes --simulate` compares both). H must be longer than a node holds a batch
+    of one host; otherwise threshold and speed would reduce each other.
 
     A choice costs O(log n) for n nodes, so that the same code serves three nodes live and a thousand in a simulation.
     """
@@ -116,7 +114,7 @@ class Dispatcher:
         self._changes = 0
 
     def join(self, name: str, weight: float, in_hand: float = 0.0) -> None:
-        """A node takes part, or takes part with another weight."""
+        """Adds a node, or changes its weight."""
         node = self._nodes.get(name)
         if node is None:
             node = self._nodes[name] = _Node(weight, in_hand)
@@ -124,32 +122,32 @@ class Dispatcher:
         self._changed(name)
 
     def leave(self, name: str) -> None:
-        """A node takes part no more."""
+        """Removes a node."""
         self._nodes.pop(name, None)
 
     def give(self, name: str, tasks: float) -> None:
-        """So many tasks went to a node."""
+        """Records that a node got `tasks` tasks."""
         self._nodes[name].in_hand += tasks
         self._changed(name)
 
     def done(self, name: str, tasks: float) -> None:
-        """So many tasks of a node have ended; of one that has left nothing is noted."""
+        """Records that `tasks` tasks of a node have ended; ignored if the node has left."""
         if name in self._nodes:
             self._nodes[name].in_hand = max(0.0, self._nodes[name].in_hand - tasks)
             self._changed(name)
 
     def load(self, name: str) -> float:
-        """What the node has in hand, as a part of W H; 1 is a minute's work."""
+        """The tasks a node holds as a fraction of W H; 1 is a minute's work."""
         node = self._nodes[name]
         return node.in_hand / max(node.weight * self.horizon, 1.0)
 
     def has_room(self, name: str) -> bool:
-        """Whether the node is below its threshold."""
+        """Tells whether the node is below its threshold."""
         node = self._nodes[name]
         return node.in_hand < threshold(node.weight, self.horizon)
 
     def best(self) -> str | None:
-        """The node that the next task goes to; None where all have as much in hand as they may."""
+        """The node for the next task; None if all are at their threshold."""
         while self._heap:
             _rank, name, version = self._heap[0]
             node = self._nodes.get(name)
@@ -159,12 +157,12 @@ class Dispatcher:
         return None
 
     def ranking(self) -> list[str]:
-        """All nodes that may get a task, the one that the next goes to first."""
+        """All nodes below their threshold, in the order in which tasks are given out."""
         open_ = [name for name in self._nodes if self.has_room(name)]
         return sorted(open_, key=lambda name: (self.rank(name), name))
 
     def rank(self, name: str) -> tuple[float, float]:
-        """The smallest gets the next task: by load, then the faster node."""
+        """Sort key, smallest first: by load, then the faster node."""
         return self.load(name), -self._nodes[name].weight
 
     def _changed(self, name: str) -> None:

@@ -1,4 +1,4 @@
-"""What answers become: read and stored, put back for another try, or ended; several in one transaction."""
+"""Processing of answers: read and stored, put back for another try, or ended; several in one transaction."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ Claim = Callable[[datetime], list[Url]]
 
 @dataclass(slots=True)
 class _Page:
-    """A page that was read, and where the archive has it."""
+    """A page that was read, and its position in the archive."""
 
     landed: Landed
     reading: Any
@@ -52,7 +52,7 @@ class _Page:
 
 @dataclass(slots=True)
 class _Lost:
-    """An address that gave no page: to be tried again (`state` None), or ended with a state and a reason."""
+    """An address without a page: to be tried again (`state` None), or ended with a state and a reason."""
 
     item: Url
     state: UrlState | None
@@ -61,30 +61,31 @@ class _Lost:
 
 
 Found = _Page | _Lost
-"""What an address came to."""
+"""The outcome of one address."""
 
 
 def ended(item: Url, state: UrlState, reason: str) -> Found:
-    """An address that ends without having been asked for."""
+    """The outcome of an address that ends without a request."""
     return _Lost(item, state, reason)
 
 
 class Storing:
-    """Stores for one slice of a run. `wanted` is what a person asked for, as the last transaction saw it."""
+    """Stores the answers of one slice of a run. `wanted` is the user's request ("pause", "stop" or "") as of the last
+    transaction."""
 
     def __init__(self, run: Run, crawler: Crawler, lease: runs.Lease, clock: Clock, settings: CrawlSettings, line: Line) -> None:
         self.run, self.crawler, self.lease, self.clock, self.settings, self.line = run, crawler, lease, clock, settings, line
         self.archive = archive.Archive(run.pk, clock.now())
         self.pace = hosts.OwnPace(settings) if paces_new_hosts(crawler) else None
         self.wanted = ""
-        self._ended: list[tuple[Url, UrlState, str]] = []  # of the transaction in hand
+        self._ended: list[tuple[Url, UrlState, str]] = []  # addresses to end in the current transaction
 
     def close(self) -> None:
         """Closes the archive's file."""
         self.archive.close(self.clock.now())
 
     def read(self, landed: Landed) -> Found:
-        """Reads an answer and writes it into the archive; `keep` stores what this returns."""
+        """Reads an answer and writes it to the archive; `keep` stores the result."""
         item, response = landed.item, landed.response
         if (lost := self._lost(landed)) is not None:
             return lost
@@ -96,8 +97,8 @@ class Storing:
         return _Page(landed, reading, self.archive.write(response, self.clock.now(), revisit=earlier))
 
     def _lost(self, landed: Landed) -> _Lost | None:
-        """An address that failed in passing is to be tried again; it ends when the tries are used up, or when its payload says
-        that it is to be sent once: whether a lost answer had been acted on cannot be known."""
+        """The outcome of a failed request, None for a success. Temporary failures are retried until the tries are used up; an
+        address that must be sent only once ends, because the lost request may have been processed."""
         item, response = landed.item, landed.response
         busy = response.status in BUSY
         passing = response.failure in PASSING or (response.failure is None and (busy or response.status >= 500))
@@ -109,7 +110,7 @@ class Storing:
         return None
 
     def keep(self, found: Sequence[Found], claim: Claim) -> list[Url]:
-        """Stores what answers gave in one transaction, which claims the next addresses too: returns those."""
+        """Stores the outcomes in one transaction, which also claims the next addresses; returns those."""
         now = self.clock.now()
         counts: Counter[str] = Counter()
         links: list[tuple[NewUrl, int | None]] = []
@@ -151,7 +152,7 @@ class Storing:
             frontier.give_back(lost.item, due_at=now, reason=lost.reason)
             return Stored()
         received = lost.landed.response.received_bytes if lost.landed is not None else 0
-        self._end(now)  # what a crawler does next to a lost address may depend on which others are open
+        self._end(now)  # the crawler's handling of a failed address may depend on which others are still open
         counts.update({"refused" if lost.state == UrlState.REFUSED else "failed": 1, "bytes": received})
         stored = self.crawler.failed(self.run, lost.item, lost.reason, now)
         frontier.finish(lost.item, lost.state, now, lost.reason)
@@ -163,14 +164,13 @@ class Storing:
         frontier.finish_many(ended, now)
 
     def count(self, now: datetime, deltas: dict[str, int]) -> None:
-        """Adds to the run's counters what is to be added, and the requests sent since the last time. Raises LeaseLost."""
+        """Adds `deltas` and the requests sent since the last call to the run's counters. Raises LeaseLost."""
         requests, self.line.web.requests = self.line.web.requests, 0
         self.wanted = runs.count(self.lease, now, {**deltas, "requests": requests})
 
     def _settle(self, found: Sequence[Found], now: datetime) -> None:
-        """Last in a transaction, and in the order of the hosts: what waits for a host's row holds nothing that another
-        transaction of this kind waits for. A host that cannot be reached at all costs a few tries, not one for each of its
-        addresses."""
+        """Updates host rows at the end of the transaction, in order of host ids, to avoid deadlocks between such transactions. An
+        unreachable host costs a few tries in all, not one for each of its addresses."""
         hours = hosts.Hours()
         for one in sorted(found, key=lambda one: _item(one).host_id):
             if one.landed is None:

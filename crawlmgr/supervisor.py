@@ -37,7 +37,7 @@ def backoff_seconds(failures: int) -> float:
 
 
 def alive(pid: int) -> bool:
-    """Whether a process with this id runs on this machine."""
+    """Tells whether a process with this id runs on this machine."""
     try:
         os.kill(pid, 0)
     except ProcessLookupError:
@@ -48,7 +48,7 @@ def alive(pid: int) -> bool:
 
 
 def group(number: int) -> list[int]:
-    """The processes of a process group of this machine; none where the system does not tell."""
+    """The pids of a process group on this machine; empty if the system does not report them."""
     found = []
     for entry in Path("/proc").glob("[0-9]*"):
         with contextlib.suppress(OSError, ValueError, IndexError):
@@ -58,7 +58,7 @@ def group(number: int) -> list[int]:
 
 
 def memory_bytes(pids: Sequence[int]) -> int:
-    """What processes hold in memory, pages that several share divided by how many share them (PSS)."""
+    """Memory of processes in bytes, shared pages divided by the number of sharers (PSS)."""
     total = 0
     for pid in pids:
         with contextlib.suppress(OSError):
@@ -68,7 +68,7 @@ def memory_bytes(pids: Sequence[int]) -> int:
 
 
 def lock(path: Path) -> IO[str]:
-    """Takes a lock that the system gives back when this process ends, however it ends. Raises AlreadyRunning."""
+    """Takes a lock that the system releases when this process ends, however it ends. Raises AlreadyRunning."""
     file = path.open("a+", encoding="ascii")
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -86,7 +86,7 @@ def lock(path: Path) -> IO[str]:
 
 
 def listen(host: str, port: int) -> socket.socket:
-    """A listening socket to hand to the web server: held here, it stays open while the web server restarts. Raises OSError."""
+    """A listening socket to pass to the web server: held here, it stays open while the web server restarts. Raises OSError."""
     family, kind, protocol, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)[0]
     listener = socket.socket(family, kind, protocol)
     try:
@@ -101,11 +101,11 @@ def listen(host: str, port: int) -> socket.socket:
 
 @dataclass(slots=True)
 class Pulse:
-    """Tells a cluster that stopped taking tasks from one that is merely busy or young.
+    """Detects a cluster that has stopped taking tasks, as opposed to one that is busy or has just started.
 
-    A sign of life is any change of the heartbeat that tasks write. Ages are measured on this process's own monotonic clock, so
-    that neither a clock that was set nor a machine that slept looks like a stall. While workers are busy, one task may last up
-    to `busy_seconds` without a sign; an idle cluster has `stall_seconds` to take the task it was asked to take; a new one has
+    Any change of the heartbeat, which tasks write, counts as alive. Ages are measured on this process's monotonic clock, so that
+    a changed system clock or a suspended machine does not look like a stall. While workers are busy, one task may last up to
+    `busy_seconds` without a heartbeat; an idle cluster has `stall_seconds` to take the task it was asked to take; a new one has
     `start_seconds` for its first. A cluster with a killed worker has `doubt_seconds` until its next sign: that worker may have
     held the lock of the cluster's internal queue, and then no other worker ever gets a task again.
     """
@@ -125,17 +125,17 @@ class Pulse:
         self.heartbeat, self.changed, self.young, self.in_doubt = heartbeat, at, True, False
 
     def count(self, deaths: int, at: float) -> None:
-        """Takes note of how many processes have died in all; a further one puts the cluster in doubt."""
+        """Records the total number of processes that have died; an increase puts the cluster in doubt."""
         if self.deaths is not None and deaths > self.deaths:
             self.changed, self.in_doubt = at, True
         self.deaths = deaths
 
     def pause(self, at: float) -> None:
-        """Nothing could be looked up at this moment: the time so far does not count."""
+        """Restarts the time limit when the heartbeat could not be read."""
         self.changed = at
 
     def stalled(self, heartbeat: object, busy: bool, at: float) -> bool:
-        """Takes note of the heartbeat as it stands at a moment; True once it has stood still for too long."""
+        """Records the current heartbeat; True once it has been unchanged for too long."""
         if heartbeat != self.heartbeat:
             self.heartbeat, self.changed, self.young, self.in_doubt = heartbeat, at, False, False
         least = self.doubt_seconds if self.in_doubt and self.doubt_seconds is not None else self.stall_seconds
@@ -165,11 +165,11 @@ class Child:
 
     @property
     def pid(self) -> int:
-        """The id of the group and its first process; 0 while it is down."""
+        """The id of the group and its first process; 0 while it is not running."""
         return self.process.pid if self.process is not None else 0
 
     def start(self, at: float) -> None:
-        """Starts the program; its group and session are new, so that a Ctrl-C at the terminal reaches only the supervisor."""
+        """Starts the program in a new group and session, so that Ctrl-C in the terminal reaches only the supervisor."""
         reading, self.pipe = os.pipe()
         try:
             self.process = subprocess.Popen(  # noqa: S603 - our own programs
@@ -181,13 +181,13 @@ class Child:
         self.started = at
 
     def ended(self) -> bool:
-        """Whether the group's first process is gone; it is not reaped yet, so that its id still names the group."""
+        """Tells whether the group's first process has ended; it is not reaped yet, so that its id still names the group."""
         if self.process is None:
             return False
         return os.waitid(os.P_PID, self.process.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
 
     def sweep(self, at: float) -> int:
-        """Kills what is left of the group, reaps it and says when it may start again. Returns the exit status."""
+        """Kills the rest of the group, reaps it and sets the earliest time of the next start. Returns the exit status."""
         if self.process is None:
             return 0
         self._signal_group(signal.SIGKILL)
@@ -231,7 +231,7 @@ class Supervisor:
     `on_start(child)` is called after each start, `on_end(child, why)` after an end that nobody asked for, `on_tick(child)` every
     `tick_seconds` for a child that runs and returns why it must be restarted, "" for all is well.
 
-    `stop` and `look` may be handlers of signals: they take no lock, which the interrupted code could hold.
+    `stop` and `look` can be used as signal handlers: they take no lock, which the interrupted code could hold.
     """
 
     def __init__(
@@ -251,7 +251,7 @@ class Supervisor:
         self.look()
 
     def look(self, *_: object) -> None:
-        """Has the next round begin at once: the handler of SIGCHLD, so that the end of a child is seen when it happens."""
+        """Makes the next round begin at once; the SIGCHLD handler, so that the end of a child is noticed immediately."""
         if self._bell >= 0:
             with contextlib.suppress(BlockingIOError):
                 os.write(self._bell, b"!")
@@ -273,12 +273,12 @@ class Supervisor:
             os.close(reading)
 
     def _pause(self) -> float:
-        """Seconds until something may be due by time."""
+        """Seconds until the next start or heartbeat check may be due, at most POLL_SECONDS."""
         starts = [child.next_start for child in self.children if child.process is None and child.wanted()]
         return min(POLL_SECONDS, max(0.0, min([self.next_tick, *starts]) - self.clock()))
 
     def step(self) -> None:
-        """One round: starts what is down and due, notes what died, asks for signs of life when it is time."""
+        """One round: starts children that are down and due, records those that died, requests heartbeats when due."""
         for child in self.children:
             if not child.wanted():
                 child.dismissed(self.clock(), self.grace_seconds)

@@ -1,4 +1,4 @@
-"""What django-q2's workers call, by dotted name: a slice of a run, a node's tick, the dispatcher, pruning. Thin."""
+"""Functions that django-q2's workers call by dotted name: a slice of a run, a node's heartbeat, the dispatcher, pruning."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ from crawlmgr.supervisor import group, memory_bytes
 
 log = logging.getLogger("crawlmgr.tasks")
 BEAT_SECONDS = 2.0
-MEMORY_SECONDS = 60  # the system counts every page of every process for it
+MEMORY_SECONDS = 60  # measuring is expensive: the system counts every memory page of every process for it
 RECYCLED = -2
-"""What django-q2 sets a worker's timer to that has done enough tasks and ended by itself."""
+"""Timer value that django-q2 sets for a worker that ended by itself after its number of tasks."""
 
 
 @receiver(post_spawn)
 def listen_for_the_end(**_: Any) -> None:
-    """In every worker: SIGUSR1 ends the slice in hand after its page (see crawlmgr.supervisor)."""
+    """Installs the handler of SIGUSR1 in every worker: it ends the current slice after its page (see crawlmgr.supervisor)."""
     signal.signal(signal.SIGUSR1, lambda *_: engine.shutdown.set())
 
 
@@ -39,11 +39,11 @@ _reincarnate = Sentinel.reincarnate
 
 
 def _tell_of_the_end(guard: Sentinel, process: Any) -> None:
-    """In a cluster's guard, in place of what django-q2 does when a process ended: that it was killed, died or took too long is
-    told, and its run goes on at once. A worker that froze does not hear that it should end, so it is made to.
+    """Replaces django-q2's handling of an ended process in a cluster's guard: records that it was killed, died or took too long,
+    and continues its run at once. A frozen worker does not react to a request to end, so it is killed.
 
-    A monitor that was killed is not replaced: the next one would wait for ever on a lock that the dead one held, and no task
-    would ever be struck off. The guard ends in its place, which ends the cluster; its supervisor starts another.
+    A monitor that was killed is not replaced: the next one would wait for ever on a lock that the dead one held, and no finished
+    task would ever be deleted. Instead the guard exits, which ends the cluster, and its supervisor starts another.
     """
     worker = process not in (guard.monitor, guard.pusher)
     late = worker and process.timer.value == 0
@@ -75,7 +75,7 @@ Sentinel.reincarnate = _tell_of_the_end
 
 
 class _Beat:
-    """A page callback that counts pages and gives a sign of life, every two seconds at most."""
+    """A page callback that counts pages and writes a heartbeat, at most every two seconds."""
 
     def __init__(self, node: str) -> None:
         self.node, self.pages, self.last = node, 0, SYSTEM.now()
@@ -86,7 +86,7 @@ class _Beat:
             self.give()
 
     def give(self) -> None:
-        """A sign of life that meets with passing trouble is left out: the next one counts its pages too."""
+        """Writes a heartbeat; skipped on a temporary database problem, since the next one includes its pages."""
         self.last = SYSTEM.now()
         try:
             nodes.beat(self.node, self.last, self.pages)
@@ -98,7 +98,7 @@ class _Beat:
 
 
 def run_slice(run_id: int) -> str:
-    """Works a slice of the run and queues the next one if work is left that need not wait; answers the run's state."""
+    """Works on a slice of the run and queues the next one if work is left that need not wait; returns the run's state."""
     beat = _Beat(nodes.own_name())
     beat.give()
     if engine.shutdown.is_set():
@@ -121,7 +121,7 @@ def _go_on(run_id: int) -> None:
 
 
 def tick(node: str) -> None:
-    """The node's sign of life, asked for by its supervisor, and a round of the dispatcher."""
+    """Writes the node's heartbeat, as requested by its supervisor, and runs a round of the dispatcher."""
     now = SYSTEM.now()
     weighed = cache.add(f"memory-{quote(node)}", 1, MEMORY_SECONDS)
     nodes.beat(node, now, memory_bytes=memory_bytes(group(os.getpgrp())) if weighed else None)
@@ -129,18 +129,18 @@ def tick(node: str) -> None:
 
 
 def dispatch_due() -> None:
-    """A round of the dispatcher, for worker clusters that no supervisor ticks."""
+    """Runs a round of the dispatcher, for worker clusters without supervisor."""
     dispatch.dispatch(SYSTEM.now())
 
 
 def watch() -> None:
-    """Looks for what is missing: forums that should have had news and had none."""
+    """Runs the watchers that look for missing results, such as forums that should have had new posts and had none."""
     for name in settings.WATCHERS:
         import_string(name)(SYSTEM.now())
 
 
 def prune() -> dict[str, int]:
-    """Drops what only tells of the past, for as long as a slice lasts; what is left then is a task of its own."""
+    """Prunes old history for as long as a slice lasts; queues another task for what is left then."""
     done = trouble.calmly(lambda: pruning.prune(SYSTEM.now(), settings.SLICE_SECONDS), SYSTEM)
     if done.left:
         queue.prune()
@@ -156,5 +156,5 @@ def send_alarms() -> int:
 
 
 def refused(what: str) -> None:
-    """Stands in for a task that is none of ours: tells of it."""
+    """Takes the place of a foreign task in the queue and reports it."""
     queue.refused(what)

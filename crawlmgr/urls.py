@@ -1,4 +1,4 @@
-"""Addresses: the desk, the API, the health page, the figures for a monitor, the language switch."""
+"""URLs: the desk, the API, the health check, the metrics, the language switch."""
 
 from django.contrib import admin
 from django.urls import include, path

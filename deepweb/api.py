@@ -1,4 +1,4 @@
-"""The API's part for databases behind search forms: find forms, harvest them."""
+"""API operations for databases behind search forms: find forms, harvest them."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ FIELDS = ("id", "url", "name", "pages", "records", "created", "looked_at")
 
 
 class Find(Schema):
-    """Sites to look at for search forms, each to a depth."""
+    """Sites to crawl for search forms, each to a depth."""
 
     urls: list[str]
     depth: int = sources.DEPTH
 
 
 class Harvest(Schema):
-    """How to ask a form."""
+    """Budget and options of a harvest."""
 
     queries: int = 100
     policy: str = "fresh"

@@ -1,4 +1,4 @@
-"""How the asking of a form begins: the ways of asking that are tried in turn, and what is tried while words bring nothing."""
+"""The start of a harvest: the ways of submitting the form that are tried in turn, and what is tried if words return nothing."""
 
 from __future__ import annotations
 
@@ -20,21 +20,21 @@ PAGE_WORDS = 10
 
 
 class Way(NamedTuple):
-    """How a form is asked: its box for words, and an input that every query has to choose of though the form says nothing."""
+    """A way to submit a form: its text box, and inputs that every query must choose although the form does not say so."""
 
     box: str
     required: tuple[str, ...] = ()
 
     @property
     def is_filter(self) -> bool:
-        """Whether the box takes the value of a filter: a column and an operator are chosen with it."""
+        """Tells whether the text box is the value of a filter, with a column and an operator to be chosen as well."""
         return len(self.required) > 1
 
 
 def ways_of(form: Form, personal: Collection[str]) -> list[Way]:
-    """The ways of asking in the order in which they are tried: the likeliest box alone, the value of a filter beside its column
-    and operator (first, where the likeliest box is that value), the likeliest box beside each open choice, then every other box
-    that is not of a `personal` role; at the end the first one again, with more words."""
+    """The ways to submit a form in the order in which they are tried: the most likely box alone; the value of a filter with its
+    column and operator (first, if the most likely box is that value); the most likely box with each optional choice; then
+    every other box without a `personal` role; at the end the first way again, with more words."""
     first = asking_of(form).box
     if not first:
         return [Way("")]
@@ -49,8 +49,8 @@ def ways_of(form: Form, personal: Collection[str]) -> list[Way]:
 
 
 def filter_way(form: Form, personal: Collection[str] = ()) -> Way | None:
-    """A filter of three parts, where a form has one: the choice of an operator (=, contains, …) with the choice of a column
-    before it and the box for the value after it, in the order of the form."""
+    """The filter of three parts, if the form has one, in the form's order: a select of columns, a select of operators (=,
+    contains, …), and a text box for the value."""
     named = [field for field in form.fields if field.name]
     place = next((place for place, field in enumerate(named) if is_operator(field)), None)
     if place is None:
@@ -61,20 +61,21 @@ def filter_way(form: Form, personal: Collection[str] = ()) -> Way | None:
 
 
 def looks_inside_values(form: Form, way: Way) -> bool:
-    """Whether a filter has an operator that finds a word anywhere in a value."""
+    """Tells whether a filter has an operator that finds a word anywhere in a value."""
     return way.is_filter and any(widest_operators(field) for field in form.fields if field.name == way.required[1])
 
 
 def unfiltered(form: Form, way: Way) -> Query:
-    """What leaves a filter's column open, where its form offers that; empty for any other way of asking."""
+    """The query that leaves a filter's column open, if the form offers that; empty for other ways."""
     column = next((f for f in form.fields if way.is_filter and f.name == way.required[0]), None)
     open_ = [o for o in column.options if not o.value.strip()] if column is not None else []
     return (Term(column.name, open_[0].value),) if column is not None and open_ else ()
 
 
 def calibration(box: str, slots: Sequence[Slot], number: int, nonsense: str, part: Query) -> Query:
-    """What tells a page's furniture: nonsense, with the choices of a `part`; where there is no box for words, two choices of one
-    input or the two ends of a range, by `number` the first or the second. Empty where a form has none of these."""
+    """A calibration query, whose answer shows the parts of a page that are no results: a nonsense word with the choices of a
+    `part`; without a text box, one of two choices of an input or of two ends of a range, selected by `number` (0 or 1).
+    Empty if the form has none of these."""
     if box:
         return (Term(box, nonsense), *part)
     slot = next((slot for slot in slots if len(slot.values) > number), None)
@@ -85,9 +86,10 @@ def calibration(box: str, slots: Sequence[Slot], number: int, nonsense: str, par
 
 
 def lone_choice(slots: Sequence[Slot], seen: Seen) -> Query | None:
-    """A choice to ask without a word, where words in the dark brought nothing: its records tell words that the site holds.
+    """A choice to submit without a word when words have returned nothing: its records show words that the site contains.
 
-    The first choice of each of the first three slots, each once; None where records are known or all were asked."""
+    The first choice of each of the first three slots, each once; None if records are known or all have been tried.
+    """
     if seen.records:
         return None
     queries = [slot.binding(slot.values[0]) for slot in slots if slot.values][:LONE_CHOICES]
@@ -95,7 +97,7 @@ def lone_choice(slots: Sequence[Slot], seen: Seen) -> Query | None:
 
 
 def words_of_records(seen: Seen, box: str) -> list[Term]:
-    """The words for a box that the records seen say, in most of them first: at most 20."""
+    """Query words for a text box from the records seen, most frequent first: at most 20."""
     order = np.argsort(-np.asarray(seen.frequency), kind="stable")
     terms = (seen.term(int(place)) for place in order)
     found: list[Term] = []
@@ -108,22 +110,23 @@ def words_of_records(seen: Seen, box: str) -> list[Term]:
 
 
 def page_words(words: Mapping[str, Any]) -> list[str]:
-    """The heaviest words of a form's page (its two spaces, as `models.Form.words` has them): at most 10."""
+    """The heaviest words of a form's page (of its two word spaces, see `models.Form.words`): at most 10."""
     page = words.get("page", {})
     return sorted(page, key=lambda word: -page[word])[:PAGE_WORDS]
 
 
 def paper_words(of_cluster: Sequence[str], of_page: Sequence[str]) -> list[str]:
-    """What the source begins with: the heaviest words of the cluster; of the form's own page where there is no cluster."""
+    """The seed words of the deep-web paper: the heaviest words of the cluster, or of the form's own page without a cluster."""
     return list(dict.fromkeys(of_cluster or of_page))
 
 
 def forget_what_was_shown(state: MutableMapping[str, Any]) -> None:
-    """Takes back what nonsense told of a site while a choice was missing: it shows something else when that is made."""
+    """Deletes what nonsense queries showed of a site while a required choice was missing, since it answers differently with
+    it."""
     for name in ("nonsense", "nonsense_failed", "furniture"):
         state.pop(name, None)
 
 
 def in_vain(form: Form) -> str:
-    """Why a form ends that brought no record."""
+    """The reason code for a form that returned no record."""
     return "needs_browser" if form.scripted else "no_results"

@@ -1,4 +1,4 @@
-"""Pages that are one big form (ASP.NET): where their parts lie, each with a button and something to fill in."""
+"""Pages that consist of one big form (ASP.NET): splits it into parts, each with a button and something to fill in."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ _NOT_FILLED = frozenset(("hidden", "submit", "image", "button", "reset"))
 
 
 def parts_of(form: HtmlElement) -> list[HtmlElement]:
-    """The parts of a page that is one big form (ASP.NET): around each button the least element with something to fill in.
-    None where there are no such marks, or no two parts lie apart."""
+    """The parts of such a form: around each button the smallest element with something to fill in. Empty if there are no buttons,
+    or if parts are nested."""
     if not any((control.get("name") or "").startswith("__VIEWSTATE") for control in form.iter("input")):
         return []
     parts: list[HtmlElement] = []

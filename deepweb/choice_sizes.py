@@ -1,4 +1,4 @@
-"""How many records match each choice of a form's selects, fitted to all answers to them, alone and beside words."""
+"""Estimates how many records match each choice of a form's selects, fitted to all answers, for choices alone and with words."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ _PSEUDO, _MOST_PSEUDO = 2.0, 3
 
 
 class ChoiceSizes(NamedTuple):
-    """`total` is how many records there are; by input, `sizes` are how many match each of its values, and `members` (records
-    seen, values) how likely each record seen matches each value: 1 where it says so or was found by it."""
+    """`total` is the number of records; by input, `sizes` are the numbers of records that match each of its values, and `members`
+    (records seen, values) how likely each record seen matches each value: 1 if the record contains it or was found by it."""
 
     total: float
     sizes: dict[str, np.ndarray]
@@ -31,7 +31,7 @@ class ChoiceSizes(NamedTuple):
 
 
 class _Told(NamedTuple):
-    """A query that binds a choice, the logarithm of its matches, and the weight of that (1 / variance)."""
+    """A query that binds a choice: the logarithm of its number of matches, and the weight of that (1 / variance)."""
 
     query: Query
     log_matching: float
@@ -39,16 +39,16 @@ class _Told(NamedTuple):
 
 
 def matches_told(outcome: Outcome) -> int | None:
-    """How many records match a query, where its answer tells: all that were returned, or as the site states; None else."""
+    """How many records match a query: the stated number, or all returned ones if the answer was complete; None if unknown."""
     return outcome.matching or (outcome.returned if outcome.is_whole else None) or None
 
 
 def choice_sizes(seen: Seen, choices: Mapping[str, Sequence[str]], size: float, words: Mapping[Term, float]) -> ChoiceSizes:
     """Fits log matches = sum of the logarithms of what the terms match - (terms - 1) log total, by coordinate descent.
 
-    Priors: the total is log-normal about `size`, variance 1/2; the share of a value about that of the records seen that say it,
-    or the same for each value of an input that records do not show, standard deviation 0.7 / sqrt(1 + count); `words` are the
-    matches of the words that choices were asked with, as guessed. The values of an input that were all asked add up to the total.
+    Priors: the total is log-normal about `size`, variance 1/2; the share of a value about that among the records seen, or equal
+    for each value of an input that records do not show, standard deviation 0.7 / sqrt(1 + count); `words` are the matches of the
+    words that choices were asked with, as guessed. The values of an input that were all asked add up to the total.
     """
     fit = _Fit(seen, choices, size, words)
     fit.run()
@@ -60,7 +60,7 @@ def choice_sizes(seen: Seen, choices: Mapping[str, Sequence[str]], size: float, 
 
 def _members(marks: np.ndarray, shares: np.ndarray) -> np.ndarray:
     found = marks.any(axis=1)
-    if found.any() and (marks.sum(axis=1) > 1).mean() > _SEVERAL:  # records have several of the values
+    if found.any() and (marks.sum(axis=1) > 1).mean() > _SEVERAL:  # records often have several of the values
         return np.maximum(marks, shares)
     members = marks.copy()
     members[~found] = shares / max(1.0, shares.sum())
@@ -68,12 +68,12 @@ def _members(marks: np.ndarray, shares: np.ndarray) -> np.ndarray:
 
 
 def _weight(query: Query, matching: int) -> float:
-    """What an answer weighs: of one term it says exactly how many there are, of several how far they are independent as well."""
+    """The weight of an answer: exact for a query of one term; for several terms reduced, as they may not be independent."""
     return _WORD_TOLD if len(query) == 1 else 1 / (_SPREAD_OF_COUNTS + 1 / matching)
 
 
 class _Fit:
-    """`logs` are the logarithms of the matches of each value, by input; `log_total` that of all records."""
+    """State of the fit. `logs`: logarithms of the matches of each value, by input; `log_total`: that of all records."""
 
     def __init__(self, seen: Seen, choices: Mapping[str, Sequence[str]], size: float, words: Mapping[Term, float]) -> None:
         self._places = {name: {value: place for place, value in enumerate(values)} for name, values in choices.items()}
@@ -103,9 +103,9 @@ class _Fit:
         return term.value in self._places.get(term.input, ())
 
     def _look_at(self, seen: Seen, name: str, values: Sequence[str]) -> None:
-        """Which records seen say or were found by which value, and what that tells beforehand of the values' shares."""
+        """Records which seen records contain or were found by each value, and sets the priors of the values' shares from it."""
         marks = seen.having([Term(name, value) for value in values])
-        other = np.zeros(seen.records, dtype=bool)  # found by what does not choose of this input
+        other = np.zeros(seen.records, dtype=bool)  # found by queries that do not bind this input
         for outcome, answer in zip(seen.outcomes, seen.answers, strict=True):
             if all(term.input != name for term in outcome.query):
                 other[answer] = True
@@ -132,7 +132,7 @@ class _Fit:
                 self._share_out(name)
 
     def _move(self, term: Term) -> None:
-        """Sets the matches of a term to the mean of what its prior and each answer say."""
+        """Sets the matches of a term to the weighted mean of its prior and all answers."""
         if self._is_choice(term):
             place = self._places[term.input][term.value]
             mean, weight = float(self._prior[term.input][place]) + self.log_total, float(self._trust[term.input][place])
@@ -168,7 +168,7 @@ class _Fit:
         self.log_total = total / weights
 
     def _share_out(self, name: str) -> None:
-        """What the values that were asked leave is shared out among the others, as their priors say."""
+        """Distributes the total less the queried values over the other values, in proportion to their priors."""
         asked, shares = self._asked[name], np.exp(self._prior[name])
         if not asked.all():
             whole = float(np.exp(self.log_total))

@@ -1,4 +1,4 @@
-"""The trained classifier of forms: weights in a JSON file, evaluated here; no pickle and no learning library needed."""
+"""The trained classifier of forms: weights from a JSON file, evaluated without pickle or a learning library."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ from deepweb.search_forms import Form, FormType, read_forms
 MODEL_FORMAT = "crawlmgr-form-model"
 MODEL_VERSION = 1
 WORD_NORM = 2.0
-"""Euclidean length that the words of a form together are given, beside the counts."""
+"""Euclidean length to which the words of a form are scaled, beside the counts."""
 
 _BINDABLE = ("text", "search", "number", "date", "range", "select", "radio", "checkbox")
 
 
 class ModelError(ValueError):
-    """A file that is no model of this version, or one that was cut or changed."""
+    """The file is not a model of this version, or is damaged."""
 
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """A form's type, whether queries can be put through it, and how sure the classifier is, in [0, 1]."""
+    """A form's type, whether it can be queried, and the classifier's confidence in [0, 1]."""
 
     type: FormType
     confidence: float
@@ -55,7 +55,7 @@ class FormModel:
         return self.shares_of(counts(form), word_features(form))
 
     def shares_of(self, numbers: Mapping[str, float], said: Mapping[str, float]) -> np.ndarray:
-        """`shares` from features already at hand."""
+        """Probabilities of the classes from precomputed features."""
         scores = self.bias.astype(float).copy()
         for name, value in numbers.items():
             row = self.weights.get(name)
@@ -69,7 +69,7 @@ class FormModel:
         return scores / scores.sum()
 
     def classify(self, form: Form) -> Verdict:
-        """The likeliest type. `searchable`: typed search, with a field to ask by and without a password or a file."""
+        """The likeliest type. `searchable`: type search, with a field to query and without a password or file field."""
         shares = self.shares(form)
         best = int(shares.argmax())
         found = self.classes[best]
@@ -93,12 +93,12 @@ class FormModel:
 
 
 def can_be_asked(form: Form) -> bool:
-    """Whether a form has a field that a query can fill, and none that a query must never fill."""
+    """Tells whether a form has a field that a query can fill, and no field that a query must never fill."""
     return bool(form.of_kind(*_BINDABLE)) and not form.of_kind("password", "file")
 
 
 def model_from_json(document: Any) -> FormModel:
-    """Reads what `to_json` wrote; raises ModelError with the reason for anything else."""
+    """Reads what `to_json` wrote; raises ModelError with the reason if it is invalid."""
     if not isinstance(document, dict) or document.get("format") != MODEL_FORMAT:
         raise ModelError("this is no form model")
     if document.get("version") != MODEL_VERSION or document.get("features") != FEATURES_VERSION:
@@ -119,7 +119,7 @@ def model_from_json(document: Any) -> FormModel:
 
 
 def load_model(path: Path) -> FormModel:
-    """A model from a file of its own."""
+    """Loads a model from a file."""
     try:
         return model_from_json(json.loads(path.read_text(encoding="utf-8")))
     except (json.JSONDecodeError, UnicodeDecodeError) as error:
@@ -128,15 +128,15 @@ def load_model(path: Path) -> FormModel:
 
 @functools.cache
 def shipped_model() -> FormModel:
-    """The model that comes with the program."""
+    """The model packaged with the program."""
     return model_from_json(json.loads(resources.files("deepweb").joinpath("form_model.json").read_text(encoding="utf-8")))
 
 
 def classify_html(html: str | bytes, url: str, model: FormModel) -> tuple[Form | None, Verdict]:
-    """One verdict for a form's HTML or for the page around it.
+    """Classifies a form's HTML, or one form of a page.
 
-    Of several forms on a page the one that is most surely a search form that can be asked is meant; where there is
-    none, the one with most fields. Without any form: other, confidence 0.
+    Of several forms on a page it takes the one most likely to be a search form that can be queried; if none is, the one with most
+    fields. Without any form: other, confidence 0.
     """
     read = [(form, model.classify(form)) for form in read_forms(html, url, cut=False)]
     if not read:

@@ -1,6 +1,7 @@
-"""Clusters of form pages in two spaces: eq. (1) weights, eq. (3) as one dot product, k-means and the literal algorithm.
+"""Clustering of form pages in two word spaces: eq. (1) weights, eq. (3) as one dot product, k-means and the paper's literal
+algorithm; equations of the deep-web paper.
 
-scikit-learn is imported where it is used: every worker and every page of the desk knows this module, few cluster anything.
+scikit-learn is imported where it is used: every worker and every page of the desk imports this module, but few cluster anything.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from scipy import sparse
 from deepweb.page_words import FormPageWords
 
 C1, C2 = 1.2, 1.0
-"""Shares of page and form in eq. (3), as the paper set them."""
+"""Weights of page and form in eq. (3), as set in the deep-web paper."""
 
 _SAMPLE = 2_000
 _NO_STRUCTURE = 0.03
@@ -32,17 +33,18 @@ class TwoSpaces(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Space:
-    """The words of one space and in how many of `documents` pages each stands."""
+    """The words of one space and the number of the `documents` pages that contain each."""
 
     words: tuple[str, ...]
     frequencies: np.ndarray
     documents: int
 
     def weigh(self, pages: Sequence[Mapping[str, float]]) -> sparse.csr_matrix:
-        """Eq. (1): weight = (sum of K over occurrences) * ln(N / n_i). A word on every page weighs 0: a template word.
+        """Eq. (1): weight = (sum of K over occurrences) * ln(N / n_i). A word on every page has weight 0: it belongs to the
+        template.
 
-        Of a single page nothing can be called template: there ln(N / n_i) is taken as 1. Words that were not there
-        when the space was made are left out. Shape (len(pages), len(words)).
+        For a single page nothing is known of the template, so ln(N / n_i) is taken as 1. Words unknown to the space are left out.
+        Shape (len(pages), len(words)).
         """
         idf = np.log(self.documents / self.frequencies) if self.documents > 1 else np.ones(len(self.words))
         places = {word: place for place, word in enumerate(self.words)}
@@ -58,7 +60,7 @@ class Space:
 
 
 def space_of(pages: Sequence[Mapping[str, float]], min_documents: int = 1) -> Space:
-    """The space that `pages` span; words of fewer than `min_documents` pages are left out. ValueError without a page."""
+    """The space of all words of `pages`, except those of fewer than `min_documents` pages. ValueError without a page."""
     if not pages:
         raise ValueError("no pages, no space")
     frequencies: dict[str, int] = {}
@@ -70,12 +72,12 @@ def space_of(pages: Sequence[Mapping[str, float]], min_documents: int = 1) -> Sp
 
 
 def spaces_of(pages: Sequence[FormPageWords]) -> tuple[Space, Space]:
-    """The spaces Pc and Fc of a set of form pages."""
+    """The spaces Pc (page) and Fc (form) of a set of form pages."""
     return space_of([page.page for page in pages]), space_of([page.form for page in pages])
 
 
 def cosine(a: np.ndarray, b: np.ndarray) -> float:
-    """Eq. (2) with the square roots that print lost; 0 where a vector is empty."""
+    """Cosine similarity, eq. (2) of the deep-web paper; 0 if a vector is empty."""
     length = math.sqrt(float(a @ a)) * math.sqrt(float(b @ b))
     return float(a @ b) / length if length else 0.0
 
@@ -83,14 +85,15 @@ def cosine(a: np.ndarray, b: np.ndarray) -> float:
 def similarity(
     page_a: np.ndarray, form_a: np.ndarray, page_b: np.ndarray, form_b: np.ndarray, c1: float = C1, c2: float = C2
 ) -> float:
-    """Eq. (3) as written: (C1 cos(Pc) + C2 cos(Fc)) / (C1 + C2), for dense rows; in [0, 1] for non-negative weights."""
+    """Eq. (3) of the deep-web paper as written: (C1 cos(Pc) + C2 cos(Fc)) / (C1 + C2), for dense rows; in [0, 1] for non-negative
+    weights."""
     return (c1 * cosine(page_a, page_b) + c2 * cosine(form_a, form_b)) / (c1 + c2)
 
 
 def joined(spaces: TwoSpaces, c1: float = C1, c2: float = C2) -> sparse.csr_matrix:
     """Rows x with x·y equal to eq. (3): [sqrt(C1/(C1+C2)) Pc/|Pc| ; sqrt(C2/(C1+C2)) Fc/|Fc|].
 
-    |x| = 1 where both spaces have words; a page whose form says nothing keeps only its share of similarity.
+    |x| = 1 where both spaces have words; for a form without words only the page's share remains.
     """
     from sklearn.preprocessing import normalize
 
@@ -110,7 +113,7 @@ class Clustering:
 
     @property
     def k(self) -> int:
-        """Number of clusters, empty ones too."""
+        """Number of clusters, including empty ones."""
         return len(self.centres)
 
 
@@ -151,9 +154,9 @@ def literal(
     moved: float = _MOVED,
     max_rounds: int = 100,
 ) -> Clustering:
-    """Algorithm 1 to the letter: k random pages as seeds; each page goes to the centre most similar by eq. (3), whose
-    centre is renewed at once (eq. (4) over raw weights); until fewer than `moved` of the pages changed their cluster.
-    """
+    """Algorithm 1 of the deep-web paper, literally: k random pages as seeds; each page is assigned to the most similar centre by
+    eq. (3), which is updated at once (eq. (4) over raw weights); until fewer than `moved` of the pages changed their
+    cluster."""
     page, form = spaces.page.toarray(), spaces.form.toarray()
     k = _possible(joined(spaces, c1, c2), k)
     n = len(page)
@@ -216,7 +219,7 @@ def silhouettes(rows: sparse.csr_matrix, labels: np.ndarray) -> dict[int, float]
 
 
 class ChosenK(NamedTuple):
-    """The clustering of the best K and the silhouette of every K that was tried."""
+    """The clustering of the best K, and the silhouette of every K tried."""
 
     clustering: Clustering
     silhouette: float | None
@@ -224,7 +227,7 @@ class ChosenK(NamedTuple):
 
 
 def choose_k(rows: sparse.csr_matrix, random_seed: int, k_max: int | None = None, starts: int = 10) -> ChosenK:
-    """K by the largest silhouette among 2 … max(10, sqrt(n/2)) (at most half the pages); 1 where no K shows structure."""
+    """Chooses K by the largest silhouette among 2 … max(10, sqrt(n/2)) (at most half the pages); 1 if no K shows structure."""
     n = rows.shape[0]
     limit = min(n // 2, k_max or max(10, math.isqrt(n // 2)))
     best: tuple[float, Clustering] | None = None
@@ -243,7 +246,7 @@ def choose_k(rows: sparse.csr_matrix, random_seed: int, k_max: int | None = None
 
 
 def assign(rows: sparse.csr_matrix, centres: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The nearest existing cluster of each new page and its similarity to that centre, in [0, 1]; nothing is moved."""
+    """The nearest existing cluster of each new page and its similarity to that centre, in [0, 1]; the clusters do not change."""
     from sklearn.preprocessing import normalize
 
     alike = rows @ normalize(centres).T
@@ -253,7 +256,7 @@ def assign(rows: sparse.csr_matrix, centres: np.ndarray) -> tuple[np.ndarray, np
 def top_terms(weights: sparse.csr_matrix, words: Sequence[str], labels: np.ndarray, cluster: int, count: int = 10) -> list[str]:
     """The words of a cluster with the largest sum of eq. (1) weights, heaviest first; ties by the word itself.
 
-    They name the cluster and are the query seeds of section 2.2 of the paper.
+    They name the cluster and are the seed words of section 2.2 of the deep-web paper.
     """
     sums = np.asarray(weights[labels == cluster].sum(axis=0)).ravel()
     order = sorted(np.flatnonzero(sums > 0).tolist(), key=lambda place: (-sums[place], words[place]))
@@ -261,7 +264,7 @@ def top_terms(weights: sparse.csr_matrix, words: Sequence[str], labels: np.ndarr
 
 
 def flat_map(rows: sparse.csr_matrix) -> np.ndarray:
-    """Places (n, 2) for a map of the pages: the two directions in which they differ most; all 0 below three pages."""
+    """Coordinates (n, 2) for a map of the pages: the two principal components; all 0 for fewer than three pages."""
     from sklearn.decomposition import PCA
 
     n = rows.shape[0]

@@ -17,7 +17,7 @@ WINDOW = 10
 
 
 class Captures(NamedTuple):
-    """How often records came back: distinct records, returns in all, records returned once and twice."""
+    """How often records were returned: distinct records, returns in all, records returned once and twice."""
 
     distinct: int
     returned: int
@@ -26,28 +26,28 @@ class Captures(NamedTuple):
 
     @property
     def overlap_rate(self) -> float:
-        """OR = returns / distinct records, at least 1; 1 where nothing was returned."""
+        """OR = returns / distinct records, at least 1; 1 if nothing was returned."""
         return self.returned / self.distinct if self.distinct else 1.0
 
     @property
     def good_turing(self) -> float:
-        """1 - f1 / n: the share of a further return that would be of a record already seen, in [0, 1]."""
+        """1 - f1 / n, the Good-Turing estimate: the share of further returns that would be of known records, in [0, 1]."""
         return 1 - self.once / self.returned if self.returned else 0.0
 
 
 def captures(times: Sequence[int]) -> Captures:
-    """Counts from the number of times each distinct record was returned."""
+    """Counts from the number of returns of each distinct record."""
     spread = Counter(times)
     return Captures(len(times), sum(times), spread[1], spread[2])
 
 
 def chapman(first: int, second: int, both: int) -> float:
-    """Size from two independent captures: (n1 + 1)(n2 + 1) / (m + 1) - 1. At least the records seen."""
+    """Database size from two independent captures (Chapman): (n1 + 1)(n2 + 1) / (m + 1) - 1. At least the records seen."""
     return (first + 1) * (second + 1) / (both + 1) - 1
 
 
 def chao1(seen: Captures) -> float:
-    """Lower bound of the size: D + f1 (f1 - 1) / (2 (f2 + 1))."""
+    """Chao1, a lower bound of the database size: D + f1 (f1 - 1) / (2 (f2 + 1))."""
     return seen.distinct + seen.once * (seen.once - 1) / (2 * (seen.twice + 1))
 
 
@@ -67,7 +67,8 @@ def chao1_interval(seen: Captures, z: float = 1.96) -> tuple[float, float]:
 
 
 def lu_li(seen: Captures) -> float | None:
-    """Lu and Li: D / (1 - OR^-1.1), fitted on real collections of uneven records; None while no record was returned twice."""
+    """Lu and Li: D / (1 - OR^-1.1), an estimate of the database size fitted on real collections with uneven records; None if no
+    record was returned twice."""
     rate = seen.overlap_rate
     return seen.distinct / (1 - rate**-LU_LI_EXPONENT) if rate > 1 else None
 
@@ -82,7 +83,7 @@ class Probe:
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """The size of the database as an interval, or why none can be given. `low` is never below the records seen."""
+    """The size of the database as an interval, or the reason why there is none. `low` is never below the records seen."""
 
     low: float | None
     high: float | None
@@ -94,22 +95,23 @@ class Estimate:
 
     @property
     def known(self) -> bool:
-        """Whether there is an interval."""
+        """Tells whether there is an interval."""
         return self.low is not None and self.high is not None
 
     def coverage(self, records: int) -> tuple[float, float] | None:
-        """Share of the database that `records` are, as an interval in [0, 1]; None where the size is not known."""
+        """Share of the database that `records` make up, as an interval in [0, 1]; None if the size is unknown."""
         if self.low is None or self.high is None:
             return None
         return min(1.0, records / max(self.high, 1.0)), min(1.0, records / max(self.low, 1.0))
 
 
 def estimate(probes: Sequence[Probe], records_seen: int) -> Estimate:
-    """Section 5.5: the interval between Chao1 and Lu-Li over random probes that did not overflow, bounds sorted.
+    """Estimates the database size as the interval between Chao1 and Lu-Li over random probes whose answers were not cut, bounds
+    sorted.
 
-    Answers that were cut say which records rank first, not how many there are, so only uncut ones count; with fewer than
-    20 of those, or fewer than 8 records returned twice, the answer is "too_few_probes" or "too_few_recaptured" and no
-    interval. Chapman (odd probes against even) is given beside them.
+    Cut answers show which records rank first, not how many there are, so only uncut ones count. With fewer than 20 of those, or
+    fewer than 8 records returned twice, the result has the reason "too_few_probes" or "too_few_recaptured" and no interval.
+    Chapman's estimate (odd probes against even) is included.
     """
     whole = [probe.records for probe in probes if not probe.overflowed and probe.records]
     times: Counter[Hashable] = Counter(record for records in whole for record in records)
@@ -127,9 +129,8 @@ def estimate(probes: Sequence[Probe], records_seen: int) -> Estimate:
 
 
 class StopRules(NamedTuple):
-    """When to stop: all optional. `min_gain` is new records a returned one over the last ten queries, `good_turing` the
-    share of returns that would be of records already seen; that one holds for sites that hardly ever cut answers only.
-    """
+    """Optional stopping rules. `min_gain`: least new records per returned record over the last ten queries. `good_turing`: the
+    share of returns that would be of known records; only for sites that rarely cut answers."""
 
     queries: int | None = None
     records: int | None = None
@@ -141,8 +142,8 @@ class StopRules(NamedTuple):
 def stopped_by(outcomes: Sequence[Outcome], times: Sequence[int], rules: StopRules, size: Estimate | None = None) -> str | None:
     """The rule that ends a harvest, or None: "queries", "records", "coverage" (its lower end), "good_turing" or "gain".
 
-    Cut answers bring the same records again and again, which Good-Turing would take for completeness: it is asked only
-    where at most a tenth of the answers were cut. It and "gain" need ten queries.
+    Cut answers return the same records repeatedly, which Good-Turing would take for completeness: it applies only if at most a
+    tenth of the answers were cut. It and "gain" need ten queries.
     """
     seen = captures(times)
     if rules.queries is not None and len(outcomes) >= rules.queries:

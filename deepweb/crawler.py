@@ -1,4 +1,4 @@
-"""The finder of forms and the harvester of what lies behind them, as the engine runs them."""
+"""Crawlers of the deep web, run by the engine: a finder of search forms and a harvester of their databases."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class _PageRead(NamedTuple):
 
 
 class FormFinder:
-    """Crawls sites for their forms to a depth, the links most likely to lead to a search form first."""
+    """Crawls sites for their forms to a depth, fetching the links most likely to lead to a search form first."""
 
     kind = "deepweb-find"
 
@@ -140,7 +140,7 @@ class _Opening(NamedTuple):
 
 
 class HarvestCrawler:
-    """Asks search forms, one query at a time, and fetches the pages of the records found."""
+    """Queries search forms, one query at a time, and fetches the detail pages of the records found."""
 
     kind = "deepweb-harvest"
     tells_why = True
@@ -170,7 +170,7 @@ class HarvestCrawler:
         return harvests.next_links(run, self._all(run), HarvestOptions.from_mapping(run.parameters), now)
 
     def request(self, run: Run, item: Url) -> FetchRequest:
-        """The query's request; where the form needs the session of its own page, that page first."""
+        """The query's request; or first the form's own page, if the form needs a session from it."""
         if item.kind == "detail":
             return FetchRequest(item.url)
         bench = self._bench(run, item)
@@ -264,7 +264,7 @@ class HarvestCrawler:
         Run.objects.filter(pk=run.pk).update(result=figures.result_of(run))
 
     def ended(self, run: Run, state: str, now: datetime) -> None:
-        """A harvest that was stopped is summed up with what it has."""
+        """Stores the results so far of a harvest that was stopped."""
         if state not in ("stopped", "failed"):
             return
         benches = self._all(run)

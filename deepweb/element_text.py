@@ -1,4 +1,4 @@
-"""The text of elements of a form as a person reads it."""
+"""The visible text of elements of a form."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _SPACES = re.compile(r"\s+")
 
 
 def visible_text(element: HtmlElement) -> str:
-    """The text of an element with the alternative texts of its pictures; scripts and the options of selects are left out."""
+    """The text of an element with its images' alternative texts; scripts and the options of selects are left out."""
     parts: list[str] = []
     for node in element.iter():
         if not isinstance(node.tag, str) or node.tag in ("script", "style"):
@@ -46,5 +46,5 @@ def visible_text(element: HtmlElement) -> str:
 
 
 def squeezed(text: str) -> str:
-    """Runs of white space as one space, none at the ends."""
+    """A text with runs of white space as one space, and none at the ends."""
     return _SPACES.sub(" ", text).strip()

@@ -1,4 +1,4 @@
-"""What one control of a form is for, from its kind and the words around it."""
+"""The role of one form control, from its kind and the words around it."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from deepweb.form_words import concepts_in
 
 
 class FieldRole(StrEnum):
-    """What a person is expected to put into a field."""
+    """What a visitor is expected to enter into a field."""
 
     QUERY = "query"
     REFINEMENT = "refinement"
@@ -61,7 +61,7 @@ _BY_KIND = {
     "week": FieldRole.DATE,
     "time": FieldRole.DATE,
 }
-# The first concept that a text field says decides; the order puts the telling before the vague.
+# The first concept found for a text field decides; specific concepts come before vague ones.
 _TEXT_ORDER = (
     ("password", FieldRole.PASSWORD),
     ("email", FieldRole.EMAIL),
@@ -90,11 +90,11 @@ _CAPTCHA = re.compile(r"captcha|验证码|驗證碼|капч|seccode|vcode", re.
 def role_of(kind: str, name: str, said: str, choices: int) -> FieldRole:
     """The role of a field by its kind, its name and everything said about it (label, placeholder, identifiers).
 
-    `choices` is the number of options of a select, radio group or checkbox group. Identifiers are asked first, words
-    that people read second: a label can stand for a whole row, a name for one field only.
+    `choices` is the number of options of a select, radio group or checkbox group. Identifiers are checked before visible words: a
+    label can apply to a whole row, an identifier to one field only.
 
-    >>> role_of("text", "q", "Stichwort", 0), role_of("select", "cat", "Rubrik", 12)
-    (<FieldRole.QUERY: 'query'>, <FieldRole.REFINEMENT: 'refinement'>)
+    >>> role_of("text", "q", "Stichwort", 0), role_of("select", "cat", "Rubrik", 12) (<FieldRole.QUERY: 'query'>,
+    <FieldRole.REFINEMENT: 'refinement'>)
     """
     if kind == "hidden":
         return FieldRole.TOKEN if _TOKEN.search(name) else FieldRole.FIXED

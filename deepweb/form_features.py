@@ -1,4 +1,4 @@
-"""Numeric features for classifying forms by type: the source paper's structural counts, concepts by place, and words."""
+"""Numeric features for classifying forms by type: the deep-web paper's structural counts, concepts by position, and words."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _KINDS = (
     "hidden", "submit", "image", "button", "reset", "date",
 )  # fmt: skip
 _CONCEPTS_ONLY = ("choice", "title", "above", "around")
-"""Places whose words count only for the concepts they name: their other words would overfit to single pages and sites."""
+"""Positions whose words count only for the concepts they name, since their other words would overfit to single sites."""
 _BUTTONS = ("submit", "image", "button")
 _NOT_TYPED = ("hidden", "submit", "image", "button", "reset")
 _MAX_WORD = 24
@@ -28,7 +28,7 @@ _EMPTY_VALUES = {"", "on", "1", "0", "true", "yes"}
 
 
 def places(form: Form) -> dict[str, list[str]]:
-    """The texts of a form by their place in it; every text is one phrase."""
+    """The texts of a form by position; each text is one phrase."""
     address, page = urlsplit(form.action), urlsplit(form.page_url)
     typed = [field for field in form.fields if field.kind not in _NOT_TYPED]
     return {
@@ -55,8 +55,8 @@ def _prompt(value: str) -> str:
 
 
 def counts(form: Form) -> dict[str, float]:
-    """Structure and concepts: the source's counts (checkbox, radio, file, submit, password, text, select options, a
-    search word in the tag), method, hidden fields, text density, and each concept by place. All values in [0, ~8]."""
+    """Structure and concepts: the deep-web paper's counts (checkbox, radio, file, submit, password, text, select options, a
+    search word in the tag), method, hidden fields, text density, and each concept by position. All values in [0, ~8]."""
     kinds = Counter(field.kind for field in form.fields)
     typed = [field for field in form.fields if field.kind not in _NOT_TYPED]
     said = places(form)
@@ -109,7 +109,7 @@ def counts(form: Form) -> dict[str, float]:
 
 
 def word_features(form: Form) -> dict[str, float]:
-    """Words by place: `button=search`, `name=q`; words of scripts without spaces as pairs of characters."""
+    """Words by position: `button=search`, `name=q`; words of scripts without spaces as pairs of characters."""
     found: dict[str, float] = {}
     for place, phrases in places(form).items():
         if place in _CONCEPTS_ONLY:

@@ -1,4 +1,4 @@
-"""Forms as JSON and back, as the database keeps them."""
+"""Conversion of forms to JSON for the database, and back."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def form_to_json(form: Form) -> dict[str, Any]:
 
 
 def form_from_json(document: Mapping[str, Any]) -> Form:
-    """The form that `form_to_json` wrote."""
+    """Restores a form that `form_to_json` wrote."""
     fields = tuple(
         FormField(
             **{

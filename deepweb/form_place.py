@@ -1,4 +1,4 @@
-"""Where a form stands on its page: the heading above it, and the names of the elements around it."""
+"""The surroundings of a form on its page: the heading above it, and the names of the enclosing elements."""
 
 from __future__ import annotations
 

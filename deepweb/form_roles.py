@@ -1,4 +1,5 @@
-"""What the fields of one form are for, seen together: a prior from names, kinds and labels, under what probes or people said."""
+"""The roles of a form's fields considered together: a prior from names, kinds and labels, overridden by what probes or operators
+found."""
 
 from __future__ import annotations
 
@@ -23,7 +24,7 @@ ASKED_ROLES = (
     FieldRole.SORT,
     FieldRole.FIXED,
 )
-"""Roles that a person may give to a field of a search form."""
+"""Roles that an operator may give to a field of a search form."""
 
 _TEXTS = ("text", "search")
 _LOOSE = ("number", "tel", "url")
@@ -49,11 +50,11 @@ _PAGE_LABEL = re.compile(
 
 
 def settled(form: Form, told: Mapping[str, str] | None = None) -> Form:
-    """The form with the roles that its fields have among one another; `told` are roles that were proved or set by name.
+    """The form with its fields' final roles; `told` holds roles proved by harvests or set by an operator, by field name.
 
-    A lone box for text is the query whatever its name: `page`, `from`, `start` and `p` are telling names beside another box
-    only. Two ends of one range are its ends, not a page and something else. A choice that has to be made (required, or
-    starred) and offers no "any" is a part of every query.
+    A single text box is the query whatever its name: names such as `page`, `from`, `start` and `p` only mean something beside
+    another box. The two ends of a range are not a page number and something else. A required choice (required or starred) without
+    an "any" option is part of every query.
     """
     told = told or {}
     ends = {
@@ -70,11 +71,11 @@ def settled(form: Form, told: Mapping[str, str] | None = None) -> Form:
 
 
 def asks_for_something_else(form: Form) -> bool:
-    """Whether a form that looks like a search seems to want no words to look for: none of its boxes is a query by its own name,
-    it offers no choices to narrow by, and they want what a person is or writes, an order, or a page's number.
+    """Tells whether a form that looks like a search wants something other than search words: none of its boxes is a query by its
+    own name, it offers no choices to narrow by, and its boxes are for personal data, an order, or a page number.
 
-    Such forms (a filter to be named, an order's number, "ask a question", "go to page") are sent only by a person's word. Roles
-    are meant as the form tells them, not yet `settled`.
+    Such forms (naming a filter, tracking an order, "ask a question", "go to page") are only submitted with an operator's consent.
+    Roles here are as read from the form, not yet `settled`.
     """
     boxes = [field for field in form.fields if field.kind in (*_TEXTS, *_LOOSE, "textarea")]
     if not boxes or any(field.role in (FieldRole.QUERY, FieldRole.REFINEMENT) for field in form.fields):
@@ -108,7 +109,7 @@ def _must_choose(field: FormField) -> bool:
 
 
 def _query_box(fields: Sequence[FormField], roles: Mapping[str, FieldRole], ends: set[str]) -> str | None:
-    """The name of the box for words, where no field's own role says which; None where one does, or there is no box."""
+    """The name of the query box if no field's own role determines it; None if one does, or if there is no box."""
     free = [f for f in fields if f.kind in _TEXTS and f.name and f.name not in ends and roles[f.name] not in _KEPT]
     if any(roles[field.name] is FieldRole.QUERY for field in free):
         return None

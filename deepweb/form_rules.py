@@ -1,4 +1,4 @@
-"""The source's rules for form types: structure first, a search word second; nothing learned."""
+"""The deep-web paper's rules for form types: structure first, a search word second; nothing is learned."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ _BUTTONS = ("submit", "image", "button")
 
 
 class RuleVerdict(NamedTuple):
-    """What the rules say and which of them spoke."""
+    """The type by the rules, and the rule that decided."""
 
     type: FormType
     rule: str
 
 
 def rule_type(form: Form) -> RuleVerdict:
-    """Section 5.1: what a form with a password, file or text area cannot be, what a search word or a lone text box is.
+    """The type of a form by the rules of the deep-web paper.
 
-    Order: password fields (two: registration), file or text area (contact), nothing to fill (order by its words, else
-    other), an e-mail field beside at most one more line (newsletter, or recovery by its words), a search word in the
-    tag, button or a prompt, one text box sent by GET. Everything else is other.
+    Order: password fields (two: registration), file or text area (contact), nothing to fill (order by its words, else other), an
+    e-mail field beside at most one more line (newsletter, or recovery by its words), a search word in the tag, button or a
+    prompt, one text box sent by GET. Everything else is other.
     """
     passwords, lines = form.of_kind("password"), form.of_kind("text", "search", "email", "tel", "url", "number")
     said = concepts_in(_tag_words(form))

@@ -1,4 +1,4 @@
-"""Training and honest measurement of the form classifier: folds never share a domain."""
+"""Training and cross-validation of the form classifier; folds never share a domain."""
 
 from __future__ import annotations
 
@@ -23,21 +23,21 @@ from deepweb.search_forms import Form, FormType, parse_page, read_forms
 from deepweb.terms import language_of
 
 MIN_DOMAINS = 2
-"""A word counts only when it stands in forms of at least so many domains."""
+"""A word is used only if forms of at least this many domains contain it."""
 
-_STRENGTH = 1.0  # inverse regularisation; .5 to 3 differ by less than the folds do
+_STRENGTH = 1.0  # inverse regularisation; values from .5 to 3 differ by less than the folds do
 _NEGLIGIBLE = 0.03
 _UNSTATED = "--"
 
 
 class TrainingError(ValueError):
-    """Examples that nothing can be learned from; the text says which and why."""
+    """Nothing can be learned from the examples; the text says why."""
 
 
 @dataclass(frozen=True, slots=True)
 class Example:
-    """A form with its true type, of a registered domain, with its features; `language` by its script or its page's word, ""
-    where neither tells."""
+    """A labelled form: its type, registered domain and features; `language` from its script or its page's declaration, "" if
+    unknown."""
 
     form: Form
     type: FormType
@@ -49,7 +49,7 @@ class Example:
 
 @dataclass(frozen=True, slots=True)
 class Scores:
-    """How well predictions meet the truth: accuracy, mean of the F1 of the types, F1 and confusion by type."""
+    """Quality of predictions: accuracy, mean of the F1 of the types, F1 and confusion by type."""
 
     accuracy: float
     macro_f1: float
@@ -61,8 +61,8 @@ class Scores:
 
 
 def example_of(row: dict[str, Any]) -> Example:
-    """An example from a line `{"html", "url", "type", "domain"?, "page_html"?, "form_index"?}`; without a domain the registered
-    one of the URL. The page, where it is there, tells what stands about its `form_index`-th form."""
+    """An example from a line `{"html", "url", "type", "domain"?, "page_html"?, "form_index"?}`; the domain defaults to the URL's
+    registered domain. If the page is given, the surroundings of its `form_index`-th form are read from it."""
     try:
         kind, html, url = FormType(row["type"]), row["html"], row["url"]
     except KeyError as error:
@@ -80,18 +80,18 @@ def example_of(row: dict[str, Any]) -> Example:
 
 
 def _in_page(form: Form, about: Sequence[About], index: int) -> Form:
-    """A form with what stands about it on its page; as it is where the page has no such form."""
+    """A form with its surroundings on the page; unchanged if the page has no such form."""
     return replace(form, **about[index]._asdict()) if 0 <= index < len(about) else form
 
 
 def example_of_form(form: Form, kind: FormType) -> Example:
-    """An example from a form that is there as values, such as one whose type a person corrected."""
+    """An example from an already parsed form, such as one whose type an operator corrected."""
     return Example(form, kind, registered_domain(urlsplit(form.page_url).hostname or ""), counts(form), word_features(form))
 
 
 def read_examples(path: Path) -> list[Example]:
-    """The labelled forms of a file of JSON lines; a line that is none raises TrainingError with its number. Forms of one page
-    share a "page_id"; its "page_html" stands with the first of them."""
+    """The labelled forms of a file of JSON lines; an invalid line raises TrainingError with its number. Forms of one page share a
+    "page_id"; its "page_html" is given with the first of them."""
     examples = []
     pages: dict[str, list[About]] = {}
     for number, row in read_lines(path):
@@ -108,11 +108,11 @@ def read_examples(path: Path) -> list[Example]:
 
 
 def train(examples: Sequence[Example]) -> FormModel:
-    """Logistic regression with classes weighted alike; raises TrainingError when fewer than two types are there. Forms without
-    a control are left out: they are of no type.
+    """Trains a logistic regression with equal class weights; raises TrainingError for fewer than two types. Forms without
+    controls are left out, since they have no type.
 
-    Counts are scaled to their largest value, words to length `WORD_NORM` a form; the scales are folded into the
-    weights, so that the model reads raw features.
+    Counts are scaled to their largest value, words to length `WORD_NORM` a form; the scales are folded into the weights, so that
+    the model reads raw features.
     """
     examples = [example for example in examples if example.form.fields]
     types = sorted({example.type for example in examples})
@@ -160,7 +160,7 @@ def _matrix(examples: Sequence[Example], columns: dict[str, int]) -> sparse.csr_
 
 
 def folds_by_domain(domains: Iterable[str], folds: int, random_seed: int) -> dict[str, int]:
-    """A fold for every domain, all forms of one domain in one fold."""
+    """Assigns each domain to a fold, so that all forms of a domain are in one fold."""
     names = sorted(set(domains))
     np.random.default_rng(random_seed).shuffle(names)
     return {name: place % folds for place, name in enumerate(names)}
@@ -169,14 +169,14 @@ def folds_by_domain(domains: Iterable[str], folds: int, random_seed: int) -> dic
 def cross_validate(
     examples: Sequence[Example], folds: int = 5, random_seed: int = 1, told: Callable[[int], None] = lambda fold: None
 ) -> list[FormType]:
-    """The type predicted for each example by a model that saw no form of its domain; `told` hears of each fold done."""
+    """The type predicted for each example by a model that saw no form of its domain; `told` is called after each fold."""
     return [kind for kind, _ in predictions(examples, folds, random_seed, told)]
 
 
 def predictions(
     examples: Sequence[Example], folds: int = 5, random_seed: int = 1, told: Callable[[int], None] = lambda fold: None
 ) -> list[tuple[FormType, float]]:
-    """`cross_validate` with the model's confidence, in [0, 1]."""
+    """Like `cross_validate`, with the model's confidence in [0, 1]."""
     fold_of = folds_by_domain((example.domain for example in examples), folds, random_seed)
     if len(fold_of) < folds:
         raise TrainingError(f"{len(fold_of)} domains cannot be split into {folds} folds")
@@ -192,20 +192,20 @@ def predictions(
 
 
 def predict_by_rules(examples: Sequence[Example]) -> list[FormType]:
-    """What the rules alone say, for comparison."""
+    """The types that the rules alone predict, for comparison."""
     return [rule_type(example.form).type for example in examples]
 
 
 def measure(
     examples: Sequence[Example], folds: int = 5, random_seed: int = 1, told: Callable[[int], None] = lambda fold: None
 ) -> tuple[Scores, Scores]:
-    """Scores of the trained model on domains it has not seen, and of the rules alone."""
+    """Scores of the trained model on unseen domains, and of the rules alone."""
     truth = [example.type for example in examples]
     return score(truth, cross_validate(examples, folds, random_seed, told)), score(truth, predict_by_rules(examples))
 
 
 def score(truth: Sequence[FormType], predicted: Sequence[FormType]) -> Scores:
-    """Accuracy, F1 by type (0 where a type was neither there nor predicted counts as absent) and the confusion table."""
+    """Accuracy, F1 by type (types that neither occur nor are predicted are left out of the mean) and the confusion table."""
     types = sorted(set(truth) | set(predicted))
     confusion: dict[str, dict[str, int]] = {}
     for true in types:

@@ -1,4 +1,4 @@
-"""What the words on forms mean, over many languages: concepts by word stems, so that unseen languages are read too."""
+"""Concepts named by the words on forms, in many languages: matched by word stems, so that related languages work too."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _SHORT = 40
 
 
 def fold(text: str) -> str:
-    """Lower case without accents, full width forms as their plain ones.
+    """The text in lower case without accents, full-width forms as plain ones.
 
     >>> fold("Búsqueda ＡＢＣ Поиск")
     'busqueda abc поиск'
@@ -24,7 +24,7 @@ def fold(text: str) -> str:
 
 
 def words(text: str) -> str:
-    """The words of a text or an identifier, folded, one space between two and one at either end.
+    """The folded words of a text or an identifier, separated and surrounded by single spaces.
 
     >>> words("userLoginForm[e-mail]_2")
     ' user login form e mail 2 '
@@ -34,7 +34,7 @@ def words(text: str) -> str:
 
 @functools.cache
 def _stems() -> dict[str, tuple[str, ...]]:
-    """Each concept's stems as plain strings to be found in what `words` returns."""
+    """Each concept's stems as strings to be found in the result of `words`."""
     source = resources.files("deepweb").joinpath("form_words.txt").read_text(encoding="utf-8")
     stems: dict[str, list[str]] = {}
     concept: list[str] = []
@@ -55,7 +55,7 @@ def _sought(stem: str) -> str:
 
 @functools.cache
 def _flat() -> tuple[tuple[tuple[str, str], ...], tuple[tuple[str, str], ...]]:
-    """(stem, concept) of all ASCII stems, and of the others, which a text in ASCII cannot hold."""
+    """(stem, concept) of all ASCII stems, and of all others, which an ASCII text cannot contain."""
     pairs = [(stem, name) for name, stems in _stems().items() for stem in stems]
     return tuple(pair for pair in pairs if pair[0].isascii()), tuple(pair for pair in pairs if not pair[0].isascii())
 
@@ -67,13 +67,13 @@ def concept_names() -> tuple[str, ...]:
 
 @functools.lru_cache(maxsize=20_000)
 def concepts_in(text: str) -> frozenset[str]:
-    """All concepts that a text or an identifier says; `text` is raw.
+    """All concepts that a text or an identifier names; `text` is unprocessed.
 
     >>> sorted(concepts_in("Mot de passe oublié ?"))
     ['password', 'recover']
     """
     folded = words(text)
-    if len(folded) < _SHORT:  # "sign up" and "signup" are one; in a long text joined words would say what nobody wrote
+    if len(folded) < _SHORT:  # "sign up" and "signup" are equal; in a long text joined neighbours could form other words
         folded += folded.replace(" ", "") + " "
     plain, other = _flat()
     found = {name for stem, name in plain if stem in folded}

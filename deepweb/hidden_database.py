@@ -1,4 +1,4 @@
-"""A hidden database to try query policies on: records with terms, answers cut at k, some words refused."""
+"""A simulated hidden database for testing query policies: records with terms, answers cut at k, some words refused."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ BOX = "q"
 
 
 class HiddenDatabase:
-    """Answers conjunctive queries over `records` (terms of each, in the order in which the site ranks them).
+    """Answers conjunctive queries over `records` (each record's terms, in the site's ranking order).
 
-    Answers hold the first `limit` matching records (None: all); where the site is not `ranked`, those that come first in an
-    order of the query's own. Terms in `refused` find nothing, as stop words do.
+    Answers hold the first `limit` matching records (None: all); if the site is not `ranked`, the first in an order specific to
+    the query. Terms in `refused` find nothing, like stop words.
     """
 
     def __init__(
@@ -36,15 +36,15 @@ class HiddenDatabase:
 
     @property
     def terms(self) -> list[Term]:
-        """All terms that can be asked, in no meant order."""
+        """All terms that can be queried, in no particular order."""
         return [term for term in self._postings if term not in self.refused]
 
     def frequency(self, term: Term) -> int:
-        """How many records have the term."""
+        """The number of records with the term."""
         return len(self._postings.get(term, ()))
 
     def matches(self, query: Query) -> list[int]:
-        """Places of all matching records, best ranked first, uncut."""
+        """Indices of all matching records, best ranked first, uncut."""
         if any(term in self.refused for term in query):
             return []
         found: set[int] | None = None
@@ -54,7 +54,7 @@ class HiddenDatabase:
         return sorted(found or ())
 
     def shown(self, query: Query, places: list[int]) -> list[int]:
-        """What the answer holds of the matching `places`."""
+        """The matching records that the answer shows."""
         if self.limit is None or len(places) <= self.limit:
             return places
         if not self.ranked:
@@ -63,7 +63,7 @@ class HiddenDatabase:
         return places[: self.limit]
 
     def ask(self, query: Query) -> tuple[list[tuple[Hashable, tuple[Term, ...]]], bool]:
-        """The answer as (place, terms of the record), and whether records were held back."""
+        """The answer as (index, terms of the record), and whether it was cut."""
         places = self.matches(query)
         shown = self.shown(query, places)
         return [(place, self._terms_of[place]) for place in shown], len(shown) < len(places)
@@ -81,8 +81,8 @@ def synthetic(
 ) -> HiddenDatabase:
     """A database of topical documents over a Zipf vocabulary, ranked at random.
 
-    A document's words come from one Zipf distribution; a share `own_share` of them is renamed by its topic, which has
-    an order of words of its own. The `stop_words` commonest words are refused.
+    A document's words come from one Zipf distribution; a share `own_share` of them is renamed by its topic, which has its own
+    order of words. The `stop_words` commonest words are refused.
     """
     common = np.cumsum(1.0 / (np.arange(vocabulary) + 2.7))
     orders = np.array(
@@ -107,22 +107,22 @@ def _commonest(records: Sequence[Iterable[Term]], count: int) -> list[Term]:
 
 
 def middling_terms(database: HiddenDatabase, rng: np.random.Generator, count: int) -> list[Term]:
-    """`count` different terms of middle frequency (0.2 % to 1 % of the records), as seeds."""
+    """`count` different terms of middle frequency (in 0.2 % to 1 % of the records), as seeds."""
     low, high = 0.002 * len(database), 0.01 * len(database)
     pool = sorted(term for term in database.terms if low <= database.frequency(term) <= high)
     return [pool[place] for place in rng.choice(len(pool), size=min(count, len(pool)), replace=False)]
 
 
 def greedy_oracle(database: HiddenDatabase, queries: int) -> list[int]:
-    """Records covered after each query by the greedy choice of one who knows the whole database: each query is the single
-    term whose answer holds most records not yet covered. A bar to measure policies against, not always the optimum.
-    """
+    """Records covered after each query of a greedy choice with full knowledge: each query is the single term whose answer holds
+    most records not yet covered. A benchmark for policies, not always the optimum."""
     shown = [database.shown((term,), database.matches((term,))) for term in database.terms]
     return greedy_cover(shown, len(database), queries)
 
 
 def greedy_cover(answers: Sequence[Sequence[int]], records: int, queries: int) -> list[int]:
-    """Records covered after each query, the answer with most places not yet covered first; places lie below `records`."""
+    """Records covered after each query, taking the answer with most uncovered records first; record indices are below
+    `records`."""
     columns = [place for shown in answers for place in shown]
     starts = np.cumsum([0, *(len(shown) for shown in answers)])
     held = sparse.csr_matrix((np.ones(len(columns), dtype=np.int64), columns, starts), shape=(len(answers), records))
@@ -141,8 +141,8 @@ def greedy_cover(answers: Sequence[Sequence[int]], records: int, queries: int) -
 
 
 def best_spans(values: Sequence[float], limit: int, queries: int) -> int:
-    """The most records that so many disjoint spans of a value can show, each of them at most `limit`: exact, by dynamic
-    programming over the values in order, O(queries * different values * values that hold `limit` records).
+    """The most records that `queries` disjoint spans of a value can show, each at most `limit`: exact, by dynamic programming
+    over the values in order, O(queries * different values * values that hold `limit` records).
 
     >>> best_spans([1, 1, 1, 2, 5, 5], 2, 2), best_spans([1, 1, 1, 2, 5, 5], 2, 3)
     (4, 5)

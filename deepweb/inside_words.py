@@ -16,14 +16,14 @@ LEAST_LETTERS = 2
 MOST_LETTERS = 12
 GROWN = 1.2
 TELLING = 3
-"""Number of records with a query word only after other letters at which a site is taken to search for parts of words."""
+"""Number of records containing a query word only after other letters from which a site is taken to search for substrings."""
 
 _NUMBER = re.compile(r"\d{2,}")
 
 
 def looks_inside(log: Iterable[Logged], listed: Mapping[int, Mapping[str, Any]], box: str) -> bool:
-    """Whether single words have found records that contain them only after other letters of a word, as "art" in "party": search
-    by whole words or stems does not do that."""
+    """Tells whether single-word queries have found records that contain the word only after other letters, as "art" in "party":
+    search by whole words or stems does not do that."""
     count = 0
     for entry in log:
         query = entry.choice.query
@@ -81,7 +81,7 @@ class InsideWords:
                 return None, 0.0
             if choice.query[0] in self._counted:
                 break
-            self._built = 0  # a word seen since: earlier records were not searched for it
+            self._built = 0  # a word that is new: earlier records were not searched for it
         return choice._replace(query=self._as_asked(choice.query)), worth
 
     def _follow(self, log: Sequence[Logged], listed: Mapping[int, Mapping[str, Any]], columns: Collection[str]) -> None:
@@ -124,7 +124,7 @@ class InsideWords:
         return "\n".join((self._box, *(term.value for term in part)))
 
     def _as_seen(self, query: Query) -> Query:
-        """A query as a term of its part, where it is one word in one of them."""
+        """A query as a term of its part, if it is a single word in one of them."""
         words = [term for term in query if term.input == self._box]
         part = tuple(term for term in query if term.input != self._box)
         if len(words) != 1 or not words[0].value or part not in self._known:

@@ -1,4 +1,5 @@
-"""What words beside choices will bring, and choices by themselves: by how many records match, and which of these are known."""
+"""Expected new records of words combined with choices, and of choices alone: from the number of matching records, and how many of
+these are known."""
 
 from __future__ import annotations
 
@@ -16,16 +17,17 @@ from deepweb.selection import FreshPolicy
 from deepweb.word_yield import Yield, fitted, new_of, pairs_in_order
 
 WORDS = 250
-"""Words of most of the records seen that are thought of."""
+"""Number of the most frequent words in the records seen that are considered."""
 
 MOST_TOGETHER = 2
-"""Choices that are bound together, beside a word or alone."""
+"""Most choices bound together, with a word or alone."""
 
 WORTH_A_WORD = 0.8
-"""Times an answer's limit: the records of choices that are asked beside a word only where there are more."""
+"""In multiples of an answer's limit: choices are combined with a word only if they match more records than this."""
 
 EXPLORED = 0.8
-"""What a choice not asked yet may be worth to the best query and be asked before it, for what its size tells."""
+"""A choice not yet queried is preferred if it is expected to bring at least this fraction of the best query's yield, because its
+answer also reveals its size."""
 
 _PSEUDO = 4.0
 _BINS = 10
@@ -39,7 +41,7 @@ _ROOM, _SHARE_OF_BUDGET = 2, 3
 
 
 class _Base(NamedTuple):
-    """Choices bound together: the likelihood of each record seen to match them, and how many records do."""
+    """Choices bound together: each seen record's probability of matching them, and how many records match."""
 
     terms: Query
     members: np.ndarray
@@ -47,8 +49,8 @@ class _Base(NamedTuple):
 
 
 class JointYield:
-    """`choices` are the values of inputs by name; `policy` foresees what words alone bring. Words of columns that it doubts are
-    not asked beside choices."""
+    """Yields of combined queries. `choices` are the values of inputs by name; `policy` predicts the yield of words alone. Words
+    of columns that it doubts are not combined with choices."""
 
     def __init__(self, seen: Seen, box: str, choices: Mapping[str, Sequence[str]], policy: FreshPolicy) -> None:
         self._seen, self._box, self._choices, self._policy = seen, box, choices, policy
@@ -72,11 +74,11 @@ class JointYield:
 
     @property
     def unseen(self) -> float:
-        """Records that were not seen yet."""
+        """The estimated number of records not seen yet."""
         return max(1.0, self._sizes.total - self._seen.records)
 
     def offers(self) -> tuple[list[Offer], list[list[Offer]]]:
-        """Queries of a word beside choices that should bring most; and, by set of inputs, those of choices alone, no two of
+        """The queries of a word with choices that should bring most; and, by set of inputs, those of choices alone, no two of
         which find the same record."""
         with_words: list[Offer] = []
         families: dict[frozenset[str], list[Offer]] = {}
@@ -91,8 +93,8 @@ class JointYield:
         return with_words, list(families.values())
 
     def explored(self, best: float, families: Sequence[Sequence[Offer]], left: int) -> Offer | None:
-        """A choice by itself to ask next because its size tells of all that it is a part of: one that should bring nearly as much
-        as the `best` query, of an input whose values can all be asked early on."""
+        """A choice alone to query next because its size informs about all combinations with it: one that should bring nearly as
+        much as the `best` query, of an input whose values can all be queried early."""
         for offers in families:
             if len(offers[0].choice.query) != 1 or left < _ROOM * len(offers):
                 continue
@@ -103,7 +105,7 @@ class JointYield:
         return None
 
     def _is_done(self, query: Query) -> bool:
-        """Whether a query that binds less was answered whole: all that matches is known."""
+        """Tells whether a query that binds a subset of these terms was answered completely, so that all matches are known."""
         return any(whole <= set(query) for whole in self._whole)
 
     def _commonest(self) -> list[int]:
@@ -114,7 +116,7 @@ class JointYield:
         return list(itertools.islice((place for place in trusted if seen.term(place).input == self._box), WORDS))
 
     def _with_told(self, matching: np.ndarray) -> np.ndarray:
-        """Matches of the words, of those asked as their answers told."""
+        """The words' numbers of matches; for queried words those of their answers."""
         found, column = matching.copy(), {term: place for place, term in enumerate(self._words)}
         for outcome in self._seen.outcomes:
             place = column.get(outcome.query[0]) if len(outcome.query) == 1 else None
@@ -136,7 +138,7 @@ class JointYield:
             return _Base(terms, members, float(told))
         total = self._sizes.total
         matching = total * float(np.prod([self._sizes.sizes[name][place] / total for name, place in bound]))
-        if len(bound) > 1:  # as far as the records seen tell, more or fewer than if they were independent
+        if len(bound) > 1:  # correlation of the choices, from the records seen
             matching *= (members.sum() + _PSEUDO) / (matching / total * len(members) + _PSEUDO)
         return _Base(terms, members, matching)
 
@@ -148,14 +150,14 @@ class JointYield:
         return float(new_of(known, unseen, self._cut, self._mixed, first, shape)[0])
 
     def _beside(self, base: _Base) -> list[Offer]:
-        """The words that should bring most beside choices."""
+        """The words that should bring most combined with the given choices."""
         if not self._words:
             return []
         both = self._said * base.members[:, None]
         known = both.sum(axis=0)
         usual = np.minimum(1.0, self._matching / self._sizes.total)
         share = (known + _PSEUDO * usual) / (float(base.members.sum()) + _PSEUDO)
-        share = np.where(self._asked, usual, share)  # the records of a word that was asked are too many of those seen
+        share = np.where(self._asked, usual, share)  # records found by a queried word are over-represented among those seen
         matching = np.maximum(base.matching * share, known)
         unseen = np.maximum(matching - known, _LEAST_UNSEEN * known)
         new = new_of(known, unseen, self._cut, self._mixed, self._among_first(both, matching), np.maximum(known, 1.0))
@@ -168,8 +170,8 @@ class JointYield:
         return found
 
     def _among_first(self, members: np.ndarray, matching: np.ndarray) -> np.ndarray:
-        """Of the known records of queries (columns), those that stand among the first that an answer shows, where the site has
-        one order for all of its answers."""
+        """Expected number of the queries' (columns') known records that are among the first shown by an answer, if the site has
+        one order for all its answers."""
         by_bin = np.zeros((_BINS + 1, members.shape[1]))
         np.add.at(by_bin, self._bins + 1, members)
         sums = by_bin.cumsum(axis=0)
@@ -182,7 +184,7 @@ class JointYield:
         return Offer(Choice(query, new), new * self._learned(query))
 
     def _learned(self, query: Query) -> float:
-        """New records brought to new records foretold by queries of the same inputs."""
+        """Ratio of actual to predicted new records over the queries of the same inputs."""
         kind = _kind(query)
         if kind not in self._learned_of:
             told = [o for o in self._seen.outcomes[-_LATEST:] if o.foretold > 0 and _kind(o.query) == kind]
@@ -192,8 +194,8 @@ class JointYield:
 
 
 def _mixed(seen: Seen, fit: Yield) -> float:
-    """How far answers are drawn from all that match, by what the answers brought and, the more of it is known, by the order that
-    records have in them: the same in all where a site shows the same records first."""
+    """How far answers are random samples of all matches: from the answers' yields and, the more is known, from the order of
+    records in them, which is the same in all answers if a site always shows the same records first."""
     same, pairs = pairs_in_order(seen)
     known = pairs / (pairs + _PAIRS)
     return (1 - known) * fit.mixed + known * min(1.0, 2 * (1 - (same + 1) / (pairs + 2)))
@@ -204,8 +206,8 @@ def _kind(query: Query) -> tuple[tuple[str, int], ...]:
 
 
 def _places_in_order(seen: Seen) -> np.ndarray:
-    """Where each record stands in the site's order, 0 first and 1 last, if it has one order for all of its answers: by the
-    answers of which is known how many records match; 1/2 where none tells."""
+    """The position of each record in the site's order (0 first, 1 last), assuming one order for all answers; from answers with a
+    known number of matches; 1/2 if unknown."""
     total, weight = np.zeros(seen.records), np.zeros(seen.records)
     for outcome, answer in zip(seen.outcomes, seen.answers, strict=True):
         matching = matches_told(outcome)

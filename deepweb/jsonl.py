@@ -1,4 +1,4 @@
-"""JSON lines, plain or gzip, read one at a time with the number of the line that is bad."""
+"""Reading of JSON lines, plain or gzip, one at a time; errors name the line."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any
 
 
 class LinesError(ValueError):
-    """A file that is not what its name says; the text names the line."""
+    """The file is not valid JSON lines; the text names the line."""
 
 
 def read_lines(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:

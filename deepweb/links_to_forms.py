@@ -1,4 +1,4 @@
-"""Which links are most likely to lead to a search form: words of the anchor and the address, and where the link stands."""
+"""Scores of links by how likely they lead to a search form: from words of anchor and address, and the position of the link."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _KEPT = 2_000
 
 
 def link_words(url: str, anchor: str) -> list[str]:
-    """The words of a link's anchor and of its address, marked by where they stand; Chinese words by the prior's own list.
+    """The words of a link's anchor and of its address, marked with their origin; Chinese words by the prior's own list.
 
     >>> link_words("https://example.org/catalog/find.php", "Search")
     ['a:search', 'u:catalog', 'u:find', 'u:php']
@@ -41,15 +41,15 @@ def link_words(url: str, anchor: str) -> list[str]:
 class LinkScorer:
     """Log-odds that a link leads to a search form: a prior of words, corrected by what this site's own pages showed.
 
-    score = sum over words of ln((hits + m p) / (misses + m (1 - p))) - the same for the site as a whole, the p of a word
-    without experience being its prior's; plus 0.4 for a link in the first tenth of a page, falling to 0 at its end.
+    score = sum over words of ln((hits + m p) / (misses + m (1 - p))) - the same for the site as a whole, p being the prior of a
+    word; plus 0.4 for a link in the first tenth of a page, falling to 0 at its end.
     """
 
     def __init__(self, counts: Mapping[str, Iterable[int]] | None = None) -> None:
         self.counts: dict[str, list[int]] = {word: list(pair) for word, pair in (counts or {}).items()}
 
     def score(self, url: str, anchor: str, place: float = 0.5) -> float:
-        """Higher is likelier; `place` is the link's place on its page, 0 the top and 1 the end."""
+        """The score of a link, higher is more likely; `place` is its position on the page from 0 (top) to 1 (end)."""
         found = 0.0
         for word in link_words(url, anchor):
             prior = 1 / (1 + math.exp(-_PRIOR.get(word[2:], 0.0)))
@@ -58,7 +58,7 @@ class LinkScorer:
         return found + _POSITION * (1 - min(1.0, max(0.0, place)))
 
     def learn(self, url: str, anchor: str, led_to_form: bool) -> None:
-        """Counts what a followed link led to: a search form that was new, or none."""
+        """Counts whether a followed link led to a new search form."""
         for word in link_words(url, anchor):
             if word in self.counts or len(self.counts) < _KEPT:
                 self.counts.setdefault(word, [0, 0])[0 if led_to_form else 1] += 1

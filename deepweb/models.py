@@ -29,7 +29,7 @@ class QueryKind(models.TextChoices):
 
 
 COUNTED = (QueryKind.SEED, QueryKind.TRIAL, QueryKind.POLICY)
-"""Queries for records; random probes count beside them, nonsense does not."""
+"""Kinds of queries made for records; random probes are counted with them, nonsense queries are not."""
 
 
 class QueryState(models.TextChoices):
@@ -40,7 +40,7 @@ class QueryState(models.TextChoices):
 
 
 class Source(models.Model):
-    """A site that is looked at for search forms. `links` is what its own pages taught about links that lead to forms."""
+    """A site that is searched for forms. `links` is what its own pages showed about links that lead to forms."""
 
     url = models.TextField(_("address"))
     key_hash = models.BigIntegerField(unique=True)
@@ -62,10 +62,10 @@ class Source(models.Model):
 
 
 class Cluster(models.Model):
-    """A group of search forms about one thing. `name` is a person's where `named`, else the top terms.
+    """A group of search forms on one subject. `name` is an operator's if `named`, otherwise the top terms.
 
-    `how` is how the clusters were made: method, K asked for (null: by silhouette), C1, C2, the silhouette of all forms;
-    `silhouette` is the mean over the cluster's own forms, in [-1, 1].
+    `how` describes the clustering: method, K requested (null: by silhouette), C1, C2, the silhouette of all forms; `silhouette`
+    is the mean over the cluster's own forms, in [-1, 1].
     """
 
     name = models.CharField(_("name"), max_length=200)
@@ -86,11 +86,11 @@ class Cluster(models.Model):
 
 
 class Form(models.Model):
-    """One form of a site, wherever it stands there: (source, signature) is unique.
+    """One form of a site, on whichever pages it occurs: (source, signature) is unique.
 
-    `type` is the classifier's word, `corrected` a person's, which holds. `released` lets a POST form be sent.
-    `described` is the whole form as `search_forms.Form`; `words` are the two spaces of its page for clustering. `learned`
-    are roles of its fields as harvests proved them, `roles` those that a person set, which hold.
+    `type` is the classifier's, `corrected` an operator's, which overrides it. `released` allows sending a POST form. `described`
+    is the whole form as `search_forms.Form`; `words` are the two word spaces of its page for clustering. `learned` are roles of
+    its fields found by harvests, `roles` those set by an operator, which override them.
     """
 
     source = models.ForeignKey(Source, models.CASCADE, related_name="forms")
@@ -128,16 +128,17 @@ class Form(models.Model):
 
     @property
     def kind(self) -> str:
-        """The type that holds: a person's before the classifier's."""
+        """The effective type: an operator's correction, otherwise the classifier's."""
         return self.corrected or self.type
 
 
 class Harvest(models.Model):
-    """One form asked in one run. `state` is what was learned of the site's answers; counters are sums over its queries.
+    """The harvest of one form in one run. `state` is what was learned about the site's answers; counters are sums over its
+    queries.
 
-    Life: open (being asked) → ended, with `stopped_by`. Size and coverage come from random probes at its end. `queries`
-    are those for records and the random probes among them (`probes`); nonsense that calibrates is no query, but its
-    requests count. `requests` are all but those of detail pages, which are `detail_requests`.
+    Life: open → ended, with `stopped_by`. Size and coverage are estimated from random probes at its end. `queries` counts queries
+    for records and the random probes among them (`probes`); nonsense queries for calibration do not count, but their requests do.
+    `requests` are all except those of detail pages, which are `detail_requests`.
     """
 
     run = models.ForeignKey("crawlmgr.Run", models.CASCADE, related_name="harvests")
@@ -168,15 +169,15 @@ class Harvest(models.Model):
 
     @property
     def efficiency(self) -> float | None:
-        """E = N_valid / N_total, in [0, 1]."""
+        """Submission efficiency E = N_valid / N_total, in [0, 1]."""
         return self.valid / self.queries if self.queries else None
 
 
 class Query(models.Model):
-    """One submission of a harvest with all its pages. `found` are the ids of the records returned, in their order.
+    """One query of a harvest with all its result pages. `found` are the ids of the records returned, in order.
 
-    `overflowed`: the site held records back. `partial`: we stopped before the last page, or lost it. `stated` are the
-    numbers that may be the total, `total` the one that proved to be.
+    `overflowed`: the site did not show all matches. `partial`: we stopped before the last page, or lost it. `stated` are numbers
+    on the page that may be the total, `total` the one found to be it.
     """
 
     harvest = models.ForeignKey(Harvest, models.CASCADE, related_name="log")
@@ -212,14 +213,14 @@ class Query(models.Model):
 
     @property
     def words(self) -> str:
-        """The terms as a person reads them."""
+        """The terms as readable text."""
         return ", ".join(f"{name}={value}" for name, value in self.terms)
 
 
 class Record(models.Model):
-    """One record of a source, found by however many forms and queries: (source, key_hash) is unique.
+    """One record of a source, found by any number of forms and queries: (source, key_hash) is unique.
 
-    `listed` is what the result list shows, `fields` that and what its detail page adds.
+    `listed` are the fields of the result list, `fields` those and the ones added by its detail page.
     """
 
     source = models.ForeignKey(Source, models.CASCADE, related_name="found_records")

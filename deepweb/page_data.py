@@ -1,4 +1,4 @@
-"""Pages whose content is data for a script: lists of objects in JSON, in the page or as the whole answer, become records."""
+"""Pages whose content is JSON data for a script: lists of objects, in the page or as the whole answer, become records."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from urllib.parse import urljoin, urlsplit
 
 from crawlmgr.web.url import UrlError, parse
 
-MAX_DATA = 5_000_000  # characters of a page
-MAX_NODES = 100_000  # objects and lists of a page
+MAX_DATA = 5_000_000  # characters of a page that are read
+MAX_NODES = 100_000  # objects and lists of a page that are read
 _MOST_FIELDS = 60
-_MOST_NAMES = 600  # of an object that are looked at for those
+_MOST_NAMES = 600  # names of an object that are examined for those
 _MOST_TOTAL = 10**10
-_UNSTORABLE = re.compile("[\x00\ud800-\udfff]")  # JSON can name them, but they are no text: no database takes them
+_UNSTORABLE = re.compile("[\x00\ud800-\udfff]")  # valid in JSON, but no database can store them as text
 _NAMED = re.compile(r"\\u(?:0000|d[89a-f])", re.I)
 _MOST_DEEP = 12
 _SCRIPT = re.compile(r"<script\b([^>]{0,2000})>", re.I)
@@ -32,14 +32,14 @@ _NEXT_NAME = re.compile(r"^(?:next|next_?(?:page|url|href|link|page_?url))$", re
 
 
 class DataList(NamedTuple):
-    """A list of objects: where it stands (names on the way to it), and its items as flat fields."""
+    """A list of objects: its path (names that lead to it), and its items as flat fields."""
 
     path: str
     items: tuple[Mapping[str, str], ...]
 
 
 class PageData(NamedTuple):
-    """The JSON of one page: its lists, the numbers named as totals and the next page that stand beside them."""
+    """The JSON of one page: its lists, the numbers named as totals, and the address of the next page."""
 
     lists: tuple[DataList, ...] = ()
     totals: tuple[tuple[str, int], ...] = ()
@@ -48,7 +48,7 @@ class PageData(NamedTuple):
 
 
 def page_data(text: str, url: str) -> PageData:
-    """Reads all JSON of a page, or the text as JSON if it is that; empty where there is none. Never raises for bad JSON."""
+    """Reads all JSON in a page, or the text itself if it is JSON; empty if there is none. Never raises for invalid JSON."""
     lists: dict[str, DataList] = {}
     totals: dict[str, int] = {}
     following = ""
@@ -89,7 +89,7 @@ def _documents(text: str) -> Iterator[Any]:
 
 
 def _scripts(text: str) -> Iterator[tuple[str, str]]:
-    """Attributes and content of each script that has an end."""
+    """Attributes and content of each closed script element."""
     at = 0
     while (start := _SCRIPT.search(text, at)) is not None:
         end = _SCRIPT_END.search(text, start.end())
@@ -100,7 +100,7 @@ def _scripts(text: str) -> Iterator[tuple[str, str]]:
 
 
 def _parsed(text: str) -> Iterator[Any]:
-    """The first JSON value of a text; what follows it (the rest of a script) is left alone."""
+    """The first JSON value of a text; the rest of the script is ignored."""
     try:
         found = json.JSONDecoder().raw_decode(text.strip())[0]
         yield _storable(found) if _NAMED.search(text) else found
@@ -109,7 +109,7 @@ def _parsed(text: str) -> Iterator[Any]:
 
 
 def _storable(value: Any) -> Any:
-    """The same value with U+FFFD for NUL and half characters."""
+    """The same value with U+FFFD in place of NUL and lone surrogates."""
     if isinstance(value, dict):
         return {_storable(name): _storable(each) for name, each in value.items()}
     if isinstance(value, list):
@@ -118,7 +118,7 @@ def _storable(value: Any) -> Any:
 
 
 def _nodes(document: Any) -> Iterator[tuple[str, Any]]:
-    """Every object and list with the names that lead to it, outermost first; items of lists share one path."""
+    """Every object and list with its path of names, outermost first; items of lists share one path."""
     stack: list[tuple[str, Any, int]] = [("", document, 0)]
     left = MAX_NODES
     while stack and left > 0:
@@ -133,7 +133,7 @@ def _nodes(document: Any) -> Iterator[tuple[str, Any]]:
 
 
 def flat(item: Mapping[str, Any], url: str) -> dict[str, str]:
-    """The plain values of an object and of objects inside it ("author.name"), lists of plain values joined; addresses whole."""
+    """The plain values of an object and of nested objects ("author.name"), lists of plain values joined, addresses absolute."""
     found: dict[str, str] = {}
     waiting: deque[tuple[str, Any]] = deque(islice(item.items(), _MOST_NAMES))
     left = _MOST_NAMES
@@ -155,7 +155,7 @@ def flat(item: Mapping[str, Any], url: str) -> dict[str, str]:
 
 
 def address_of(fields: Mapping[str, str]) -> str:
-    """The page of its own that a record names, "" where it names none."""
+    """The address of a record's own page, "" if it has none."""
     return next((value for name, value in fields.items() if _ADDRESS_NAME.match(name) and _is_whole(value)), "")
 
 
@@ -171,5 +171,5 @@ def _is_address(value: str) -> bool:
         return False
     try:
         return urlsplit(value) is not None
-    except ValueError:  # a bracket that is no address of the sixth version
+    except ValueError:  # a bracket that is not an IPv6 address
         return False

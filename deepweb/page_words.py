@@ -1,4 +1,5 @@
-"""The two spaces of a form's page: words of the page (Pc) and of the form (Fc), each occurrence with its K."""
+"""Word spaces of a form's page: words of the page (Pc) and of the form (Fc), each occurrence with its K (table 1 of the deep-web
+paper)."""
 
 from __future__ import annotations
 
@@ -13,7 +14,8 @@ from deepweb.query_words import query_words
 from deepweb.search_forms import parse_page
 
 TITLE, HEADING, BOLD, UPPER, OPTION = 3.0, 2.0, 1.5, 1.2, 0.5
-"""K of table 1: title; headings and text at most three blocks from the form; bold; upper third of the page; options."""
+"""K of table 1 of the deep-web paper: title; headings and text at most three blocks from the form; bold; upper third of the page;
+options."""
 
 NEAR_BLOCKS = 3
 _BLOCKS = frozenset(
@@ -62,8 +64,8 @@ class _Piece(NamedTuple):
 def words_of_form_page(html: str | bytes, form_index: int, split: Callable[[str], list[str]] = query_words) -> FormPageWords:
     """Pc and Fc of the `form_index`-th form of a page (counting every `<form>` tag, from 0).
 
-    Pc is the page without that form, Fc the form: its text, labels, prompts and button names, options with K = 0.5.
-    An occurrence weighs the product of the two largest K that hold for it. A page that cannot be read has no words.
+    Pc is the page without that form, Fc the form: its text, labels, prompts and button names, options with K = 0.5. An occurrence
+    has as weight the product of the two largest applicable K. A page that cannot be read has no words.
     """
     root = parse_page(html)
     if root is None:

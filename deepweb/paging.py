@@ -1,4 +1,4 @@
-"""The way to the next page of a result list: a link, a button of a form, a script's postback, or a page number to type."""
+"""The request for the next page of a result list: a link, a button of a form, a script's postback, or a page number to enter."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _DATA_ADDRESS = re.compile(r"^(?:data-(?:[\w-]*(?:url|href|next|src|link|action|
 
 
 class NextPage(NamedTuple):
-    """How to get the next page, and by what: "link", "more", "button", "postback" or "number"."""
+    """The request for the next page, and its kind: "link", "more", "button", "postback" or "number"."""
 
     submission: Submission
     by: str
@@ -47,13 +47,13 @@ def next_page(
 ) -> NextPage | None:
     """The request for page `number + 1` of the answer to `bound`, None on the last page.
 
-    `number` is this page's, `size` how many records a full page has (0: this one is not full): only then a page number
-    is typed into a form that has such a box. `may_post` allows buttons of forms sent by POST.
+    `number` is this page's; `size` is the number of records of a full page (0: this one is not full). Only with a size is a page
+    number entered in a form's box for it. `may_post` allows buttons of forms sent by POST.
     """
     found = find_pages(root, url)
     if found.next is not None and found.next != url and _same_site(found.next, url):
         return NextPage(Submission("GET", found.next, "", ""), "link")
-    if found.pages and found.current is not None:  # a pager of links that knows its place and has no next: the last page
+    if found.pages and found.current is not None:  # a pager of links that knows its position and has no next page: the last page
         return None
     further = _by_echo(root, url, bound, number, charset)
     if further is not None:
@@ -75,10 +75,10 @@ def _same_site(target: str, url: str) -> bool:
 
 
 def _by_echo(root: HtmlElement, url: str, bound: Mapping[str, str], number: int, charset: str) -> str | None:
-    """A link that says "next", or the number of the next page, and repeats the query in the same path, however else its
-    address may differ from the one that was asked; or whose address differs by a larger number alone."""
+    """A link that says "next", or has the next page's number, and repeats the query under the same path, whatever else differs in
+    its address; or whose address differs only by a larger number."""
     path, wanted = urlsplit(url).path, {(name, value.casefold()) for name, value in bound.items() if value}
-    if not wanted:  # everything was asked for: what the address says besides is repeated
+    if not wanted:  # no terms were sent: the rest of the address must be repeated
         wanted = {(name, value.casefold()) for name, value in _pairs(urlsplit(url).query, charset)}
     numbered = None
     for element in root.iter("a"):
@@ -100,7 +100,7 @@ def _by_echo(root: HtmlElement, url: str, bound: Mapping[str, str], number: int,
 
 
 def _by_script_button(root: HtmlElement, url: str) -> str | None:
-    """The address that a "load more" of a script fetches, where its element names it."""
+    """The address that a script's "load more" button fetches, if its element names it."""
     for element in root.iter("button", "a", "div", "span"):
         if flip_word(" ".join((element.text_content() or "").split())[:_LONGEST_WORD]) != "next":
             continue
@@ -113,7 +113,8 @@ def _by_script_button(root: HtmlElement, url: str) -> str | None:
 
 
 def _counts_on(url: str, target: str) -> bool:
-    """Whether two addresses differ by one number that is larger in the second, or the second adds the number 2 to the path."""
+    """Tells whether two addresses differ in one number that is larger in the second, or the second adds the number 2 to the
+    path."""
     own, other = urlsplit(url), urlsplit(target)
     first, second = (f"{parts.path}?{parts.query}" for parts in (own, other))
     if _DIGITS.sub("#", first) == _DIGITS.sub("#", second):
@@ -125,7 +126,7 @@ def _counts_on(url: str, target: str) -> bool:
 
 
 def _pairs(query: str, charset: str) -> list[tuple[str, str]]:
-    """Parameters as the site itself encodes them; in UTF-8 where its name for its encoding is none."""
+    """Query parameters decoded with the site's encoding, or as UTF-8 if that is unknown."""
     try:
         return parse_qsl(query, keep_blank_values=True, encoding=charset, errors="replace")
     except LookupError:
@@ -133,7 +134,7 @@ def _pairs(query: str, charset: str) -> list[tuple[str, str]]:
 
 
 def _by_button(forms: Sequence[Form], url: str, number: int, may_post: bool, charset: str) -> NextPage | None:
-    """A button that says "next", or one of several that says the number of the next page."""
+    """A button that says "next", or one with the number of the next page."""
     for wanted in (_says_next, lambda field: _says_number(field) == number + 1):
         for form in forms:
             if form.of_kind(*_UNASKED) or not _same_site(form.action, url) or (form.method == "post" and not may_post):
@@ -154,7 +155,7 @@ def _says_number(field: FormField) -> int | None:
 
 
 def _press(form: Form, place: int, charset: str) -> Submission:
-    """The form as it stands, this button pressed and no other."""
+    """The submission of the form as displayed, with only this button pressed."""
     others = tuple(
         field for at, field in enumerate(form.fields) if at == place or field.kind not in ("submit", "image", "button", "reset")
     )
@@ -162,7 +163,7 @@ def _press(form: Form, place: int, charset: str) -> Submission:
 
 
 def _by_postback(root: HtmlElement, forms: Sequence[Form], number: int, charset: str) -> NextPage | None:
-    """A link of a script that sends the page's form with a target and an argument (ASP.NET)."""
+    """A script link that submits the page's form with a target and an argument (ASP.NET)."""
     form = next((form for form in forms if any(field.name == "__VIEWSTATE" for field in form.fields)), None)
     if form is None or form.of_kind(*_UNASKED):
         return None
@@ -177,7 +178,8 @@ def _by_postback(root: HtmlElement, forms: Sequence[Form], number: int, charset:
 
 
 def _by_number(form: Form, bound: Mapping[str, str], number: int, size: int, charset: str) -> NextPage | None:
-    """The page typed into the search form's own box for it: a page from 1 (or from the form's 0), or records to skip."""
+    """The next page entered in the search form's own box for it: a page number from 1 (or 0, as in the form), or an offset in
+    records."""
     field = page_field(form)
     if field is None:
         return None
@@ -187,7 +189,7 @@ def _by_number(form: Form, bound: Mapping[str, str], number: int, size: int, cha
 
 
 def page_field(form: Form) -> FormField | None:
-    """The field of a search form that a page number belongs into, None where it has none."""
+    """The field of a search form for the page number, None if it has none."""
     for field in form.fields:
         visible = field.kind in ("text", "number") and field.role is FieldRole.PAGE
         if visible or field.kind == "hidden" and _NUMBER_NAME.match(field.name) and field.value.strip().isdecimal():

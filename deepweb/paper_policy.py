@@ -1,4 +1,5 @@
-"""Algorithm 2 of the paper: rounds of the words that weigh most by eq. (1) in what the last round brought."""
+"""Query selection by Algorithm 2 of the deep-web paper: rounds of the words with the largest eq. (1) weights in the last round's
+records."""
 
 from __future__ import annotations
 
@@ -14,25 +15,25 @@ PER_ROUND = 5
 MAX_ROUNDS = 5
 MIN_CANDIDATES = 5
 TOO_COMMON, TOO_RARE = 0.90, 0.05
-"""Shares of a round's records beyond which a word is a template word, or says nothing about the field."""
+"""Shares of a round's records above which a word belongs to the template, and below which it is too rare."""
 
 ROUNDS_OVER, TOO_FEW = "rounds", "too_few_candidates"
-"""Which of the paper's two conditions ended the asking: a) the rounds, b) fewer candidates than wanted."""
+"""The paper's two end conditions: a) the rounds are over, b) fewer candidates than needed."""
 
 Said = Callable[[Hashable], Mapping[Term, float]]
-"""The sum of K over the occurrences of each word of a record, by the record's key: K * tf where all K are equal."""
+"""Function from a record's key to the sum of K over the occurrences of each of its words: K * tf if all K are equal."""
 
 
 @dataclass(slots=True)
 class PaperPolicy:
-    """Rounds as the paper has them; a page P_i of the paper is here a record that round i brought.
+    """The deep-web paper's query policy; what it calls pages P_i are here the records found in round i.
 
-    Weight of a word in round i, eq. (1): the sum of K over its occurrences in the records of P_i (`said`; without it each word
-    of a record counts once) times ln(N / n), N and n over all records so far. Words in more than 90 % of P_i (`too_common`) or
-    in fewer than max(2 records, 5 %) of it (`too_rare`) are left out. Ends after `max_rounds` rounds, of which the seeds are
-    the first, or when fewer than `min_candidates` are left; `ended` says which. With `stop_rule` False it goes on, from all
-    records seen where P_i gives too few. `round`, `started` (answers before the round) and `queue` are its whole state, so
-    that it can be stored.
+    Weight of a word in round i, eq. (1): the sum of K over its occurrences in the records of P_i (`said`; without it each word of
+    a record counts once) times ln(N / n), N and n over all records so far. Words in more than 90 % of P_i (`too_common`) or in
+    fewer than max(2 records, 5 %) of it (`too_rare`) are left out. Ends after `max_rounds` rounds, of which the seeds are the
+    first, or when fewer than `min_candidates` are left; `ended` says which. With `stop_rule` False it continues, with words of
+    all records seen if P_i has too few. `round`, `started` (answers before the round) and `queue` are its whole state, so that it
+    can be stored.
     """
 
     seeds: Sequence[Term]
@@ -50,7 +51,7 @@ class PaperPolicy:
     ended: str = ""
 
     def next(self, seen: Seen) -> Choice | None:
-        """The next word of the round; a new round is drawn up when the last one was asked."""
+        """The next word of the round; a new round is drawn up when all words of the last one have been queried."""
         self.queue = [term for term in self.queue if not seen.was_asked((term,))]
         if not self.queue and not self._new_round(seen):
             return None
@@ -78,7 +79,7 @@ class PaperPolicy:
         return bool(self.queue)
 
     def candidates(self, seen: Seen, records: np.ndarray, too_rare: float | None = None) -> list[Term]:
-        """The words of `records` that pass the filters and were not asked, heaviest first."""
+        """The words of `records` that pass the filters and were not queried yet, heaviest first."""
         if not len(records):
             return []
         found = np.bincount(np.concatenate([seen.terms_at(int(record)) for record in records]), minlength=len(seen.frequency))

@@ -1,4 +1,4 @@
-"""Forms with a choice that has to be made: each choice is a database of its own, and the best word of all of them is asked."""
+"""Forms with required choices: each choice is treated as a database of its own, and the best word over all of them is queried."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ LEAST_NEW = 0.02
 UNKNOWN_SCALE = 10.0
 WORDS_TRIED = 200
 IN_VAIN = 4
-"""Queries without a record after which a column is left alone."""
+"""Queries without a record after which a column is given up."""
 
 
 class Scored(Protocol):
-    """A policy that says what its best query should bring."""
+    """A policy that predicts the yield of its best query."""
 
     def best(self, seen: Seen) -> tuple[Choice | None, float]: ...
 
 
 def parts_of(form: Form, required: Iterable[str] = ()) -> list[Query]:
-    """Every way to make the choices that have to be made, in the order of the form; one empty way where there is none. Of
-    operators only those that find a word anywhere in a value are chosen, where there are any."""
+    """Every combination of the required choices, in the form's order; one empty combination if there are none. Of operators, only
+    those that find a word anywhere in a value are used, if there are any."""
     names = frozenset(required)
     widest = {field.name: widest_operators(field) for field in form.fields if is_operator(field)}
     choices = [each for each in inputs_of(form) if each.values and (each.role is FieldRole.REQUIRED or each.name in names)]
@@ -40,10 +40,10 @@ def parts_of(form: Form, required: Iterable[str] = ()) -> list[Query]:
 
 
 class Parts:
-    """What was seen of each part: its own answers, by words alone. Grows with the log, as Seen does."""
+    """Query histories by part: for each its own answers to single words. Grows with the log, like Seen."""
 
     def __init__(self, parts: Sequence[Query], column_of: Callable[[Term], str], is_filter: bool = False) -> None:
-        """`is_filter`: the parts are columns to look in, some of which may not say a word at all."""
+        """`is_filter`: the parts are columns to search, some of which may not contain words at all."""
         self._parts, self._column_of = [part for part in parts if part], column_of
         self._is_filter = is_filter
         self.seen = {part: Seen(column_of) for part in self._parts}
@@ -57,15 +57,15 @@ class Parts:
         return frozenset(term.input for part in self._parts for term in part)
 
     def at(self, number: int) -> Query:
-        """One part after the other; empty where there are none."""
+        """The parts in rotation, by number; empty if there are none."""
         return self._parts[number % len(self._parts)] if self._parts else ()
 
     def without(self, query: Query) -> Query:
-        """A query without the choices that had to be made."""
+        """A query without the required choices."""
         return tuple(term for term in query if term.input not in self.names)
 
     def add(self, choice: Choice, answer: Iterable[tuple[Hashable, Iterable[Term]]], overflowed: bool, partial: bool) -> None:
-        """Takes an answer to a word in one of the parts; anything else is not for them."""
+        """Adds the answer to a word in one of the parts; other answers are ignored."""
         part = tuple(term for term in choice.query if term.input in self.names)
         words = self.without(choice.query)
         answer = [(key, [term for term in terms if term.input not in self.names]) for key, terms in answer]
@@ -77,15 +77,15 @@ class Parts:
 
     @staticmethod
     def _column_in(part: Query, columns: Iterable[str]) -> str | None:
-        """The column of the records that a part is named after: a filter's values are looked for there alone."""
+        """The column of the records that a part is named after; a filter's values are only searched for there."""
         named = {bare(term.value) for term in part}
         return next((column for column in sorted(columns) if column and bare(column) in named), None)
 
     def best(self, overall: Seen, policy: Scored, limit: int | None) -> tuple[Choice | None, float]:
-        """The word and the part that should bring most new records.
+        """The word and the part expected to bring most new records.
 
-        A part that has answered little is judged by the words of all: a word matches there its share of the records that other
-        words brought, times what the part's own answers held for such shares of theirs (of all parts, as long as it has none).
+        A part with few answers is judged by all parts' words: a word matches in it its share of the records found by other words,
+        times the ratio that the part's own answers had to such shares (or all parts' ratio, if it has no answers).
         """
         found: tuple[Choice | None, float] = (None, 0.0)
         brought = {part: self._brought(overall, part) for part in self.seen}
@@ -103,7 +103,8 @@ class Parts:
         return found
 
     def _brought(self, overall: Seen, part: Query) -> tuple[float, float]:
-        """Records that match the words asked in a part, and the sum of these words' shares of the records of other words."""
+        """Number of records that match the words queried in a part, and the sum of these words' shares of other words'
+        records."""
         told = [o for o in overall.outcomes if (o.returned or self._is_filter) and set(part) <= set(o.query)]
         matching = float(sum(outcome.matching or outcome.returned for outcome in told))
         return matching, sum(_share(overall, outcome.query[0]) for outcome in told)
@@ -129,7 +130,7 @@ class Parts:
 
 
 def _share(overall: Seen, term: Term) -> float:
-    """Of the records that other words brought, the share that say this one."""
+    """The share of the records found by other words that contain this term."""
     place = overall.place(term)
     if place is None:
         return 0.0

@@ -1,4 +1,4 @@
-"""The queries of a harvest in memory, with which of their answers the site cut: told anew as more is known."""
+"""The queries of a harvest in memory; which answers were cut is decided again as more becomes known."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _JUDGED = 300
 
 
 class Logged(NamedTuple):
-    """One query that has ended. `found` are the ids of its records; `stated` the numbers that may be the total."""
+    """One finished query. `found` are the ids of its records; `stated` the numbers that may be the total."""
 
     number: int
     choice: Choice
@@ -24,16 +24,16 @@ class Logged(NamedTuple):
 
     @property
     def is_whole(self) -> bool:
-        """Whether all that matches was returned."""
+        """Tells whether all matching records were returned."""
         return not (self.overflowed or self.partial)
 
     def told(self) -> Told:
-        """What this answer says about the number of matching records, for the estimate of the stated total."""
+        """What this answer tells about the number of matches, for finding the stated total."""
         return Told(self.stated, len(self.found), not self.partial, frozenset(self.choice.query))
 
 
 class QueryLog:
-    """Grows with each query; `seen` holds an outcome for each entry, in the same order, whose cuts are kept right as well."""
+    """A list of queries; `seen` holds an outcome for each entry, in the same order, and its cut marks are kept up to date."""
 
     def __init__(self) -> None:
         self.entries: list[Logged] = []
@@ -51,12 +51,12 @@ class QueryLog:
 
     @property
     def totals(self) -> Sequence[int | None]:
-        """The total of each entry, where one is known."""
+        """The total of each entry, None if unknown."""
         return [entry.total for entry in self.entries]
 
     def is_fewer(self, entry: Logged) -> bool | None:
-        """Whether fewer records match a query than its first term alone; None where that was not asked, or either count is not
-        known and it may be as many."""
+        """Tells whether a query matches fewer records than its first term alone; None if that was not queried, or if the counts
+        are unknown and may be equal."""
         alone = next((each for each in self.entries if each.choice.query == entry.choice.query[:1]), None)
         if alone is None:
             return None
@@ -65,10 +65,9 @@ class QueryLog:
         return None if entry.total is None or alone.total is None else entry.total < alone.total
 
     def settle(self, seen: Seen) -> dict[int, tuple[int | None, bool]]:
-        """Totals by the line that has proved to state them, and with them which answers the site cut, the newest entry's and
-        those of earlier ones that were taken for whole before that was known: (total, cut) of each that may have changed.
-        Outcomes in `seen` may be taken for cut before that is known.
-        """
+        """Determines totals from the text line that was found to state them, and with them which answers were cut, including
+        earlier ones taken for complete: returns (total, cut) of each entry that may have changed. Outcomes in `seen`
+        may be marked as cut before that is certain."""
         line = trusted_shape([entry.told() for entry in self.entries[-_JUDGED:]])
         for place in range(0 if line != self._line else len(self) - 1, len(self)):
             entry = self.entries[place]
@@ -88,8 +87,7 @@ class QueryLog:
         return changed
 
     def _suspect(self, seen: Seen) -> None:
-        """What the next query is chosen by, as long as no cut has shown: answers of a size that people choose are taken for cut
-        ones, though not marked so."""
+        """Marks answers of a typical page-limit size as cut for choosing the next query, as long as no cut has been proved."""
         size = likely_cut(seen.outcomes)
         for place, entry in enumerate(self.entries):
             suspect = entry.overflowed or (not entry.partial and entry.total is None and len(entry.found) == size)
@@ -97,6 +95,6 @@ class QueryLog:
 
 
 def is_cut(returned: int, total: int | None, limit: int | None) -> bool:
-    """Whether the site held records back of an answer that was read to its end: as many as it ever shows, and not all that it
-    says there are; or well below what it says."""
+    """Tells whether the site left out records from an answer that was read to its end: it returned as many as it ever shows and
+    not all it states, or far fewer than it states."""
     return limit is not None and returned >= limit and (total is None or returned < total) or is_short_of(returned, total)

@@ -1,4 +1,4 @@
-"""Which query of many kinds comes first: what the queries still left would bring altogether, if one kind of them began."""
+"""Choice among kinds of queries: estimates the total yield of all remaining queries for each kind to begin with."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from deepweb.seen import Choice
 
 
 class Offer(NamedTuple):
-    """A query that might be asked, the new records that it should bring by what such queries have brought, and how many queries
-    of its kind are to be had that bring as many."""
+    """A possible query, its expected new records (corrected by results of similar queries), and how many queries of its kind have
+    the same yield."""
 
     choice: Choice
     worth: float
@@ -20,11 +20,11 @@ class Offer(NamedTuple):
 
 
 def first_of_plan(others: Sequence[Offer], families: Sequence[Sequence[Offer]], unseen: float, left: int) -> Offer | None:
-    """The best of the `others`, or the best of a family, where beginning with that brings more in `left` queries.
+    """The best of the `others`, or the best of a family if starting with that brings more in `left` queries.
 
-    Queries of a family find no record twice: the best j of them bring the sum of their worths, C. Others overlap at random: of
-    U - C records `unseen` after these, n queries that bring g each at first bring (U - C) (1 - exp(-n g / U)). The plan of a
-    family is the best j.
+    Queries of a family find no record twice: the best j of them bring the sum of their yields, C. Others overlap at random: of U
+    - C records `unseen` after these, n queries that bring g each at first bring (U - C) (1 - exp(-n g / U)). The plan of a family
+    is the best j.
     """
     best = max(others, key=lambda offer: offer.worth, default=None)
     rate = best.worth / unseen if best is not None else 0.0

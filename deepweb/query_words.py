@@ -1,4 +1,4 @@
-"""Words as a site spells them: what can be typed into its search form and shown as a name."""
+"""Query words spelled as on the site, so that they can be entered in its search form and shown as names."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ MAX_LENGTH = 40
 def query_words(text: str) -> list[str]:
     """The content words of `text` in order, lower case but never stemmed and never changed to another script.
 
-    Chinese is segmented in its simplified form and then cut from the text as it stands, because a site that writes
-    traditional characters finds nothing for simplified ones. Left out: stop words, bare numbers, single Latin letters,
-    words longer than 40 characters.
+    Chinese is segmented in its simplified form and then cut from the original text, because a site that writes traditional
+    characters finds nothing for simplified ones. Left out: stop words, bare numbers, single Latin letters, words longer than 40
+    characters.
 
     >>> query_words("Running the crawlers 網頁")
     ['running', 'crawlers', '網頁']
@@ -28,7 +28,7 @@ def query_words(text: str) -> list[str]:
     if not _HAS_HAN.search(plain):
         return [word for word in _WORD.findall(plain) if _tells(word, word)]
     simple = normalise(plain)
-    if len(simple) != len(plain):  # the change of script took or gave characters: no place stands for a place
+    if len(simple) != len(plain):  # the conversion changed the number of characters, so that positions no longer correspond
         plain = simple
     found = []
     start = 0
@@ -50,11 +50,10 @@ def _tells(word: str, simplified: str) -> bool:
 def substring_words(text: str) -> list[str]:
     """Single Chinese characters and pairs of neighbours, and the other words of `query_words`; each once, in order.
 
-    For sites that find parts of words (SQL's LIKE): there a pair of characters is found wherever it stands, which words
-    cut by a dictionary would not tell.
+    For sites with substring search (SQL's LIKE), where a pair of characters is found even across the boundaries of dictionary
+    words.
 
-    >>> substring_words("春江水 flows")
-    ['春', '江', '水', '春江', '江水', 'flows']
+    >>> substring_words("春江水 flows") ['春', '江', '水', '春江', '江水', 'flows']
     """
     plain = unicodedata.normalize("NFKC", text).lower()
     runs = _HAN_RUN.findall(plain)

@@ -61,7 +61,7 @@ class Cell(NamedTuple):
 
 
 def value_of(text: str, whole: Range) -> float | None:
-    """The position in the range of one of a record's values; None for a text that is no number or day, or outside the range."""
+    """The position in the range of one of a record's values; None if the text is not a number or day, or is outside the range."""
     if whole.mask:
         found = _day_of(text, whole.mask)
     else:
@@ -89,8 +89,8 @@ def _day_of(text: str, mask: str) -> float | None:
 def column_of(
     records: Mapping[int, Mapping[str, str]], whole: Range, answers: Sequence[tuple[Range, Sequence[int]]], named: frozenset[str]
 ) -> str | None:
-    """The column of the records that a range is over: one that the range is `named` after, else the only one whose values lie
-    inside of what was asked in nearly all answers to it. None where that cannot be told."""
+    """The column of the records that a range input filters: one with the same name as the range, otherwise the only one whose
+    values are within the queried range in nearly all answers. None if unknown."""
     counts: dict[str, list[int]] = {}
     for span, found in answers:
         for pk in found:
@@ -116,8 +116,8 @@ def _bare(text: str) -> str:
 
 
 class Asked(NamedTuple):
-    """A range that was asked: how many records match (`known`), or at least, and whether all of them were returned; `before`
-    are the records in it that had been seen till then."""
+    """A range that was queried: how many records match (`known`) or at least match, and whether all of them were returned;
+    `before` is the number of records in it that had been seen before."""
 
     range: Range
     matching: float
@@ -130,7 +130,7 @@ def scale_of(asked: Sequence[Asked], limit: int) -> float:
     """Matching records per record seen before: exp of the posterior mean of the logarithm, given the answers; prior log-normal
     about 15. The number of matches of an answer is log-normal about scale * before, its logarithm with variance
     0.2 + 1 / before; an answer of which it is only known that it was cut has more than `limit`."""
-    from scipy.special import log_ndtr  # a fifth of a second to load, which commands that only print save
+    from scipy.special import log_ndtr  # takes a fifth of a second to import, which commands that only print save
 
     told = [(each.before, each.matching, each.known) for each in asked if each.before > 0]
     grid = np.linspace(0.0, np.log(_LARGEST_SCALE), _SCALES)

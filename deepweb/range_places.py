@@ -1,4 +1,4 @@
-"""Where the records seen lie in the ranges of a form: the column that a range is over is told from answers to it, or by name."""
+"""Positions of the seen records in the ranges of a form: the column of a range is found from its answers, or by name."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _ENDS = frozenset(("from", "min", "max", "low", "high", "start", "end", "von", "
 
 
 class RangePlaces:
-    """Values read once for each record and column."""
+    """Cache of positions, read once for each record and column."""
 
     def __init__(self) -> None:
         self._known: dict[tuple[str, str], dict[int, float | None]] = {}
@@ -28,8 +28,8 @@ class RangePlaces:
     def values(
         self, form: Form, slots: Sequence[Slot], listed: Mapping[int, Mapping[str, str]], log: Sequence[Logged], seen: Seen
     ) -> dict[str, np.ndarray]:
-        """By the first input of each range whose column is known: the places of the records in the order in which they were
-        seen, nan for a record that tells none."""
+        """For each range whose column is known, by its first input: the positions of the records in the order in which they were
+        seen, nan for a record without a value."""
         found = {}
         for slot in slots:
             whole = slot.whole

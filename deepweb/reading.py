@@ -1,4 +1,4 @@
-"""What one answer of a search site says: records, the next page, the total it states, forms met again, a wish to log in."""
+"""Reading of one answer page of a search site: records, next page, stated total, forms, and a login page instead of results."""
 
 from __future__ import annotations
 
@@ -21,7 +21,8 @@ _SESSION = (FieldRole.TOKEN,)
 
 
 class Answer(NamedTuple):
-    """One page of an answer. `url` is where it was in the end; `login` that a password is asked for instead of records."""
+    """One page of an answer. `url` is its address after redirects; `login` tells that a password is asked for instead of records
+    shown."""
 
     url: str
     records: tuple[FoundRecord, ...] = ()
@@ -35,7 +36,7 @@ class Answer(NamedTuple):
 
 
 class Context(NamedTuple):
-    """What is known of a site when a page of it is read."""
+    """What is already known of a site when one of its pages is read."""
 
     form: Form
     bound: Mapping[str, str]
@@ -49,7 +50,7 @@ class Context(NamedTuple):
 
 @cpu_budget()
 def read_answer(html: str, url: str, known: Context) -> Answer:
-    """Reads a result page; a page that cannot be read has nothing. Raises OverBudget where reading takes too much CPU."""
+    """Reads a result page; an unreadable page gives an empty answer. Raises OverBudget if reading takes too much CPU."""
     root = parse_page(html)
     if root is None:
         return Answer(url)
@@ -91,7 +92,8 @@ def read_answer(html: str, url: str, known: Context) -> Answer:
 
 
 def _stated(lines: Sequence[str], data: PageData, found: ResultList, known: Context) -> tuple[Stated, ...]:
-    """The numbers that may be the total: of the data's names, or of lines that are neither furniture nor a record's text."""
+    """The numbers that may be the total: from fields of JSON data, or from text lines that belong neither to the template nor to
+    a record."""
     if found.shape is not None and found.shape.is_data:
         return tuple(Stated(f"data {path}", number) for path, number in data.totals)
     numbered = [line for line in lines if any(letter.isdigit() for letter in line) and line not in known.furniture.lines]
@@ -102,7 +104,7 @@ def _stated(lines: Sequence[str], data: PageData, found: ResultList, known: Cont
 
 
 def _echo(known: Context) -> Echo:
-    """What was bound, also as its bytes look to one who takes them for UTF-8."""
+    """The bound inputs, also in the form that their bytes have when decoded as UTF-8 by mistake."""
     pairs = list(known.bound.items())
     for name, value in known.bound.items():
         try:
@@ -114,7 +116,7 @@ def _echo(known: Context) -> Echo:
 
 
 def _in_data(data: PageData, known: Context) -> ResultList | None:
-    """The records that a script is to show: the list that has most items besides those of pages without records."""
+    """The records in JSON data for a script: the list with most items that pages without records do not have."""
     lists = [each for each in data.lists if known.shape is None or not known.shape.is_data or each.path == known.shape.top]
     best: list[FoundRecord] = []
     where = ""
@@ -131,13 +133,13 @@ def _line_of(where: DataList, item: Mapping[str, str]) -> str:
 
 
 def _lines_of(data: PageData) -> list[str]:
-    """What data says, as lines of the page."""
+    """The texts of JSON data as lines of the page."""
     return [_line_of(each, item) for each in data.lists for item in each.items]
 
 
 @cpu_budget()
 def read_detail(html: str, furniture: Furniture) -> dict[str, str]:
-    """The fields of a record's own page. Raises OverBudget where reading takes too much CPU."""
+    """The fields of a detail page. Raises OverBudget if reading takes too much CPU."""
     root = parse_page(html)
     shown = {} if root is None else fields_of_page(root, furniture.lines)
     told = page_data(html, "").largest
@@ -146,10 +148,10 @@ def read_detail(html: str, furniture: Furniture) -> dict[str, str]:
 
 
 def needs_session(form: Form) -> bool:
-    """Whether a form carries a token of the page it came from, so that the page has to be read in the same session."""
+    """Tells whether a form contains a token of its page, so that the page has to be fetched in the same session first."""
     return form.method == "post" or any(field.role in _SESSION and field.value for field in form.fields)
 
 
 def words_bound(bound: Mapping[str, str]) -> Sequence[str]:
-    """The words that an answer may repeat."""
+    """The query words that an answer may repeat."""
     return [word for value in bound.values() if value.strip() for word in (value, *value.split())]

@@ -1,4 +1,4 @@
-"""What the deep web's pages ask; nothing here writes."""
+"""Queries for the deep web's pages; nothing here writes."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ MOST_FIELDS = 40
 
 @dataclass(frozen=True, slots=True)
 class SourceRow:
-    """A site with its numbers and the run that is at it."""
+    """A site with its counts and its active run."""
 
     source: Source
     forms: int
@@ -39,7 +39,7 @@ def sources(query: Mapping[str, str], size: int = 50) -> Slice:
 
 
 def with_numbers(rows: Sequence[Source]) -> list[SourceRow]:
-    """Numbers of forms and active runs of these sites, by three queries however many there are."""
+    """Number of forms and active run of each site; three queries, whatever the number of sites."""
     ids = [row.pk for row in rows]
     is_search = Q(corrected=FormType.SEARCH) | Q(corrected="", type=FormType.SEARCH)
     counts = {
@@ -61,12 +61,12 @@ def with_numbers(rows: Sequence[Source]) -> list[SourceRow]:
 
 
 def tree_sources() -> list[Source]:
-    """The sites of the tree, one more than it shows."""
+    """The sites for the tree, one more than it shows."""
     return list(Source.objects.only("id", "name").order_by("-id")[: TREE_LIMIT + 1])
 
 
 def working(kind: str, targets: Sequence[int]) -> dict[int, Run]:
-    """Active runs of a kind by what they work on."""
+    """Active runs of a kind by their target."""
     return run_reads.at_work(kind, targets)
 
 
@@ -88,7 +88,7 @@ def log(harvest: Harvest, query: Mapping[str, str], size: int = 50) -> Slice:
 
 
 def curve(harvest: Harvest) -> list[tuple[int, int, int]]:
-    """(requests, records, new) after each query that has ended."""
+    """(requests, records, new) after each finished query."""
     rows = Query.objects.filter(harvest=harvest).exclude(state="sent").exclude(kind="nonsense").order_by("number")
     return list(rows.values_list("requests_after", "records_after", "new"))
 
@@ -100,14 +100,13 @@ def records() -> QuerySet[Record]:
 
 
 def fields_of(site: int | None) -> list[str]:
-    """The fields of the newest records, of one site or of all, those that most of them have first; without what only repeats
-    their address."""
+    """The fields of the newest records, of one site or of all, most frequent first, except those that only repeat the address."""
     rows = Record.objects.filter(source_id=site) if site else Record.objects.all()
     return columns(list(rows.only("url", "fields").order_by("-id")[:SAMPLE]), MOST_FIELDS)
 
 
 def columns(rows: Sequence[Record], most: int = COLUMNS_SHOWN) -> list[str]:
-    """The fields that most rows have, without those that only repeat the address."""
+    """The fields that most rows have, except those that only repeat the address."""
     counts: Counter[str] = Counter()
     for row in rows:
         counts.update(name for name, value in row.fields.items() if value != row.url)
@@ -115,13 +114,13 @@ def columns(rows: Sequence[Record], most: int = COLUMNS_SHOWN) -> list[str]:
 
 
 def all_harvests() -> QuerySet[Harvest]:
-    """Every harvest with its run, form and site, without the big columns."""
+    """Every harvest with its run, form and site, without the large columns."""
     big = ("state", "form__words", "form__described", "form__learned", "run__result", "form__source__links")
     return Harvest.objects.select_related("run", "form__source").defer(*big)
 
 
 class Member(NamedTuple):
-    """A form of a cluster as the list and the map show it: number, where it is sent, its site's name, place on the map."""
+    """A form of a cluster for list and map: id, target address, its site's name, coordinates on the map."""
 
     pk: int
     action: str
@@ -132,7 +131,7 @@ class Member(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class ClusterRow:
-    """A cluster with its forms and what harvests of them brought."""
+    """A cluster with its forms and the sums of their harvests."""
 
     cluster: Cluster
     forms: list[Member]
@@ -146,7 +145,7 @@ class ClusterRow:
 
 
 def clusters() -> list[ClusterRow]:
-    """All clusters with their forms and sums, by three queries."""
+    """All clusters with their forms and sums; three queries."""
     found = list(Cluster.objects.order_by("-forms_count", "id"))
     members: dict[int, list[Member]] = {}
     clustered = Form.objects.filter(cluster__isnull=False)
@@ -169,12 +168,12 @@ def clusters() -> list[ClusterRow]:
 
 
 def may_be_asked(form: Form) -> str | None:
-    """Why a form must not be asked; None where it may."""
+    """Why a form must not be queried; None if it may be."""
     return form_services.why_not(form)
 
 
 def sample_of(query: Query, most: int = 20) -> list[Record]:
-    """The first records that a query returned."""
+    """The first records returned by a query."""
     wanted = list(query.found[:most])
     found = Record.objects.in_bulk(wanted)
     return [found[pk] for pk in wanted if pk in found]

@@ -1,4 +1,4 @@
-"""Named fields of a record: from table headers, labels, item properties and class names, aligned over records."""
+"""Named fields of a record: from table headers, labels, item properties and class names, aligned across records."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ _LABELS = frozenset(("b", "strong", "span", "label", "dt", "th", "em", "i", "sma
 _BESIDE = frozenset(("nav", "footer", "aside", "form", "select", "button", "noscript"))
 _ITEMS = frozenset(("article", "li", "td", "dd"))
 _MAX_LABEL = 40
-NEAR = 12  # levels above a value that may give it its name
+NEAR = 12  # ancestors of a value that are searched for its name
 _LABEL = re.compile(r"^([^\W\d][^:：]{0,38}?)\s*[:：]\s*(.*)$", re.S)
 _SPACES = re.compile(r"[ \t\r\f\v]+")
 _PLAIN = re.compile(r"^(?:col|column|field|cell|td|item|list|row|entry|result|record|val|value|data)$", re.I)
 _NAME_PREFIX = re.compile(r"^(?:col|column|field|views-field)[-_]+", re.I)
 
 Cell = tuple[str, str]
-"""A column's key (path inside the record) and a value."""
+"""A column's key (the path inside the record) and a value."""
 
 
 def column_names(page: Outline, record: Record) -> list[str]:
-    """Names of the columns of the table that a record is a row of, from its header row; [] where it has none."""
+    """The column names of the table that a record is a row of, from its header row; [] if there is none."""
     row = page.elements[record[0]]
     if row.tag != "tr":
         return []
@@ -58,7 +58,7 @@ def _name(text: str) -> str:
 
 
 def text_of(element: HtmlElement) -> str:
-    """What a reader sees of an element: one text exactly as it stands, several joined, blocks on lines of their own."""
+    """The visible text of an element: a single text unchanged, several joined, blocks on lines of their own."""
     parts: list[str] = []
     for node in element.iter():
         if not isinstance(node.tag, str) or node.tag in ("script", "style"):
@@ -79,7 +79,7 @@ def text_of(element: HtmlElement) -> str:
 
 
 def fields_of_rows(page: Outline, records: Sequence[Record]) -> list[dict[str, str]]:
-    """The fields of each record of one list, columns named alike.
+    """The fields of each record of one list, with the same names in all.
 
     A table's header names its cells; elsewhere the leaves of a record are aligned by their path in it, and named by item
     property, by a label before them ("Author: …"), by heading, time or class. An unnamed column keeps its tag.
@@ -107,7 +107,7 @@ def _table_row(row: HtmlElement, names: Sequence[str]) -> dict[str, str]:
 
 
 def _leaves(tops: Sequence[HtmlElement]) -> list[tuple[str, str, HtmlElement]]:
-    """(path, text, element) of the smallest pieces that are values of their own."""
+    """(path, text, element) of the smallest elements that are values of their own."""
     found: list[tuple[str, str, HtmlElement]] = []
     stack: list[tuple[HtmlElement, str]] = [(top, f"{place}" if len(tops) > 1 else "") for place, top in enumerate(tops)]
     stack.reverse()
@@ -131,14 +131,15 @@ def _leaves(tops: Sequence[HtmlElement]) -> list[tuple[str, str, HtmlElement]]:
 
 
 def _is_of_the_page(element: HtmlElement) -> bool:
-    """Whether an element stands beside all records; the foot of one record is its own."""
+    """Tells whether an element belongs to the page rather than to a record (navigation and the like); a footer inside a record
+    belongs to the record."""
     if element.tag == "footer":
         return not any(parent.tag in _ITEMS for parent in element.iterancestors())
     return element.tag in _BESIDE
 
 
 def _is_leaf(element: HtmlElement) -> bool:
-    """Whether nothing inside is a value of its own: plain text, or text with unnamed inline marks around its words."""
+    """Tells whether an element contains no separate values: plain text, or text with unnamed inline elements."""
     inside = []
     for node in element.iterdescendants():
         if isinstance(node.tag, str):
@@ -163,15 +164,15 @@ def _class(element: HtmlElement) -> str:
 
 
 def _named(rows: Sequence[Sequence[tuple[str, str, HtmlElement]]], columns: bool = False) -> list[dict[str, str]]:
-    """The leaves of each row by name; several of one name joined or, with `columns`, numbered by where they stand."""
+    """The leaves of each row by name; several of one name are joined or, with `columns`, numbered by position."""
     labels = _shared_labels(rows)
-    named: list[list[tuple[str, str, str]]] = []  # name, path, value
+    named: list[list[tuple[str, str, str]]] = []  # (name, path, value) of each leaf
     for row in rows:
         found: list[tuple[str, str, str]] = []
         waiting, scope = "", None
         for path, text, element in row:
             if scope is not None and not any(parent is scope for parent in element.iterancestors()):
-                waiting = ""  # what it named was empty
+                waiting = ""  # that label had no value
             label = _LABEL.match(text)
             if label and not label.group(2) and element.tag in _LABELS or element.tag in ("dt", "th") and not _has_link(element):
                 waiting, scope = _name(text), _scope(element)
@@ -188,7 +189,7 @@ def _named(rows: Sequence[Sequence[tuple[str, str, HtmlElement]]], columns: bool
 
 
 def _titled(rows: list[dict[str, str]]) -> list[dict[str, str]]:
-    """The first link as the title, where half of the records of a list have one and none has a title."""
+    """Renames the first link to title, if half of the records of a list have a link and none has a title."""
     linked = sum("link" in row for row in rows)
     if 2 * linked < len(rows) or any("title" in row for row in rows):
         return rows
@@ -196,7 +197,8 @@ def _titled(rows: list[dict[str, str]]) -> list[dict[str, str]]:
 
 
 def _numbers_of_columns(rows: Sequence[Sequence[tuple[str, str, str]]]) -> dict[tuple[str, str], int]:
-    """Columns that half of the records have beside one of the same name, by (name, path): 2 for the second, and so on."""
+    """Numbers of columns that share a name with another one in half of the records, by (name, path): 2 for the second, and so
+    on."""
     counts: Counter[tuple[str, str]] = Counter()
     for row in rows:
         counts.update(list(dict.fromkeys((name, path) for name, path, _ in row)))
@@ -217,17 +219,17 @@ def _joined(row: Sequence[tuple[str, str, str]], numbers: Mapping[tuple[str, str
 
 
 def _scope(label: HtmlElement) -> HtmlElement | None:
-    """Where the value that a label names has to stand: in the row of a heading cell, in the list of a term."""
+    """The element that must contain a label's value: the row for a heading cell, the list for a term; None for other labels."""
     return next(label.iterancestors({"th": "tr", "dt": "dl"}[label.tag]), None) if label.tag in ("th", "dt") else None
 
 
 def _has_link(element: HtmlElement) -> bool:
-    """Whether a term or a heading cell is a record's own title rather than the label of what follows."""
+    """Tells whether a term or heading cell contains a link: then it is a record's title, not a label."""
     return element.find(".//a[@href]") is not None
 
 
 def _is_marked(element: HtmlElement, label: str) -> bool:
-    """Whether the label inside a text is marked as one: an element of its own that ends with the colon."""
+    """Tells whether the label inside a text is marked up as one: an element of its own that ends with the colon."""
     first = next((child for child in element if isinstance(child.tag, str)), None)
     if first is None or (element.text or "").strip():
         return False
@@ -239,20 +241,21 @@ def _own_name(element: HtmlElement, path: str, *, in_list: bool) -> str:
     named = _class(element)
     around = list(islice(element.iterancestors(), NEAR))
     if in_list and element.tag == "a" and not element.get("itemprop") and any(p.tag in _TITLES for p in around[:2]):
-        return "title"  # the link of a heading or of a term, however it is styled
+        return "title"  # the link in a heading or a term, however it is styled
     if named and not path.endswith("#text"):
         return named
     if element.tag in _HEADINGS or any(parent.tag in _HEADINGS for parent in around):
         return "title"
     if element.tag in ("dt", "th") or any(parent.tag in ("dt", "th") for parent in around):
-        return "title"  # with a link in it, else it would be the label of what follows
+        return "title"  # only with a link in it, since otherwise it would be a label
     if element.tag in ("a", "time", "p", "td", "li"):
         return {"a": "link", "time": "time", "p": "text", "td": "cell", "li": "item"}[element.tag]
     return next(filter(None, map(_class, around)), "text")
 
 
 def _shared_labels(rows: Sequence[Sequence[tuple[str, str, HtmlElement]]]) -> set[tuple[str, str]]:
-    """(path, label) of labels inside one text ("Year: 1999") that at least two records and half of those with the path have."""
+    """(path, label) of labels inside a text ("Year: 1999") that occur in at least two records and in half of those with the
+    path."""
     with_path: Counter[str] = Counter()
     with_label: Counter[tuple[str, str]] = Counter()
     for row in rows:
@@ -267,8 +270,8 @@ def _shared_labels(rows: Sequence[Sequence[tuple[str, str, HtmlElement]]]) -> se
 def fields_of_page(root: HtmlElement, furniture: frozenset[str] = frozenset()) -> dict[str, str]:
     """The fields of a detail page: pairs of its tables and definition lists, labelled and named leaves, heading, main text.
 
-    What stands in navigation, footers and forms is left out, and every text that is in `furniture` (texts that pages
-    without a record have too).
+    Text in navigation, footers and forms is left out, and every text in `furniture` (texts that pages without records have as
+    well).
     """
     found: dict[str, str] = {}
     used: set[HtmlElement] = set()
@@ -304,7 +307,7 @@ def _within_h1(element: HtmlElement) -> bool:
 
 
 def _main_text(leaves: Sequence[tuple[str, str, HtmlElement]]) -> list[tuple[str, str, HtmlElement]]:
-    """The paragraphs of one parent that say most: the text of the page, apart from the lines about it."""
+    """The paragraphs of the parent element with most text: the main text, without metadata lines."""
     groups: dict[HtmlElement, list[tuple[str, str, HtmlElement]]] = {}
     for leaf in leaves:
         if leaf[2].tag == "p" and not _class(leaf[2]) and not leaf[0].endswith("#text"):
@@ -331,7 +334,7 @@ def _is_beside(element: HtmlElement) -> bool:
 
 
 def _own_rows(table: HtmlElement) -> Iterator[HtmlElement]:
-    """The rows of a table without those of tables inside it."""
+    """The rows of a table without those of nested tables."""
     stack = list(reversed(table))
     while stack:
         element = stack.pop()
@@ -367,5 +370,5 @@ def _pairs_of_definitions(definitions: HtmlElement) -> list[tuple[str, str]]:
 
 
 def merged(earlier: Mapping[str, str], later: Mapping[str, str]) -> dict[str, str]:
-    """Fields of a list row and of its detail page as one record: the page's own values win, nothing is lost."""
+    """Fields of a list row and of its detail page as one record: non-empty values of the detail page take precedence."""
     return {**earlier, **{name: value for name, value in later.items() if value}}

@@ -1,4 +1,4 @@
-"""The records on a result page: where its list stands is learned from one page and holds for the site's others."""
+"""The records on a result page: the position of the list is learned from one page and reused for the site's others."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from deepweb.record_fields import fields_of_rows
 _BESIDE = frozenset(("nav", "footer", "aside", "header"))
 _ENDS = frozenset(("header", "footer"))
 _ITEMS = frozenset(("article", "li", "td", "dd"))
-"""Head and foot of one record rather than of the page."""
+"""Elements whose header and footer belong to one record rather than to the page."""
 _MOST_GROUPS = 8
-_MOST_COLUMNS = 100  # of a row that are told apart
+_MOST_COLUMNS = 100  # columns of a row that are distinguished
 _MIN_LEARNED = 2
 _LONGEST = 200
 _SESSION = re.compile(
@@ -36,18 +36,18 @@ _HEADINGS = frozenset(("h1", "h2", "h3", "h4", "h5", "h6"))
 
 
 Echo = Sequence[tuple[str, str]]
-"""What a query bound: (name of the input, value); sites repeat it in their links."""
+"""The bound inputs of a query as (name of the input, value); sites repeat them in their links."""
 
 
 class FoundRecord(NamedTuple):
-    """One record as a result list shows it. `url` is its detail page, "" where it has none."""
+    """One record as shown in a result list. `url` is its detail page, "" if it has none."""
 
     url: str
     fields: Mapping[str, str]
 
     @property
     def key(self) -> str:
-        """What makes it the same record wherever it is met: its own address, else all the words it says, under whatever names."""
+        """Identity of the record across pages: its own address, otherwise a digest of all its words under any field names."""
         if self.url:
             return self.url
         said = "\n".join(sorted(_WORDS.findall("\n".join(self.fields.values()))))
@@ -55,16 +55,16 @@ class FoundRecord(NamedTuple):
 
     @property
     def text(self) -> str:
-        """All that it says, without addresses."""
+        """All texts of the record except addresses."""
         return "\n".join(value for value in self.fields.values() if not value.startswith(("http://", "https://")))
 
 
 @dataclass(frozen=True, slots=True)
 class ListShape:
-    """How a site lays its results out: tag path of a record's top and, where records have one, of its link.
+    """The layout of a site's result list: tag path of a record's top and, if records have links, of its link.
 
-    `flat`: a record is several siblings, so that only its link tells where it begins. `is_data`: the list is JSON, `top`
-    the names that lead to it. `ranks` are parameters of its links that count the records of a list through.
+    `flat`: a record is several siblings, so that only its link shows where it begins. `is_data`: the list is JSON, and `top` is
+    the path of names to it. `ranks` are parameters of its links that number the records of a list.
     """
 
     top: str
@@ -78,14 +78,14 @@ class ListShape:
 
 
 class Furniture(NamedTuple):
-    """What pages have without any record: addresses linked to and lines of text (as answers to nonsense show them)."""
+    """What pages without any record contain: link addresses and lines of text (from answers to nonsense queries)."""
 
     links: frozenset[str] = frozenset()
     lines: frozenset[str] = frozenset()
 
 
 class ResultList(NamedTuple):
-    """The records of one page in its order, each once, and the shape they were read by (None: nothing was found)."""
+    """The distinct records of one page in order, and the layout by which they were read (None: nothing was found)."""
 
     records: tuple[FoundRecord, ...]
     shape: ListShape | None
@@ -99,13 +99,13 @@ class _Anchor(NamedTuple):
 
 
 def page_furniture(page: Outline, url: str, echo: Echo) -> Furniture:
-    """The links and lines of a page that has no record."""
+    """The links and lines of a page without records."""
     links = {address for node in range(len(page)) if (address := _address(page, node, url, echo))}
     return Furniture(frozenset(links), frozenset(page_lines(page)))
 
 
 def page_lines(page: Outline) -> list[str]:
-    """The lines of text that a reader sees, in order."""
+    """The visible lines of text, in order."""
     lines: dict[int, list[str]] = defaultdict(list)
     for piece in page.pieces:
         lines[piece.line].append(piece.text)
@@ -115,8 +115,8 @@ def page_lines(page: Outline) -> list[str]:
 def read_results(page: Outline, url: str, echo: Echo, furniture: Furniture, shape: ListShape | None = None) -> ResultList:
     """The records of the page at `url`, the answer to a query that bound `echo`.
 
-    With a `shape` they are read where the list stood before; without one, or where it finds nothing, the page itself
-    tells: links that the furniture has not and that repeat in one place make records, else rows that are alike.
+    With a `shape` they are read at the known position of the list; without one, or if it finds nothing, the position is learned
+    from the page: links not in the furniture that repeat at one tag path mark records; otherwise similar rows do.
     """
     anchors = _anchors(page, url, echo, furniture)
     if shape is not None:
@@ -147,13 +147,13 @@ def _read(page: Outline, tops: Sequence[Record], anchors: Sequence[_Anchor], sha
 
 
 def _first_in(page: Outline, places: Sequence[int], node: int) -> int | None:
-    """Which of some nodes in the order of the page is the first that stands in a sub-tree."""
+    """The index of the first of the sorted nodes `places` inside the sub-tree of `node`; None if there is none."""
     at = bisect_left(places, node)
     return at if at < len(places) and page.contains(node, places[at]) else None
 
 
 def _ranks(urls: Sequence[str]) -> set[str]:
-    """Parameters that count the links of a list through (1, 2, 3 …) while they are told apart without them."""
+    """Parameters that number the links of a list (1, 2, 3 …) although the links differ without them as well."""
     different = list(dict.fromkeys(urls))
     if len(different) < _COUNTED:
         return set()
@@ -196,7 +196,7 @@ def _column(page: Outline, node: int) -> int:
 
 
 def _address(page: Outline, node: int, url: str, echo: Echo) -> str:
-    """The address that a link leads to, without parameters that only repeat the query; "" for what is no link."""
+    """The address of a link, without parameters that only repeat the query; "" if the node is no link."""
     if page.tags[node] != "a":
         return ""
     href = (page.elements[node].get("href") or "").strip()
@@ -219,12 +219,12 @@ def _address(page: Outline, node: int, url: str, echo: Echo) -> str:
 
 
 def _is_session(name: str, value: str) -> bool:
-    """Whether a parameter is the mark of a visit: another one in each answer, the record the same."""
+    """Tells whether a parameter is a session id: it differs in each answer for the same record."""
     return bool(_SESSION.match(name)) and len(value) >= _SESSION_LENGTH and any(letter.isdigit() for letter in value)
 
 
 def _anchors(page: Outline, url: str, echo: Echo, furniture: Furniture) -> list[_Anchor]:
-    """Links that may lead to records: not of the furniture, not beside the content, not back to this very list."""
+    """Links that may lead to records: not in the furniture, not in navigation, not back to this list."""
     own = urlsplit(url)
     beside = _nodes_in(page, _BESIDE)
     found = []
@@ -245,7 +245,7 @@ def _anchors(page: Outline, url: str, echo: Echo, furniture: Furniture) -> list[
 
 
 def _is_same_list(query: str, own: str) -> bool:
-    """Whether an address of the same path is another view of this list: it keeps parameters of it, or has none."""
+    """Tells whether an address with the same path is another view of this list: it shares parameters with it, or has none."""
     theirs, mine = dict(parse_qsl(query)), dict(parse_qsl(own))
     if not theirs:
         return True
@@ -265,7 +265,7 @@ def _nodes_in(page: Outline, tags: frozenset[str]) -> list[bool]:
 
 
 def _learn_by_links(page: Outline, anchors: Sequence[_Anchor]) -> tuple[list[Record], ListShape] | None:
-    """The group of links of one path that makes most records, each with links to one address only."""
+    """The group of links at one tag path that forms most records, each with links to one address only."""
     groups: dict[str, list[_Anchor]] = defaultdict(list)
     for anchor in anchors:
         groups[anchor.path].append(anchor)
@@ -283,7 +283,7 @@ def _learn_by_links(page: Outline, anchors: Sequence[_Anchor]) -> tuple[list[Rec
 
 
 def _worth(page: Outline, group: Sequence[_Anchor], records: Sequence[Record]) -> float:
-    """How likely a group's links are the records' own: as many as records, few a record, telling words, in headings."""
+    """Score of a group of links as the records' own: as many links as records, few per record, informative words, in headings."""
     urls = len({anchor.url for anchor in group})
     heading = any(page.tags[parent] in _HEADINGS for anchor in group[:3] for parent in _parents(page, anchor.node))
     words = sum(len(anchor.text) for anchor in group) / len(group)
@@ -305,7 +305,7 @@ def _shape_of(page: Outline, records: Sequence[Record], link: str) -> ListShape:
 
 
 def _learn_by_rows(page: Outline, furniture: Furniture) -> tuple[list[Record], ListShape] | None:
-    """Siblings of one shape that say something new: the set that says most, the outermost of those that say about as much."""
+    """Similar siblings with new text: the set with most text, and the outermost among sets with about as much."""
     beside = _nodes_in(page, _BESIDE | {"form"})
     old = _old_lines(page, furniture)
     new = [0] * len(page)
@@ -332,7 +332,7 @@ def _learn_by_rows(page: Outline, furniture: Furniture) -> tuple[list[Record], L
 
 
 def _old_lines(page: Outline, furniture: Furniture) -> frozenset[int]:
-    """Numbers of the lines that the furniture has too."""
+    """Numbers of the lines that the furniture contains as well."""
     lines: dict[int, list[str]] = defaultdict(list)
     for piece in page.pieces:
         lines[piece.line].append(piece.text)
@@ -340,7 +340,7 @@ def _old_lines(page: Outline, furniture: Furniture) -> frozenset[int]:
 
 
 def _are_alike(page: Outline, nodes: Sequence[int]) -> bool:
-    """Whether siblings have the same make: the tags inside them, seen as sets, agree for the most part."""
+    """Tells whether siblings have similar structure: the sets of tags inside them agree for the most part."""
     sets = [frozenset(page.shapes[node + 1 : page.ends[node]]) for node in nodes[:12]]
     shared = [len(a & b) / max(1, len(a | b)) if a or b else 1.0 for a, b in zip(sets, sets[1:], strict=False)]
     return sum(shared) >= 0.5 * len(shared)

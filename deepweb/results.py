@@ -1,4 +1,4 @@
-"""Is an answer an answer? No-result and error pages, known by what the site says to words that cannot exist."""
+"""Classification of answers: no-result and error pages are recognised by comparison with answers to nonsense words."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _SPACES = re.compile(r"\s+")
 
 
 class ResultKind(StrEnum):
-    """What a result page is."""
+    """The kind of a result page."""
 
     VALID = "valid"
     NO_RESULTS = "no_results"
@@ -26,30 +26,30 @@ class ResultKind(StrEnum):
 
 
 def nonsense_word(rng: np.random.Generator, length: int = NONSENSE_LENGTH) -> str:
-    """A word of consonants that no database holds."""
+    """A random word of consonants that no database contains."""
     return "".join(rng.choice(list(_LETTERS), size=length))
 
 
 @dataclass(frozen=True, slots=True)
 class NoResultPages:
-    """The site's answer to nonsense: the blocks that every such page has, and fingerprints of what they say besides.
+    """The site's answers to nonsense queries: the text blocks that all of them share, and fingerprints of the rest.
 
-    Blocks (lines of the page's text) that all nonsense answers share are the template, on which no record can stand;
-    what an echo of the query leaves is compared without the query's words. A result page differs from the template by
-    its records alone, so fingerprints are taken of the rest: on a page full of furniture a whole-page fingerprint
-    would hardly move for one record.
+    Blocks (lines of the page's text) shared by all nonsense answers are the template, which contains no record; repetitions of
+    the query are removed before comparing. Fingerprints are taken of the text outside the template, because on a page with a
+    large template a fingerprint of the whole page would hardly change for one record.
     """
 
     template: frozenset[str]
     prints: tuple[int, ...]
 
     def rest(self, text: str, query: Iterable[str]) -> list[str]:
-        """The words of a page outside the template and without the query's own words."""
+        """The words of a page outside the template, without the query's own words."""
         said = [word.casefold() for word in query]
         return tokenize("\n".join(block for block in _blocks(text, said) if block not in self.template))
 
     def same(self, text: str, query: Iterable[str]) -> bool:
-        """Whether a page says no more than the answers to nonsense do (SimHash of the rest within 3 bits, or no rest)."""
+        """Tells whether a page contains no more than the answers to nonsense (no text outside the template, or a SimHash of it
+        within 3 bits)."""
         words = self.rest(text, query)
         if not words:
             return True
@@ -58,7 +58,8 @@ class NoResultPages:
 
 
 def learn_no_result_pages(answers: Sequence[tuple[str, Sequence[str]]]) -> NoResultPages | None:
-    """From (page text, query words) of at least two nonsense queries; None for fewer: what they share is then unknown."""
+    """Learns from (page text, query words) of at least two nonsense queries; None for fewer, since their common part is
+    unknown."""
     if len(answers) < 2:
         return None
     blocks = [_blocks(text, [word.casefold() for word in query]) for text, query in answers]
@@ -68,7 +69,7 @@ def learn_no_result_pages(answers: Sequence[tuple[str, Sequence[str]]]) -> NoRes
 
 
 def _blocks(text: str, said: Sequence[str]) -> list[str]:
-    """Lines of text as they are compared: normalised, without the query's words (echoes) and without numbers."""
+    """Lines of text in the form compared: normalised, without the query's words and without numbers."""
     found = []
     for line in text.splitlines():
         block = normalise(line)
@@ -81,7 +82,7 @@ def _blocks(text: str, said: Sequence[str]) -> list[str]:
 
 
 def judge(status: int, text: str, query: Sequence[str], records: int, nothing: NoResultPages | None) -> ResultKind:
-    """Section 5.3: valid is status 200, at least one record, and not the page that nonsense brings."""
+    """Classifies an answer: valid means status 200, at least one record, and different from the answers to nonsense."""
     if status != 200:
         return ResultKind.ERROR
     if records == 0 or (nothing is not None and nothing.same(text, query)):
@@ -90,6 +91,7 @@ def judge(status: int, text: str, query: Sequence[str], records: int, nothing: N
 
 
 def efficiency(kinds: Iterable[ResultKind]) -> float | None:
-    """E = N_valid / N_total, in [0, 1] (the paper prints its inverse); None before the first query."""
+    """Submission efficiency E = N_valid / N_total, in [0, 1] (the deep-web paper prints its inverse); None before the first
+    query."""
     judged = list(kinds)
     return sum(kind is ResultKind.VALID for kind in judged) / len(judged) if judged else None

@@ -1,4 +1,4 @@
-"""Forms that a script sends: the request that it makes, where the page's own script spells it out plainly."""
+"""Forms sent by a script: finds the request in the page's own script, if it is written there plainly."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _BRIEF = frozenset(("q", "s", "k", "w", "kw", "term", "terms", "words", "text", 
 
 
 class ScriptRequest(NamedTuple):
-    """What a script asks for: an address without parameters, the parameter for the words, and those that stay."""
+    """The request of a script: an address without parameters, the parameter for the words, and fixed parameters."""
 
     action: str
     name: str
@@ -33,7 +33,7 @@ class ScriptRequest(NamedTuple):
 
 
 def is_scripted(form: HtmlElement) -> bool:
-    """Whether a form names no address of its own and leaves the sending to a script."""
+    """Tells whether a form has no address of its own and is submitted by a script."""
     action = (form.get("action") or "").strip().lower()
     if action and not action.startswith(("javascript:", "#")):
         return False
@@ -43,7 +43,7 @@ def is_scripted(form: HtmlElement) -> bool:
 
 
 def request_of(root: HtmlElement, base_url: str) -> ScriptRequest | None:
-    """The search request that the scripts of a page make, on the page's own site; None where none is plain."""
+    """The search request in the scripts of a page, to the page's own site; None if none is written plainly."""
     for text in _scripts(root):
         for pattern in (_JOINED, _OBJECT):
             for match in pattern.finditer(text):

@@ -1,4 +1,4 @@
-"""Forms of a page as values: fields with labels, values and roles, one signature a form, wherever it stands on a site."""
+"""Forms of a page as plain values: fields with labels, values and roles; one signature per form, on whichever pages it occurs."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _TOKEN = re.compile(r"[0-9a-f]{16,}|\d{6,}", re.I)
 
 
 class FormType(StrEnum):
-    """What a form is for."""
+    """The purpose of a form."""
 
     SEARCH = "search"
     LOGIN = "login"
@@ -54,9 +54,9 @@ class Option:
 
 @dataclass(frozen=True, slots=True)
 class FormField:
-    """One control that a person sees, or a hidden value; radios and checkboxes of one name are one field.
+    """One visible control, or a hidden value; radios and checkboxes of one name are one field.
 
-    `low` and `high` are the least and the most that it says it takes.
+    `low` and `high` are the minimum and maximum that the control declares.
     """
 
     name: str
@@ -74,16 +74,15 @@ class FormField:
 
     @property
     def words(self) -> str:
-        """Everything that tells what the field is for, the label first."""
+        """All texts that describe the field, the label first."""
         return " ".join(part for part in (self.label, self.placeholder, self.name, self.css) if part)
 
 
 @dataclass(frozen=True, slots=True)
 class Form:
-    """A form as a page shows it. `action` is absolute; `text` is what stands inside it outside the controls. `scripted`: a
-    script sends it, to where cannot be read. What stands about it: the page's `title`, the heading `above` it, ids and classes
-    of the three elements `around` it.
-    """
+    """A form as shown on a page. `action` is absolute; `text` is the text inside it outside the controls. `scripted`: a script
+    submits it to an unknown address. Its surroundings: the page's `title`, the heading `above` it, ids and classes of the
+    three elements `around` it."""
 
     page_url: str
     action: str
@@ -106,15 +105,16 @@ class Form:
 
     @property
     def text_fields(self) -> list[FormField]:
-        """One-line inputs that a person types free text into (no password, no e-mail by type)."""
+        """One-line inputs for free text (no password or e-mail inputs)."""
         return self.of_kind("text", "search")
 
     @property
     def signature(self) -> str:
-        """One value for one form wherever it stands: method, action without numbers and query values, names and kinds.
+        """A digest that identifies a form across pages: of method, action without numbers and query values, names and kinds of
+        fields.
 
-        Hidden names that are random and everything a server fills in are left out, and of GET forms all that is hidden
-        (it repeats the address that the page was asked by), so that a search box in the head of a thousand pages is one.
+        Random hidden names and values filled in by the server are left out, and for GET forms all hidden fields (they repeat the
+        page's address), so that a search box in the header of a thousand pages is one form.
         """
         address = urlsplit(self.action)
         own = urlsplit(self.page_url)
@@ -134,14 +134,14 @@ class Form:
 
 
 def parse_page(html: str | bytes) -> HtmlElement | None:
-    """The tree of a page or of a fragment; None where there is nothing to read. Never raises for bad HTML."""
+    """The tree of a page or fragment; None if it is empty. Never raises for invalid HTML."""
     if not html or not html.strip():
         return None
     if isinstance(html, bytes) and len(html) > MAX_CHARS:
         html = html[:MAX_CHARS]
     if isinstance(html, str):
         html = bounded_markup(html, READ_TAGS)[0]
-        # lxml refuses text that declares its encoding in an XML prolog; bytes with a stated parser encoding it takes.
+        # lxml refuses text that declares its encoding in an XML prolog, but accepts bytes with a stated encoding.
         html = html.encode("utf-8", "surrogatepass" if "\ud800" <= max(html) <= "\udfff" else "strict")
         parser = lxml.html.HTMLParser(encoding="utf-8", huge_tree=True)
     else:
@@ -154,16 +154,16 @@ def parse_page(html: str | bytes) -> HtmlElement | None:
 
 
 def read_forms(html: str | bytes, page_url: str, cut: bool = True) -> list[Form]:
-    """All forms of a page in its order; a form without a control is left out. At most 200 forms a page are read.
+    """All forms of a page in order, at most 200; forms without controls are left out.
 
-    `cut`: a page that is one big form gives its parts, each a form of its own.
+    `cut`: a page that is one big form is split into parts, each a form of its own.
     """
     root = parse_page(html)
     return [] if root is None else forms_of_tree(root, page_url, cut)
 
 
 def forms_of_tree(root: HtmlElement, page_url: str, cut: bool = True) -> list[Form]:
-    """`read_forms` over a tree that is already there."""
+    """`read_forms` for a page already parsed."""
     base = root.find(".//base[@href]")
     base_url = _join(page_url, base.get("href", "")) if base is not None else page_url
     title = squeezed(root.findtext(".//title") or "")
@@ -190,7 +190,8 @@ def forms_of_tree(root: HtmlElement, page_url: str, cut: bool = True) -> list[Fo
 
 
 def _of_script(form: Form, request: ScriptRequest | None) -> Form:
-    """A form whose script was read: its box under the name that the script sends; one that was not says that it is scripted."""
+    """A form whose script was read, with its text box under the name that the script sends; a form whose script was not is marked
+    as scripted."""
     texts = form.text_fields
     if request is None or len(texts) != 1:
         return replace(form, scripted=True)
@@ -234,7 +235,7 @@ def _read_form(
 
 
 class _Reader:
-    """One pass over a form in document order, with the text since the last control at hand as a label."""
+    """One pass over a form in document order; the text since the last control is kept as a possible label."""
 
     def __init__(self, labels: dict[str, str]) -> None:
         self._labels = labels
@@ -247,7 +248,7 @@ class _Reader:
 
     def walk(self, element: HtmlElement) -> None:
         stack: list[tuple[HtmlElement, bool]] = [(element, False)]
-        while stack:  # not recursive: pages nest tags ten thousand deep
+        while stack:  # not recursive: pages can nest tags ten thousand levels deep
             node, leaving = stack.pop()
             if leaving:
                 if node is not element:
@@ -275,7 +276,7 @@ class _Reader:
         if not words or any(c in words for c in "{};") and len(words) > _MAX_LABEL:
             return
         self.text.append(words)
-        if self._waiting is not None:  # a checkbox or radio button is named by what follows it
+        if self._waiting is not None:  # the label of a checkbox or radio button comes after it
             field = self._fields[self._waiting]
             last = field.options[-1]
             self._fields[self._waiting] = replace(field, options=(*field.options[:-1], replace(last, label=words[:_MAX_LABEL])))
@@ -341,7 +342,7 @@ class _Reader:
         self._waiting = None if own else len(self._fields) - 1
 
     def finished(self) -> list[FormField]:
-        """The fields; one whose only choice has a label is named by it."""
+        """The fields; a field with a single choice takes that choice's label."""
         return [
             replace(field, label=field.options[0].label or field.label)
             if field.kind == "checkbox" and len(field.options) == 1
@@ -381,5 +382,5 @@ def _identity(element: HtmlElement, with_name: bool = True) -> str:
 def _join(base: str, href: str) -> str:
     try:
         return urljoin(base, href.strip())
-    except ValueError:  # brackets that are no address: the page's own stays
+    except ValueError:  # brackets that are no address: use the page's own
         return base

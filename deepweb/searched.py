@@ -1,4 +1,4 @@
-"""Which columns a search box searches, and by which words that can be told."""
+"""Finds which columns a search box searches, and the words that reveal it."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ _BOTH = 0.8
 def hits_of(
     records: Mapping[int, Mapping[str, Any]], found: set[int], word: str, mode: WordMode, alone: bool = False
 ) -> dict[str, list[int]]:
-    """Of the records that say a word in a column: how many were found by it, and how many not. With `alone` those found
-    count for a column only where no other one says the word."""
+    """By column, how many records with a word in it were found by the word, and how many were not. With `alone`, found records
+    count for a column only if no other column contains the word."""
     counts: dict[str, list[int]] = {}
     for pk, own in records.items():
         saying = [name for name, value in own.items() if says(str(value), word, mode)]
@@ -28,14 +28,15 @@ def hits_of(
 
 
 def unproved(columns: Iterable[str], told: Mapping[str, Sequence[int]]) -> frozenset[str]:
-    """Columns whose words have found none of the records that say them yet, while those of others have; `told` are the
-    sums of `hits_of` by column."""
+    """Columns whose words have not found any record yet although words of other columns have; `told` are the sums of `hits_of` by
+    column."""
     proved = {name for name, counts in told.items() if counts[0]}
     return frozenset(columns) - proved if proved else frozenset()
 
 
 def telling_word(texts: Sequence[str], mode: WordMode) -> str | None:
-    """A word that only a site of this mode finds: a pair of characters that is no word, a word inside a run, a whole run."""
+    """A word that only a site with this matching mode finds: a pair of characters that is no word, a word inside a run, a whole
+    run."""
     for text in texts[:200]:
         words = query_words(text)
         if mode is WordMode.PARTS:
@@ -53,9 +54,9 @@ def telling_word(texts: Sequence[str], mode: WordMode) -> str | None:
 def how_words_combine(
     words: Sequence[str], found: Sequence[Mapping[str, Any]], mode: WordMode, *, fewer: bool | None = None
 ) -> str:
-    """What a site makes of words in one box, by the records that they brought together: "phrase" where none was found, "and"
-    where these are `fewer` than one of the words matches alone or, where that is not known, where nearly all of them say every
-    word; else "or" (or the lists say too little, which comes to the same)."""
+    """How a site combines several words in one box, from the records that they found together: "phrase" if none was found, "and"
+    if these are `fewer` than one of the words matches alone or, where that is not known, if nearly all of them contain
+    every word; otherwise "or" (also if the lists show too little to tell)."""
     if found and fewer is not None:
         return "and" if fewer else "or"
     texts = ["\n".join(map(str, record.values())) for record in found]

@@ -21,11 +21,11 @@ class Term(NamedTuple):
 
 
 Query = tuple[Term, ...]
-"""What one submission binds: one term, or several that must hold together."""
+"""The terms bound by one submission: one term, or several that must all match."""
 
 
 class Choice(NamedTuple):
-    """A query that a policy chose, with the new records it foretells and the kind of query it takes it for (-1: none)."""
+    """A query chosen by a policy, with its predicted new records and the kind of query it counts as (-1: none)."""
 
     query: Query
     foretold: float = 0.0
@@ -33,11 +33,11 @@ class Choice(NamedTuple):
 
 
 class Outcome(NamedTuple):
-    """What one query brought: records returned and new among them, and whether the site held some back.
+    """The result of one query: records returned, new ones among them, and whether the site left some out.
 
-    `before` is how many of the records seen till then had its first term; `foretold` and `bucket` are the choice's.
-    `partial`: the answer was not read to its end, which says nothing about where the site cuts. `matching` is how many records
-    match, where the site says so.
+    `before` is how many of the records seen before had its first term; `foretold` and `bucket` are the choice's prediction and
+    kind. `partial`: the answer was not read to its end, so it does not show where the site cuts. `matching` is the number of
+    matching records, if the site states it.
     """
 
     query: Query
@@ -52,12 +52,13 @@ class Outcome(NamedTuple):
 
     @property
     def is_whole(self) -> bool:
-        """Whether all that matches was returned."""
+        """Tells whether all matching records were returned."""
         return not (self.overflowed or self.partial)
 
 
 class Seen:
-    """Grows with each answer; `outcomes` are the counts of each, `answers` its records as places in the site's order.
+    """All answers of a harvest; `outcomes` holds the counts of each answer, `answers` the indices of its records in the site's
+    order.
 
     Arrays over terms, in the order in which terms were first seen:
 
@@ -68,7 +69,7 @@ class Seen:
     """
 
     def __init__(self, column_of: Callable[[Term], str] = lambda term: "") -> None:
-        """`column_of` tells in which column of the records a term stands, where that is known."""
+        """`column_of` returns the column of the records that contains a term, "" if unknown."""
         self._column_of = column_of
         self.outcomes: list[Outcome] = []
         self.answers: list[np.ndarray] = []
@@ -103,56 +104,56 @@ class Seen:
         return self._counts[4, : len(self._names)]
 
     def kind_of(self, term: Term) -> int:
-        """The number of a term's kind: its input, its column, whether its value is short or long (a sign, a pair, more)."""
+        """The number of a term's kind: its input, its column, and whether its value has one, two or more characters."""
         value = term.value
         length = len(value) if not value.isascii() else 1 + len(value) // 4
         return self._kinds.setdefault((term.input, min(length, 4), self._column_of(term)), len(self._kinds))
 
     def columns_of_kinds(self) -> list[str]:
-        """By the number of a kind, the column that its terms stand in."""
+        """The column of each kind of term, by the kind's number."""
         return [column for _, _, column in self._kinds]
 
     @property
     def records(self) -> int:
-        """Distinct records seen."""
+        """The number of distinct records seen."""
         return len(self._records)
 
     @property
     def times_returned(self) -> Sequence[int]:
-        """How often each record was returned, in the order of first sight."""
+        """How often each record was returned, in the order of first occurrence."""
         return self._times
 
     def term(self, place: int) -> Term:
-        """The term behind a place of the arrays."""
+        """The term at an index of the arrays."""
         return self._names[place]
 
     def place(self, term: Term) -> int | None:
-        """The place of a term in the arrays, None for one never seen in a record."""
+        """The index of a term in the arrays, None if it was never seen in a record."""
         return self._terms.get(term)
 
     def was_asked(self, query: Query) -> bool:
-        """Whether this query was submitted already, its terms in whatever order."""
+        """Tells whether this query was already submitted, with its terms in any order."""
         return tuple(sorted(query)) in self._asked
 
     def asked_terms(self) -> np.ndarray:
-        """Places of the seen terms that were asked alone."""
+        """Indices of the seen terms that were queried alone."""
         places = [self._terms[query[0]] for query in self._asked if len(query) == 1 and query[0] in self._terms]
         return np.array(sorted(places), dtype=np.int64)
 
     def key(self, record: int) -> Hashable:
-        """The key of the record at a place."""
+        """The key of the record at an index."""
         return self._keys[record]
 
     def has(self, record: Hashable) -> bool:
-        """Whether a record was returned before."""
+        """Tells whether a record was returned before."""
         return record in self._records
 
     def terms_at(self, record: int) -> np.ndarray:
-        """Places of the terms of the record at a place."""
+        """Indices of the terms of the record at an index."""
         return self._terms_of[record]
 
     def having(self, terms: Sequence[Term]) -> np.ndarray:
-        """(records, terms): 1 where a record has a term, 0 elsewhere."""
+        """Matrix (records, terms): 1 if a record has a term, otherwise 0."""
         columns = np.full(len(self._names) + 1, -1)
         for column, term in enumerate(terms):
             columns[self._terms.get(term, -1)] = column if term in self._terms else -1
@@ -166,7 +167,7 @@ class Seen:
     def add(
         self, choice: Choice, answer: Iterable[tuple[Hashable, Iterable[Term]]], overflowed: bool = False, partial: bool = False
     ) -> Outcome:
-        """Takes one answer: (key, terms) of each record returned. Terms of a record seen before are not read again.
+        """Adds one answer: (key, terms) of each record returned. Terms of a known record are not read again.
 
         The same choices and answers in the same order give the same state: a stored query log resumes a harvest.
         """
@@ -219,11 +220,11 @@ class Seen:
 
 
 def cut_at(outcomes: Sequence[Outcome], stated: Sequence[int | None] = ()) -> int | None:
-    """The number of records at which a site cuts its answers, None while nothing shows that it does.
+    """The number of records at which a site cuts its answers, None if there is no evidence of it.
 
-    Where sites state how many there are (`stated`, beside `outcomes`), the largest answer well below its statement. Else
-    the most frequent size among the first 10 answers that had any, if it is the largest size too and came at least thrice.
-    Answers that were not read to their end tell nothing.
+    If sites state the totals (`stated`, parallel to `outcomes`), the largest answer far below its stated total. Otherwise the
+    most frequent size among the first 10 answers that had any, if it is the largest size too and came at least thrice. Answers
+    that were not read to their end are ignored.
     """
     told = [
         outcome.returned
@@ -234,7 +235,7 @@ def cut_at(outcomes: Sequence[Outcome], stated: Sequence[int | None] = ()) -> in
         return max(told)
     outcomes = [outcome for outcome in outcomes if outcome.returned > 0 and not outcome.partial]
     sizes = [outcome.returned for outcome in outcomes if len(outcome.query) == 1]
-    sizes = sizes or [outcome.returned for outcome in outcomes]  # a form of ranges alone
+    sizes = sizes or [outcome.returned for outcome in outcomes]  # a form with ranges only
     first = sizes[:CUT_FROM_QUERIES]
     if not first or max(sizes) != max(first):
         return None
@@ -245,9 +246,8 @@ def cut_at(outcomes: Sequence[Outcome], stated: Sequence[int | None] = ()) -> in
 
 
 def likely_cut(outcomes: Sequence[Outcome]) -> int | None:
-    """A size at which the site may cut its answers, told by one answer: the largest so far, where it is a number that people
-    choose (10, 25, 50, 200, …). Good enough to choose the next query by while `cut_at` knows nothing yet, not to mark answers.
-    """
+    """A size at which the site may cut its answers, guessed early: the largest so far, if it is a typical page limit (10, 25, 50,
+    200, …). It is used to choose the next query while `cut_at` has no evidence, not to mark answers."""
     largest = digits = max((outcome.returned for outcome in outcomes if not outcome.partial), default=0)
     while digits > 100 and digits % 10 == 0:
         digits //= 10
@@ -255,5 +255,5 @@ def likely_cut(outcomes: Sequence[Outcome]) -> int | None:
 
 
 def is_short_of(returned: int, total: int | None) -> bool:
-    """Whether an answer that was read to its end holds fewer records than were stated, beyond some that were listed twice."""
+    """Tells whether an answer that was read to its end has fewer records than stated, allowing for some that are listed twice."""
     return total is not None and 0 < returned < total - _TWICE_LISTED * returned

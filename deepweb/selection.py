@@ -1,4 +1,4 @@
-"""Which query next: the frequency rule, and the overflow-aware rule that looks for what is fresh."""
+"""Query selection: the frequency policy, and the overflow-aware policy `fresh`, which maximises new records."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ _PRIOR_RETURNS = 2.0
 _PRIOR_NEW = 200.0
 _FRESH = 0.2
 _DOUBT = 0.6
-_WORDS, _PAIRS = 0, 5  # kinds of query that a choice is marked with
+_WORDS, _PAIRS = 0, 5  # kinds of query in `Choice.bucket`
 _REFINED = 20
 
 
 class Policy(Protocol):
-    """Chooses the next query from what was seen; None when it has nothing left or its own stop rule holds."""
+    """Chooses the next query from what was seen; None if nothing is left or its own stop rule applies."""
 
     def next(self, seen: Seen) -> Choice | None: ...
 
 
 def unasked(seen: Seen, refused: Iterable[Term]) -> np.ndarray:
-    """True for every seen term that may still be asked alone."""
+    """True for every seen term that may still be queried alone."""
     free = np.ones(len(seen.frequency), dtype=bool)
     free[seen.asked_terms()] = False
     for term in refused:
@@ -43,14 +43,14 @@ def _next_seed(seeds: Sequence[Term], seen: Seen) -> Choice | None:
 
 
 def _best(score: np.ndarray, free: np.ndarray) -> int | None:
-    """Place of the free term of the largest positive score; among equals the one seen first."""
+    """Index of the free term with the largest positive score; in ties the one seen first. None if there is none."""
     score = np.where(free, score, 0.0)
     return int(score.argmax()) if len(score) and score.max() > 0 else None
 
 
 @dataclass(frozen=True, slots=True)
 class FrequencyPolicy:
-    """The unasked word that most of the records seen have. With answers that are not cut it is hard to beat."""
+    """Chooses the unqueried word contained in most seen records; hard to beat if answers are not cut."""
 
     seeds: Sequence[Term]
     refused: frozenset[Term] = frozenset()
@@ -66,16 +66,15 @@ class FrequencyPolicy:
 
 @dataclass(frozen=True, slots=True)
 class FreshPolicy:
-    """Asks what should bring most records not yet seen, knowing that answers are cut at `limit` (None: not cut).
+    """Chooses the query with most expected new records, given that answers are cut at `limit` (None: not cut).
 
-    score = E[new] * learned, over the unasked words; E[new] is of `word_yield`, fitted to all answers so far: U, the records of
-    a word that were not seen yet, is gamma-distributed with mean df_seen * (s - 1) * (fresh / g)^0.2. A whole answer brings all
-    of it; of a cut one as much as cut answers of this site do.
-    - s is how many records a word has for each that was seen;
-    - fresh = (f1 + 2 g) / (n + 2): the Good-Turing share of a word's records still unseen, from how often they were
-      returned (n) and how many of them once (f1), drawn towards the share g of the whole harvest;
-    - learned = new records brought to new records foretold for words of one kind (input, column and length), because an
-      author's name and a common syllable of the same df_seen bring different things; times 0.6 for columns in `doubtful`.
+    score = E[new] * learned, over the words not queried yet; E[new] comes from `word_yield`, fitted to all answers so far: U, the
+    number of a word's unseen records, is gamma-distributed with mean df_seen * (s - 1) * (fresh / g)^0.2. A complete answer
+    brings all of them, a cut one as many as this site's cut answers do. - s is the ratio of a word's records to its seen records;
+    - fresh = (f1 + 2 g) / (n + 2): the Good-Turing share of a word's records still unseen, from how often they were returned (n)
+    and how many of them once (f1), shrunk towards the share g of the whole harvest; - learned = ratio of actual to predicted new
+    records for words of one kind (input, column and length), because author names and common syllables with the same df_seen
+    differ in yield; times 0.6 for columns in `doubtful`.
     """
 
     seeds: Sequence[Term]
@@ -85,11 +84,11 @@ class FreshPolicy:
     doubtful: frozenset[str] = frozenset()
 
     def next(self, seen: Seen) -> Choice | None:
-        """Seeds first, then the word of the best score, or the refinement of a cut answer where that is foretold more."""
+        """Seeds first, then the word with the best score, or a refinement of a cut answer if more is expected of that."""
         return self.best(seen)[0]
 
     def best(self, seen: Seen) -> tuple[Choice | None, float]:
-        """`next`, with its score: the new records foretold, by what such words have brought."""
+        """Like `next`, with its score: the predicted new records, corrected by the results of similar words."""
         seed = _next_seed(self.seeds, seen)
         if seed is not None or not len(seen.frequency):
             return seed, 0.0
@@ -97,7 +96,7 @@ class FreshPolicy:
         score = expected * self._learned_of_kinds(seen)[seen.kinds]
         free = unasked(seen, self.refused)
         place = _best(score, free)
-        if place is None:  # nothing new is foretold any more: what is left to try, the most frequent first
+        if place is None:  # no new records are expected any more: try what is left, most frequent first
             place = _best(seen.frequency.astype(float), free)
         worth = 0.0 if place is None else float(score[place])
         pair = self._pair(seen, worth, self._learned_of_pairs(seen)) if self.pairs else None
@@ -106,7 +105,8 @@ class FreshPolicy:
         return Choice((seen.term(place),), float(expected[place]), _WORDS), float(score[place])
 
     def _pair(self, seen: Seen, worth: float, learned: float) -> Choice | None:
-        """The refinement of a cut answer that should bring more than `worth` new records, and what is foretold of it."""
+        """The refinement of a cut answer expected to bring more than `worth` new records, with its prediction; None if there is
+        none."""
         scale, cut = self.scale(seen), self._cut(seen)
         overall = seen.once.sum() / max(1, seen.returns.sum())
         best: Choice | None = None
@@ -117,7 +117,7 @@ class FreshPolicy:
             found = refinement(seen, asked, self.refused) if (matching - cut) * overall > worth else None
             if found is None:
                 continue
-            # what the shorter answer still hides: its share of all matches, without those the long one showed
+            # hidden records of the shorter answer: its share of all matches, without those the longer answer showed
             gain = min(found[1] * matching, cut) - found[1] * cut
             gain *= overall
             if gain * learned > worth:
@@ -128,7 +128,7 @@ class FreshPolicy:
         return float(self.limit) if self.limit else float(max(1, seen.records)) * _UNKNOWN_SCALE
 
     def _expect(self, seen: Seen) -> np.ndarray:
-        """New records expected of each term."""
+        """Expected new records of each term."""
         told = fitted(seen, self._cut(seen))
         return new_of(seen.frequency, self._unseen(seen, told), self._cut(seen), told.mixed)
 
@@ -138,16 +138,16 @@ class FreshPolicy:
         return seen.frequency * (told.scales(seen)[seen.kinds] - 1) * fresh**_FRESH
 
     def foreseen(self, seen: Seen) -> tuple[np.ndarray, np.ndarray]:
-        """By term, how many records match, seen ones and those that are not, and `learned`."""
+        """Two arrays by term: how many records match (seen and unseen), and `learned`."""
         unseen = self._unseen(seen, fitted(seen, self._cut(seen)))
         return seen.frequency + unseen, self._learned_of_kinds(seen)[seen.kinds]
 
     def scale(self, seen: Seen) -> float:
-        """s: how many records a word has for each that was seen; above 1."""
+        """s: the ratio of a word's records to its seen records; at least 1."""
         return max(1.0, fitted(seen, self._cut(seen)).size / max(1, seen.records))
 
     def scales(self, seen: Seen) -> np.ndarray:
-        """s of each kind of term, by number: drawn towards the s of all, the more the less is known of the kind."""
+        """s of each kind of term, by number: shrunk towards the overall s, the more so the less is known of the kind."""
         return fitted(seen, self._cut(seen)).scales(seen)
 
     def _learned_of_pairs(self, seen: Seen) -> float:
@@ -176,8 +176,8 @@ class FreshPolicy:
 def refinement(seen: Seen, asked: int, refused: Iterable[Term] = ()) -> tuple[Query, float] | None:
     """A second word for the `asked`-th query, whose answer was cut: the one that splits its records most evenly.
 
-    Of the records that answer showed, the word of the same input that stands in a share nearest to 1/2 (in neither all
-    nor none), not asked with it yet, and that share. None where no word splits them.
+    Of the records that answer showed, the word of the same input whose share of them is nearest to 1/2 (neither all nor none),
+    not yet combined with it, and that share. None if no word splits them.
     """
     query, records = seen.outcomes[asked].query, seen.answers[asked]
     if len(records) < 2:

@@ -1,4 +1,4 @@
-"""The size of a hidden database from random probes drawn out of a known pool of words, each record weighed by its degree.
+"""The size of a hidden database from random probes drawn out of a known pool of words, each record weighted by its degree.
 
 After the pool-based estimators of Broder et al. (2006) and Bar-Yossef and Gurevich (2008).
 """
@@ -17,7 +17,7 @@ from deepweb.coverage import Estimate, Probe, estimate
 from deepweb.seen import Seen, Term
 
 MAX_RATIO = 1.6
-"""An interval whose upper end is farther than this from its lower says too little: "too_wide"."""
+"""An interval with a larger ratio of upper to lower bound is useless: "too_wide"."""
 
 _SEEN_AT_LEAST = (4, 3, 2)
 _WELL_BELOW = 0.7
@@ -33,7 +33,8 @@ _FEW = 10
 _TOKENS = re.compile(r"[^\W_]+")
 _Z = 1.96
 _MODEL_ERROR = 0.04
-"""What the records seen tell wrongly of those not seen, as a share of the size; the unreached are the less sure part."""
+"""Error of the model as a share of the size: seen records may not represent unseen ones, least of all those outside the pool's
+reach."""
 
 
 class ProbedRecord(NamedTuple):
@@ -45,9 +46,9 @@ class ProbedRecord(NamedTuple):
 
 
 class ProbeAnswer(NamedTuple):
-    """The records that one probe returned, and whether the site held some back.
+    """The records that one probe returned, and whether the site left some out.
 
-    `whole` set: so many were returned, and `records` is a random sample of them whose texts are known.
+    If `whole` is set, so many were returned, and `records` is a random sample of them with known texts.
     """
 
     term: Term
@@ -58,9 +59,9 @@ class ProbeAnswer(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class ProbePlan:
-    """Words to ask: `drawn` from `pool` without repetition, each with a chance in proportion to its weight.
+    """Probe words: `drawn` from `pool` without repetition, with probability proportional to weight.
 
-    `outside` is the share of the records seen that have no word of the pool and so cannot be reached by it.
+    `outside` is the share of the seen records that contain no word of the pool, so that the pool cannot reach them.
     """
 
     drawn: tuple[Term, ...]
@@ -68,7 +69,7 @@ class ProbePlan:
     outside: float
 
     def inclusion(self) -> Mapping[Term, float]:
-        """The chance that a word of the pool was drawn: in proportion to its weight, and 1 for those too heavy for that."""
+        """The probability that a word of the pool was drawn: proportional to its weight, at most 1."""
         terms = list(self.pool)
         chances = _inclusion(np.array([self.pool[term] for term in terms], dtype=float), len(self.drawn))
         return dict(zip(terms, chances.tolist(), strict=True))
@@ -77,15 +78,15 @@ class ProbePlan:
 def plan_probes(
     seen: Seen, scale: float | np.ndarray, limit: int | None, rng: np.random.Generator, count: int
 ) -> ProbePlan | None:
-    """`count` random words, weighed by how many of the records seen have them; None while the pool is too small.
+    """Draws `count` random words, weighted by the number of seen records that contain them; None if the pool is too small.
 
     Drawn systematically over the words in the order of their weights: no word twice, and each class of weights in its share.
 
-    `scale` is how many records a word has for each that was seen, of all words or of each.
-    The pool: words of at least four records whose `scale` times that number stays below 0.7 of `limit`, so that their
-    answers are hardly ever cut; the more records a word was seen in, the steadier is the ratio of its answer to its
-    weight. Where that pool has no five words a probe, or leaves out more than 5 % of the records, words of three or two
-    records are taken in. Drawing by weight makes every probe bring about the same share of the sum.
+    `scale` is the ratio of a word's records to its seen records, for all words or for each. The pool: words of at least four
+    records whose `scale` times that number stays below 0.7 of `limit`, so that their answers are hardly ever cut; the more
+    records a word was seen in, the steadier is the ratio of its answer to its weight. If that pool has fewer than five words per
+    probe, or leaves out more than 5 % of the records, words of three or two records are added. Drawing by weight makes every
+    probe contribute about the same to the sum.
     """
     frequency = seen.frequency
     most = np.inf if limit is None else _WELL_BELOW * limit
@@ -108,7 +109,7 @@ def plan_probes(
 
 
 def _inclusion(weights: np.ndarray, count: int) -> np.ndarray:
-    """Chances in proportion to the weights that sum to `count`, none above 1."""
+    """Probabilities proportional to the weights with the sum `count`, none above 1."""
     chances = np.zeros(len(weights))
     certain = np.zeros(len(weights), dtype=bool)
     while True:
@@ -122,7 +123,7 @@ def _inclusion(weights: np.ndarray, count: int) -> np.ndarray:
 
 
 def _systematic(weights: np.ndarray, count: int, rng: np.random.Generator) -> np.ndarray:
-    """`count` different places, each with its chance: equal steps along the sum of the chances, from a random start."""
+    """Draws `count` different indices by their probabilities: equal steps along the cumulative sum, from a random start."""
     order = np.lexsort((rng.random(len(weights)), weights))
     reached = np.cumsum(_inclusion(weights, count)[order])
     steps = np.minimum(np.arange(count) + rng.random(), reached[-1] * (1 - 1e-12))
@@ -134,12 +135,12 @@ def estimate_size(
 ) -> Estimate:
     """N^ = sum over probes of (1 / pi_q) * sum over the records of 1 / degree, with a 95 % interval (pi_q: `inclusion`).
 
-    degree = how many words of the pool find the record: counted among its terms, among words and phrases standing alone in
-    its text, or anywhere in it where the site matches parts of words; the narrowest that explains the probes' own answers.
-    A word whose answer is cut finds nothing for certain: it brings 0, and counts in a degree with the chance that a word
-    seen as often is not cut; `counts` are the records with each word of the pool among some that are known whole (default:
-    the weights). Where no way explains 90 % of the answers (other fields are searched), half of them were cut, or the pool
-    reaches less than half of the records, section 5.5's interval is given if it is narrow enough.
+    degree = the number of pool words that find the record: counted among its terms, among separate words and phrases of its text,
+    or as substrings; the narrowest of these that explains the probes' own answers. A word with a cut answer finds nothing for
+    certain: it contributes 0, and counts in a degree with the probability that a word of its frequency is not cut; `counts` are
+    the records with each word of the pool among some that are fully known (default: the weights). If none explains 90 % of the
+    answers (other fields are searched), half of them were cut, or the pool reaches less than half of the records, the interval of
+    `coverage.estimate` is given if it is narrow enough.
     """
     whole = [answer for answer in answers if not answer.overflowed]
     rough = _rough(answers, records_seen)
@@ -154,7 +155,7 @@ def estimate_size(
         return _narrow(rough, "too_few_words")
     middle, spread = (part / (1 - plan.outside) for part in _total(plan, answers, degree))
     error = math.hypot(spread, middle * (_MODEL_ERROR + plan.outside / 2))
-    # On the scale of logarithms the interval cannot fall below nothing, and it leans to the side that heavy tails need.
+    # On a logarithmic scale the interval cannot go below zero, and it is asymmetric as heavy tails require.
     factor = math.exp(_Z * math.sqrt(math.log1p((error / middle) ** 2))) if middle > 0 else math.inf
     if middle * factor < records_seen:
         return Estimate(None, None, "below_records_seen", len(answers), rough.chapman, rough.chao1, rough.lu_li)
@@ -164,7 +165,8 @@ def estimate_size(
 
 
 def _rough(answers: Sequence[ProbeAnswer], records_seen: int) -> Estimate:
-    """Section 5.5's interval; none where it lies below the records seen, or where cut answers shut records out of it."""
+    """The interval of `coverage.estimate`; none if it is below the number of records seen, or if cut answers hide records from
+    it."""
     sized = estimate([Probe(frozenset(r.key for r in a.records), a.overflowed) for a in answers], records_seen)
     reason = ""
     if sized.known and max(sized.chao1 or 0.0, sized.lu_li or 0.0) < records_seen:
@@ -175,8 +177,8 @@ def _rough(answers: Sequence[ProbeAnswer], records_seen: int) -> Estimate:
 
 
 def _total(plan: ProbePlan, answers: Sequence[ProbeAnswer], degree: Callable[[ProbedRecord], float]) -> tuple[float, float]:
-    """The sum over the pool, and its standard error. Words that had to be drawn add no error where all were asked; the
-    others' is that of draws with repetition, a little more than it is."""
+    """The sum over the pool, and its standard error. Words certain to be drawn add no error if all were queried; the others'
+    error is that of drawing with repetition, which is slightly too large."""
     chances = plan.inclusion()
     asked = len(answers) / len(plan.drawn)
     values = np.array([_value(answer, degree) / (chances[answer.term] * asked) for answer in answers])
@@ -196,10 +198,11 @@ def _value(answer: ProbeAnswer, degree: Callable[[ProbedRecord], float]) -> floa
 
 
 def _chances(plan: ProbePlan, answers: Sequence[ProbeAnswer], counts: Mapping[Term, int]) -> dict[Term, float]:
-    """The chance of each word of the pool, as it stands in a record, that its answer is not cut.
+    """The probability, for each word of the pool, that its answer is not cut.
 
-    Words of one class (seen equally often) stand in records as often as their answers are long, so the lengths of whole
-    answers count against those of all; how long a cut one would be, its count foretells by the ratio of the whole ones.
+    Words of one class (seen equally often) occur in records in proportion to the lengths of their answers, so the lengths of
+    complete answers are compared with those of all; the length of a cut one is predicted from its count by the ratio of the
+    complete ones.
     """
     whole = [(a.whole or len(a.records), counts[a.term]) for a in answers if not a.overflowed]
     ratio = sum(size for size, _ in whole) / max(1, sum(count for _, count in whole))
@@ -236,7 +239,7 @@ def _degree(
 
 
 class _Finders:
-    """The words of a pool that find a record, by each way of matching; each finds all that the one before it does, and more."""
+    """The pool words that find a record, by each way of matching; each way finds all words of the one before, and more."""
 
     def __init__(self, pool: Iterable[Term]) -> None:
         self._pool = frozenset(pool)
@@ -248,11 +251,11 @@ class _Finders:
         self._known: dict[tuple[str, Hashable], frozenset[Term]] = {}
 
     def by_terms(self, record: ProbedRecord) -> frozenset[Term]:
-        """Those among the terms read from it."""
+        """The pool words among the record's terms."""
         return self._pool & record.terms
 
     def alone(self, record: ProbedRecord) -> frozenset[Term]:
-        """Those and the words and phrases that stand alone in its text."""
+        """The pool words among the record's terms, and those that are separate words or phrases in its text."""
         key = ("alone", record.key)
         if key not in self._known:
             words = _TOKENS.findall(record.text)
@@ -262,7 +265,7 @@ class _Finders:
         return self._known[key]
 
     def within(self, record: ProbedRecord) -> frozenset[Term]:
-        """Those that stand anywhere in its text."""
+        """The pool words that are substrings of the record's text."""
         key = ("within", record.key)
         if key not in self._known:
             self._known[key] = self.by_terms(record) | {term for value, term in self._low if value in record.text}
@@ -270,7 +273,7 @@ class _Finders:
 
 
 def _narrow(sized: Estimate, reason: str) -> Estimate:
-    """The estimate if its ends are near enough, else none, for `reason` where it has no reason of its own."""
+    """The estimate if its interval is narrow enough, otherwise none, with its own reason or `reason`."""
     if sized.low is not None and sized.high is not None and sized.high <= MAX_RATIO * max(sized.low, 1.0):
         return sized
     return Estimate(None, None, sized.reason or reason, sized.probes, sized.chapman, sized.chao1, sized.lu_li)

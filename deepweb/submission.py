@@ -1,4 +1,4 @@
-"""What a filled form sends, and whether it may be sent at all."""
+"""The request of a filled form, and whether the form may be submitted at all."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from deepweb.search_forms import Form, FormType
 
 POST_CONFIDENCE = 0.8
 SURE = 0.7
-"""The confidence from which on a form typed search is sent without a person's word."""
+"""Confidence from which a form classified as search is submitted without an operator's consent."""
 _NEVER_SENT = frozenset(("button", "reset", "file"))
 _PERSONAL = frozenset((FieldRole.EMAIL, FieldRole.PASSWORD, FieldRole.FILE, FieldRole.CAPTCHA))
 
@@ -30,8 +30,8 @@ class Submission:
 def fill(form: Form, bound: Mapping[str, str], charset: str = "utf-8") -> Submission:
     """The request a browser would send: defaults of the form, `bound` in their place, the first submit button pressed.
 
-    GET replaces the action's own query string, as browsers do; `charset` is the encoding of the form's page. KeyError for
-    a bound name that the form has not.
+    GET replaces the action's own query string, as browsers do; `charset` is the encoding of the form's page. KeyError for a bound
+    name that the form does not have.
     """
     unknown = set(bound) - {field.name for field in form.fields}
     if unknown:
@@ -71,9 +71,9 @@ def _selected(form: Form, name: str) -> list[tuple[str, str]]:
 
 
 def refusal(form: Form, verdict: Verdict, released: bool) -> str | None:
-    """Why a form must not be submitted, None where it may: section 5.1.
+    """Why a form must not be submitted, None if it may be.
 
-    Only forms typed search with confidence of at least 0.7 or released by the operator, without password, file, e-mail or
+    Only forms classified as search with confidence of at least 0.7 or released by the operator, without password, file, e-mail or
     captcha; by POST only with confidence of at least 0.8, without a text area, urlencoded, and released by the operator.
     """
     if verdict.type is not FormType.SEARCH:

@@ -1,7 +1,7 @@
-"""Forms of several inputs while they are asked: which templates proved informative, and which binding of one comes next.
+"""Querying forms with several inputs: which templates (sets of inputs) proved informative, and which binding of one comes next.
 
-After Madhavan et al. (2008): bottom-up, at most three inputs bound, a template judged by how many different answers a
-sample of its submissions brought. Cut answers are what is worth refining: by a choice more, or by half of their range.
+After Madhavan et al. (2008): bottom-up, at most three inputs bound, a template judged by the number of different answers to a
+sample of its submissions. Cut answers are refined by a further choice, or by halving their range.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _UNKNOWN_SCALE = 10.0
 
 @dataclass(frozen=True, slots=True)
 class Slot:
-    """Inputs that are bound together beside words: one with its choices, or the two ends of a range."""
+    """Inputs that are bound together in addition to words: one with its choices, or the two ends of a range."""
 
     names: tuple[str, ...]
     values: tuple[str, ...] = ()
@@ -48,7 +48,7 @@ class Slot:
 
 
 class _Offer(NamedTuple):
-    """A query that might be asked: new records foretold by plain reckoning, and its template."""
+    """A possible query: its predicted new records, and its template."""
 
     query: Query
     foretold: float
@@ -56,7 +56,7 @@ class _Offer(NamedTuple):
 
 
 def slots_of(form: Form, box: str) -> list[Slot]:
-    """What a form can be narrowed by, besides its box for words: selects, radios, groups of checkboxes, ranges."""
+    """The inputs of a form other than its text box that narrow a search: selects, radios, groups of checkboxes, ranges."""
     inputs = inputs_of(form)
     fields = {field.name: field for field in form.fields}
     found = [
@@ -70,7 +70,7 @@ def slots_of(form: Form, box: str) -> list[Slot]:
 
 
 def text_slots(columns: Mapping[str, Sequence[str]], listed: Iterable[Mapping[str, str]], slots: Sequence[Slot]) -> list[Slot]:
-    """Further text boxes whose columns are known, with the values that most of the records have there."""
+    """Further text boxes with known columns, each with the values most frequent among the records."""
     taken = {name for slot in slots for name in slot.names}
     counts: dict[str, Counter[str]] = {name: Counter() for name in columns if name not in taken}
     for record in listed if counts else ():
@@ -82,12 +82,12 @@ def text_slots(columns: Mapping[str, Sequence[str]], listed: Iterable[Mapping[st
 
 @dataclass(slots=True)
 class TemplateSearch:
-    """Chooses bindings of templates from what was seen; its state is the query log alone, so that it resumes with it.
+    """Chooses bindings of templates from what was seen; its only state is the query log, from which it is rebuilt.
 
-    `stated` are the totals that the site told, beside the outcomes; `limit` where it cuts its answers. `values` are where the
-    records seen lie in a range (by its first input), in the order of `Seen`, nan for those that do not tell; `must` are inputs
-    that each query has to bind; `left` the queries that may still be asked, None for no bound; `beside_words` says that the form
-    has a box for words as well.
+    `stated` are the totals stated by the site, parallel to the outcomes; `limit` is where it cuts its answers. `values` are the
+    positions of the seen records in a range (by its first input), in the order of `Seen`, nan if unknown; `must` are inputs that
+    each query has to bind; `left` is the number of remaining queries, None if unbounded; `beside_words` tells that the form has a
+    text box as well.
     """
 
     slots: Sequence[Slot]
@@ -102,7 +102,7 @@ class TemplateSearch:
     _known_cells: dict[tuple[str, ...], list[Cell]] = field(default_factory=dict)
 
     def best(self, seen: Seen) -> tuple[Choice | None, float]:
-        """The binding that should bring most new records, and how many; (None, 0) where nothing is left to try."""
+        """The binding expected to bring most new records, and how many; (None, 0) if nothing is left to try."""
         self._note(seen)
         found: tuple[Choice | None, float] = (None, 0.0)
         for offer in self._offers(seen):
@@ -114,7 +114,7 @@ class TemplateSearch:
         return found
 
     def families(self, seen: Seen) -> list[list[Offer]]:
-        """By range whose column is known: the parts of it that may be asked, no two of which find the same record."""
+        """For each range with a known column: the parts of it that may be queried, no two of which find the same record."""
         self._note(seen)
         found = []
         for slot in self.slots:
@@ -136,9 +136,9 @@ class TemplateSearch:
         return found
 
     def verdict(self, template: Template, seen: Seen) -> bool | None:
-        """Whether a template is informative: None while too few of its submissions were sampled.
+        """Tells whether a template is informative; None while too few of its submissions were sampled.
 
-        An answer that a binding more leaves as it was counts as no answer: the site does not heed that input.
+        An answer that does not change with a further binding counts as no answer: the site ignores that input.
         """
         places = self._by_template.get(template, [])
         signatures = []
@@ -159,7 +159,7 @@ class TemplateSearch:
             self._by_template.setdefault(_template(outcome.query), []).append(place)
 
     def _bases(self, query: Query) -> Iterator[Query]:
-        """The queries that this one refines: it without one of its slots."""
+        """The queries that this one refines: the query without one of its slots."""
         for slot in self.slots:
             rest = tuple(sorted(term for term in query if term.input not in slot.names))
             if rest and len(rest) < len(query):
@@ -171,7 +171,7 @@ class TemplateSearch:
         cut = [place for place, outcome in enumerate(seen.outcomes) if not outcome.is_whole]
         for place in cut[-_REFINED:]:
             outcome = seen.outcomes[place]
-            if not outcome.query[0].value:  # everything: what refines it is the choice alone
+            if not outcome.query[0].value:  # an empty term matches everything: a refinement of it is the choice alone
                 continue
             for slot in self.slots:
                 if slot.whole is not None and slot.names[0] in _template(outcome.query):
@@ -182,7 +182,7 @@ class TemplateSearch:
                     yield from self._refined(seen, outcome, slot, self._matching(place, outcome))
 
     def _alone(self, seen: Seen, slot: Slot) -> Iterator[_Offer]:
-        """A slot bound by itself: samples from all over its choices, then the rest of them where they tell."""
+        """Bindings of one slot alone: samples over all its choices, then the other choices if it is informative."""
         template = frozenset(slot.names)
         known = self.verdict(template, seen)
         if known is False:
@@ -193,7 +193,8 @@ class TemplateSearch:
             return
         if slot.whole is not None:
             waiting = [slot.whole]
-            for range_ in waiting:  # as long as nothing is known: the whole, its halves, theirs; later by what was cut
+            # as long as nothing is known: the whole range, its halves, their halves; later by the records seen
+            for range_ in waiting:
                 if len(waiting) < 2 * SAMPLES and self._answers.get(tuple(sorted(slot.binding(range_)))) != frozenset():
                     waiting += range_.halves()
                 yield _Offer(slot.binding(range_), self._usual(seen, template) / len(waiting), template)
@@ -209,17 +210,18 @@ class TemplateSearch:
         return self.limit is not None and self._told(slot) >= _FEW_VALUES
 
     def _told(self, slot: Slot) -> int:
-        """How many of the records seen tell where they lie in a range."""
+        """The number of seen records with a known position in a range."""
         return int(np.isfinite(self.values.get(slot.names[0], np.empty(0))).sum())
 
     def _are_alike(self, seen: Seen, slot: Slot) -> bool:
-        """Whether all answers so far were to one range and of one size, which may be where the site cuts them."""
+        """Tells whether all answers so far were to one range and of one size, which may be the site's limit."""
         sizes = {outcome.returned for outcome in seen.outcomes} - {0}
         alone = len(self._places(slot)) == len(seen.outcomes) and self.limit is None
         return alone and len(sizes) == 1 and self._told(slot) >= _FEW_VALUES
 
     def _cells(self, seen: Seen, slot: Slot) -> list[Cell]:
-        """The range cut by where the records seen lie; how many there are for each seen, from what its cells have brought."""
+        """The range divided by the positions of the seen records; their number per seen record follows from the results of its
+        cells."""
         if slot.names not in self._known_cells:
             self._known_cells[slot.names] = self._cut_up(seen, slot)
         return self._known_cells[slot.names]
@@ -230,7 +232,7 @@ class TemplateSearch:
             return []
         places = self.values[slot.names[0]]
         values = np.sort(places[np.isfinite(places)])
-        if self.limit is None:  # as if much more were there than was shown
+        if self.limit is None:  # the limit is unknown: assume many more records than were shown
             size = max(seen.outcomes[place].returned for place in self._places(slot))
             return cells(whole, (), values, _UNKNOWN_SCALE, size)
         asked: list[Asked] = []
@@ -244,7 +246,8 @@ class TemplateSearch:
             matching = float(max(outcome.returned, outcome.matching or 0))
             earlier = places[: known_till[place]]
             before = float(((earlier >= span.low) & (earlier <= span.high)).sum())
-            if self.beside_words and known_till[place]:  # words have found more since: as many as would have been known by now
+            # words have found more records since: scale to what would have been known by now
+            if self.beside_words and known_till[place]:
                 before *= seen.records / known_till[place]
             asked.append(Asked(span, matching, told, outcome.is_whole, before))
         return cells(whole, asked, values, scale_of(asked, self.limit), self.limit, self.left, self.beside_words)
@@ -253,12 +256,12 @@ class TemplateSearch:
         return self._by_template.get(frozenset(slot.names), [])
 
     def _usual(self, seen: Seen, template: Template) -> float:
-        """New records that queries of a template bring of late; before any, a whole answer."""
+        """Mean new records of a template's recent queries; before any, those of a complete answer."""
         new = [seen.outcomes[place].new for place in self._by_template.get(template, [])][-_LATEST:]
         return (sum(new) + float(self.limit or _UNKNOWN)) / (len(new) + 1)
 
     def _matching(self, place: int, outcome: Outcome) -> float:
-        """How many records a cut answer stands for: as the site says, else twice what it shows."""
+        """The number of records matching a cut answer: as stated by the site, otherwise twice the records shown."""
         if outcome.is_whole:
             return float(outcome.returned)
         told = self.stated[place] if place < len(self.stated) else None
@@ -287,7 +290,7 @@ class TemplateSearch:
         return _Offer(query, min(matching, float(self.limit or matching)) * max(hidden, 0.1), _template(query))
 
     def _learned(self, seen: Seen, template: Template) -> float:
-        """New records brought to new records foretold by the queries of a template so far."""
+        """Ratio of actual to predicted new records over a template's queries so far."""
         outcomes = [seen.outcomes[place] for place in self._by_template.get(template, [])][-_REFINED:]
         told = [(outcome.new, outcome.foretold) for outcome in outcomes if outcome.foretold > 0]
         return (sum(new for new, _ in told) + _TRUST) / (sum(foretold for _, foretold in told) + _TRUST)
@@ -298,5 +301,5 @@ def _template(query: Query) -> Template:
 
 
 def _spread(size: int, count: int) -> list[int]:
-    """At most `count` places out of `size`, first and last in it, evenly spread."""
+    """At most `count` evenly spread indices out of `size`, including the first and the last."""
     return sorted({round(place) for place in np.linspace(0, size - 1, min(size, count))})

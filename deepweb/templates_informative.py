@@ -1,4 +1,4 @@
-"""Forms of several inputs: which sets of inputs are worth binding together (Madhavan et al. 2008), and with what values."""
+"""Forms with several inputs: which sets of inputs are worth binding together (Madhavan et al. 2008), and with which values."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ MAX_BOUND = 3
 SAMPLE = 200
 
 Template = frozenset[str]
-"""Names of the inputs that are bound; all others keep what the form brings."""
+"""Names of the bound inputs; all others keep the form's defaults."""
 
 _ANY = re.compile(
     r"^(-+|\*|0|-1|all|any|every|alle|tous|toutes|todos|todas|tutti|tutte|wszystkie|все|любой|全部|所有|不限|すべて|전체|none|select|choose)\b"
@@ -49,15 +49,14 @@ class Input:
 
     @property
     def free(self) -> bool:
-        """Whether any text may be typed."""
+        """True if any text may be entered."""
         return not self.values
 
 
 def inputs_of(form: Form) -> list[Input]:
-    """The inputs of a search form that choose records: text boxes, ranges, dates; selects, radios and groups of
-    checkboxes with two real choices or more. Left out: orders, pages and page sizes, consent, hidden fields, and choices
-    that mean "any".
-    """
+    """The inputs of a search form that choose records: text boxes, ranges, dates; selects, radios and groups of checkboxes with
+    two real choices or more. Left out: sort orders, pages and page sizes, consent, hidden fields, and choices that mean
+    "any"."""
     found: dict[str, Input] = {}
     for field in form.fields:
         if not field.name or field.role in _NOT_ASKED or field.name in found:
@@ -72,7 +71,7 @@ def inputs_of(form: Form) -> list[Input]:
 
 
 def choices_of(field: FormField) -> tuple[str, ...]:
-    """The values of a field that narrow a search: not empty, and not labelled as any or all."""
+    """The values of a field that narrow a search: neither empty nor labelled as any or all."""
     kept = [
         o.value for o in field.options if o.value.strip() and not _ANY.match(o.value.strip()) and not _ANY.match(o.label.strip())
     ]
@@ -80,21 +79,21 @@ def choices_of(field: FormField) -> tuple[str, ...]:
 
 
 def is_operator(field: FormField) -> bool:
-    """Whether a select chooses how a value is compared: at least two of its choices, and half of them, say so."""
+    """Tells whether a select chooses a comparison operator: at least two of its choices, and half of them, are operators."""
     said = [bool(_OPERATOR.match(option.label.strip()) or _OPERATOR.match(option.value.strip())) for option in field.options]
     return field.kind == "select" and sum(said) >= max(2, len(said) / 2)
 
 
 def widest_operators(field: FormField) -> tuple[str, ...]:
-    """The operators that find a word anywhere in a value; none where the form has no such operator. "like", which does so with
-    the site's own signs for any letters only, counts where no other one is offered."""
+    """The operators that find a word anywhere in a value; empty if there are none. "like", which needs the site's own wildcards,
+    counts only if there is no other."""
     found = [o for o in field.options if _CONTAINS.match(o.value.strip()) or _CONTAINS.match(o.label.strip())]
     plain = [o for o in found if "like" not in (o.value.strip().lower(), o.label.strip().lower())]
     return tuple(o.value for o in plain or found)
 
 
 def query_input(inputs: Sequence[Input]) -> Input | None:
-    """The box for words: one whose role says so, else the first free text box that is no end of a range."""
+    """The text box for words: the one with that role, otherwise the first free text box that is not an end of a range."""
     texts = [each for each in inputs if each.free and (each.kind in ("text", "search") or each.role is FieldRole.QUERY)]
     said = next((each for each in texts if each.role is FieldRole.QUERY), None)
     return said or next((each for each in texts if each.role not in (FieldRole.DATE, FieldRole.NUMBER)), None)
@@ -130,7 +129,7 @@ def range_ends(fields: Iterable[Input | FormField]) -> list[tuple[str, str]]:
 def submissions(
     template: Template, values: Mapping[str, Sequence[str]], rng: np.random.Generator, count: int = SAMPLE
 ) -> list[dict[str, str]]:
-    """At most `count` different bindings of a template, all of them where there are no more; ValueError for no value."""
+    """At most `count` different bindings of a template, or all if there are fewer; ValueError if an input has no value."""
     names = sorted(template)
     sizes = [len(values.get(name, ())) for name in names]
     if not names or not all(sizes):
@@ -145,19 +144,19 @@ def submissions(
 
 
 def distinct_share(signatures: Sequence[Hashable]) -> float:
-    """Different answers to submissions, in [0, 1]; 0 for none. The signature of an answer is what it shows, in any order."""
+    """Share of different answers among submissions, in [0, 1]; 0 for none. An answer's signature is the set of what it shows."""
     return len(set(signatures)) / len(signatures) if signatures else 0.0
 
 
 def is_informative(signatures: Sequence[Hashable], threshold: float = INFORMATIVE) -> bool:
-    """Whether at least `threshold` of the sampled submissions brought a different answer."""
+    """Tells whether at least `threshold` of the sampled submissions had different answers."""
     return distinct_share(signatures) >= threshold
 
 
 def next_templates(informative: Iterable[Template], tried: Iterable[Template], inputs: Sequence[Input]) -> list[Template]:
     """Templates to try next, smallest first: single inputs, then informative ones with one input more, at most three.
 
-    Bottom-up: a template is worth trying only if the template it extends was informative. Nothing is tried twice.
+    Bottom-up: a template is worth trying only if the template it extends was informative. No template is tried twice.
     """
     done = set(tried)
     single = [frozenset((each.name,)) for each in inputs]

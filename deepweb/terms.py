@@ -1,4 +1,4 @@
-"""What can be asked of a form: words for its box, columns for its other inputs, choices of its selects; and first words."""
+"""Query terms of a form: words for its text box, columns for its other inputs, choices of its selects; and first words."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ _LAST_RESORT = ("the", "a", "1", "2020", "*")
 
 
 class WordMode(StrEnum):
-    """What a site finds records by: whole words, any part of a text, or whole runs of text between punctuation."""
+    """How a site matches records: by whole words, any part of a text, or whole runs of text between punctuation."""
 
     WORDS = "words"
     PARTS = "parts"
@@ -49,10 +49,9 @@ class WordMode(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Asking:
-    """How a form is asked. `box` takes words ("" where there is none); `columns` names, for other free inputs, the columns
-    whose values fit; `choices` the values of selects and radio buttons with what they are called. `unsearched` are columns
-    that the box has been seen not to search.
-    """
+    """How a form is filled. `box` takes words ("" if there is none); `columns` gives the columns whose values fit other free
+    inputs; `choices` the values of selects and radio buttons with their labels. `unsearched` are columns that the box was
+    found not to search."""
 
     box: str
     mode: WordMode = WordMode.WORDS
@@ -84,7 +83,7 @@ class Asking:
         return kept
 
     def weights(self, fields: Mapping[str, Any], in_title: float) -> dict[Term, float]:
-        """The sum of K over the occurrences of each word that the box should find a record by: `in_title` where it stands in
+        """The sum of K over the occurrences of each word that the box should find a record by: `in_title` for an occurrence in
         the record's title, 1 elsewhere."""
         found: dict[Term, float] = {}
         for column, value in fields.items():
@@ -98,7 +97,7 @@ class Asking:
 
 
 def words_of(text: str, mode: WordMode) -> list[str]:
-    """The words of a text that a site of this mode should find it by.
+    """The words by which a site with this matching mode should find a text.
 
     >>> words_of("Red house", WordMode.WORDS)
     ['red', 'house']
@@ -111,7 +110,7 @@ def words_of(text: str, mode: WordMode) -> list[str]:
 
 
 def has_han(text: str) -> bool:
-    """Whether a text has Chinese characters, for which the mode matters."""
+    """Tells whether a text contains Chinese characters, for which the matching mode matters."""
     return bool(_HAS_HAN.search(text))
 
 
@@ -123,9 +122,9 @@ def asking_of(
     unsearched: frozenset[str] = frozenset(),
     box: str = "",
 ) -> Asking:
-    """How to ask a form of a site whose records have these columns; inputs in `barred` have been seen to find nothing.
+    """How to ask a form of a site whose records have these columns; inputs in `barred` were found to return nothing.
 
-    `box` names the text box for words where that is not the one that looks most like it.
+    `box` names the text box for words if it is not the most likely one.
     """
     inputs = [each for each in inputs_of(form) if each.name not in barred]
     words = next((each for each in inputs if each.name == box), None) or query_input(inputs)
@@ -149,7 +148,7 @@ def bare(text: str) -> str:
 
 
 def says(text: str, word: str, mode: WordMode) -> bool:
-    """Whether a site of this mode would find a text by a word: as a part of it, or standing alone.
+    """Tells whether a site with this matching mode would find a text by a word: as a substring, or as a separate word.
 
     >>> says("a party", "art", WordMode.WORDS), says("a party", "art", WordMode.PARTS)
     (False, True)
@@ -172,7 +171,8 @@ def bindings(query: Query) -> dict[str, str]:
 
 
 def language_of(text: str, told: str = "") -> str:
-    """Two letters of the language to begin in: by script where a page has four letters or 2 % of one, else as it says.
+    """The two-letter code of the language to begin with: by script if a page has four letters or 2 % of one, otherwise as it
+    declares.
 
     >>> language_of("全文检索 select id from ci"), language_of("Suche", "de-DE"), language_of("Search")
     ('zh', 'de', 'en')
@@ -194,7 +194,8 @@ _SCRIPTS = {
 
 
 def first_words(language: str, given: Sequence[str], of_cluster: Sequence[str], of_page: Sequence[str]) -> list[str]:
-    """Words to begin with: those given; else common ones of the language in turn with those of the cluster and of the page.
+    """The first query words: those given; otherwise common words of the language, alternating with those of the cluster and the
+    page.
 
     In a language that is not written with Latin letters only words of its own script are taken from cluster and page.
     """

@@ -1,4 +1,5 @@
-"""How many results a site says there are: numbers that pages state, and which of them proves to be the total over queries."""
+"""Stated numbers of results: finds the numbers on result pages, and determines over several queries which of them is the
+total."""
 
 from __future__ import annotations
 
@@ -38,8 +39,8 @@ _AGREEING = 2
 
 
 class Stated(NamedTuple):
-    """A number that may be the total: the line it stands in, with its numbers and the query's words taken out; `window` is
-    set where the line says which results it shows ("1 to 10 of 34") and these are as many as the page has."""
+    """A number that may be the total: its line, with numbers and the query's words removed; `window` is set if the line tells
+    which results are shown ("1 to 10 of 34") and these are as many as the page has."""
 
     shape: str
     number: int
@@ -47,7 +48,7 @@ class Stated(NamedTuple):
 
 
 class Told(NamedTuple):
-    """What one answer said: its numbers, how many records it held, whether it was read to its end, and what was bound."""
+    """What one answer stated: its numbers, how many records it contained, whether it was read to its end, and the bound terms."""
 
     stated: Sequence[Stated]
     returned: int
@@ -56,9 +57,9 @@ class Told(NamedTuple):
 
 
 def stated_numbers(lines: Iterable[str], said: Sequence[str] = (), shown: int = 0) -> tuple[Stated, ...]:
-    """The numbers of results that short lines state, of each line the first of each kind. Numbers of pages do not count.
+    """The numbers of results stated in short lines, the first of each kind per line. Page numbers do not count.
 
-    `said` are the words asked for, `shown` the records of this page.
+    `said` are the query's words, `shown` the records of this page.
 
     >>> [each.number for each in stated_numbers(["Showing 1 to 10 of 1,234 entries", "Page 2 of 9", "共 56 条记录"])]
     [1234, 56]
@@ -100,12 +101,12 @@ def _is_window(before: str, number: int, shown: int) -> bool:
 
 
 def trusted_shape(told: Sequence[Told]) -> str | None:
-    """The line whose number is the total, None while none has proved to be.
+    """The line whose number is the total, None as long as none has proved to be.
 
-    No answer may hold more than the number says, and a query that binds more may not have more. Then one line that
-    counts the very results it shows is enough; else the numbers must differ between queries, and in half of the answers
-    that were read to their end be the records they held (all others the site would have cut). Of several the one that
-    most answers have, then the largest.
+    No answer may hold more records than the number, and a query that binds more terms may not have a larger number. Then one line
+    that counts the very results it shows is enough; otherwise the numbers must differ between queries, and must equal the records
+    returned in half of the answers read to their end (all others would have been cut). Among several lines, the one in most
+    answers is taken, then the one with the largest number.
     """
     by_shape: dict[str, list[tuple[Told, Stated]]] = defaultdict(list)
     for answer in told:
@@ -147,5 +148,5 @@ def _is_proved(pairs: Sequence[tuple[Told, Stated]]) -> bool:
 
 
 def total_of(stated: Iterable[Stated], shape: str | None) -> int | None:
-    """The total that an answer states in the line of this shape; None where it has no such line, or none is trusted."""
+    """The total stated by an answer in the line of this shape; None if it has no such line, or no shape is trusted."""
     return next((each.number for each in stated if each.shape == shape), None) if shape is not None else None

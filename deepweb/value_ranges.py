@@ -1,4 +1,4 @@
-"""Ranges of numbers and dates between two inputs of a form: where they begin, how they are cut in two, how they are typed."""
+"""Ranges of numbers and dates between two inputs of a form: their bounds, halving, and text form."""
 
 from __future__ import annotations
 
@@ -25,24 +25,24 @@ _MASKS = (
 
 @dataclass(frozen=True, slots=True)
 class Range:
-    """All that lies between two values, both ends in it: whole numbers, or days as their ordinals where `mask` is set."""
+    """The values between two bounds, both included: whole numbers, or days as ordinals if `mask` is set."""
 
     low: int
     high: int
     mask: str = ""
 
     def typed(self) -> tuple[str, str]:
-        """The two ends as they are typed."""
+        """The two bounds as text for the inputs."""
         if not self.mask:
             return str(self.low), str(self.high)
         return date.fromordinal(self.low).strftime(self.mask), date.fromordinal(self.high).strftime(self.mask)
 
     def ends(self) -> tuple[Range, Range]:
-        """The first value alone and the last one alone: where hardly anything lies."""
+        """The ranges of only the first and only the last value, which contain hardly any records."""
         return Range(self.low, self.low, self.mask), Range(self.high, self.high, self.mask)
 
     def read(self, ends: Sequence[str]) -> Range | None:
-        """The range that was typed so in this one's manner; None for what it would not type."""
+        """Parses two bounds written in this range's format; None if they are not in it."""
         try:
             low, high = (datetime.strptime(text, self.mask).toordinal() if self.mask else int(text) for text in ends)
         except ValueError:
@@ -50,9 +50,9 @@ class Range:
         return Range(low, high, self.mask)
 
     def halves(self) -> list[Range]:
-        """The two parts; the value between them is in both, for what lies between two whole values. None of a single value.
+        """The two halves; the middle value is in both, for values between two whole numbers. Empty for a single value.
 
-        A range of numbers over more than four octaves is cut at the geometric middle: most prices and sizes are small.
+        A range of numbers over more than four octaves is split at the geometric middle, because most prices and sizes are small.
         """
         if self.high <= self.low:
             return []
@@ -64,7 +64,7 @@ class Range:
 
 
 def whole_range(low: FormField, high: FormField) -> Range | None:
-    """The widest range that two inputs take, by what the form says of them; None where they take neither number nor date."""
+    """The widest range that two inputs accept, from the form's declarations; None if they take neither numbers nor dates."""
     said = f"{low.words} {high.words}"
     if low.kind in ("date", "month", "datetime-local") or low.kind == "text" and _mask_of(f"{low.words} {low.value}"):
         mask = {"date": "%Y-%m-%d", "month": "%Y-%m", "datetime-local": "%Y-%m-%dT00:00"}.get(low.kind, "")

@@ -1,4 +1,5 @@
-"""What words will bring, fitted to what the asked ones brought: how many records have a word, and how a cut answer repeats."""
+"""Expected yield of words, fitted to the answers so far: how many records contain a word, and how far cut answers repeat
+records."""
 
 from __future__ import annotations
 
@@ -9,7 +10,7 @@ import numpy as np
 from deepweb.seen import Seen
 
 MEMORY = 60
-"""The latest answers that are heeded."""
+"""The number of latest answers used for the fit."""
 
 _SIZES = 80
 _LARGEST = 60.0
@@ -25,21 +26,20 @@ _LEAST_SCALE = 1.02
 _UNKNOWN_SCALE = 10.0
 _SHAPE = 0.5
 _EIGHTHS = (-1.53, -0.89, -0.49, -0.16, 0.16, 0.49, 0.89, 1.53)
-"""The normal distribution's middles of eight equal shares."""
+"""Centres of eight equally probable parts of the normal distribution."""
 
 
 class Yield(NamedTuple):
-    """`size` is to a word's share of the records seen what its number of matches is: N, where words were seen as often as they
-    occur. `mixed`, in [0, 1], is how far a cut answer is drawn from all that match: 1 at random, 0 always the same records
-    first. `by_kind` is what the size of each kind of word (`Seen.kinds`) is to that of all.
-    """
+    """Fitted parameters. `size`: the ratio of a word's number of matches to its share of the seen records (N, if words were seen
+    as often as they occur). `mixed`, in [0, 1]: how far a cut answer is a random sample of all matches (1), or always the
+    same first records (0). `by_kind`: for each kind of word (`Seen.kinds`), the ratio of its size to the overall one."""
 
     size: float
     mixed: float
     by_kind: np.ndarray
 
     def scales(self, seen: Seen) -> np.ndarray:
-        """Records of a word for each that was seen, by kind; at least 1.02."""
+        """The ratio of a word's records to its seen records, by kind; at least 1.02."""
         return np.maximum(_LEAST_SCALE, self.by_kind * self.size / max(1, seen.records))
 
 
@@ -47,13 +47,12 @@ def fitted(seen: Seen, cut: float) -> Yield:
     """The mean of the posterior over `size` and `mixed`, by the latest 60 answers to single words; flat priors.
 
     - A word's records lie log-normally about size * share, share being that of the records which other words brought, with
-      variance 0.15² + 1 / count: an answer that was read whole says how many there are, as a stated total does; any other
-      that there are more than it shows.
-    - A cut answer to a word of which F records were seen and D are there brings between K - F records (the same first) and
-      K (1 - F / D) (drawn at random), at the share `mixed` between them, with three times a binomial's variance. Where
-      records that two answers share do not keep their order, `mixed` is drawn towards 1.
+      variance 0.15² + 1 / count: a complete answer or a stated total gives their number; any other answer only shows that there
+      are more than it contains. - A cut answer to a word with F seen records out of D brings between K - F records (the same
+      first) and K (1 - F / D) (drawn at random), at the share `mixed` between them, with three times a binomial's variance. If
+      records shared by two answers are in different orders, `mixed` is shifted towards 1.
     """
-    from scipy.special import log_ndtr  # a fifth of a second to load, which commands that only print save
+    from scipy.special import log_ndtr  # takes a fifth of a second to import, which commands that only print save
 
     told = _answers(seen)
     kinds = np.ones(int(seen.kinds.max(initial=0)) + 1 + len(seen.outcomes))
@@ -78,7 +77,8 @@ def fitted(seen: Seen, cut: float) -> Yield:
 
 
 def _answers(seen: Seen) -> np.ndarray:
-    """(records of other words' answers with it, their share, matches or those shown, whether there are more, kind) of words."""
+    """A row for each queried word: (number of records with it in other words' answers, their share, matches or records shown,
+    whether there are more, kind)."""
     times, rows = np.asarray(seen.times_returned), []
     for outcome, answer in list(zip(seen.outcomes, seen.answers, strict=True))[-MEMORY:]:
         place = seen.place(outcome.query[0])
@@ -93,7 +93,7 @@ def _answers(seen: Seen) -> np.ndarray:
 
 
 def _of_new(seen: Seen, cut: float, grid: np.ndarray) -> np.ndarray:
-    """Log-likelihood of the new records of cut answers, (sizes, shares)."""
+    """Log-likelihood of the new records of cut answers, shape (sizes, shares)."""
     records = np.concatenate([[0], np.cumsum([outcome.new for outcome in seen.outcomes])])
     rows = [
         (outcome.before, records[place], outcome.new, outcome.matching or 0)
@@ -111,20 +111,20 @@ def _of_new(seen: Seen, cut: float, grid: np.ndarray) -> np.ndarray:
 
 
 def _bounds(known: np.ndarray, there: np.ndarray, cut: float) -> tuple[np.ndarray, np.ndarray]:
-    """The fewest and the most new records of cut answers to words with `known` of their records seen."""
+    """The smallest and largest number of new records of cut answers to words with `known` seen records."""
     least = np.broadcast_to(np.maximum(cut - known, 0.0), there.shape)
     return least, np.maximum(least, cut * np.maximum(0.0, 1 - known / there))
 
 
 def _disorder(seen: Seen) -> float:
-    """How far the records that two answers share stand in another order in each: 0 never, 1 as often as not."""
+    """How often records shared by two answers are in a different order: 0 never, 1 half of the time."""
     same, pairs = pairs_in_order(seen)
     return min(1.0, 2 * (1 - (same + _PRIOR_ORDER) / (pairs + _PRIOR_ORDER)))
 
 
 def pairs_in_order(seen: Seen) -> tuple[int, int]:
-    """Of neighbours among the records that two of the latest answers share: how many stand in the same order in both, and how
-    many there are."""
+    """Over neighbouring records shared by two of the latest answers: the number of pairs in the same order in both, and the
+    number of pairs."""
     same = pairs = 0
     answers = [answer[:_ORDERED_RECORDS].tolist() for answer in seen.answers if len(answer) > 1][-_ORDERED:]
     for later, answer in enumerate(answers):
@@ -145,10 +145,9 @@ def new_of(
     first: np.ndarray | None = None,
     counts: np.ndarray | None = None,
 ) -> np.ndarray:
-    """New records that answers cut at `cut` bring, of `known` records seen and gamma-distributed ones unseen of these means
-    (shape: half of `counts`, which are those seen where not given): the mean over eight equally likely values (Wilson and
-    Hilferty's approximation). `first` are those known that stand first in the site's order, all of them where not given.
-    """
+    """Expected new records of answers cut at `cut`, with `known` seen records and gamma-distributed unseen ones with the means
+    `unseen` (shape: half of `counts`, by default the seen ones): the mean over eight equally likely values (Wilson and
+    Hilferty's approximation). `first` are the known records that come first in the site's order, by default all."""
     shape = np.maximum(_SHAPE * (known if counts is None else counts), 1).astype(float)
     brought = np.zeros(len(known))
     for z in _EIGHTHS:

@@ -1,4 +1,4 @@
-"""Channels of alarms: what a person fills in, kept encrypted; and one message handed over to where a channel leads."""
+"""Notification channels: their encrypted settings, and the delivery of a single message."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ def add(
     name: str, kind: str, values: Mapping[str, str], *, now: datetime, rules: list[str] | None = None, language: str = "en",
     quiet: tuple[int, int] | None = None, timezone: str = "UTC", allow_private: bool = False, user: Any = None,
 ) -> AlarmChannel:
-    """Keeps a new channel. `values` of a mail: host, port, security, user, password, sender, to; of a webhook or chat: url.
-    Raises ValueError with one line."""
+    """Saves a new channel. `values` of a mail channel: host, port, security, user, password, sender, to; of a webhook or chat:
+    url. Raises ValueError with a one-line message."""
     if not name.strip() or len(name) > 100:
         raise ValueError("a channel needs a name of at most 100 characters")
     if wrong := [rule for rule in rules or [] if rule not in RULES]:
@@ -94,8 +94,8 @@ def _address(text: str) -> bool:
 
 
 def hand_over(channel: AlarmChannel, title: str, text: str, facts: Mapping[str, Any], key: str, before: deliver.Before) -> None:
-    """Hands one message over. `before` is called when nothing but the message itself is left to be sent. Raises deliver.NotSent
-    or deliver.Unsure, vault.Unreadable where its secrets cannot be read."""
+    """Delivers one message. `before` is called immediately before the message itself is sent. Raises deliver.NotSent,
+    deliver.Unsure, or vault.Unreadable if the channel's secrets cannot be read."""
     values = vault.unseal(channel.sealed)
     if channel.kind == ChannelKind.MAIL:
         mail = deliver.Mail(
@@ -113,5 +113,5 @@ def hand_over(channel: AlarmChannel, title: str, text: str, facts: Mapping[str, 
 
 
 def _allowed(channel: AlarmChannel, host: str, port: int | None) -> frozenset[str]:
-    """The private addresses that a channel may reach: the one that it names, where that was allowed."""
+    """The private addresses that a channel may reach: its own address if that was allowed, otherwise none."""
     return frozenset({_place(host, port)}) if channel.allow_private and host else frozenset()

@@ -1,4 +1,5 @@
-"""Alarms: begun and ended as causes come and go, and the messages about them, each sent once or, when in doubt, not again."""
+"""Alarms: opened and closed as their causes appear and disappear; each message is sent once, and not repeated if its delivery is
+uncertain."""
 
 from __future__ import annotations
 
@@ -19,15 +20,16 @@ from crawlmgr.services import alarm_causes, alarm_channels, pruning, queue, vaul
 from crawlmgr.web import deliver
 
 log = logging.getLogger("crawlmgr.alarms")
-EVERY_SECONDS = 30  # between two looks at all causes
-SETTLES = timedelta(minutes=2)  # how long a cause must be gone
-CLAIM = timedelta(minutes=3)  # longer than any sending takes
-WAITS = tuple(timedelta(minutes=minutes) for minutes in (1, 5, 15, 60))  # before further tries
+EVERY_SECONDS = 30  # between two checks of all causes
+SETTLES = timedelta(minutes=2)  # how long a cause must be absent before its alarm ends
+CLAIM = timedelta(minutes=3)  # longer than any delivery takes
+WAITS = tuple(timedelta(minutes=minutes) for minutes in (1, 5, 15, 60))  # delays before further tries
 PRODUCT = gettext_noop("Crawl manager")
 
 
 def dispatch(now: datetime) -> int:
-    """A look at all causes every half minute, whoever asks; and a task for what is to be sent. Returns the alarms begun."""
+    """Checks all causes, at most once every half minute whoever calls it, and queues a task if messages are due. Returns the
+    number of alarms opened."""
     begun = watch(now) if cache.add("alarms-watched", 1, EVERY_SECONDS) else 0
     if due(now):
         queue.send_alarms()
@@ -35,7 +37,7 @@ def dispatch(now: datetime) -> int:
 
 
 def watch(now: datetime) -> int:
-    """Begins an alarm for each cause without one, and ends those whose cause is gone. Any number may do so at once."""
+    """Opens an alarm for each cause without one, and ends alarms whose cause is gone. Safe to call concurrently."""
     causes = alarm_causes.all_causes(now)
     opened = {alarm.cause: alarm for alarm in Alarm.objects.filter(ended=None)}
     happened = [cause.key for cause in causes.values() if cause.once]
@@ -71,7 +73,7 @@ def _begin(cause: alarm_causes.Cause, now: datetime) -> int:
 
 
 def _end(alarm: Alarm, now: datetime) -> None:
-    """Ends an alarm and says so to whom its beginning was told; who was not told yet hears nothing of it."""
+    """Ends an alarm and reports this to the channels that were sent its beginning; messages not yet sent are dropped."""
     with transaction.atomic():
         if not Alarm.objects.filter(pk=alarm.pk, ended=None).update(ended=now):
             return
@@ -87,21 +89,21 @@ def _end(alarm: Alarm, now: datetime) -> None:
 
 
 def mute(alarm: Alarm, *, now: datetime, user: Any = None) -> None:
-    """Sends nothing more about an alarm, nor that it has ended."""
+    """Mutes an alarm: sends nothing more about it, not even its end."""
     with transaction.atomic():
         Alarm.objects.filter(pk=alarm.pk).update(muted=now, muted_by=user)
         alarm.messages.filter(state=MessageState.WAITING).update(state=MessageState.DROPPED, detail="silenced")
 
 
 def test(channel: AlarmChannel, now: datetime) -> AlarmMessage:
-    """A message that says that the channel works, sent at once whatever the hour."""
+    """Queues a test message for a channel, sent at once even in quiet hours."""
     message = AlarmMessage.objects.create(channel=channel, about="test", due=now, created=now)
     queue.send_alarms()
     return message
 
 
 def not_before(channel: AlarmChannel, now: datetime) -> datetime:
-    """The first moment outside the channel's quiet hours."""
+    """The earliest time from `now` on that is outside the channel's quiet hours."""
     if channel.quiet_from is None or channel.quiet_to is None:
         return now
     local = now.astimezone(ZoneInfo(channel.timezone))
@@ -116,14 +118,14 @@ def not_before(channel: AlarmChannel, now: datetime) -> datetime:
 
 
 def due(now: datetime) -> bool:
-    """Whether something is to be sent, or was claimed by a worker that is gone."""
+    """Tells whether a message is due, or was claimed by a worker that no longer exists."""
     waiting = AlarmMessage.objects.filter(state=MessageState.WAITING, due__lte=now)
     lost = AlarmMessage.objects.filter(state__in=[MessageState.CLAIMED, MessageState.HANDED], claimed_until__lte=now)
     return waiting.exists() or lost.exists()
 
 
 def send(now: Callable[[], datetime], on_step: Callable[[], None] = lambda: None) -> int:
-    """Sends what is due. Returns how many were taken by their receivers."""
+    """Sends all due messages. Returns how many their receivers accepted."""
     _recover(now())
     sent = 0
     while True:
@@ -154,7 +156,7 @@ def _claim(now: datetime) -> AlarmMessage | None:
 
 
 class _Gone(Exception):
-    """Another worker has the message by now."""
+    """Another worker has claimed the message in the meantime."""
 
 
 def _send(message: AlarmMessage, now: Callable[[], datetime]) -> int:
@@ -203,12 +205,12 @@ def worded(message: AlarmMessage) -> tuple[str, str]:
 
 
 def sentence(alarm: Alarm) -> str:
-    """What an alarm says, in the language of the moment."""
+    """The text of an alarm in the current language."""
     return gettext(alarm.text) % alarm.facts
 
 
 def _forget(now: datetime) -> None:
-    """Drops ended alarms, and messages of no alarm, as old as events may get."""
+    """Deletes ended alarms, and messages without alarm, that are older than the retention time of events."""
     days = pruning.kept()["events"]
     if days:
         Alarm.objects.filter(ended__lt=now - timedelta(days=days)).delete()

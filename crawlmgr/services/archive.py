@@ -1,4 +1,4 @@
-"""The archive: every exchange goes into WARC files, each with one writer; the only code that touches page files."""
+"""The archive: every exchange is written to WARC files, each with one writer. Only this module touches WARC files."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ CHECK_SPACE_EVERY = 50
 
 
 class DiskLow(Exception):
-    """Less room than the installation wants to keep; the run pauses and loses nothing."""
+    """The disk has less free space than the configured minimum; the run pauses and loses nothing."""
 
 
 class Archive:
-    """Writes a slice's exchanges. The file is this process's alone: a new process begins a new file, so a record torn by a
-    kill is never followed by another."""
+    """Writes a slice's exchanges. A file belongs to one process: a new process begins a new file, so that no record follows one
+    truncated by a kill."""
 
     def __init__(self, run_id: int | None, now: datetime) -> None:
         self.run_id = run_id
@@ -45,7 +45,8 @@ class Archive:
     def write(self, response: FetchResponse, now: datetime, revisit: Page | None = None) -> tuple[WarcFile, RecordPointer] | None:
         """Appends an exchange; with `revisit` (an earlier capture of the same content) only a revisit record. Raises DiskLow.
 
-        Cookies, credentials and every other header of a site's own are left out: who reads the archive cannot log in with it.
+        Cookies, credentials and all other headers from a site's settings are left out, so that readers of the archive cannot log
+        in with them.
         """
         if not response.status:
             return None
@@ -73,7 +74,7 @@ class Archive:
         return self.writer
 
     def close(self, now: datetime) -> None:
-        """Closes the file and notes its size."""
+        """Closes the file and stores its size."""
         if self.writer is not None and self.row is not None:
             self.writer.close()
             WarcFile.objects.filter(pk=self.row.pk).update(bytes=self.writer.size, records=self.writer.records, closed=now)
@@ -88,7 +89,7 @@ def _without_credentials(response: FetchResponse) -> FetchResponse:
 
 
 def _public(exchange: FetchResponse | Hop) -> dict[str, Any]:
-    """The headers of an exchange without credentials; what a server set is one where the request carried some already."""
+    """The headers of an exchange without credentials; Set-Cookie is left out too if the request carried cookies."""
     sent = tuple(pair for pair in exchange.request_headers if pair[0].lower() in PLAIN_HEADERS)
     if len(sent) == len(exchange.request_headers):
         return {}
@@ -101,7 +102,7 @@ def _original(page: Page) -> WarcRecord | None:
 
 
 def path_of(file: WarcFile) -> Path:
-    """Where a WARC file lies; a name that leaves the archive folder is refused."""
+    """The path of a WARC file. Raises ValueError for a name that leads out of the archive folder."""
     path = (settings.ARCHIVE_DIR / file.name).resolve()
     if path.parent != Path(settings.ARCHIVE_DIR).resolve():
         raise ValueError(f"{file.name} is no name of an archive file")
@@ -109,14 +110,14 @@ def path_of(file: WarcFile) -> Path:
 
 
 def remove(file: WarcFile) -> None:
-    """Takes a file off the disk, and then its row: after a kill in between this can be done again."""
-    with suppress(ValueError):  # a name that leads out of the folder is no file of ours
+    """Deletes a WARC file, then its row; can be repeated after a kill in between."""
+    with suppress(ValueError):  # a name that leads out of the folder belongs to no file of the archive
         path_of(file).unlink(missing_ok=True)
     file.delete()
 
 
 def read_page(page: Page) -> WarcRecord | None:
-    """The stored answer of a page; a revisit is followed to the content it stands for. None where the file is gone."""
+    """The stored answer of a page; for a revisit, the record of the original content. None if the file is gone."""
     if page.warc is None or page.warc_offset is None:
         return None
     try:
@@ -150,10 +151,11 @@ def latest(url: str, before: datetime | None = None) -> Page | None:
 
 
 def import_file(source: Path, now: datetime, batch: int = 200) -> Iterator[int]:
-    """Copies the records of a WARC file into the archive, a gzip member each, and indexes its pages; yields their number so far.
+    """Copies the records of a WARC file into the archive, one gzip member each, and indexes its pages; yields the number of
+    records so far.
 
-    The copy is written beside and renamed before its index is committed as a whole: an interrupted import leaves neither, and
-    importing again begins anew.
+    The copy is written to a temporary file and renamed before its index is committed as a whole: an interrupted import leaves
+    neither, and can simply be repeated.
     """
     name = f"{now:%Y%m%d%H%M%S}-import-{secrets.token_hex(4)}.warc.gz"
     target = settings.ARCHIVE_DIR / name
@@ -207,8 +209,8 @@ def _imported(record: WarcRecord, place: tuple[int, int], now: datetime) -> Page
 
 
 def export_run(run_id: int, target: Path, now: datetime, pulse: Callable[[], None] = lambda: None) -> dict[str, int]:
-    """Copies the records of a run's pages into one WARC file, whole gzip members as they lie, a new warcinfo in front. `pulse`
-    is called between them, with no cursor open, and may end it."""
+    """Copies the records of a run's pages into one WARC file, as unchanged gzip members after a new warcinfo record. `pulse` is
+    called between records, with no cursor open, and may abort by raising."""
     part = target.with_name(target.name + ".part")
     records, missing = 0, 0
     try:
@@ -246,7 +248,8 @@ def _member(page: Page) -> bytes | None:
 
 
 def check(*, quick: bool = False) -> dict[str, Any]:
-    """Holds every WARC file against the index: missing, torn or damaged files, pages whose place holds no such record."""
+    """Compares every WARC file with the index: reports missing, truncated or damaged files, and pages whose position holds no
+    such record."""
     files = []
     for row in WarcFile.objects.order_by("pk"):
         path, records, problem = path_of(row), 0, ""
@@ -262,13 +265,14 @@ def check(*, quick: bool = False) -> dict[str, Any]:
             lost = sum(1 for offset in pages.values_list("warc_offset", flat=True).iterator() if offset not in offsets)
             problem = report.problem or (f"{lost} pages have no record" if lost else "")
             if problem == "torn tail" and not lost:
-                problem = ""  # a writer was killed in mid-record; the record was never indexed
+                problem = ""  # truncated by a kill in the middle of a record that was never indexed
         files.append({"file": row.name, "records": records or row.records, "pages": pages.count(), "problem": problem})
     return {"ok": not any(f["problem"] for f in files), "files": files}
 
 
 def put_file(name: str, content: IO[bytes]) -> None:
-    """Puts a WARC file of a backup into the folder. Raises ValueError where the name is none of an archive file, OSError."""
+    """Restores a WARC file from a backup. Raises ValueError for a name that is not an archive file's, OSError if writing
+    fails."""
     target = path_of(WarcFile(name=name))
     part = target.with_name(name + ".part")
     try:
@@ -280,7 +284,7 @@ def put_file(name: str, content: IO[bytes]) -> None:
 
 
 def open_file(file: WarcFile) -> BinaryIO | None:
-    """A WARC file for reading as it lies there; None where it is gone. The caller closes it."""
+    """Opens a WARC file for reading as stored; None if it is gone. The caller closes it."""
     try:
         return path_of(file).open("rb")
     except (OSError, ValueError):

@@ -1,4 +1,5 @@
-"""Backup and restore: one tar file with rows, WARC files, kept folders and secret; the same for SQLite and PostgreSQL."""
+"""Backup and restore: one tar file with rows, WARC files, other kept folders and the secret key; usable on SQLite and PostgreSQL
+alike."""
 
 from __future__ import annotations
 
@@ -31,9 +32,9 @@ from crawlmgr.services import archive, vault
 FORMAT = 1
 MANIFEST, SECRET = "manifest.json", "secret.key"
 AXES = ("axes.AccessAttempt", "axes.AccessAttemptExpiration", "axes.AccessFailureLog", "axes.AccessLog")
-# Log in again; the dispatcher queues anew; what workers are asked to do never comes out of a file.
+# Users log in again and the dispatcher queues tasks again; the queue is never restored from a file, since workers execute it.
 LEFT_OUT = frozenset({"sessions.Session", "django_q.OrmQ", "django_q.Task", "django_q.Schedule", *AXES})
-OLDER_ROWS = frozenset({"django_q.Schedule"})  # backups of before hold them; they are passed over
+OLDER_ROWS = frozenset({"django_q.Schedule"})  # contained in older backups; skipped on restore
 BATCH = 500
 GROUND = frozenset({"contenttypes.ContentType", "auth.Permission", "auth.Group", "auth.Group_permissions"})
 PLAIN_NAME = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9._-]{0,199}")
@@ -41,11 +42,11 @@ Told = Callable[[str], None]
 
 
 class BackupRefused(Exception):
-    """The backup or restore cannot be done; the text is one line for a person."""
+    """The backup or restore is not possible; the text is a one-line message."""
 
 
 def tables() -> list[type[models.Model]]:
-    """The models whose rows are kept, many-to-many tables included, in a fixed order."""
+    """The models whose rows are backed up, including many-to-many tables, in a fixed order."""
     kept = [
         model for model in apps.get_models(include_auto_created=True)
         if model._meta.managed and not model._meta.proxy and model._meta.label not in LEFT_OUT
@@ -54,7 +55,8 @@ def tables() -> list[type[models.Model]]:
 
 
 def write(target: Path, now: datetime, told: Told) -> dict[str, Any]:
-    """Writes the backup beside its place and renames it when it is whole. Writers may go on: every row comes from one moment.
+    """Writes the backup to a temporary file and renames it when complete. Other writers may continue: all rows are read in one
+    snapshot.
 
     Raises BackupRefused.
     """
@@ -91,7 +93,7 @@ def write(target: Path, now: datetime, told: Told) -> dict[str, Any]:
 
 @contextmanager
 def _one_moment() -> Iterator[None]:
-    """A read-only view of the database at one moment; it keeps no writer out."""
+    """Context manager for a consistent read-only snapshot of the database; it blocks no writer."""
     with connection.cursor() as cursor:
         cursor.execute("BEGIN" if connection.vendor == "sqlite" else "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
         try:
@@ -122,7 +124,7 @@ def _plain(value: Any) -> Any:
 
 
 def _add(tar: tarfile.TarFile, name: str, source: IO[bytes], now: datetime) -> int:
-    """Adds what the source holds at this moment; a file that grows meanwhile is cut there."""
+    """Adds a file to the tar with its current length; bytes appended meanwhile are left out."""
     info = tarfile.TarInfo(name)
     info.size = source.seek(0, os.SEEK_END)
     info.mtime, info.mode = int(now.timestamp()), 0o600
@@ -132,7 +134,7 @@ def _add(tar: tarfile.TarFile, name: str, source: IO[bytes], now: datetime) -> i
 
 
 def _add_kept(tar: tarfile.TarFile, now: datetime, told: Told) -> dict[str, int]:
-    """Adds the files of the kept folders; one that is still being written or goes meanwhile is left out. Bytes by name."""
+    """Adds the files of the kept folders; unfinished files and files deleted meanwhile are left out. Returns bytes by name."""
     sizes: dict[str, int] = {}
     for folder in settings.KEPT_FOLDERS:
         for path in sorted((settings.DATA_DIR / folder).glob("*")):
@@ -150,14 +152,14 @@ def _add_kept(tar: tarfile.TarFile, now: datetime, told: Told) -> dict[str, int]
 
 
 def restore(source: Path, told: Told) -> dict[str, Any]:
-    """Fills an empty installation from a backup: all rows in one transaction that ends when the files are there as well, so that
-    a restore that was killed is begun again. Raises BackupRefused."""
+    """Fills an empty installation from a backup. All rows are restored in one transaction, committed after the files are in
+    place, so that a killed restore can be repeated. Raises BackupRefused."""
     if _filled():
         raise BackupRefused("This installation holds data already; restore into an empty one (another CRAWLMGR_DATA).")
     try:
         with tarfile.open(source, "r:") as tar:
             manifest = _manifest(tar, source)
-            places = {name: _kept_place(name) for name in manifest.get("kept", {})}  # backups of before have none
+            places = {name: _kept_place(name) for name in manifest.get("kept", {})}  # older backups have none
             with transaction.atomic():
                 for model in tables():
                     model._base_manager.all().delete()
@@ -173,7 +175,7 @@ def restore(source: Path, told: Told) -> dict[str, Any]:
                     for name in (*settings.MENDED, *settings.DERIVED):
                         import_string(name)()
                 for file in WarcFile.objects.iterator():
-                    archive.path_of(file)  # refuses a name that leads out of the folder
+                    archive.path_of(file)  # raises for a name that leads out of the folder
                 for name in manifest["files"]:
                     told(name)
                     archive.put_file(name, _member(tar, f"archive/{name}"))
@@ -187,7 +189,7 @@ def restore(source: Path, told: Told) -> dict[str, Any]:
 
 
 def _filled() -> bool:
-    """Whether anything is stored beyond what a first start makes."""
+    """Tells whether the database holds more than what a first start creates."""
     return any(model._base_manager.exists() for model in tables() if model._meta.label not in GROUND)
 
 
@@ -210,7 +212,8 @@ def _member(tar: tarfile.TarFile, name: str) -> IO[bytes]:
 
 
 def _read_rows(tar: tarfile.TarFile, label: str) -> int:
-    """Rows of one table. A column that has come since takes its default; one that is gone is refused."""
+    """Restores the rows of one table and returns their number. A column added since gets its default; an unknown column is
+    refused."""
     model = apps.get_model(label) if label.count(".") == 1 else None
     if model is None or model not in tables():
         raise ValueError(f"there is no table {label}")
@@ -256,14 +259,14 @@ def _binary(value: dict[str, str] | None) -> bytes | None:
 
 
 def _set_sequences() -> None:
-    """Lets the next row of each table get an id above those that came with the backup."""
+    """Sets the id sequences above the restored ids."""
     with connection.cursor() as cursor:
         for statement in connection.ops.sequence_reset_sql(no_style(), tables()):
             cursor.execute(statement)
 
 
 def _kept_place(name: str) -> Path:
-    """Where a file of a kept folder belongs. Raises ValueError for a name that is none of such a file."""
+    """The path of a file of a kept folder. Raises ValueError for any other name."""
     folder, _slash, plain = name.partition("/")
     if folder not in settings.KEPT_FOLDERS or not PLAIN_NAME.fullmatch(plain):
         raise ValueError(f"{name[:80]!r} is no name of a kept file")
@@ -271,7 +274,7 @@ def _kept_place(name: str) -> Path:
 
 
 def _put(place: Path, content: IO[bytes]) -> None:
-    """Writes a file whole or not at all, for its owner only."""
+    """Writes a file atomically, readable by its owner only."""
     place.parent.mkdir(parents=True, exist_ok=True)
     beside = place.with_name(f"{place.name}.part")
     descriptor = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)

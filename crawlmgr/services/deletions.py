@@ -14,7 +14,7 @@ from crawlmgr.models import Deletion
 from crawlmgr.services import events, runs
 
 UNDO = timedelta(minutes=10)
-AGAIN = timedelta(minutes=1)  # until the next try, where the row is in use
+AGAIN = timedelta(minutes=1)  # delay before the next try if the row is in use
 
 
 def ask(kind: str, names: Mapping[int, str], now: datetime, user: Any = None) -> int:
@@ -44,7 +44,7 @@ def carry_out(now: datetime) -> int:
     done = 0
     for row in list(Deletion.objects.filter(due__lte=now).select_related("by")):
         if not Deletion.objects.filter(pk=row.pk, due=row.due).update(begun=True, due=now + AGAIN):
-            continue  # it was taken back, or another dispatcher is at it
+            continue  # it was undone, or another dispatcher is carrying it out
         try:
             import_string(settings.DELETABLE[row.kind])(row.target, now, row.by)
         except runs.Busy:

@@ -1,4 +1,4 @@
-"""The demonstration, asked for on the desk: `serve` keeps a process at it while the wish is there."""
+"""The demonstration as requested on the desk: `serve` keeps its process running while it is requested."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from pathlib import Path
 from django.conf import settings
 
 MARK = "demonstration"
-"""Among the settings of all that the demonstration made: when it was first shown."""
+"""Key in the settings of all objects made by the demonstration; its value is the time when the site was first served."""
 CAN = "CRAWLMGR_DEMONSTRATION"
-"""Set in the environment of a web server whose supervisor watches for the wish."""
+"""Environment variable of web servers whose supervisor can start the demonstration."""
 
 
 def _wish() -> Path:
@@ -18,20 +18,20 @@ def _wish() -> Path:
 
 
 def possible() -> bool:
-    """Whether the supervisor of this process starts what is wished."""
+    """Tells whether the supervisor of this process can start the demonstration."""
     return bool(os.environ.get(CAN))
 
 
 def wished() -> bool:
-    """Whether it shall be at work; outlives a restart of everything."""
+    """Tells whether the demonstration is requested to run; a marker file, so it survives restarts."""
     return _wish().exists()
 
 
 def wish() -> None:
-    """Asks for it; it is at work some seconds later."""
+    """Requests the demonstration; the supervisor starts it within seconds."""
     _wish().touch(mode=0o600)
 
 
 def end() -> None:
-    """Ends it: its pages are no longer served; what it has crawled stays."""
+    """Stops the demonstration: its pages are no longer served; crawled data is kept."""
     _wish().unlink(missing_ok=True)

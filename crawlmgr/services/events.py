@@ -1,4 +1,4 @@
-"""Events: what a person should know, kept short and pruned."""
+"""Events for operators: kept short, and pruned."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ log = logging.getLogger("crawlmgr.events")
 
 
 def record(level: int, code: str, text: str, *, now: datetime, run_id: int | None = None, host_id: int | None = None) -> None:
-    """Stores one event, and writes it to the log. (Its levels are those of logging: 20, 30, 40.)"""
+    """Stores one event and writes it to the log. Levels are those of `logging`: 20, 30, 40."""
     Event.objects.create(at=now, level=level, code=code[:60], text=text[:500], run_id=run_id, host_id=host_id)
     told: dict[str, Any] = {"event": code}
     told |= {name: value for name, value in (("run", run_id), ("host", host_id)) if value is not None}
@@ -20,15 +20,15 @@ def record(level: int, code: str, text: str, *, now: datetime, run_id: int | Non
 
 
 def error(code: str, text: str, *, now: datetime, run_id: int | None = None, host_id: int | None = None) -> None:
-    """Something failed."""
+    """Records an event of level error: something failed."""
     record(Event.Level.ERROR, code, text, now=now, run_id=run_id, host_id=host_id)
 
 
 def warn(code: str, text: str, *, now: datetime, run_id: int | None = None, host_id: int | None = None) -> None:
-    """Something wants looking at."""
+    """Records an event of level warning: something needs attention."""
     record(Event.Level.WARNING, code, text, now=now, run_id=run_id, host_id=host_id)
 
 
 def note(code: str, text: str, *, now: datetime, run_id: int | None = None, host_id: int | None = None) -> None:
-    """Something that a person may want to know of later, with nothing wrong."""
+    """Records an event of level note: useful later, nothing is wrong."""
     record(Event.Level.NOTE, code, text, now=now, run_id=run_id, host_id=host_id)

@@ -1,6 +1,6 @@
-"""Forms of an export that are text (CSV, JSON, JSON lines), and what the cells of all forms hold.
+"""Text formats of an export (CSV, JSON, JSON lines), and the conversion of cells for all formats.
 
-`export_writers` writes these and the forms with typed columns into files.
+`export_writers` writes these and the formats with typed columns into files.
 """
 
 from __future__ import annotations
@@ -13,16 +13,17 @@ from datetime import datetime
 from itertools import islice
 from typing import Any, NamedTuple
 
-_RISKY = ("=", "+", "-", "@", "|", "\t", "\r", "\n", "＝", "＋", "－", "＠", "｜")  # full-width ones too
+# first characters that spreadsheets take for a formula, full-width forms included
+_RISKY = ("=", "+", "-", "@", "|", "\t", "\r", "\n", "＝", "＋", "－", "＠", "｜")
 
-AT_A_TIME = 200  # rows of a piece of text
+AT_A_TIME = 200  # rows per piece of text
 Rows = Iterator[Sequence[Any]]
 Kinds = Mapping[str, str]
 """Column → "time", "integer", "real" or "boolean"; any other column holds text."""
 
 
 def safe_cell(value: Any) -> Any:
-    """A cell that a spreadsheet shows and does not run: text beginning like a formula gets a leading apostrophe."""
+    """A cell that a spreadsheet will not execute: text that begins like a formula gets a leading apostrophe."""
     if isinstance(value, datetime):
         return value.isoformat()
     if isinstance(value, bool):
@@ -39,7 +40,8 @@ def _json_default(value: Any) -> Any:
 
 
 class Text(NamedTuple):
-    """One form: what stands before the rows, the text of some rows (told whether any came before), what stands after them."""
+    """A text format: the text before the rows, a function for the text of some rows (told whether rows came before), the text
+    after them."""
 
     head: Callable[[Sequence[str]], str]
     rows: Callable[[Sequence[str], Sequence[Sequence[Any]], bool], str]
@@ -68,7 +70,7 @@ TEXTS: Mapping[str, Text] = {
 
 
 def streamed(fmt: str, columns: Sequence[str], rows: Rows) -> Iterator[str]:
-    """An export as pieces of text. Raises KeyError for a form that is no text."""
+    """An export as pieces of text. Raises KeyError for a format that is not text."""
     form = TEXTS[fmt]
     yield form.head(columns)
     more = False
@@ -79,7 +81,7 @@ def streamed(fmt: str, columns: Sequence[str], rows: Rows) -> Iterator[str]:
 
 
 def plain(value: Any) -> Any:
-    """Text for a column of text: None stays, structures become JSON."""
+    """A value for a text column: None stays None, structures become JSON."""
     if value is None or isinstance(value, str):
         return value
     if isinstance(value, datetime):

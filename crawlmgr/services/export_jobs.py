@@ -1,4 +1,4 @@
-"""The work of writing an export: some seconds a step, gone on with after a kill from where it was safe on the disk."""
+"""The job that writes an export: steps of some seconds, resumed after a kill from the last state that is safe on disk."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ from crawlmgr.models import Export, Run, RunState
 from crawlmgr.services import archive, export_writers, exports, saved_exports
 
 STEP_SECONDS = 5.0
-KEYS = 100_000  # of things, the most of a step
+KEYS = 100_000  # most objects exported in one step
 Pulse = Callable[[], None]
 
 
 class ExportJob:
-    """The work of such a run (see crawlmgr.jobs.Job).
+    """The job of an export run (see crawlmgr.jobs.Job).
 
-    The run's result holds how far it is: `at` of `until` (keys), rows, what the writer needs to go on; then the name of the file.
-    The file takes its name when it is whole, and its row is stored with that step: a kill between the two leaves a file that the
-    next attempt finds and takes.
+    The run's result holds the progress: `at` of `until` (keys), rows, and the writer's state; at the end the name of the file.
+    The complete file is renamed to its name before its row is stored; after a kill in between, the next attempt finds the file
+    and uses it.
     """
 
     def __init__(self, run: Run) -> None:
@@ -60,7 +60,7 @@ class ExportJob:
             return self._further(pulse) if done["at"] < done["until"] else self._finish(export, pulse)
 
     def ended(self, state: str, now: datetime) -> None:
-        """What a paused or failed run has written stays: it may go on."""
+        """Deletes the work folder of a finished or stopped run; a paused or failed one keeps it, since it may be resumed."""
         if state in (RunState.FINISHED, RunState.STOPPED):
             transaction.on_commit(lambda: shutil.rmtree(self.work, ignore_errors=True))
 
@@ -101,7 +101,7 @@ class ExportJob:
         return partial(self._tell, done)
 
     def _keys(self, table: exports.Table, done: dict[str, Any]) -> list[int]:
-        """The keys of what comes next. They are looked for once a step: a narrowed table may have to be sorted for it."""
+        """The keys of the next step's objects, in one query per step, because a filtered table may have to be sorted for it."""
         rows = table.query(self.chosen).filter(pk__gt=done["at"], pk__lte=done["until"])
         return list(rows.order_by("pk").values_list("pk", flat=True)[:KEYS])
 
@@ -143,8 +143,8 @@ class ExportJob:
 
 @contextmanager
 def _alone(path: Path, pulse: Pulse) -> Iterator[None]:
-    """Waits until no other worker, one that has lost the run and does not know it yet, writes here. The system lets go of the
-    lock of a process that ends."""
+    """Context manager that waits for an exclusive file lock, so that a worker which has lost the run without noticing cannot
+    write at the same time. The system releases the lock when its process ends."""
     with path.open("a") as file:
         while True:
             try:

@@ -1,8 +1,8 @@
-"""Exports as XLSX: sheets of a million rows each, appended to row by row as XML, zipped at the end.
+"""Exports as XLSX: sheets of up to a million rows, appended row by row as XML and zipped at the end.
 
-Libraries for this format hold a workbook open from its first row to its last. Here every sheet is a text file that can be cut
-back to where it was safe and gone on with, so that an export of millions of rows survives the end of the process that writes it.
-Source of the form: ECMA-376, part 1, SpreadsheetML (chapter 18).
+Libraries for this format keep a workbook in memory from the first row to the last. Here every sheet is a text file that can be
+truncated to its last safe length and continued, so that an export of millions of rows survives the end of the writing process.
+Source of the format: ECMA-376, part 1, SpreadsheetML (chapter 18).
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ from xml.sax.saxutils import escape, quoteattr
 
 from crawlmgr.services.export_formats import Kinds, plain
 
-SHEET_ROWS = 1_048_575  # of a sheet, below its header
-CELL_CHARACTERS = 32_767  # of a cell
+SHEET_ROWS = 1_048_575  # rows per sheet below its header
+CELL_CHARACTERS = 32_767  # characters per cell
 PIECE_BYTES = 1_000_000
-LEVEL = 3  # of compression: half the time of the usual 6, a tenth more bytes
+LEVEL = 3  # compression level: half the time of the usual 6, a tenth more bytes
 _UNWRITABLE = re.compile("[\0-\x08\x0b-\x1f\ufffe\uffff\ud800-\udfff]|_(?=x[0-9A-Fa-f]{4}_)")
 _MAIN = "http://schemas.openxmlformats.org/spreadsheetml/2006/main"
 _RELATIONS = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
@@ -42,8 +42,8 @@ _STYLES = (
 
 
 class SheetWriter:
-    """A workbook. Text is written as text, so no cell is a formula; what a cell cannot hold ends in "…"; whole numbers that a
-    spreadsheet would round are text."""
+    """Writer of a workbook. Text is written as text, so no cell is a formula; text too long for a cell is cut and ends in "…";
+    whole numbers that a spreadsheet would round are written as text."""
 
     def __init__(self, folder: Path, table: str, columns: Sequence[str], kinds: Kinds, state: dict[str, Any]) -> None:
         self.folder, self.table = folder, table
@@ -136,16 +136,16 @@ def _cell(name: str, value: Any, numeric: bool, style: str) -> str:
 
 
 def _written(text: str) -> str:
-    """Text as the format spells it: characters that XML cannot hold, and what looks like their spelling, as _xHHHH_.
+    r"""Escapes text for XLSX: characters not allowed in XML, and texts that look like an escape, become _xHHHH_.
 
-    >>> _written("a<\\x0b_x0041_")
+    >>> _written("a<\x0b_x0041_")
     'a&lt;_x000B__x005F_x0041_'
     """
     return escape(_UNWRITABLE.sub(lambda found: f"_x{ord(found[0]):04X}_", text))
 
 
 def _letters(place: int) -> str:
-    """The name of a column.
+    """The letters of the column with index `place`, from 0.
 
     >>> _letters(0), _letters(25), _letters(26), _letters(701), _letters(702)
     ('A', 'Z', 'AA', 'ZZ', 'AAA')
@@ -159,7 +159,7 @@ def _letters(place: int) -> str:
 
 
 def _frame(table: str, sheets: int) -> list[tuple[str, str]]:
-    """The files of a workbook beside its sheets, by name."""
+    """The (name, content) pairs of a workbook's files other than its sheets."""
     title = re.sub(r"[\[\]:*?/\\']", " ", table)[:25]
     numbers = range(1, sheets + 1)
     types, kind = f"{_PACKAGE}/content-types", "application/vnd.openxmlformats-package.relationships+xml"

@@ -1,7 +1,8 @@
-"""Writers of export files, one a format: they take rows some at a time, and after a kill go on where they last said they were.
+"""Writers of export files, one class per format: they accept rows in batches, and resume after a kill from their last saved
+state.
 
-A writer works in a folder of its own. `kept` brings what was added to the disk and returns what a new writer needs to go on from
-there; whatever was written later is cut off then. `finish` makes the whole file and gives it its name.
+A writer works in a folder of its own. `kept` flushes everything written to disk and returns the state that a new writer needs to
+resume; what was written after that is discarded then. `finish` makes the complete file and gives it its name.
 """
 
 from __future__ import annotations
@@ -18,8 +19,8 @@ from typing import IO, Any, Protocol
 from crawlmgr.services.export_formats import TEXTS, Kinds, plain
 from crawlmgr.services.export_sheets import SheetWriter
 
-BATCH = 5000  # rows of a row group of Parquet
-LARGEST = 2**63 - 1  # the largest whole number of a database or Parquet file
+BATCH = 5000  # rows per row group in Parquet
+LARGEST = 2**63 - 1  # largest integer in SQLite and Parquet
 BOM = "\ufeff".encode()
 
 State = dict[str, Any]
@@ -27,7 +28,7 @@ Pulse = Callable[[], None]
 
 
 class Writer(Protocol):
-    """How all writers look; `state` of the constructor is what `kept` returned, empty for a new file."""
+    """Interface of the writers; the constructor's `state` is what `kept` returned, empty for a new file."""
 
     def add(self, rows: Sequence[Sequence[Any]]) -> None: ...
 
@@ -39,7 +40,7 @@ class Writer(Protocol):
 
 
 class TextWriter:
-    """CSV, JSON, JSON lines: appended to one file."""
+    """Writer of CSV, JSON and JSON lines: appends to one file."""
 
     def __init__(self, folder: Path, fmt: str, columns: Sequence[str], state: State, *, bom: bool = False) -> None:
         self.path, self.form, self.columns = folder / "part", TEXTS[fmt], columns
@@ -69,7 +70,7 @@ class TextWriter:
 
 
 class SqliteWriter:
-    """One table named as the export; times are ISO 8601 text, truths 0 and 1."""
+    """Writer of an SQLite file with one table named as the export; times are ISO 8601 text, booleans 0 and 1."""
 
     def __init__(self, folder: Path, table: str, columns: Sequence[str], kinds: Kinds, state: State) -> None:
         types = {"integer": "INTEGER", "boolean": "INTEGER", "real": "REAL"}
@@ -116,8 +117,8 @@ class SqliteWriter:
 
 
 class ParquetWriter:
-    """Typed columns, compressed with zstd; times are UTC in microseconds. Its end names every row group, so what is kept before
-    the end are pieces, files of their own, whose row groups `finish` takes over one by one."""
+    """Writer of Parquet: typed columns, compressed with zstd; times are UTC in microseconds. A Parquet footer lists every row
+    group, so unfinished output is kept as separate files, whose row groups `finish` copies one by one."""
 
     def __init__(self, folder: Path, columns: Sequence[str], kinds: Kinds, state: State) -> None:
         from pyarrow import parquet
@@ -189,11 +190,11 @@ class ParquetWriter:
 
 
 def _arrow() -> Any:
-    """pyarrow, 40 MB that only Parquet needs. With the first list that it is given it would load pandas too where that is
-    installed, another 50 MB: it is kept from that, and tries again once somebody wants data frames of it."""
+    """Imports pyarrow, which takes 40 MB and only Parquet needs. On its first list it would import pandas too (another 50 MB);
+    that import is blocked here, and pyarrow tries again when data frames are requested."""
     import pyarrow as pa
 
-    pa.set_memory_pool(pa.system_memory_pool())  # gives freed memory back; the default keeps some 10 MB more
+    pa.set_memory_pool(pa.system_memory_pool())  # this pool returns freed memory to the system; the default keeps some 10 MB more
     if "pandas" not in sys.modules:
         sys.meta_path.insert(0, _NoPandas)
         try:
@@ -204,7 +205,7 @@ def _arrow() -> Any:
 
 
 class _NoPandas:
-    """A finder of modules that says that there is no pandas."""
+    """An import finder that reports pandas as not installed."""
 
     @staticmethod
     def find_spec(name: str, path: object = None, target: object = None) -> None:
@@ -213,7 +214,7 @@ class _NoPandas:
 
 
 FILES = ("xlsx", "parquet", "sqlite")
-"""Formats that are no text."""
+"""Binary formats."""
 FORMATS = (*TEXTS, *FILES)
 
 
@@ -221,7 +222,7 @@ def opened(
     fmt: str, folder: Path, table: str, columns: Sequence[str], kinds: Kinds, *, bom: bool = False,
     state: Mapping[str, Any] | None = None,
 ) -> Writer:
-    """The writer of a format, at work in `folder`, which must be there. Raises KeyError for an unknown format."""
+    """The writer of a format in `folder`, which must exist. Raises KeyError for an unknown format."""
     before = dict(state or {})
     if fmt == "sqlite":
         return SqliteWriter(folder, table, columns, kinds, before)
@@ -233,7 +234,7 @@ def opened(
 
 
 def _safe(file: IO[bytes]) -> int:
-    """Brings a file to the disk; its length."""
+    """Flushes a file to disk; returns its length in bytes."""
     file.flush()
     os.fsync(file.fileno())
     return file.tell()
@@ -241,7 +242,7 @@ def _safe(file: IO[bytes]) -> int:
 
 @contextmanager
 def _as_os_error(*kinds: type[Exception]) -> Iterator[None]:
-    """A library's own error over a file that cannot be written as the OSError that callers expect."""
+    """Context manager that converts a library's own write errors to OSError."""
     try:
         yield
     except kinds as error:
@@ -253,7 +254,7 @@ def _quoted(name: str) -> str:
 
 
 def _distinct(columns: Sequence[str]) -> list[str]:
-    """Names that differ although capitals do not count."""
+    """Column names made distinct regardless of case."""
     taken: set[str] = set()
     names = []
     for column in columns:

@@ -1,4 +1,4 @@
-"""Exports: tables in every format, in constant memory; files are written beside and renamed."""
+"""Exports of tables in every format, in constant memory; files are written under a temporary name and renamed."""
 
 from __future__ import annotations
 
@@ -28,26 +28,25 @@ FORMATS = export_writers.FORMATS
 
 @dataclass(frozen=True, slots=True)
 class Filter:
-    """What to export: of one site, of one run, or what came since a time."""
+    """The rows to export: those of one site, of one run, or since a time."""
 
     site: int | None = None
     run: int | None = None
     since: datetime | None = None
 
     def as_json(self) -> dict[str, Any]:
-        """As it stands in a manifest."""
+        """The filter as stored in a manifest."""
         return {"site": self.site, "run": self.run, "since": self.since.isoformat() if self.since else None}
 
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """One kind of export.
+    """Definition of an exportable table.
 
-    `query` gives what a filter leaves, in any order; `values` are the look-ups of its columns, and where there are none its
-    objects are handed to `expand`, which makes rows of a thing (None: the values are the row).
-    `found` gives the columns where they depend on what is exported; `columns` are then those that are always there. `kinds`:
-    columns that hold no text, by what they hold ("time", "integer", "real", "boolean"), for the formats that have types. `plain`:
-    the same rows under columns that are always the same, for who reads page by page.
+    `query` returns the filtered objects, in any order; `values` are the field look-ups of its columns. Without `values`, `expand`
+    makes the rows of each object (None: the values are the row). `found` returns the columns if they depend on what is exported;
+    `columns` are then those always present. `kinds`: types of columns that are not text ("time", "integer", "real", "boolean"),
+    for typed formats. `plain`: the same rows with fixed columns, for clients that read page by page.
     """
 
     columns: Sequence[str]
@@ -60,13 +59,14 @@ class Table:
     plain: Table | None = None
 
     def header(self, chosen: Filter) -> Sequence[str]:
-        """The columns of this export."""
+        """The columns of an export with this filter."""
         return self.columns if self.found is None else self.found(chosen)
 
     def keyed(
         self, header: Sequence[str], chosen: Filter, *, after: int | None = None, limit: int | None = None
     ) -> Iterator[tuple[int, Iterable[Sequence[Any]]]]:
-        """For each thing, in the order of keys, its key and its rows under a header; of `limit` with keys above `after`."""
+        """Yields each object's key and its rows under a header, in the order of keys; at most `limit` objects with keys above
+        `after`."""
         rows = self.query(chosen).order_by("pk")
         rows = rows if after is None else rows.filter(pk__gt=after)
         rows = rows if limit is None else rows[:limit]
@@ -76,21 +76,21 @@ class Table:
             yield key, (item,) if self.expand is None else self.expand(item, header)
 
     def of_keys(self, keys: Sequence[int], header: Sequence[str]) -> Iterator[Sequence[Any]]:
-        """The rows of these things, in the order of keys, under a header."""
+        """The rows of the objects with these keys, in the order of keys, under a header."""
         rows = self.query(EVERYTHING).filter(pk__in=keys).order_by("pk")
         for item in rows.values_list(*self.values) if self.values else rows:
             yield from (item,) if self.expand is None else self.expand(item, header)
 
     def under(self, header: Sequence[str], chosen: Filter) -> Iterator[Sequence[Any]]:
-        """All rows of an export that has this header."""
+        """All rows of a filtered export under a header."""
         return (row for _key, rows in self.keyed(header, chosen) for row in rows)
 
 
 def narrowed(rows: QuerySet[Any], chosen: Filter, *, site: str, run: str, since: str = "") -> QuerySet[Any]:
-    """The rows of a query that a filter leaves: `site`, `run` and `since` are the look-ups that it goes by ("" for none)."""
+    """The filtered rows of a query: `site`, `run` and `since` are the look-ups that the filter applies to ("" for none)."""
     wanted = ((site, chosen.site), (f"{since}__gte" if since else "", chosen.since))
     rows = rows.filter(**{name: value for name, value in wanted if name and value is not None})
-    if run and chosen.run is not None:  # by a subquery, because a thing may have met a run more than once
+    if run and chosen.run is not None:  # a subquery, because an object may belong to a run more than once
         rows = rows.filter(pk__in=rows.model._default_manager.filter(**{run: chosen.run}).values("pk"))
     return rows
 
@@ -105,7 +105,7 @@ def _pages_with_links(chosen: Filter) -> QuerySet[Page]:
 
 
 def _links_of(page: Page, header: Sequence[str]) -> Iterator[Sequence[Any]]:
-    """Links of an archived page, read again from the archive: nothing is stored twice."""
+    """The links of an archived page, extracted again from the archive, since links are not stored."""
     record = archive.read_page(page)
     if record is not None:
         for link in scan(record.text, page.final_url or page.url).links:
@@ -151,14 +151,15 @@ TABLES: dict[str, Table] = {
 
 
 def spare_memory() -> None:
-    """For a process that walks through a whole table: pages of an SQLite file that were read once are not kept in its memory."""
+    """Turns SQLite's memory mapping off, for a process that reads whole tables, so that pages read once do not stay in its
+    memory."""
     if connection.vendor == "sqlite":
         with connection.cursor() as cursor:
             cursor.execute("PRAGMA mmap_size=0")
 
 
 def tables() -> dict[str, Table]:
-    """Every table that can be exported, of all crawlers."""
+    """Every exportable table of all crawlers, by name."""
     found: dict[str, Table] = {}
     for name in settings.EXPORTS:
         found.update(import_string(name))
@@ -167,7 +168,7 @@ def tables() -> dict[str, Table]:
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """How an export is written: its columns in this order (all where none are named); CSV with a byte order mark or without."""
+    """The form of an export: its columns in this order (all if none are named), and whether CSV gets a byte order mark."""
 
     columns: Sequence[str] = ()
     bom: bool = False
@@ -178,7 +179,7 @@ Progress = Callable[[int], None]
 
 
 def no_progress(rows: int) -> None:
-    """Nobody watches."""
+    """A progress function that does nothing."""
 
 
 class UnknownColumn(ValueError):
@@ -186,7 +187,7 @@ class UnknownColumn(ValueError):
 
 
 def picked(table: str, header: Sequence[str], shape: Shape) -> list[int] | None:
-    """The places of the columns that a shape names; None for all. Raises UnknownColumn."""
+    """The indices of the columns that a shape names; None for all. Raises UnknownColumn."""
     if not shape.columns:
         return None
     places = {column: place for place, column in enumerate(header)}
@@ -196,7 +197,7 @@ def picked(table: str, header: Sequence[str], shape: Shape) -> list[int] | None:
 
 
 def _chosen_rows(name: str, chosen: Filter, shape: Shape) -> tuple[Sequence[str], Iterator[Sequence[Any]]]:
-    """Header and rows of an export. Raises KeyError for an unknown table, UnknownColumn for a column it has not."""
+    """Header and rows of an export. Raises KeyError for an unknown table, UnknownColumn for a column that it lacks."""
     table = tables()[name]
     header = table.header(chosen)
     rows, wanted = table.under(header, chosen), picked(name, header, shape)
@@ -204,7 +205,7 @@ def _chosen_rows(name: str, chosen: Filter, shape: Shape) -> tuple[Sequence[str]
 
 
 def preview(table: str, *, chosen: Filter, shape: Shape, limit: int) -> tuple[Sequence[str], list[Sequence[Any]]]:
-    """Header and first rows of an export. Raises as `stream` does."""
+    """Header and first rows of an export. Raises the same errors as `stream`."""
     known = tables()[table]
     header = known.header(chosen)
     wanted = picked(table, header, shape)
@@ -213,8 +214,8 @@ def preview(table: str, *, chosen: Filter, shape: Shape, limit: int) -> tuple[Se
 
 
 def stream(table: str, *, fmt: str, chosen: Filter = EVERYTHING, shape: Shape = AS_IT_IS) -> Iterator[bytes]:
-    """The export as pieces of UTF-8. Raises KeyError for an unknown table or a format that is no text, UnknownColumn for a column
-    that the table has not, before the first piece."""
+    """The export as pieces of UTF-8. Before the first piece raises KeyError for an unknown table or a binary format,
+    UnknownColumn for a column that the table lacks."""
     if fmt not in export_formats.TEXTS:
         raise KeyError(fmt)
     header, rows = _chosen_rows(table, chosen, shape)
@@ -233,8 +234,8 @@ def write_file(
 ) -> dict[str, Any]:
     """Writes an export and, beside it, `<name>.manifest.json` (filter, time, rows, sha256). Returns the manifest.
 
-    Both are written beside and renamed, the manifest last: a file without one was not finished. `progress` is told the rows so
-    far, some hundred at a time; what it raises ends the export and leaves nothing behind.
+    Both are written under temporary names and renamed, the manifest last: a file without manifest is incomplete. `progress` is
+    called with the rows so far every few hundred rows; an exception from it aborts the export and leaves no file.
     """
     header, rows = _chosen_rows(table, chosen, shape)
     folder, count = path.with_name(path.name + ".part"), 0
@@ -267,12 +268,12 @@ def described(path: Path, about: Mapping[str, Any], rows: int, header: Sequence[
 
 
 def manifest_of(path: Path) -> Path:
-    """Where the manifest of an export file lies."""
+    """The path of an export file's manifest."""
     return path.with_name(path.name + ".manifest.json")
 
 
 def _measured(path: Path) -> tuple[int, str]:
-    """Bytes and SHA-256 of a file, once it is safe on the disk."""
+    """Bytes and SHA-256 of a file, after flushing it to disk."""
     with path.open("rb") as file:
         os.fsync(file.fileno())
         digest = hashlib.file_digest(file, "sha256")

@@ -1,4 +1,4 @@
-"""A run's way to the web: robots.txt, host clocks and the contact rule around the pure fetcher."""
+"""Fetching for a run: applies robots.txt, host clocks and the contact rule to the pure fetcher."""
 
 from __future__ import annotations
 
@@ -36,19 +36,19 @@ LONGEST_HOP_WAIT_SECONDS = 10.0
 
 
 class TurnTaken(Exception):
-    """The host's turn was used for robots.txt; the page has to wait for the next one."""
+    """The host's turn was used to fetch robots.txt; the page has to wait for the next one."""
 
 
 def user_agent() -> str:
-    """Product, version and contact, as every request carries them."""
+    """The User-Agent of every request: product, version and contact."""
     return f"{PRODUCT}/{__version__} (+{django_settings.CONTACT})" if django_settings.CONTACT else f"{PRODUCT}/{__version__}"
 
 
 class WebSession:
-    """Fetches for one run: refuses what robots.txt refuses, keeps every host's clock, counts what it asked.
+    """Fetches pages for one run: refuses what robots.txt disallows, keeps each host's crawl delay, and counts requests.
 
-    Without a contact in the installation's settings only private addresses that the run allows are connected to. Raises
-    vault.Unreadable where a secret of the settings cannot be read: nothing is sent without its proxy or its key.
+    Without a contact in the installation's settings it only connects to private addresses that the run allows. Raises
+    vault.Unreadable if a secret of the settings cannot be decrypted: nothing is sent without its proxy or credentials.
     """
 
     def __init__(
@@ -92,13 +92,13 @@ class WebSession:
         self._asking_robots = False
 
     def host(self, pk: int) -> Host:
-        """A host as this session knows it; its clock is in the database alone."""
+        """A host as cached by this session; its clock is current in the database only."""
         if pk not in self._hosts:
             self._hosts[pk] = Host.objects.get(pk=pk)
         return self._hosts[pk]
 
     def meet(self, ids: Iterable[int]) -> None:
-        """Reads hosts that this session does not know yet, all at once."""
+        """Loads hosts that this session has not cached yet, in one query."""
         missing = set(ids) - self._hosts.keys()
         if len(missing) > 1:
             for host in Host.objects.filter(pk__in=missing):
@@ -110,7 +110,7 @@ class WebSession:
         self.fetcher.close()
 
     def allowed(self, url: str, host: Host) -> tuple[bool, str]:
-        """Whether robots.txt lets the address be fetched, and the reason if not. Raises TurnTaken after reading robots.txt."""
+        """Tells whether robots.txt allows the address, and the reason if not. Raises TurnTaken after fetching robots.txt."""
         verdict = self.verdict(url, host)
         if verdict is None:
             refused = self._read_robots(url, host)
@@ -120,8 +120,8 @@ class WebSession:
         return verdict
 
     def verdict(self, url: str, host: Host) -> tuple[bool, str] | None:
-        """Whether robots.txt, as it was read last, lets the address be fetched, and the reason if not; None where it has to be
-        read first."""
+        """The verdict of the last robots.txt on the address: whether it is allowed, and the reason if not; None if robots.txt
+        must be fetched first."""
         if not self.settings.respect_robots:
             return True, ""
         now = self.clock.now()
@@ -138,8 +138,8 @@ class WebSession:
         return False, "robots_unreachable" if host.robots_verdict == "deny" else "robots"
 
     def fetch(self, request: FetchRequest) -> FetchResponse:
-        """One exchange, redirects included. The host's turn has been taken by the caller, who has the host's clock settled
-        (`hosts.settle`) in the transaction that stores the answer."""
+        """One exchange, redirects included. The caller has taken the host's turn and updates its clock (`hosts.settle`) in the
+        transaction that stores the answer."""
         response = self.fetcher.fetch(request)
         self.requests += 1 + len(response.redirects)
         log_answer(response)
@@ -152,8 +152,8 @@ class WebSession:
         return self.keep_robots(host, response, self.clock.now())
 
     def keep_robots(self, host: Host, response: FetchResponse, now: datetime, sent_at: datetime | None = None) -> str:
-        """Keeps a robots.txt that was read. A refusal by our own address guard says nothing about the host and is not kept: the
-        next run may be allowed to ask. Its reason is returned, "" otherwise."""
+        """Stores a fetched robots.txt. A refusal by our own address guard says nothing about the host and is not stored, since
+        the next run may be allowed to connect; its reason is returned, "" otherwise."""
         if response.failure is Failure.refused_address and not response.redirects:
             return f"{response.failure.value}: {response.detail}"
         self.requests += 1 + len(response.redirects)
@@ -168,7 +168,7 @@ class WebSession:
         return ""
 
     def _hop(self, url: str) -> None:
-        """Before each redirected request: robots.txt of the target and a turn on its host's clock."""
+        """Runs before each redirected request: checks the target's robots.txt and takes a turn on its host's clock."""
         host = self.host(hosts.host_id(host_key(url)))
         try:
             allowed, reason = (True, "") if self._asking_robots else self.allowed(url, host)
@@ -192,7 +192,7 @@ _KEEP_ROBOTS = (
 
 
 def log_answer(response: FetchResponse) -> None:
-    """A line at debug for one exchange."""
+    """Logs one exchange at debug level."""
     if log.isEnabledFor(logging.DEBUG):
         said = response.failure.value if response.failure is not None else response.status
         facts = {"event": "fetch", "host": host_key(response.request_url), "bytes": response.received_bytes}
@@ -200,7 +200,7 @@ def log_answer(response: FetchResponse) -> None:
 
 
 def known_to_allow(url: str, respect_robots: bool) -> bool:
-    """Whether the robots.txt of an address's host, as it was last read, lets it be fetched; False where it has not been read."""
+    """Tells whether the stored robots.txt of an address's host allows it; False if none has been fetched."""
     if not respect_robots:
         return True
     host = Host.objects.filter(key=host_key(url), robots_fetched_at__isnull=False).first()

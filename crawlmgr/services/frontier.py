@@ -1,4 +1,4 @@
-"""The frontier: addresses added once, claimed by one conditional UPDATE with a lease, ended with a reason."""
+"""The frontier: addresses are added once, claimed by one conditional UPDATE with a lease, and ended with a reason."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ log = logging.getLogger("crawlmgr.frontier")
 
 @dataclass(frozen=True, slots=True)
 class NewUrl:
-    """An address to add. `key` (default: the address) decides what counts as already seen in the run."""
+    """An address to add. `key` (default: the address) decides whether it counts as already seen in the run."""
 
     url: str
     kind: str = ""
@@ -34,12 +34,12 @@ class NewUrl:
     depth: int = 0
     priority: float = 0.0
     parent_id: int | None = None
-    """The address that it was found on, where that is not the one in hand."""
+    """The id of the address that it was found on, if that is not the current page."""
 
 
 @dataclass(frozen=True, slots=True)
 class Wait:
-    """Why nothing can be claimed now: the host to wait for and until when."""
+    """Why nothing can be claimed now: the host to wait for, and until when."""
 
     host: str
     until: datetime
@@ -63,15 +63,15 @@ _ENTER = (
 def add(
     run_id: int, links: Iterable[NewUrl], now: datetime, *, parent_id: int | None = None, pace: OwnPace | None = None
 ) -> int:
-    """Adds addresses that the run has not seen; returns how many were offered (seen ones are passed over). With `pace`, hosts
-    never met before take it."""
+    """Adds addresses that the run has not seen; returns how many were passed in (seen ones are skipped). With `pace`, new hosts
+    get that crawl delay."""
     return add_many(run_id, [(link, parent_id) for link in links], now, pace=pace)
 
 
 def add_many(
     run_id: int, links: Sequence[tuple[NewUrl, int | None]], now: datetime, *, pace: OwnPace | None = None
 ) -> int:
-    """`add` for what several pages lead to, each address with the one that it was found on."""
+    """Like `add`, for the links of several pages: each address comes with the id of the one it was found on."""
     keyed = [(host_key(link.url), link, parent) for link, parent in links]
     ids = hosts.host_ids({key for key, _link, _parent in keyed})
     if pace is not None:
@@ -125,7 +125,7 @@ _EMPTY_HOSTS = (
 
 
 def claim(run_id: int, fence: int, now: datetime, seconds: float) -> Url | None:
-    """`claim_many` of one address."""
+    """Claims one address (see `claim_many`)."""
     return next(iter(claim_many(run_id, fence, now, seconds, 1)), None)
 
 
@@ -177,7 +177,7 @@ def claim_many(
 
 
 class _Due(NamedTuple):
-    """A host whose turn it is, or soon: its clock, its pause in seconds, and its connections that nobody uses."""
+    """A host whose turn has come or will soon: its clock, its delay in seconds, and its free connections."""
 
     pk: int
     next_at: datetime
@@ -188,7 +188,7 @@ class _Due(NamedTuple):
 
 
 def _take_turns(due: Sequence[_Due], now: datetime) -> dict[int, datetime | None]:
-    """Takes the turns of hosts; those that were taken, with the moment that a request has to wait for."""
+    """Takes the turns of hosts; returns those taken, with the time that the request has to wait for."""
     comes = {host.pk: at for host in due if (at := sql.moment(host.next_at)) is not None and at > now}
     turns: dict[int, datetime | None] = dict.fromkeys(hosts.take_turns({h.pk: h.pause for h in due if h.pk not in comes}, now))
     return turns | {h.pk: comes[h.pk] for h in due if h.pk in comes and hosts.take_turn(h.pk, h.pause, comes[h.pk])}
@@ -202,13 +202,14 @@ def _url(run_id: int, fence: int, row: Sequence[Any], turns: Mapping[int, dateti
 
 
 def _tidy(run_id: int) -> None:
-    """Notes of hosts on which nothing waits any more that it is so; they are asked about no more until something is added."""
+    """Clears the `active` mark of a run's hosts on which nothing waits any more, so that they are not checked again until
+    something is added."""
     while rows := sql.fetch(_EMPTY_HOSTS, (run_id,)):
         RunHost.objects.filter(pk__in=[pk for (pk,) in rows]).update(active=False)
 
 
 def next_turn(run_id: int, now: datetime) -> Wait | None:
-    """When and for which host the run's next address can be claimed; None: nothing waits any more."""
+    """When and for which host the run's next address can be claimed; None if nothing waits any more."""
     _tidy(run_id)
     waiting = Url.objects.filter(run_id=run_id, state=UrlState.WAITING)
     best: Wait | None = None
@@ -227,7 +228,7 @@ def next_turn(run_id: int, now: datetime) -> Wait | None:
 
 
 def reclaim(run_id: int, now: datetime, fence: int) -> int:
-    """Gives addresses back that an earlier, dead holder of the run had claimed."""
+    """Releases addresses claimed by an earlier, dead holder of the run; returns how many."""
     stale = Url.objects.filter(run_id=run_id, state=UrlState.CLAIMED).exclude(fence=fence)
     named = set(stale.values_list("host_id", flat=True))
     if not named:
@@ -240,13 +241,13 @@ _FINISH = "UPDATE crawlmgr_url SET state = %s, reason = %s, lease_until = NULL, 
 
 
 def finish(item: Url, state: UrlState, now: datetime, reason: str = "") -> None:
-    """Ends an address: done, failed, refused or dropped, with its reason."""
+    """Ends an address as done, failed, refused or dropped, with its reason."""
     _tell(item, state, reason)
     sql.execute(_FINISH, _end(item, state, now, reason))
 
 
 def finish_many(ends: Sequence[tuple[Url, UrlState, str]], now: datetime) -> None:
-    """`finish` for many addresses, each with its state and reason."""
+    """Ends many addresses, each with its state and reason (see `finish`)."""
     for item, state, reason in ends:
         _tell(item, state, reason)
     if ends:
@@ -270,7 +271,7 @@ _GIVE_BACK = (
 
 
 def give_back(item: Url, *, due_at: datetime | None = None, reason: str = "", attempt: bool = True) -> None:
-    """Puts a claimed address back to waiting, not before `due_at`; `attempt=False` takes the try back."""
+    """Returns a claimed address to waiting, not before `due_at`; `attempt=False` does not count the try."""
     if reason:
         log.info("%s: %s", reason, item.url, extra={"event": "retry", "run": item.run_id, "host": host_key(item.url)})
     attempts = item.attempts if attempt else max(0, item.attempts - 1)
@@ -279,15 +280,15 @@ def give_back(item: Url, *, due_at: datetime | None = None, reason: str = "", at
 
 
 def give_back_many(items: Iterable[Url]) -> None:
-    """Puts claimed addresses that were not asked for back to waiting, as if they had never been claimed; one that is to be sent
-    once keeps its try: whether it was sent is not known."""
+    """Returns claimed addresses that were not requested to waiting, as if never claimed; for an address that must be sent only
+    once the try still counts, because it may have been sent."""
     with transaction.atomic(savepoint=False):
         for item in sorted(items, key=lambda item: item.host_id):
             give_back(item, attempt=bool(item.payload.get("once")))
 
 
 def drop(run_id: int, now: datetime, reason: str, *, group: int | None = None, host: Host | None = None) -> int:
-    """Drops what still waits in a run, in one group of it, or on one host."""
+    """Drops the waiting addresses of a run, of one group, or on one host; returns how many."""
     waiting = Url.objects.filter(run_id=run_id, state=UrlState.WAITING)
     if group is not None:
         waiting = waiting.filter(group=group)
@@ -297,7 +298,7 @@ def drop(run_id: int, now: datetime, reason: str, *, group: int | None = None, h
 
 
 def open_count(run_id: int, group: int) -> int:
-    """How many addresses of a group are still waiting or in work."""
+    """The number of a group's addresses that are waiting or claimed."""
     return Url.objects.filter(run_id=run_id, group=group, state__in=[UrlState.WAITING, UrlState.CLAIMED]).count()
 
 
@@ -308,8 +309,8 @@ _OUT_OF_REACH = (
 
 
 def unreachable(run_id: int) -> str:
-    """Why a run could reach nothing at all: the most frequent reason of its addresses; "" where anything was reached, or where
-    what it met was no matter of reaching."""
+    """The most frequent reason why a run could fetch nothing at all; "" if anything was fetched, or if the reasons do not concern
+    reachability."""
     if Run.objects.filter(pk=run_id, fetched__gt=0).exists():
         return ""
     reasons = Counter({row["reason"]: row["number"] for row in outcomes(run_id)})
@@ -319,6 +320,6 @@ def unreachable(run_id: int) -> str:
 
 
 def outcomes(run_id: int) -> list[dict[str, Any]]:
-    """How a run's addresses ended: state, reason and number, most frequent first."""
+    """The outcomes of a run's addresses: state, reason and number, most frequent first."""
     rows = Url.objects.filter(run_id=run_id).values("state", "reason").annotate(number=Count("id")).order_by("-number")
     return list(rows[:100])

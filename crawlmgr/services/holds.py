@@ -1,4 +1,4 @@
-"""All crawling paused at once, and let go on where it stood."""
+"""Pausing all crawling at once, and resuming it."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from crawlmgr.models import Hold, Run, RunState
 from crawlmgr.services import events, runs
 
 ONLY = 1
-"""The key of the one row."""
+"""The primary key of the table's only row."""
 
 
 def current() -> Hold | None:
-    """The pause of everything that is in force, if one is."""
+    """The pause of all crawling if it is in force, else None."""
     return Hold.objects.select_related("by").filter(pk=ONLY).first()
 
 
 def pause_all(now: datetime, user: Any = None) -> int:
-    """Holds scheduled crawls back and pauses the runs that crawl; returns how many those were. What a person starts afterwards
-    runs. Work that asks no address (exports, simulations) goes on. The row stands before the first run is paused: killed in
-    between, the same call pauses the rest."""
+    """Holds back scheduled crawls and pauses running ones; returns how many those were. Crawls that users start afterwards run,
+    and so do jobs without requests (exports, simulations). The pause is stored before the first run is paused: after a
+    kill in between, calling it again pauses the rest."""
     active = [run.pk for run in Run.objects.at_work().only("id", "kind", "state") if _crawls(run)]
     with transaction.atomic():
         hold, made = Hold.objects.get_or_create(pk=ONLY, defaults={"since": now, "by": user, "runs": active})
@@ -36,7 +36,7 @@ def pause_all(now: datetime, user: Any = None) -> int:
         try:
             runs.pause(pk, now)
         except runs.WrongState:
-            continue  # it has just ended
+            continue  # the run has just ended
     return len(active)
 
 
@@ -45,8 +45,8 @@ def _crawls(run: Run) -> bool:
 
 
 def resume_all(now: datetime, user: Any = None) -> int:
-    """Lets scheduled crawls start again and the runs that were paused for the pause go on; returns how many those were. Runs that
-    were paused before stay so. The row goes last: killed in between, the same call resumes the rest."""
+    """Ends the pause and resumes the runs that it paused; returns how many. Runs paused before it stay paused. The pause is
+    deleted last: after a kill in between, calling it again resumes the rest."""
     hold = current()
     if hold is None:
         return 0
@@ -57,7 +57,7 @@ def resume_all(now: datetime, user: Any = None) -> int:
             try:
                 runs.resume(pk, now)
             except (runs.WrongState, runs.Busy):
-                continue  # a person was faster, or has started another in its place
+                continue  # a user has resumed it already, or started another run on the same target
         gone_on += 1
     Hold.objects.filter(pk=ONLY).delete()
     if user is not None:

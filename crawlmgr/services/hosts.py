@@ -1,4 +1,4 @@
-"""Host clocks: one turn at a time for all workers, and what an answer does to the next turn."""
+"""Host clocks: turns shared by all workers, and the effect of an answer on the time of the next turn."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from crawlmgr.web.politeness import HostState, PacePolicy, after, pace
 MOST_KNOWN = 65_536
 _SOME = 500
 _known: dict[tuple[str, str], int] = {}
-_made: set[tuple[str, str]] = set()  # in transactions that may yet be rolled back: their ids hold after the commit only
+_made: set[tuple[str, str]] = set()  # hosts created in uncommitted transactions: their ids are valid only after the commit
 
 
 def host_id(key: str) -> int:
-    """The id of a host, made when new."""
+    """The id of a host, created if new."""
     place = (str(Host.objects.db), key)
     known = _known.get(place)
     if known is not None:
@@ -36,8 +36,8 @@ def host_id(key: str) -> int:
 
 
 def host_ids(keys: Iterable[str]) -> dict[str, int]:
-    """The ids of many hosts. New ones are made in the order of their names, so that two transactions that meet the same ones
-    never wait for each other."""
+    """The ids of many hosts. New ones are created in the order of their names, so that concurrent transactions cannot
+    deadlock."""
     base, wanted = str(Host.objects.db), set(keys)
     found = {key: known for key in wanted if (known := _known.get((base, key))) is not None}
     missing = sorted(wanted - found.keys())
@@ -65,14 +65,14 @@ def _found_or_made(base: str, keys: list[str]) -> dict[str, int]:
 
 
 class OwnPace:
-    """The pace of a run for hosts that nobody has asked for anything yet."""
+    """A run's crawl delay for hosts that were never requested."""
 
     def __init__(self, settings: CrawlSettings) -> None:
         self.values = (settings.delay_seconds, settings.connections)
         self._given: set[int] = set()
 
     def give(self, ids: Iterable[int]) -> None:
-        """Sets it where it has not been set before; in the order of the ids, as other transactions do."""
+        """Sets the delay on hosts that it was not set on before, in the order of ids as other transactions do."""
         for pk in sorted(set(ids) - self._given):
             sql.execute(_PACE, (*self.values, pk, *self.values))
             self._given.add(pk)
@@ -92,13 +92,13 @@ def _keep(place: tuple[str, str], pk: int) -> None:
 
 
 def forget() -> None:
-    """Empties the cache of host ids (a test's database was replaced, a host was deleted)."""
+    """Clears the cache of host ids (after a test's database was replaced or a host was deleted)."""
     _known.clear()
     _made.clear()
 
 
 def effective_delay(host: Host) -> float:
-    """The larger of our own delay and what robots.txt asks for, in seconds."""
+    """The effective crawl delay in seconds: the larger of our own and that of robots.txt."""
     return max(host.delay_seconds, host.crawl_delay_seconds or 0.0)
 
 
@@ -110,9 +110,9 @@ _GIVE_TURN_BACK = "UPDATE crawlmgr_host SET next_at = %s, last_request_at = %s W
 
 
 def take_turn(pk: int, delay_seconds: float, now: datetime) -> bool:
-    """Takes the host's turn: moves its clock by the delay if it has come; False where another was faster.
+    """Takes the host's turn: advances its clock by the delay if its time has come; False if another worker took it first.
 
-    A host that another transaction has in its hands is passed over and never waited for, since the caller may hold one too.
+    A host locked by another transaction is skipped instead of waited for, because the caller may hold locks as well.
     """
     statement = f"{_TURN}{sql.locking(wait=False)})"
     return bool(sql.execute(statement, (now + timedelta(seconds=delay_seconds), now, pk, now)))
@@ -125,7 +125,7 @@ _TURNS = (
 
 
 def take_turns(delays: Mapping[int, float], now: datetime) -> set[int]:
-    """`take_turn` for many hosts, with the delay of each; returns those whose turn was taken. One statement a length of delay."""
+    """Takes the turns of many hosts, each with its delay; returns those taken. One statement per distinct delay."""
     taken: set[int] = set()
     for delay in set(delays.values()):
         ids = sql.padded([pk for pk, own in delays.items() if own == delay])
@@ -135,12 +135,12 @@ def take_turns(delays: Mapping[int, float], now: datetime) -> set[int]:
 
 
 def give_turn_back(pk: int, next_at: datetime, last_request_at: datetime | None) -> None:
-    """Sets the clock back to where it stood before a turn that was not used; in the transaction that took it."""
+    """Restores the clock from before a turn that was not used; called in the transaction that took it."""
     sql.execute(_GIVE_TURN_BACK, (next_at, last_request_at, pk))
 
 
 def configure(key: str, settings: CrawlSettings) -> Host:
-    """Sets a host's own pace from a site's settings."""
+    """Sets a host's crawl delay and connections from a site's settings."""
     host = Host.objects.get(pk=host_id(key))
     if (host.delay_seconds, host.connections) != (settings.delay_seconds, settings.connections):
         Host.objects.filter(pk=host.pk).update(delay_seconds=settings.delay_seconds, connections=settings.connections)
@@ -166,19 +166,19 @@ _HOUR = (
 
 
 class Hours:
-    """What hosts were asked and gave, added up by hour, to be written once for all answers of a transaction, after them."""
+    """Hourly sums of requests to hosts, collected in memory and written once at the end of a transaction."""
 
     def __init__(self) -> None:
         self._sums: dict[tuple[int, datetime], list[int]] = {}
 
     def count(self, host_id: int, now: datetime, sums: tuple[int, int, int]) -> None:
-        """Adds requests, bytes and errors."""
+        """Adds requests, bytes and errors of a host in an hour."""
         kept = self._sums.setdefault((host_id, now.astimezone(UTC).replace(minute=0, second=0, microsecond=0)), [0, 0, 0])
         for place, number in enumerate(sums):
             kept[place] += number
 
     def write(self) -> None:
-        """Writes the sums, in the order of the hosts."""
+        """Writes the sums, in the order of the host ids."""
         rows = [(pk, sql.stamp(hour), *sums) for (pk, hour), sums in sorted(self._sums.items())]
         self._sums = {}
         if rows:
@@ -188,13 +188,13 @@ class Hours:
 def settle(
     host: Host, response: FetchResponse, now: datetime, sent_at: datetime | None = None, hours: Hours | None = None
 ) -> None:
-    """Moves the host's clock by what came back at `now` (success, Retry-After, failure) and adds to its sums. With `hours`, in
-    a transaction of the caller's, who writes those of the hour at its end.
+    """Updates the host's clock according to the answer received at `now` (success, Retry-After, failure) and adds to its sums.
+    With `hours` the hourly sums are collected there, to be written by the caller at the end of its transaction.
 
-    The pause between two requests counts from `sent_at`, when this one was on the wire (default: from its answer).
+    The delay counts from `sent_at`, the time when the request was sent (default: from the answer).
 
-    `host` is what the caller knows of it; its failures and its pace are brought up to date. A plain success needs one
-    statement where the host's pace is the one that is known, and nothing is left of an earlier Retry-After.
+    `host` is the caller's copy; its failures and delay are brought up to date. A plain success takes a single statement if the
+    copy is current and no Retry-After is in force.
     """
     failed = response.failure is not None or response.status >= 500 or response.status == 429
     sums = (1 + len(response.redirects), response.received_bytes, int(failed))
@@ -215,7 +215,7 @@ def _settle(host: Host, response: FetchResponse, now: datetime, sent_at: datetim
 
 
 def _settle_plain(host: Host, response: FetchResponse, sent_at: datetime) -> bool:
-    """After a success that asks for nothing; False where the host is not as it is known to be."""
+    """Updates the clock after a plain success; False if the caller's copy of the host is out of date."""
     crawl_delay = host.crawl_delay_seconds or 0.0
     policy = PacePolicy(delay_seconds=host.delay_seconds)
     next_at = sent_at + timedelta(seconds=pace(HostState(sent_at, 0, None, crawl_delay), policy))

@@ -116,36 +116,37 @@ class Line:
         self._over = False
 
     def __len__(self) -> int:
-        """Requests in flight."""
+        """The number of requests in flight."""
         return len(self._flying)
 
     @property
     def full(self) -> bool:
-        """Whether so much has arrived and not been read yet that nothing more should be asked for."""
+        """Tells whether so much received data waits to be read that no more requests should be sent."""
         return self._room.used >= self._room.limit_bytes
 
     def is_free(self, host_id: int) -> bool:
-        """Whether a host of a claimed address may be asked: a redirect may have come to it meanwhile."""
+        """Tells whether the host of a claimed address has a free connection, since a redirect may have taken it meanwhile."""
         return self._on[host_id] < max(1, self.web.host(host_id).connections)
 
     def items(self) -> list[Url]:
-        """The addresses in flight, those that wait for a robots.txt too."""
+        """The addresses in flight, including those that wait for a robots.txt."""
         flights = [*self._flying, *(landed.flight for landed in self._robots_read)]
         return [item for flight in flights for item in ([flight.item] if flight.item else flight.parked)]
 
     def send(self, item: Url, request: FetchRequest) -> None:
-        """Asks for a page; not before the address is due."""
+        """Sends the request for a page, not before the address is due."""
         self._start(Flight(item.host_id, request, item, due_at=item.due_at))
 
     def ask_robots(self, item: Url) -> None:
-        """Asks for the robots.txt of an address's host, once however many addresses wait for it."""
+        """Requests the robots.txt of an address's host, once for all addresses that wait for it."""
         flight = self._robots.get(item.host_id)
         if flight is None:
             flight = self._robots_flight(item.host_id, item.url, item.due_at)
         flight.parked.append(item)
 
     def land(self, seconds: float, most: int, gather_seconds: float) -> Arrivals:
-        """Up to `most` requests that have ended; waits up to `seconds` for the first, then `gather_seconds` for others."""
+        """Returns up to `most` requests that have ended; waits up to `seconds` for the first, then `gather_seconds` for
+        others."""
         self._serve_hops()
         wait = min(seconds, HOP_CHECK_SECONDS) if self._hops else seconds
         arrivals = Arrivals()
@@ -170,7 +171,7 @@ class Line:
             read, self._robots_read = self._robots_read, []
             self._keep_robots(read, arrivals)
         if self._hops and len(self._hops) == len(self._flying):
-            self._clock.sleep(HOP_CHECK_SECONDS)  # nothing can come before time has passed
+            self._clock.sleep(HOP_CHECK_SECONDS)  # with a manual clock nothing can arrive before time has passed
         return arrivals
 
     def _not_sent(self, flight: Flight) -> list[Url]:
@@ -181,7 +182,7 @@ class Line:
         return flight.parked
 
     def done(self, landed: Landed) -> None:
-        """Frees the room of an answer that has been processed."""
+        """Frees the memory budget of an answer that has been processed."""
         self._room.give_back(landed.size_bytes)
 
     def close(self) -> list[Url]:
@@ -218,7 +219,7 @@ class Line:
         self._local.flight.sent_at = self._clock.now()
 
     def _ask(self, url: str) -> None:
-        """Asks the owner for permission to follow a redirect; runs in the flight's thread. Raises HopRefused."""
+        """Asks the owner thread for permission to follow a redirect; runs in the flight's thread. Raises HopRefused."""
         now = self._clock.now()
         hop = _Hop(self._local.flight, url, now + timedelta(seconds=LONGEST_HOP_WAIT_SECONDS), now, queue.SimpleQueue())
         self._asked.put(hop)
@@ -243,7 +244,7 @@ class Line:
         self._hops = waiting
 
     def _leave(self, hop: _Hop) -> str | None:
-        """"" where a redirect may be followed now, the reason where it may not be at all, None where it has to wait."""
+        """Returns "" if a redirect may be followed now, the reason if it must not be followed, None if it has to wait."""
         flight, now = hop.flight, self._clock.now()
         if now < hop.not_before:
             return None
@@ -288,12 +289,12 @@ class Line:
                 self.done(landed)
 
     def _refuse_hops(self, host_id: int, reason: str) -> None:
-        """Refuses the redirects that waited for the robots.txt of a host that the address guard refuses."""
+        """Refuses the redirects that wait for the robots.txt of a host refused by the address guard."""
         refused = [hop for hop in self._hops if not hop.flight.robots and hosts.host_id(host_key(hop.url)) == host_id]
         for hop in refused:
             hop.answer.put(reason)
         self._hops = [hop for hop in self._hops if hop not in refused]
 
     def _asked_for(self, flight: Flight) -> int:
-        """The host whose robots.txt a flight is for, wherever redirects have led it."""
+        """The host whose robots.txt a request is for, whatever redirects it has followed."""
         return next(pk for pk, other in self._robots.items() if other is flight)

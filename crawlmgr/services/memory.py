@@ -1,4 +1,4 @@
-"""What costs too much to work out at every look: kept for a while, for all processes of the installation."""
+"""A cache, shared by all processes of the installation, for results that are expensive to compute."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ T = TypeVar("T")
 
 
 def remembered(key: str, seconds: float, make: Callable[[], T]) -> T:
-    """What `make` gave under this key less than so many seconds ago; else what it gives now. Not for None."""
+    """The cached result of `make` for this key if it is younger than `seconds`, otherwise a new one. Not for results that are
+    None."""
     found: T | None = cache.get(key)
     if found is None:
         found = make()

@@ -1,4 +1,4 @@
-"""Worker nodes: known by name, heard through the tasks they take, restarted when they fall silent."""
+"""Worker nodes: registered by name, with heartbeats through the tasks they take, and restarted when they are silent."""
 
 from __future__ import annotations
 
@@ -19,26 +19,25 @@ from crawlmgr.services import events, queue, standing
 from crawlmgr.supervisor import alive
 
 HISTORY_MINUTES = 60
-"""So far back a node's pages by minute are kept; weights look back five."""
+"""Minutes for which a node's pages per minute are kept; weights use the last five."""
 
 LONGEST_LABEL = 60
 MOST_AHEAD_SECONDS = 1.0
-"""A machine whose clock is further from the database server's takes no part."""
+"""A machine whose clock differs from the database server's by more than this is refused."""
 
 
 class Refused(Exception):
-    """A node may not take part; the text says why and what to do."""
+    """A node is not admitted; the text says why and what to do."""
 
 
 def own_name() -> str:
-    """This machine's node: CRAWLMGR_NODE, else the host name."""
+    """The name of this machine's node: CRAWLMGR_NODE, otherwise the host name."""
     return os.environ.get("CRAWLMGR_NODE", "").strip() or socket.gethostname()
 
 
 def admit(names: Iterable[str], clock: Clock) -> None:
-    """Lets nodes of this machine take part beside those that are there. Raises Refused where this machine's clock is off, where a
-    living node is of another version or has one of the names on another machine, and on SQLite where one works on another
-    machine at all."""
+    """Admits nodes of this machine beside the existing ones. Raises Refused if this machine's clock is wrong, if a living node
+    has another version or has the same name on another machine, and on SQLite if a node on another machine is alive."""
     own, machine = set(names), socket.gethostname()
     ahead = seconds_ahead(clock)
     if abs(ahead) > MOST_AHEAD_SECONDS:
@@ -64,8 +63,8 @@ def admit(names: Iterable[str], clock: Clock) -> None:
 
 
 def seconds_ahead(clock: Clock) -> float:
-    """How far this machine's clock is ahead of the database server's; 0 on SQLite, which lies on this machine. Hosts' pauses are
-    kept by comparing times that different machines wrote."""
+    """Seconds by which this machine's clock is ahead of the database server's; 0 on SQLite, which is on this machine. It matters
+    because crawl delays compare times written by different machines."""
     if connection.vendor == "sqlite":
         return 0.0
     before = clock.now()
@@ -77,8 +76,8 @@ def seconds_ahead(clock: Clock) -> float:
 
 
 def register(name: str, *, pid: int, workers: int, queues: str, now: datetime, joins: bool = False) -> Node:
-    """Notes that a node's cluster is about to start; what it held in an earlier life is given back. With `joins` the node itself
-    was started: one that had drained takes work again."""
+    """Records that a node's cluster is about to start, and releases what it held before. With `joins` the node itself was
+    started: a drained one takes work again."""
     values = {
         "pid": pid, "workers": workers, "queues": queues, "started": now, "version": __version__,
         "machine": socket.gethostname()[:255],
@@ -98,8 +97,7 @@ def register(name: str, *, pid: int, workers: int, queues: str, now: datetime, j
 
 
 def process_ended(name: str, pid: int, why: str, now: datetime) -> None:
-    """A process of this node's cluster ended that nobody had asked to: told with the runs that it held, which others may take
-    at once, and counted."""
+    """Records an unexpected end of one of the node's processes as an event, counts it, and frees its runs for other workers."""
     Node.objects.filter(name=name).update(restarts=F("restarts") + 1)
     held = list(_held(now).filter(lease_holder=f"{name}:{pid}").only("pk", "fence", "lease_holder"))
     for run in held:
@@ -110,19 +108,19 @@ def process_ended(name: str, pid: int, why: str, now: datetime) -> None:
 
 
 def _free(run: Run, text: str, now: datetime) -> None:
-    """Ends the lease of a dead process, so that its run need not wait for the lease to run out."""
+    """Ends the lease of a dead process, so that its run need not wait for the lease to expire."""
     if Run.objects.filter(pk=run.pk, fence=run.fence).update(lease_until=None, lease_holder=""):
         events.warn("worker_ended", text, now=now, run_id=run.pk)
 
 
 def wish(node: Node, state: str, now: datetime) -> None:
-    """What a person wants of a node: to take work, to pause, or to end when it has no run left."""
+    """Sets the requested state of a node: to take work, to pause, or to drain."""
     if Node.objects.filter(pk=node.pk).exclude(state=state).update(state=state):
         events.note("node_state", f"{node.name}: {state}", now=now)
 
 
 def rename(node: Node, label: str) -> bool:
-    """How people see a node from now on; "" for its name. False where it is too long or cannot be printed."""
+    """Sets the label that a node is shown under; "" for its name. False if it is too long or not printable."""
     label = " ".join(label.split())
     if len(label) > LONGEST_LABEL or not label.isprintable():
         return False
@@ -131,7 +129,7 @@ def rename(node: Node, label: str) -> bool:
 
 
 def drained(names: Iterable[str], now: datetime) -> bool:
-    """Whether all these nodes are to drain and hold no run any more."""
+    """Tells whether all these nodes are draining and hold no run any more."""
     wanted = set(names)
     states = list(Node.objects.filter(name__in=wanted).values_list("state", flat=True))
     if len(states) < len(wanted) or any(state != NodeState.DRAINING for state in states):
@@ -140,8 +138,8 @@ def drained(names: Iterable[str], now: datetime) -> bool:
 
 
 def beat(name: str, now: datetime, pages: int = 0, memory_bytes: int | None = None) -> None:
-    """A worker of this node took a task or got so many pages since its last sign of life; what the cluster holds in memory,
-    where it was looked up."""
+    """Records a heartbeat: a worker of this node took a task or fetched `pages` pages since the last one; `memory_bytes` is the
+    cluster's memory if it was measured."""
     if not pages:
         told = {} if memory_bytes is None else {"memory_bytes": memory_bytes}
         Node.objects.filter(name=name).update(heartbeat=now, **told)
@@ -161,7 +159,7 @@ def _minute(now: datetime) -> int:
 
 
 class Signs(NamedTuple):
-    """What a node's cluster shows of itself: its last sign of life, whether a worker is at a run, processes that died so far."""
+    """The observed state of a node's cluster: last heartbeat, whether a worker holds a run, number of processes that died."""
 
     heartbeat: datetime | None
     busy: bool
@@ -169,7 +167,7 @@ class Signs(NamedTuple):
 
 
 def signs(name: str, now: datetime) -> Signs:
-    """What is known of a node's cluster."""
+    """The observed state of a node's cluster."""
     found = Node.objects.filter(name=name).values_list("heartbeat", "restarts").first() or (None, 0)
     return Signs(found[0], _held(now).filter(lease_holder__startswith=f"{name}:").exists(), found[1])
 
@@ -179,24 +177,24 @@ def _held(now: datetime) -> QuerySet[Run]:
 
 
 def restarted(name: str, why: str, now: datetime) -> None:
-    """Counts a restart that nobody asked for and tells why."""
+    """Counts an unexpected restart of a cluster and records it as an event."""
     Node.objects.filter(name=name).update(restarts=F("restarts") + 1)
     events.warn("cluster_restarted", f"{name}: {why}", now=now)
 
 
 def web_restarted(why: str, now: datetime) -> None:
-    """Tells of a web server that ended although nobody asked for it."""
+    """Records an unexpected end of a web server as an event."""
     events.warn("web_restarted", why, now=now)
 
 
 def living(now: datetime) -> list[Node]:
-    """Nodes that gave a sign of life lately, and since their cluster was started."""
+    """Nodes with a recent heartbeat that is newer than the start of their cluster."""
     return list(Node.objects.filter(heartbeat__gt=standing.lost_before(now), heartbeat__gte=F("started")))
 
 
 def listing(now: datetime) -> list[dict[str, Any]]:
-    """Every node with its state, its speed over the last five minutes in pages a minute, its weight as its share in those of all
-    that take work (None for others, and where nothing is known), and the runs it has in hand."""
+    """Every node with its state, its speed in pages per minute over the last five minutes, its weight as a share of all nodes
+    that take work (None for others or if unknown), and its current runs."""
     return [
         {
             "name": row.node.name,

@@ -1,4 +1,4 @@
-"""Rows of fetched pages: what was asked, what came, and where in the archive it lies."""
+"""Rows of fetched pages: request, answer, and position in the archive."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def row(
     title: str,
     relevance: float | None,
 ) -> tuple[Any, ...]:
-    """The row of one page, for `add`; `written` says where the archive has it."""
+    """The row of one page, as `add` takes it; `written` is its position in the archive."""
     file, pointer = written if written else (None, None)
     values = (
         *(item.host_id, item.url, url_hash(item.url), response.url, response.status),
@@ -49,6 +49,6 @@ def row(
 
 
 def add(rows: Sequence[tuple[Any, ...]]) -> None:
-    """Writes rows of pages; one that the run has already is replaced."""
+    """Writes rows of pages, replacing rows that the run already has."""
     if rows:
         sql.execute_many(_PAGE, rows)

@@ -1,4 +1,4 @@
-"""Stored exceptions of the address guard that were wider than what a person had named, put right."""
+"""Corrects stored exceptions of the address guard that are wider than what the user named."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from crawlmgr.web.url import UrlError, canonical, host_key
 
 
 def mend(rows: Any, field: str, urls: Callable[[Any], Iterable[str]], *, inside: str = "") -> None:
-    """In rows whose crawl settings (the JSON of `field`, or its member `inside`) allow "*": the hosts and ports of the addresses
-    that were named take its place. Each is told in one line on standard error.
+    """In rows whose crawl settings (the JSON of `field`, or its member `inside`) allow "*", replaces that by the hosts and ports
+    of the named addresses, with one line on standard error for each.
 
-    `--allow-private` stored "*" once, which let a redirect through to any port of any private machine.
+    `--allow-private` used to store "*", which let redirects through to any port of any private machine.
     """
     where = "__".join(part for part in (field, inside, "allow_private", "icontains") if part)
     for row in rows.filter(**{where: EVERYTHING}):

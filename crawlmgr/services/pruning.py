@@ -1,7 +1,7 @@
-"""Pruning: rows and files of mere history are deleted after a time, so that the desk stays as fast as on its first day.
+"""Pruning: rows and files of history are deleted after a retention time, so that the desk stays fast.
 
-One function for the desk, the command and the daily task: `prune`. How long each kind is kept stands in `Retention`; where nobody
-has set it there, in settings.KEEP_DAYS.
+The desk, the command and the daily task all call `prune`. Retention times are in `Retention`, with settings.KEEP_DAYS as the
+default.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ from crawlmgr.services.removals import Part, Removal
 
 log = logging.getLogger("crawlmgr.pruning")
 MOST_DAYS = 36_500
-MOST_COUNTED = 100_000  # rows of a kind that are counted while a page waits
-SAMPLE_ROWS = 100  # rows whose size stands for that of the others
+MOST_COUNTED = 100_000  # rows of a kind counted for a page at most
+SAMPLE_ROWS = 100  # sample rows used to estimate the size of all
 
 
 class Kind(NamedTuple):
-    """A kind of data to prune: its name, for how many days it is kept (0: for ever), how many rows are older (with `more`, more
-    than so many), and their size in bytes: exact for files, for rows estimated from a sample, without indexes."""
+    """A kind of data to prune: its name, for how many days it is kept (0: for ever), how many rows are older (with `more`: at
+    least), and their size in bytes: exact for files, for rows estimated from a sample, without indexes."""
 
     kind: str
     keep_days: int
@@ -95,17 +95,17 @@ _OLD: Mapping[str, Callable[[datetime], list[Part]]] = {
     "runs": _runs,
     "archive": _archive,
 }
-"""What is past its time, by kind (the keys of settings.KEEP_DAYS)."""
+"""The rows past their retention time, by kind (the keys of settings.KEEP_DAYS)."""
 
 
 def kept() -> dict[str, int]:
-    """For how many days each kind is kept; 0 for ever."""
+    """The retention time of each kind in days; 0 for ever."""
     chosen = dict(Retention.objects.values_list("kind", "keep_days"))
     return {kind: chosen.get(kind, days) for kind, days in settings.KEEP_DAYS.items()}
 
 
 def keep(days: Mapping[str, int], *, now: datetime, user: Any = None) -> list[str]:
-    """Sets how long kinds are kept; returns those that changed. Raises ValueError with one line."""
+    """Sets retention times in days; returns the kinds that changed. Raises ValueError with a one-line message."""
     wrong = [kind for kind, number in days.items() if kind not in settings.KEEP_DAYS or not 0 <= number <= MOST_DAYS]
     if wrong:
         raise ValueError(f"no number of days from 0 to {MOST_DAYS}: {', '.join(sorted(wrong))}")
@@ -121,7 +121,8 @@ def keep(days: Mapping[str, int], *, now: datetime, user: Any = None) -> list[st
 
 
 def frees(now: datetime, days: Mapping[str, int] | None = None, *, most: int | None = None) -> list[Kind]:
-    """What pruning would drop now, with these times or those that are set. With `most`, no more rows of a kind are counted."""
+    """What pruning would delete now, with the given or the stored retention times. With `most`, at most that many rows of a kind
+    are counted."""
     chosen = kept() | dict(days or {})
     return [_freed(kind, number, now, most) for kind, number in chosen.items()]
 
@@ -165,7 +166,8 @@ class Pruned(NamedTuple):
 
 
 def prune(now: datetime, seconds: float | None = None) -> Pruned:
-    """Deletes what is past its time and expired sessions, a transaction a batch; begins no further batch after `seconds`."""
+    """Deletes expired sessions and everything past its retention time, one transaction per batch; starts no further batch after
+    `seconds`."""
     until = None if seconds is None else SYSTEM.now() + timedelta(seconds=seconds)
 
     def late() -> bool:
@@ -193,8 +195,8 @@ def _drop_rows(parts: Sequence[Part], late: Callable[[], bool]) -> int:
 
 
 def _drop_files(files: QuerySet[WarcFile], late: Callable[[], bool]) -> int:
-    """File by file: clears the archive position of its pages in batches, then deletes the file, then its row. If the process is
-    killed in between, the row is still there and all of it is done again."""
+    """Deletes files one by one: clears the archive position of its pages in batches, then deletes the file, then its row. After a
+    kill in between, the row still exists and all of it is repeated."""
     number = 0
     while not late() and (file := files.order_by("pk").first()) is not None:
         pages = Page.objects.filter(warc=file).order_by("pk")

@@ -1,6 +1,6 @@
-"""The queue: tasks by dotted name, added on commit; beside tasks.py and the queue's admin page all that knows django-q2.
+"""The queue: tasks by dotted name, added on commit. Besides tasks.py and the queue's admin page, only this module uses django-q2.
 
-Whatever stands in the queue's tables, a worker calls functions of `TASKS` with plain arguments and nothing else: see `Broker`.
+Whatever is in the queue's tables, a worker only calls functions of `TASKS` with plain arguments: see `Broker`.
 """
 
 from __future__ import annotations
@@ -40,35 +40,35 @@ SCHEDULES = (
     ("look for silence", "crawlmgr.tasks.watch", Schedule.HOURLY),
 )
 STANDING_SECONDS = 2.0
-"""How long a cluster goes by what it knows of the other nodes."""
+"""Seconds for which a cluster caches the state of the other nodes."""
 QUIET_SECONDS = 10.0
-"""The same while there is nothing to take."""
+"""Seconds for which it caches that state while the queue is empty."""
 LONGEST_POLL_SECONDS = 1.0
 STATE_SECONDS = 2
-"""Between two tellings of a cluster's state."""
+"""Seconds between two reports of a cluster's state."""
 TASKS = frozenset((SLICE, TICK, REFUSED, ALARMS, *(task for _name, task, _kind in SCHEDULES)))
-"""All that a worker may be asked to call."""
+"""The functions that a worker may be asked to call."""
 
-post_save.disconnect(call_hook, sender=Task)  # django-q2 would call any function that a stored result names as its hook
+post_save.disconnect(call_hook, sender=Task)  # otherwise django-q2 would call any function that a stored result names as its hook
 
 
 class Broker(ORM):
-    """django-q2's ORM broker, with three kinds of rows in a queue, told apart by their key.
+    """django-q2's ORM broker, with three kinds of rows in a queue, distinguished by their key.
 
-    `crawl` is any task; `crawl/run/7` a slice of run 7, so that one look tells whether one is waiting; `crawl/node/n` a task
-    that only node n takes, before all others: a sign of life must not queue behind hours of work nor be given by another node.
+    `crawl` is any task; `crawl/run/7` a slice of run 7, so that one query tells whether one is waiting; `crawl/node/n` a task
+    that only node n takes, before all others: a heartbeat must not wait behind hours of work or be given by another node.
 
-    All that a cluster's workers do passes `dequeue`, in the cluster itself: a row that asks for anything but a function of
-    `TASKS` with plain arguments, or that this installation did not sign, is struck off and told, however it came there.
+    Every task of a cluster's workers passes `dequeue`, in the cluster's own process: a row that calls anything but a function of
+    `TASKS` with plain arguments, or that this installation did not sign, is deleted and reported.
 
-    Where several nodes take from a queue, each leaves what anybody may take for a moment to those that have less to do, and
-    takes no more than it has workers for (`standing.patience`); one that drains or is paused takes its own tasks alone.
+    If several nodes share a queue, each leaves tasks for a moment to nodes with less work, and takes no more than it has workers
+    for (`standing.patience`); a draining or paused node takes only its own tasks.
     """
 
     _turn = standing.Turn(0.0, True)
     _looked = float("-inf")
     _in_hand: frozenset[int] = frozenset()
-    _empty = 0  # looks in a row that found nothing
+    _empty = 0  # consecutive queries that found nothing
     _told = float("-inf")
 
     def dequeue(self) -> list[tuple[int, str]] | None:
@@ -94,9 +94,9 @@ class Broker(ORM):
         return [(pk, payload) for pk, payload in taken if self._allowed(pk, payload)] or None
 
     def _anything_free(self, now: datetime) -> bool:
-        """Whether any row of any queue may be taken, in one plain statement: a cluster looks five times a second, mostly for
-        nothing, and to put together the query that chooses takes thirty times as long."""
-        self.get_connection()  # lets go of a connection that broke
+        """Tells whether any row of any queue may be taken, in one plain statement: a cluster asks five times a second, mostly in
+        vain, and building the ORM query that chooses a row takes thirty times as long."""
+        self.get_connection()  # drops a broken connection
         database = connections[Conf.ORM]
         with database.cursor() as cursor:
             asked = f'SELECT EXISTS (SELECT 1 FROM "{OrmQ._meta.db_table}" WHERE "lock" < %s)'  # noqa: S608 - Django's own name
@@ -104,27 +104,27 @@ class Broker(ORM):
             return bool(cursor.fetchone()[0])
 
     def set_stat(self, key: str, value: str, timeout: int) -> Any:
-        """Tells the state of this cluster, every two seconds at most: its guard would write it to a file once a second."""
+        """Reports this cluster's state, at most every two seconds: django-q2's guard would write it to a file every second."""
         if time.monotonic() - self._told < STATE_SECONDS:
             return None
         self._told = time.monotonic()
         return super().set_stat(key, value, timeout + STATE_SECONDS)
 
     def _pause(self, node: str, now: datetime) -> float:
-        """Seconds until the next look. Where other nodes look too, and nothing was there for a while, it is longer: ten nodes
-        that wait shall cost the database little."""
+        """Seconds until the next query. It grows while the queue is empty and other nodes query too, so that ten idle nodes cost
+        the database little."""
         if not self._empty or connection.vendor == "sqlite":
             return float(Conf.POLL)
         self._look(node, now, QUIET_SECONDS)
         return float(Conf.POLL if self._turn.alone else min(LONGEST_POLL_SECONDS, Conf.POLL * 2 ** min(self._empty // 4, 8)))
 
     def _look(self, node: str, now: datetime, seconds: float) -> None:
-        """Looks up how the node stands to the others, if that was longer ago."""
+        """Updates this node's standing among the others if the last update is older than `seconds`."""
         if time.monotonic() - self._looked >= seconds:
             self._looked, self._turn = time.monotonic(), standing.turn(node, self.list_key, now)
 
     def _may_take(self, node: str, row: OrmQ, now: datetime) -> bool:
-        """Whether this node may take now what anybody may take."""
+        """Tells whether this node may now take a task that any node may take."""
         self._look(node, now, STANDING_SECONDS)
         wait, alone = self._turn
         if wait is None or row.lock > now - timedelta(seconds=wait):
@@ -154,7 +154,7 @@ class Broker(ORM):
 
 @dataclass(frozen=True, slots=True)
 class ClusterState:
-    """What a running cluster tells of itself: the ids of its processes and when it began."""
+    """The reported state of a running cluster: its process ids and start time."""
 
     pid: int
     guard: int
@@ -165,7 +165,7 @@ class ClusterState:
 
 
 def _objection(payload: str) -> str:
-    """What is wrong with a row of the queue; "" for nothing."""
+    """What is wrong with a row of the queue; "" if it is valid."""
     try:
         return task_check.objection(task_check.opened(payload, settings.Q_CLUSTER["name"]), TASKS)
     except BadSignature:
@@ -176,7 +176,7 @@ def _objection(payload: str) -> str:
 
 @receiver(pre_enqueue)
 def _only_ours(task: dict[str, Any], **_: Any) -> None:
-    """A task on its way into the queue, from a schedule too: one that is not ours becomes the task that tells of it."""
+    """Checks a task that is being queued, also from a schedule: a foreign one is replaced by a task that reports it."""
     if objection := task_check.objection(task, TASKS):
         for option in set(task) - task_check.OPTIONS:
             del task[option]
@@ -184,7 +184,7 @@ def _only_ours(task: dict[str, Any], **_: Any) -> None:
 
 
 def refused(what: str) -> None:
-    """Tells that a task was refused, and removes schedules that ask for anything but ours."""
+    """Records that a task was refused, and deletes schedules that call foreign functions."""
     events.error("task_refused", what, now=timezone.now())
     _foreign_schedules().delete()
 
@@ -220,7 +220,7 @@ def _add(key: str, task: str, *args: Any) -> None:
 
 
 def run_slice(run_id: int) -> None:
-    """Queues a run's next slice when the transaction commits, unless one is waiting to be taken already."""
+    """Queues a run's next slice when the transaction commits, unless one is already waiting."""
     transaction.on_commit(partial(_add_slice, run_id))
 
 
@@ -230,7 +230,7 @@ def _add_slice(run_id: int) -> None:
 
 
 def next_pruning() -> datetime | None:
-    """When old rows are removed next; None before a node has made its schedules."""
+    """The time of the next pruning; None before a node has created its schedules."""
     return Schedule.objects.filter(func=PRUNE).values_list("next_run", flat=True).first()
 
 
@@ -240,7 +240,7 @@ def prune() -> None:
 
 
 def send_alarms() -> None:
-    """Queues the sending of alarms when the transaction commits, unless one is waiting to be taken already."""
+    """Queues the sending of alarms when the transaction commits, unless it is already waiting."""
     transaction.on_commit(_add_alarms)
 
 
@@ -251,14 +251,14 @@ def _add_alarms() -> None:
 
 
 def hand_on(run_id: int) -> None:
-    """Queues a slice of a run whose worker is dead, in place of the one that it had taken."""
+    """Queues a slice of a run whose worker died, replacing the one that it had taken."""
     OrmQ.objects.filter(key=_run_key(run_id), lock__gt=timezone.now()).delete()
     run_slice(run_id)
 
 
 def requeue(run_ids: Iterable[int], now: datetime) -> int:
-    """Queues slices of runs that nobody works, passing over those whose slice is waiting or was taken within a lease's length
-    (a taken slice may still stand in its cluster's memory). Returns how many it queued."""
+    """Queues slices of runs that no worker holds, skipping those whose slice is waiting or was taken within a lease's length (a
+    taken slice may still wait in its cluster's memory). Returns how many it queued."""
     wanted = {_run_key(run_id): run_id for run_id in run_ids}
     fresh = now + timedelta(seconds=settings.RETRY_SECONDS - settings.LEASE_SECONDS)
     rows = OrmQ.objects.filter(key__in=wanted).filter(Q(lock__lte=now) | Q(lock__gt=fresh))
@@ -270,8 +270,8 @@ def requeue(run_ids: Iterable[int], now: datetime) -> int:
 
 
 def tick(node: str, queue: str, now: datetime) -> None:
-    """Asks the node's own cluster for a sign of life, unless it has been asked: a task that nobody took yet, or took not long
-    ago. One taken long ago died with its worker and must not keep the node from being asked again."""
+    """Asks the node's own cluster for a heartbeat, unless a request is already waiting or was taken recently. One taken long ago
+    was lost with its worker and must not block further requests."""
     key = _node_key(queue, node)
     fresh = now + timedelta(seconds=settings.RETRY_SECONDS - settings.STALL_SECONDS / 3)
     if not OrmQ.objects.filter(Q(lock__lte=now) | Q(lock__gt=fresh), key=key).exists():
@@ -279,30 +279,30 @@ def tick(node: str, queue: str, now: datetime) -> None:
 
 
 def forget_node(node: str, queue: str) -> None:
-    """Drops what only this node's cluster could take: that cluster is gone and the next one is asked anew."""
+    """Deletes the tasks that only this node's cluster could take, because that cluster is gone."""
     OrmQ.objects.filter(key=_node_key(queue, node)).delete()
 
 
 def give_back(queue: str, now: datetime) -> int:
-    """Makes every taken task of a queue free at once. Only for when all who took from it are known to be dead."""
+    """Frees every taken task of a queue at once. Use it only if all clusters that took from it are known to be dead."""
     return OrmQ.objects.filter(_family(queue), lock__gt=now).update(lock=now)
 
 
 def length() -> int:
-    """Tasks in the queue, being worked or waiting."""
+    """The number of tasks in the queue, in progress or waiting."""
     return OrmQ.objects.count()
 
 
 def clusters() -> list[ClusterState]:
-    """The clusters that told their state within the last five seconds, on machines that share this data folder."""
+    """The clusters that reported their state within the last five seconds, on machines that share this data folder."""
     return [
         ClusterState(stat.pid, stat.sentinel, stat.monitor, stat.pusher, tuple(stat.workers), stat.tob) for stat in Stat.get_all()
     ]
 
 
 def make_schedules() -> None:
-    """Makes the schedules that keep a worker node going without `serve`, once; how often each is due stays as it is kept. A
-    schedule that asks for anything else is removed and told."""
+    """Creates the schedules that keep a worker node running without `serve`; existing intervals are kept. A schedule that calls a
+    foreign function is deleted and reported."""
     for schedule in _foreign_schedules():
         events.error("task_refused", f"{schedule.func} ({schedule.name or schedule.pk})", now=timezone.now())
         schedule.delete()
@@ -313,12 +313,12 @@ def make_schedules() -> None:
 
 
 def ended(before: datetime) -> QuerySet[Task]:
-    """Stored results of tasks that ended before then."""
+    """Stored results of tasks that ended before a time."""
     return Task.objects.filter(stopped__lt=before)
 
 
 def described(row: OrmQ) -> tuple[str, str]:
-    """What a waiting task calls and with what, without taking anything out of it that is no plain value."""
+    """The function and arguments of a waiting task as text; only plain values are unpickled."""
     try:
         task = task_check.opened(row.payload, settings.Q_CLUSTER["name"])
     except (BadSignature, task_check.NotPlain):
@@ -327,17 +327,17 @@ def described(row: OrmQ) -> tuple[str, str]:
 
 
 def free(rows: Iterable[int], now: datetime) -> int:
-    """Lets these waiting tasks be taken at once, also those that somebody took and has not struck off. Returns how many."""
+    """Makes waiting tasks available at once, also those taken but not finished. Returns how many."""
     return int(OrmQ.objects.filter(pk__in=list(rows)).update(lock=now))
 
 
 def drop(rows: Iterable[int]) -> int:
-    """Takes tasks out of the queue; a run whose slice was one is queued anew by the dispatcher. Returns how many."""
+    """Deletes tasks from the queue; the dispatcher queues a run again whose slice was deleted. Returns how many."""
     return int(OrmQ.objects.filter(pk__in=list(rows)).delete()[0])
 
 
 def again(results: Iterable[str]) -> int:
-    """Queues failed tasks once more and drops their results, passing over those that no worker would take. Returns how many."""
+    """Queues failed tasks again and deletes their results, skipping those that workers would refuse. Returns how many."""
     count = 0
     for result in Task.objects.filter(pk__in=list(results), success=False, func__in=TASKS - {TICK, REFUSED}).only("func", "args"):
         arguments = tuple(result.args or ())
@@ -353,5 +353,5 @@ def again(results: Iterable[str]) -> int:
 
 
 def forget(results: Iterable[str]) -> int:
-    """Drops stored results of tasks. Returns how many."""
+    """Deletes stored results of tasks. Returns how many."""
     return int(Task.objects.filter(pk__in=list(results)).delete()[0])

@@ -1,4 +1,4 @@
-"""Removals: what is too much for one transaction goes a bounded batch at a time, so that a kill in between loses nothing."""
+"""Deletion of large objects in bounded batches, one transaction each, so that it can be killed at any time and repeated."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ from crawlmgr.models import ACTIVE, Event, Page, Run, RunHost, Url
 from crawlmgr.services import runs
 
 BATCH = 500
-"""Rows of a transaction."""
+"""Rows deleted per transaction."""
 AT_ONCE = 20_000
-"""Rows that go while a person waits for the answer; more are left to a worker."""
+"""Most rows deleted while the user waits for the answer; larger deletions are left to a worker."""
 PATIENCE_SECONDS = 10.0
-"""How long the end of runs that were told to stop is waited for."""
+"""Seconds to wait for runs that were asked to stop."""
 
 Rows = QuerySet[Any]
 
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """Rows of one table that go. `below` names the rows that refer to some of them and go before; `first` is told the keys of
-    rows that are about to go, in their transaction."""
+    """Rows of one table to delete. `below` names the tables whose rows refer to them and are deleted first; `first` is called
+    with the keys about to be deleted, in the same transaction."""
 
     rows: Rows
     below: Callable[[Any], Rows] | None = None
@@ -38,13 +38,13 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class Removal:
-    """What goes, in this order: the parts, and with `last`, in a transaction of its own, the little that all hung on."""
+    """What to delete, in order: the parts, then `last` in a transaction of its own, for the object itself."""
 
     parts: Sequence[Part]
     last: Callable[[], None]
 
     def count(self, most: int | None = None) -> int:
-        """Rows of all parts; where there are `most`, no more are counted."""
+        """The number of rows of all parts, counted up to `most`."""
         total = 0
         for part in self.parts:
             for rows in ([part.below(part.rows)] if part.below else []) + [part.rows]:
@@ -54,7 +54,8 @@ class Removal:
         return total
 
     def batch(self) -> Callable[[], int] | None:
-        """What deletes the next rows and tells how many; None where all parts are gone. To be called in a transaction."""
+        """A function that deletes the next rows and returns their number; None if all parts are deleted. Call it in a
+        transaction."""
         for part in self.parts:
             keys = _keys(part.rows)
             if not keys:
@@ -77,13 +78,13 @@ def _delete(rows: Rows, keys: list[int], first: Callable[[list[int]], None] | No
 
 
 def of_runs(chosen: QuerySet[Run]) -> list[Part]:
-    """The runs, after what the shared tables hold of them."""
+    """Parts for deleting runs: their rows in the shared tables first, then the runs."""
     tables = (Page, Url, RunHost, Event)
     return [*(Part(model._base_manager.filter(run__in=chosen)) for model in tables), Part(chosen)]
 
 
 def at_once(removal: Removal) -> None:
-    """All of it, a transaction a batch; what was killed is done by calling it again."""
+    """Deletes everything now, one transaction per batch; can be repeated after a kill."""
     while (store := removal.batch()) is not None:
         with transaction.atomic():
             store()
@@ -92,7 +93,7 @@ def at_once(removal: Removal) -> None:
 
 
 def check(kind: str, *targets: int) -> None:
-    """Raises runs.Busy where a run of this kind is deleting one of the targets."""
+    """Raises runs.Busy if a run of this kind is deleting one of the targets."""
     leaving = Run.objects.filter(kind=kind, target__in=targets, state__in=ACTIVE).first()
     if leaving is not None:
         raise runs.Busy(leaving)
@@ -101,8 +102,8 @@ def check(kind: str, *targets: int) -> None:
 def start(
     kind: str, target: int, label: str, removal: Removal, quieten: Callable[[], None], *, now: datetime, user: Any = None
 ) -> Run | None:
-    """Removes what is small at once; of a large removal gives the run whose worker does it. `quieten` ends what works at the
-    target. Raises runs.Busy where a run is deleting it."""
+    """Deletes a small object at once; for a large one returns the run that deletes it. `quieten` stops the runs on the target.
+    Raises runs.Busy if the target is already being deleted."""
     check(kind, target)
     small = removal.count(AT_ONCE) < AT_ONCE
     quieten()
@@ -113,16 +114,16 @@ def start(
 
 
 def end_runs(chosen: Iterable[Run], now: datetime) -> None:
-    """Stops runs, but for those that have just ended by themselves."""
+    """Stops runs, ignoring those that have just ended by themselves."""
     for run in chosen:
         with suppress(runs.WrongState):
             runs.stop(run.pk, now)
 
 
 class RemovalJob:
-    """The work of such a run (see crawlmgr.jobs.Job): first how much there is, then a batch a step.
+    """The job of a deletion run (see crawlmgr.jobs.Job): first counts the rows, then deletes one batch per step.
 
-    `removal` tells what is to go, None when it is gone; `others` are the runs that may still be working at it.
+    `removal` returns what is to be deleted, None when all is gone; `others` are the runs that may still be working on it.
     """
 
     def __init__(self, run: Run, removal: Callable[[], Removal | None], others: Callable[[], QuerySet[Run]]) -> None:
@@ -143,14 +144,14 @@ class RemovalJob:
         return lambda: self._tell({**done, "removed": done["removed"] + store()})
 
     def ended(self, state: str, now: datetime) -> None:
-        """Nothing is left open: each batch was gone as it was done."""
+        """Does nothing: each batch was complete when it was done."""
 
     def _tell(self, result: dict[str, int]) -> None:
         self.run.result = result
         Run.objects.filter(pk=self.run.pk).update(result=result)
 
     def _wait(self, pulse: Callable[[], None]) -> None:
-        """Lets those that were told to stop end with the page in hand."""
+        """Waits for runs that were asked to stop to finish their current page."""
         until = time.monotonic() + PATIENCE_SECONDS
         while self._others().filter(state__in=ACTIVE).exists() and time.monotonic() < until:
             pulse()

@@ -1,4 +1,5 @@
-"""Runs: created, leased, counted and ended. Every change of state goes through one conditional UPDATE and one table."""
+"""Runs: created, leased, counted and ended. Every change of state is one conditional UPDATE according to the table of allowed
+changes."""
 
 from __future__ import annotations
 
@@ -22,7 +23,7 @@ STRAINS_ALLOWED = 30
 
 
 class Busy(Exception):
-    """Another active run already works the same thing; `run` is that run."""
+    """Another active run is already working on the same target; `run` is that run."""
 
     def __init__(self, run: Run) -> None:
         super().__init__(f"run {run.pk} ({run.label}) is already running")
@@ -30,7 +31,7 @@ class Busy(Exception):
 
 
 class WrongState(Exception):
-    """The run's state does not allow what was asked; `code` is that state."""
+    """The run's state does not allow the requested action; `code` is that state."""
 
     def __init__(self, run: Run) -> None:
         super().__init__(f"run {run.pk} is {run.state}")
@@ -38,12 +39,12 @@ class WrongState(Exception):
 
 
 class LeaseLost(Exception):
-    """Another worker holds the run by now; what this one was about to write is rolled back."""
+    """Another worker holds the run now; this worker's transaction is rolled back."""
 
 
 @dataclass(frozen=True, slots=True)
 class Lease:
-    """The right to work a run. `fence` rises with every taking; a write with an old fence is refused."""
+    """The right to work on a run. `fence` rises each time the lease is taken; a write with an old fence is refused."""
 
     run_id: int
     fence: int
@@ -51,7 +52,7 @@ class Lease:
 
 
 def exclusive_key(kind: str, keys: Iterable[int]) -> str:
-    """What two runs of a kind over the same things share, however many things: the keys themselves, or their digest."""
+    """The key that two runs of a kind on the same targets share: the target ids, or their digest if the list is long."""
     joined = ",".join(str(key) for key in sorted(keys))
     return f"{kind}-{joined if len(joined) <= 40 else sha256(joined.encode()).hexdigest()[:40]}"
 
@@ -68,9 +69,9 @@ def create(
     start: bool = True,
     scheduled: bool = False,
 ) -> Run:
-    """Makes a run and, with `start`, queues its first slice. Raises Busy where `exclusive` is taken by an active run.
+    """Creates a run and, with `start`, queues its first slice. Raises Busy if an active run has the same `exclusive` key.
 
-    Secrets among the crawl settings in `parameters` are frozen encrypted.
+    Secrets among the crawl settings in `parameters` are stored encrypted.
     """
     if "settings" in parameters:
         parameters = {**parameters, "settings": sealed_settings.sealed(parameters["settings"])}
@@ -113,7 +114,7 @@ def _move(run_id: int, target: str, now: datetime, condition: Q, **values: Any) 
 
 
 def _ask(run_id: int, wish: str, target: str, now: datetime, **values: Any) -> Run:
-    """A wish of a person: carried out at once where nobody works the run, else noted for the slice to see."""
+    """Carries out a user's request at once if no worker holds the run, otherwise stores it for the slice to notice."""
     with transaction.atomic():
         if not _move(run_id, target, now, _idle(now), wanted="", waiting_for="", waiting_until=None, **values):
             Run.objects.filter(pk=run_id, state=RunState.RUNNING).update(wanted=wish)
@@ -125,17 +126,17 @@ def _ask(run_id: int, wish: str, target: str, now: datetime, **values: Any) -> R
 
 
 def pause(run_id: int, now: datetime) -> Run:
-    """Pauses a run; one in work stops after the page in hand."""
+    """Pauses a run; one in progress stops after the current page."""
     return _ask(run_id, "pause", RunState.PAUSED, now)
 
 
 def stop(run_id: int, now: datetime) -> Run:
-    """Ends a run for good; one in work stops after the page in hand. What was fetched stays."""
+    """Stops a run for good; one in progress stops after the current page. Fetched pages are kept."""
     return _ask(run_id, "stop", RunState.STOPPED, now, stopped_by="stopped", finished=now)
 
 
 def resume(run_id: int, now: datetime, *, start: bool = True) -> Run:
-    """Puts a paused or failed run back to work where it stood."""
+    """Resumes a paused or failed run where it stopped."""
     try:
         with transaction.atomic():
             moved = _move(
@@ -166,8 +167,8 @@ def resume(run_id: int, now: datetime, *, start: bool = True) -> Run:
 
 
 def take(run_id: int, holder: str, now: datetime, seconds: float) -> Lease | None:
-    """Takes the lease of a run that is queued, or running with nobody at it; None where that is not so. A holder that has let
-    its lease run out (it froze, or its machine is gone) is told of."""
+    """Takes the lease of a run that is queued, or running without a holder; None otherwise. A previous holder whose lease expired
+    (frozen, or its machine is gone) is reported."""
     before = Run.objects.values_list("lease_holder", "lease_until").filter(pk=run_id).first()
     taken = Run.objects.filter(_idle(now), pk=run_id, state__in=[RunState.QUEUED, RunState.RUNNING]).update(
         fence=F("fence") + 1,
@@ -189,14 +190,14 @@ def take(run_id: int, holder: str, now: datetime, seconds: float) -> Lease | Non
 
 
 def beat(lease: Lease, now: datetime) -> str:
-    """Prolongs the lease and tells what a person wants ("", "pause", "stop"). Raises LeaseLost."""
+    """Renews the lease and returns what the user requested ("", "pause", "stop"). Raises LeaseLost."""
     if not _held(lease).update(lease_until=now + timedelta(seconds=lease.seconds)):
         raise LeaseLost(f"run {lease.run_id}")
     return str(Run.objects.values_list("wanted", flat=True).get(pk=lease.run_id))
 
 
 def count(lease: Lease, now: datetime, deltas: dict[str, int]) -> str:
-    """Adds to the counters and does what `beat` does, in one statement of the page's transaction. Raises LeaseLost."""
+    """Adds to the run's counters and does the same as `beat`, in one statement of the page's transaction. Raises LeaseLost."""
     names = tuple(name for name, delta in deltas.items() if delta)
     values = [deltas[name] for name in names]
     until = now + timedelta(seconds=lease.seconds)
@@ -223,23 +224,23 @@ def _held(lease: Lease) -> Any:
 
 
 def holds(lease: Lease) -> bool:
-    """Whether nobody else has taken the run since."""
+    """Tells whether this lease is still valid: nobody else has taken the run."""
     return bool(_held(lease).exists())
 
 
 def begun(lease: Lease) -> None:
-    """Marks that the run's first addresses are in the frontier."""
+    """Marks that the run's seeds are in the frontier."""
     if not _held(lease).update(begun=True):
         raise LeaseLost(f"run {lease.run_id}")
 
 
 def release(lease: Lease) -> bool:
-    """Gives the lease back with work left."""
+    """Releases the lease of an unfinished run."""
     return bool(_held(lease).update(lease_until=None, lease_holder="", waiting_for="", waiting_until=None))
 
 
 def wait(lease: Lease, waiting_for: str, until: datetime, now: datetime) -> bool:
-    """Gives the lease back until a moment; the wait is told with what it is for, and counted."""
+    """Releases the lease until a time; stores what the run waits for, and counts the wait."""
     log.info("until %s", f"{until:%Y-%m-%dT%H:%M:%SZ}", extra={"event": "wait", "run": lease.run_id, "host": waiting_for})
     values = {"waits": F("waits") + 1, "waited_seconds": F("waited_seconds") + max(0.0, (until - now).total_seconds())}
     return bool(
@@ -254,7 +255,7 @@ def hold(lease: Lease, waiting_for: str, until: datetime) -> bool:
 
 
 def end(lease: Lease, state: str, stopped_by: str, now: datetime, detail: str = "") -> None:
-    """Ends or pauses a run that this lease holds. An address still claimed goes back to waiting when paused or failed."""
+    """Ends or pauses the run of this lease. Addresses still claimed return to waiting if it was paused or failed."""
     final = state in (RunState.FINISHED, RunState.STOPPED, RunState.FAILED)
     with transaction.atomic():
         moved = _held(lease).update(
@@ -279,7 +280,7 @@ def end(lease: Lease, state: str, stopped_by: str, now: datetime, detail: str = 
 
 
 def broke(lease: Lease, text: str, now: datetime) -> bool:
-    """A slice ended by an error of the program: told, tried again twice, then the run has failed (True)."""
+    """Records a slice that ended with a program error. The slice is retried twice; then the run is marked as failed (True)."""
     events.error("slice_broke", text, now=now, run_id=lease.run_id)
     _held(lease).update(breaks=F("breaks") + 1, lease_until=None, lease_holder="")
     if _held(lease).filter(breaks__gte=BREAKS_ALLOWED).exists():
@@ -289,9 +290,8 @@ def broke(lease: Lease, text: str, now: datetime) -> bool:
 
 
 def strained(lease: Lease, text: str, now: datetime) -> int:
-    """A slice ended by passing trouble with the database: the lease goes back, and the run goes on where it stood. Returns how
-    often that has happened since the last progress; 0 where it has for too long, and counts as a slice that broke. Raises
-    LeaseLost."""
+    """Records a slice ended by a temporary database problem: the lease is released, and the run continues later. Returns how
+    often that happened since the last progress; 0 if it was too often and counts as a program error. Raises LeaseLost."""
     if not _held(lease).update(strains=F("strains") + 1, lease_until=None, lease_holder=""):
         raise LeaseLost(f"run {lease.run_id}")
     times = int(Run.objects.values_list("strains", flat=True).get(pk=lease.run_id))
@@ -301,7 +301,7 @@ def strained(lease: Lease, text: str, now: datetime) -> int:
 
 
 def ready(now: datetime, limit: int = 100) -> list[int]:
-    """Runs that nobody works although they could go on: to be queued (again) by the dispatcher."""
+    """Runs that could continue but no worker holds: the dispatcher queues them again."""
     waiting = Q(waiting_until__isnull=True) | Q(waiting_until__lte=now)
     return list(
         Run.objects.filter(_idle(now), waiting, state__in=[RunState.QUEUED, RunState.RUNNING])

@@ -1,4 +1,4 @@
-"""Exports that are kept: made, written on a schedule, fetched by an address with a secret in it, removed with their files."""
+"""Saved exports: created, written on a schedule, downloaded by a secret address, deleted with their files."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ FORMATS = (*exports.FORMATS, WARC)
 
 
 def check(wish: Export) -> None:
-    """Raises ValueError with one line where an export cannot be written as it is wished."""
+    """Raises ValueError with a one-line message if an export's definition is invalid."""
     if not wish.name.strip() or len(wish.name) > 100:
         raise ValueError("an export needs a name of at most 100 characters")
     if wish.table not in exports.tables():
@@ -43,13 +43,13 @@ def check(wish: Export) -> None:
 
 
 def chosen(export: Export, now: datetime) -> exports.Filter:
-    """What an export is narrowed to when it is written now: the later of its two bounds in time."""
+    """The filter of an export that is written now: the later of its two time bounds applies."""
     lately = now - timedelta(days=export.days) if export.days else None
     return exports.Filter(export.site, export.run, max((bound for bound in (export.since, lately) if bound), default=None))
 
 
 def add(wish: Export) -> Export:
-    """Keeps a new export; one with a schedule is due at once. Raises ValueError."""
+    """Saves a new export; one with a schedule is due at once. Raises ValueError."""
     check(wish)
     wish.next_at = wish.created if wish.every_hours else None
     wish.save()
@@ -57,7 +57,7 @@ def add(wish: Export) -> Export:
 
 
 def begin(wish: Export, *, now: datetime, user: Any = None) -> Export:
-    """Keeps a new export and has it written for the first time. Raises ValueError."""
+    """Saves a new export and starts its first writing. Raises ValueError."""
     made = add(wish)
     if not made.every_hours:
         start(made, now=now, user=user)
@@ -65,7 +65,7 @@ def begin(wish: Export, *, now: datetime, user: Any = None) -> Export:
 
 
 def document(export: Export) -> dict[str, Any]:
-    """An export as programs see it, with its files, newest first; the secret of its address is not known here."""
+    """An export as the API shows it, with its files, newest first; without the secret of its address, which is not stored."""
     names = ("name", "table", "format", "columns", "site", "run", "since", "days", "bom", "every_hours", "keep", "next_at")
     files = export.files.order_by("-pk").values("name", "written", "rows", "bytes", "sha256", "by")
     found = {name: getattr(export, name) for name in names}
@@ -84,7 +84,7 @@ def plan(export: Export, *, every_hours: int, keep: int, now: datetime) -> None:
 
 
 def start(export: Export, *, now: datetime, user: Any = None, start: bool = True, scheduled: bool = False) -> Run:
-    """The run that writes an export. Raises runs.Busy while another one does."""
+    """Creates the run that writes an export. Raises runs.Busy while another one is writing it."""
     parameters = {
         "table": export.table, "format": export.format, "filter": chosen(export, now).as_json(), "columns": export.columns,
         "bom": export.bom,
@@ -131,12 +131,12 @@ def retime(export: int, hours: Timing, now: datetime) -> None:
 
 
 def folder(export: int) -> Path:
-    """Where the files of an export lie."""
+    """The folder of an export's files."""
     return Path(settings.EXPORT_DIR) / str(export)
 
 
 def path_of(file: ExportFile) -> Path:
-    """Where a finished file lies. Raises FileNotFoundError where it is gone."""
+    """The path of a finished file. Raises FileNotFoundError if it is gone."""
     path = folder(file.export_id) / Path(file.name).name
     if not path.is_file():
         raise FileNotFoundError(file.name)
@@ -144,7 +144,7 @@ def path_of(file: ExportFile) -> Path:
 
 
 def opened(file: ExportFile, *, manifest: bool) -> tuple[IO[bytes], str, str]:
-    """A finished file, or its manifest, to be sent: its bytes, name and media type. Raises OSError where it is gone."""
+    """Opens a finished file, or its manifest, for sending: its stream, name and media type. Raises OSError if it is gone."""
     path = path_of(file)
     if manifest:
         return exports.manifest_of(path).open("rb"), f"{file.name}.manifest.json", "application/json"
@@ -153,12 +153,13 @@ def opened(file: ExportFile, *, manifest: bool) -> tuple[IO[bytes], str, str]:
 
 
 def newest(export: Export) -> ExportFile | None:
-    """The file that was written last."""
+    """The most recently written file; None if there is none."""
     return export.files.order_by("-pk").first()
 
 
 def open_address(export: Export, now: datetime) -> str:
-    """A new secret for an export's address, in place of an older one; returned here and never again."""
+    """Makes a new secret for an export's download address, replacing an older one; it is returned here and cannot be read
+    again."""
     secret = token_urlsafe(32)
     Export.objects.filter(pk=export.pk).update(digest=_digest(secret))
     events.note("export_opened", export.name, now=now)
@@ -166,13 +167,13 @@ def open_address(export: Export, now: datetime) -> str:
 
 
 def close_address(export: Export, now: datetime) -> None:
-    """Takes an export's address back: it answers no more."""
+    """Revokes an export's download address."""
     if Export.objects.filter(pk=export.pk).exclude(digest="").update(digest=""):
         events.note("export_closed", export.name, now=now)
 
 
 def by_secret(secret: str, now: datetime) -> Export | None:
-    """The export that a secret opens, noted as fetched; None for any other text."""
+    """The export that a secret belongs to, with the download recorded; None for any other text."""
     found = Export.objects.filter(digest=_digest(secret)).first() if 20 <= len(secret) <= 100 else None
     if found is not None:
         Export.objects.filter(pk=found.pk).update(fetched=now)
@@ -184,7 +185,7 @@ def _digest(secret: str) -> str:
 
 
 def remove(export: Export, now: datetime) -> None:
-    """Removes an export with its files. Raises runs.Busy while it is being written."""
+    """Deletes an export with its files. Raises runs.Busy while it is being written."""
     with transaction.atomic():
         busy = Run.objects.filter(kind=KIND, target=export.pk, state__in=ACTIVE).first()
         if busy is not None:
@@ -197,14 +198,14 @@ def remove(export: Export, now: datetime) -> None:
 
 
 def remove_by_key(pk: int, now: datetime, user: Any = None) -> None:
-    """Removes an export that may be gone already. Raises runs.Busy while it is being written."""
+    """Deletes an export if it still exists. Raises runs.Busy while it is being written."""
     export = Export.objects.filter(pk=pk).first()
     if export is not None:
         remove(export, now)
 
 
 def store(export: Export, run: Run, name: str, manifest: dict[str, Any], now: datetime) -> None:
-    """Keeps a finished file and lets the oldest go that are more than shall be kept. Called inside a transaction."""
+    """Stores the row of a finished file and deletes the oldest files beyond `keep`. Called inside a transaction."""
     ExportFile.objects.create(
         export=export, by=run, name=name, written=now, rows=manifest["rows"], bytes=manifest["bytes"], sha256=manifest["sha256"]
     )
@@ -214,7 +215,7 @@ def store(export: Export, run: Run, name: str, manifest: dict[str, Any], now: da
 
 
 def tidy(export: int, current: str) -> None:
-    """Removes what lies in an export's folder and belongs to no file of it nor to the one being written."""
+    """Deletes files in an export's folder that belong neither to its stored files nor to the one being written."""
     place = folder(export)
     named = {current, *ExportFile.objects.filter(export=export).values_list("name", flat=True)}
     for path in place.iterdir() if place.is_dir() else ():

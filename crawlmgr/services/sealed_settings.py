@@ -1,7 +1,8 @@
-"""Secrets among crawl settings: kept encrypted, dots in their place wherever settings are stored, frozen into a run or shown.
+"""Secrets among crawl settings: stored encrypted, with dots in their place wherever settings are stored, copied into a run or
+shown.
 
-A table of settings is stored with `sealed` in it, the encrypted values by name; `proxy`, `headers` and `cookies` beside it hold
-dots where those belong. Only what sends a request takes them out again.
+Settings are stored with `sealed` (the encrypted values by name); `proxy`, `headers` and `cookies` hold dots instead. Only the
+code that sends requests decrypts them.
 """
 
 from __future__ import annotations
@@ -24,8 +25,8 @@ SEALED = "sealed"
 
 
 def sealed(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Settings as they are stored: what is sealed already stays so, beside what is new; a table without secrets is as given.
-    Raises vault.Unreadable where older and newer secrets cannot be kept together."""
+    """Settings in stored form: values already encrypted stay so, beside new ones; settings without secrets are unchanged. Raises
+    vault.Unreadable if older and newer secrets cannot be combined."""
     found = _plain_secrets(settings)
     names = _dotted(settings)
     if not found and not names:
@@ -38,7 +39,7 @@ def sealed(settings: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def opened(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Settings with their secrets in place, not to be stored or shown. Raises vault.Unreadable."""
+    """Settings with their secrets decrypted, not to be stored or shown. Raises vault.Unreadable."""
     names = _dotted(settings)
     plain = {name: value for name, value in settings.items() if name != SEALED}
     if not names:
@@ -53,27 +54,28 @@ def opened(settings: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def in_use(settings: CrawlSettings) -> CrawlSettings:
-    """Crawl settings with their secrets in place, for what sends the requests. Raises vault.Unreadable."""
+    """Crawl settings with their secrets decrypted, for sending requests. Raises vault.Unreadable."""
     table = {"proxy": settings.proxy, "headers": settings.headers, "cookies": settings.cookies, SEALED: settings.sealed}
     return replace(settings, **opened(table), sealed="")
 
 
 def shown(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Settings for people to look at: dots for secrets, also for those of rows that were stored without sealing."""
+    """Settings for display: dots replace secrets, also those in old rows that were stored unencrypted."""
     return {name: value for name, value in _masked(settings).items() if name != SEALED}
 
 
 def shown_anywhere(value: Any) -> Any:
-    """A JSON value in which every table that looks like settings is as `shown`."""
+    """A JSON value for display: every mapping in it that looks like settings is masked as by `shown`."""
     if isinstance(value, Mapping):
         return {name: shown_anywhere(one) for name, one in shown(value).items()}
     return [shown_anywhere(one) for one in value] if isinstance(value, list) else value
 
 
 def filled(wishes: Mapping[str, Any], before: Mapping[str, Any]) -> dict[str, Any]:
-    """What a person sent, with what is kept in place of the dots that the form had shown.
+    """Submitted settings, with stored values in place of the dots that the form showed.
 
-    The password of a proxy goes to that proxy only: dots before another address are refused. Raises ValueError with one line.
+    A proxy's password is only used for that proxy: dots with another address are refused. Raises ValueError with a one-line
+    message.
     """
     names = _dotted(wishes)
     if not names:
@@ -95,7 +97,7 @@ def filled(wishes: Mapping[str, Any], before: Mapping[str, Any]) -> dict[str, An
 
 
 def _plain_secrets(settings: Mapping[str, Any]) -> dict[str, str]:
-    """The secrets that stand in settings as they are, by the names under which they are kept."""
+    """The unencrypted secrets in settings, by the names under which they are stored."""
     found = {}
     proxy = settings.get("proxy")
     if isinstance(proxy, str) and _without_user(proxy) != proxy:
@@ -109,7 +111,7 @@ def _plain_secrets(settings: Mapping[str, Any]) -> dict[str, str]:
 
 
 def _dotted(settings: Mapping[str, Any]) -> set[str]:
-    """The names of the secrets that dots stand for."""
+    """The names of the secrets that are shown as dots."""
     found = {
         f"{kind} {name}"
         for kind in ("headers", "cookies") if isinstance(settings.get(kind), Mapping)
@@ -128,14 +130,14 @@ def _masked(settings: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _without_user(address: str) -> str:
-    """An address with dots for its user and password: for all between "//" and its last "@"."""
+    """An address with dots for user and password: for everything between "//" and the last "@"."""
     before, at, host = address.rpartition("@")
     scheme, slashes, _user = before.partition("//")
     return f"{scheme}{slashes}{DOTS}@{host}" if at and slashes else f"{DOTS}@{host}" if at else address
 
 
 def mend(apps: Any = installed) -> None:
-    """After a migration or a restore: what older versions stored as it is gets sealed."""
+    """Encrypts secrets that older versions stored in plain form; runs after a migration or a restore."""
     for label, field, inside in django_settings.CRAWL_SETTINGS:
         for row in in_parts(apps.get_model(label).objects.only(field), "pk", 500):
             stored = getattr(row, field)

@@ -1,4 +1,4 @@
-"""Open sessions: who is logged in from where, and an end to it."""
+"""Login sessions: who is logged in from where, and ending them."""
 
 from __future__ import annotations
 
@@ -11,13 +11,14 @@ from typing import Any
 from django.contrib.auth import SESSION_KEY, get_user_model
 from django.contrib.sessions.models import Session
 
-MOST_SESSIONS = 2000  # the newest are looked through
+MOST_SESSIONS = 2000  # only the newest are searched
 OPENED = "opened"
 
 
 @dataclass(frozen=True, slots=True)
 class OpenSession:
-    """One login. `mark` names it on pages; the session's own key would let who reads it in. Times are None for older logins."""
+    """One login session. `mark` identifies it on pages, because its own key would allow logging in. Times are None for older
+    logins."""
 
     mark: str
     user: Any
@@ -29,12 +30,12 @@ class OpenSession:
 
 
 def note(session: Any, address: str | None, browser: str, now: datetime) -> None:
-    """Keeps in a new session where it comes from."""
+    """Stores a new session's address, browser and start time in it."""
     session[OPENED] = {"address": address or "", "browser": browser[:200], "at": now.isoformat()}
 
 
 def open_sessions(now: datetime, seen: Callable[[Any], bool], own_key: str | None) -> list[OpenSession]:
-    """The open sessions of those users that `seen` holds for, the newest first."""
+    """The open sessions of the users accepted by `seen`, newest first."""
     found = list(_decoded(now))
     users = get_user_model()._default_manager.in_bulk([user for _session, user, _data in found])
     shown = [(session, users[user], data) for session, user, data in found if user in users and seen(users[user])]
@@ -52,7 +53,7 @@ def _described(session: Session, user: Any, data: dict[str, Any], own_key: str |
 
 
 def end(marks: set[str], now: datetime, seen: Callable[[Any], bool]) -> int:
-    """Ends these sessions, of those users that `seen` holds for. Returns how many."""
+    """Ends the marked sessions of users accepted by `seen`. Returns how many."""
     chosen = [(session, user) for session, user, _data in _decoded(now) if _mark(session.session_key) in marks]
     users = get_user_model()._default_manager.in_bulk([user for _session, user in chosen])
     keys = [session.pk for session, user in chosen if user in users and seen(users[user])]

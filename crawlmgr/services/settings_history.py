@@ -1,7 +1,7 @@
-"""Settings that remember: changes noted with who made them, the last one taken back, and named sets of values.
+"""History of settings: changes with their authors, undo of the last one, and presets.
 
-Whoever owns settings calls `note` in the transaction that changes them, with all values before and after; `undo` gives the
-values to go back to. Values are plain: names to numbers, texts, lists or further such mappings.
+The owner of settings calls `note` in the transaction that changes them, with all values before and after; `undo` returns the
+values to restore. Values are plain: mappings from names to numbers, texts, lists or further mappings.
 """
 
 from __future__ import annotations
@@ -15,15 +15,15 @@ from django.db import transaction
 from crawlmgr.models import SettingsChange, SettingsPreset
 
 MOST_KEPT = 200
-"""Changes that are kept of one thing; older ones go."""
+"""Changes kept per object; older ones are deleted."""
 MOST_PRESETS = 100
-"""Presets of one kind."""
+"""Most presets of one kind."""
 LONGEST_NAME = 60
 Values = Mapping[str, Any]
 
 
 class Difference(NamedTuple):
-    """One value that changed, by its way through the mappings; None where it was or is not set."""
+    """One changed value with its path through the mappings; None if it was or is not set."""
 
     way: tuple[str, ...]
     old: Any
@@ -41,7 +41,7 @@ def differences(before: Values, after: Values) -> list[Difference]:
 
 
 def note(kind: str, target: int, before: Values, after: Values, *, now: datetime, user: Any = None) -> SettingsChange | None:
-    """Enters a change; None where nothing differs."""
+    """Records a change; None if nothing differs."""
     if not differences(before, after):
         return None
     made = SettingsChange.objects.create(kind=kind, target=target, before=dict(before), after=dict(after), at=now, by=user)
@@ -51,19 +51,19 @@ def note(kind: str, target: int, before: Values, after: Values, *, now: datetime
 
 
 def history(kind: str, target: int, limit: int = 20) -> list[SettingsChange]:
-    """The newest changes, undone ones too."""
+    """The newest changes, including undone ones."""
     return list(SettingsChange.objects.filter(kind=kind, target=target).select_related("by").order_by("-id")[:limit])
 
 
 def last(kind: str, target: int) -> SettingsChange | None:
-    """The newest change that holds: the one that `undo` takes back."""
+    """The newest change that is not undone: the one that `undo` reverts."""
     return SettingsChange.objects.filter(kind=kind, target=target, undone__isnull=True).order_by("-id").first()
 
 
 @transaction.atomic
 def undo(kind: str, target: int, current: Values, *, now: datetime) -> Values:
-    """The values before the newest change that holds, which is marked as undone. Raises ValueError where there is none, or where
-    the current values are not those that it left: then something else would be lost."""
+    """Marks the newest change as undone and returns the values before it. Raises ValueError if there is none, or if the current
+    values are not the result of that change, because a later change would be lost."""
     change = last(kind, target)
     if change is None:
         raise ValueError("there is no change to undo")
@@ -76,17 +76,17 @@ def undo(kind: str, target: int, current: Values, *, now: datetime) -> Values:
 
 
 def forget(kind: str, target: int) -> None:
-    """Removes the history of a thing that goes."""
+    """Deletes the history of an object that is being deleted."""
     SettingsChange.objects.filter(kind=kind, target=target).delete()
 
 
 def presets(kind: str) -> list[SettingsPreset]:
-    """The named sets of values of a kind, by name."""
+    """The presets of a kind, by name."""
     return list(SettingsPreset.objects.filter(kind=kind).order_by("name"))
 
 
 def keep_preset(kind: str, name: str, values: Values, *, now: datetime, user: Any = None) -> SettingsPreset:
-    """Keeps values under a name, in place of those that it had. Raises ValueError with one line."""
+    """Saves values as a preset, replacing one of the same name. Raises ValueError with a one-line message."""
     name = " ".join(name.split())
     if not name:
         raise ValueError("a preset needs a name")
@@ -102,7 +102,7 @@ def keep_preset(kind: str, name: str, values: Values, *, now: datetime, user: An
 
 
 def drop_preset(kind: str, name: str) -> bool:
-    """Takes a preset away; False where there is none of the name."""
+    """Deletes a preset; False if there is none of that name."""
     return bool(SettingsPreset.objects.filter(kind=kind, name=name).delete()[0])
 
 

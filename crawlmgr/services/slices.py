@@ -1,4 +1,4 @@
-"""One slice of a run around what works it: the lease, and what becomes of the errors that end it."""
+"""One slice of a run: takes the lease, does the work, and handles the errors that end it."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from crawlmgr.services import runs, timings, trouble
 
 log = logging.getLogger("crawlmgr.slices")
 LEASED = "leased"
-"""What a slice answers when another worker has the run."""
+"""Result of a slice if another worker holds the run."""
 NO_ROOM = "no room"
-"""What a slice answers when the database's disk is full, so that not even this can be stored."""
+"""Result of a slice if the database's disk is full, so that not even this can be stored."""
 
 
 class Work(Protocol):
-    """What works a slice. `work` answers the run's state; `failed` is called inside the transaction that ends the run as failed;
-    `forget` after any error, whose transaction was rolled back: what was kept in memory of it is no longer true."""
+    """The work of a slice. `work` returns the run's state; `failed` is called inside the transaction that marks the run as
+    failed; `forget` after any error: its transaction was rolled back, so state in memory must be dropped."""
 
     def work(self) -> str: ...
 
@@ -39,11 +39,11 @@ Make = Callable[[Run, runs.Lease, float | None], Work]
 def work(
     run_id: int, make: Make, *, holder: str, clock: Clock, seconds: float | None, lease_seconds: float | None = None
 ) -> str:
-    """Works a run for one slice (`seconds` None: until it ends or must wait long). Returns the run's state, LEASED or NO_ROOM.
+    """Works on a run for one slice (`seconds` None: until it ends or must wait long). Returns the run's state, LEASED or NO_ROOM.
 
-    Passing trouble with the database (another connection in the way, a server that restarts) ends what was at work, not the
-    slice: it goes on in what is left of its time, from what is stored. Any other error counts as a break of the run and is
-    raised. `lease_seconds` of the clock's time: None as the installation has it.
+    A temporary database problem (a lock conflict, a restarting server) ends the current work but not the slice, which continues
+    from the stored state in its remaining time. Any other error is counted on the run and raised. `lease_seconds` None: the
+    installation's value.
     """
     began = clock.now()
     while True:
@@ -60,7 +60,7 @@ def work(
 
 
 def _attempt(run_id: int, make: Make, holder: str, clock: Clock, left: float | None, lease_seconds: float) -> str | int:
-    """The run's state; where passing trouble ended the work, how often it has in a row."""
+    """The run's state; or, if a temporary problem ended the work, how often that has happened in a row."""
     lease = trouble.calmly(lambda: runs.take(run_id, holder, clock.now(), lease_seconds), clock)
     if lease is None:
         return LEASED
@@ -89,12 +89,12 @@ def _attempt(run_id: int, make: Make, holder: str, clock: Clock, left: float | N
 
 
 def _ended_by(error: Exception, lease: runs.Lease, found: Work | None, clock: Clock) -> str | int:
-    """Stores that an error ended the work; raises it unless it is one that passes, or a full disk."""
+    """Records the error that ended the work; raises it again unless it is temporary or a full disk."""
     trouble.let_go()
     text = f"{type(error).__name__}: {trouble.one_line(error)}"
     try:
         if not trouble.calmly(lambda: runs.holds(lease), clock):
-            # What it was about to write met what the other worker has written, and was rolled back.
+            # Its write conflicted with the other worker's and was rolled back.
             log.warning("another worker has the run by now: %s", text, extra={"event": "lease_lost"})
             return LEASED
         if trouble.full(error):

@@ -1,6 +1,7 @@
-"""Plain SQL for the few statements that every page costs: the ORM's time to build a query is ten times the query's own.
+"""Plain SQL for the few statements that run for every page, because the ORM takes ten times as long to build a query as the query
+itself.
 
-All of it is the common part of SQLite and PostgreSQL; values go in as parameters.
+It uses only what SQLite and PostgreSQL have in common; values are passed as parameters.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from django.db import DEFAULT_DB_ALIAS, connection, connections
 
 
 def execute(statement: str, values: Sequence[Any]) -> int:
-    """Runs a statement; returns the number of rows it touched."""
+    """Executes a statement; returns the number of affected rows."""
     database = connections[DEFAULT_DB_ALIAS]
     direct = _direct(database)
     if direct is not None:
@@ -30,8 +31,8 @@ def execute(statement: str, values: Sequence[Any]) -> int:
 
 
 def execute_many(statement: str, rows: Sequence[Sequence[Any]], *, stamped: bool = False) -> None:
-    """Runs a statement once for each row of values; an insertion of many rows is one call of the driver. `stamped`: times in
-    the rows are as `stamp` gives them, and nothing has to be looked through."""
+    """Executes a statement once per row of values; inserting many rows is one driver call. `stamped`: times in the rows are
+    already in the format of `stamp`."""
     database = connections[DEFAULT_DB_ALIAS]
     direct = _direct(database)
     if direct is not None:
@@ -46,7 +47,7 @@ def execute_many(statement: str, rows: Sequence[Sequence[Any]], *, stamped: bool
 
 
 def fetch(statement: str, values: Sequence[Any]) -> list[tuple[Any, ...]]:
-    """Runs a query; returns all rows."""
+    """Executes a query; returns all rows."""
     database = connections[DEFAULT_DB_ALIAS]
     direct = _direct(database)
     if direct is not None:
@@ -61,8 +62,8 @@ def fetch(statement: str, values: Sequence[Any]) -> list[tuple[Any, ...]]:
 
 
 def _direct(database: Any) -> sqlite3.Connection | None:
-    """SQLite's own connection, with Django's transaction on it; None for another database, or where somebody counts or
-    watches statements. Django's cursors would take longer than most of these statements do."""
+    """The sqlite3 connection with Django's transaction on it; None for another database, or while statements are being recorded.
+    Django's cursors would take longer than most of these statements do."""
     if database.vendor != "sqlite" or database.execute_wrappers or database.queries_logged:
         return None
     if database.connection is None:
@@ -74,17 +75,18 @@ def _direct(database: Any) -> sqlite3.Connection | None:
 
 @lru_cache(maxsize=1024)
 def _marked(statement: str) -> str:
-    """A statement with SQLite's own marks for its values."""
+    """A statement with SQLite's parameter marks."""
     return statement.replace("%s", "?")
 
 
 def _plain(values: Sequence[Any]) -> list[Any]:
-    """Values as SQLite takes them, times as Django writes them: UTC without a zone."""
+    """Values in SQLite's format, with times as Django stores them: UTC without zone."""
     return [str(v.astimezone(UTC).replace(tzinfo=None)) if isinstance(v, datetime) else v for v in values]
 
 
 def padded(ids: Sequence[int]) -> list[int]:
-    """Ids for an IN list, the last one repeated up to a power of two: few different statements, which the database keeps."""
+    """Ids for an IN list, padded with the last one to a power of two, so that there are few distinct statements for the database
+    to cache."""
     size = 1
     while size < len(ids):
         size *= 2
@@ -92,18 +94,19 @@ def padded(ids: Sequence[int]) -> list[int]:
 
 
 def stamp(moment: datetime) -> Any:
-    """A time as the database takes it."""
+    """A time in the database's format."""
     return connection.ops.adapt_datetimefield_value(moment)
 
 
 def moment(value: datetime | None) -> datetime | None:
-    """A time as the database gives it, made aware: SQLite's are in UTC without a zone."""
+    """A time from the database, made aware: SQLite's are UTC without zone."""
     return value.replace(tzinfo=UTC) if value is not None and value.tzinfo is None else value
 
 
 def locking(*, wait: bool = True) -> str:
-    """What makes a SELECT hold its rows until the transaction ends (those that others hold it leaves out, or waits for);
-    SQLite's transactions are exclusive from the start. Rows that refer to the held ones may be written meanwhile."""
+    """The SQL suffix that locks the rows of a SELECT until the transaction ends; rows locked by others are skipped, or with
+    `wait` waited for. "" on SQLite, whose transactions are exclusive. Rows that refer to the locked ones may still be
+    written."""
     if not connection.features.has_select_for_update:
         return ""
     return " FOR NO KEY UPDATE" if wait else " FOR NO KEY UPDATE SKIP LOCKED"

@@ -1,4 +1,5 @@
-"""How worker nodes stand to each other: speed, weight and load of each, and how long one leaves work to those with less of it."""
+"""Standing of worker nodes among each other: speed, weight and load of each, and how long a node leaves work to less loaded
+ones."""
 
 from __future__ import annotations
 
@@ -15,15 +16,16 @@ from crawlmgr import shares
 from crawlmgr.models import Node, NodeState, Run, RunState
 
 STEP_SECONDS = 0.3
-"""How much longer than the one before it each node of the ranking waits for work that anybody may take: longer than a cluster
-takes between two looks at the queue."""
+"""Seconds that each node of the ranking waits longer than the one before it for a task that any node may take: longer than a
+cluster takes between two queries of the queue."""
 LONGEST_SECONDS = 2.0
-"""What nobody took for so long anybody takes, however loaded: no worker is idle while work waits."""
+"""A task that nobody took for so many seconds may be taken by any node, however loaded: no worker is idle while work waits."""
 
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """A node as the dispatcher sees it: `weight` in pages a minute (eq. 2), None where nothing is known yet; `runs` in hand."""
+    """A node as the dispatcher sees it: `weight` in pages per minute (eq. 2), None if nothing is known yet; `runs`: runs it
+    holds."""
 
     name: str
     workers: int
@@ -31,42 +33,42 @@ class Standing:
     weight: float | None
     runs: int
     open: bool
-    """Whether it gives signs of life and takes work."""
+    """True if it sends heartbeats and takes work."""
 
 
 class Turn(NamedTuple):
-    """When a node may take work that anybody may take: once it has waited for `seconds`, None for not at all; `alone` where no
-    other node takes any."""
+    """When a node may take a task that any node may take: after waiting for `seconds`, None for never; `alone` if no other node
+    takes tasks."""
 
     seconds: float | None
     alone: bool
 
 
 def lost_before(now: datetime) -> datetime:
-    """A node without a sign of life since then is lost."""
+    """The time limit of heartbeats: a node whose last one is older is lost."""
     return now - timedelta(seconds=settings.STALL_SECONDS)
 
 
 def alive(node: Node, now: datetime) -> bool:
-    """Whether a node gave a sign of life lately, and since its cluster was started."""
+    """Tells whether a node sent a heartbeat recently, and since its cluster was started."""
     return node.heartbeat is not None and node.heartbeat > lost_before(now) and node.heartbeat >= node.started
 
 
 def condition(node: Node, now: datetime) -> str:
-    """The node's state as people see it: "lost" without a sign of life, "drained" where that was asked for."""
+    """The node's displayed state: its requested state while alive, otherwise "drained" if it was asked to drain, else "lost"."""
     if alive(node, now):
         return node.state
     return "drained" if node.state == NodeState.DRAINING else "lost"
 
 
 def runs_in_hand(now: datetime) -> Counter[str]:
-    """Runs that the workers of each node hold."""
+    """The number of runs that each node's workers hold."""
     held = Run.objects.filter(lease_until__gt=now, state=RunState.RUNNING).values_list("lease_holder", flat=True)
     return Counter(holder.rpartition(":")[0] for holder in held)
 
 
 def of(nodes: Sequence[Node], now: datetime) -> list[Standing]:
-    """How nodes stand, in their order."""
+    """The standing of each node, in the given order."""
     held, minute = runs_in_hand(now), now.timestamp() / 60
     found = []
     for node in nodes:
@@ -79,8 +81,8 @@ def of(nodes: Sequence[Node], now: datetime) -> list[Standing]:
 
 
 class Row(NamedTuple):
-    """A node as people see it: `state` with "lost" and "drained", `share` its part in the weights of all that take work, None for
-    others and where nothing is known."""
+    """A node for display: `state` includes "lost" and "drained"; `share` is its part of the weights of all nodes that take work,
+    None for others or if unknown."""
 
     node: Node
     state: str
@@ -89,7 +91,7 @@ class Row(NamedTuple):
 
 
 def rows(nodes: Sequence[Node], now: datetime) -> list[Row]:
-    """All nodes with how they stand, in their order."""
+    """All nodes with their standing, in the given order."""
     found = of(nodes, now)
     weights = {one.name: one.weight for one in found if one.open}
     parts = shares.shares(shares.filled(weights)) if any(weights.values()) else {}
@@ -97,9 +99,9 @@ def rows(nodes: Sequence[Node], now: datetime) -> list[Row]:
 
 
 def ranking(found: Sequence[Standing]) -> list[str]:
-    """The nodes that may get a run now, the one that the next goes to first.
+    """The nodes that may get a run now, in the order in which runs are given out.
 
-    A slice counts as many pages as one had on average lately over all workers: it is the same piece of work whoever takes it.
+    A slice counts as the recent mean number of pages per slice over all workers, whichever node takes it.
     """
     takers = [one for one in found if one.open]
     weights = shares.filled({one.name: one.weight for one in takers})
@@ -113,7 +115,7 @@ def ranking(found: Sequence[Standing]) -> list[str]:
 
 
 def turn(own: str, queue: str, now: datetime) -> Turn:
-    """When a node of a queue may take what anybody may take. One that nobody registered takes it as if it were alone."""
+    """When a node may take tasks of a queue that any node may take. An unregistered node takes them as if it were alone."""
     near = Node.objects.filter(queues=queue).filter(Q(name=own) | Q(heartbeat__gt=lost_before(now), heartbeat__gte=F("started")))
     nodes = {node.name: node for node in near}
     me = nodes.pop(own, None)

@@ -1,4 +1,4 @@
-"""What may stand in a queued task: the name of a known function and plain values. Reads packed tasks without running them."""
+"""Validation of queued tasks: only the name of a known function and plain values. Reads pickled tasks without executing them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _TIME = frozenset({"datetime", "timezone", "timedelta"})
 
 
 class NotPlain(Exception):
-    """A packed task holds more than plain values; the text names what."""
+    """A pickled task contains more than plain values; the text names what."""
 
 
 class _PlainReader(pickle.Unpickler):
@@ -27,7 +27,7 @@ class _PlainReader(pickle.Unpickler):
 
 
 class _Plain:
-    """Django's signing asks such a serializer for what was packed."""
+    """Serializer for Django's signing that unpickles plain values only."""
 
     @staticmethod
     def loads(data: bytes) -> Any:
@@ -35,12 +35,12 @@ class _Plain:
             return _PlainReader(io.BytesIO(data)).load()
         except NotPlain:
             raise
-        except Exception as error:  # damaged bytes raise whatever they lead to
+        except Exception as error:  # damaged bytes can raise any exception
             raise NotPlain(f"a damaged task ({type(error).__name__})") from None
 
 
 def opened(payload: str, salt: str) -> dict[str, Any]:
-    """A packed task as the queue holds it. Raises BadSignature, NotPlain."""
+    """A queued task, unpickled safely. Raises BadSignature, NotPlain."""
     task = TimestampSigner(key=settings.SECRET_KEY, salt=salt).unsign_object(payload, serializer=_Plain)
     if not isinstance(task, dict):
         raise NotPlain("no task")
@@ -48,7 +48,7 @@ def opened(payload: str, salt: str) -> dict[str, Any]:
 
 
 def objection(task: Mapping[str, Any], known: Collection[str]) -> str:
-    """Why a task is not to be run, in a few words that name it; "" for one of the known functions with plain arguments.
+    """Why a task must not be run, in a few words; "" if it calls a known function with plain arguments.
 
     >>> [objection({"func": name, "args": (7,)}, {"ours.work"}) for name in ("os.abort", "ours.work")]
     ['os.abort', '']

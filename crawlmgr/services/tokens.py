@@ -1,4 +1,4 @@
-"""Tokens of the API: made, found, ended."""
+"""Tokens of the API: created, looked up, revoked."""
 
 from __future__ import annotations
 
@@ -22,7 +22,8 @@ def _digest(text: str) -> str:
 
 
 def make(name: str, role: str, *, now: datetime, days: int | None = None, user: Any = None) -> tuple[str, ApiToken]:
-    """A new token and its row. The text is returned here and never again. Raises ValueError with one line."""
+    """Creates a token and returns its text and its row; the text cannot be read again. Raises ValueError with a one-line
+    message."""
     name = name.strip()
     if not name or len(name) > 100:
         raise ValueError("a token needs a name of at most 100 characters")
@@ -36,7 +37,7 @@ def make(name: str, role: str, *, now: datetime, days: int | None = None, user: 
 
 
 def find(text: str, now: datetime) -> ApiToken | None:
-    """The row of a token that still holds, and notes that it was used (to the minute). None for any other text."""
+    """The row of a valid token, with its use recorded (to the minute). None for any other text."""
     if not text.startswith(PREFIX) or len(text) > 100:
         return None
     row = ApiToken.objects.filter(Q(expires__isnull=True) | Q(expires__gt=now), digest=_digest(text)).first()
@@ -46,7 +47,7 @@ def find(text: str, now: datetime) -> ApiToken | None:
 
 
 def remove(pk: int, now: datetime) -> bool:
-    """Ends a token at once; False where there is none."""
+    """Revokes a token at once; False if there is none."""
     row = ApiToken.objects.filter(pk=pk).first()
     if row is None:
         return False

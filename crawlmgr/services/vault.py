@@ -1,4 +1,4 @@
-"""Secrets at rest: small mappings of texts encrypted with a key that is derived from the installation's secret key file."""
+"""Encrypted storage of secrets: small mappings of texts, encrypted with a key derived from the installation's secret key file."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _other: ContextVar[str] = ContextVar("secret of another installation", default="
 
 
 class Unreadable(Exception):
-    """What was encrypted cannot be read: the secret key is another one, or the text is damaged."""
+    """Encrypted data cannot be decrypted: the secret key is another one, or the text is damaged."""
 
 
 @lru_cache(maxsize=4)
@@ -31,7 +31,7 @@ def _fernet(secret: str) -> Fernet:
 
 @contextmanager
 def key_of(secret: str) -> Iterator[None]:
-    """Seals and unseals with the secret of another installation: of the one that a backup comes from, whose key comes with it."""
+    """Context manager: encrypts and decrypts with the secret key of another installation, the one that a backup comes from."""
     token = _other.set(secret)
     try:
         yield

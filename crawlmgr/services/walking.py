@@ -1,4 +1,4 @@
-"""Walking through many rows without a cursor that stays open: whoever is given a row may write."""
+"""Iteration over many rows without an open cursor, so that the caller may write between rows."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ M = TypeVar("M", bound=Model)
 
 
 def in_parts(rows: QuerySet[M], by: str, size: int) -> Iterator[M]:
-    """The rows in the order of a column that is different in each of them, read so many at a time.
+    """The rows in the order of a unique column `by`, read `size` at a time.
 
-    SQLite lets a connection with an open cursor write only while nobody else has written since the cursor was opened; what
-    other connections add behind the walk's place is found.
+    On SQLite a connection with an open cursor can write only if nobody else has written since the cursor was opened. Rows that
+    other connections add after the current position are included.
     """
     rows = rows.order_by(by)
     part = list(rows[:size])

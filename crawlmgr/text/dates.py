@@ -1,7 +1,7 @@
-"""Times as forums write them, in a dozen languages: absolute, relative, without a year.
+"""Parsing of times as forums write them, in a dozen languages: absolute, relative, without a year.
 
-A text is read twice: `dates_shapes` finds its parts (remembered, since forums repeat their times), this file gives
-them a place in time from what is known about the page.
+Parsing has two steps: `dates_shapes` finds the parts of a text (cached, since forums repeat their times), and this module turns
+them into a point in time with what is known about the page.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ _NEXT_DAY = timedelta(days=1)
 
 @dataclass(frozen=True, slots=True)
 class Moment:
-    """A point in time (aware, UTC) and how exactly the page told it.
+    """A point in time (aware, UTC) and the precision with which the page gives it.
 
-    An absolute time lies in [value, value + precision_seconds): a date without a clock is the beginning of its day.
-    A `relative` one was counted back from the moment of fetching and lies in (value - precision_seconds, value].
-    "Yesterday 12:30" names its minute, so it is not relative.
+    An absolute time lies in [value, value + precision_seconds): a date without a clock is the beginning of its day. A `relative`
+    one was counted back from the moment of fetching and lies in (value - precision_seconds, value]. "Yesterday 12:30" names its
+    minute, so it is not relative.
     """
 
     value: datetime
@@ -37,11 +37,11 @@ class Moment:
 
 @dataclass(frozen=True, slots=True)
 class DateContext:
-    """What a reader knows about the page a time stands on.
+    """What is known about the page that a time is on.
 
-    `timezone` is an IANA name or an offset like "+08:00"; a time with an offset of its own does not need it.
-    `day_first` tells the order of 03/04/2014 where the site's is known. `newest` bounds a time without a year: in a
-    list sorted newest first it is the time of the row above.
+    `timezone` is an IANA name or an offset like "+08:00"; a time with an offset of its own does not need it. `day_first` is the
+    site's order of 03/04/2014, if known. `newest` bounds a time without a year: in a list sorted newest first it is the time of
+    the row above.
     """
 
     fetched_at: datetime
@@ -51,10 +51,10 @@ class DateContext:
 
 
 def parse_time(text: str, context: DateContext) -> Moment | None:
-    """The moment that the whole of `text` tells, None when it is anything else than a time.
+    """Parses a text that is a time as a whole; None if it is anything else.
 
-    Words like "Posted:" or "发表于" may stand before it. Epoch seconds (10 digits) and milliseconds (13) count, since
-    data attributes hold them. Cheap on any text: microseconds, and remembered.
+    Words like "Posted:" or "发表于" may stand before it. Epoch seconds (10 digits) and milliseconds (13) count, since data
+    attributes hold them. It takes microseconds, and results are cached.
 
     >>> context = DateContext(datetime(2026, 11, 21, 4, 0, tzinfo=UTC), timezone="Asia/Shanghai")
     >>> moment = parse_time("昨天 12:30", context)
@@ -70,10 +70,10 @@ def parse_time(text: str, context: DateContext) -> Moment | None:
 
 
 def find_time(text: str, context: DateContext) -> Moment | None:
-    """The first moment told inside a longer text, None without one.
+    """The first time inside a longer text; None if there is none.
 
-    Stricter than `parse_time`: a date needs its year or a clock, a clock needs its date, a count of units needs its
-    "ago", so that "12:30 in the game" and "5 minutes of fame" stay what they are. Looks at the first 300 characters.
+    Stricter than `parse_time`: a date needs its year or a clock, a clock needs its date, a count of units needs its "ago", so
+    that "12:30 in the game" and "5 minutes of fame" are not taken for times. Looks at the first 300 characters.
 
     >>> context = DateContext(datetime(2026, 11, 21, 4, 0, tzinfo=UTC))
     >>> find_time("by anna » Tue Mar 04, 2014 10:22 pm", context).value.isoformat()
@@ -90,10 +90,10 @@ _NUMERIC = re.compile(r"(?<![\d./:-])(\d{1,2})([-/.])(\d{1,2})\2((?:19|20)\d\d|\
 
 
 def decide_day_first(texts: Iterable[str]) -> bool | None:
-    """Whether the day stands before the month in the numeric dates of one site; None without evidence.
+    """Decides whether the day comes before the month in the numeric dates of one site; None without evidence.
 
-    Evidence, strongest first: a part above 12 (a tenth of contrary ones is forgiven), then, for texts in the order of
-    a sorted list, the reading under which the dates fall or rise more steadily.
+    Evidence, strongest first: a part above 12 (up to a tenth of contrary dates is tolerated), then, for texts in the order of a
+    sorted list, the reading under which the dates fall or rise more steadily.
 
     >>> decide_day_first(["03/04/2014", "25/04/2014"]), decide_day_first(["03/04/2014"])
     (True, None)
@@ -110,7 +110,7 @@ def decide_day_first(texts: Iterable[str]) -> bool | None:
 
 
 def steadiness(values: list[int]) -> float:
-    """Share of neighbouring pairs that go the more common way, ties counting for both; 1 for a sorted list."""
+    """Share of neighbouring pairs that go in the more common direction, ties counting for both; 1 for a sorted list."""
     pairs = list(zip(values, values[1:], strict=False))
     if not pairs:
         return 1.0
@@ -124,7 +124,7 @@ def _ordinal(parts: tuple[int, int, int], day_first: bool) -> int:
 
 
 def _place(shape: Shape, context: DateContext) -> Moment | None:
-    """The moment of a shape on a page; None where it is no time (31 February) or far in the future."""
+    """The point in time that a parsed text means on a page; None if it does not exist (31 February) or is far in the future."""
     try:
         if shape.epoch is not None:
             return _place_epoch(shape.epoch, context)
@@ -166,7 +166,7 @@ def _place_calendar(shape: Shape, context: DateContext) -> Moment | None:
 
 
 def _calendar_day(shape: Shape, today: date, limit: date, day_first: bool | None) -> tuple[date | None, int]:
-    """The day that a shape names and the precision of that in seconds."""
+    """The day of a parsed text and its precision in seconds."""
     if shape.day_offset is not None:
         return today + timedelta(days=shape.day_offset), DAY
     if shape.first is not None and shape.second is not None:
@@ -183,10 +183,11 @@ def _calendar_day(shape: Shape, today: date, limit: date, day_first: bool | None
 
 
 def _numeric_day(shape: Shape, limit: date, day_first: bool | None) -> date | None:
-    """Day and month in an order that the site, the numbers, the future or the habits of writing decide."""
+    """The day of a date like 03/04/2014; the order of day and month follows from the site, the numbers, the bound on the future,
+    or the usual habit."""
     first, second = shape.first or 0, shape.second or 0
     if shape.year is None and shape.mark == "-":
-        day_first = first > 12 if day_first is None else day_first  # 6-25, as Chinese boards write it
+        day_first = first > 12 if day_first is None else day_first  # 6-25, as Chinese forums write it
     if first > 12 or second > 12:
         day_first = first > 12
     readings = [_numeric_reading(shape, day, month, limit) for day, month in ((first, second), (second, first))]
@@ -210,13 +211,14 @@ def _numeric_reading(shape: Shape, day: int, month: int, limit: date) -> date | 
 
 
 def _without_year(month: int, day: int, weekday: int | None, limit: date) -> date:
-    """The latest year that does not pass the limit; a weekday beside the date must fit if one of eleven years does."""
+    """The date in the latest year that does not pass the limit; a weekday beside the date must fit if one of eleven years
+    does."""
     fitting: list[date] = []
     for year in range(limit.year, limit.year - 12, -1):
         try:
             candidate = date(year, month, day)
         except ValueError:
-            continue  # 29 February
+            continue  # 29 February in a year that has none
         if candidate <= limit:
             fitting.append(candidate)
     if not fitting:
@@ -225,19 +227,19 @@ def _without_year(month: int, day: int, weekday: int | None, limit: date) -> dat
     return same[0] if same else fitting[0]
 
 
-# The last resort: a word that we do not know, beside a year or a clock and little else.
+# Last resort: an unknown word beside a year or a clock time and little else.
 _ASK = re.compile(r"(?=.*\d)(?=.*(?:\b(?:19|20)\d\d\b|\b\d{1,2}:\d\d\b))[\w\s.,:/’'-]{6,40}")
 _LETTERS = re.compile(r"[^\W\d_]+")
 _DATE_NUMBERS = re.compile(r"\d+")
-_MARKS = dict.fromkeys(map(ord, "\u200b\u200e\u200f\ufeff\u00ad"))  # of direction, and others that nobody sees
+_MARKS = dict.fromkeys(map(ord, "\u200b\u200e\u200f\ufeff\u00ad"))  # marks of text direction and other invisible characters
 
 
 @lru_cache(maxsize=8192)
 def _fallback(text: str) -> Shape | None:
-    """What dateparser makes of a date whose words are not ours: a thousand times slower, hence so rarely asked."""
+    """Parses with dateparser a date that contains unknown words: a thousand times slower, so it is rarely tried."""
     text = text.translate(_MARKS).strip()
     if not _ASK.fullmatch(text) or text.isascii():
-        return None  # its further languages all have letters beyond ASCII in most months; English titles do not
+        return None  # most month names in its further languages contain letters beyond ASCII; English titles do not
     words, numbers = _LETTERS.findall(text), _DATE_NUMBERS.findall(text)
     if not 1 <= len(words) <= 3 or not 2 <= len(numbers) <= 5:
         return None
@@ -250,7 +252,7 @@ def _fallback(text: str) -> Shape | None:
     return replace(shape, clock=(found.hour, found.minute, found.second))
 
 
-# Further languages by their letters, so that only what can fit is loaded: each takes a good part of a second.
+# Further languages by their letters, so that only possible ones are loaded: each takes a good part of a second to load.
 _FURTHER = (
     ("\u0370", "\u03ff", ("el",)),
     ("\u0400", "\u052f", ("uk", "bg")),
@@ -271,7 +273,7 @@ def _languages(text: str) -> tuple[str, ...]:
 
 @lru_cache(maxsize=8)
 def _dateparser(languages: tuple[str, ...]) -> Callable[[str], datetime | None]:
-    """dateparser's reader of some languages, loaded when first needed."""
+    """dateparser's parse function for some languages, loaded on first use."""
     from dateparser.date import DateDataParser
 
     logging.getLogger("dateparser").setLevel(logging.WARNING)

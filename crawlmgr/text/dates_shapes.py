@@ -1,5 +1,4 @@
-"""A text's time in its parts, before anything is known about its page. Words become codes, so that a few expressions read
-all languages alike."""
+"""First step of parsing a time: splits its text into parts. Words become codes, so that few expressions cover all languages."""
 
 from __future__ import annotations
 
@@ -25,7 +24,7 @@ MINUTE, HOUR = 60, 3600
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """The parts that a text tells. `first`, `second`: two numbers that are day and month in an unknown order."""
+    """The parts found in a text. `first`, `second`: two numbers that are day and month in an unknown order."""
 
     year: int | None = None
     month: int | None = None
@@ -45,13 +44,13 @@ class Shape:
 
 
 LONGEST_WHOLE = 90
-_LONGEST_WORDS = 40  # "less than a minute ago": what has no digit is short
-_MEASURE = re.compile(r"\d+(?: [a-z]| ?[A-Z])")  # 100 m, 3D
+_LONGEST_WORDS = 40  # characters of a time without any digit, such as "less than a minute ago"
+_MEASURE = re.compile(r"\d+(?: [a-z]| ?[A-Z])")  # measures such as 100 m or 3D, which are no times
 _AM_PM = re.compile(r"\b([ap])\.\s?m\b\.?", re.I)
 _NUMERALS = "〇零一二两兩三四五六七八九十"
 _CHINESE_NUMBER = re.compile(rf"(?<![周週期拜{_NUMERALS}])[{_NUMERALS}]{{1,4}}(?=[年月日号號天时時点點分秒个個小周週])")
 _PAREN_WEEKDAY = re.compile(r"[(（][月火水木金土日一二三四五六월화수목금토일][)）]")
-_SPACED = re.compile(r"(?<=\d) (?=[年月日時时分])|(?<=\d[年月時时]) (?=\d)")  # 2026 年 10 月 22 日
+_SPACED = re.compile(r"(?<=\d) (?=[年月日時时分])|(?<=\d[年月時时]) (?=\d)")  # a date written with spaces: 2026 年 10 月 22 日
 _SHORT_YEAR_NAMED = re.compile(r"(?<!\d)([0-3]\d)(?=[年년]\d{1,2}[月월]\d)")
 _PHRASES = re.compile("|".join(rf"(?<!\w){re.escape(text)}(?!\w)" for text in PHRASES))
 _WORD = re.compile(r"[^\W\d_]+")
@@ -72,12 +71,12 @@ def _code(match: re.Match[str]) -> str:
     if code is None:
         return _east_asian(word) if max(word) >= "ぁ" else "?"
     if code == "A" and word == "am" and not text[: match.start()].rstrip()[-1:].isdigit():
-        return " "  # German and others: "am 3. Mai"
+        return " "  # German and other dates: "am 3. Mai"
     return code or " "
 
 
 def _east_asian(run: str) -> str:
-    """Codes of a run of characters without spaces, the longest known word first."""
+    """The codes of a run of East Asian characters without spaces, longest known word first."""
     codes: list[str] = []
     at = 0
     while at < len(run):
@@ -103,7 +102,7 @@ def canonical(text: str) -> str:
         text = unicodedata.normalize("NFKC", text).translate(_DASHES)
         text = _SPACED.sub("", _PAREN_WEEKDAY.sub(" ", text))
         text = _CHINESE_NUMBER.sub(lambda m: str(chinese_value(m.group())), _SHORT_YEAR_NAMED.sub(r"20\1", text))
-    text = " ".join(_GLUED.sub(" ", text).lower().split()).replace("(mo)", " ")  # a Monday, no month
+    text = " ".join(_GLUED.sub(" ", text).lower().split()).replace("(mo)", " ")  # "(mo)" is Monday here, not a month
     text = _AM_PM.sub(r"\1m", _DOTTED.sub(r"\1 \2:\3", text))
     if any(phrase in text for phrase in PHRASES):
         text = _PHRASES.sub(lambda m: PHRASES[m.group()], text)
@@ -111,15 +110,16 @@ def canonical(text: str) -> str:
     return _settle(coded)
 
 
-_DOTTED = re.compile(r"\b((?:19|20)\d\d,?) ([01]?\d|2[0-3])\.([0-5]\d)(?![\d.]|\s*[€$£%])")  # 11 October 2026, 18.56
-_GAP = re.compile(r"(?<=\d) +(?=,)")  # what is left of "18 th, 2024"
+# dates with a dotted clock time: 11 October 2026, 18.56
+_DOTTED = re.compile(r"\b((?:19|20)\d\d,?) ([01]?\d|2[0-3])\.([0-5]\d)(?![\d.]|\s*[€$£%])")
+_GAP = re.compile(r"(?<=\d) +(?=,)")  # the gap left when "th" is removed from "18 th, 2024"
 _CHINESE_MONTH = re.compile(r"(?<!\d)(\d{1,2}) ?O(?! ?G)")
-_NAMED_YEAR = re.compile(rf"(?<=\b(?:19|20)\d\d) ?U{YEAR};\.?")  # "2024 года", "2024 г."
+_NAMED_YEAR = re.compile(rf"(?<=\b(?:19|20)\d\d) ?U{YEAR};\.?")  # years followed by their word: "2024 года", "2024 г."
 _YEAR_WORD = re.compile(r"(?<=[\dE]) ?a(?![a-z])")
 
 
 def _settle(coded: str) -> str:
-    """Words with two meanings get the one that their neighbours leave."""
+    """Decides words with two meanings by their neighbours."""
     coded = _NAMED_YEAR.sub("", coded)
     if "Q" in coded:
         coded = re.sub(r"(U\d+;|[HIDYS]) ?Q", r"\1 G", coded).replace("Q", "M08")
@@ -137,9 +137,9 @@ def _settle(coded: str) -> str:
 
 _YEAR4 = r"(?P<year>(?:19|20)\d\d)"
 _YEAR2 = r"(?P<year>(?:19|20)\d\d(?!\d)|['’]\d\d)"
-# 19 Sep 26, but neither 19 Sep 26:10 nor 19 Sep 26 replies: the end, a sign or a clock comes after it
+# a two-digit year as in 19 Sep 26, but not in 19 Sep 26:10 or 19 Sep 26 replies: the end, a sign or a clock time must follow
 _SHORT_YEAR = r"(?P<year>[0-3]\d|9[5-9])(?= *(?:$|[,;|()\[\]·•@-]|[EX] ?\d|\d{1,2}(?: ?[:.H]| ?[AP](?!\w))))(?! ?[:.]\d)"
-_DATES = tuple(  # each with a sign that the text must hold before the expression is worth a try
+_DATES = tuple(  # each with a character that the text must contain before the expression is tried
     (sign, re.compile(pattern))
     for sign, pattern in (
         ("", rf"(?<![\d.]){_YEAR4}(?P<mark>[-/.]) ?(?P<month>\d{{1,2}})(?P=mark) ?(?P<day>\d{{1,2}})(?!\d|\.\d)\.?"),
@@ -175,7 +175,7 @@ _CLOCK = re.compile(
     r"|(?P<whole>\d{1,2})(?: ?(?P<half>[AP])(?!\w)| ?X| ?H(?! ?\d))|K(?P<named>\d\d))"
     r"(?P<zone> ?\(?(?:(?:Z0;)? ?(?P<sign>[+-]) ?(?P<oh>\d{1,2})(?::?(?P<om>\d\d))?(?![\d:])|Z(?P<zm>-?\d+);)\)?)?"
 )
-_NEEDS_CLOCK = "/ "  # 3/4 9:31PM is a date, 3/4 alone is a share
+_NEEDS_CLOCK = "/ "  # separators after which a clock time is required: 3/4 9:31PM is a date, 3/4 alone is a fraction
 _CTIME = re.compile(r"(M\d\d \d{1,2}) (\d{1,2}:\d\d(?::\d\d)?(?: Z-?\d+;)?) ((?:19|20)\d\d)\b")
 _COMPACT = re.compile(r"\b((?:19|20)\d\d)(\d\d)(\d\d)[ T](\d\d)(\d\d)(\d\d)?")
 _BETWEEN = re.compile(r"(?:[\s,.;|()\[\]·•@-]|(?<=\s)(?:::?|[/»~])(?=\s))*(?:(?:W\d|E|X)[\s,.;|()·•-]*)*")
@@ -195,7 +195,7 @@ _LETTER_UNITS = {"S": 1, "I": MINUTE, "H": HOUR, "D": DAY, "O": MONTH, "Y": YEAR
 
 @lru_cache(maxsize=16384)
 def whole_shape(text: str) -> Shape | None:
-    """The parts of a text that is a time and nothing else; bounded memory, since forums repeat their times."""
+    """The parts of a text that is a time and nothing else; cached with bounded memory, since forums repeat their times."""
     text = text.strip()
     if len(text) > (LONGEST_WHOLE if _DIGIT.search(text) else _LONGEST_WORDS) or _MEASURE.fullmatch(text):
         return None
@@ -215,7 +215,7 @@ def whole_shape(text: str) -> Shape | None:
 
 @lru_cache(maxsize=4096)
 def inner_shape(text: str) -> Shape | None:
-    """The parts of the first time inside a longer text."""
+    """The parts of the first time inside a longer text; None if there is none."""
     if not _DIGIT.search(text):
         return None
     return _read(canonical(text), whole=False)
@@ -246,7 +246,7 @@ def _read(coded: str, whole: bool) -> Shape | None:
 
 
 def _dated(found: re.Match[str]) -> Shape | None:
-    """The date parts of one match, None where the numbers cannot be a date."""
+    """The date parts of one match; None if the numbers cannot be a date."""
     parts = found.groupdict()
     if parts.get("day_offset") is not None:
         return Shape(day_offset=int(parts["day_offset"]))
@@ -258,7 +258,7 @@ def _dated(found: re.Match[str]) -> Shape | None:
         if not (1 <= first <= 31 and 1 <= second <= 31 and min(first, second) <= 12):
             return None
         if parts.get("year") and len(parts["year"]) == 2 and parts["mark"] == "." and len(found.group()) < 8:
-            return None  # 1.2.30 is a version
+            return None  # 1.2.30 is a version number
         if not year and parts["mark"] == "/" and len(found.group()) < 5:
             return Shape(first=first, second=second, mark=_NEEDS_CLOCK)
         return Shape(year=year, first=first, second=second, mark=parts["mark"])
@@ -277,7 +277,8 @@ def _full_year(text: str | None) -> int | None:
 
 
 def _with_clock(coded: str, found: re.Match[str], shape: Shape, whole: bool) -> Shape | None:
-    """The date with the clock beside it; None where the rest of the text, or too few parts, speak against a time."""
+    """The date with the clock time beside it; None if the rest of the text shows that it is no time, or too few parts were
+    found."""
     gap = _BETWEEN.match(coded, found.end())
     clock = _CLOCK.match(coded, gap.end() if gap else found.end())
     start, end = found.start(), found.end()
@@ -321,7 +322,7 @@ def _enough_whole(shape: Shape) -> bool:
 
 
 def _enough_inside(shape: Shape) -> bool:
-    """Inside other words a date needs its year or a clock."""
+    """Tells whether a date inside other text is complete enough: it needs its year or a clock time."""
     if shape.clock is not None:
         return True
     has_day = shape.day is not None or shape.first is not None
@@ -329,7 +330,7 @@ def _enough_inside(shape: Shape) -> bool:
 
 
 def _timed(shape: Shape, clock: re.Match[str]) -> Shape | None:
-    """The shape with the clock's parts, None where they are no time of a day."""
+    """The parts with those of the clock time added; None if they are no time of day."""
     parts = clock.groupdict()
     half = parts["before"] or parts["after"] or parts["half"] or ""
     if parts["named"]:
@@ -361,7 +362,7 @@ def _timed(shape: Shape, clock: re.Match[str]) -> Shape | None:
 
 
 def _read_ago(coded: str, whole: bool) -> Shape | None:
-    """ "N units ago" in either order, alone or (not whole) inside other words."""
+    """Reads "N units ago" in either order, as the whole text or (not `whole`) inside other text."""
     if "G" not in coded and "V" not in coded and not whole:
         return None
     if coded.strip(" J.!") == "" and "J" in coded:
@@ -386,7 +387,7 @@ def _read_ago(coded: str, whole: bool) -> Shape | None:
 
 
 def _counted(found: re.Match[str]) -> Shape:
-    """Sum of the counted units; the precision is the smallest unit told."""
+    """The sum of the counted units; the precision is the smallest unit given."""
     parts = found.groupdict()
     total, precision = 0.0, 0
     for index in ("1", "2"):

@@ -1,14 +1,13 @@
-"""The words of times in a dozen languages, each with the code that stands for it in a time's canonical form."""
+"""Words used in times in a dozen languages, each with the code that replaces it in a time's canonical form."""
 
 from __future__ import annotations
 
 import unicodedata
 
-# Codes of the canonical form (dates_shapes.py reads them): M05 month, W2 weekday (Monday 1), A P before and after noon,
-# K12 noon, U60; a unit with its seconds, G "ago", R-1; a day counted from today, J just now, V "last", E an article
-# that can mean one, B half, F a few, Y O D H I S the marks of year, month, day, hour, minute and second, X "o'clock",
-# Z an offset in minutes, Q a word that is "ago" or August, N a word that is March or Tuesday, a a word that is "one" or
-# a year, L a label, ? anything else.
+# Codes of the canonical form (read by dates_shapes.py): M05 month, W2 weekday (Monday is 1), A and P before and after noon, K12
+# noon, U60; a unit with its seconds, G "ago", R-1; a day counted from today, J just now, V "last", E an article that can mean
+# one, B half, F a few, Y O D H I S the marks of year, month, day, hour, minute and second, X "o'clock", Z an offset in minutes, Q
+# a word for "ago" or August, N a word for March or Tuesday, a a word for "one" or a year, L a label, ? anything else.
 
 DAY = 86400
 WEEK = 7 * DAY
@@ -56,7 +55,7 @@ _WEEKDAYS = (
     "sunday sun sonntag dimanche dim domingo dom воскресенье вс domenica zondag zon niedziela nie pazar söndag"
     " 星期日 星期天 周日 週日 礼拜天 禮拜天 日曜日 일요일",
 )
-# Two letters and no more: these are words of their own elsewhere, so they count only where nothing else would fit.
+# Weekdays of two letters are ordinary words in other languages, so they count only if nothing else fits.
 _SHORT_WEEKDAYS = ("mo ma", "di", "mi wo", "do", "fr vr", "sa za", "so zo")
 _DAYS = {
     0: "today heute hoy сегодня oggi hoje vandaag dzisiaj dziś bugün idag dnes 今天 今日 本日 きょう 오늘",
@@ -125,7 +124,7 @@ _OTHERS = {
     " 回复于 回覆於 编辑于 更新于 更新 创建于 注册于 时间 投稿 投稿日 投稿日時 作成日 更新日 日時 最終更新 작성"
     " 작성일",
 }
-_LAST_UNITS = {  # one word for the last week, month, year
+_LAST_UNITS = {  # single words for the last week, month, year
     WEEK: "上周 上週 上星期 先週",
     MONTH: "上月 上个月 上個月 先月",
     YEAR: "去年 昨年",
@@ -151,7 +150,7 @@ def _vocabulary() -> dict[str, str]:
             words.setdefault(word, code)
             words.setdefault(plain(word), code)
 
-    learn("N", _OTHERS["N"])  # before `mär`, which is `mar` without its accent
+    learn("N", _OTHERS["N"])  # must come before `mär`, which becomes `mar` without its accent
     for number, text in enumerate(_MONTHS, 1):
         learn(f"M{number:02d}", text)
     for number, text in enumerate(_WEEKDAYS, 1):
@@ -204,7 +203,7 @@ def chinese_value(text: str) -> int:
 
 
 VOCABULARY = _vocabulary() | {"an": "a", "полчаса": "BU3600;"}
-PHRASES = {  # several words, or one with a mark inside, and the word that stands for them
+PHRASES = {  # phrases of several words, or with a punctuation mark inside, and the word that replaces them
     "il y a": "ilya",
     "aujourd'hui": "heute",
     "aujourd’hui": "heute",

@@ -1,4 +1,4 @@
-"""Time zones of sites: their names, and what the pages of a site tell about them."""
+"""Time zones of sites: their names, and evidence for them on a site's pages."""
 
 from __future__ import annotations
 
@@ -37,8 +37,8 @@ def zone(name: str) -> tzinfo:
 
 
 class Pair(NamedTuple):
-    """A local time read as if it were UTC, and the latest true moment it can stand for; `slack_seconds` how much
-    earlier the truth can be (3,600 beside "5 hours ago")."""
+    """A local time read as if it were UTC, and the latest true time that it can mean; `slack_seconds` is how much earlier that
+    can be (3,600 beside "5 hours ago")."""
 
     naive: datetime
     true: datetime
@@ -48,8 +48,8 @@ class Pair(NamedTuple):
 class ZoneGuess(NamedTuple):
     """A zone's name (IANA), where it comes from, and how sure that is in [0, 1].
 
-    Evidence codes: `stated` (the page names its zone), `clock` (the page shows its own time of day), `pairs` (an
-    absolute beside a relative time), `future` (times that would lie ahead of us), `language`, `none`.
+    Evidence codes: `stated` (the page names its zone), `clock` (the page shows its own time of day), `pairs` (an absolute beside
+    a relative time), `future` (times that would be in the future), `language`, `none`.
     """
 
     name: str
@@ -101,7 +101,7 @@ _ONE_ZONE = frozenset({"zh", "zh-tw", "zh-hant", "ja", "ko", "de", "fr", "it", "
 
 
 def stated_offset(text: str) -> int | None:
-    """Seconds east of UTC that a page says its times are in.
+    """The offset from UTC in seconds (positive east) that a page states for its times; None if it states none.
 
     >>> stated_offset("All times are GMT +8. The time now is 03:12 PM.")
     28800
@@ -117,7 +117,7 @@ def stated_offset(text: str) -> int | None:
 
 
 def page_clock(text: str) -> str | None:
-    """The words of the time that a page says it is now: "It is currently Tue Nov 21, 2026 4:06 am"."""
+    """The text of the current time that a page shows, as in "It is currently Tue Nov 21, 2026 4:06 am"; None if it shows none."""
     found = _PAGE_CLOCK.search(text)
     return found["time"].strip() if found else None
 
@@ -140,10 +140,11 @@ def zone_name(offset_seconds: int, language: str, at: datetime) -> str:
 
 
 def offset_of_pairs(pairs: Iterable[Pair]) -> tuple[int, float] | None:
-    """The offset (a multiple of 15 minutes, in seconds) that most pairs allow and their share; None without pairs.
+    """The offset (a multiple of 15 minutes, in seconds) that most pairs allow, and the share of the weights that allow it; None
+    without pairs.
 
-    A pair allows offsets from naive - true to that plus its slack, a minute either way; a narrow pair weighs more,
-    whole hours win ties.
+    A pair allows offsets from naive - true to that plus its slack, a minute either way; a narrow pair weighs more, whole hours
+    are preferred in ties.
     """
     votes: Counter[int] = Counter()
     weight_of_all = 0.0
@@ -171,13 +172,13 @@ def guess_timezone_offset(
     language: str = "",
     recent: Sequence[datetime] = (),
 ) -> ZoneGuess:
-    """The zone that a site's pages show their times in, from the strongest evidence at hand.
+    """The time zone of a site's pages, from the strongest available evidence.
 
-    `texts` are short texts of its pages (footers, the line that tells the time); `pairs` as `Pair` says; `newest` is
-    the newest time on its pages, read as if it were UTC: it cannot lie ahead of `fetched_at`, so an offset that makes
-    it so is too small. `language` is that of the pages' interface ("zh-hans", "de"), which only breaks ties or, where a
-    language has one zone, is the last resort. `recent` are the newest distinct times of its lists, read as if they were UTC:
-    a zone east of UTC makes every one of them older, and a busy site has not been silent for all those hours.
+    `texts` are short texts of its pages (footers, the line with the current time); `pairs` as `Pair` says; `newest` is the newest
+    time on its pages, read as if it were UTC: it cannot be after `fetched_at`, so an offset for which it would be is too small.
+    `language` is that of the pages' interface ("zh-hans", "de"), which only breaks ties or, where a language has one zone, is the
+    last resort. `recent` are the newest distinct times of its lists, read as if they were UTC: a zone east of UTC makes every one
+    of them older, and a busy site has not been silent for all those hours.
     """
     ahead = (newest - fetched_at).total_seconds() if newest is not None else -float(_LARGEST)
     for text in texts:
@@ -200,7 +201,7 @@ def guess_timezone_offset(
 
 
 def _one_zone(language: str, at: datetime) -> tuple[str, int] | None:
-    """The zone and its offset in seconds of a language that is spoken in one zone."""
+    """The zone, and its offset in seconds, of a language that is spoken in one zone only; None for other languages."""
     for key in (language.lower(), language.lower().partition("-")[0]):
         if key in _ONE_ZONE:
             name = _BY_LANGUAGE[key][0]
@@ -210,7 +211,8 @@ def _one_zone(language: str, at: datetime) -> tuple[str, int] | None:
 
 
 def _too_silent(longer_seconds: int, recent: Sequence[datetime]) -> bool:
-    """Whether a site this busy would have been silent for so much longer: three events expected, none seen (e**-3 = 5 %).
+    """Tells whether a site this busy is unlikely to have been silent for `longer_seconds`: three events expected, none seen
+    (e**-3 = 5 %).
 
     The mean gap is that of the newest dozen of `recent`.
     """

@@ -66,9 +66,9 @@ def text_digest(tokens: Iterable[str]) -> bytes:
 
 
 class SimHashIndex(Generic[T]):
-    """Fingerprints with the names they stand for, searchable for all within `NEAR` bits.
+    """An index from fingerprints to names that finds all entries within `NEAR` bits.
 
-    A search looks at the entries that share a block with the query: for n random fingerprints about n / 16,384 of them.
+    A search reads the entries that share a block with the query: for n random fingerprints about n / 16,384 of them.
     """
 
     def __init__(self) -> None:

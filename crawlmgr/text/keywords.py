@@ -20,7 +20,7 @@ PARTS_OF_SPEECH = ("ns", "n", "vn", "v", "eng")
 
 @cache
 def _ranker() -> jieba.analyse.TextRank:
-    # Both read their dictionaries when they are imported, a second of every command's start: not before they are needed.
+    # Both load their dictionaries on import, which takes a second: not before they are needed.
     import jieba.analyse
     import jieba.posseg
 
@@ -30,7 +30,7 @@ def _ranker() -> jieba.analyse.TextRank:
     return ranker
 
 
-MAX_CHARS = 6_000  # of a text that are ranked; what a longer one is about stands there too
+MAX_CHARS = 6_000  # characters of a text that are ranked; the beginning of a longer text is representative
 _LONG_WORD = re.compile(r"[^\W_]{101,}", re.ASCII)
 
 
@@ -55,7 +55,7 @@ def keywords(text: str, top: int = 20, parts_of_speech: tuple[str, ...] = PARTS_
 
 
 def stem_of(word: str) -> str:
-    """What forms of one word have in common, as text is compared; the word itself where it would not be compared."""
+    """The stem of a word as texts are compared; the word itself if it is not compared (stop words)."""
     return " ".join(tokenize(word)) or word
 
 

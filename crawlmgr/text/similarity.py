@@ -1,4 +1,5 @@
-"""How alike two texts are: cosine of word weights, Jaccard of sets, word lists through a measure of two words."""
+"""Similarity of two texts: cosine of word weights, Jaccard of sets, and semantic similarity of word lists through a word
+measure."""
 
 from __future__ import annotations
 
@@ -6,7 +7,7 @@ from collections.abc import Callable, Collection, Mapping
 from math import sqrt
 
 WordSimilarity = Callable[[str, str], float]
-"""How alike two words are, in [0, 1]: equality of words, or an ontology's measure of their concepts."""
+"""Similarity of two words in [0, 1]: equality of words, or an ontology's measure of their concepts."""
 
 
 def norm(vector: Mapping[str, float]) -> float:
@@ -81,7 +82,7 @@ def _all_pairs(topic: Mapping[str, float], page: Mapping[str, float], alike: Wor
 
 
 def _best(word: str, page: Mapping[str, float], others: Mapping[str, float], alike: WordSimilarity) -> tuple[float, float]:
-    """(u_j s_ij, u_j) of the best partner, the word itself or one of the others; (0, 0) where no word is alike at all."""
+    """(u_j s_ij, u_j) of the best matching word of the page, the word itself or one of `others`; (0, 0) if none is similar."""
     own = page.get(word, 0.0)
     if alike is same_word:
         return own, own

@@ -1,9 +1,8 @@
-"""Words that carry no topic, English and simplified Chinese: our own lists, put together from the closed word classes
-of both languages.
+"""Words that carry no topic, English and simplified Chinese: this project's own lists, compiled from the closed word classes of
+both languages.
 
-English: articles, pronouns, auxiliaries, prepositions, conjunctions, common adverbs. Chinese: particles, pronouns,
-measure
-words, prepositions, conjunctions, adverbs, bare numerals. A last group holds the words of web pages' own furniture.
+English: articles, pronouns, auxiliaries, prepositions, conjunctions, common adverbs. Chinese: particles, pronouns, measure words,
+prepositions, conjunctions, adverbs, bare numerals. A last group holds words of web navigation.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Word weights: TF-IDF whose document frequencies grow with a crawl, frozen between renewals."""
+"""Word weights: TF-IDF with document frequencies that grow during a crawl and are frozen between renewals."""
 
 from __future__ import annotations
 
@@ -34,11 +34,11 @@ class Idf:
 
 
 class DocumentFrequencies:
-    """Counts in how many documents each word stands; hands out an `Idf` that changes only now and then.
+    """Counts the number of documents that contain each word; hands out an `Idf` that changes only now and then.
 
-    It is renewed after a twentieth more documents, but no fewer than `least` and no more than `most`: often while
-    frequencies still move much, rarely once a copy of them is large. `add` returns True when that happened, so that
-    whoever keeps weights can weigh anew.
+    It is renewed after 5 % more documents, but after no fewer than `least` and no more than `most`: often while frequencies still
+    change much, rarely once copying them is expensive. `add` returns True when it was renewed, so that weights can be computed
+    again.
     """
 
     def __init__(self, least: int = 25, most: int = 500) -> None:
@@ -50,16 +50,16 @@ class DocumentFrequencies:
 
     @property
     def idf(self) -> Idf:
-        """The frozen view."""
+        """The frozen document frequencies."""
         return self._idf
 
     @property
     def documents(self) -> int:
-        """How many documents were added, frozen or not."""
+        """The number of documents added, including those since the last renewal."""
         return self._documents
 
     def add(self, words: Iterable[str]) -> bool:
-        """Counts one document (a word once, however often it stands there)."""
+        """Counts the distinct words of one document; True if the frozen view was renewed."""
         self._counts.update(set(words))
         self._documents += 1
         if self._documents - self._idf.documents >= max(self._least, min(self._most, self._idf.documents // 20)):
@@ -68,7 +68,7 @@ class DocumentFrequencies:
         return False
 
     def restore(self, frozen: Idf) -> None:
-        """Goes on from a view that was handed out when nothing had been added since."""
+        """Restores a frozen view that was handed out when nothing had been added since."""
         self._documents, self._counts, self._idf = frozen.documents, Counter(frozen.frequencies), frozen
 
     def freeze(self) -> Idf:
@@ -78,7 +78,7 @@ class DocumentFrequencies:
 
 
 def heaviest(vector: Vector, top: int) -> dict[str, float]:
-    """The `top` heaviest words, heaviest first; ties in the order of the words, so that the choice can be repeated."""
+    """The `top` heaviest words, heaviest first; ties in alphabetical order, for repeatable results."""
     return dict(sorted(vector.items(), key=lambda item: (-item[1], item[0]))[:top])
 
 

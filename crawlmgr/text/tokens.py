@@ -1,7 +1,7 @@
-"""Text to words: NFKC, simplified Chinese, segmentation, stop words, English stems; for every part that matches words.
+"""Tokenisation: NFKC, simplified Chinese, segmentation, stop words, English stems; used wherever words are matched.
 
-rjieba segments in the hot path (some forty times as fast as jieba, whose output is the declared reference); a tokenizer
-that was given words of its own uses jieba, because only jieba takes them reliably.
+rjieba segments on the hot path (some forty times as fast as jieba, whose output is the reference); a tokenizer with user words
+uses jieba, because only jieba takes them reliably.
 """
 
 from __future__ import annotations
@@ -24,18 +24,18 @@ if TYPE_CHECKING:
 HAN = "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
 """Ranges of Chinese characters, for use inside a regular expression's brackets."""
 
-# Pinyin that a converter set behind its character, "網(wǎng)" or "網(wang)". NFKC has made full-width brackets plain.
+# Pinyin that a converter inserted after a character, "網(wǎng)" or "網(wang)". NFKC has already converted full-width brackets.
 _PINYIN = re.compile(f"(?<=[{HAN}])\\([a-zāáǎàēéěèīíǐìōóǒòūúǔùǖǘǚǜü]{{1,7}}\\)")
 _TONES = frozenset("āáǎàēéěèīíǐìōóǒòūúǔùǖǘǚǜ")
 _INVISIBLE = re.compile("[\u00ad\u200b-\u200f\u2028-\u202e\u2060-\u2064\ufeff\x00-\x08\x0b\x0c\x0e-\x1f]")
-_CONTROLS = dict.fromkeys((*range(0x09), 0x0B, 0x0C, *range(0x0E, 0x20)))  # those of them that ASCII has
+_CONTROLS = dict.fromkeys((*range(0x09), 0x0B, 0x0C, *range(0x0E, 0x20)))  # control characters in ASCII
 _WORD = re.compile(rf"[{HAN}]+|[a-z]\+\+|[a-z]#|[^\W_{HAN}]+(?:'[^\W\d_]+)*")
-_MARKS = "'+#"  # what a word may hold beside letters and digits
+_MARKS = "'+#"  # what a word may contain besides letters and digits
 _ASCII = {n: chr(n).lower() if chr(n).isalnum() or chr(n) in _MARKS else " " for n in range(128)} | _CONTROLS
 _HAS_HAN = re.compile(f"[{HAN}]")
 _DIGITS = re.compile(r"\d+")
-LONGEST_WORD = 100  # characters of a word in letters that count: no language has longer ones, but files have
-MEMO_WORDS = 200_000  # pieces of text whose words a tokenizer remembers
+LONGEST_WORD = 100  # letters of a word that count: no language has longer ones, but files have
+MEMO_WORDS = 200_000  # pieces of text whose words a tokenizer caches
 
 
 @cache
@@ -56,9 +56,9 @@ def _strip_pinyin(match: re.Match[str]) -> str:
 
 
 def normalise(text: str) -> str:
-    """Text as it is matched: NFKC, lower case, no invisible characters, no inserted pinyin, simplified Chinese.
+    """Normalises text for matching: NFKC, lower case, no invisible characters, no inserted pinyin, simplified Chinese.
 
-    Pinyin in brackets is taken out only where it bears a tone mark, so that "函数(int)" keeps its word.
+    Pinyin in brackets is removed only if it has a tone mark, so that "函数(int)" keeps its word.
 
     >>> normalise("資訊檢索 ＡＢＣ")
     '资讯检索 abc'
@@ -72,19 +72,19 @@ def normalise(text: str) -> str:
 
 
 def segment(text: str) -> list[str]:
-    """Chinese text cut into words by the quick segmenter."""
-    import rjieba  # its dictionary takes a quarter of a second and 30 MB, which a command or worker without Chinese saves
+    """Chinese text segmented into words by rjieba."""
+    import rjieba  # its dictionary takes a quarter of a second and 30 MB, which programs without Chinese save
 
     return rjieba.cut(text)
 
 
 def jieba_with(words: Iterable[str]) -> jieba.Tokenizer:
-    """A jieba tokenizer of its own that knows `words` too; built from the dictionary in the package, no cache file."""
-    import jieba  # with its tables a good part of a command's start, and wanted only where words of one's own are
+    """A separate jieba tokenizer that also knows `words`; built from the packaged dictionary without a cache file."""
+    import jieba  # its tables take a good part of a command's start, and are needed only with user words
 
     tokenizer = jieba.Tokenizer()
-    # jieba would write its prefix table into the folder for temporary files that all processes share; reading
-    # the dictionary anew takes about as long as loading that file.
+    # jieba would write its prefix table to the shared folder for temporary files; reading the dictionary again takes about as
+    # long as loading that file
     tokenizer.FREQ, tokenizer.total = tokenizer.gen_pfdict(tokenizer.get_dict_file())
     tokenizer.initialized = True
     for word in words:
@@ -93,7 +93,7 @@ def jieba_with(words: Iterable[str]) -> jieba.Tokenizer:
 
 
 class _Memo(dict[str, str | None]):
-    """What each piece of text comes to, worked out when it is first met."""
+    """A cache from each piece of text to its word, filled on first use."""
 
     def __init__(self, make: Callable[[str], str | None]) -> None:
         super().__init__()
@@ -132,7 +132,7 @@ class Tokenizer:
 
     @property
     def user_words(self) -> frozenset[str]:
-        """The words that are kept whole, as they are compared."""
+        """The user words, which are kept whole, in normalised form."""
         return self._user
 
     def __call__(self, text: str) -> list[str]:
@@ -142,11 +142,11 @@ class Tokenizer:
         return self.words(normalise(text))
 
     def words(self, normalised: str) -> list[str]:
-        """As `__call__`, for text that went through `normalise` already."""
+        """Like `__call__`, for text that has already been normalised."""
         return self._compared(list(self._pieces(normalised)))
 
     def written(self, text: str) -> Iterator[tuple[str, str]]:
-        """The words of `text` in order, each as it is compared and as it stands there (simplified, lower case, not stemmed).
+        """The words of `text` in order, each in the form compared and as written (simplified, lower case, not stemmed).
 
         >>> list(Tokenizer().written("Crawlers crawl 網頁"))
         [('crawler', 'crawlers'), ('crawl', 'crawl'), ('网页', '网页')]
@@ -163,16 +163,16 @@ class Tokenizer:
     def _remembered(self) -> _Memo:
         memo = self._memo
         if len(memo) > MEMO_WORDS:
-            memo = self._memo = _Memo(self._word)  # another thread may be reading the old one
+            memo = self._memo = _Memo(self._word)  # replace it: another thread may be reading the old one
         return memo
 
     def _word(self, piece: str) -> str | None:
-        """The word as it is compared; None where it is left out."""
+        """The form of a word used in comparisons; None if it is left out."""
         if piece in self._user:
             return piece
         if piece in self._stop:
             return None
-        if piece[0] >= "\u3040":  # kana, Chinese, Hangul: nothing to stem
+        if piece[0] >= "\u3040":  # kana, Chinese and Hangul have no stems
             return piece[:LONGEST_WORD]
         return self._latin(piece)
 
@@ -185,7 +185,7 @@ class Tokenizer:
         return _stem(word) if self._stem else word
 
     def _pieces(self, normalised: str) -> Iterable[str]:
-        # The segmenters differ only in what they take for one Latin word or number, so those are split here, alike.
+        # The segmenters differ only in what they take for one Latin word or number, so those are split here in the same way.
         if self._user:
             return self._split(normalised)
         if normalised.isascii():
@@ -201,7 +201,7 @@ class Tokenizer:
 
 
 def _ascii_words(text: str) -> list[str]:
-    """What `_WORD` finds in ASCII text once it is normalised, in a third of its time."""
+    """What `_WORD` finds in normalised ASCII text, in a third of its time."""
     pieces = text.translate(_ASCII).split()
     if "'" not in text and "+" not in text and "#" not in text:
         return pieces
@@ -220,7 +220,7 @@ def _reference_cutter(user_words: frozenset[str]) -> Callable[[str], list[str]]:
 
 
 def wording(texts: Iterable[str], tokenizer: Tokenizer) -> dict[str, str]:
-    """How each word that is compared is shown to people: as it stands most often in the texts, of equals the shortest form.
+    """The display form of each compared word: the form most frequent in the texts, the shortest one in ties.
 
     >>> wording(["crawlers and crawlers, a crawler"], Tokenizer())
     {'crawler': 'crawlers'}

@@ -1,4 +1,5 @@
-"""Markup cut before a tree is made of it: parsers take minutes for what no author writes, and depth without end."""
+"""Limits on markup, applied before it is parsed: parsers take minutes for pathological pages, and elements can be nested without
+end."""
 
 from __future__ import annotations
 
@@ -6,13 +7,13 @@ import re
 
 MAX_CHARS = 4_000_000
 MAX_TAGS = 150_000
-READ_TAGS = 20_000  # where each tag is looked at by many rules; real pages of forums have up to some 15,000
-MAX_OPEN = 512  # elements open at once, as in browsers
+READ_TAGS = 20_000  # limit where many rules check each tag; real forum pages have up to some 15,000
+MAX_OPEN = 512  # elements open at once; browsers have the same limit
 _CHECKED_TAGS = 1_000
 _LONG_TAG_CHARS = 20_000
 _MOST_ATTRIBUTES = 1_000
 _TAG = re.compile(r"<(/?)([A-Za-z][A-Za-z0-9]*)")
-# Elements without content, and those that the next of their kind ends: any number of them may stay open.
+# Elements without content, and those ended by the next of their kind: any number of them may stay open.
 _SHALLOW = frozenset(
     """area base br col embed hr img input link meta param source track wbr p li td th tr dd dt option thead tbody tfoot
     html head body script style""".split()
@@ -20,8 +21,8 @@ _SHALLOW = frozenset(
 
 
 def bounded_markup(html: str, max_tags: int = MAX_TAGS) -> tuple[str, bool]:
-    """`html` cut at the place where it passes a limit, and whether it was: MAX_CHARS characters, `max_tags` tags, MAX_OPEN
-    elements open at once. Tags with more than a thousand attributes are left out. Linear, tens of milliseconds a megabyte.
+    """`html`, cut where it exceeds a limit, and whether it was cut: MAX_CHARS characters, `max_tags` tags, MAX_OPEN elements open
+    at once. Tags with more than a thousand attributes are left out. Linear time, tens of milliseconds per megabyte.
 
     >>> bounded_markup("<p>one</p>"), bounded_markup("<div>" * 5_000)[1]
     (('<p>one</p>', False), True)

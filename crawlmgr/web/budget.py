@@ -1,7 +1,7 @@
-"""CPU seconds that reading one page may take: what goes on longer is ended where it is. Pure.
+"""A limit on the CPU seconds of reading one page: reading that takes longer is aborted. Pure.
 
-In the main thread a timer of the operating system ends the work, also within a regular expression; in any other thread a watcher
-looks at that thread's CPU clock, and the work ends with the next step of Python.
+In the main thread an operating-system timer aborts the work, also within a regular expression; for any other thread a watcher
+checks that thread's CPU clock, and the work is aborted at its next Python instruction.
 """
 
 from __future__ import annotations
@@ -14,17 +14,17 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
 
-PAGE_SECONDS = 1.5  # for one page; ordinary ones take some hundredths
-OVER_BUDGET = "over_budget"  # why such a page gave nothing, as a code
-_LOOK_SECONDS = 0.05  # how often the watcher looks
+PAGE_SECONDS = 1.5  # for one page; ordinary pages take some hundredths
+OVER_BUDGET = "over_budget"  # code for the reason why such a page gave nothing
+_LOOK_SECONDS = 0.05  # interval of the watcher's checks
 
 
 class OverBudget(Exception):
-    """Raised inside the work that has used up its CPU seconds."""
+    """Raised inside work that has used up its CPU seconds."""
 
 
 class _Open(threading.local):
-    """Whether this thread is inside a budget."""
+    """Tells whether the current thread is inside a budget."""
 
     active = False
 
@@ -34,8 +34,8 @@ _open = _Open()
 
 @contextmanager
 def cpu_budget(seconds: float = PAGE_SECONDS) -> Iterator[None]:
-    """Raises OverBudget in the block when this thread has spent `seconds` (> 0) of CPU in it. Inside another budget that one
-    alone counts. Work that no Python step interrupts (a parser of a library) is ended after it."""
+    """Context manager that raises OverBudget when this thread has spent `seconds` (> 0) of CPU inside it. Inside another budget
+    only the outer one counts. A library call that does not return to Python is aborted after it."""
     if _open.active:
         yield
         return
@@ -50,7 +50,8 @@ def cpu_budget(seconds: float = PAGE_SECONDS) -> Iterator[None]:
 
 
 class _Timer:
-    """The main thread's: SIGPROF counts the CPU of the whole process, so what comes too early is set again."""
+    """The budget of the main thread: SIGPROF counts the CPU of the whole process, so a signal that comes too early is set
+    again."""
 
     _running: _Timer | None = None
 
@@ -60,7 +61,7 @@ class _Timer:
 
     def start(self) -> None:
         if signal.getsignal(signal.SIGPROF) is not _Timer.rings:
-            signal.signal(signal.SIGPROF, _Timer.rings)  # stays: a late signal must find it
+            signal.signal(signal.SIGPROF, _Timer.rings)  # the handler stays installed for late signals
         _Timer._running = self
         signal.setitimer(signal.ITIMER_PROF, self.seconds)
 
@@ -81,7 +82,7 @@ class _Timer:
 
 
 class _Watcher:
-    """Another thread's: a second thread looks at its clock while the work lasts."""
+    """The budget of another thread: a watcher thread checks its CPU clock while the work lasts."""
 
     def __init__(self, seconds: float) -> None:
         self.thread = threading.get_ident()
@@ -96,7 +97,7 @@ class _Watcher:
     def stop(self) -> None:
         with self.lock:
             self.done.set()
-            _raise_in(self.thread, None)  # one that has not arrived is taken back
+            _raise_in(self.thread, None)  # cancels an exception that has not been delivered
 
     def _watch(self) -> None:
         while not self.done.wait(_LOOK_SECONDS):

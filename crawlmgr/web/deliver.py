@@ -1,4 +1,4 @@
-"""Messages handed over to others: mail, a webhook, a chat service. Connections go to checked addresses only, as a crawl's do."""
+"""Delivery of messages by mail, webhook or chat service. Like crawls, it connects only to checked addresses."""
 
 from __future__ import annotations
 
@@ -30,16 +30,16 @@ Before = Callable[[], None]
 
 
 class NotSent(Exception):
-    """The message was not taken: it may be tried again. The text says why, in one line."""
+    """The message was not accepted and may be sent again. The text says why, in one line."""
 
 
 class Unsure(Exception):
-    """Nobody knows whether the message was taken: the connection ended after it had been handed over."""
+    """It is unknown whether the message was accepted: the connection ended after it had been sent."""
 
 
 @dataclass(frozen=True, slots=True)
 class Mail:
-    """A mail server and who writes to whom. `security` is "tls", "starttls" or "none"."""
+    """A mail server with sender and recipients. `security` is "tls", "starttls" or "none"."""
 
     host: str
     port: int
@@ -55,7 +55,7 @@ _unguarded = connection.create_connection
 
 
 def _connect(address: tuple[str, int], timeout: Any = CONNECT_SECONDS, *given: Any, **named: Any) -> socket.socket:
-    """A connection to the first of a name's addresses that answers; all of them are checked before."""
+    """Connects to the first address of a name that answers, after checking all of its addresses."""
     allow = _allow.get()
     if allow is None:
         return _unguarded(address, timeout, *given, **named)
@@ -72,7 +72,8 @@ def _connect(address: tuple[str, int], timeout: Any = CONNECT_SECONDS, *given: A
     raise problem
 
 
-connection.create_connection = _connect  # where every connection of urllib3 begins, also those of apprise's services
+# all connections of urllib3, also those of apprise's services, are opened by this function
+connection.create_connection = _connect
 
 
 @contextmanager
@@ -97,8 +98,8 @@ class _Smtps(smtplib.SMTP_SSL):
 
 
 def send_mail(mail: Mail, subject: str, text: str, key: str, before: Before, allow: frozenset[str] = frozenset()) -> None:
-    """Hands a mail over to its server; `key` is its Message-ID, `before` is called when only the message itself is left to be
-    sent. Raises NotSent or Unsure."""
+    """Sends a mail to its server. `key` is its Message-ID; `before` is called immediately before the message itself is sent.
+    Raises NotSent or Unsure."""
     message = EmailMessage()
     message["Subject"], message["From"], message["To"] = " ".join(subject.split())[:200], mail.sender, ", ".join(mail.to)
     message["Message-ID"], message["Auto-Submitted"] = f"<{key}@crawl-manager>", "auto-generated"
@@ -125,8 +126,8 @@ def send_mail(mail: Mail, subject: str, text: str, key: str, before: Before, all
 
 
 def post(url: str, document: Mapping[str, Any], key: str, before: Before, allow: frozenset[str] = frozenset()) -> None:
-    """Sends a JSON document to an address; `key` goes along as `Idempotency-Key`. Any status of 2xx is taken for "received".
-    Raises NotSent or Unsure."""
+    """Sends a JSON document to an address; `key` is sent as `Idempotency-Key`. Any 2xx status means that it was received. Raises
+    NotSent or Unsure."""
     with _guarded(allow), requests.Session() as session:
         session.trust_env = False
         try:
@@ -157,8 +158,8 @@ def _never_connected(error: BaseException) -> bool:
 
 
 def check_chat(url: str) -> tuple[str, str]:
-    """What an address of a chat service leads to, without its secrets, and the host that it names ("" where the service's own
-    is meant). Raises ValueError with one line."""
+    """The address of a chat service without its secrets, and the host that it names ("" if the service's own is meant). Raises
+    ValueError with a one-line message."""
     scheme = url.partition("://")[0].lower()
     if scheme not in CHATS:
         raise ValueError(f"{scheme[:20]!r} is no chat service; known are {', '.join(sorted(CHATS))}")
@@ -169,7 +170,7 @@ def check_chat(url: str) -> tuple[str, str]:
 
 
 def send_chat(url: str, title: str, text: str, before: Before, allow: frozenset[str] = frozenset()) -> None:
-    """Hands a message over to a chat service. Raises NotSent; what the service's own code does not tell counts as not sent."""
+    """Sends a message to a chat service. Raises NotSent, also for failures that the service's library does not distinguish."""
     check_chat(url)
     service = _apprise().instantiate(url)
     service.socket_connect_timeout, service.socket_read_timeout = CONNECT_SECONDS, ANSWER_SECONDS
@@ -181,7 +182,7 @@ def send_chat(url: str, title: str, text: str, before: Before, allow: frozenset[
 
 @cache
 def _apprise() -> Any:
-    import apprise  # 30 MB that only who sends to a chat service needs
+    import apprise  # 30 MB, needed only for chat services
 
     return apprise.Apprise
 

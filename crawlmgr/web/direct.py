@@ -1,4 +1,4 @@
-"""HTTP/1.1 over a connection of a pool: the request written in one piece, the head of its answer read without layers between."""
+"""HTTP/1.1 on a pooled connection: the request is written in one piece, and the head of the answer is parsed directly."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from urllib3.util.url import _encode_target
 
 from crawlmgr.web.wire import Answer, Exchange, wait
 
-_EASY_TARGET = re.compile(r"/[A-Za-z0-9/:@!$&()*+,;=._~?-]*")  # nothing in it to escape
+_EASY_TARGET = re.compile(r"/[A-Za-z0-9/:@!$&()*+,;=._~?-]*")  # targets without characters to escape
 _NAME = re.compile(r"[!-9;-~]+")
-_NO_BODY = frozenset({"GET", "HEAD", "DELETE", "OPTIONS", "TRACE"})  # methods that need not say how long a missing body is
+_NO_BODY = frozenset({"GET", "HEAD", "DELETE", "OPTIONS", "TRACE"})  # methods that need no Content-Length without a body
 _SWITCHING = 101
 
 
 class Headers:
-    """The header lines of an answer in their order. A name is found whatever its case, with all its lines joined by ", "."""
+    """The header lines of an answer in order. Names are case-insensitive; several lines of one name are joined by ", "."""
 
     __slots__ = ("_joined", "_pairs")
 
@@ -38,24 +38,24 @@ class Headers:
         return name.lower() in self._joined
 
     def get(self, name: str, default: str | None = None) -> str | None:
-        """The value of a header."""
+        """The value of a header; `default` if it is absent."""
         return self._joined.get(name.lower(), default)
 
     def get_all(self, name: str, default: Any = None) -> Any:
-        """The value of each of its lines."""
+        """The values of all lines of a header."""
         return [value for key, value in self._pairs if key.lower() == name.lower()] or default
 
     def iteritems(self) -> Iterator[tuple[str, str]]:
-        """All lines."""
+        """All (name, value) pairs."""
         return iter(self._pairs)
 
 
 def header_pairs(lines: Sequence[bytes]) -> list[tuple[str, str]]:
-    """Names and values of header lines, in Latin-1. A line that goes on in the next is put together with a space; one that is
-    no header is passed over.
+    r"""Names and values of header lines, in Latin-1. Continued lines are joined with a space; lines that are no header are
+    skipped.
 
-    >>> header_pairs([b"Server: a\\r\\n", b" b\\r\\n", b"what is this\\r\\n", b"ETag : x \\r\\n", b"\\r\\n"])
-    [('Server', 'a b'), ('ETag', 'x')]
+    >>> header_pairs([b"Server: a\r\n", b" b\r\n", b"what is this\r\n", b"ETag : x \r\n", b"\r\n"]) [('Server', 'a b'), ('ETag',
+    'x')]
     """
     pairs: list[tuple[str, str]] = []
     for line in b"".join(lines).decode("latin-1").replace("\r\n", "\n").replace("\r", " ").split("\n"):
@@ -72,7 +72,7 @@ def header_pairs(lines: Sequence[bytes]) -> list[tuple[str, str]]:
 
 
 def content_length(value: str | None) -> int | None:
-    """What a Content-Length says, also one that is there twice; None for nonsense. Raises HTTPException where two differ.
+    """The value of a Content-Length header, also if repeated; None for an invalid one. Raises HTTPException if two values differ.
 
     >>> content_length("12, 12"), content_length("-1"), content_length(None)
     (12, None, None)
@@ -85,7 +85,7 @@ def content_length(value: str | None) -> int | None:
 
 
 class _Head(Answer):
-    """An answer whose head is read by the rules above: http.client has a parser of e-mail do it, at ten times the cost."""
+    """An answer whose head is parsed by the functions above: http.client uses the e-mail parser, at ten times the cost."""
 
     def begin(self) -> None:
         while True:
@@ -109,7 +109,8 @@ class _Head(Answer):
 
 
 class Kept:
-    """The idle connections of a pool, the last one first: what it needs of a queue, without the locks of one that waits."""
+    """A pool's idle connections, most recently used first: the part of a queue's interface that the pool needs, without its
+    locks."""
 
     def __init__(self, most: int) -> None:
         self._items: deque[Any] = deque()
@@ -131,7 +132,8 @@ class Kept:
 
 
 class DirectReply:
-    """An answer whose head has been read and whose body is still to come, with what reading it needs of a response of urllib3."""
+    """An answer whose head has been read and whose body is still to come, with the methods of an urllib3 response that reading it
+    needs."""
 
     def __init__(self, answer: _Head, connection: Any, pool: HTTPConnectionPool, exchange: Exchange) -> None:
         self._answer, self._connection, self._pool, self._exchange = answer, connection, pool, exchange
@@ -139,21 +141,22 @@ class DirectReply:
         self.headers: Any = answer.headers
 
     def read1(self, size: int, decode_content: bool = False) -> bytes:
-        """Bytes of the body as they come, at most `size`; b"" at its end. Raises IncompleteRead where that came too early."""
+        """Reads at most `size` bytes of the body as they arrive; b"" at its end. Raises IncompleteRead if the body ended too
+        early."""
         piece = self._answer.read1(size)
         if not piece and self._answer.length:
             raise http.client.IncompleteRead(b"", self._answer.length)
         return piece
 
     def close(self) -> None:
-        """Ends the connection: what is still on the wire is not wanted."""
+        """Closes the connection, discarding what has not been read."""
         with contextlib.suppress(OSError):
             self._answer.close()
         self._connection.close()
         self._pool._put_conn(None)
 
     def release_conn(self) -> None:
-        """Gives the connection back for the next request, after the whole body; one that cannot take another is ended."""
+        """Returns the connection to the pool after the whole body was read; one that cannot be reused is closed."""
         self._answer.close()
         if self._answer.will_close or self._exchange.excess:
             self._connection.close()
@@ -161,8 +164,8 @@ class DirectReply:
 
 
 def ask(pool: HTTPConnectionPool, prepared: requests.PreparedRequest, exchange: Exchange) -> DirectReply:
-    """Sends a request on a connection of the pool, opened where none is free, and reads the head of its answer. Raises what the
-    network and the address guard raise, and ValueError for a header that cannot be sent."""
+    """Sends a request on a pooled connection, opened if none is free, and reads the head of the answer. Raises the network's and
+    the address guard's errors, and ValueError for a header that cannot be sent."""
     message = _message(prepared, exchange)
     connection: Any = pool._get_conn()
     try:
@@ -171,7 +174,8 @@ def ask(pool: HTTPConnectionPool, prepared: requests.PreparedRequest, exchange: 
         sock = exchange.sock = connection.sock
         exchange.address = connection.peer
         wait(sock, exchange.seconds_left(exchange.settings.read_timeout_seconds))
-        with contextlib.suppress(BrokenPipeError, ConnectionResetError):  # an answer may have come before
+        # the server may have answered and closed before reading all of it
+        with contextlib.suppress(BrokenPipeError, ConnectionResetError):
             sock.sendall(message)
         if exchange.on_sent is not None:
             exchange.on_sent()

@@ -1,4 +1,4 @@
-"""Bytes of a page to text: BOM, declared charset (header, then meta), and detection when these are missing or wrong."""
+"""Decoding of pages: BOM, declared charset (header, then meta), and detection if these are missing or wrong."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ _COMMENT = re.compile(rb"<!--.*?-->", re.DOTALL)
 _HIGH_RUN = re.compile(rb"[\x80-\xff]+")
 _HANZI_PAIRS = re.compile(rb"(?:[\xb0-\xd7][\xa1-\xfe]|[\xa1\xa3][\xa1-\xfe])+")
 
-_WIDE = re.compile("[\u0800-\U0010ffff]")  # what takes three bytes or more in UTF-8
+_WIDE = re.compile("[\u0800-\U0010ffff]")  # characters of three bytes or more in UTF-8
 
-_META_WINDOW = 4096  # the standard says 1,024; real pages put scripts and comments in front
-_SAMPLE = 65536  # bytes that detection looks at
-_DAMAGE = 0.02  # share of broken characters that a declared charset may have and still be believed
+_META_WINDOW = 4096  # the standard says 1,024 bytes; real pages put scripts and comments in front
+_SAMPLE = 65536  # bytes that detection examines
+_DAMAGE = 0.02  # share of damaged characters up to which a declared charset is accepted
 
-# Codecs of Python that cover more than the label promises: what browsers decode these labels with.
+# Python codecs that cover more than the label says, as browsers use for these labels.
 _CODECS = {
     "gb2312": "gb18030",
     "gbk": "gb18030",
@@ -29,7 +29,7 @@ _CODECS = {
     "euc-kr": "cp949",
     "windows-1252": "cp1252",
 }
-# The names that map_encoding_to_html5 gives to the names of the WHATWG standard.
+# Names returned by map_encoding_to_html5, with the names of the WHATWG standard.
 _NAMES = {
     "gbk": "gb18030",
     "gb2312": "gb18030",
@@ -46,7 +46,7 @@ _CANDIDATES = ("gb18030", "big5", "shift_jis", "euc-jp", "euc-kr")
 
 
 def charset_name(label: str) -> str | None:
-    """The standard's name of a charset label ("GB2312" -> "gb18030"); None for a label nobody knows."""
+    """The standard name of a charset label ("GB2312" -> "gb18030"); None for an unknown label."""
     found = map_encoding_to_html5(label.strip().lower(), fallback_utf8=False)
     if found is None:
         return None
@@ -80,12 +80,11 @@ def meta_charset(body: bytes) -> str | None:
 def decode(body: bytes, content_type: str = "") -> tuple[str, str]:
     """The text of a page and the name of the encoding it was read with. Never raises.
 
-    Order: byte order mark, header, meta, detection. A declaration is believed unless the bytes contradict it: they
-    do not decode (more than 2 % of the characters beyond ASCII are damaged), they are valid UTF-8 although
-    something else is declared, or a Western charset is declared for what is plainly a double-byte text.
+    Order: byte order mark, header, meta, detection. A declaration is accepted unless the bytes contradict it: they do not decode
+    (more than 2 % of the characters beyond ASCII are damaged), they are valid UTF-8 although something else is declared, or a
+    Western charset is declared for what is plainly a double-byte text.
 
-    >>> decode("中文论坛，欢迎".encode("gbk"))
-    ('中文论坛，欢迎', 'gb18030')
+    >>> decode("中文论坛，欢迎".encode("gbk")) ('中文论坛，欢迎', 'gb18030')
     """
     for mark, name in _BOMS:
         if body.startswith(mark):
@@ -103,9 +102,9 @@ def decode(body: bytes, content_type: str = "") -> tuple[str, str]:
 
 
 def _is_utf8(text: str, body: bytes) -> bool:
-    """Whether what decodes as UTF-8 is, where nothing but the page can say otherwise.
+    """Tells whether bytes that decode as UTF-8 really are UTF-8, when only the page itself can tell.
 
-    ISO-2022-JP is ASCII with escapes, and a few hanzi in GBK (of "联通", say) can look like letters of two bytes in UTF-8.
+    ISO-2022-JP is ASCII with escapes, and a few hanzi in GBK ("联通", for example) can look like two-byte UTF-8.
     """
     if text.isascii():
         return b"\x1b" not in body
@@ -113,10 +112,11 @@ def _is_utf8(text: str, body: bytes) -> bool:
 
 
 def _decode_declared(body: bytes, declared: str | None) -> tuple[str, str]:
-    """Tries what the header, then what the page says, then detection."""
+    """Tries the header's charset, then the page's declaration, then detection."""
     in_page = meta_charset(body)
     if declared in ("windows-1252", None) and in_page:
-        names = [in_page] if declared is None else [in_page, declared]  # Apache's default header says little
+        # the page's declaration comes first if the header only has Apache's default
+        names = [in_page] if declared is None else [in_page, declared]
     else:
         names = [name for name in (declared, in_page) if name]
     for name in dict.fromkeys(names):
@@ -127,7 +127,7 @@ def _decode_declared(body: bytes, declared: str | None) -> tuple[str, str]:
 
 
 def _believed(body: bytes, name: str) -> str | None:
-    """The text under a declared charset, or None when the bytes contradict the declaration."""
+    """The text decoded with a declared charset; None if the bytes contradict the declaration."""
     if name == "windows-1252" and _is_double_byte(body):
         return None
     if name not in ("utf-8", "utf-16le", "utf-16be", "iso-2022-jp"):
@@ -151,13 +151,13 @@ def _believed(body: bytes, name: str) -> str | None:
 
 
 def _is_double_byte(body: bytes) -> bool:
-    """Whether bytes beyond ASCII come in runs as in double-byte text, not singly as in Western words."""
+    """Tells whether non-ASCII bytes come in runs, as in double-byte text, rather than singly as in Western words."""
     runs = [len(run) for run in _HIGH_RUN.findall(body[:_SAMPLE])]
     return sum(length for length in runs if length >= 4) > 0.7 * sum(runs) if runs else False
 
 
 def _detect(body: bytes) -> tuple[str, str]:
-    """Encoding from the bytes alone: UTF-8 if valid, resiliparse's guess if it holds, else what decodes best."""
+    """Decodes by the bytes alone: UTF-8 if valid, resiliparse's guess if it fits, otherwise the encoding with the best result."""
     try:
         text = body.decode("utf-8")
     except UnicodeDecodeError:
@@ -184,13 +184,14 @@ def _detect(body: bytes) -> tuple[str, str]:
 
 
 def _is_hanzi(body: bytes) -> bool:
-    """Whether all bytes beyond ASCII pair up into level-1 hanzi and punctuation of GB 2312."""
+    """Tells whether all non-ASCII bytes form pairs that are level-1 hanzi or punctuation of GB 2312."""
     runs = _HIGH_RUN.findall(body[:_SAMPLE])
     return bool(runs) and all(_HANZI_PAIRS.fullmatch(run) for run in runs)
 
 
 def _is_hangul(body: bytes) -> bool:
-    """Whether all pairs, and not just a few, lie where EUC-KR has its syllables; of common hanzi little more than half do."""
+    """Tells whether all pairs (at least a minimum number) are in the range of EUC-KR's syllables; only about half of common hanzi
+    are."""
     pairs = [run[at : at + 2] for run in _HIGH_RUN.findall(body[:_SAMPLE]) for at in range(0, len(run) - 1, 2)]
     signs = [pair for pair in pairs if pair[0] > 0xA3]
     return len(signs) >= 16 and all(pair[0] <= 0xC8 for pair in signs)

@@ -1,4 +1,4 @@
-"""The values of one HTTP exchange: what is asked, what came back, how it failed. No socket."""
+"""Data classes of one HTTP exchange: request, answer, failure. No socket."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from requests.structures import CaseInsensitiveDict
 from crawlmgr.web.encoding import decode
 
 _ACCEPT = "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"
-# Request headers that tell nothing secret; the value of any other may be a key, and is neither shown nor archived.
+# Request headers without secrets; the value of any other may be a key, and is neither shown nor archived.
 PLAIN_HEADERS = frozenset((
     "accept", "accept-charset", "accept-encoding", "accept-language", "cache-control", "connection", "content-length",
     "content-type", "dnt", "from", "host", "if-modified-since", "if-none-match", "pragma", "referer", "sec-gpc", "te",
@@ -24,7 +24,7 @@ EMPTY: Mapping[str, str] = MappingProxyType({})
 
 
 class Failure(StrEnum):
-    """Why an exchange did not give a whole, usable answer. Short stable codes, stored and shown."""
+    """Why an exchange did not give a complete, usable answer. Short stable codes, stored and shown."""
 
     bad_url = "bad_url"  # the address asked for is not an http(s) address
     dns = "dns"  # the name has no address, or the resolver did not answer in time
@@ -60,13 +60,12 @@ class HopRefused(Exception):
 class FetchSettings:
     """How a site is fetched. Times in seconds, sizes in bytes.
 
-    `accepted_types` are prefixes of the media type ("text/", "application/xhtml"); () accepts all.
-    `cookies` and `headers` belong to the site asked: they are not carried to another host by a redirect, and where `own_origins`
-    ("https://a.example", …) are given, sent to those only.
-    `allow_private` holds the exceptions of the address guard (see `guard.check_address`).
-    `private_only` refuses every public address: an installation without a contact may only ask its own machines.
-    `proxy_private`: the proxy itself may lie on a private address. `proxy_resolves`: it looks up names, also such as are unknown
-    here; without that only names whose addresses were checked here are asked of it (https: the checked address itself).
+    `accepted_types` are prefixes of the media type ("text/", "application/xhtml"); () accepts all. `cookies` and `headers` belong
+    to the requested site: they are not sent to another host after a redirect, and if `own_origins` ("https://a.example", …) are
+    given, they are sent to those only. `allow_private` holds the exceptions of the address guard (see `guard.check_address`).
+    `private_only` refuses every public address: an installation without a contact may only connect to its own network.
+    `proxy_private`: the proxy itself may have a private address. `proxy_resolves`: the proxy resolves names, even ones unknown
+    here; without it the proxy is only asked for names whose addresses were checked here (https: for the checked address itself).
     `ca_file` names a certificate bundle to trust instead of the public one.
     """
 
@@ -89,7 +88,7 @@ class FetchSettings:
     ca_file: str | None = None
 
     def owns(self, origin: str) -> bool:
-        """Whether the settings' headers and cookies are meant for an origin."""
+        """Tells whether the settings' headers and cookies are meant for an origin."""
         return not self.own_origins or origin in self.own_origins
 
 
@@ -97,8 +96,8 @@ class FetchSettings:
 class FetchRequest:
     """One request; `etag` and `last_modified` are the stored values of an earlier answer and make it conditional.
 
-    `cookies` belong to the origin asked, like the settings' own. An answer to a `confidential` request is not archived.
-    A redirect to an address that `shuns` holds for is not followed.
+    `cookies` belong to the requested origin, like the settings' own. An answer to a `confidential` request is not archived. A
+    redirect to an address that `shuns` holds for is not followed.
     """
 
     url: str
@@ -132,7 +131,7 @@ class Hop:
 
     @classmethod
     def of(cls, response: FetchResponse, location: str) -> Hop:
-        """The hop that an answer becomes when its redirect to `location` is followed."""
+        """Makes a Hop from an answer whose redirect to `location` is followed."""
         return cls(
             url=response.url,
             status=response.status,
@@ -152,10 +151,10 @@ class Hop:
 
 @dataclass(frozen=True)
 class FetchResponse:
-    """What came back, whole or not: with `failure` set, body and headers hold what had arrived until then.
+    """The answer, complete or not: with `failure` set, body and headers hold what had arrived by then.
 
-    `body` is decoded (Content-Encoding undone) and possibly cut; `raw_body` is as received after transfer decoding.
-    `cut` names what is missing: "body" (length, time or break), None when nothing is.
+    `body` is decoded (Content-Encoding undone) and possibly cut; `raw_body` is as received after transfer decoding. `cut` names
+    what is missing: "body" (length, time or break), None when nothing is.
     """
 
     request_url: str
@@ -181,12 +180,12 @@ class FetchResponse:
 
     @property
     def ok(self) -> bool:
-        """A whole answer with a 2xx status."""
+        """True for a complete answer with a 2xx status."""
         return self.failure is None and 200 <= self.status < 300
 
     @property
     def not_modified(self) -> bool:
-        """The server says that the stored copy still holds."""
+        """True if the server reports that the stored copy is still valid."""
         return self.failure is None and self.status == 304
 
     def header(self, name: str) -> str | None:
@@ -213,7 +212,7 @@ class FetchResponse:
 def request_headers(
     step: FetchRequest, settings: FetchSettings, secrets: bool, conditional: bool, own: bool = True
 ) -> CaseInsensitiveDict[str]:
-    """What is sent. The site's own headers (`own`: it is asked) and the request's go to the origin they are meant for only."""
+    """The headers to send. The site's own headers (only if `own`) and the request's headers are sent to their own origin only."""
     headers = {"User-Agent": settings.user_agent, "Accept": _ACCEPT, "Accept-Encoding": "gzip, deflate, br"}
     if conditional and step.etag:
         headers["If-None-Match"] = step.etag
@@ -231,7 +230,7 @@ def request_headers(
 
 
 def is_accepted(content_type: str, accepted: tuple[str, ...]) -> bool:
-    """Whether a media type was asked for; a missing one is, as nothing speaks against it."""
+    """Tells whether a media type is accepted; a missing one is."""
     if not accepted or not content_type.strip():
         return True
     return content_type.strip().lower().startswith(accepted)

@@ -1,4 +1,4 @@
-"""The one fetcher, and the only file that opens sockets: connections per host, checked addresses, limits, redirects."""
+"""The fetcher, the only module that opens sockets: connections per host, address checks, limits, redirects."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ Address = tuple[int, tuple[Any, ...]]  # (family, sockaddr)
 
 
 def utc_now() -> datetime:
-    """The clock that a Fetcher reads unless it is given another."""
+    """The default clock of a Fetcher: the current time in UTC."""
     return datetime.now(UTC)
 
 
@@ -59,7 +59,7 @@ def resolve(host: str, port: int) -> list[Address]:
 
 
 def _resolve_within(host: str, port: int, seconds: float) -> list[Address]:
-    """`resolve` with a time-out, which the system's resolver does not have. Literal addresses cost no thread."""
+    """`resolve` with a time-out, which the system's resolver does not have. Literal addresses need no thread."""
     if ":" in host or not host.strip("0123456789."):
         return resolve(host, port)
     answers: queue.SimpleQueue[list[Address] | Exception] = queue.SimpleQueue()
@@ -81,20 +81,20 @@ def _resolve_within(host: str, port: int, seconds: float) -> list[Address]:
 
 
 def _check(ip: str, host: str, port: int, settings: FetchSettings) -> None:
-    """The guard's verdict on an address about to be connected to. Raises AddressRefused."""
+    """Applies the address guard to an address about to be connected to. Raises AddressRefused."""
     check_address(ip, host, port, settings.allow_private)
     if settings.private_only and is_public(ip):
         raise AddressRefused("no_contact", ip, host, port)
 
 
 class _Guarded:
-    """Mixed into urllib3's connections: resolves once, checks every address, connects to a checked one."""
+    """Mixin for urllib3's connections: resolves once, checks every address, and connects to a checked one."""
 
     host: str
     port: int
     proxy: Any
     response_class = Answer
-    peer = ""  # the address that was connected to
+    peer = ""  # the address connected to
 
     def _new_conn(self) -> socket.socket:
         exchange = current.exchange
@@ -107,7 +107,7 @@ class _Guarded:
         for _family, sockaddr in addresses:
             if self.proxy is None:
                 _check(sockaddr[0], self.host, self.port, exchange.settings)
-            elif not exchange.settings.proxy_private:  # what it is asked for is checked before, in `_check_target`
+            elif not exchange.settings.proxy_private:  # the target is checked before, in `_check_target`
                 check_address(sockaddr[0], self.host, self.port)
         reason: OSError = exchange.failed(Failure.dns, "no address") if not addresses else OSError()
         for family, sockaddr in addresses:
@@ -140,7 +140,7 @@ class _HTTPConnection(_Guarded, HTTPConnection):  # type: ignore[misc]
 
 class _HTTPSConnection(_Guarded, HTTPSConnection):  # type: ignore[misc]
     def set_tunnel(self, host: str, *args: Any, **kwargs: Any) -> None:
-        """A proxy's tunnel leads to the address that was checked; the certificate is checked for the name."""
+        """Makes a proxy's tunnel lead to the checked address; the certificate is checked against the name."""
         self.server_hostname = host
         super().set_tunnel(current.exchange.handed or host, *args, **kwargs)
 
@@ -166,7 +166,7 @@ def _ssl_context(ca_file: str | None) -> ssl.SSLContext:
 
 
 class _Adapter(HTTPAdapter):
-    """requests' adapter for one host: guarded pools, one TLS context, and nothing done twice a page."""
+    """requests' adapter for one host: guarded pools, one TLS context, and no repeated set-up per page."""
 
     def __init__(self, ca_file: str | None, tls: bool) -> None:
         self._ssl: dict[str, Any] = {"ssl_context": _ssl_context(ca_file)} if tls else {}
@@ -188,18 +188,18 @@ class _Adapter(HTTPAdapter):
         return self._pool
 
     def cert_verify(self, *args: Any, **kwargs: Any) -> None:
-        """The TLS context holds the certificates; urllib3 would load them anew for every connection."""
+        """Does nothing: the TLS context already holds the certificates, which urllib3 would load again for every connection."""
 
     def build_response(self, req: requests.PreparedRequest, resp: Any) -> Any:
         return resp
 
     def pool(self, prepared: requests.PreparedRequest) -> Any:
-        """The connections to the host itself."""
+        """The pool of connections to the host itself."""
         return self.get_connection_with_tls_context(prepared, True)
 
 
 class _Origin:
-    """What is kept of a scheme, host and port: its connections and its cookies."""
+    """State kept per scheme, host and port: connections and cookies."""
 
     def __init__(self, ca_file: str | None, tls: bool) -> None:
         self.adapter = _Adapter(ca_file, tls)
@@ -209,10 +209,10 @@ class _Origin:
 class Fetcher:
     """Fetches pages for any number of threads; connections and cookies are kept per scheme, host and port.
 
-    `clock` gives `fetched_at`. `on_hop(url)` is called before each redirected request and may wait (robots.txt, the
-    host's clock); HopRefused from it ends the exchange with `Failure.refused_hop`. The total time-out counts for each
-    request of a chain, so that such a wait costs none of it. `on_sent()` is called in the same thread when a request has been
-    written to the wire. `room` bounds the bytes of bodies that all threads hold together.
+    `clock` gives `fetched_at`. `on_hop(url)` is called before each redirected request and may wait (robots.txt, the host's
+    clock); HopRefused from it ends the exchange with `Failure.refused_hop`. The total time-out applies to each request of a chain
+    and does not include such a wait. `on_sent()` is called in the same thread when a request has been sent. `room` bounds the
+    bytes of bodies that all threads hold together.
     """
 
     def __init__(
@@ -242,7 +242,7 @@ class Fetcher:
             origin.adapter.close()
 
     def abort(self) -> None:
-        """Called by another thread: breaks off what is on the wire; nothing is sent any more."""
+        """Aborts exchanges in progress; nothing is sent any more. Called by another thread."""
         self._over = True
         if self._room is not None:
             self._room.shut()
@@ -250,10 +250,10 @@ class Fetcher:
             exchange.abort()
 
     def fetch(self, request: FetchRequest, settings: FetchSettings | None = None) -> FetchResponse:
-        """One page, redirects followed; whatever the network does comes back as `failure`, never as an exception.
+        """Fetches one page, following redirects; network errors are returned as `failure`, never raised.
 
-        `settings` replace the fetcher's own for this call. Raises only what `on_hop` raises (HopRefused apart) and
-        ValueError for settings that make no sense.
+        `settings` replace the fetcher's own for this call. Raises only what `on_hop` raises (HopRefused apart) and ValueError for
+        invalid settings.
         """
         settings = settings or self.settings
         hops: list[Hop] = []
@@ -289,7 +289,7 @@ class Fetcher:
             step = step_to
 
     def _origin(self, parts: UrlParts, settings: FetchSettings) -> _Origin:
-        # The guard's exceptions are part of the key: a connection opened under one is not used without it.
+        # The guard's exceptions are part of the key: a connection opened with an exception is not reused without it.
         proxy = (settings.proxy, settings.proxy_private, settings.proxy_resolves)
         key = (parts.scheme, parts.authority, *proxy, settings.allow_private, settings.private_only, settings.ca_file)
         with self._lock:
@@ -305,7 +305,7 @@ class Fetcher:
     def _once(
         self, step: FetchRequest, settings: FetchSettings, secrets: bool, conditional: bool
     ) -> tuple[FetchResponse, bool]:
-        """One request, no redirect followed. Second value: the answer set cookies."""
+        """Sends one request without following redirects. Second value: whether the answer set cookies."""
         parts = parse(step.url)
         origin = self._origin(parts, settings)
         prepared = requests.PreparedRequest()
@@ -357,7 +357,7 @@ class Fetcher:
     def _send(
         self, adapter: _Adapter, prepared: requests.PreparedRequest, exchange: Exchange
     ) -> tuple[Any, Failure | None, str]:
-        """Sends and reads the headers. A kept connection that the server had closed meanwhile is not a failure."""
+        """Sends the request and reads the headers. Retries once if a kept connection had been closed by the server."""
         settings = exchange.settings
         proxies = {"http": settings.proxy, "https": settings.proxy} if settings.proxy else None
         while True:
@@ -384,8 +384,9 @@ class Fetcher:
 
 
 def _check_target(exchange: Exchange) -> None:
-    """Checks what a proxy is asked for. A name that is unknown here passes only where the proxy is said to look names up: its
-    answer is not seen here. Over plain http a proxy is given the checked name, since it must not believe a Host header."""
+    """Checks the target of a proxied request. A name unknown here is allowed only if the proxy is known to resolve names, since
+    its result is not visible here. Over plain http the proxy is given the checked name, because it must not trust the Host
+    header."""
     host, port = exchange.parts.host.strip("[]"), exchange.parts.effective_port
     try:
         addresses = _resolve_within(host, port, exchange.seconds_left(exchange.settings.connect_timeout_seconds))

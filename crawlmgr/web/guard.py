@@ -1,4 +1,4 @@
-"""Which addresses may be connected to: host spellings as browsers read them, closed ranges, and exceptions per site."""
+"""The address guard: host spellings as browsers read them, forbidden ranges, and exceptions per site."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import idna
 IPAddress = ipaddress.IPv4Address | ipaddress.IPv6Address
 _Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 
-# Explicit tables, not `ipaddress.is_global`: its answers changed between Python's versions.
+# Explicit tables instead of `ipaddress.is_global`, whose answers changed between Python versions.
 _CLOSED_V4: tuple[tuple[ipaddress.IPv4Network, str], ...] = tuple(
     (ipaddress.IPv4Network(network), reason)
     for network, reason in (
@@ -57,18 +57,18 @@ _CLOSED_V6: tuple[tuple[ipaddress.IPv6Network, str], ...] = tuple(
         ("ff00::/8", "multicast"),
     )
 )
-_GLOBAL_V6 = ipaddress.IPv6Network("2000::/3")  # the only part of IPv6 that is handed out
+_GLOBAL_V6 = ipaddress.IPv6Network("2000::/3")  # the only part of IPv6 allocated so far
 
 _FORBIDDEN = re.compile(r"[\x00-\x20\x7f#/:<>?@\[\\\]^|%]")
 _LABELS = re.compile(r"[a-z0-9_-]+(?:\.[a-z0-9_-]+)*")
 
 
 class HostError(ValueError):
-    """A host that no browser would accept."""
+    """A host name or address that no browser would accept."""
 
 
 class AddressRefused(Exception):
-    """The guard does not let a connection through; `reason` is a short code ("loopback", "private", …)."""
+    """The guard refuses a connection; `reason` is a short code ("loopback", "private", …)."""
 
     def __init__(self, reason: str, ip: str, host: str, port: int) -> None:
         super().__init__(f"{host}:{port} is {ip}: {reason}")
@@ -79,14 +79,14 @@ class AddressRefused(Exception):
 
 
 def _ipv4_number(part: str) -> int:
-    """One part of an IPv4 spelling: decimal, octal (leading 0) or hex (leading 0x)."""
+    """The value of one part of an IPv4 spelling: decimal, octal (leading 0) or hex (leading 0x)."""
     if part[:2] in ("0x", "0X"):
         digits, base = part[2:] or "0", 16
     elif len(part) > 1 and part[0] == "0":
         digits, base = part[1:], 8
     else:
         digits, base = part, 10
-    if not digits.isascii() or not digits.isalnum():  # int() would also take "+1", "1_0" and " 1"
+    if not digits.isascii() or not digits.isalnum():  # int() would also accept "+1", "1_0" and " 1"
         raise HostError(f"not a number in an IPv4 address: {part!r}")
     try:
         return int(digits, base)
@@ -116,7 +116,7 @@ def _ends_in_number(host: str) -> bool:
 
 
 def _to_ascii(host: str) -> str:
-    """Unicode host to its ASCII form: compatibility mapping, then punycode."""
+    """The ASCII form of a Unicode host: compatibility mapping, then punycode."""
     mapped = unicodedata.normalize("NFKC", host).replace("\u3002", ".").replace("\u00ad", "").lower()
     if mapped.isascii():
         return mapped
@@ -124,18 +124,17 @@ def _to_ascii(host: str) -> str:
         return idna.encode(mapped, uts46=True, transitional=False).decode("ascii")
     except idna.IDNAError:
         try:
-            return mapped.encode("idna").decode("ascii")  # older rules: names with symbols that browsers still open
+            return mapped.encode("idna").decode("ascii")  # older rules, for names with symbols that browsers still open
         except UnicodeError as error:
             raise HostError(f"not an international name: {host!r}") from error
 
 
 @lru_cache(maxsize=4096)
 def parse_host(host: str) -> str:
-    """The host of a URL in its one form: lower-case ASCII name, dotted IPv4, or IPv6 in brackets.
+    """The canonical host of a URL: lower-case ASCII name, dotted IPv4, or IPv6 in brackets.
 
-    Follows the URL standard's host parser: percent-encoding undone, full-width letters and dots mapped, IDN to
-    punycode, and decimal, octal, hexadecimal and short IPv4 forms read as the address they are. A zone id is refused.
-    Raises HostError.
+    Follows the URL standard's host parser: percent-encoding undone, full-width letters and dots mapped, IDN to punycode, and
+    decimal, octal, hexadecimal and short IPv4 forms read as the address they are. A zone id is refused. Raises HostError.
 
     >>> parse_host("0x7f.1"), parse_host("2130706433"), parse_host("[::FFFF:7f00:1]")
     ('127.0.0.1', '127.0.0.1', '[::ffff:7f00:1]')
@@ -166,7 +165,7 @@ def parse_host(host: str) -> str:
 
 @lru_cache(maxsize=4096)
 def refusal(ip: str) -> str | None:
-    """Why an address is closed to a crawler, as a short code; None for a public one. A zone id is always closed."""
+    """Why an address is closed to crawlers, as a short code; None for a public one. A zone id is always refused."""
     if "%" in ip:
         return "zone_id"
     try:
@@ -180,12 +179,12 @@ def refusal(ip: str) -> str | None:
 
 
 def is_public(ip: str) -> bool:
-    """Whether an address (text form, no brackets) belongs to the public Internet."""
+    """Tells whether an address (text form, no brackets) is on the public Internet."""
     return refusal(ip) is None
 
 
 class _Exceptions:
-    """Allow entries, read once: names (with or without a port) and networks."""
+    """Parsed exceptions: names (with or without a port) and networks."""
 
     __slots__ = ("hosts", "networks")
 
@@ -200,7 +199,7 @@ class _Exceptions:
 
 
 def _split_entry(entry: str) -> tuple[str, int | None]:
-    """"host", "host:port", "ip", "ip:port", "v6", "[v6]" or "[v6]:port" to (canonical host, port or None)."""
+    """Parses "host", "host:port", "ip", "ip:port", "v6", "[v6]" or "[v6]:port" to (canonical host, port or None)."""
     if entry.count(":") > 1 and not entry.startswith("["):
         return parse_host(f"[{entry}]"), None
     host, colon, port = entry.rpartition(":")
@@ -217,16 +216,16 @@ def _exceptions(entries: frozenset[str]) -> _Exceptions:
 
 
 def check_entries(entries: frozenset[str]) -> None:
-    """Raises ValueError for an allow entry that cannot be read; for forms and settings, before anything is fetched."""
+    """Raises ValueError for an invalid exception; used by forms and settings, before anything is fetched."""
     _exceptions(entries)
 
 
 def check_address(ip: str, host: str, port: int, allow: frozenset[str] = frozenset()) -> None:
-    """Lets a connection to `ip`, made for `host:port`, through or raises AddressRefused.
+    """Returns if a connection to `ip`, made for `host:port`, is allowed; raises AddressRefused otherwise.
 
-    `allow` entries: "host:port" or "host" (a name or a literal address): that host only, as the URL names it, so that
-    neither another name of the same address nor a redirect elsewhere gets through; a network "10.0.0.0/8": every
-    host whose address lies in it. ValueError for an entry that cannot be read.
+    `allow` holds exceptions: "host:port" or "host" (a name or a literal address) allows only the host that the URL names, so that
+    neither another name of the same address nor a redirect elsewhere is allowed; a network such as "10.0.0.0/8" allows every host
+    with an address in it. ValueError for an invalid exception.
     """
     reason = refusal(ip)
     if reason is None:

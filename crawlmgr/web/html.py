@@ -1,7 +1,7 @@
-"""Links, text and head of a page in one pass, in bounded time and memory however hostile the page is. Pure.
+"""Links, text and head of a page in one pass, in bounded time and memory even for hostile pages. Pure.
 
-Ordinary pages become a tree (selectolax's lexbor, which is fast, but slow beyond measure on thousands of unclosed elements);
-larger or crooked ones run through libxml2's parser as a stream of events, whose cost grows with the length alone.
+Ordinary pages are parsed to a tree (by selectolax's lexbor, which is fast, but extremely slow on thousands of unclosed elements);
+larger or badly formed ones are read as a stream of events by libxml2's parser, whose cost is linear in the length.
 """
 
 from __future__ import annotations
@@ -21,27 +21,27 @@ MAX_LINKS = 20_000
 MAX_ANCHOR_CHARS = 1_000
 CONTEXT_CHARS = 200
 
-# What the tree is asked for at the most: the worst pages of this size that we know take lexbor about half a second.
+# Limits for parsing to a tree: the worst known pages of this size take lexbor about half a second.
 _TREE_CHARS = 400_000
-_UNCHECKED_CHARS = 100_000  # up to here even a page of one single tag, full of attributes, is no worse
+_UNCHECKED_CHARS = 100_000  # smaller pages are not checked: even a single tag full of attributes is no slower
 _TAG_CHARS = 20_000
 _WHOLE_TAG = re.compile(rf"!--|(?:[^\"'>]|\"[^\"]*\"|'[^']*'){{0,{_TAG_CHARS}}}+>")
 _TREE_TAGS, _TREE_UNCLOSED = 6_000, 1_500
-_HEAD_CHARS = 100_000  # where a title is looked for in a page that is no tree
+_HEAD_CHARS = 100_000  # characters searched for a title in a page not parsed to a tree
 _FEED_BYTES = 1 << 14
-_MAX_DEPTH = 1_000  # of open elements; each end tag may cost libxml2 a walk through all of them
+_MAX_DEPTH = 1_000  # limit of open elements; each end tag may cost libxml2 a search through all of them
 
 _UNSEEN = ["script", "style", "template", "iframe", "noembed", "noframes"]
 _HIDDEN = frozenset(_UNSEEN)
 _QUERY = "html,title,base[href],meta,link[rel],a[href],area[href],frame[src]"
-_MARK = "\x01"  # stands before each link while its place in the text is looked for
+_MARK = "\x01"  # inserted before each link to find its position in the text
 _REFRESH = re.compile(r"\s*[\d.]*\s*[;,\s]\s*(?:url\s*=\s*)?+(?:\"([^\"]*)|'([^']*)|(\S+))", re.IGNORECASE)
 
 
 class Link(NamedTuple):
-    """A link of a page. `url` is absolute with its fragment, `anchor` its text (with the alt texts of its images, at most
-    1,000 characters), `at` its place in the page's text (for `PageScan.context`; None unless asked for and inside noscript),
-    `nofollow` what its own rel says, `tag` one of a, area, frame, meta (a refresh to another page)."""
+    """A link of a page. `url` is absolute with its fragment, `anchor` its text (with the alt texts of its images, at most 1,000
+    characters), `at` its offset in the page's text (for `PageScan.context`; None unless requested, and inside noscript),
+    `nofollow` whether its own rel says so, `tag` one of a, area, frame, meta (a refresh to another page)."""
 
     url: str
     anchor: str
@@ -53,9 +53,9 @@ class Link(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class PageScan:
-    """What a page says. `text` is the body's, white space collapsed, without scripts, templates and what only browsers without
-    scripts show; `base` is what relative links are resolved against; `robots_meta` holds the words of `<meta name=robots>` in
-    lower case; `refresh` is the target of a meta refresh; `canonical` that of `<link rel=canonical>`; "" for what is missing."""
+    """The content of a page. `text` is the body's text, white space collapsed, without scripts, templates and noscript content;
+    `base` is what relative links are resolved against; `robots_meta` holds the words of `<meta name=robots>` in lower
+    case; `refresh` is the target of a meta refresh; `canonical` that of `<link rel=canonical>`; "" for anything missing."""
 
     title: str
     text: str
@@ -67,12 +67,12 @@ class PageScan:
     lang: str = ""
 
     def context(self, link: Link) -> str:
-        """The text around a link of the page (see `around`); "" where its place is not known."""
+        """The text around a link of the page (see `around`); "" if the link's position is not known."""
         return "" if link.at is None else around(self.text, link.at, len(link.anchor))
 
 
 def around(text: str, at: int, length: int) -> str:
-    """What stands at a place of a text, with 200 characters on either side, no word cut in half where there are spaces."""
+    """The part of a text at an offset with 200 characters on either side, words kept whole where there are spaces."""
     start, end = at - CONTEXT_CHARS, at + length + CONTEXT_CHARS
     start = text.find(" ", start, start + 30) + 1 or start if start > 0 else 0
     if end < len(text):
@@ -82,12 +82,11 @@ def around(text: str, at: int, length: int) -> str:
 
 
 def scan(html: str, base_url: str, want_context: bool = False) -> PageScan:
-    """Links, text and head of a page in document order (links inside noscript come last).
+    """Extracts links, text and head of a page in document order (links inside noscript come last).
 
-    Nothing is found in comments, templates, scripts or text areas. `<base href>` is honoured wherever it stands. Links into the
-    page itself ("#top") and to anything but http(s) are left out; the rest is cut after 20,000 links, 10,000,000 characters,
-    or where more than 1,000 elements are open.
-    Raises UrlError when `base_url` is not an http(s) address.
+    Nothing is taken from comments, templates, scripts or text areas. `<base href>` is honoured wherever it is. Links within the
+    page ("#top") and to anything but http(s) are left out; reading stops after 20,000 links, 10,000,000 characters, or where more
+    than 1,000 elements are open. Raises UrlError if `base_url` is not an http(s) address.
     """
     page = _Page(base_url, want_context)
     tree = _tree(html)
@@ -99,7 +98,7 @@ def scan(html: str, base_url: str, want_context: bool = False) -> PageScan:
 
 
 def links(html: str, base_url: str, want_context: bool = False) -> tuple[Link, ...]:
-    """Only the links of a page, as `scan` finds them."""
+    """The links of a page only (see `scan`)."""
     return scan(html, base_url, want_context).links
 
 
@@ -116,12 +115,12 @@ def page_title(html: str) -> str:
 
 
 def _collapse(text: str) -> str:
-    """Every run of white space as one space, none at the ends."""
+    """The text with every run of white space as one space, and none at the ends."""
     return " ".join(text.split())
 
 
 def _tree(html: str) -> LexborHTMLParser | None:
-    """The page as a tree; None for one that has to go through the stream."""
+    """The page parsed to a tree; None if it must be read as a stream of events."""
     tags = html.count("<")
     if len(html) > _TREE_CHARS or (len(html) > _UNCHECKED_CHARS and _has_endless_tag(html)):
         return None
@@ -134,16 +133,16 @@ def _tree(html: str) -> LexborHTMLParser | None:
 
 
 def _has_endless_tag(html: str) -> bool:
-    """Whether a tag has too many attributes: lexbor compares each with all before it."""
+    """Tells whether a tag has too many attributes: lexbor compares each with all before it."""
     return any(len(piece) > _TAG_CHARS and _WHOLE_TAG.match(piece) is None for piece in html.split("<"))
 
 
 _Found = tuple[str, str, str, str, int | None]
-"""A link as it stands in the page: href, anchor, rel, tag, and its place in the text, None outside of it."""
+"""A link as found in the page: href, anchor, rel, tag, and its offset in the text (None outside of it)."""
 
 
 class _Page:
-    """What has been found of a page so far, by either way."""
+    """What has been found of a page so far, in the tree or in the stream."""
 
     def __init__(self, url: str, want_context: bool) -> None:
         self.url = url
@@ -159,9 +158,9 @@ class _Page:
         self.lang = ""
 
     def head(self, tag: str, attributes: Mapping[str, str | None]) -> None:
-        """Takes note of an element of the head."""
+        """Records an element of the head."""
         if tag == "base":
-            if not self.based:  # only the first counts
+            if not self.based:  # only the first base counts
                 self.based = True
                 base = self.resolver.absolute(attributes.get("href") or "")
                 if base is not None:
@@ -181,7 +180,7 @@ class _Page:
             self.lang = self.lang or (attributes.get("lang") or attributes.get("xml:lang") or "").strip()
 
     def result(self) -> PageScan:
-        """The addresses are made absolute at the end: a base may follow the first links."""
+        """The finished scan. Addresses are made absolute here, because a base may follow the first links."""
         absolute = self.resolver.absolute
         out: list[Link] = []
         refresh = absolute(self.refresh) if self.refresh else None
@@ -204,7 +203,7 @@ class _Page:
 
 
 def _is_drawn(title: LexborNode) -> bool:
-    """Whether a title is that of a drawing, not of the page."""
+    """Tells whether a title belongs to an SVG drawing and not to the page."""
     return title.parent is not None and title.parent.tag == "svg"
 
 
@@ -252,18 +251,18 @@ def _found(node: LexborNode, tag: str) -> _Found:
 
 
 def _shape(tag: str, attributes: Mapping[str, str | None], at: int | None) -> _Found:
-    """An area of an image or a frame: its words are in its attributes."""
+    """The link of an image area or a frame, whose text is in its attributes."""
     words = attributes.get("alt") or attributes.get("title") or "" if tag == "area" else attributes.get("name") or ""
     href = attributes.get("src" if tag == "frame" else "href") or ""
     return href, _collapse(words)[:MAX_ANCHOR_CHARS], attributes.get("rel") or "", tag, at
 
 
 def _place(body: LexborNode, places: list[LexborNode], page: _Page) -> None:
-    """The body's text, and where in it each link stands: a mark is put before each and taken out again."""
+    """Sets the body's text and the offset of each link in it, by inserting a mark before each link and removing it again."""
     for node in places:
         node.insert_before(_MARK)
     segments = [_collapse(segment) for segment in body.text(separator=" ").split(_MARK)]
-    if len(segments) == len(places) + 1:  # a page that holds the mark itself gets no contexts
+    if len(segments) == len(places) + 1:  # no contexts for a page that contains the mark character itself
         at, begins = 0, []
         for segment in segments:
             begins.append(at)
@@ -274,20 +273,20 @@ def _place(body: LexborNode, places: list[LexborNode], page: _Page) -> None:
 
 
 class _Stream:
-    """Receives libxml2's events; holds text and links only, never a tree."""
+    """Receives libxml2's events; keeps text and links only, no tree."""
 
     def __init__(self, page: _Page) -> None:
         self.page = page
         self.depth = 0
-        self.hidden = 0  # open elements whose content nobody sees
+        self.hidden = 0  # open elements with invisible content
         self.aside = 0  # open noscript elements
         self.heading = False  # inside the page's title
         self.drawn = 0
         self.buffer: list[str] = []
         self.parts: list[str] = []
-        self.length = 0  # of all parts, with a space behind each
-        self.open: tuple[str, str, int | None] | None = None  # href, rel and place of the link that is open
-        self.words: list[str] = []  # of that link
+        self.length = 0  # length of all parts with a space after each
+        self.open: tuple[str, str, int | None] | None = None  # href, rel and offset of the open link
+        self.words: list[str] = []  # anchor text of that link
         self.late: list[_Found] = []
 
     def start(self, tag: str, attributes: Mapping[str, str]) -> None:
@@ -352,7 +351,7 @@ class _Stream:
         self.page.found += self.late
 
     def _flush(self) -> None:
-        """What has come since the last tag becomes one part of the text, and of the link that is open."""
+        """Adds the text since the last tag to the page's text, and to the anchor of the open link."""
         if not self.buffer:
             return
         text = _collapse("".join(self.buffer))
@@ -385,7 +384,7 @@ def _scan_stream(html: str, page: _Page) -> None:
             if stream.depth > _MAX_DEPTH:
                 break
         parser.close()
-    except etree.LxmlError:  # libxml2 gave up: what it had read until then is in the page
+    except etree.LxmlError:  # libxml2 gave up: keep what it had read until then
         return
     finally:
-        vars(stream).clear()  # lxml keeps parser and target in a circle, which would keep the text too
+        vars(stream).clear()  # break the reference cycle between lxml's parser and target, which would keep the text in memory

@@ -1,4 +1,4 @@
-"""Content-Encoding undone with a bound on what comes out, so that a bomb is stopped while it decodes."""
+"""Decoding of Content-Encoding with a limit on the output, so that a decompression bomb is stopped early."""
 
 from __future__ import annotations
 
@@ -6,15 +6,15 @@ import zlib
 
 import brotli
 
-# Registered codings that we do not ask for and cannot undo. Anything else unknown ("utf-8", "none") is a server's
-# slip that browsers ignore.
+# Registered codings that we do not request and cannot decode. Any other unknown one ("utf-8", "none") is a server's mistake,
+# which browsers ignore.
 _UNSUPPORTED = frozenset({"zstd", "compress", "x-compress", "dcb", "dcz", "exi", "pack200-gzip", "aes128gcm"})
 _MAX_CODINGS = 3
 _PIECE_BYTES = 262_144
 
 
 class InflateError(Exception):
-    """Decoding stopped. `code` is "bomb", "truncated" or "bad_encoding"; `partial` is what was decoded until then."""
+    """Decoding was aborted. `code` is "bomb", "truncated" or "bad_encoding"; `partial` is what was decoded until then."""
 
     def __init__(self, code: str, partial: bytes) -> None:
         super().__init__(code)
@@ -23,9 +23,9 @@ class InflateError(Exception):
 
 
 def inflate(raw: bytes, content_encoding: str, max_bytes: int) -> bytes:
-    """Undoes a Content-Encoding header (gzip, deflate with and without header, br, and up to three in a row).
+    """Decodes a Content-Encoding (gzip, deflate with and without header, br, and up to three in a row).
 
-    At most `max_bytes` come out, also of the steps between. Raises InflateError.
+    The output is at most `max_bytes`, also after each step. Raises InflateError.
     """
     codings = [coding.strip().lower() for coding in content_encoding.split(",")]
     if not raw:
@@ -45,7 +45,7 @@ def inflate(raw: bytes, content_encoding: str, max_bytes: int) -> bytes:
 
 
 def _gunzip(raw: bytes, max_bytes: int) -> bytes:
-    """All members of a gzip stream; what follows the last one is ignored, as browsers do."""
+    """Decodes all members of a gzip stream; what follows the last one is ignored, as browsers do."""
     out = b""
     while True:
         decoder = zlib.decompressobj(wbits=31)
@@ -64,7 +64,7 @@ def _gunzip(raw: bytes, max_bytes: int) -> bytes:
 
 
 def _deflate(raw: bytes, max_bytes: int) -> bytes:
-    for wbits in (zlib.MAX_WBITS, -zlib.MAX_WBITS):  # the standard's form, then what some servers send
+    for wbits in (zlib.MAX_WBITS, -zlib.MAX_WBITS):  # the standard's form, then the raw form that some servers send
         decoder = zlib.decompressobj(wbits=wbits)
         try:
             out = decoder.decompress(raw, max_bytes + 1)

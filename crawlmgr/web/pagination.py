@@ -1,8 +1,8 @@
-"""The links of a page that flip to its other pages: next, all, last.
+"""Pagination links of a page: next, all, last.
 
-Numbers in a row whose addresses count decide, where there are any: links are grouped by address with a hole where it
-counts, and the group that counts the page itself wins over the small pagers beside the titles of a list. Words and
-arrows in many languages, `rel=next` and class names come after that and must lead to the same list.
+Rows of page numbers have priority: links are grouped by their address without the counting number, and the group that includes
+the page itself wins over the small pagers beside the titles of a list. Words and arrows in many languages, `rel=next` and class
+names come after that, and must lead to the same list.
 """
 
 from __future__ import annotations
@@ -19,17 +19,17 @@ from crawlmgr.web.pagination_groups import SURE, PageGroup, PageLink, best_group
 from crawlmgr.web.pagination_urls import Address, address, same_list, similarity, slots
 from crawlmgr.web.pagination_words import NEXT_NAME, NEXT_NAME_JOINED, flip_word, leads_to_neighbour, page_number
 
-MOST_LINKS = 20_000  # looked at, half from either end of the page
+MOST_LINKS = 20_000  # links examined, half from either end of the page
 _LONGEST_TEXT = 60
 _NEXT_CURSOR = re.compile(r"_?next_?id|(?:next|page)?_?cursor|page_?token|next_?(?:page_?)?token", re.I)
 
 
 class PageLinks(NamedTuple):
-    """Absolute addresses of the other pages of the list or thread that a page is one of, and its own number.
+    """Absolute addresses of the other pages of the list or thread that a page belongs to, and its own number.
 
-    `pages` are those that numbers lead to, in the order of the numbers, then `last`; `next` None on the last page.
-    `rivals` are all addresses that may be the next page, each with where it stands (numbers, word, head): a page that offers
-    two of them cannot tell which is right, the pages behind them can.
+    `pages` are those that numbers lead to, in the order of the numbers, then `last`; `next` None on the last page. `rivals` are
+    all addresses that may be the next page, each with its origin (numbers, word, head): if there are two, only fetching them
+    shows which one is right.
     """
 
     next: str | None = None
@@ -44,11 +44,11 @@ def _any_address(_url: str) -> bool:
 
 
 def find_pages(root: HtmlElement, url: str, fits: Callable[[str], bool] = _any_address) -> PageLinks:
-    """The pager of the page at `url`; empty where there is none.
+    """Finds the pager of the page at `url`; empty if there is none.
 
-    `root` is the page's tree, whose <base href> is honoured. Small pagers beside titles of a list, links to the thread
-    before or after, and `rel=next` that leads there are left alone. `fits` tells which addresses may be pages of the same
-    list or thread at all. Time and memory grow with the number of links only, up to MOST_LINKS.
+    `root` is the page's tree, whose <base href> is honoured. Ignored are small pagers beside titles of a list, links to the
+    previous or next thread, and `rel=next` that leads there. `fits` tells which addresses can be pages of the same list or
+    thread. Time and memory are linear in the number of links, up to MOST_LINKS.
     """
     base = _base(root, url)
     links = [link for link in _candidates(root, base) if fits(link.url)]
@@ -96,7 +96,7 @@ def _join(base: str, href: str) -> str | None:
 
 
 def _other_names(root: HtmlElement, base: str) -> Iterator[str]:
-    """Addresses that the page gives itself."""
+    """Other addresses that the page gives for itself (canonical link and the like)."""
     for element in root.iter("link"):
         if "canonical" in (element.get("rel") or "").lower() and element.get("href"):
             joined = _join(base, element.get("href"))
@@ -115,7 +115,7 @@ def _anchors(root: HtmlElement) -> list[HtmlElement]:
 
 
 def _candidates(root: HtmlElement, base: str) -> Iterator[PageLink]:
-    """Links that could flip pages: a number, a word, an arrow, or a name that says so."""
+    """Links that could be pagination: with a number, a word, an arrow, or a class or label that says so."""
     for element in _anchors(root):
         href = element.get("href")
         if not href:
@@ -134,7 +134,7 @@ def _candidates(root: HtmlElement, base: str) -> Iterator[PageLink]:
 
 
 def _text(element: HtmlElement) -> str:
-    """The words of a link, cut when it is far longer than those of pagers; of an image its alternative text."""
+    """The text of a link, cut if far longer than pagers' texts; for an image its alternative text."""
     if not len(element):
         return (element.text or "").strip()[: _LONGEST_TEXT + 1]
     parts: list[str] = []
@@ -152,7 +152,7 @@ def _text(element: HtmlElement) -> str:
 
 
 def _named_next(element: HtmlElement, text: str) -> bool:
-    """Whether a link without a telling text is "next" by its label, title, class or id, or those of its one child."""
+    """Tells whether a link without useful text is "next" by its label, title, class or id, or those of its only child."""
     for name in ("aria-label", "title"):
         if flip_word(element.get(name) or "") == "next":
             return True
@@ -167,7 +167,7 @@ def _named_next(element: HtmlElement, text: str) -> bool:
 
 
 def _next_by_group(group: PageGroup, links: list[PageLink]) -> str | None:
-    """The link of the page after the current one, by number or by a word whose address says that number."""
+    """The link to the page after the current one, by its number or by a word whose address contains that number."""
     if group.current is None:
         return None
     for number, link in group.links:
@@ -180,7 +180,7 @@ def _next_by_group(group: PageGroup, links: list[PageLink]) -> str | None:
 
 
 def _is_last(group: PageGroup, links: list[PageLink]) -> bool:
-    """Whether the group knows the current page and no link of its list leads beyond it."""
+    """Tells whether the current page is known to be the last: no link of its list has a higher number."""
     if group.current is None:
         return False
     numbers = [number for number, _ in group.links]
@@ -189,7 +189,7 @@ def _is_last(group: PageGroup, links: list[PageLink]) -> bool:
 
 
 class _Paths:
-    """Hosts and paths of all anchors of a page, those that show only an icon included; gathered when first asked for."""
+    """Hosts and paths of all links of a page, including those that show only an icon; collected on first use."""
 
     def __init__(self, root: HtmlElement, base: str) -> None:
         self._root, self._base = root, base
@@ -205,7 +205,7 @@ class _Paths:
 
 
 def _next_by_word(links: list[PageLink], pages: list[Address], group: PageGroup | None, paths: _Paths) -> str | None:
-    """The best link that says "next" and leads on in the same list."""
+    """The best link that says "next" and leads to the same list."""
     best: tuple[float, str] | None = None
     for link in links:
         if link.number is not None or link.word in ("previous", "first", "last"):
@@ -233,13 +233,14 @@ def _leads_on(target: Address, pages: list[Address], group: PageGroup | None) ->
     if here and any(_NEXT_CURSOR.fullmatch(key) and value for key, value in target.query):
         return True
     front = any(page.path in ("", "/") and not page.query and page.host == target.host for page in pages)
-    return front and any(slot.named and slot.number == 2 for slot in slots(target))  # the front page is a list's first
+    # a site's home page can be the first page of a list
+    return front and any(slot.named and slot.number == 2 for slot in slots(target))
 
 
 def _adds_a_page(target: Address, pages: list[Address], paths: _Paths) -> bool:
-    """Whether a link that calls itself the next one only adds a bare page number to the path: /t/title/19/ to /t/title/19/2/.
+    """Tells whether a "next" link only appends a page number to the path: /t/title/19/ to /t/title/19/2/.
 
-    From there on the page without the number must be linked and have an id of its own: /entry/19/ is no page of /entry/.
+    Otherwise the path without its number must be a link of the page with an id of its own: /entry/19/ is no page of /entry/.
     """
     base, number = _bare_number(target.path)
     for page in pages:
@@ -254,7 +255,7 @@ def _adds_a_page(target: Address, pages: list[Address], paths: _Paths) -> bool:
 
 
 def _bare_number(path: str) -> tuple[str, int | None]:
-    """A path without a last part that is nothing but a short number, and that number."""
+    """A path without its last segment if that is a short number, and that number."""
     base, _slash, last = path.rstrip("/").rpartition("/")
     return (base, int(last)) if last.isascii() and last.isdigit() and len(last) <= 4 else (path.rstrip("/"), None)
 
@@ -276,7 +277,7 @@ def _next_in_head(root: HtmlElement, base: str, pages: list[Address], group: Pag
 
 
 def _head_link(root: HtmlElement, base: str, pages: list[Address]) -> str | None:
-    """What the page's head calls the next page, under the page's own path: a cursor, which no number shows, too."""
+    """The next page according to the page's head, if under the page's own path; includes cursors, which no number shows."""
     for element in root.iter("link"):
         if "next" in (element.get("rel") or "").lower().split():
             url = _join(base, element.get("href") or "")
@@ -289,7 +290,7 @@ def _head_link(root: HtmlElement, base: str, pages: list[Address]) -> str | None
 
 
 def _last(group: PageGroup, links: list[PageLink], numbered: dict[int, str]) -> str | None:
-    """The address of the highest page that any link of the list leads to."""
+    """The address of the highest page number that any link of the list has."""
     highest, url = max(numbered.items())
     for link in links:
         number = group.page(link.target)
@@ -299,7 +300,7 @@ def _last(group: PageGroup, links: list[PageLink], numbered: dict[int, str]) -> 
 
 
 def _without_group(links: list[PageLink], pages: list[Address], follow: str | None) -> PageLinks:
-    """What is known without a row of numbers that count: words alone, or a lone link "1" on the second page of two."""
+    """The result without a row of counting numbers: from words alone, or a single link "1" on the second page of two."""
     last = _last_by_word(links, pages)
     for link in links:
         if link.number == 1 and any(_first_of(page, link.target) for page in pages):
@@ -311,7 +312,7 @@ def _without_group(links: list[PageLink], pages: list[Address], follow: str | No
 
 
 def _first_of(page: Address, target: Address) -> bool:
-    """Whether `target` is `page` without its counting part."""
+    """Tells whether `target` is `page` without its counting part."""
     return any(slot.named and similarity(slot.template, target) >= SURE for slot in slots(page))
 
 

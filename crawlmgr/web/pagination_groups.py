@@ -1,4 +1,4 @@
-"""Numbered links that belong together: found by the address they share but for the number that counts, and ranked."""
+"""Groups of numbered links that share their address except for the counting number, ranked."""
 
 from __future__ import annotations
 
@@ -11,27 +11,27 @@ from lxml.html import HtmlElement
 from crawlmgr.web.pagination_urls import Address, Slot, page_of, relation, similarity, slots
 from crawlmgr.web.pagination_words import CURRENT_NAME, PAGER_NAME, page_number
 
-_LEAST_SCORE = 2.5  # one lone number needs a likely address, or a pager around it
-_MOST_GROUPS = 60  # that are looked at closely, the likeliest first
+_LEAST_SCORE = 2.5  # a single number needs a plausible address, or a pager around it
+_MOST_GROUPS = 60  # groups examined in detail, most plausible first
 SURE = 0.99
 
 
 @dataclass(frozen=True, slots=True)
 class PageLink:
-    """A link that could flip pages, and why."""
+    """A link that could be pagination, and the evidence for it."""
 
     element: HtmlElement
     url: str
     target: Address
     number: int | None
-    word: str | None  # next, previous, last, first
+    word: str | None  # next, previous, last, first, or None
     rel_next: bool
     named: bool  # a class, id or title says "next"
 
 
 @dataclass(slots=True)
 class PageGroup:
-    """Links whose addresses differ in one number that counts with theirs."""
+    """Links whose addresses differ only in one number, which counts along with the numbers they show."""
 
     template: str
     step: int
@@ -41,7 +41,7 @@ class PageGroup:
     current: int | None = None
 
     def page(self, target: Address) -> int | None:
-        """The page that an address of this group leads to."""
+        """The page number of an address of this group; None for another address."""
         for slot in slots(target):
             if slot.template == self.template:
                 return page_of(slot.number, self.step, self.base)
@@ -49,7 +49,7 @@ class PageGroup:
 
 
 def best_group(links: list[PageLink], pages: list[Address]) -> PageGroup | None:
-    """The group of numbered links that counts this page's list, None when none is sure enough."""
+    """The group of numbered links that counts this page's list; None if none is certain enough."""
     collected: dict[str, list[tuple[int, Slot, PageLink]]] = defaultdict(list)
     for link in links:
         if link.number is not None:
@@ -74,7 +74,7 @@ def best_group(links: list[PageLink], pages: list[Address]) -> PageGroup | None:
     rows = Counter(_place(group.links[0][1].element) for group in groups)
     for group in groups:
         if rows[_place(group.links[0][1].element)] > 2:
-            group.score -= 4  # the same place in several rows, each with its own template: pagers beside titles
+            group.score -= 4  # the same position in several rows, each with its own template: pagers beside titles
     best = max(groups, key=lambda group: group.score, default=None)
     if best is None or best.score < _LEAST_SCORE:
         return None
@@ -84,7 +84,7 @@ def best_group(links: list[PageLink], pages: list[Address]) -> PageGroup | None:
 
 
 def _without_shared_links(groups: list[PageGroup]) -> list[PageGroup]:
-    """The groups, best first, each left with the links that no better one has."""
+    """The groups, best first, each without the links of better groups."""
     taken: set[int] = set()
     kept = []
     for group in sorted(groups, key=lambda group: (-group.score, -len(group.links), group.template)):
@@ -96,7 +96,7 @@ def _without_shared_links(groups: list[PageGroup]) -> list[PageGroup]:
 
 
 def _continues(group: PageGroup, links: list[PageLink]) -> bool:
-    """Whether the pager shows a number without a link (the current page) and a "next" link leads to the page after it."""
+    """Tells whether the pager shows a number without a link (the current page) and a "next" link leads to the page after it."""
     numbers = {number for number, _ in group.links}
     own = [number for number in unlinked_numbers(group) if number not in numbers]
     return bool(own) and any(link.word == "next" and group.page(link.target) == own[0] + 1 for link in links)
@@ -115,7 +115,7 @@ def _score(group: PageGroup, pages: list[Address], named: bool) -> float:
 
 
 def _place(element: HtmlElement) -> str:
-    """The tag path of a link with classes, nearest six steps: equal for links of the same place in repeated rows."""
+    """The tag path of a link with classes, up to six levels: equal for links in the same position of repeated rows."""
     steps: list[str] = []
     node = element.getparent()
     while node is not None and len(steps) < 6:
@@ -136,7 +136,7 @@ def in_pager(element: HtmlElement) -> bool:
 
 
 def _add_first_page(group: PageGroup, links: list[PageLink]) -> None:
-    """Page 1 often lacks the counting part: the link "1" near the others belongs to them."""
+    """Adds the link "1" near the others to the group, since the address of page 1 often lacks the counting part."""
     parents = {_around(link.element) for _, link in group.links}
     known = {id(link) for _, link in group.links}
     for link in links:
@@ -145,7 +145,7 @@ def _add_first_page(group: PageGroup, links: list[PageLink]) -> None:
 
 
 def _around(element: HtmlElement) -> HtmlElement:
-    """The block that a link's pager is: the first ancestor with more than this one link in it."""
+    """The block that contains a link's pager: the first ancestor with other links in it."""
     node = element.getparent()
     for _ in range(4):
         if node is None or node.getparent() is None or len(node) > 1:
@@ -155,7 +155,8 @@ def _around(element: HtmlElement) -> HtmlElement:
 
 
 def _current(group: PageGroup, pages: list[Address]) -> int | None:
-    """The page's own number: from its address, a marked link, a number that is no link, the gap in the row, or 1."""
+    """The page's own number: from its address, a marked link, a number that is no link, the gap in the row, or 1; None if
+    unknown."""
     for page in pages:
         own = group.page(page)
         if own is not None:
@@ -184,7 +185,7 @@ def _marked(element: HtmlElement) -> bool:
 
 
 def unlinked_numbers(group: PageGroup) -> list[int]:
-    """Numbers in the pager that are no links, those in marked elements first."""
+    """Numbers in the pager that are not links, those in highlighted elements first."""
     marked: list[int] = []
     plain: list[int] = []
     for block in dict.fromkeys(_around(link.element) for _, link in group.links[:12]):

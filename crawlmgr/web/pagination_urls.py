@@ -1,4 +1,4 @@
-"""What addresses tell about pages: the number in them that counts, and whether two are pages of one list."""
+"""Pagination from addresses alone: the number in them that counts pages, and whether two are pages of one list."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _NOISE = re.compile(
     re.I,
 )
 _SIZE = re.compile(r"limit|page_?size|pp|per_?page|show|count|num|rows|\w*range|max-results", re.I)
-# Threads or posts a page, as far as a single address may be believed about it.
+# Threads or posts per page that are plausible from a single address.
 _STEPS = frozenset((5, 8, 10, 12, 15, 16, 18, 20, 24, 25, 30, 32, 35, 36, 40, 45, 48, 50, 60, 64, 75, 80, 90, 96, 100, 150, 200))
 _TAIL = re.compile(r"\d+$")
 _ROUTED = re.compile(r"[^=&]*[/\d][^=&]*(?:&|$)")
@@ -37,8 +37,8 @@ _INDEX = re.compile(r"/(?:index|default|forum|home)\.(?:php|html?|aspx?|jsp|cgi)
 
 
 class Slot(NamedTuple):
-    """One number of an address: the address with a hole in its place (query sorted, on a line of its own), the number,
-    and whether a word before it names a count of pages (`page=`, `start=`, `/page-`)."""
+    """One number of an address: the address with a placeholder for it (query sorted, on a line of its own), the number, and
+    whether a word before it names a page count (`page=`, `start=`, `/page-`)."""
 
     template: str
     number: int
@@ -46,7 +46,8 @@ class Slot(NamedTuple):
 
 
 class Address(NamedTuple):
-    """The parts of an address that tell lists apart: host, path, query without noise, in the order written."""
+    """The parts of an address that distinguish lists: host, path, query without session and tracking parameters, in the order
+    written."""
 
     host: str
     path: str
@@ -54,7 +55,7 @@ class Address(NamedTuple):
 
 
 def address(url: str) -> Address:
-    """The address of an absolute URL, http and https alike, without `www.`, fragment and session parameters."""
+    """Parses an absolute URL to an Address, http and https alike, without `www.`, fragment and session parameters."""
     try:
         parts = urlsplit(url)
     except ValueError:
@@ -63,7 +64,7 @@ def address(url: str) -> Address:
     host = host.removesuffix(":80") if parts.scheme == "http" else host.removesuffix(":443")
     query = parts.query.replace(";", "&")
     path = unquote(parts.path)
-    if _ROUTED.match(query):  # index.php?forums/name.3/page-2: a path in the query's place
+    if _ROUTED.match(query):  # index.php?forums/name.3/page-2: a path in place of the query
         routed, _, query = query.partition("&")
         path = f"{path}?{unquote(routed)}"
     path, named = _named_segments(path)
@@ -72,7 +73,7 @@ def address(url: str) -> Address:
 
 
 def _named_segments(path: str) -> tuple[str, list[tuple[str, str]]]:
-    """A path without the last segments that each name a parameter, and those: /questions/sort:age/page:2/."""
+    """A path without its last segments of the form name:value, and those: /questions/sort:age/page:2/."""
     segments, named = path.rstrip("/").split("/"), []
     while len(segments) > 1 and (found := _NAMED_SEGMENT.fullmatch(segments[-1])):
         named.append((found[1], found[2]))
@@ -81,14 +82,14 @@ def _named_segments(path: str) -> tuple[str, list[tuple[str, str]]]:
 
 
 def session_like(key: str, value: str) -> bool:
-    """Whether a parameter only carries a visitor's session."""
+    """Tells whether a parameter only carries a visitor's session."""
     return key.lower() in ("sid", "phpsessid", "session_id", "sessionid") or (
         key == "s" and re.fullmatch(r"[0-9a-fA-F]{32}", value) is not None
     )
 
 
 def slots(target: Address) -> Iterator[Slot]:
-    """Every number of an address that could count pages, those of the query last, and those that count together."""
+    """Every number of an address that could count pages, those of the query last, and combinations that count together."""
     single = list(_single_slots(target))
     yield from (slot for slot, _ in single)
     for number in {slot.number for slot, _ in single}:
@@ -105,7 +106,7 @@ def slots(target: Address) -> Iterator[Slot]:
 
 
 def _single_slots(target: Address) -> Iterator[tuple[Slot, tuple[int, int]]]:
-    """Slots with the span of their number in the path, or (-1 - index, 0) of their parameter."""
+    """Slots with the position of their number: a span of the path, or (-1 - index, 0) for a parameter of the query."""
     for found in _DIGITS.finditer(target.path):
         before, after = target.path[: found.start()], target.path[found.end() :]
         if before[-1:].isdigit() or after[:1].isdigit():
@@ -130,12 +131,12 @@ def _write(
 
 
 def fits(n: int, u: int, step: int) -> bool:
-    """Whether page n can carry the number u with this step: n itself, n - 1, (n-1)*step, n*step or (n-1)*step+1."""
+    """Tells whether page n can have the number u with this step: n itself, n - 1, (n-1)*step, n*step or (n-1)*step+1."""
     return u in ((n, n - 1) if step == 1 else ((n - 1) * step, n * step, (n - 1) * step + 1))
 
 
 def page_of(u: int, step: int, base: int) -> int | None:
-    """The page whose number in the address is u, where page 1 carries `base`."""
+    """The page whose address has the number u, if page 1 has `base`; None if u does not fit."""
     if (u - base) % step:
         return None
     n = (u - base) // step + 1
@@ -143,9 +144,9 @@ def page_of(u: int, step: int, base: int) -> int | None:
 
 
 def relation(points: list[tuple[int, int]], named: bool = True) -> tuple[int, int] | None:
-    """Step and the number of page 1 that fit (n, number) pairs, None when they do not count pages.
+    """The step, and the number of page 1, that fit (n, number) pairs; None if they do not count pages.
 
-    Of a single pair a step is believed only where a word before the number `named` it a count.
+    A single pair only counts if a word before the number `named` it a page count.
 
     >>> relation([(2, 25), (3, 50)]), relation([(2, 2), (3, 3)]), relation([(2, 871), (3, 452)])
     ((25, 0), (1, 1), None)
@@ -154,7 +155,7 @@ def relation(points: list[tuple[int, int]], named: bool = True) -> tuple[int, in
     if len(distinct) == 1:
         n, u = distinct[0]
         if n == 1 and not named:
-            return None  # a board's own id is as likely
+            return None  # it is as likely the board's own id
         if u in (n, n - 1):
             return 1, u - n + 1
         if named and n > 1 and u % (n - 1) == 0 and u // (n - 1) in _STEPS:
@@ -175,9 +176,10 @@ def relation(points: list[tuple[int, int]], named: bool = True) -> tuple[int, in
 
 
 def similarity(template: str, page: Address) -> float:
-    """How sure it is, in [0, 1], that the addresses of a template (a hole where they count) are pages of `page`'s list.
+    """Probability in [0, 1] that the addresses of a template (with a placeholder for the counting number) are pages of `page`'s
+    list.
 
-    1 when the page fills the hole or lacks just the counting part; less for the same path with fewer of its parameters.
+    1 if the page matches the template or only lacks the counting part; less for the same path with fewer of its parameters.
     """
     host_path, _, query = template.partition("\n")
     host, slash, path = host_path.partition("/")
@@ -196,7 +198,7 @@ def similarity(template: str, page: Address) -> float:
     for key in counted:
         prefix = pairs[key].replace("{}", "")
         if key in own and prefix and not own[key].startswith(prefix) and own[key] != prefix.rstrip("/.,"):
-            return 0.0  # board=18.20 is no page of board=7.0
+            return 0.0  # board=18.20 is not a page of board=7.0
     shared = sum(own_ids.get(key) == value for key, value in ids.items())
     if any(key in own_ids and own_ids[key] != value for key, value in ids.items()):
         return 0.0
@@ -209,7 +211,8 @@ _FILLED = re.compile(r"[-_/.,=a-z]{0,12}\d{0,7}/?(?:\.[a-z]{2,5})?", re.I)
 
 
 def _path_similarity(template: str, path: str) -> float:
-    """How far a path is the template, its hole filled (1) or without the counting part (1), or alike beyond (< 1)."""
+    """Similarity of a path to a template: 1 if it matches with the placeholder filled or without the counting part, otherwise
+    below 1."""
     plain, page = _INDEX.sub("/", template), _INDEX.sub("/", path)
     if "{}" not in template:
         return 1.0 if plain.rstrip("/") == page.rstrip("/") else 0.0
@@ -221,7 +224,7 @@ def _path_similarity(template: str, path: str) -> float:
     while start < limit and template[start] == page[start]:
         start += 1
     while start and (page[start - 1].isalnum() and page[start : start + 1].isalnum()):
-        start -= 1  # never cut a word or number in two
+        start -= 1  # never split a word or number
     left, right = template[start:], page[start:]
     if _ADDED.fullmatch(left) and _FILLED.fullmatch(right) and (start > 1 or not right):
         return 1.0
@@ -230,9 +233,9 @@ def _path_similarity(template: str, path: str) -> float:
 
 
 def same_list(page: Address, target: Address) -> bool:
-    """Whether `target` can be a further page of `page` by its address alone, without numbers on links.
+    """Tells whether `target` can be a further page of `page` by its address alone, without numbers on links.
 
-    Parameters or a path part that count are added or changed, nothing else is.
+    Only counting parameters or a counting path part may be added or changed.
     """
     if page.host != target.host:
         return False
@@ -249,8 +252,8 @@ _FLAG = re.compile(r"[01]?|true|false|yes|no|on|off", re.I)
 
 
 def _query_counts(own: dict[str, str], other: dict[str, str], flags: bool) -> bool:
-    """Whether the other query only counts on. `flags`: the path names one thing, so that a yes or no beside the count may be
-    added: ?page=2&v=0 of /topic/10/ (of index.php it might be another topic)."""
+    """Tells whether the other query differs only in the count. `flags`: the path identifies one thing, so that a yes-or-no
+    parameter may be added: ?page=2&v=0 of /topic/10/ (after index.php it might mean another topic)."""
     if flags and any(COUNTERS.fullmatch(key) and key not in own for key in other):
         other = {
             key: value for key, value in other.items() if key in own or COUNTERS.fullmatch(key) or not _FLAG.fullmatch(value)
@@ -270,7 +273,7 @@ def _query_counts(own: dict[str, str], other: dict[str, str], flags: bool) -> bo
 
 
 def _tail_counts(own: str, other: str) -> bool:
-    """Whether two values differ in a number at their end only, behind the same id: 18.0 and 18.20, garden and garden/20."""
+    """Tells whether two values differ only in a number at their end, after the same id: 18.0 and 18.20, garden and garden/20."""
     if re.fullmatch(re.escape(own) + r"[/.,]\d{1,7}", other):
         return True
     found, further = re.fullmatch(r"(.+\D)(\d+)", own), re.fullmatch(r"(.+\D)(\d+)", other)

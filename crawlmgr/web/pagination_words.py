@@ -1,4 +1,4 @@
-"""Words and marks on links that flip pages, in some thirty languages, and those of neighbours that look like them."""
+"""Words and symbols of pagination links in some thirty languages, and of links to neighbouring threads that look like them."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import re
 
 
 def _words(text: str) -> frozenset[str]:
-    """The words between bars, over any number of lines."""
+    """The words of a multi-line list separated by "|"."""
     return frozenset(" ".join(word.split()) for word in text.split("|"))
 
 
@@ -41,7 +41,7 @@ FIRST_WORDS = _words("""
     début|primera|primero|primeira|prima|inizio|eerste|pierwsza|первая|начало|в начало|ilk|första|første|první|
     első|πρώτη|đầu|pertama|প্রথম
 """)
-# A neighbouring thread, not a further page of this one.
+# Links to a neighbouring thread, not to a further page of this one.
 _NEIGHBOUR = re.compile(
     r"thread|topic|post\b|article|oldest|newest|unread|new posts|discussion|主题|主題|帖|贴|篇|话题|話題|記事|トピック"
     r"|スレッド|글|thema|beitrag|ungelesen|sujet|message|tema|hilo|mensaje|argomento|tópico|temat|wątek|onderwerp"
@@ -76,7 +76,7 @@ CURRENT_NAME = re.compile(
 
 
 def page_number(text: str) -> int | None:
-    """The number that a link's text is, None when it says more than one ("2", "[2]", "Page 2", "1,390", "第2页").
+    """The number in a link's text; None if there is other text ("2", "[2]", "Page 2", "1,390", "第2页").
 
     >>> page_number("[ 2 ]"), page_number("1,390"), page_number("第 3 页"), page_number("2 replies")
     (2, 1390, 3, None)
@@ -135,5 +135,5 @@ def _arrow(text: str) -> str | None:
 
 
 def leads_to_neighbour(href: str) -> bool:
-    """Whether an address asks for the thread before or after this one (prev_next=next, goto=nextnewest)."""
+    """Tells whether an address requests the previous or next thread (prev_next=next, goto=nextnewest)."""
     return _NEIGHBOUR_LINK.search(href) is not None

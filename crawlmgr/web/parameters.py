@@ -1,4 +1,4 @@
-"""Query parameters that say nothing about which page is meant: session ids, tracking, and what a site's rules add."""
+"""Query parameters that do not affect which page is meant: session ids, tracking, and those of a site's rules."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ _SESSION_NAMES = frozenset(
         "osadminid", "cfid", "cftoken", "aspsessionid", "asp.net_sessionid",
     }
 )
-# Dropped only with a value that looks like a session id, or with none.
+# Dropped only if the value looks like a session id or is empty.
 _MAYBE_SESSION_NAMES = frozenset(
     {
         "sid", "s", "session", "sess", "ses",
     }
 )
-_SESSION_VALUE = re.compile(r"(?:[0-9a-fA-F]{32}|[0-9a-fA-F]{40}|[0-9a-fA-F]{64})?")  # or empty
+_SESSION_VALUE = re.compile(r"(?:[0-9a-fA-F]{32}|[0-9a-fA-F]{40}|[0-9a-fA-F]{64})?")  # the value may be empty
 _TRACKING_NAMES = frozenset(
     {
         "fbclid", "gclid", "gclsrc", "dclid", "gbraid", "wbraid", "msclkid", "yclid", "ymclid", "twclid", "ttclid",
@@ -32,10 +32,10 @@ _TRACKING_PREFIXES = ("utm_", "pk_", "mtm_", "hsa_")
 
 @dataclass(frozen=True, slots=True)
 class UrlRules:
-    """A site's wishes for canonical addresses.
+    """A site's rules for canonical addresses.
 
-    `drop_parameters` and `keep_parameters` are query names, case ignored; a name that ends in "*" is a prefix.
-    Keeping wins over dropping, also over the built-in session and tracking names.
+    `drop_parameters` and `keep_parameters` are query names, case ignored; a name that ends in "*" is a prefix. Keeping has
+    precedence over dropping, also over the built-in session and tracking names.
     """
 
     drop_parameters: frozenset[str] = frozenset()
@@ -56,7 +56,7 @@ def _matches(name: str, patterns: frozenset[str]) -> bool:
 
 @lru_cache(maxsize=4096)
 def _fate(name: str, rules: UrlRules) -> str:
-    """What becomes of a query parameter by its name: "keep", "drop", or "session" (dropped if its value looks so)."""
+    """The rule for a query parameter by its name: "keep", "drop", or "session" (dropped if its value looks like a session id)."""
     name = name.lower()
     if rules.keep_parameters and _matches(name, rules.keep_parameters):
         return "keep"
@@ -70,7 +70,7 @@ def _fate(name: str, rules: UrlRules) -> str:
 
 
 def keeps(parameter: str, rules: UrlRules) -> bool:
-    """Whether a query parameter says anything about which page is meant."""
+    """Tells whether a query parameter is kept in canonical addresses."""
     if not parameter:
         return False
     name, _, value = parameter.partition("=")

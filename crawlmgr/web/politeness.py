@@ -1,4 +1,4 @@
-"""The arithmetic of a host's clock: delays, Retry-After, back-off. Pure."""
+"""Calculations for a host's clock: crawl delays, Retry-After, back-off. Pure."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from email.utils import parsedate_to_datetime
 
 from crawlmgr.web.exchange import Failure, FetchResponse
 
-# Failures that speak of the host, not of one page: the host is left alone for longer each time.
+# Failures of the host rather than of one page: each one lengthens the pause.
 HOST_FAILURES = frozenset(
     {Failure.dns, Failure.connect, Failure.tls, Failure.timeout, Failure.too_slow, Failure.reset, Failure.proxy}
 )
@@ -18,7 +18,7 @@ LONGEST_WISH = timedelta(days=366)
 
 @dataclass(frozen=True, slots=True)
 class HostState:
-    """A host's clock. `failures` counts failures in a row; `retry_after_until` is the server's own wish."""
+    """A host's clock. `failures` counts failures in a row; `retry_after_until` comes from the server's Retry-After."""
 
     next_at: datetime
     failures: int = 0
@@ -28,7 +28,8 @@ class HostState:
 
 @dataclass(frozen=True, slots=True)
 class PacePolicy:
-    """Our own side: delay between requests, first pause after a failure and its cap, the longest Crawl-delay believed."""
+    """Politeness settings: delay between requests, first pause after a failure and its cap, the longest Crawl-delay that is
+    obeyed."""
 
     delay_seconds: float = 1.0
     backoff_base_seconds: float = 2.0
@@ -58,13 +59,13 @@ def parse_retry_after(value: str | None, now: datetime) -> datetime | None:
 
 
 def pace(state: HostState, policy: PacePolicy) -> float:
-    """Seconds between two requests: the larger of our delay and the site's Crawl-delay (which slows, and never bars)."""
+    """Seconds between two requests: the larger of our delay and the site's Crawl-delay (up to the policy's maximum)."""
     wished = min(state.crawl_delay_seconds or 0.0, policy.max_crawl_delay_seconds)
     return max(policy.delay_seconds, wished)
 
 
 def backoff(failures: int, policy: PacePolicy) -> float:
-    """Pause after that many failures in a row: base × 2^(failures − 1), capped; 0 for none."""
+    """Seconds to pause after that many failures in a row: base × 2^(failures − 1), capped; 0 for none."""
     if failures <= 0:
         return 0.0
     return min(policy.backoff_base_seconds * 2.0 ** min(failures - 1, 40), policy.backoff_cap_seconds)
@@ -73,12 +74,11 @@ def backoff(failures: int, policy: PacePolicy) -> float:
 def after(
     state: HostState, response: FetchResponse, now: datetime, policy: PacePolicy, sent_at: datetime | None = None
 ) -> HostState:
-    """The clock after an answer that came at `now`.
+    """The host's clock after an answer that arrived at `now`.
 
-    The pause between two requests counts from `sent_at`, when the last one was on the wire (None: from its answer); what the
-    server wishes and what follows from a failure count from the answer.
-    Success sets the failures back. 429 and 503 obey Retry-After in full, and without it back off like a host that cannot be
-    reached; the clock never moves back, so a wish that outlasts a restart is kept.
+    The delay counts from `sent_at`, the time the last request was sent (None: from its answer); Retry-After and back-off count
+    from the answer. A success resets the failures. 429 and 503 obey Retry-After in full, and without it back off as for an
+    unreachable host. The clock never moves back, so a Retry-After that outlasts a restart is kept.
     """
     busy = response.status in BUSY
     failed = response.failure in HOST_FAILURES or busy

@@ -1,8 +1,8 @@
-"""Repeated sub-trees of a page become records: an outline of the tree, and the spans that repeat around anchors.
+"""Grouping of repeated sub-trees of a page into records: an outline of the tree, and the spans that repeat around anchors.
 
-In the spirit of MDR and DEPTA (data regions of a page are runs of siblings alike) and of mining by tag paths, but
-driven by anchors: whoever knows what stands once in each record (a link to a thread, a time) gets the sub-tree, or the
-run of sibling sub-trees, that belongs to each. No edit distance: one pass over the tree, then work on integers.
+Similar to MDR and DEPTA (data regions are runs of similar siblings) and to mining by tag paths, but driven by anchors: given the
+nodes that occur once in each record (a link to a thread, a time), it finds the sub-tree, or the run of sibling sub-trees, of
+each. It uses no edit distance: one pass over the tree, then operations on integers.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from lxml import etree
 from lxml.html import HtmlElement
 
 MAX_NODES = 120_000
-MAX_TEXT = 4_000_000  # characters; a page beyond it is read as far as that
+MAX_TEXT = 4_000_000  # characters; the rest of a longer page is not read
 
-MAX_SPAN = 1_000  # rows that one cell may go on for
+MAX_SPAN = 1_000  # rows that one cell may span
 
 SKIPPED = frozenset({"script", "style", "template", "textarea", "select", "iframe", "object", "head", "datalist"})
 BLOCKS = frozenset(
@@ -36,11 +36,12 @@ _STATE = re.compile(
 )
 _INLINE = re.compile(r"time|date|ago|icon|badge|mark|emoji|link|name|count|number|label")
 _DIGITS = re.compile(r"\d+")
-_ALTERNATING = re.compile(r"(?<=[a-zA-Z])[-_]?(?:[oO]dd|[eE]ven|ODD|EVEN)(?=[A-Z]|$)")  # rowOdd, msgevenTable; not "event"
+# matches rowOdd and msgevenTable, but not "event"
+_ALTERNATING = re.compile(r"(?<=[a-zA-Z])[-_]?(?:[oO]dd|[eE]ven|ODD|EVEN)(?=[A-Z]|$)")
 
 
 class Piece(NamedTuple):
-    """A run of text: `node` is the element it stands in, `line` the number of its line as a reader would see it."""
+    """A run of text: `node` is its element, `line` the number of its line as displayed."""
 
     text: str
     node: int
@@ -50,11 +51,11 @@ class Piece(NamedTuple):
 class Outline:
     """The elements of a page in document order, as parallel lists indexed by node number.
 
-    `ends[i]` is the first node after the sub-tree of i, `paths[i]` numbers the tag path from the root, `shapes[i]`
-    the tag with its lasting classes, `ordinals[i]` the place among siblings of the same shape; `pieces` are the
-    texts in order, those of sub-tree i being `pieces[piece_from[i]:piece_to[i]]`. `leads` has the rows of tables whose
-    first columns belong to cells of rows above, and how many these are; such cells count in the ordinals of the row's
-    own. `is_cut` when the page was larger than the limits.
+    `ends[i]` is the first node after the sub-tree of i, `paths[i]` numbers the tag path from the root, `shapes[i]` the tag with
+    its stable classes, `ordinals[i]` the index among siblings of the same shape; `pieces` are the texts in order, those of
+    sub-tree i being `pieces[piece_from[i]:piece_to[i]]`. `leads` maps table rows to the number of their first columns that belong
+    to cells of rows above (rowspan); these count in the ordinals of the row's own cells. `is_cut` when the page was larger than
+    the limits.
     """
 
     def __init__(self) -> None:
@@ -78,7 +79,7 @@ class Outline:
         return len(self.tags)
 
     def text(self, node: int) -> str:
-        """The text of a sub-tree, pieces joined by blanks."""
+        """The text of a sub-tree, pieces joined by spaces."""
         return " ".join(piece.text for piece in self.pieces[self.piece_from[node] : self.piece_to[node]])
 
     def text_length(self, node: int) -> int:
@@ -87,7 +88,7 @@ class Outline:
 
     @cached_property
     def _lengths(self) -> list[int]:
-        """Characters of the texts before each text: asked for when the outline is whole."""
+        """Cumulative lengths of the texts; computed when the outline is complete."""
         return list(accumulate((len(piece.text) for piece in self.pieces), initial=0))
 
     def children(self, node: int, most: int = MAX_NODES) -> list[int]:
@@ -100,7 +101,7 @@ class Outline:
         return found
 
     def contains(self, node: int, other: int) -> bool:
-        """Whether `other` is `node` or stands inside it."""
+        """Tells whether `other` is `node` or inside it."""
         return node <= other < self.ends[node]
 
     def relative(self, node: int, top: int) -> str:
@@ -118,7 +119,7 @@ class Outline:
 
 
 def lasting_classes(value: str) -> str:
-    """The classes of an element that its like share: no digits, no words of state (odd, unread, sticky …)."""
+    """The classes that an element shares with similar ones: without digits and words of state (odd, unread, sticky …)."""
     kept = []
     for token in value.split()[:6]:
         bare = _ALTERNATING.sub("", _DIGITS.sub("", token).strip("-_"))
@@ -129,12 +130,13 @@ def lasting_classes(value: str) -> str:
 
 @lru_cache(maxsize=1_024)
 def _is_own_block(tag: str) -> bool:
-    """Whether an element of a page's own (with a hyphen in its name) parts lines: all but those for times and marks."""
+    """Tells whether a custom element (with a hyphen in its name) starts a new line: all but those for times and marks."""
     return "-" in tag and _INLINE.search(tag) is None
 
 
 def _is_hidden_noscript(element: HtmlElement) -> bool:
-    """A `<noscript>` counts only where it carries the page itself, as sites drawn by scripts have it for robots."""
+    """Tells whether to ignore a `<noscript>`: it counts only if it contains the page's content, as some script-based sites
+    provide for robots."""
     return element.tag == "noscript" and sum(1 for _ in element.iter("a", "p", "article", "li")) < 5
 
 
@@ -148,7 +150,7 @@ class _Builder:
         self.shape_of: dict[tuple[str, str], str] = {}
         self.seen: list[dict[str, int]] = [{}]
         self.open: list[int] = [-1]
-        self.spanning: dict[int, list[tuple[str, int]]] = {}  # first cells of earlier rows, and how many rows they go on
+        self.spanning: dict[int, list[tuple[str, int]]] = {}  # first cells of earlier rows, and how many more rows they span
 
     def build(self) -> Outline:
         made = self.made
@@ -208,7 +210,7 @@ class _Builder:
             self._text(element.text)
 
     def _spanned(self, row: int, table: int) -> dict[str, int]:
-        """Number of cells from rows above that extend into this row by rowspan, before its own cells, by their shapes."""
+        """Number of cells of rows above that extend into this row by rowspan, before its own cells, by their shape."""
         going = self.spanning.get(table, [])
         if going:
             self.made.leads[row] = len(going)
@@ -216,7 +218,7 @@ class _Builder:
         return Counter(shape for shape, _ in going) if going else {}
 
     def _span(self, element: HtmlElement, node: int, row: int) -> None:
-        """Notes the rowspan of a cell that is the first of its row."""
+        """Records the rowspan of a cell that is the first of its row."""
         rows = element.get("rowspan") or ""
         if row >= 0 and self.made.tags[row] == "tr" and node == row + 1 and rows.isdigit() and 1 < int(rows) <= MAX_SPAN:
             self.spanning.setdefault(self.made.parents[row], []).append((self.made.shapes[node], int(rows) - 1))
@@ -251,7 +253,7 @@ Record = tuple[int, ...]
 
 
 def _widest(page: Outline, node: int, before: int, after: int) -> int:
-    """The highest ancestor of `node` that begins after node `before` and ends before node `after`."""
+    """The highest ancestor of `node` that begins after node `before` and ends no later than node `after`."""
     best, above = node, page.parents[node]
     while above >= 0 and above > before and page.ends[above] <= after:
         best, above = above, page.parents[above]
@@ -259,9 +261,9 @@ def _widest(page: Outline, node: int, before: int, after: int) -> int:
 
 
 def _level(page: Outline, anchors: Sequence[int], widest: Sequence[int]) -> int | None:
-    """The tag path at which the records of these anchors stand: the one that most records end at, among those that
-    two records end at and that most anchors pass on their way up to the end of their own (a group with a single
-    record would otherwise swallow its heading)."""
+    """The tag path of the records of these anchors: the one that most records end at, among those that two records end at and
+    that most anchors pass on their way up to the end of their own (a group with a single record would otherwise swallow
+    its heading)."""
     votes = Counter(page.paths[node] for node in widest)
     depth = {page.paths[node]: page.depths[node] for node in widest}
     passed: Counter[int] = Counter()
@@ -276,7 +278,7 @@ def _level(page: Outline, anchors: Sequence[int], widest: Sequence[int]) -> int 
 
 
 def _at_level(page: Outline, anchor: int, path: int | None) -> int | None:
-    """The ancestor of `anchor` that stands at `path`."""
+    """The ancestor of `anchor` at the tag path `path`; None if there is none."""
     node = anchor
     while node >= 0:
         if page.paths[node] == path:
@@ -290,8 +292,8 @@ def _sketch(page: Outline, node: int) -> tuple[str, tuple[str, ...]]:
 
 
 def siblings_of_tops(page: Outline, tops: list[int]) -> list[Record]:
-    """Flat layouts: where the tops of records are siblings with the same number of others between them, those
-    others belong to the records. Which of them stand before the top shows in what precedes the first one."""
+    """Completes records of flat layouts: if the top nodes of records are siblings with equal numbers of other nodes between them,
+    those belong to the records. What precedes the first top shows which of them come before the top."""
     gaps: Counter[int] = Counter()
     between: dict[int, list[int]] = {}
     for left, right in zip(tops, tops[1:], strict=False):
@@ -343,7 +345,7 @@ def _following(page: Outline, node: int, count: int) -> list[int]:
 
 
 def _leading(page: Outline, tops: list[int], between: dict[int, list[int]], usual: int) -> int:
-    """How many siblings before each top belong to its record: as many as look the same before the first top."""
+    """The number of siblings before each top that belong to its record: as many as look the same before the first top."""
     model = next((run for run in between.values() if len(run) == usual), [])
     ahead = _preceding(page, tops[0])
     lead = 0
@@ -364,13 +366,13 @@ def records_around(
     anchors: Sequence[tuple[int, Hashable]],
     lone: Callable[[int], bool] | None = None,
 ) -> list[tuple[Hashable, Record]]:
-    """The record around each key, in document order.
+    """Finds the record around each key, in document order.
 
-    `anchors` are (node, key) in document order; nodes of one key belong to one record, the first of them decides
-    where it is. A record is the highest sub-tree with nodes of one key only, brought to the level that the records
-    share, with the siblings between records where the layout is flat. Further keys inside a record of that level
-    (sub-boards named in a board's row) have none of their own. For a single key there is no neighbour to stop at: the
-    record is the first ancestor of which `lone` holds; where none does there is no record.
+    `anchors` are (node, key) in document order; nodes of one key belong to one record, the first of them decides where it is. A
+    record is the highest sub-tree with nodes of one key only, brought to the level that the records share, with the siblings
+    between records where the layout is flat. Further keys inside a record of that level (sub-boards named in a board's row) get
+    no record of their own. A single key has no neighbour to stop at: its record is the first ancestor for which `lone` is true;
+    without one there is no record.
     """
     first: dict[Hashable, int] = {}
     for node, key in anchors:

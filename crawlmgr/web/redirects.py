@@ -1,4 +1,4 @@
-"""Which request follows a redirect, and what it may carry along. Values only."""
+"""Redirects: which request follows, and what it may carry along. Pure functions of values."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ REDIRECTS = frozenset({301, 302, 303, 307, 308})
 
 
 class RedirectError(Exception):
-    """A redirect that is not followed."""
+    """The redirect must not be followed."""
 
     def __init__(self, failure: Failure, detail: str) -> None:
         super().__init__(f"{failure}: {detail}")
@@ -21,10 +21,8 @@ class RedirectError(Exception):
 
 
 def carries_secrets(first: str, target: str) -> bool:
-    """Whether headers, cookies and a body meant for `first` may go to `target`.
-
-    They may to the same origin, and from http to https of one host on the usual ports.
-    """
+    """Tells whether headers, cookies and a body meant for `first` may be sent to `target`: only to the same origin, and from http
+    to https of one host on the default ports."""
     if first == target:
         return True
     one, other = parse(first), parse(target)
@@ -35,7 +33,7 @@ def carries_secrets(first: str, target: str) -> bool:
 
 
 def _location(value: str) -> str:
-    """A Location header (Latin-1 as http.client gives it) as the text that was meant: UTF-8, or raw bytes escaped."""
+    """The intended text of a Location header (which http.client decodes as Latin-1): UTF-8, or raw bytes escaped."""
     if value.isascii():
         return value
     data = value.encode("latin-1", "replace")

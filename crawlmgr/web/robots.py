@@ -1,4 +1,4 @@
-"""robots.txt: protego's matching with the rules of RFC 9309 around it. Pure."""
+"""robots.txt: protego's matching under the rules of RFC 9309. Pure."""
 
 from __future__ import annotations
 
@@ -20,9 +20,10 @@ DENIED_CACHE = timedelta(minutes=10)
 
 @dataclass(frozen=True)
 class RobotsRules:
-    """What a robots.txt says to one product token.
+    """The rules of a robots.txt for one product token.
 
-    verdict: "rules" (text holds them), "allow" (there is no file: 4xx), "deny" (5xx or unreachable: nothing for now).
+    verdict: "rules" (`text` holds them), "allow" (no such file: 4xx), "deny" (5xx or unreachable: nothing may be fetched for
+    now).
     """
 
     text: str | None
@@ -36,7 +37,7 @@ class RobotsRules:
         return Protego.parse(self.text or "")
 
     def allowed(self, url: str) -> bool:
-        """Whether the address may be fetched; robots.txt itself always may."""
+        """Tells whether the address may be fetched; robots.txt itself always may."""
         if urlsplit(url).path == "/robots.txt":
             return True
         if self.verdict != "rules":
@@ -45,7 +46,7 @@ class RobotsRules:
 
     @property
     def crawl_delay(self) -> float | None:
-        """The Crawl-delay in seconds for this agent, None where none is set or it makes no sense."""
+        """The Crawl-delay in seconds for this agent; None if absent or invalid."""
         if self.verdict != "rules":
             return None
         delay = self._parsed.crawl_delay(self.agent)
@@ -58,7 +59,7 @@ class RobotsRules:
 
 
 def robots_url(url: str) -> str:
-    """Where the robots.txt of an address lies.
+    """The address of the robots.txt that applies to a URL.
 
     >>> robots_url("https://example.org:8443/a/b?c=1")
     'https://example.org:8443/robots.txt'
@@ -72,19 +73,19 @@ def product_token(user_agent: str) -> str:
 
 
 def from_response(response: FetchResponse, now: datetime, agent: str = "crawlmgr") -> RobotsRules:
-    """Rules from the answer to a request for robots.txt (redirects already followed, five at the most).
+    """Rules from the answer to a request for robots.txt (up to five redirects already followed).
 
-    2xx: the first 500 KiB are the rules. 4xx, or more than five redirects: everything is allowed. 5xx, 429, no whole answer:
-    nothing for now.
-    Kept for what Cache-Control says, between five minutes and 24 hours (default 24 hours); a denial is asked again in ten
-    minutes.
+    2xx: the first 500 KiB are the rules. 4xx, or more than five redirects: everything is allowed. 5xx, 429, or no complete
+    answer: nothing for now. Valid for the time in Cache-Control, between five minutes and 24 hours (default 24 hours); a denial
+    is checked again after ten minutes.
     """
     partial = response.failure is Failure.too_large and bool(response.body)
     if 200 <= response.status < 300 and (response.failure is None or partial):
         text = response.body[:MAX_BYTES].decode("utf-8-sig", "replace")
         return RobotsRules(text, "rules", now, now + _lifetime(response), agent)
     if response.failure in (Failure.too_many_redirects, Failure.redirect_loop):
-        return RobotsRules(None, "allow", now, now + _lifetime(response), agent)  # not reached in five hops: there is none
+        # not reached within five redirects: treated as absent
+        return RobotsRules(None, "allow", now, now + _lifetime(response), agent)
     if 400 <= response.status < 500 and response.status != 429 and response.failure is None:
         return RobotsRules(None, "allow", now, now + _lifetime(response), agent)
     return RobotsRules(None, "deny", now, now + DENIED_CACHE, agent)

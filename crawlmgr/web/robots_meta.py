@@ -1,4 +1,4 @@
-"""What a page itself asks of robots: `<meta name=robots>` and the X-Robots-Tag header."""
+"""A page's own robots directives: `<meta name=robots>` and the X-Robots-Tag header."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ _VALUED = ("unavailable_after", "max-snippet", "max-image-preview", "max-video-p
 
 @dataclass(frozen=True, slots=True)
 class PageWishes:
-    """A page's wishes: not to be stored as a result, its links not to be followed, no copy of it to be kept."""
+    """A page's robots directives: noindex (do not store as a result), nofollow (do not follow its links), noarchive (keep no
+    copy)."""
 
     noindex: bool = False
     nofollow: bool = False
@@ -22,7 +23,7 @@ class PageWishes:
 
 
 def header_words(lines: Iterable[str], product: str) -> frozenset[str]:
-    """The words of X-Robots-Tag lines that are for everybody or for `product`; a line may begin with the name of one robot.
+    """The words of X-Robots-Tag lines that apply to all robots or to `product`; a line may begin with the name of one robot.
 
     >>> sorted(header_words(["noindex, noarchive", "otherbot: nofollow", "CrawlMgr: none"], "crawlmgr"))
     ['noarchive', 'noindex', 'none']
@@ -39,7 +40,7 @@ def header_words(lines: Iterable[str], product: str) -> frozenset[str]:
 
 
 def wishes(response: FetchResponse, product: str) -> PageWishes:
-    """The wishes of an answer: header and, for HTML, meta tags; `none` stands for noindex and nofollow."""
+    """The robots directives of an answer: from its header and, for HTML, its meta tags; `none` means noindex and nofollow."""
     words = header_words((value for name, value in response.headers if name.lower() == "x-robots-tag"), product)
     if "html" in response.content_type.lower() or not response.content_type:
         words |= scan(response.text, response.url).robots_meta

@@ -1,4 +1,4 @@
-"""Sitemaps, sitemap indexes, RSS, Atom and plain lists of addresses read, in bounded time and memory. Pure."""
+"""Reading of sitemaps, sitemap indexes, RSS, Atom and plain lists of addresses, in bounded time and memory. Pure."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from crawlmgr.web.encoding import decode
 from crawlmgr.web.inflate import InflateError, inflate
 from crawlmgr.web.url import Resolver
 
-MAX_BYTES = 52_428_800  # after decompression; the protocol's own limits
+MAX_BYTES = 52_428_800  # after decompression; the sitemap protocol's own limits
 MAX_ENTRIES = 50_000
 _MAX_FIELD_CHARS = 2_048
 _KINDS = {"urlset": "urlset", "sitemapindex": "index", "rss": "rss", "RDF": "rss", "feed": "atom"}
@@ -27,7 +27,7 @@ _W3C = re.compile(r"(\d{4})(?:-(\d\d?)(?:-(\d\d?))?)?")
 
 @dataclass(frozen=True, slots=True)
 class SitemapEntry:
-    """An address and when it changed last, as far as the file says."""
+    """An address and its last change, if the file gives one."""
 
     url: str
     lastmod: datetime | None = None
@@ -35,8 +35,8 @@ class SitemapEntry:
 
 @dataclass(frozen=True, slots=True)
 class Sitemap:
-    """What a file lists. `kind` is "urlset", "index" (its entries are sitemaps), "rss", "atom", "text" or "unknown";
-    `cut` tells that a limit or damage ended the reading early."""
+    """The contents of a sitemap or feed. `kind` is "urlset", "index" (its entries are sitemaps), "rss", "atom", "text" or
+    "unknown"; `cut` tells that reading ended early, at a limit or damage."""
 
     kind: str
     entries: tuple[SitemapEntry, ...] = ()
@@ -44,10 +44,10 @@ class Sitemap:
 
 
 def parse_sitemap(body: bytes, url: str) -> Sitemap:
-    """Reads the sitemap or feed that lies at `url`, packed with gzip or not; never raises for what the file holds.
+    """Reads the sitemap or feed from `url`, gzipped or not; never raises for its contents.
 
-    Entries are absolute http(s) addresses, each once, at most 50,000 out of at most 50 MiB. Documents that declare
-    entities of their own are not read: no sitemap needs them, and bombs are made of them.
+    Entries are distinct absolute http(s) addresses, at most 50,000 from at most 50 MiB. Documents that declare their own entities
+    are not read: sitemaps need none, and XML bombs consist of them.
     """
     cut = False
     if body.startswith(b"\x1f\x8b"):
@@ -66,7 +66,7 @@ def parse_sitemap(body: bytes, url: str) -> Sitemap:
 def _from_xml(body: bytes, url: str, cut: bool) -> Sitemap:
     if b"<!ENTITY" in body or b"<\0!\0E\0N\0T\0I\0T\0Y\0" in body or b"\0<\0!\0E\0N\0T\0I\0T\0Y" in body:
         return Sitemap("unknown", cut=True)
-    body = _BARE_AMPERSAND.sub(b"&amp;", body)  # common in the wild, and an address would lose its rest
+    body = _BARE_AMPERSAND.sub(b"&amp;", body)  # a bare & is common in practice, and would cut the address
     reader = etree.iterparse(
         io.BytesIO(body), events=("start", "end"), resolve_entities=False, no_network=True, load_dtd=False
     )
@@ -78,12 +78,12 @@ def _from_xml(body: bytes, url: str, cut: bool) -> Sitemap:
 
 
 def _local(element: etree._Element) -> str:
-    """An element's name without its namespace; "" for comments and the like."""
+    """An element's name without its namespace; "" for comments and processing instructions."""
     return element.tag.rpartition("}")[2] if isinstance(element.tag, str) else ""
 
 
 def _items(reader: etree.iterparse, kind: str) -> Iterator[tuple[str, str]]:
-    """(address, date) of each item; what has been read is let go, so that the tree never grows."""
+    """(address, date) of each item; elements are freed after reading, so that the tree does not grow."""
     for event, element in reader:
         if event != "end" or _ITEMS.get(_local(element)) != kind:
             continue
@@ -112,7 +112,7 @@ def _fields(item: etree._Element, kind: str) -> tuple[str, str]:
 
 
 def _collect(kind: str, items: Iterator[tuple[str, str]], url: str, cut: bool) -> Sitemap:
-    """Entries of what the file lists; damage in the middle of an XML file keeps what stood before it."""
+    """Collects the distinct entries; if an XML file is damaged, those before the damage are kept."""
     resolver = Resolver(url)
     found: dict[str, SitemapEntry] = {}
     try:

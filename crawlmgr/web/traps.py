@@ -1,4 +1,4 @@
-"""Traps: addresses that a crawler would follow for ever, told by their shape."""
+"""Recognition of crawler traps (endless address spaces) by the shape of an address."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ _YEAR = re.compile(r"(?<!\d)((?:1[89]|2\d|3\d)\d\d)(?:(?:0[1-9]|1[0-2])(?:[0-3]\
 
 @dataclass(frozen=True, slots=True)
 class TrapLimits:
-    """When an address looks like a trap.
+    """Limits above which an address counts as a trap.
 
-    With `current_year` set, only calendar pages more than `calendar_years` away from it are traps; without it, every
-    calendar page that carries a year is.
+    With `current_year` set, only calendar pages more than `calendar_years` from it are traps; without it, every calendar page
+    with a year is.
     """
 
     max_segment_repeats: int = 3
@@ -47,7 +47,7 @@ def trap_reason(url: str, limits: TrapLimits = DEFAULT_LIMITS) -> str | None:
             return "too_deep"
         if any(segments.count(segment) >= limits.max_segment_repeats for segment in set(segments)):
             return "repeated_segment"
-    years = _YEAR.findall(tail)  # before the word that makes a calendar of it: few addresses hold one, and it is found faster
+    years = _YEAR.findall(tail)  # checked before the word for a calendar: few addresses contain a year, and it is found faster
     if years and _CALENDAR.search(tail):
         near = limits.current_year
         if near is None or any(abs(int(year) - near) > limits.calendar_years for year in years):

@@ -1,4 +1,4 @@
-"""Addresses: parsed as browsers parse them, brought to one canonical form, and told apart from crawler traps."""
+"""URLs: parsed as browsers parse them, and converted to one canonical form."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ _EDGES = "".join(map(chr, range(0x21)))  # C0 controls and space, stripped at bo
 _INNER_OR_BACKSLASH = re.compile(r"[\x00-\x20\\]")
 _INNER = {ord(char): None for char in "\t\n\r"}  # removed anywhere
 _QUERY_SAFE = "/:@!$&()*+,;=-._~%[]|\\?{}^`"
-_SAFE = re.compile(r"[A-Za-z0-9/:@!$&()*+,;=._~?-]*")  # nothing that any standard escapes in a path or query
+_SAFE = re.compile(r"[A-Za-z0-9/:@!$&()*+,;=._~?-]*")  # characters that no standard escapes in a path or query
 # An escape that does not begin inside a broken one: "%%34%31" read twice would be another address each time.
 _PERCENT = re.compile(r"(?<!%)(?<!%[0-9a-fA-F])%([0-9a-fA-F]{2})")
 _UNRESERVED = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~")
 _DOT_SEGMENT = re.compile(r"(?:^|/)(?:\.|%2[eE]){1,2}(?:/|$)")
-# Already canonical: nothing to lower, decode, sort, resolve or strip (most links of most pages).
+# Already canonical: nothing to lower, decode, sort, resolve or strip (true of most links).
 _PLAIN = re.compile(
     r"https?://(?=[^/:]{1,253}[/:])(?:[a-z0-9_-]{1,63}\.)*[a-z][a-z0-9-]{0,62}(?::(?!80/|443/)[1-9][0-9]{0,3}|:[1-5][0-9]{4})?/"
     r"(?:[A-Za-z0-9_~!$'*+,=:@-]|\.(?!\.?(?:/|$))|/(?!\.{1,2}(?:/|$)))*"
@@ -41,7 +41,7 @@ class UrlError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class UrlParts:
-    """A parsed address. `host` is in its one form (see `parse_host`), `port` None for the scheme's own."""
+    """A parsed address. `host` is canonical (see `parse_host`), `port` None for the scheme's default."""
 
     scheme: str
     host: str
@@ -53,12 +53,12 @@ class UrlParts:
 
     @property
     def authority(self) -> str:
-        """host, or host:port where the port is not the scheme's own."""
+        """host, or host:port if the port is not the scheme's default."""
         return self.host if self.port is None else f"{self.host}:{self.port}"
 
     @property
     def effective_port(self) -> int:
-        """The port that is connected to."""
+        """The port to connect to."""
         return self.port or _DEFAULT_PORTS[self.scheme]
 
     def unsplit(self) -> str:
@@ -113,7 +113,7 @@ def _split_port(hostport: str, url: str) -> tuple[str, int | None]:
 
 
 def _resolve_dots(path: str) -> str:
-    """Dot segments resolved, also percent-encoded ones; never above the root."""
+    """A path with dot segments resolved, also percent-encoded ones; never above the root."""
     if not _DOT_SEGMENT.search(path):
         return path
     kept: list[str] = []
@@ -140,7 +140,7 @@ def _fix_escape(found: re.Match[str]) -> str:
 
 
 def _normalise(text: str) -> str:
-    """Escapes in one form: unreserved characters plain, hexadecimal digits in upper case."""
+    """Percent-escapes in canonical form: unreserved characters unescaped, hexadecimal digits in upper case."""
     return _PERCENT.sub(_fix_escape, text) if "%" in text else text
 
 
@@ -148,14 +148,14 @@ _ANY_ORIGIN = "http://h"
 
 
 def _escaped(prefix: str, rest: str) -> str:
-    """Whatever a standard wants escaped in a path and query is; escapes that are there stay."""
+    """A path and query with all characters escaped that the standard requires; existing escapes are kept."""
     if _SAFE.fullmatch(rest):
         return prefix + rest
-    text = rest.encode("utf-8", "replace").decode()  # half a surrogate has no bytes
+    text = rest.encode("utf-8", "replace").decode()  # a lone surrogate cannot be encoded
     return prefix + safe_url_string(_ANY_ORIGIN + text)[len(_ANY_ORIGIN) :]
 
 
-# What most links of most pages look like: nothing in them to escape or to resolve.
+# What most links look like: nothing in them to escape or resolve.
 _EASY_HREF = re.compile(
     r"(?:(?P<whole>https?://(?:[a-z0-9_-]+\.)*[a-z][a-z0-9-]*(?::(?!80/|443/)[1-9][0-9]{0,3}|:[1-5][0-9]{4})?(?=/))|(?P<rooted>(?=/))"
     r"|(?:\./)?(?P<near>[A-Za-z0-9_~-](?:[!$-,;=@_~A-Za-z0-9.-])*))"
@@ -166,7 +166,7 @@ _EASY_HREF = re.compile(
 class Resolver:
     """Makes the links of one page absolute; parses the base address once.
 
-    `encoding` is the page's: as in browsers, what a query holds beyond ASCII is encoded with it (the path in UTF-8).
+    `encoding` is the page's: as in browsers, non-ASCII characters of a query are encoded with it (those of the path in UTF-8).
     """
 
     __slots__ = ("_directory", "_encoding", "_origin", "_path", "_prefix", "_query", "base")
@@ -182,7 +182,7 @@ class Resolver:
         self._encoding = encoding
 
     def absolute(self, href: str) -> str | None:
-        """The address that `href` names on this page, fragment kept; None for anything but http(s)."""
+        """The absolute address of `href` on this page, with its fragment; None for anything but http(s)."""
         easy = _EASY_HREF.fullmatch(href)
         if easy is not None:
             kind = easy.lastgroup
@@ -256,13 +256,14 @@ def absolute(href: str, base: str) -> str | None:
 
 
 def _canonical_query(query: str, rules: UrlRules) -> str:
-    """Session and tracking parameters out, the rest normalised and, by rule, sorted by name (values keep their order).
+    """A query with session and tracking parameters removed, the rest normalised and, if the rules say so, sorted by name (values
+    keep their order).
 
     A first parameter without "=" is a route ("?threads/name.123/&page=2") and stays first.
     """
     kept: list[str] = []
     for parameter in query.split("&"):
-        if ";" in parameter:  # SMF and old Perl forums part their parameters so
+        if ";" in parameter:  # SMF and old Perl forums separate parameters with semicolons
             parameter = ";".join(part for part in parameter.split(";") if keeps(part, rules))
             if parameter:
                 kept.append(parameter)
@@ -279,11 +280,11 @@ def _parameter_name(parameter: str) -> str:
 
 
 def canonical(url: str, rules: UrlRules = DEFAULT_RULES) -> str:
-    """The one form of an address under which a page is stored and asked for again.
+    """The canonical form of an address, under which a page is stored and requested again.
 
-    Scheme and host lower-case, IDN in punycode, IPv4 spellings as dotted decimal, default port, user and fragment
-    dropped, dot segments resolved, percent-encoding normalised, session ids and tracking parameters stripped, query
-    sorted by name. Idempotent. Raises UrlError.
+    Scheme and host lower-case, IDN in punycode, IPv4 spellings as dotted decimal, default port, user and fragment dropped, dot
+    segments resolved, percent-encoding normalised, session ids and tracking parameters stripped, query sorted by name.
+    Idempotent. Raises UrlError.
 
     >>> canonical("HTTP://Forum.Example:80/a/../viewtopic.php?t=5&sid=0123456789abcdef0123456789abcdef#p9")
     'http://forum.example/viewtopic.php?t=5'
@@ -301,7 +302,8 @@ def _canonical_by_default(url: str) -> str:
 @lru_cache(maxsize=16384)
 def _canonical(url: str, rules: UrlRules) -> str:
     prefix, path, query, fragment = _pieces(url)
-    path, _, query = _normalise(_escaped("", f"{path}?{query}" if query else path)).partition("?")  # the rules know one spelling
+    # the rules apply to the normalised spelling
+    path, _, query = _normalise(_escaped("", f"{path}?{query}" if query else path)).partition("?")
     if rules.strip_sessions:
         if ";" in path:
             path = _PATH_SESSION.sub("", path)
@@ -318,7 +320,7 @@ def _canonical(url: str, rules: UrlRules) -> str:
 
 
 def _pieces(url: str) -> tuple[str, str, str, str]:
-    """(origin, path, query, fragment); the origin of a well-formed address comes out of a cache."""
+    """(origin, path, query, fragment) of an address; origins are cached."""
     if _INNER_OR_BACKSLASH.search(url) is None and url.startswith(("http://", "https://")):
         start = url.index("//") + 2
         end = url.find("/", start)
@@ -331,9 +333,9 @@ def _pieces(url: str) -> tuple[str, str, str, str]:
 
 
 def fetchable(url: str) -> str:
-    """An address as a browser would send it: host in its one form, unsafe characters escaped, no user, no fragment.
+    """An address as a browser would send it: canonical host, unsafe characters escaped, no user, no fragment.
 
-    Unlike `canonical` it leaves parameters, their order and existing escapes alone. Raises UrlError.
+    Unlike `canonical` it keeps all parameters, their order and existing escapes. Raises UrlError.
     """
     if _PLAIN.fullmatch(url):
         return url
@@ -359,17 +361,17 @@ def origin(url: str) -> str:
 
 
 def host_key(url: str) -> str:
-    """The unit of politeness: "host", or "host:port" where the port is not the scheme's own. Raises UrlError."""
+    """The unit of politeness: "host", or "host:port" if the port is not the scheme's default. Raises UrlError."""
     return _pieces(url)[0].partition("://")[2]
 
 
 @lru_cache(maxsize=1)
 def _extract() -> tldextract.TLDExtract:
-    return tldextract.TLDExtract(suffix_list_urls=(), cache_dir=None)  # the list inside the package, no network
+    return tldextract.TLDExtract(suffix_list_urls=(), cache_dir=None)  # the public suffix list inside the package, no network
 
 
 @lru_cache(maxsize=8192)
 def registered_domain(host: str) -> str:
-    """The domain that was registered ("news.example.co.uk" -> "example.co.uk"); else the host itself."""
+    """The registered domain of a host ("news.example.co.uk" -> "example.co.uk"); the host itself if it has none."""
     name = host.rsplit(":", 1)[0] if not host.endswith("]") and host.count(":") == 1 else host
     return _extract()(name).top_domain_under_public_suffix or name

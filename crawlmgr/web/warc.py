@@ -1,4 +1,5 @@
-"""WARC/1.1 files written: one gzip member a record, warcinfo first, request and response or revisit. Reading: `warc_reader`."""
+"""Writing WARC/1.1 files: one gzip member per record, warcinfo first, request with response or revisit. For reading see
+`warc_reader`."""
 
 from __future__ import annotations
 
@@ -29,8 +30,8 @@ __all__ = [
 
 IDENTICAL = "http://netpreserve.org/warc/1.1/revisit/identical-payload-digest"
 NOT_MODIFIED = "http://netpreserve.org/warc/1.1/revisit/server-not-modified"
-COMPRESSION_LEVEL = 4  # of libdeflate: 2 % larger pages than its 6, whose sizes are those of zlib's 6, in half the time
-# Why a body is not whole, in the words of the standard.
+COMPRESSION_LEVEL = 4  # libdeflate's level 4: 2 % larger than its level 6 (which equals zlib's 6 in size), in half the time
+# Why a body is incomplete, in the standard's terms.
 _TRUNCATED: dict[Failure | None, str] = {
     Failure.too_large: "length",
     Failure.bomb: "length",
@@ -39,12 +40,13 @@ _TRUNCATED: dict[Failure | None, str] = {
     Failure.truncated: "disconnect",
     Failure.reset: "disconnect",
 }
-_HOP_HEADERS = frozenset({"transfer-encoding"})  # undone before the body is stored, so it would lie
+_HOP_HEADERS = frozenset({"transfer-encoding"})  # decoded before the body is stored, so the header would be wrong
 
 
 @dataclass(frozen=True, slots=True)
 class RecordPointer:
-    """Where a record was written: bytes from the file's start, length of its member, its urn, type and payload digest."""
+    """Position of a written record: offset in bytes from the file's start, length of its member, its urn, type and payload
+    digest."""
 
     offset: int
     length: int
@@ -54,7 +56,7 @@ class RecordPointer:
 
 
 def payload_digest(payload: bytes) -> str:
-    """Digest of a payload as WARC writes it.
+    """Digest of a payload in WARC's notation.
 
     >>> payload_digest(b"")
     'sha1:3I42H3S6NNFQ2MSVX7XZKYAYSCX5QBYJ'
@@ -71,7 +73,7 @@ def _stamp(moment: datetime) -> str:
 
 
 def _line(text: str) -> str:
-    """Header text on one line: what came from the web must not begin a header of its own."""
+    """Header text on one line, so that text from the web cannot begin a header of its own."""
     return text.replace("\r", " ").replace("\n", " ")
 
 
@@ -81,7 +83,7 @@ def _http_head(start: str, headers: Iterable[tuple[str, str]]) -> bytes:
 
 
 def _head(lines: list[str]) -> str:
-    """Header lines and the empty one that ends them, each on one line whatever it holds."""
+    """Header lines with the empty line that ends them, each forced onto one line."""
     text = "\r\n".join(lines)
     if text.count("\n") > len(lines) - 1 or text.count("\r") > len(lines) - 1:
         text = "\r\n".join(map(_line, lines))
@@ -89,20 +91,21 @@ def _head(lines: list[str]) -> str:
 
 
 def _member(fields: list[tuple[str, str]], block: bytes) -> bytes:
-    """A record, packed."""
+    """A record as a gzip member."""
     head = _head(["WARC/1.1", *[f"{name}: {value}" for name, value in fields], f"Content-Length: {len(block)}"])
     return bytes(deflate.gzip_compress(head.encode("utf-8") + block + b"\r\n\r\n", COMPRESSION_LEVEL))
 
 
 class WarcWriter:
-    """Writes a new file from its beginning; an existing one is refused, so that a torn tail is never written behind.
+    """Writes a new file from its beginning; an existing one is refused, so that nothing is written after a truncated record.
 
-    Every record is flushed to the system before `write_exchange` returns: a process killed afterwards loses nothing of it.
+    Every record is passed to the system before `write_exchange` returns: a process killed afterwards loses none of it.
     """
 
     def __init__(self, path: Path, *, hostname: str, now: datetime, software: str = "crawlmgr") -> None:
         self.path = path
-        self.file = path.open("xb", buffering=0)  # a buffer would write what a full disk refused after the cut
+        # a buffer would write the data that a full disk refused after the file was truncated
+        self.file = path.open("xb", buffering=0)
         self.size = 0
         self.records = 0
         self.info_id = _urn()
@@ -120,12 +123,12 @@ class WarcWriter:
         return self.append_member(_member(fields, block))
 
     def append_member(self, member: bytes) -> tuple[int, int]:
-        """Appends one whole gzip member that holds one record; returns its place. After an OSError the file is as it was."""
+        """Appends one gzip member that holds one record; returns its (offset, length). After an OSError the file is unchanged."""
         (place,) = self._append_members([member])
         return place
 
     def _append_members(self, members: Sequence[bytes]) -> list[tuple[int, int]]:
-        """`append_member` for several, which are written in one piece."""
+        """Appends several members in one write (see `append_member`)."""
         offset = self.size
         rest = memoryview(b"".join(members) if len(members) > 1 else members[0])
         try:
@@ -143,15 +146,15 @@ class WarcWriter:
         return places
 
     def copy(self, record: WarcRecord) -> tuple[int, int]:
-        """Writes a record of another file as it is, in a member of its own; returns its place."""
+        """Copies a record of another file unchanged, in a member of its own; returns its (offset, length)."""
         return self._append([field for field in record.fields if field[0].lower() != "content-length"], record.block)
 
     def write_exchange(self, response: FetchResponse, *, revisit_of: WarcRecord | None = None) -> list[RecordPointer]:
-        """Writes the answer and its request, then the same of each redirect that led there. With `revisit_of`, the earlier
-        record of the same content, a revisit takes the answer's place; a 304 is a revisit of the kind server-not-modified.
+        """Writes the answer and its request, then those of each redirect before it. With `revisit_of`, the earlier record of the
+        same content, a revisit record replaces the answer; a 304 is a revisit of the kind server-not-modified.
 
-        The first pointer is the answer's. The digest is taken over the body as stored, Content-Encoding included, which is
-        what other programs check it against.
+        The first pointer is the answer's. The digest is computed over the body as stored, with Content-Encoding, as other
+        programs check it.
         """
         pointers = self._write_pair(response, revisit_of)
         for hop in response.redirects:
@@ -197,7 +200,7 @@ def _target(url: str) -> str:
 
 
 def _revisit_fields(original: WarcRecord, not_modified: bool) -> list[tuple[str, str]]:
-    """What a revisit says of the record that it stands for."""
+    """The header fields by which a revisit refers to its original record."""
     fields = [
         ("WARC-Profile", NOT_MODIFIED if not_modified else IDENTICAL),
         ("WARC-Refers-To", original.record_id),
@@ -207,7 +210,7 @@ def _revisit_fields(original: WarcRecord, not_modified: bool) -> list[tuple[str,
 
 
 def _answer_of(hop: Hop) -> FetchResponse:
-    """A redirect as the exchange that it was."""
+    """The answer that a redirect hop was."""
     return FetchResponse(
         hop.url,
         hop.url,

@@ -1,4 +1,5 @@
-"""WARC files read: 1.0 and 1.1, gzip a record, gzip in one piece, or plain, with a torn tail told and not fatal. Pure."""
+"""Reading WARC files: 1.0 and 1.1, one gzip member per record, a single gzip stream, or plain; a truncated end is reported, not
+fatal. Pure."""
 
 from __future__ import annotations
 
@@ -17,17 +18,17 @@ MAX_DECODED_BYTES = 200_000_000
 MAX_HEADER_BYTES = 1_000_000
 MAX_BLOCK_BYTES = 250_000_000
 _CHUNK = 1 << 16
-_MAX_PIECE = 1 << 22  # bytes that one call of the decompressor may give
+_MAX_PIECE = 1 << 22  # bytes that one call of the decompressor may return
 
 
 class WarcError(Exception):
-    """The file is no WARC, or damaged at a place that cannot be passed over; the text says where."""
+    """The file is not a WARC, or is damaged so that reading cannot continue; the text says where."""
 
 
 @dataclass(frozen=True)
 class WarcRecord:
-    """One record. `offset` and `length` are its place in the file in bytes; for records inside one common gzip member the
-    offset is the member's and `length` is 0. `block` is the record's content as it lies, its first 250 MB at the most."""
+    """One record. `offset` and `length` are its position in the file in bytes; for records inside one common gzip member the
+    offset is the member's and `length` is 0. `block` is the record's content as stored, at most its first 250 MB."""
 
     version: str
     fields: tuple[tuple[str, str], ...]
@@ -42,32 +43,32 @@ class WarcRecord:
 
     @property
     def type(self) -> str:
-        """response, request, revisit, resource, warcinfo, metadata, conversion …"""
+        """The record's type: response, request, revisit, resource, warcinfo, metadata, conversion …"""
         return self.field("WARC-Type").lower()
 
     @property
     def record_id(self) -> str:
-        """The record's own urn."""
+        """The record's own URN."""
         return self.field("WARC-Record-ID")
 
     @property
     def refers_to(self) -> str:
-        """The urn of the record that a revisit stands for."""
+        """The URN of the original record of a revisit."""
         return self.field("WARC-Refers-To")
 
     @property
     def digest(self) -> str:
-        """Payload digest as written, such as sha1:…"""
+        """The stored payload digest, such as sha1:…"""
         return self.field("WARC-Payload-Digest")
 
     @property
     def url(self) -> str:
-        """Target address; the angle brackets that some old writers put around it are taken off."""
+        """The target address, without the angle brackets that some old writers put around it."""
         return self.field("WARC-Target-URI").strip("<>")
 
     @property
     def date(self) -> datetime | None:
-        """WARC-Date in UTC, None where it cannot be read."""
+        """WARC-Date in UTC; None if it is invalid."""
         try:
             value = datetime.fromisoformat(self.field("WARC-Date").replace("Z", "+00:00"))
         except ValueError:
@@ -86,7 +87,7 @@ class WarcRecord:
 
     @property
     def status(self) -> int:
-        """HTTP status of a response or revisit; 0 where there is none."""
+        """The HTTP status of a response or revisit; 0 for other records."""
         return self._http[0]
 
     @property
@@ -106,7 +107,7 @@ class WarcRecord:
 
     @cached_property
     def payload(self) -> bytes:
-        """The payload with chunking and Content-Encoding undone, cut at 200 MB; as stored where they cannot be undone."""
+        """The payload with chunking and Content-Encoding decoded, at most 200 MB; as stored if it cannot be decoded."""
         body = self._http[2]
         if "chunked" in self.header("transfer-encoding").lower():
             body = _dechunk(body)
@@ -120,7 +121,7 @@ class WarcRecord:
 
     @cached_property
     def text(self) -> str:
-        """The payload as text: declared charset, BOM, meta, then detection."""
+        """The payload as text, decoded by declared charset, BOM, meta, or detection."""
         return decode(self.payload, self.content_type)[0]
 
 
@@ -144,7 +145,7 @@ def _headers(lines: list[str]) -> tuple[tuple[str, str], ...]:
 
 
 def _dechunk(body: bytes) -> bytes:
-    """Chunks joined; a body that was stored without its chunk marks comes back as it is."""
+    """Joins the chunks of a body; a body stored without chunk marks is returned unchanged."""
     out: list[bytes] = []
     at = 0
     while True:
@@ -164,7 +165,7 @@ def _dechunk(body: bytes) -> bytes:
 
 
 class _Source:
-    """The file's decompressed bytes, with the place of each gzip member's beginning."""
+    """The file's decompressed bytes, with the file position of each gzip member's beginning."""
 
     def __init__(self, file: BinaryIO, offset: int) -> None:
         self.file = file
@@ -181,7 +182,7 @@ class _Source:
         self.line_start = 0
 
     def fill(self) -> bool:
-        """Adds bytes to the buffer; False at the end of the file (or of what can be read of it)."""
+        """Adds bytes to the buffer; False at the end of the file (or of its readable part)."""
         if not self.packed:
             data = self.file.read(_CHUNK)
             self.buffer += data
@@ -193,7 +194,7 @@ class _Source:
                 self.torn = self.decoder is not None
                 return False
             if self.decoder is None:
-                if len(data) == 1:  # a member's first two bytes may come in two pieces
+                if len(data) == 1:  # a member's first two bytes may arrive in two reads
                     data += self.file.read(_CHUNK)
                 if not data.startswith(b"\x1f\x8b"):
                     self.torn = bool(data.strip(b"\x00\r\n"))
@@ -220,7 +221,7 @@ class _Source:
         return True
 
     def line(self) -> bytes | None:
-        """The next line without its end; None at the end of the file."""
+        """The next line without its line end; None at the end of the file."""
         while True:
             end = self.buffer.find(b"\n")
             if end >= 0:
@@ -238,7 +239,7 @@ class _Source:
         return data
 
     def skip(self, size: int) -> bool:
-        """Passes over bytes without keeping them; False where the file ends before."""
+        """Skips bytes without keeping them; False if the file ends before."""
         while size:
             if not self.buffer and not self.fill():
                 return False
@@ -246,7 +247,7 @@ class _Source:
         return True
 
     def place(self, position: int) -> int:
-        """File position of the member (or byte) where decompressed `position` lies."""
+        """File position of the gzip member (or byte) that contains the decompressed `position`."""
         if not self.packed:
             return position
         while len(self.members) > 1 and self.members[1][0] <= position:
@@ -254,11 +255,11 @@ class _Source:
         return self.members[0][1]
 
     def end(self) -> int:
-        """File position behind what has been taken, where a member (or a plain record) ends there; else 0."""
+        """File position after the bytes taken so far, if a member (or a plain record) ends there; otherwise 0."""
         if not self.packed:
             return self.start
         if not self.buffer and self.decoder is not None:
-            self.fill()  # the member's checksum may lie in the next piece
+            self.fill()  # the member's checksum may be in the next read
         if not self.buffer and self.decoder is None:
             return self.at
         return next((where for position, where in self.members if position == self.start), 0)
@@ -318,7 +319,7 @@ def _read(source: _Source, base: int) -> WarcRecord | None:
 
 
 def iter_records(path: Path, offset: int = 0) -> Iterator[WarcRecord]:
-    """Every record from `offset` on. A torn tail ends the iteration; raises WarcError for what is no WARC, OSError."""
+    """Every record from `offset` on. A truncated end ends the iteration; raises WarcError if the file is no WARC, OSError."""
     with path.open("rb") as file:
         source = _Source(file, offset)
         while (record := _read(source, 0 if source.packed else offset)) is not None:
@@ -326,7 +327,7 @@ def iter_records(path: Path, offset: int = 0) -> Iterator[WarcRecord]:
 
 
 def read_record(path: Path, offset: int) -> WarcRecord:
-    """The record at a place. Raises WarcError where none is, OSError."""
+    """The record at a file position. Raises WarcError if there is none, OSError."""
     for record in iter_records(path, offset):
         return record
     raise WarcError(f"no whole record at byte {offset} of {path.name}")
@@ -334,7 +335,8 @@ def read_record(path: Path, offset: int) -> WarcRecord:
 
 @dataclass(frozen=True, slots=True)
 class FileReport:
-    """What a read through a file found: records, their places, and a problem ("" for none, "torn tail", or what is wrong)."""
+    """Result of reading a file completely: number of records, their offsets, and a problem ("" for none, "torn tail", or a
+    description)."""
 
     records: int
     offsets: tuple[int, ...]
@@ -342,7 +344,7 @@ class FileReport:
 
 
 def check_file(path: Path) -> FileReport:
-    """Reads a file through, each record's content included."""
+    """Reads a file completely, including each record's content."""
     offsets: list[int] = []
     with path.open("rb") as file:
         source = _Source(file, 0)

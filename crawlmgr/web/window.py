@@ -1,4 +1,4 @@
-"""Jobs in flight: threads that wait for the network, results in the order in which they come, a bound on their bytes. Pure."""
+"""Jobs in flight: threads that wait for the network, results in order of arrival, with a bound on their bytes. Pure."""
 
 from __future__ import annotations
 
@@ -15,17 +15,19 @@ from typing import Generic, TypeVar
 Key = TypeVar("Key")
 Value = TypeVar("Value")
 
-_M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD, _M_ARENA_MAX = -1, -3, -8  # of glibc's malloc.h
-_BIG_BYTES = 786_432  # more than libdeflate takes for packing a record: fetching that anew took twice as long as the packing
-_KEPT_BYTES = 4_000_000  # of free memory at the end of an arena
+_M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD, _M_ARENA_MAX = -1, -3, -8  # constants of glibc's malloc.h
+# more than libdeflate allocates for compressing a record: getting that memory from the system each time took twice as long as
+# compressing
+_BIG_BYTES = 786_432
+_KEPT_BYTES = 4_000_000  # free memory kept at the end of an arena
 _NEW_OBJECTS = 20_000
 IDLE_SECONDS = 30.0
-"""A thread that has had nothing to do for so long ends."""
+"""Seconds without work after which a thread ends."""
 
 
 @dataclass(frozen=True, slots=True)
 class Ended(Generic[Key, Value]):
-    """A job that has ended: its value, or the error that it raised."""
+    """A finished job: its value, or the error it raised."""
 
     key: Key
     value: Value | None
@@ -33,10 +35,10 @@ class Ended(Generic[Key, Value]):
 
 
 class Window(Generic[Key, Value]):
-    """Runs jobs side by side, one thread each while they wait, and gives their results to the one thread that owns it.
+    """Runs jobs concurrently, one thread per waiting job, and gives their results to the one thread that owns it.
 
-    `start`, `wait` and `len` are the owner's. Threads are made as they are needed and used again; they are daemons, so that a
-    process that ends does not wait for the network. Between two results the owner may be told of something else by `tell`.
+    `start`, `wait` and `len` are for the owner. Threads are created on demand and reused; they are daemons, so that a process can
+    exit without waiting for the network. `tell` wakes the owner between results.
     """
 
     def __init__(self) -> None:
@@ -48,7 +50,7 @@ class Window(Generic[Key, Value]):
         self._lock = threading.Lock()
 
     def __len__(self) -> int:
-        """Jobs started whose results have not been given out."""
+        """The number of started jobs whose results have not been returned yet."""
         return self._out
 
     def start(self, key: Key, job: Callable[[], Value]) -> None:
@@ -65,8 +67,8 @@ class Window(Generic[Key, Value]):
             threading.Thread(target=self._work, daemon=True, name=f"in-flight-{self._threads}").start()
 
     def wait(self, seconds: float, most: int, gather: float = 0.0) -> list[Ended[Key, Value]]:
-        """Results, at the most `most`, in the order in which they came: at once where there are some, else after `seconds` or
-        when one comes or something is told. After the first it is waited `gather` seconds for others that are still running."""
+        """Returns up to `most` results in order of arrival: at once if there are some, otherwise when one arrives, `tell` is
+        called, or `seconds` have passed. After the first result it waits `gather` seconds for further ones."""
         found: list[Ended[Key, Value]] = []
         try:
             one = self._ended.get(timeout=seconds) if seconds > 0 else self._ended.get_nowait()
@@ -85,11 +87,11 @@ class Window(Generic[Key, Value]):
         return found
 
     def tell(self) -> None:
-        """Ends the owner's wait; for jobs that need something of it."""
+        """Ends the owner's wait; for jobs that need something from the owner."""
         self._ended.put(None)
 
     def close(self) -> None:
-        """Lets idle threads end; results that have not come by now are never given out."""
+        """Lets idle threads end; results that have not arrived are discarded."""
         with self._lock:
             threads = self._threads
         for _ in range(threads):
@@ -101,7 +103,7 @@ class Window(Generic[Key, Value]):
                 given = self._jobs.get(timeout=IDLE_SECONDS)
             except queue.Empty:
                 with self._lock:
-                    if self._idle == 0:  # a job is on its way to some thread: perhaps to this one
+                    if self._idle == 0:  # a job is waiting for some thread, perhaps this one
                         continue
                     self._idle -= 1
                     self._threads -= 1
@@ -122,9 +124,9 @@ class Window(Generic[Key, Value]):
 
 @cache
 def share_memory() -> bool:
-    """Has all threads of this process share memory that was freed, and big pieces go back to the system at once: else each of
-    glibc's arenas keeps the bodies of its threads, which made 470 MB of 350 with 256 threads and pages of 1 MB. To be
-    called before there are threads. False where the C library is another."""
+    """Configures malloc so that all threads share freed memory and large blocks return to the system at once. Otherwise each of
+    glibc's arenas keeps the bodies of its threads: 470 MB instead of 350 with 256 threads and pages of 1 MB. Call it
+    before starting threads. False if the C library is another."""
     try:
         mallopt = ctypes.CDLL(None).mallopt
     except (AttributeError, OSError):
@@ -135,17 +137,17 @@ def share_memory() -> bool:
 
 @cache
 def calm_collector() -> None:
-    """Has Python's cycle collector leave alone what this process has loaded by now, and look through what is new less often: a
-    page makes some thousands of objects and hardly a cycle, and looking for cycles took a fifth of its time. Once a process."""
+    """Makes Python's cycle collector ignore everything loaded so far and check new objects less often: a page creates thousands
+    of objects and hardly any cycle, and the checks took a fifth of its time. Call it once per process."""
     gc.freeze()
     gc.set_threshold(_NEW_OBJECTS, 20, 20)
 
 
 class Room:
-    """A bound on the bytes that many threads hold: who reads asks for room first, and waits while there is none.
+    """A bound on the bytes that many threads hold: a reader first asks for memory and waits while none is free.
 
-    What a thread takes stays taken until the owner of its result gives it back. So that those who wait for more cannot hold
-    all of the room against each other, one of them at a time may go on beyond the bound until it has ended.
+    What a thread takes stays taken until the owner of its result gives it back. To avoid a deadlock among waiting readers, one of
+    them at a time may exceed the bound until it has finished.
     """
 
     def __init__(self, limit_bytes: int) -> None:
@@ -157,14 +159,14 @@ class Room:
         self._change = threading.Condition()
 
     def take(self, size: int) -> float:
-        """Takes room for what has arrived; returns the seconds that it had to wait for it."""
+        """Reserves memory for received bytes; returns the seconds it had to wait."""
         me = threading.get_ident()
         with self._change:
             waited = 0.0
             if self._full(size) and self._free != me:
                 began = time.monotonic()
                 while self._full(size) and self._free != me:
-                    if self._free is None and self.used == sum(self._held.values()):  # held by running jobs alone
+                    if self._free is None and self.used == sum(self._held.values()):  # all of it is held by running jobs
                         self._free = me
                         break
                     self._change.wait()
@@ -177,13 +179,13 @@ class Room:
         return self.used + size > self.limit_bytes and not self._shut
 
     def shut(self) -> None:
-        """Nobody waits any more: what is read from now on is thrown away."""
+        """Ends all waiting: whatever is read from now on is discarded."""
         with self._change:
             self._shut = True
             self._change.notify_all()
 
     def end(self) -> int:
-        """The thread has all that it wanted; returns the bytes that it holds, for `give_back`."""
+        """Ends the calling thread's reservations; returns the bytes it holds, for `give_back`."""
         me = threading.get_ident()
         with self._change:
             if self._free == me:
@@ -192,7 +194,7 @@ class Room:
             return self._held.pop(me, 0)
 
     def give_back(self, size: int) -> None:
-        """The result was dealt with."""
+        """Frees bytes after the result has been processed."""
         if size:
             with self._change:
                 self.used -= size

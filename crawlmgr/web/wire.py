@@ -1,4 +1,4 @@
-"""One request on the wire: its cookies, its deadline and byte limits, the bounded reading of its answer, and why it failed."""
+"""One request on the wire: its cookies, its deadline and byte limits, the bounded reading of its answer, and its failure."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ PIECE_BYTES = 65536
 _USER = re.compile(r"//[^/\s]*@")
 _REDIRECT_BODY_BYTES = 65536
 _WIRE_SLACK_BYTES = 8_000_000  # headers and chunk framing on top of twice the body's cap
-# What requests and its layers raise for anything that a server or the network does.
+# Exceptions that requests and its layers raise for faults of the server or the network.
 NETWORK_ERRORS = (
     requests.RequestException,
     urllib3.exceptions.HTTPError,
@@ -39,7 +39,7 @@ NETWORK_ERRORS = (
 
 
 class Exchange:
-    """One request on the wire: its limits, and what the connection found out about its failure."""
+    """One request on the wire: its limits, and the failure that its connection found."""
 
     def __init__(
         self,
@@ -62,34 +62,34 @@ class Exchange:
         self.excess = False  # bytes came after the announced end of the body
         self.address = ""
         self.sent: tuple[tuple[str, str], ...] = ()  # the request's header lines
-        self.handed = ""  # the checked address that a proxy is led to in place of the name
+        self.handed = ""  # the checked address given to a proxy instead of the name
         self.failure: Failure | None = None
 
     def failed(self, failure: Failure, message: str) -> OSError:
-        """Notes the first failure and gives the exception that carries it through the libraries above."""
+        """Records the first failure and returns the exception that carries it through the calling libraries."""
         self.failure = self.failure or failure
         return TimeoutError(message) if failure in (Failure.timeout, Failure.too_slow) else ConnectionError(message)
 
     def seconds_left(self, at_most: float) -> float:
-        """Time for one blocking call; raises when the whole exchange has had its time."""
+        """Seconds for one blocking call, at most `at_most`; raises if the total time of the exchange is over."""
         left = self.deadline - time.monotonic()
         if left <= 0:
             raise self.failed(Failure.too_slow, "total time is over")
         return left if left < at_most else at_most
 
     def arrived(self, size: int) -> None:
-        """Takes room in memory for a piece of the body; waiting for it is not the server's slowness."""
+        """Reserves memory for a piece of the body; waiting for it extends the deadline, since the server is not to blame."""
         if self.room is not None:
             self.deadline += self.room.take(size)
 
     def abort(self) -> None:
-        """Called by another thread: breaks the connection, so that whatever waits for it fails at once."""
+        """Breaks the connection, so that blocked calls fail at once. Called by another thread."""
         if self.sock is not None:
             with contextlib.suppress(OSError):
                 self.sock.shutdown(socket.SHUT_RDWR)
 
     def timed_out(self, what: str) -> OSError:
-        """A blocking call ran into its time-out: the whole exchange's or its own?"""
+        """The exception for a blocking call that timed out: too_slow if the whole exchange's time is over, otherwise timeout."""
         over = time.monotonic() >= self.deadline
         return self.failed(Failure.too_slow if over else Failure.timeout, f"{what} timed out")
 
@@ -98,17 +98,17 @@ class _Local(threading.local):
     exchange: Exchange
 
 
-current = _Local()  # how a connection deep inside the pools finds the exchange it works for
+current = _Local()  # how a connection deep inside the pools finds its exchange
 
 
 def wait(sock: socket.socket, seconds: float) -> None:
-    """Sets how long a blocking call may wait; a system call that most pieces of an answer do not need."""
+    """Sets a socket's time-out, if it differs, since most reads do not need this system call."""
     if sock.gettimeout() != seconds:
         sock.settimeout(seconds)
 
 
 class BoundedReader(io.RawIOBase):
-    """A socket read under the deadline and the byte limit of its exchange, headers and framing included."""
+    """A socket reader that enforces the deadline and the byte limit of its exchange, headers and framing included."""
 
     def __init__(self, inner: io.RawIOBase, sock: socket.socket, exchange: Exchange) -> None:
         self._inner = inner  # keeps the socket open until the body has been read
@@ -146,8 +146,8 @@ class Answer(http.client.HTTPResponse):
     def __init__(self, sock: socket.socket, *args: Any, **kwargs: Any) -> None:
         super().__init__(sock, *args, **kwargs)
         self._exchange = current.exchange
-        if not self._exchange.address:  # a kept connection to a proxy
-            with contextlib.suppress(OSError):  # gone already: reading tells how
+        if not self._exchange.address:  # a reused connection to a proxy
+            with contextlib.suppress(OSError):  # already closed: reading shows why
                 self._exchange.address = sock.getpeername()[0]
         self._socket: socket.socket | None = sock
         self._exchange.sock = sock
@@ -160,12 +160,12 @@ class Answer(http.client.HTTPResponse):
             self._reader.sealed = True
             if self.fp.peek(1):
                 self._exchange.excess = True
-                sock.shutdown(socket.SHUT_RDWR)  # its next answer could not be told from the rest of this one
+                sock.shutdown(socket.SHUT_RDWR)  # its next answer could not be separated from the rest of this one
         super()._close_conn()  # type: ignore[misc]
 
 
 def causes(error: BaseException) -> Iterator[BaseException]:
-    """An error and all that it wraps; requests and urllib3 wrap in arguments, `reason` and causes."""
+    """An error and all errors it wraps; requests and urllib3 wrap in arguments, `reason` and causes."""
     seen: list[BaseException] = []
     todo = [error]
     while todo:
@@ -179,7 +179,7 @@ def causes(error: BaseException) -> Iterator[BaseException]:
 
 
 def classify(error: BaseException, exchange: Exchange, in_body: bool) -> Failure:
-    """One code for what went wrong below."""
+    """The failure code for an exception."""
     if exchange.failure is not None:
         return exchange.failure
     found = list(causes(error))
@@ -198,15 +198,15 @@ def classify(error: BaseException, exchange: Exchange, in_body: bool) -> Failure
 
 
 def say(error: BaseException) -> str:
-    """The innermost words of a wrapped error, short enough for a log line, without the user and password of an address."""
+    """The innermost message of a wrapped error, short enough for a log line, without user and password of an address."""
     words = [str(cause) for cause in causes(error)]
     line = next((word for word in reversed(words) if word), type(error).__name__)[:300]
     return _USER.sub("//…@", "".join(char if char.isprintable() else " " for char in line))
 
 
 def read_body(raw: Any, limit: int, exchange: Exchange) -> tuple[bytes, Failure | None, str]:
-    """The body as received, up to `limit` bytes, with what went wrong on the way. Keeps all that had arrived."""
-    body = bytearray()  # one block that grows: many pieces of many threads would lie scattered over memory and keep it
+    """The body as received, up to `limit` bytes, with the failure if any; what had arrived before a failure is kept."""
+    body = bytearray()  # one growing block: many small pieces of many threads would fragment memory
     try:
         while piece := raw.read1(PIECE_BYTES, decode_content=False):
             exchange.arrived(len(piece))
@@ -224,7 +224,7 @@ def read_body(raw: Any, limit: int, exchange: Exchange) -> tuple[bytes, Failure 
 
 
 def receive(blank: FetchResponse, raw: Any, exchange: Exchange) -> FetchResponse:
-    """Reads the body within the limits and undoes its Content-Encoding."""
+    """Reads the body within the limits and decodes its Content-Encoding."""
     settings = exchange.settings
     headers = tuple(raw.headers.iteritems())
     content_type = raw.headers.get("content-type", "")
@@ -240,7 +240,7 @@ def receive(blank: FetchResponse, raw: Any, exchange: Exchange) -> FetchResponse
         received, failure, detail = read_body(raw, limit, exchange)
     body, cut = received, "body" if failure is not None else None
     if redirect and failure is not Failure.too_slow:
-        failure, detail = None, ""  # nobody needs the words of a redirect
+        failure, detail = None, ""  # the body of a redirect is not needed
     encoding = raw.headers.get("content-encoding")
     if encoding and received and not redirect:
         try:
@@ -268,13 +268,13 @@ def receive(blank: FetchResponse, raw: Any, exchange: Exchange) -> FetchResponse
 
 
 def cookie_header(jar: RequestsCookieJar, prepared: requests.PreparedRequest, own: Mapping[str, str]) -> str:
-    """The Cookie header of a request: what of the jar is meant for its address, then `own` cookies that the server did not set
-    anew; "" where there is none."""
+    """The Cookie header of a request: the jar's cookies for its address, then those of `own` that the server has not replaced; ""
+    if there are none."""
     kept = get_cookie_header(jar, prepared) if len(jar) else None
     names = {pair.partition("=")[0].strip() for pair in kept.split(";")} if kept else set()
     return "; ".join([*([kept] if kept else []), *(f"{name}={value}" for name, value in own.items() if name not in names)])
 
 
 def take_cookies(jar: RequestsCookieJar, prepared: requests.PreparedRequest, headers: Any) -> None:
-    """Keeps the cookies that an answer sets and that its address may set."""
+    """Stores the cookies that an answer sets and that are valid for its address."""
     jar.extract_cookies(MockResponse(headers), MockRequest(prepared))  # type: ignore[arg-type]

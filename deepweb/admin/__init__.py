@@ -1,4 +1,4 @@
-"""The deep web's rooms of the desk; Django's admin finds this package by itself."""
+"""Admin views of the deep web; Django's admin imports this package by itself."""
 
 from deepweb.admin import asking, clusters, harvests, pages, palette, panels, records, runs, sources, tiles
 

@@ -1,4 +1,4 @@
-"""One form: corrected, released, tried, harvested; and one harvest with its curve and its queries."""
+"""Admin views of one search form (correct, release, try, harvest), and of one harvest with its curve and queries."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ PAPER = ("paper_seeds", "per_round", "rounds", "min_candidates", "too_common", "
 
 
 class BudgetForm(django_forms.Form):
-    """How a form is harvested."""
+    """Form with the budget and options of a harvest."""
 
     policy = django_forms.ChoiceField(
         label=gettext_lazy("Policy"), choices=[(name, name) for name in POLICIES], initial="fresh", required=False
@@ -53,7 +53,7 @@ class BudgetForm(django_forms.Form):
     stop_rules = django_forms.BooleanField(label=gettext_lazy("Stop rules"), required=False)
 
     def wishes(self) -> dict[str, Any]:
-        """The fields as a run's parameters."""
+        """The cleaned fields as parameters of a run."""
         data = {name: value for name, value in self.cleaned_data.items() if value is not None or name not in PAPER}
         data["policy"] = data["policy"] or "fresh"
         data["seed_terms"] = [word.strip() for word in data["seed_terms"].replace("，", ",").split(",") if word.strip()]
@@ -68,13 +68,13 @@ def find(pk: int) -> Form:
 
 
 def trail(form: Form) -> list[tuple[str, str]]:
-    """The way to a form."""
+    """The breadcrumb of a form's page."""
     return [(_("Search sites"), reverse("admin:sources")), (form.source.name, reverse("admin:source", args=[form.source_id]))]
 
 
 @room("deepweb/form/<int:pk>/", "search-form", "deepweb.view_form")
 def form_page(request: HttpRequest, pk: int) -> HttpResponse:
-    """A form: what it is, what was asked of it, and what may be done with it."""
+    """Shows a form: its type and fields, its harvests, and the possible actions."""
     form = find(pk)
     refused = reads.may_be_asked(form)
     past = reads.harvests(form, 10)
@@ -107,7 +107,7 @@ def _title(form: Form) -> str:
 
 @act("deepweb/form/<int:pk>/type/", "form-type", "deepweb.change_form")
 def correct(request: HttpRequest, pk: int) -> HttpResponse:
-    """A person's word on what the form is; kept, and used instead of the classifier's."""
+    """Stores an operator's correction of the form's type, which overrides the classifier's."""
     form = find(pk)
     kind = request.POST.get("type", "")
     attempt(
@@ -120,7 +120,7 @@ def correct(request: HttpRequest, pk: int) -> HttpResponse:
 
 @act("deepweb/form/<int:pk>/role/", "form-role", "deepweb.change_form")
 def set_role(request: HttpRequest, pk: int) -> HttpResponse:
-    """A person's word on what a field is for; it holds before what harvests proved."""
+    """Stores an operator's role of a field, which overrides the role found by harvests."""
     form = find(pk)
     name, role = request.POST.get("name", ""), request.POST.get("role", "")
     attempt(request, _("The role is noted."), lambda: forms.set_role(form, name, role))
@@ -129,7 +129,7 @@ def set_role(request: HttpRequest, pk: int) -> HttpResponse:
 
 @act("deepweb/form/<int:pk>/release/", "form-release", "deepweb.change_form")
 def release(request: HttpRequest, pk: int) -> HttpResponse:
-    """Lets a POST form be sent, or no longer."""
+    """Allows or forbids sending a POST form."""
     form, wanted = find(pk), request.POST.get("released") == "1"
     forms.release(form, wanted)
     messages.success(request, _("The form may be sent.") if wanted else _("The form is no longer sent."))
@@ -138,7 +138,7 @@ def release(request: HttpRequest, pk: int) -> HttpResponse:
 
 @act("deepweb/form/<int:pk>/harvest/", "form-harvest", "crawlmgr.add_run")
 def harvest(request: HttpRequest, pk: int) -> HttpResponse:
-    """Starts a harvest."""
+    """Starts a harvest of a form."""
     form, budget = find(pk), BudgetForm(request.POST)
     if not budget.is_valid():
         for name, errors in budget.errors.items():
@@ -165,7 +165,7 @@ def _start(request: HttpRequest, chosen: list[Form], wishes: dict[str, Any], don
 
 @act("deepweb/form/<int:pk>/try/", "form-try", "crawlmgr.add_run")
 def try_query(request: HttpRequest, pk: int) -> HttpResponse:
-    """Sends one query and shows what came back."""
+    """Sends one query to a form and shows the answer."""
     form = find(pk)
     names = {each.name for each in inputs_of(forms.page_form(form))}
     bound = [(name, request.POST.get(f"input-{name}", "").strip()) for name in sorted(names)]
@@ -182,7 +182,7 @@ def try_query(request: HttpRequest, pk: int) -> HttpResponse:
 
 @room("deepweb/harvest/<int:pk>/", "harvest", "deepweb.view_harvest")
 def harvest_page(request: HttpRequest, pk: int) -> HttpResponse:
-    """One harvest: its figures, its curve with the coverage band, its queries."""
+    """Shows one harvest: its figures, its curve with the coverage band, its queries."""
     row = Harvest.objects.select_related("run", "form__source").defer("state", "form__words").filter(pk=pk).first()
     if row is None:
         raise Http404(_("There is no such harvest."))
@@ -220,7 +220,7 @@ def harvest_page(request: HttpRequest, pk: int) -> HttpResponse:
 
 
 def _sent(row: Harvest) -> dict[str, str]:
-    """What a tried query sends."""
+    """The method, address and body that a tried query sends."""
     bound = dict(row.run.parameters["fixed"][0])
     try:
         submission = fill(forms.page_form(row.form), bound, row.form.charset)

@@ -18,7 +18,7 @@ SYMBOLS = ("circle", "square", "diamond", "triangle-up")
 
 
 def harvest_curve(harvest: Harvest) -> Chart:
-    """Records by request; with an estimate of the size, the coverage as a band between its two ends."""
+    """Chart of records against requests; if the size was estimated, with the coverage as a band between its bounds."""
     points = reads.curve(harvest)
     step = max(1, len(points) // MOST_POINTS)
     points = points[::step]
@@ -65,14 +65,14 @@ def harvest_curve(harvest: Harvest) -> Chart:
 
 
 def new_by_query(harvest: Harvest) -> Chart:
-    """New records of each of the last queries."""
+    """Chart of the new records of each of the last queries."""
     points = reads.curve(harvest)[-MOST_POINTS:]
     series = [Series(_("new records"), list(range(1, len(points) + 1)), [new for _x, _r, new in points], UPDATED)]
     return chart("chart-new", _("New records by query"), series, x=_("query"), y=_("new records"), numbers=True)
 
 
 def cluster_map(rows: list[reads.ClusterRow]) -> Chart:
-    """The forms on a plane, a colour a cluster: near one another where their pages use the same words."""
+    """Map of the forms in two dimensions, one colour per cluster; forms are near each other if their pages use the same words."""
     title = _("Map of the search forms")
     if not any(row.forms for row in rows):
         return Chart("chart-map", title, empty=_("No search form has been clustered yet."))
@@ -109,7 +109,7 @@ def cluster_map(rows: list[reads.ClusterRow]) -> Chart:
 
 
 def _names(rows: list[reads.ClusterRow]) -> dict[str, Any]:
-    """The names of the largest clusters, each in the middle of its forms."""
+    """The names of the largest clusters, placed at the centres of their forms."""
     named = [row for row in rows if row.forms][:MAP_NAMES]
     return {
         "type": "scatter",
@@ -128,7 +128,7 @@ def _axis(title: str) -> dict[str, Any]:
 
 
 def efficiency(rows: list[reads.ClusterRow]) -> Chart:
-    """Valid submissions to all submissions, by cluster (the paper's figure 4)."""
+    """Chart of valid submissions as a share of all submissions, by cluster (figure 4 of the deep-web paper)."""
     asked = [row for row in rows if row.queries]
     names = [row.cluster.name[:28] for row in asked]
     series = [Series(_("efficiency"), names, [row.efficiency for row in asked], COLOURS[1])]

@@ -1,4 +1,4 @@
-"""Clusters of search forms: map, lists, names; one budget for all forms of one."""
+"""Admin views of clusters of search forms: map, lists, names, and one harvest budget for all forms of a cluster."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ MOST_SHARE = 100.0
 
 @room("deepweb/clusters/", "form-clusters", "deepweb.view_cluster")
 def cluster_page(request: HttpRequest) -> HttpResponse:
-    """The map of the search forms, the clusters as lists, and how efficiently each was asked."""
+    """Shows the map of the search forms, the clusters as lists, and the submission efficiency of each."""
     rows = reads.clusters()
     context = {
         "rows": rows,
@@ -37,7 +37,7 @@ def cluster_page(request: HttpRequest) -> HttpResponse:
 
 @act("deepweb/clusters/make/", "clusters-make", "deepweb.change_cluster")
 def make(request: HttpRequest) -> HttpResponse:
-    """Clusters all search forms anew."""
+    """Clusters all search forms again."""
     wish = request.POST.get("k", "").strip()
     k = number(wish, 1000) or None
     if wish and k is None:
@@ -55,7 +55,7 @@ def make(request: HttpRequest) -> HttpResponse:
 
 
 def _share(text: str, usual: float) -> float | None:
-    """A share C1 or C2 as typed, `usual` where the field is empty, None for what is none."""
+    """Parses a share C1 or C2: `usual` if the field is empty, None if invalid."""
     if not text.strip():
         return usual
     try:
@@ -67,7 +67,7 @@ def _share(text: str, usual: float) -> float | None:
 
 @act("deepweb/cluster/<int:pk>/name/", "cluster-name", "deepweb.change_cluster")
 def rename(request: HttpRequest, pk: int) -> HttpResponse:
-    """A person's name for a cluster."""
+    """Stores an operator's name for a cluster."""
     row = _find(pk)
     attempt(request, _("The name is saved."), lambda: clusters.rename(row, request.POST.get("name", "")))
     return back(request, "form-clusters")
@@ -75,7 +75,7 @@ def rename(request: HttpRequest, pk: int) -> HttpResponse:
 
 @act("deepweb/cluster/<int:pk>/harvest/", "cluster-harvest", "crawlmgr.add_run")
 def harvest(request: HttpRequest, pk: int) -> HttpResponse:
-    """Harvests all forms of a cluster out of one budget."""
+    """Harvests all forms of a cluster from one common budget."""
     row = _find(pk)
     queries = number(request.POST.get("queries", ""), 100_000)
     if not queries:

@@ -1,4 +1,4 @@
-"""Codes of the deep web in words for people."""
+"""Texts for the codes stored by the deep web."""
 
 from __future__ import annotations
 

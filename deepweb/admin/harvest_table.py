@@ -40,7 +40,7 @@ def _end(one: Harvest) -> str:
 
 
 def _figure(name: str, title: Any, *, usual: bool = True) -> Column:
-    """A counter of the harvest."""
+    """A column for one of the harvest's counters."""
 
     def value(one: Harvest) -> int:
         return int(getattr(one, name))

@@ -1,4 +1,4 @@
-"""All harvests of all forms."""
+"""Admin view of all harvests of all forms."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from deepweb.admin.harvest_table import TABLE
 
 @room("deepweb/harvests/", "harvests", "deepweb.view_harvest")
 def harvest_list(request: HttpRequest) -> HttpResponseBase:
-    """Every harvest, the newest first."""
+    """Lists every harvest, newest first."""
     context = {"downloads": exports.choices(["queries"]), "empty": _("No form has been harvested yet.")}
     trail = [(_("Search sites"), reverse("admin:sources"))]
     return table_page(

@@ -1,4 +1,4 @@
-"""The picture of a form: its fields as a person would see them, without its site's own markup."""
+"""Preview of a form: its fields as a visitor would see them, without the site's own markup."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ ROLES = {
     FieldRole.SORT: gettext_lazy("sort order"),
     FieldRole.FIXED: gettext_lazy("left as it is"),
 }
-"""The roles that a person may choose from, in words."""
+"""The roles that an operator can choose, with their names."""
 
 
 @dataclass(frozen=True, slots=True)
 class RoleOf:
-    """What one field is asked as, and who says so."""
+    """The role of one field, and whether the form, harvests or an operator decided it."""
 
     name: str
     label: str
@@ -44,7 +44,7 @@ class RoleOf:
 
 
 def roles(form: Form) -> list[RoleOf]:
-    """The fields of a search form that a query may fill or a person may rule on."""
+    """The fields of a search form that a query can fill or an operator can assign a role to."""
     found = []
     for field in forms.page_form(form).fields:
         if not field.name or field.kind in forms.NEVER_ASKED:
@@ -56,13 +56,13 @@ def roles(form: Form) -> list[RoleOf]:
 
 
 def role_choices() -> list[tuple[str, str]]:
-    """The roles to choose from."""
+    """The (value, name) pairs of the roles to choose from."""
     return [(role.value, str(ROLES[role])) for role in ASKED_ROLES]
 
 
 @dataclass(frozen=True, slots=True)
 class Drawn:
-    """One field of a picture."""
+    """One field of a form preview."""
 
     label: str
     kind: str
@@ -75,7 +75,7 @@ class Drawn:
 
 
 def picture(form: Form, most: int = 40) -> list[Drawn]:
-    """The visible fields in their order, with what stands in them."""
+    """The visible fields in order, with their contents."""
     return [_drawn(field) for field in form.described.get("fields", ()) if field["kind"] not in _UNSEEN][:most]
 
 

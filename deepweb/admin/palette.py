@@ -1,4 +1,4 @@
-"""Search sites in the command palette, with what can be done to them."""
+"""Search sites in the command palette, with the actions on them."""
 
 from __future__ import annotations
 

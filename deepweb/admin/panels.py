@@ -1,4 +1,4 @@
-"""What the deep web puts on the first page and into the tree."""
+"""The deep web's panel on the home page and its branch of the tree."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ SOURCES_SHOWN = 8
 
 
 def panel(request: HttpRequest, now: datetime) -> dict[str, Any] | None:
-    """Search sites with their forms and records; nothing while there is none."""
+    """Panel of search sites with their forms and records; None if there is no site."""
     if not request.user.has_perm("deepweb.view_source"):
         return None
     rows = reads.sources({}, SOURCES_SHOWN)
@@ -29,7 +29,7 @@ def panel(request: HttpRequest, now: datetime) -> dict[str, Any] | None:
 
 
 def branch(request: HttpRequest, item: str) -> Node | None:
-    """Search sites ▸ their names, records, clusters."""
+    """Branch of the tree: search sites with their names, records and clusters."""
     if not request.user.has_perm("deepweb.view_source"):
         return None
     rows = reads.tree_sources()

@@ -1,4 +1,4 @@
-"""The list of records: what they are called, the fields that the first of them have, where they come from."""
+"""The list of records: columns for their names, for the most frequent fields, and for their origin."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from crawlmgr.admin.tree import address
 from deepweb.models import Record, Source
 from deepweb.services import record_search
 
-USUAL = 6  # fields shown where none are chosen; the first of them is the record's name
+USUAL = 6  # fields shown if none are chosen; the first of them is the record's name
 MOST_SITES = 200
 LONGEST_CELL = 160
 OWN = ("record", "site", "page", "first_seen", "url")
 
 
 def name_of(record: Record) -> str:
-    """What a record is called in a list: its first field that is not its address."""
+    """The name of a record in a list: its first field other than its address."""
     named = (str(value) for value in record.fields.values() if value and value != record.url)
     return next(named, "") or str(record)
 
@@ -62,7 +62,7 @@ def _state(record: Record) -> str | None:
 
 
 def table(fields: Sequence[str], asked: Collection[str]) -> Table:
-    """The list with a column for each of these fields, the first of them shown, and for what else was `asked` for."""
+    """The list definition with a column for each of these fields (the first ones shown) and for further fields in `asked`."""
     names = [name for name in dict.fromkeys([*fields, *asked]) if name not in OWN]
     of_fields = [
         Column(name, name, partial(_field, name=name), partial(_cell, name=name), look="one", usual=name in fields[1:USUAL])

@@ -1,4 +1,4 @@
-"""Records: a table with the columns found, searched by words; one record with all it says."""
+"""Admin views of records: a table of their fields with a word search, and one record with all fields."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from deepweb import reads
 from deepweb.admin.record_table import table
 from deepweb.models import Record
 
-MOST_ASKED = 40  # fields that an address may name
+MOST_ASKED = 40  # fields that a query string may name
 
 
 @room("deepweb/records/", "records", "deepweb.view_record")
 def record_list(request: HttpRequest) -> HttpResponseBase:
-    """Records of all sites or of one, by words."""
+    """Lists records of all sites or of one, filtered by words."""
     site = number(request.GET.get("site", ""))
     found = table(reads.fields_of(site), request.GET.getlist("col")[:MOST_ASKED])
     context = {
@@ -33,7 +33,7 @@ def record_list(request: HttpRequest) -> HttpResponseBase:
 
 @room("deepweb/record/<int:pk>/", "record", "deepweb.view_record")
 def record_page(request: HttpRequest, pk: int) -> HttpResponse:
-    """One record with all its fields."""
+    """Shows one record with all its fields."""
     row = Record.objects.select_related("source", "form").defer("form__words").filter(pk=pk).first()
     if row is None:
         raise Http404(_("There is no such record."))

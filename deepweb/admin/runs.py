@@ -1,4 +1,4 @@
-"""What the deep web adds to a run's page: the harvests of the run, and the way to its site."""
+"""Additions to a run's page: the harvests of the run, and a link to its site."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from deepweb.services import removals
 
 
 def harvest_detail(request: HttpRequest, run: Run, now: datetime) -> dict[str, Any]:
-    """The harvests of a run, form by form."""
+    """The harvests of a run, one per form."""
     rows = Harvest.objects.filter(run=run).select_related("form__source").defer("state", "form__words", "form__described")
     return {"template": "deepweb/run_harvests.html", "harvests": list(rows.order_by("position"))}
 
 
 def find_detail(request: HttpRequest, run: Run, now: datetime) -> dict[str, Any]:
-    """The way to the site that is looked at."""
+    """The link to the site that a run searches for forms."""
     source = Source.objects.only("id").filter(pk=run.target).first()
     if source is None:
         return {"link": reverse("admin:sources"), "link_text": _("To the search sites")}

@@ -1,4 +1,4 @@
-"""Sites: the list, adding some, one site with its forms."""
+"""Admin views of search sites: the list, adding sites, one site with its forms."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ LINES_TOLD = 20
 
 
 class AddForm(django_forms.Form):
-    """Addresses of sites, one a line."""
+    """Form for addresses of sites, one per line."""
 
     addresses = django_forms.CharField(label=gettext_lazy("Addresses"), max_length=100_000)
     depth = django_forms.IntegerField(label=gettext_lazy("Depth"), min_value=0, max_value=10, initial=sources.DEPTH)
@@ -41,7 +41,7 @@ class AddForm(django_forms.Form):
     private = django_forms.BooleanField(label=gettext_lazy("Private network"), required=False)
 
     def clean_addresses(self) -> list[str]:
-        """The addresses among the lines; `wrong` holds the numbers of lines that are none: an error only where none is left."""
+        """The valid addresses; `wrong` holds the numbers of invalid lines. Raises an error only if none is valid."""
         lines = [line.strip() for line in str(self.cleaned_data["addresses"]).splitlines()]
         wanted: list[str] = []
         self.wrong: list[str] = []
@@ -79,7 +79,7 @@ def source_list(request: HttpRequest) -> HttpResponse:
 
 @room("deepweb/add/", "source-add", "deepweb.view_source", post="deepweb.add_source")
 def add(request: HttpRequest) -> HttpResponse:
-    """Addresses start a look for forms."""
+    """Form for new sites; starts a crawl for forms."""
     if not request.user.has_perm("deepweb.add_source"):
         raise PermissionDenied
     form = AddForm(request.POST or None)
@@ -106,7 +106,7 @@ def add(request: HttpRequest) -> HttpResponse:
 def _find(request: HttpRequest, form: AddForm) -> Run | None:
     data = form.cleaned_data
     chosen: dict[str, Any] = {"delay_seconds": data["delay_seconds"]}
-    if data["private"]:  # the exception of the address guard holds for these addresses only
+    if data["private"]:  # the exception of the address guard applies to these addresses only
         chosen["allow_private"] = ",".join(sorted({host_key(address) for address in data["addresses"]}))
     started: list[Run] = []
 
@@ -135,7 +135,7 @@ def find(pk: int) -> Source:
 
 @room("deepweb/site/<int:pk>/", "source", "deepweb.view_source")
 def source_page(request: HttpRequest, pk: int) -> HttpResponse:
-    """One site: its forms by type, each with a picture of its fields."""
+    """Shows one site: its forms by type, each with a preview of its fields."""
     source = find(pk)
     row = reads.with_numbers([source])[0]
     forms = [{"form": form, "picture": picture(form, 6)} for form in reads.forms_of(source)]
@@ -157,7 +157,7 @@ def source_page(request: HttpRequest, pk: int) -> HttpResponse:
 
 @act("deepweb/site/<int:pk>/find/", "source-find", "crawlmgr.add_run")
 def look_again(request: HttpRequest, pk: int) -> HttpResponse:
-    """Looks for forms once more."""
+    """Searches the site for forms again."""
     source = find(pk)
     attempt(
         request,
@@ -169,7 +169,7 @@ def look_again(request: HttpRequest, pk: int) -> HttpResponse:
 
 @room("deepweb/site/<int:pk>/delete/", "source-delete", "deepweb.delete_source", post="deepweb.delete_source")
 def delete(request: HttpRequest, pk: int) -> HttpResponse:
-    """Asks once more, with what would be lost; the name has to be typed."""
+    """Asks for confirmation, showing what would be lost; the site's name has to be typed."""
     source = find(pk)
     wrong = request.method == "POST" and request.POST.get("name", "").strip() != source.name.strip()
     if request.method == "POST" and not wrong:

@@ -1,4 +1,4 @@
-"""The deep web's figures at the head of the first page."""
+"""The deep web's figures in the head of the home page."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ from deepweb.services import harvests
 
 
 def _sums(now: datetime) -> dict[str, int]:
-    """Records found for the first time, and queries, of a day."""
+    """New records and queries within the last day."""
     active = [run.pk for run in runs.lately(harvests.KIND, now - DAY)]
     asked = Query.objects.filter(harvest__run_id__in=active, ended_at__gte=now - DAY)
     return asked.aggregate(new=Sum("new", default=0), queries=Count("id"))
 
 
 def tiles(request: HttpRequest, now: datetime) -> Sequence[Tile]:
-    """New records of the last day; nothing while there is no search site."""
+    """Tile of the new records of the last day; none if there is no search site."""
     if not request.user.has_perm("deepweb.view_source") or not Source.objects.exists():
         return ()
     found = remembered("records", lambda: _sums(now))

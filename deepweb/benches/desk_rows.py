@@ -1,4 +1,4 @@
-"""Search sites with forms, harvests, queries and records for `bench desk`."""
+"""Rows for `bench desk`: search sites with forms, harvests, queries and records."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from deepweb.form_json import form_to_json
 from deepweb.models import Cluster, Form, Harvest, Query, Record, Source
 from deepweb.search_forms import read_forms
 
-FORMS = 3  # of a site
+FORMS = 3  # forms per site
 QUERIES_OF_A_HARVEST = 60
 PAGE = "<form action=/search><label for=q>Search</label><input id=q name=q><input type=submit></form>"
 
 
 def fill(sizes: Sizes) -> None:
-    """A site for every three forums; every form harvested once, a record for every twenty posts."""
+    """Inserts a site for every three forums; each form harvested once, one record for every twenty posts."""
     now, sources, first = sizes.now, max(1, sizes.forums // 3), sizes.runs + 100
     forms, records = sources * FORMS, sizes.posts // 20
     described = form_to_json(read_forms(PAGE, "http://catalogue.example/")[0])
@@ -39,9 +39,9 @@ def fill(sizes: Sizes) -> None:
 
 
 def arguments(sizes: Sizes) -> dict[str, dict[str, object]]:
-    """The rows that rooms show, by the room's name."""
+    """The arguments of views that show one row, by the view's name."""
     return {name: {"pk": 1} for name in ("source", "source-delete", "search-form", "harvest", "record")}
 
 
 QUERIES = {"records": ("q=Book", "q=Author+976", "q=nothing", "last", "site=1", "sort=-first_seen"), "harvests": ("sort=records", "show=active"), "harvest": ("part=live", "last"), "source": ("part=live",)}
-"""Further ways to ask rooms, by the room's name."""
+"""Further query strings to measure, by the view's name."""

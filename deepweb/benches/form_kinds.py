@@ -1,4 +1,4 @@
-"""The kinds of search form of the local web: what each asks for, how its site answers, pages and lays out."""
+"""The kinds of search form of the local web: their inputs, and how their sites answer, paginate and lay out results."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class Select(NamedTuple):
 
 
 class Between(NamedTuple):
-    """Two inputs that are the ends of a range over a field."""
+    """Two inputs for the ends of a range of a field."""
 
     low: str
     high: str
@@ -30,10 +30,10 @@ class Between(NamedTuple):
 class Kind:
     """One kind of form and how its site answers.
 
-    `box` is the name of the input for words ("" for none), `matches` words, parts, or (any word), phrase; `cut` the most
-    records it shows, `ranked` whether the same ones rank first for every query. `paging`: link, path, button, post, number,
-    offset, more, cursor, postback, data or none. `layout`: list, table, cards, definitions, flat, bare, data. `answer`: page,
-    script (the form is a script's, records come as JSON) or aspnet. `extra` is HTML inside the form that chooses no records.
+    `box` is the name of the input for words ("" for none), `matches`: words, parts, or (any word), phrase; `cut`: the most
+    records it shows; `ranked`: whether all answers have one common order. `paging`: link, path, button, post, number, offset,
+    more, cursor, postback, data or none. `layout`: list, table, cards, definitions, flat, bare, data. `answer`: page, script (the
+    form is made by a script, records are JSON) or aspnet. `extra` is HTML inside the form that chooses no records.
     """
 
     name: str
@@ -126,5 +126,5 @@ BY_NAME = {kind.name: kind for kind in KINDS}
 
 
 def small(kind: Kind, records: int) -> Kind:
-    """The same kind over fewer records, for tests."""
+    """The same kind with fewer records, for tests."""
     return replace(kind, records=records)

@@ -1,4 +1,4 @@
-"""The HTML of the local web of search forms: the form of a kind, its pager, and its lists in every layout."""
+"""HTML of the local web of search forms: the form of a kind, its pager, and result lists in every layout."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from deepweb.benches.form_records import Record
 
 
 class FormPages:
-    """What a site of one kind shows of its records."""
+    """The pages of a site of one kind."""
 
     def __init__(self, kind: Kind, records: Sequence[Record]) -> None:
         self.kind, self.records = kind, records
@@ -51,7 +51,7 @@ class FormPages:
         )
 
     def values(self, field: str) -> list[str]:
-        """What the records have in a field, sorted."""
+        """The distinct values of a field of the records, sorted."""
         return sorted({str(record.fields[field]) for record in self.records})
 
     def _select(self, select: Select) -> str:

@@ -1,4 +1,4 @@
-"""The records behind the local web of forms: invented texts over a Zipf vocabulary, with authors, kinds, dates and prices."""
+"""The records of the local web of forms: invented texts over a Zipf vocabulary, with authors, kinds, dates and prices."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ TOPICS = 8
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """One record; `fields` are all that its own page says."""
+    """One record; `fields` are all fields shown on its detail page."""
 
     number: int
     fields: dict[str, Any]
@@ -98,12 +98,12 @@ class Record:
         return str(self.fields["title"])
 
     def searched(self, title_only: bool = False) -> str:
-        """What words in the box are looked for in, lower case."""
+        """The text that words in the search box are matched against, in lower case."""
         return (self.title if title_only else f"{self.title} {self.fields['text']}").lower()
 
 
 def records_of(count: int, seed: int, language: str = "en") -> list[Record]:
-    """`count` records: the same for the same seed and language."""
+    """`count` random records, determined by seed and language."""
     rng = np.random.default_rng([seed, count])
     words = _chinese(rng) if language == "zh" else _words(rng)
     common = 1.0 / (np.arange(len(words)) + 2.7)
@@ -154,7 +154,7 @@ def _words(rng: np.random.Generator) -> list[str]:
         if len(word) > 2:
             found[word] = None
     invented = [word for word in found if word not in _REAL]
-    early = rng.permutation([*_REAL, *invented[: 3 * len(_REAL)]]).tolist()  # real words among the more frequent quarter
+    early = rng.permutation([*_REAL, *invented[: 3 * len(_REAL)]]).tolist()  # real words are among the more frequent quarter
     return [*early, *invented[3 * len(_REAL) :]]
 
 

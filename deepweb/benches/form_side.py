@@ -1,4 +1,4 @@
-"""The working side of `bench harvest --forms`: finds and harvests each site it is told of, in an installation of its own."""
+"""The measured process of `bench harvest --forms`: finds and harvests each given site, in an installation of its own."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ SETTINGS = {"allow_private": "127.0.0.1", "delay_seconds": 0.0}
 
 
 def work(url: str, wishes: dict[str, Any]) -> dict[str, Any]:
-    """One site looked at and harvested: the run's result, its queries and records as they are stored."""
+    """Finds and harvests the form of one site; returns the run's result with its stored queries and records."""
     began = time.process_time()
     look = sources.find([url], now=SYSTEM.now(), depth=0, pages=1, settings=SETTINGS, start=False)
     engine.run_slice(look.pk, seconds=None)

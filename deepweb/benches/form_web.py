@@ -1,4 +1,4 @@
-"""A local web of search forms of every make over one table of known records, to harvest and to measure."""
+"""A local web of search forms of every kind over one table of known records, for measuring harvests."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def _page(title: str, body: str, language: str = "en") -> str:
 
 
 class FormSite:
-    """One site: a form at /, its answers at /find, each record at /item/N. `asked` are the requests it got."""
+    """One site: a form at /, its answers at /find, each record at /item/N. `asked` holds the requests it received."""
 
     def __init__(self, kind: Kind, seed: int = 1) -> None:
         self.kind = kind
@@ -54,7 +54,7 @@ class FormSite:
                 self.words.setdefault(word, []).append(place)
 
     def _words_of(self, text: str) -> set[str]:
-        """What can be asked to find a text: its words; of Chinese its signs and pairs of neighbours."""
+        """The query terms that find a text: its words; for Chinese its characters and pairs of neighbouring ones."""
         if self.kind.language != "zh":
             return set(re.findall(r"\w+", text))
         runs = re.findall(r"\w+", text)
@@ -62,7 +62,7 @@ class FormSite:
 
     # --- what a query finds
     def matching(self, given: Mapping[str, str]) -> list[int] | None:
-        """Places of the records that match, in the site's order; None where the form was not filled as it has to be."""
+        """Indices of the matching records, in the site's order; None if a required input is missing."""
         kind = self.kind
         found: list[int] | None = None
         word = given.get(kind.box, "").strip().lower() if kind.box else ""
@@ -105,7 +105,7 @@ class FormSite:
         return [p for p, text in enumerate(said) if (text == value if same else value in text)]
 
     def finding(self, word: str) -> list[int]:
-        """Places of the records that words in the box find."""
+        """Indices of the records that the words in the box find."""
         words = re.findall(r"\w+", word)
         if len(word) < self.kind.least or not words:
             return []
@@ -119,7 +119,7 @@ class FormSite:
 
     # --- the pages
     def answer(self, method: str, target: str, body: str, cookie: str) -> Answer:
-        """What the site says to a request."""
+        """The site's answer to a request."""
         parts = urlsplit(target)
         raw = parse_qs(body if method == "POST" else parts.query, keep_blank_values=True)
         given = {name: "\n".join(values) for name, values in raw.items()}
@@ -223,7 +223,7 @@ def _inside(value: Any, low: str, high: str, kind: str) -> bool:
 
 
 class FormServer:
-    """Serves a FormSite on a free loopback port; a context manager that stops with its block."""
+    """Context manager that serves a FormSite on a free loopback port."""
 
     def __init__(self, site: FormSite) -> None:
         self.site = site

@@ -1,4 +1,4 @@
-"""`bench forms`: how well forms are typed on domains never seen, rules beside it, over several splits."""
+"""`bench forms`: accuracy of form types on unseen domains, compared with the rules, over several splits."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from deepweb.search_forms import FormType
 from deepweb.submission import SURE
 
 FEW = 8
-"""Languages of fewer forms are counted together."""
+"""Languages with fewer forms are counted together."""
 
 HELP = "form types by cross-validation over domains, with the rules alone beside it (--data: folder with forms.jsonl.gz)"
 
@@ -49,13 +49,13 @@ def run(options: dict[str, Any]) -> dict[str, Any]:
 
 
 def _sent(examples: Sequence[Example], told: Sequence[tuple[FormType, float]], true: FormType) -> int:
-    """Forms of a true type that would be sent without a person's word."""
+    """The number of forms of a true type that would be submitted without an operator's consent."""
     pairs = [(example, kind, sure) for example, (kind, sure) in zip(examples, told, strict=True) if example.type is true]
     return sum(kind is FormType.SEARCH and sure >= SURE and not asks_for_something_else(e.form) for e, kind, sure in pairs)
 
 
 def _by_language(examples: Sequence[Example], splits: Sequence[Sequence[FormType]]) -> list[dict[str, Any]]:
-    """Forms, accuracy and search F1 of each language over all splits, most forms first."""
+    """Number of forms, accuracy and F1 of search for each language over all splits, most forms first."""
     sizes = Counter(example.language or "not stated" for example in examples)
     names = [(e.language or "not stated") if sizes[e.language or "not stated"] >= FEW else "others" for e in examples]
     rows = []

@@ -1,4 +1,5 @@
-"""Harvests of a real form whose database is known: coverage by policy against a greedy oracle, size, records as they are."""
+"""Benchmark of harvests of a real form with a known database: coverage by policy against a greedy oracle, estimated size,
+correctness of records."""
 
 from __future__ import annotations
 
@@ -96,7 +97,7 @@ def _figures(found: dict[str, Any], whole: int) -> dict[str, Any]:
 
 
 def _harvest(options: dict[str, Any], further: Sequence[str]) -> tuple[dict[str, Any], list[dict[str, Any]]]:
-    """One harvest in a data folder of its own: what the command tells, and the records it exports."""
+    """One harvest in a data folder of its own: the command's result, and the exported records."""
     with tempfile.TemporaryDirectory(prefix="harvest-") as folder:
         environment = {**os.environ, "CRAWLMGR_DATA": folder}
         words = ["deepweb", "harvest", options["url"], "--queries", str(options["queries"]), *further]
@@ -115,14 +116,14 @@ def _manage(words: Sequence[str], environment: dict[str, str]) -> str:
 
 
 def _oracle(options: dict[str, Any], records: Sequence[dict[str, Any]]) -> list[int]:
-    """Records covered by each query of one who knows the database, by single words of the searched fields."""
+    """Records covered after each query of a greedy oracle that knows the database, by single words of the searched fields."""
     names, mode = options["fields"].split(","), WordMode(options["match"])
     terms = [[Term(BOX, word) for word in words_of("\n".join(str(r["fields"].get(n, "")) for n in names), mode)] for r in records]
     return greedy_oracle(HiddenDatabase(terms, options["cut"]), options["queries"])
 
 
 def _equal(exported: Sequence[dict[str, Any]], records: Sequence[dict[str, Any]], seed: int) -> dict[str, Any]:
-    """Of a random sample of the records with their detail pages: how many say in each field what the truth says."""
+    """For a random sample of records with detail pages: how many have the true value in each field."""
     truth = {record["url"]: record["fields"] for record in records}
     whole = [row for row in exported if row["_detail_at"]]
     chosen = np.random.default_rng(seed).permutation(len(whole))[:SAMPLE]

@@ -45,7 +45,7 @@ class _Query(NamedTuple):
 
 
 def measure(options: dict[str, Any]) -> dict[str, Any]:
-    """A row for each kind of form; `only` names some of them."""
+    """Measures each kind of form; `only` restricts the kinds."""
     names = [name for name in options["only_forms"].split(",") if name] or [kind.name for kind in KINDS]
     kinds = [small(BY_NAME[name], options["form_records"]) for name in names]
     with tempfile.TemporaryDirectory(prefix="forms-") as folder:
@@ -100,7 +100,7 @@ def _row(kind: Kind, side: Any, options: dict[str, Any]) -> dict[str, Any]:
 
 
 def _right(site: FormSite, records: Iterable[tuple[str, dict[str, str]]]) -> dict[int, bool]:
-    """The records of the site that were found, by number, and whether title and author are each a complete field of their own."""
+    """The found records of the site by number, and whether title and author are complete separate fields in each."""
     by_title = {record.title: record for record in site.all}
     found = {}
     for url, fields in records:
@@ -135,8 +135,8 @@ def _as_sent(site: FormSite, bound: dict[str, str]) -> dict[str, str]:
 
 
 def oracle(site: FormSite, queries: int) -> int:
-    """Records that a greedy oracle, which knows every record, finds with so many queries by single words (with the choices that
-    must be made); where the form has no text box, by choices or by the best disjoint spans."""
+    """The number of records that a greedy oracle with full knowledge finds with `queries` single-word queries (with the required
+    choices); if the form has no text box, by choices or by the best disjoint ranges."""
     kind, count = site.kind, len(site.all)
     if kind.everything:
         return count
@@ -162,7 +162,7 @@ def oracle(site: FormSite, queries: int) -> int:
 
 
 def _said_in(site: FormSite, name: str) -> list[str]:
-    """The `WORDS_A_COLUMN` words of a column that occur in the largest numbers of records."""
+    """The `WORDS_A_COLUMN` words of a column that occur in most records."""
     counts = Counter(word for record in site.all for word in set(re.findall(r"\w+", str(record.fields[name]).lower())))
     return [word for word, _ in counts.most_common(WORDS_A_COLUMN)]
 

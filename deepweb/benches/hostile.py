@@ -1,4 +1,4 @@
-"""What the deep-web crawler reads, for `bench hostile`."""
+"""Readers of the deep-web crawler, for `bench hostile`."""
 
 from __future__ import annotations
 

@@ -38,13 +38,13 @@ def add_arguments(parser: Any) -> None:
 
 
 class RandomPolicy:
-    """A random word of those seen: the baseline."""
+    """The baseline policy: a random word of those seen."""
 
     def __init__(self, seeds: list[Term], rng: np.random.Generator, refused: frozenset[Term]) -> None:
         self._seeds, self._rng, self._refused = list(seeds), rng, refused
 
     def next(self, seen: Seen) -> Choice | None:
-        """A seed, then any word seen that was not asked."""
+        """A seed first, then any seen word not queried yet."""
         for seed in self._seeds:
             if not seen.was_asked((seed,)):
                 return Choice((seed,))
@@ -56,7 +56,7 @@ class RandomPolicy:
 
 
 def harvest(database: HiddenDatabase, policy: Policy, queries: int) -> tuple[Seen, list[int]]:
-    """What a policy saw after `queries` queries, and the records after each."""
+    """What a policy has seen after `queries` queries, and the number of records after each."""
     seen, curve = Seen(), []
     for _ in range(queries):
         choice = policy.next(seen)
@@ -112,7 +112,7 @@ def run(options: dict[str, Any]) -> dict[str, Any]:
 
 
 def _kinds(options: dict[str, Any]) -> dict[str, dict[str, float]]:
-    """Shares of the greedy oracle by single words after 60 queries, mean over pairs of first words, by kind of database."""
+    """Results after 60 queries as shares of the greedy oracle's, mean over pairs of seed words, by kind of database."""
     found: dict[str, dict[str, float]] = {}
     size, words = options["documents"], options["vocabulary"]
     for place, name in enumerate(KINDS):
@@ -161,7 +161,7 @@ def _to_90(curves: list[list[float]]) -> float | None:
 
 
 def _by_random_words(database: HiddenDatabase, rng: np.random.Generator, queries: int) -> dict[str, float]:
-    """Section 5.5: estimates over the true size from random mid-frequency words whose answers are not cut."""
+    """Size estimates divided by the true size, from random words of middle frequency with uncut answers."""
     terms = middling_terms(database, rng, queries)
     answers = [database.matches((term,)) for term in terms]
     times = np.bincount(np.concatenate([np.array(answer, dtype=np.int64) for answer in answers]), minlength=len(database))
@@ -173,7 +173,7 @@ def _by_random_words(database: HiddenDatabase, rng: np.random.Generator, queries
 
 
 def _interval(database: HiddenDatabase, seeds: list[Term], probes: int, number: int) -> dict[str, Any]:
-    """The probes' interval over the true size, after 100 queries of `fresh` whose answers were cut."""
+    """The probes' interval divided by the true size, after 100 queries of `fresh` with cut answers."""
     policy = FreshPolicy(seeds, database.limit, database.refused)
     seen, _ = harvest(database, policy, 100)
     plan = plan_probes(seen, policy.scale(seen), database.limit, np.random.default_rng(number), probes)

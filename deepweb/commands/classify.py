@@ -1,4 +1,4 @@
-"""`deepweb classify`: types of forms read from a file of JSON lines."""
+"""`deepweb classify`: prints the types of forms read from a file of JSON lines."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`deepweb cluster`: groups the search forms by what they search."""
+"""`deepweb cluster`: clusters the search forms by subject."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""The database of `demo`: its forms found and told apart, the search form asked until little that is new comes back."""
+"""The searchable database of `demo`: its forms are found and classified, and the search form is harvested until few new records
+come."""
 
 from __future__ import annotations
 
@@ -17,11 +18,11 @@ from deepweb.models import Form, Harvest, Source
 from deepweb.services import figures, harvests, sources
 
 NAME = "Museum of instruments (demo)"
-WISHES = {"queries": 50, "probes": 40, "details": 120}  # with fewer of the records' own pages its size cannot be told
+WISHES = {"queries": 50, "probes": 40, "details": 120}  # its size cannot be estimated from fewer detail pages
 
 
 class DeepwebDemo:
-    """See `Part`. One ended harvest is enough: a second `demo` asks only where the first did not come to its end."""
+    """The deep web's part of the demonstration (see `Part`). A second `demo` harvests only if the first was not completed."""
 
     def kept(self) -> Served | None:
         source = _source()
@@ -77,7 +78,7 @@ class DeepwebDemo:
         return [Room("database", "source", (source.pk,)), Room("its harvest", "harvest", (harvest.pk,))]
 
     def leave(self, now: datetime) -> None:
-        """A form is asked only when somebody wants it: there is nothing to hold back."""
+        """Does nothing: forms are only queried on request, so no schedule has to be held back."""
 
     def remove(self, now: datetime) -> list[str]:
         told = []

@@ -43,7 +43,7 @@ def run(options: dict[str, Any]) -> Result:
 
 
 def look(urls: list[str], depth: int, pages: int, settings: dict[str, Any]) -> Run:
-    """Looks for forms in the foreground; an interrupted look at the same sites goes on."""
+    """Searches sites for forms in the foreground; continues an interrupted run on the same sites."""
     if depth < 0 or pages < 1:
         raise CommandError("--depth is at least 0 and --pages at least 1", returncode=2)
     try:
@@ -57,21 +57,21 @@ def look(urls: list[str], depth: int, pages: int, settings: dict[str, Any]) -> R
 
 
 def why_nothing(run: Run) -> str:
-    """Why a run read no page: the addresses it was given with what became of each."""
+    """Why a run read no page: the given addresses with the outcome of each."""
     rows = Url.objects.filter(run=run, depth=0).exclude(reason="").values_list("url", "reason")
     told = [f"{url}: {say_code(reason)}" for url, reason in rows[:5]]
     return "; ".join(told) or run.stopped_by
 
 
 def say_code(reason: str) -> str:
-    """A stored reason with a hint where one helps."""
+    """A stored reason code, with a hint if one helps."""
     if reason.startswith("refused_address") and "no_contact" not in reason:
         return f"{reason} (private addresses need --allow-private)"
     return reason
 
 
 def describe(form: Form) -> dict[str, Any]:
-    """A form as the command line gives it."""
+    """A form as a JSON document for the command line."""
     fields = form.described.get("fields", [])
     shown = ("name", "kind", "label", "value", "role", "required")
     return {

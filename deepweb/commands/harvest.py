@@ -1,4 +1,4 @@
-"""`deepweb harvest`: asks a form, or all forms of a cluster, and stores the records that come back."""
+"""`deepweb harvest`: harvests a form, or all forms of a cluster, and stores the records."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def _wishes(options: dict[str, Any]) -> dict[str, Any]:
 
 
 def _stored(chosen: list[Form]) -> str:
-    """What the sites of these forms allow already."""
+    """The private addresses already allowed by the settings of these forms' sites."""
     allowed = (CrawlSettings.from_mapping(form.source.parameters).allowed_private for form in chosen)
     return ",".join(sorted(frozenset().union(*allowed)))
 
@@ -110,7 +110,7 @@ def _chosen(options: dict[str, Any]) -> list[Form]:
 
 
 def _form_of_page(url: str, settings: dict[str, Any]) -> Form:
-    """The search form of a page, read now: the one that is most surely one."""
+    """Reads a page now and returns the form on it that is most likely a search form."""
     known = _known(url)
     if known is not None:
         return known
@@ -127,7 +127,7 @@ def _form_of_page(url: str, settings: dict[str, Any]) -> Form:
 
 
 def _known(url: str) -> Form | None:
-    """A search form that was found at this address, or that sends to it."""
+    """A stored search form found at this address, or submitting to it; None if there is none."""
     rows = Form.objects.select_related("source", "cluster").filter(Q(page_url=url) | Q(action=url), searchable=True)
     return rows.order_by("-confidence").first()
 

@@ -1,4 +1,4 @@
-"""`deepweb train`: rebuilds the form classifier from labelled forms and says how good it is on domains never seen."""
+"""`deepweb train`: rebuilds the form classifier from labelled forms and reports its accuracy on unseen domains."""
 
 from __future__ import annotations
 
@@ -60,13 +60,13 @@ def run(options: dict[str, Any]) -> Result:
 
 
 def _corrected() -> list[Example]:
-    """The desk's corrections; the database is asked only for them."""
+    """The operators' corrections from the database."""
     database.ready()
     return training.corrected_examples()
 
 
 def report(learned: Scores, rules: Scores) -> str:
-    """F1 by type, learned beside rules, and the confusion table of the learned model."""
+    """A text report: F1 by type, learned and by rules, and the confusion table of the learned model."""
     types = list(learned.confusion)
     rows: list[tuple[Any, ...]] = [(name, learned.f1[name], rules.f1.get(name)) for name in types]
     rows += [("macro F1", learned.macro_f1, rules.macro_f1), ("accuracy", learned.accuracy, rules.accuracy)]

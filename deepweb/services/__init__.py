@@ -1,1 +1,1 @@
-"""Verbs of the deep web that change state, one file a noun."""
+"""Functions that change the deep web's tables, one file per kind of object."""

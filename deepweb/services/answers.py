@@ -1,4 +1,4 @@
-"""Answers of search sites: pages of results stored, queries ended, failures told, the next query begun."""
+"""Processing of answers from search sites: stores result pages, ends queries, records failures, begins the next query."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ STALE_PAGES = 3
 STALE_SHARE = 0.1
 SESSION_STATUS = frozenset((400, 401, 403, 419, 422, 440))
 UNSENT = ("robots", "robots_unreachable", "refused_address")
-"""Reasons for which a request never left."""
+"""Reasons for which a request was never sent."""
 GAINS_KEPT = 10
 SAME_PAGE = 0.95
 KNOWN_ADDRESSES = 5
@@ -45,7 +45,7 @@ def store_page(
     run: Run, benches: Sequence[HarvestSession], bench: HarvestSession, item: Url, response: FetchResponse,
     answer: Answer, now: datetime
 ) -> Stored:
-    """One page of results: records stored, then the next page, or the end of the query and the next one."""
+    """Stores one page of results: its records, then the request for the next page, or the end of the query and the next query."""
     row = Query.objects.get(pk=item.payload["query"])
     number = int(item.payload["page"])
     _count_requests(bench, row, max(1, item.attempts) + len(response.redirects))
@@ -73,14 +73,14 @@ def store_page(
         link = harvests.page_link(bench, row, answer.next.submission, number + 1)
         return Stored(links=[link], counts={"new": new, "items": len(answer.records)})
     further = kind is ResultKind.VALID and answer.next is not None and not bench.state.get("came_round", False)
-    row.partial = further or kind is ResultKind.ERROR  # pages that we did not read, or one that was lost
+    row.partial = further or kind is ResultKind.ERROR  # pages that were not read, or one that was lost
     stored = _end(run, benches, bench, row, QueryState.VALID, "", now)
     stored.counts = {"new": new, "items": len(answer.records)}
     return stored
 
 
 def _lone_record(bench: HarvestSession, response: FetchResponse, answer: Answer) -> Answer:
-    """The answer where a site leads straight to the only record found: to an address as its known records have them."""
+    """The answer if a site redirects straight to the only record found: to an address of the same form as its known records'."""
     known = bench.harvest.form.found_records.exclude(url="").values_list("url", flat=True)[:KNOWN_ADDRESSES]
     if answer.login or shape(response.url) not in {shape(url) for url in known} - {shape(bench.form.action)}:
         return answer
@@ -92,7 +92,7 @@ def _lone_record(bench: HarvestSession, response: FetchResponse, answer: Answer)
 
 
 def _status(bench: HarvestSession, status: int) -> int:
-    """200 also for the status that the site gives to words that it does not have."""
+    """The status of an answer; 200 also for the status that the site uses for words without results."""
     return 200 if status == bench.state.get("nothing_status", 200) else status
 
 
@@ -109,7 +109,7 @@ def _nonsense(
     run: Run, benches: Sequence[HarvestSession], bench: HarvestSession, row: Query, response: FetchResponse,
     answer: Answer, now: datetime
 ) -> Stored:
-    """What the site shows for words that nobody has written: furniture, and the page without results."""
+    """Stores the answer to a nonsense query: the template and the page without results."""
     if response.status not in (200, 404):
         return _without_records(run, benches, bench, row, response, answer, ResultKind.ERROR, now)
     state = bench.state
@@ -118,7 +118,7 @@ def _nonsense(
     state.setdefault("nonsense", []).append(["\n".join(answer.lines)[:NONSENSE_TEXT], words])
     known = state.get("furniture", {"links": [], "lines": []})
     shown = {"links": set(answer.furniture.links), "lines": set(answer.furniture.lines)}
-    if answer.next is not None and len(answer.records) >= UNHEEDED:  # the box is not heeded: these are records
+    if answer.next is not None and len(answer.records) >= UNHEEDED:  # the box has no effect: these are records
         own = {value for record in answer.records for value in record.fields.values()}
         shown = {
             "links": shown["links"] - {record.url for record in answer.records},
@@ -135,7 +135,7 @@ def _nonsense(
 
 
 def _shared(known: Mapping[str, Sequence[str]], shown: Mapping[str, set[str]]) -> dict[str, list[str]]:
-    """What answers to two choices of one input have in common; nothing where they are the same page twice."""
+    """The common part of the answers to two choices of one input; empty if both are the same page."""
     both = {name: sorted(lines.intersection(known[name])) for name, lines in shown.items()}
     same = all(len(both[name]) >= SAME_PAGE * len(lines) for name, lines in shown.items())
     return {name: [] for name in both} if same else both
@@ -151,7 +151,7 @@ def _without_records(
     kind: ResultKind,
     now: datetime,
 ) -> Stored:
-    """A page without records: no result, an error, or a session that has to be begun anew."""
+    """Handles a page without records: no result, an error, or an expired session that has to be started again."""
     if answer.login:
         bench.state["ending"] = "login_required"
         return _end(run, benches, bench, row, QueryState.ERROR, "login_required", now)
@@ -165,11 +165,11 @@ def _without_records(
 
 
 def _keep(bench: HarvestSession, row: Query, answer: Answer, number: int, now: datetime) -> int:
-    """Stores a page's records; how many were new to the harvest is noted with the query."""
+    """Stores a page's records; the number of new ones is added to the query."""
     ids, _ = records.keep(bench.harvest.form, answer.records, now)
     fresh = [pk for pk in dict.fromkeys(ids) if pk not in set(row.found)]
     if number > 1 and not fresh:
-        bench.state["came_round"] = True  # the site shows a page again instead of none
+        bench.state["came_round"] = True  # the site repeats a page instead of ending
     new = [pk for pk in fresh if pk not in bench.known]
     row.found = [*row.found, *fresh]
     row.pages += 1
@@ -189,7 +189,7 @@ def _keep(bench: HarvestSession, row: Query, answer: Answer, number: int, now: d
 
 
 def _goes_on(bench: HarvestSession, row: Query, number: int) -> bool:
-    """Whether the next page of an answer is worth a request: not the same again, not one old record after another."""
+    """Tells whether the next page of an answer should be requested: not if pages repeat, or bring almost only known records."""
     if bench.state.get("came_round") or number >= bench.wishes.max_pages:
         return False
     if row.kind == QueryKind.PROBE:
@@ -205,7 +205,7 @@ def _goes_on(bench: HarvestSession, row: Query, number: int) -> bool:
 def _end(
     run: Run, benches: Sequence[HarvestSession], bench: HarvestSession, row: Query, state: QueryState, reason: str, now: datetime
 ) -> Stored:
-    """Ends a query, sums it up, and begins the next one of the run."""
+    """Ends a query, updates its sums, and begins the run's next query."""
     harvest = bench.harvest
     row.state, row.reason, row.ended_at = state, reason[:200], now
     bench.state.pop("came_round", None)
@@ -240,7 +240,7 @@ def _note_errors(bench: HarvestSession, state: QueryState, reason: str) -> None:
 
 
 def failed(run: Run, benches: Sequence[HarvestSession], bench: HarvestSession, item: Url, reason: str, now: datetime) -> Stored:
-    """A request that brought nothing at all: refused by robots.txt, lost, or answered by errors as often as it was tried."""
+    """Handles a request without an answer: disallowed by robots.txt, lost, or failed in every try."""
     row = Query.objects.filter(pk=item.payload.get("query")).first()
     if row is None or row.state != QueryState.SENT:
         return Stored()
@@ -249,14 +249,14 @@ def failed(run: Run, benches: Sequence[HarvestSession], bench: HarvestSession, i
         _count_requests(bench, row, item.attempts - 1)
     else:
         _count_requests(bench, row, item.attempts)
-    if row.found:  # pages before this one had records
+    if row.found:  # earlier pages had records
         row.partial = True
         return _end(run, benches, bench, row, QueryState.VALID, reason, now)
     return _end(run, benches, bench, row, QueryState.ERROR, reason, now)
 
 
 def reopened(bench: HarvestSession, item: Url, response: FetchResponse, page_forms: Sequence[object], now: datetime) -> Stored:
-    """The form's own page, read to begin a session: the query that waited for it is sent now."""
+    """Handles the form's own page, fetched to start a session: the query that waited for it is sent now."""
     bench.is_open = True
     row = Query.objects.get(pk=item.payload["query"])
     _count_requests(bench, row, max(1, item.attempts) + len(response.redirects))
@@ -265,14 +265,14 @@ def reopened(bench: HarvestSession, item: Url, response: FetchResponse, page_for
     opened = bench.state["opened"] = int(bench.state.get("opened", 0)) + 1
     harvests.save(bench)
     number = int(item.payload["page"])
-    if number > 1:  # the address of a further page belongs to the session that is gone
+    if number > 1:  # the address of a further page belongs to the expired session
         number = 1
     link = harvests.page_link(bench, row, harvests.submission_of(bench, row), number, attempt=opened)
     return Stored(links=[link])
 
 
 def close_lost(run: Run, benches: Sequence[HarvestSession], now: datetime) -> list[Stored]:
-    """Ends queries on their way whose request is no longer waiting (dropped with their host)."""
+    """Ends open queries whose request is no longer waiting (dropped with their host)."""
     ended = []
     for bench in benches:
         for row in Query.objects.filter(harvest=bench.harvest, state=QueryState.SENT):

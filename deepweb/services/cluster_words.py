@@ -1,4 +1,4 @@
-"""Words of a form's cluster: those that name it, and those that brought records at its other forms."""
+"""Words from a form's cluster: its top terms, and words that found records at its other forms."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ PAID = 20
 
 
 def cluster_terms(form: Form) -> list[str]:
-    """The top terms of the form's cluster, which the paper begins with."""
+    """The top terms of the form's cluster, which are the deep-web paper's seeds."""
     return list(form.cluster.terms) if form.cluster is not None else []
 
 
 def paid_words(form: Form) -> list[str]:
-    """Single words that brought new records at the other forms of the cluster in their latest harvests, the best first."""
+    """Single words that found new records at the cluster's other forms in their latest harvests, best first."""
     if form.cluster_id is None:
         return []
     others = Harvest.objects.filter(form__cluster_id=form.cluster_id).exclude(form_id=form.pk).order_by("-pk")

@@ -1,4 +1,4 @@
-"""Clusters of search forms: made anew from the words of their pages, or new forms assigned to those there are."""
+"""Clusters of search forms: computed again from the words of their pages, or new forms assigned to existing ones."""
 
 from __future__ import annotations
 
@@ -21,7 +21,8 @@ PAPER_K = 9
 
 
 def clusterable() -> list[Form]:
-    """Search forms with words, by a person's word before the classifier's, in the order in which they were found."""
+    """Search forms with words (by an operator's correction, otherwise by the classifier), in the order in which they were
+    found."""
     forms = Form.objects.exclude(words={}).order_by("pk")
     return [form for form in forms if form.kind == FormType.SEARCH]
 
@@ -41,9 +42,8 @@ def cluster(
     c2: float = clustering.C2,
     seed: int = 1,
 ) -> dict[str, Any]:
-    """Clusters all search forms anew; `k` None chooses it by silhouette, or is the paper's 9 for the method "literal". A name
-    that a person gave stays with the cluster that keeps most of its forms. Raises ValueError without forms.
-    """
+    """Clusters all search forms again; `k` None chooses it by silhouette, or is the paper's 9 for the method "literal". A name
+    given by an operator stays with the cluster that keeps most of its forms. Raises ValueError without forms."""
     forms = clusterable()
     if not forms:
         raise ValueError("there is no search form yet")
@@ -69,11 +69,11 @@ def cluster(
 def _heaviest(
     forms: Sequence[Form], labels: np.ndarray, weights: sparse.csr_matrix, words: Sequence[str]
 ) -> dict[int, list[str]]:
-    """The words of each cluster with the largest sums of eq. (1) weights, over its pages and forms; a word of both once."""
+    """The words of each cluster with the largest sums of eq. (1) weights over its pages and forms, each word once."""
     found = {}
     for label in sorted(set(labels.tolist())):
         terms = list(dict.fromkeys(clustering.top_terms(weights, words, labels, label, 2 * TERMS)))[:TERMS]
-        if not terms:  # a single page, or pages alike: every word is on all of them and weighs nothing
+        if not terms:  # a single page, or equal pages: every word is on all of them and has weight 0
             first = forms[labels.tolist().index(label)].words["page"]
             terms = sorted(first, key=lambda word: -first[word])[:TERMS]
         found[label] = terms
@@ -117,7 +117,7 @@ def _store(
 
 
 def assign_new(now: datetime) -> int:
-    """Puts search forms without a cluster into the nearest one there is (nothing is moved); the number put."""
+    """Assigns search forms without a cluster to the nearest existing one (clusters do not change); returns their number."""
     forms = clusterable()
     placed = [place for place, form in enumerate(forms) if form.cluster_id is not None]
     lone = [place for place, form in enumerate(forms) if form.cluster_id is None]
@@ -142,7 +142,7 @@ def assign_new(now: datetime) -> int:
 
 
 def rename(row: Cluster, name: str) -> None:
-    """A person's name for a cluster; empty gives it back its top terms. Raises ValueError for one too long."""
+    """Sets an operator's name for a cluster; an empty one restores its top terms. Raises ValueError if it is too long."""
     name = " ".join(name.split())
     if len(name) > 200:
         raise ValueError("a name has at most 200 characters")

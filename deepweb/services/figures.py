@@ -1,4 +1,4 @@
-"""The figures of harvests, as the desk, the command line and the files give them: one function, from the stored counters."""
+"""Figures of harvests for the desk, the command line and files, computed from the stored counters in one place."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ SETTLED_BY = {
     "below_records_seen": "more_probes",
     "no_records": "other_words",
 }
-"""What would settle a size that cannot be told, by the reason why not."""
+"""What would make an unknown size known, by the reason why it is unknown."""
 
 
 def figures(harvests: Sequence[Harvest], stopped_by: str = "") -> dict[str, Any]:
-    """What harvests brought, in sums over them: every number that a page, the command line or a file gives of them.
+    """The results of harvests as sums: every number that a page, the command line or a file shows.
 
-    Counted queries are those for records and the random probes; `requests` are what these and the calibration took.
+    Counted queries are those for records and the random probes; `requests` include those for calibration.
     """
     queries, valid = sum(h.queries for h in harvests), sum(h.valid for h in harvests)
     records, returned = sum(h.records for h in harvests), sum(h.returned for h in harvests)
@@ -57,7 +57,7 @@ def figures(harvests: Sequence[Harvest], stopped_by: str = "") -> dict[str, Any]
 
 
 def share_of_cuts(ids: Sequence[int]) -> float | None:
-    """Of the answers with records to queries for records, the share that the site cut; None where there was none."""
+    """The share of cut answers among queries for records whose answer had records; None without any."""
     asked = Q(kind__in=COUNTED, state=QueryState.VALID)
     rows = Query.objects.filter(asked, harvest_id__in=ids)
     counts = rows.aggregate(whole=Count("pk"), cut=Count("pk", filter=Q(overflowed=True)))
@@ -65,7 +65,7 @@ def share_of_cuts(ids: Sequence[int]) -> float | None:
 
 
 def result_of(run: Run) -> dict[str, Any]:
-    """What a run of harvests brought: its figures, its curve, and the same of each form."""
+    """The result of a run of harvests: its figures, its curve, and the same for each form."""
     harvests = list(Harvest.objects.filter(run=run).select_related("form").order_by("position"))
     names = ("queries", "valid", "probes", "records", "requests", "details", "stopped_by")
     return {
@@ -76,7 +76,7 @@ def result_of(run: Run) -> dict[str, Any]:
 
 
 def curve(ids: Sequence[int]) -> list[list[int]]:
-    """[queries, records] after each counted query, over harvests of one run in the order in which they asked."""
+    """[queries, records] after each counted query, over the harvests of one run in the order of the queries."""
     latest: dict[int, int] = {}
     points = []
     rows = Query.objects.filter(harvest_id__in=ids, kind__in=(*COUNTED, QueryKind.PROBE)).exclude(state=QueryState.SENT)
@@ -88,7 +88,7 @@ def curve(ids: Sequence[int]) -> list[list[int]]:
 
 
 def nothing_was_asked(run: Run) -> str:
-    """Why no form of a run could be asked at all, "" where one was."""
+    """Why no form of a run could be queried at all, "" if one was."""
     reasons = [h.stopped_by for h in Harvest.objects.filter(run=run)]
     unasked = [reason for reason in reasons if reason.startswith(NOT_ASKED)]
     return ", ".join(sorted(set(unasked))) if unasked and len(unasked) == len(reasons) else ""

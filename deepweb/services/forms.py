@@ -1,4 +1,4 @@
-"""Forms: stored as pages show them, typed, corrected and released by people."""
+"""Forms: stored as shown on pages, classified, corrected and released by operators."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Typed(NamedTuple):
 
 
 def typed(forms: Sequence[PageForm], html: str) -> list[Typed]:
-    """Types the forms of a page; the words for clustering are read for search forms only."""
+    """Classifies the forms of a page; the words for clustering are read for search forms only."""
     found = []
     for form in forms[:MAX_FORMS_A_PAGE]:
         verdict = shipped_model().classify(form)
@@ -56,7 +56,7 @@ def _heaviest(words: Any) -> dict[str, float]:
 
 
 def keep(source: Source, found: Sequence[Typed], *, depth: int, language: str, charset: str, now: datetime) -> list[Form]:
-    """Stores the forms of a page; one that the site has shown before keeps its row, its type and what people said of it."""
+    """Stores the forms of a page; a known form keeps its row, its type and the operators' corrections."""
     kept = []
     for form, verdict, words in found:
         row, made = Form.objects.get_or_create(
@@ -89,19 +89,19 @@ def described_form(row: Form) -> PageForm:
 
 
 def page_form(row: Form) -> PageForm:
-    """The form as values, each field in the role that a person gave it, a harvest proved, or the form itself tells."""
+    """The form with each field's effective role: set by an operator, found by a harvest, or read from the form."""
     return settled(described_form(row), {**row.learned, **row.roles})
 
 
 def learn_roles(row: Form, learned: Mapping[str, str]) -> None:
-    """Keeps the roles that a harvest proved; what a person said holds all the same."""
+    """Stores roles found by a harvest; an operator's roles still override them."""
     if {**row.learned, **learned} != row.learned:
         row.learned = {**row.learned, **learned}
         Form.objects.filter(pk=row.pk).update(learned=row.learned)
 
 
 def set_role(row: Form, name: str, role: str) -> None:
-    """A person's word on what a field is for; empty takes it back. Raises ValueError for another field or role."""
+    """Sets an operator's role of a field; empty removes it. Raises ValueError for an unknown field or role."""
     form = described_form(row)
     if name not in {field.name for field in form.fields if field.name and field.kind not in NEVER_ASKED}:
         raise ValueError(f"{name} is no field of the form")
@@ -112,7 +112,7 @@ def set_role(row: Form, name: str, role: str) -> None:
 
 
 def verdict_of(row: Form) -> Verdict:
-    """What the form is taken for: a person's word before the classifier's, and sure."""
+    """The effective verdict: an operator's correction with full confidence, otherwise the classifier's."""
     kind = FormType(row.kind)
     sure = 1.0 if row.corrected else row.confidence
     form = page_form(row)
@@ -120,8 +120,8 @@ def verdict_of(row: Form) -> Verdict:
 
 
 def why_not(row: Form) -> str | None:
-    """Why the form must not be submitted (`submission.refusal`, never to another site than its own, and not where its boxes ask
-    for something else as long as no person said what it is), None where it may."""
+    """Why the form must not be submitted, None if it may be: see `submission.refusal`; also never to another site, and not if its
+    boxes ask for something other than search words, unless an operator has confirmed its type."""
     form = page_form(row)
     if _site(form.action) != _site(form.page_url):
         return "other_site"
@@ -136,7 +136,7 @@ def _site(url: str) -> str:
 
 
 def correct(row: Form, kind: str, user: Any, now: datetime) -> None:
-    """Notes the type that a person gives; empty takes it back. A form that is no search form is never sent again."""
+    """Sets an operator's type of the form; empty removes it. A form that is not a search form is never submitted again."""
     if kind and kind not in {each.value for each in FormType}:
         raise ValueError(f"{kind} is no type of form")
     searchable = kind == FormType.SEARCH and can_be_asked(page_form(row)) if kind else verdict_of_model(row).searchable
@@ -151,12 +151,12 @@ def verdict_of_model(row: Form) -> Verdict:
 
 
 def release(row: Form, released: bool) -> None:
-    """Lets a POST form be sent, or no longer."""
+    """Allows or forbids sending a POST form."""
     Form.objects.filter(pk=row.pk).update(released=released)
 
 
 def refreshed(form: PageForm, shown: Sequence[PageForm]) -> PageForm:
-    """The form with the hidden values (tokens) of the page where it is met again; as it was where it is not there."""
+    """The form with the hidden values (tokens) of the page that shows it now; unchanged if the page does not contain it."""
     again = next((other for other in shown if other.signature == form.signature), None)
     if again is None:
         return form

@@ -1,4 +1,4 @@
-"""What a run of harvests is asked for: its budget, its policy, and that policy's own settings."""
+"""Options of a harvest run: its budget, its policy, and the policy's own settings."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _LEAST = {
 
 @dataclass(frozen=True, slots=True)
 class HarvestOptions:
-    """What a run of harvests was asked for; `from_mapping` reads a run's parameters and refuses what makes no sense."""
+    """Options of a harvest run; `from_mapping` reads a run's parameters and refuses invalid ones."""
 
     policy: str = "fresh"
     queries: int = 100
@@ -38,7 +38,7 @@ class HarvestOptions:
 
     @classmethod
     def from_mapping(cls, given: Mapping[str, Any]) -> HarvestOptions:
-        """Raises ValueError with one line for an unknown policy or a number out of range."""
+        """Reads options; raises ValueError with a one-line message for an unknown policy or a number out of range."""
         names = set(cls.__dataclass_fields__)
         values = {name: value for name, value in given.items() if name in names and (value is not None or name == "details")}
         if values.get("policy", "fresh") not in POLICIES:
@@ -59,7 +59,7 @@ class HarvestOptions:
         return cls(**values)
 
     def of_paper(self) -> dict[str, Any]:
-        """The settings of the source's own method, as its policy takes them."""
+        """The settings of the deep-web paper's method, as arguments of its policy."""
         return {
             "per_round": self.per_round,
             "max_rounds": self.rounds,

@@ -1,4 +1,5 @@
-"""A harvest in memory: what it saw, and which query comes next. Rebuilt from the query log, so that a kill loses nothing."""
+"""The in-memory state of a harvest: its answers, and the choice of the next query. It is rebuilt from the query log, so a kill
+loses nothing."""
 
 from __future__ import annotations
 
@@ -55,7 +56,7 @@ _CHUNK = 900
 
 
 class Ask(NamedTuple):
-    """The next query, and what for."""
+    """The next query and its purpose."""
 
     kind: QueryKind
     choice: Choice
@@ -69,7 +70,7 @@ def _logged(row: Query) -> Logged:
 
 
 class HarvestSession:
-    """One harvest at work. `state` is written back to its row after each answer; all else follows from the query log."""
+    """One harvest in progress. `state` is written to its row after each answer; everything else follows from the query log."""
 
     def __init__(self, harvest: Harvest, wishes: HarvestOptions) -> None:
         self.harvest, self.wishes = harvest, wishes
@@ -113,23 +114,24 @@ class HarvestSession:
             for name, (hits, misses, queries) in self.state.get("said_in", {}).items()
             if queries >= MISSING_QUERIES and misses >= MISSES and misses > 3 * hits
         )
-        if unsearched.issuperset(self.columns):  # something must be searched: its one column says more than is searched
+        if unsearched.issuperset(self.columns):  # some column must be searched: with a single one, more is shown than is searched
             unsearched = frozenset()
         return asking_of(self.form, tuple(self.columns), mode, barred_inputs(self), unsearched, self.way.box)
 
     @property
     def way(self) -> Way:
-        """The way of asking that is tried, or that was found to bring records."""
+        """The way of submitting the form that is being tried, or that was found to return records."""
         return self.ways[min(int(self.state.get("way", 0)), len(self.ways) - 1)]
 
     def proved(self) -> dict[str, str]:
-        """The roles of fields that answers with records have proved."""
+        """The field roles proved by answers with records."""
         if not self.way.box or not any(entry.found and entry.choice.query[0].input == self.way.box for entry in self.log):
             return {}
         return {self.way.box: FieldRole.QUERY.value, **dict.fromkeys(self.way.required, FieldRole.REQUIRED.value)}
 
     def _note_searched(self, entry: Logged) -> None:
-        """Which columns the box searches: a whole answer to a word lacks no record that says it in a searched column."""
+        """Updates which columns the box searches: a complete answer to a word contains every record with that word in a searched
+        column."""
         query = self.parts.without(entry.choice.query)
         if not entry.is_whole or len(query) != 1 or query[0].input != self.asking.box or not query[0].value:
             return
@@ -147,12 +149,12 @@ class HarvestSession:
                 told[2] += 1
 
     def _known_beside(self, entry: Logged) -> set[int]:
-        """The records that a query could have found: where a choice has to be made, those that were found by the same one."""
+        """The records that a query could have found: if a choice is required, those found with the same choice."""
         part = {term for term in entry.choice.query if term.input in self.parts.names}
         return {pk for other in self.log if part <= set(other.choice.query) for pk in other.found} if part else self.known
 
     def by_input(self) -> dict[str, tuple[int, int]]:
-        """Queries asked of each input alone, and how many of them brought records; the box for words is never barred."""
+        """Number of queries on each input alone, and how many returned records; the text box is never barred."""
         boxes = {way.box for way in self.ways}
         counts: dict[str, tuple[int, int]] = {}
         for entry in self.log:
@@ -163,11 +165,11 @@ class HarvestSession:
         return counts
 
     def columns_of_inputs(self) -> set[str]:
-        """The columns that other inputs than the box are filled from."""
+        """The columns that inputs other than the text box take values from."""
         return {column for columns in self.asking.columns.values() for column in columns}
 
     def _rebuild(self) -> None:
-        """The seen anew, where what records are asked by has changed."""
+        """Rebuilds the seen answers after the query columns have changed."""
         self.form = settled(self.form, dict.fromkeys(self.way.required, FieldRole.REQUIRED.value) | self._box_role())
         self.asking, self.where = self._asking(), {}
         self.slots = slots_of(self.form, self.asking.box)
@@ -198,7 +200,8 @@ class HarvestSession:
 
     # --- what an answer adds
     def take(self, row: Query) -> dict[int, tuple[int | None, bool]]:
-        """Adds a finished query of the log; what it tells of earlier ones, by number: their totals, and that they were cut."""
+        """Adds a finished query to the log; returns what it shows about earlier ones, by number: their totals, and whether they
+        were cut."""
         self.remember(set(row.found))
         self.known.update(row.found)
         if row.kind not in COUNTED:
@@ -220,7 +223,7 @@ class HarvestSession:
         return told
 
     def _note_joins(self, entry: Logged) -> None:
-        """What the site makes of two words in its box, by what the records say that two of them brought."""
+        """Determines how the site combines two words in its box, from the records that such queries found."""
         query = entry.choice.query
         if len(query) != 2 or {term.input for term in query} != {self.asking.box}:
             return
@@ -230,35 +233,36 @@ class HarvestSession:
 
     @property
     def limit(self) -> int | None:
-        """The number of records at which the site cuts its answers, None while nothing shows that it does."""
+        """The number of records at which the site cuts its answers, None if there is no evidence of it."""
         return cut_at(self.seen.outcomes, self.log.totals)
 
     @property
     def furniture(self) -> Furniture:
-        """What the answers to nonsense show."""
+        """The links and lines shown in answers to nonsense queries."""
         known = self.state.get("furniture", {})
         return Furniture(frozenset(known.get("links", ())), frozenset(known.get("lines", ())))
 
     @property
     def shape(self) -> ListShape | None:
-        """How the site's lists are laid out, once learned."""
+        """The layout of the site's result lists, None until learned."""
         known = self.state.get("shape")
         return ListShape(**{**known, "ranks": tuple(known.get("ranks", ()))}) if known else None
 
     @property
     def finds_nothing(self) -> bool:
-        """Whether what is asked first finds no record: nonsense, or the two ends of a range; choices of an input do."""
+        """Tells whether calibration queries find no record: nonsense words and the ends of a range do not; choices of an input
+        do."""
         return bool(self.asking.box) or not any(slot.values for slot in self.slots)
 
     @property
     def nothing(self) -> NoResultPages | None:
-        """The answers to nonsense, once there are two; a form without a box for words gets none."""
+        """The no-result pages, once there are two answers to nonsense; None for a form without a text box."""
         said = self.state.get("nonsense", []) if self.finds_nothing else []
         return learn_no_result_pages([(text, words) for text, words in said]) if len(said) >= NONSENSE else None
 
     # --- what comes next
     def choose(self) -> Ask | None:
-        """The next query that counts; None when the asking is over, for the reason in `state["ending"]`."""
+        """The next counted query; None when querying is over, with the reason in `state["ending"]`."""
         if self.wishes.fixed:
             return self._fixed()
         if "ending" not in self.state:
@@ -276,7 +280,7 @@ class HarvestSession:
         return None
 
     def _first(self) -> Ask | str | None:
-        """Nonsense, first words, everything at once, and trials of how the site matches Chinese."""
+        """The opening queries: nonsense, first words, an empty query, and tests of how the site matches Chinese."""
         box = self.asking.box
         said = self.state.get("nonsense", [])
         if len(said) + self.state.get("nonsense_failed", 0) < NONSENSE and (query := self._calibration(len(said))):
@@ -301,14 +305,14 @@ class HarvestSession:
         return self._trial()
 
     def _may_show_everything(self, valid: int) -> bool:
-        """Whether a query without a word is worth trying: of a filter at once, else where the first words find nothing, or their
+        """Tells whether to try a query without a word: at once for a filter, otherwise if the first words find nothing or their
         answers seem not to be cut."""
         if self.way.is_filter or self.parts:
             return self.way.is_filter
         return likely_cut(self.seen.outcomes) is None if valid else len(self.log) >= VAIN_BEFORE_EVERYTHING
 
     def _paper_seed(self) -> Ask | str | None:
-        """The next of the source's seeds, each asked once whatever it brings; None where its rounds begin."""
+        """The next of the deep-web paper's seeds, each queried once whatever it returns; None when its rounds begin."""
         words = list(self.wishes.seed_terms) or paper_words(cluster_terms(self.harvest.form), page_words(self.harvest.form.words))
         seeds = [Term(self.asking.box, word) for word in words[: len(self.wishes.seed_terms) or self.wishes.paper_seeds]]
         seed = next((term for term in seeds if term not in self.asked_terms()), None)
@@ -319,12 +323,12 @@ class HarvestSession:
         return self._first() if self._take_other_way() else in_vain(self.form)
 
     def asked_terms(self) -> set[Term]:
-        """All terms that were asked, alone or beside others."""
+        """All terms that were queried, alone or combined."""
         return {term for entry in self.log for term in entry.choice.query}
 
     def _seed(self, valid: int) -> Ask | None:
-        """The next of the first words, `valid` of which brought records; after some in vain a choice without a word. None where
-        this way of asking has had its tries."""
+        """The next of the first words, `valid` of which returned records; after some without result, a choice without a word.
+        None if this way of submitting has used up its tries."""
         part, asked = self.parts.at(len(self.log)), len(self.log) - int(self.state.get("way_from", 0))
         if not valid and asked >= TRIES_A_WAY and not self.parts:
             choice = lone_choice(self.slots, self.seen)
@@ -332,7 +336,7 @@ class HarvestSession:
                 return Ask(QueryKind.SEED, Choice(choice))
         is_last = int(self.state.get("way", 0)) >= len(self.ways) - 1
         tries = SEEDS_WITHOUT_RECORDS if valid or is_last else max(TRIES_A_WAY, len(self.parts) if self.way.is_filter else 0)
-        if self.seen.records and not valid:  # of a choice: words that the site holds
+        if self.seen.records and not valid:  # a choice alone, to learn words that the site contains
             tries += TRIES_A_WAY
         seed = next((term for term in self._seeds(valid) if not self.seen.was_asked((term, *part))), None)
         return Ask(QueryKind.SEED, Choice((seed, *part))) if seed is not None and asked < tries + valid else None
@@ -342,7 +346,7 @@ class HarvestSession:
         return calibration(self.asking.box, self.slots, number, nonsense_word(rng), self.parts.at(0))
 
     def _take_other_way(self) -> bool:
-        """Turns to the next way of asking where no word brought anything by this one; False where there is none."""
+        """Switches to the next way of submitting if no word returned anything in this one; False if there is none left."""
         number = int(self.state.get("way", 0)) + 1
         if number >= len(self.ways):
             return False
@@ -361,7 +365,8 @@ class HarvestSession:
         return [Term(self.asking.box, word) for word in words]
 
     def _trial(self) -> Ask | None:
-        """Does the site find parts of Chinese texts, or words, or whole runs only? One query each until one is found."""
+        """A test of how the site matches Chinese texts: parts of words, words, or whole runs. One query each until one returns
+        records."""
         if self.state.get("mode") or not self.asking.box:
             return None
         texts = [value for listed in self.listed.values() for value in listed.values() if has_han(str(value))]

@@ -1,4 +1,4 @@
-"""Harvests: begun for one form or for all of a cluster, given the next query out of one budget, ended with their size."""
+"""Harvests: started for one form or all forms of a cluster, given queries from one budget, ended with a size estimate."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ CHUNK = 900
 
 
 class Refused(ValueError):
-    """A form that must not be submitted; `code` says why."""
+    """A form must not be submitted; `code` says why."""
 
     def __init__(self, form: Form, code: str) -> None:
         super().__init__(f"form {form.pk} is not sent: {code}")
@@ -54,9 +54,8 @@ def start(
     user: Any = None,
     begin: bool = True,
 ) -> Run:
-    """A run that asks these forms out of one budget. Raises Refused for a form that must not be sent (of several such forms
-    are left out), ValueError for wishes that make no sense, runs.Busy where a form is being asked.
-    """
+    """Creates a run that queries these forms from one budget. Raises Refused for a form that must not be sent (of several such
+    forms are left out), ValueError for invalid options, runs.Busy if a form is already being harvested."""
     HarvestOptions.from_mapping(wishes)
     CrawlSettings.from_mapping(settings or {})
     allowed = [form for form in chosen if forms.why_not(form) is None]
@@ -67,7 +66,8 @@ def start(
     removals.check(*(form.source_id for form in allowed))
     keys = [form.pk for form in allowed]
     with transaction.atomic():
-        list(Form.objects.select_for_update().filter(pk__in=keys).order_by("pk").only("pk"))  # beginnings that share a form queue
+        # lock the forms, so that concurrent starts on the same form wait for each other
+        list(Form.objects.select_for_update().filter(pk__in=keys).order_by("pk").only("pk"))
         asking = Run.objects.filter(state__in=ACTIVE, harvests__form__in=allowed, harvests__ended=False).first()
         if asking is not None:
             raise runs.Busy(asking)
@@ -92,14 +92,13 @@ def _label(chosen: Sequence[Form]) -> str:
 
 
 def of_cluster(row: Cluster) -> list[Form]:
-    """The forms of a cluster that may be asked."""
+    """The forms of a cluster that may be queried."""
     return [form for form in row.forms.select_related("source").order_by("pk") if forms.why_not(form) is None]
 
 
 def next_links(run: Run, benches: Sequence[HarvestSession], wishes: HarvestOptions, now: datetime) -> list[NewUrl]:
-    """The first request of the next query of the run, given to the form that brings most; and, for forms that are through,
-    their detail pages.
-    """
+    """The first request of the run's next query, given to the form with the best yield; and the detail pages of finished
+    forms."""
     links: list[NewUrl] = []
     while True:
         bench = _most_promising([bench for bench in benches if not bench.harvest.ended], benches)
@@ -115,10 +114,10 @@ def next_links(run: Run, benches: Sequence[HarvestSession], wishes: HarvestOptio
 
 
 def _for_coverage(bench: HarvestSession) -> Ask | None:
-    """Where a share of the database is to be reached: the probes that tell its size, asked in the middle of the harvest.
+    """The next probe if a share of the database is the goal: random probes estimate its size during the harvest.
 
-    Ends the asking when the share is reached by the upper end of the size; where the size cannot be told, it is tried
-    again after twice as many queries.
+    Ends the querying when the share is reached even for the upper bound of the size; if the size is unknown, probes again after
+    twice as many queries.
     """
     wanted, state = bench.wishes.coverage, bench.state
     if wanted is None or "ending" in state or len(bench.log) < int(state.get("size_from", COVERAGE_FROM)):
@@ -148,7 +147,8 @@ def _spent(benches: Sequence[HarvestSession], wishes: HarvestOptions) -> bool:
 
 
 def _most_promising(open_: Sequence[HarvestSession], benches: Sequence[HarvestSession]) -> HarvestSession | None:
-    """Each form a few queries first, then the one whose last queries brought most new records a request."""
+    """The form for the next query: each form gets a few first, then the one whose last queries brought most new records per
+    request."""
     if len(benches) == 1 or len(open_) < 2:
         return open_[0] if open_ else None
     young = [bench for bench in open_ if len(bench.log) < FIRST_QUERIES and "ending" not in bench.state]
@@ -159,7 +159,7 @@ def _most_promising(open_: Sequence[HarvestSession], benches: Sequence[HarvestSe
 
 
 def _begin_query(run: Run, bench: HarvestSession, ask: Ask, now: datetime) -> NewUrl:
-    """Notes a query before it is sent, so that it is known to have been on its way wherever the work breaks off."""
+    """Stores a query before it is sent, so that it is known to have been in progress if work is interrupted."""
     harvest = bench.harvest
     bench.state["number"] = number = int(bench.state.get("number", 0)) + 1
     row = Query.objects.create(
@@ -177,7 +177,7 @@ def _begin_query(run: Run, bench: HarvestSession, ask: Ask, now: datetime) -> Ne
 
 
 def page_link(bench: HarvestSession, row: Query, submission: Submission, number: int, attempt: int = 0) -> NewUrl:
-    """The address of one page of a query's answer. A POST is marked to be sent once."""
+    """The address of one page of a query's answer. A POST is marked to be sent only once."""
     payload: dict[str, Any] = {"query": row.pk, "page": number}
     if submission.method == "POST":
         payload |= {"body": submission.body, "once": True}
@@ -199,7 +199,7 @@ def save(bench: HarvestSession) -> None:
 
 
 def finish(bench: HarvestSession, now: datetime) -> list[NewUrl]:
-    """Ends the asking of a form; its detail pages are what is left to fetch."""
+    """Ends the querying of a form; its detail pages remain to be fetched."""
     harvest, reason = bench.harvest, str(bench.state.get("ending", "queries"))
     if not harvest.requests:  # nothing was ever sent
         reason = f"{NOT_ASKED}: {reason}"
@@ -210,8 +210,8 @@ def finish(bench: HarvestSession, now: datetime) -> list[NewUrl]:
 
 
 def _details(bench: HarvestSession) -> list[NewUrl]:
-    """Detail pages to fetch: of a sample of the probes' records first, where the lists do not tell by what they were found,
-    then of the records found, in their order; with the sample as many as wished."""
+    """Detail pages to fetch, at most the wanted number: first a sample of the probes' records, if the lists do not show by which
+    words they are found, then the other records in order."""
     limit = MAX_QUEUED if bench.wishes.details is None else min(bench.wishes.details, MAX_QUEUED)
     if limit == 0:
         return []
@@ -242,7 +242,7 @@ def _details(bench: HarvestSession) -> list[NewUrl]:
 
 
 def count_detail_requests(bench: HarvestSession, number: int) -> None:
-    """Adds what a detail page took."""
+    """Adds the requests of a detail page to the counters."""
     Harvest.objects.filter(pk=bench.harvest.pk).update(detail_requests=F("detail_requests") + number)
     bench.harvest.detail_requests += number
 
@@ -255,7 +255,7 @@ def _addresses(ids: Sequence[int]) -> dict[int, str]:
 
 
 def _understood(bench: HarvestSession) -> bool:
-    """Whether what the lists show tells by which words records are found."""
+    """Tells whether the listed fields explain which words find which records."""
     pairs = explained = 0
     for probe in bench.state["probes"]:
         name, value = probe["term"]
@@ -268,11 +268,11 @@ def _understood(bench: HarvestSession) -> bool:
 
 
 def is_session(bench: HarvestSession) -> bool:
-    """Whether the form's page has to be read first in each session."""
+    """Tells whether the form's page has to be fetched first in each session."""
     return bool(bench.state.get("session")) or needs_session(bench.form)
 
 
 def submission_of(bench: HarvestSession, row: Query) -> Submission:
-    """What a query sends, with the tokens of the form as it was met last."""
+    """The request of a query, with the form's most recent tokens."""
     query = [Term(name, value) for name, value in row.terms]
     return fill(bench.form, bindings(tuple(query)), bench.harvest.form.charset)

@@ -1,4 +1,4 @@
-"""The policy of a harvest, as it stands after what was seen so far."""
+"""Creates the policy of a harvest for its current state."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ PAIRS_FROM = 8
 
 
 def barred_inputs(bench: HarvestSession) -> frozenset[str]:
-    """Inputs beside the box that were asked three times and brought nothing."""
+    """Inputs other than the text box that were queried three times without result."""
     return frozenset(name for name, (asked, valid) in bench.by_input().items() if asked >= INPUT_TRIES and not valid)
 
 
 def stop_rule(bench: HarvestSession) -> str | None:
-    """The rule that ends the asking early, None where none holds or none is wished for."""
+    """The stopping rule that ends the querying early; None if none applies."""
     if not bench.wishes.stop_rules:
         return None
     gain = bench.wishes.min_gain if bench.wishes.policy != "paper" else None
@@ -38,10 +38,10 @@ def stop_rule(bench: HarvestSession) -> str | None:
 
 
 def policy_of(bench: HarvestSession) -> Policy:
-    """The policy that was wished for, with what the harvest has learned of the site."""
+    """The chosen policy, with what the harvest has learned about the site."""
     barred, seen = barred_inputs(bench), bench.seen
     refused = frozenset(term for place in range(len(seen.frequency)) if (term := seen.term(place)).input in barred)
-    beside = bench.asked_terms() if bench.parts else frozenset()  # with one of the choices that have to be made
+    beside = bench.asked_terms() if bench.parts else frozenset()  # combined with one of the required choices
     if bench.wishes.policy == "frequency":
         return FrequencyPolicy((), refused | beside)
     if bench.wishes.policy == "paper":
@@ -57,7 +57,7 @@ def _paper(bench: HarvestSession, refused: frozenset[Term]) -> PaperPolicy:
     known = bench.state.get("paper", {"queue": [], "round": 1, "started": 0})
 
     def said(record: Hashable) -> dict[Term, float]:
-        """K * tf of the words of a record as lists show it: in its title with the K of a title."""
+        """K * tf of the words of a record as listed; title words have the K of a title."""
         return bench.asking.weights(bench.listed.get(record, {}), TITLE) if isinstance(record, int) else {}
 
     queue = [Term(*term) for term in known["queue"]]
@@ -66,8 +66,8 @@ def _paper(bench: HarvestSession, refused: frozenset[Term]) -> PaperPolicy:
 
 
 def best_of_all(bench: HarvestSession, policy: Policy) -> Choice | None:
-    """The best word or, where answers are cut or there is no box for words, the best binding of other inputs; of several kinds
-    of query the one that a plan of all queries left begins with."""
+    """The best word or, if answers are cut or there is no text box, the best binding of other inputs; among several kinds of
+    query, the one that a plan of all remaining queries begins with."""
     seen, box = bench.seen, bench.asking.box
     choice, worth = _best_word(bench, policy)
     cut = any(not outcome.is_whole for outcome in seen.outcomes)
@@ -100,7 +100,7 @@ def best_of_all(bench: HarvestSession, policy: Policy) -> Choice | None:
 
 
 def _best_word(bench: HarvestSession, policy: Policy) -> tuple[Choice | None, float]:
-    """The best word, with the choices that have to be made beside it."""
+    """The best word, combined with the required choices."""
     seen = bench.seen
     if not isinstance(policy, FreshPolicy):
         return policy.next(seen), 0.0

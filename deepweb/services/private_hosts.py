@@ -1,4 +1,4 @@
-"""Search sites and their runs that an older command line let reach every private address: now their own hosts."""
+"""Corrects search sites and runs for which an older command line allowed every private address: now only their own hosts."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from crawlmgr.services import private_hosts
 
 
 def mend(apps: Any = installed) -> None:
-    """After a migration or a restore. `apps` are the models as they are at that moment."""
+    """Runs after a migration or a restore. `apps` holds the models of that moment."""
     sources = apps.get_model("deepweb", "Source").objects
     runs = apps.get_model("crawlmgr", "Run").objects.filter(kind__in=("deepweb-find", "deepweb-harvest"))
 

@@ -1,4 +1,4 @@
-"""Random probes after a harvest's queries: planned from what it saw, asked one by one, to tell the size of the database."""
+"""Random probes after a harvest's queries: planned from its answers and sent one by one, to estimate the size of the database."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ SCALE_UP = 2.0
 
 
 def next_probe(bench: HarvestSession) -> Ask | None:
-    """A random word of the pool, until all that were drawn have been asked; none where it could tell nothing."""
+    """The next random probe, until all planned ones are done; None if it could show nothing."""
     counted = len(bench.log)
     if bench.wishes.probes == 0 or counted < FROM_QUERIES or not bench.seen.records:
         return None
@@ -42,7 +42,7 @@ def next_probe(bench: HarvestSession) -> Ask | None:
 
 
 def _is_cut_too_often(bench: HarvestSession) -> bool:
-    """Whether the words of the pool bring more than was thought: then it has to be drawn up anew, of rarer ones."""
+    """Tells whether the probes' answers are cut more often than expected: then rarer words have to be drawn."""
     probes = bench.state.get("probes", [])
     cut = sum(bool(probe["overflowed"]) for probe in probes)
     return (
@@ -54,7 +54,7 @@ def _is_cut_too_often(bench: HarvestSession) -> bool:
 
 
 def _plan_probes(bench: HarvestSession, count: int) -> None:
-    """Draws the words to ask; where rarer ones are wanted and too few, or reach too little, the plan so far stays."""
+    """Draws the probe words; if rarer words are needed but are too few or cover too few records, the current plan is kept."""
     number = int(bench.state.get("plans", 0)) + 1
     rng = np.random.default_rng([bench.wishes.random_seed, number])
     scale = FreshPolicy((), bench.limit).scales(bench.seen)[bench.seen.kinds] * SCALE_UP ** (number - 1)
@@ -76,6 +76,6 @@ def _plan_to_json(plan: ProbePlan) -> dict[str, Any]:
 
 
 def plan_from_json(known: Mapping[str, Any]) -> ProbePlan:
-    """The plan of the random probes as a harvest's state keeps it."""
+    """The probe plan from a harvest's stored state."""
     pool = {Term(name, value): weight for name, value, weight in known["pool"]}
     return ProbePlan(tuple(Term(*term) for term in known["drawn"]), pool, known["outside"])

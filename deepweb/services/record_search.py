@@ -1,4 +1,4 @@
-"""Search in the text of records: parts of words, found in the database's own index."""
+"""Substring search in the text of records, using the database's own index."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from crawlmgr.services import sql
 from deepweb.models import Record
 
 MOST_WORDS = 8
-MOST_FOUND = 900  # where more records fit, the first page of them is found sooner by reading than through the index
-LEAST_LETTERS = 3  # of a word that an index of trigrams knows
+MOST_FOUND = 900  # with more matches than this, the first page is found faster by reading rows than through the index
+LEAST_LETTERS = 3  # shortest word that a trigram index finds
 
 
 def narrowed(rows: QuerySet[Record], text: str) -> QuerySet[Record]:
-    """The records whose text holds every word of a search, in any case and inside of other words (MOST_WORDS at most)."""
+    """The records whose text contains every word of a search (MOST_WORDS at most), ignoring case, also inside other words."""
     words = text.split()[:MOST_WORDS]
     found = _indexed(words)
     if found is not None:
@@ -28,8 +28,8 @@ def narrowed(rows: QuerySet[Record], text: str) -> QuerySet[Record]:
 
 
 def _indexed(words: Sequence[str]) -> list[int] | None:
-    """The records that SQLite's index gives for one of the words that few have, else for all that it knows together; None where
-    it knows none, or where too many fit. PostgreSQL uses its index by itself."""
+    """Candidate records from SQLite's index: for one rare word, otherwise for all words that it knows; None if it knows none or
+    too many match. PostgreSQL uses its index by itself."""
     known = ['"' + word.replace('"', '""') + '"' for word in words if len(word) >= LEAST_LETTERS]
     if connection.vendor != "sqlite" or not known:
         return None

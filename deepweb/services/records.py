@@ -1,4 +1,4 @@
-"""Records: stored once a source, by their own address or by all they say; detail pages add their fields."""
+"""Records: stored once per source, identified by their own address or by all their text; detail pages add fields."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ MAX_TEXT = 100_000
 
 
 def keep(form: Form, found: Sequence[FoundRecord], now: datetime) -> tuple[list[int], int]:
-    """Stores what one page of results shows; the ids in its order, and how many the source had not had."""
+    """Stores the records of one result page; returns their ids in order, and how many were new to the source."""
     keys = {url_hash(record.key): record for record in found}
     known = {row.key_hash: row for row in Record.objects.filter(source_id=form.source_id, key_hash__in=keys)}
     fresh = [
@@ -51,7 +51,7 @@ def keep(form: Form, found: Sequence[FoundRecord], now: datetime) -> tuple[list[
 
 
 def add_detail(pk: int, fields: Mapping[str, str], now: datetime) -> bool:
-    """Adds the fields of a record's own page; False where the record is gone."""
+    """Adds the fields of a detail page to a record; False if the record was deleted."""
     row = Record.objects.filter(pk=pk).first()
     if row is None:
         return False
@@ -63,6 +63,6 @@ def add_detail(pk: int, fields: Mapping[str, str], now: datetime) -> bool:
 
 
 def text_of(fields: Mapping[str, str]) -> str:
-    """All that a record says, as it is searched, without addresses."""
+    """The searchable text of a record, without addresses."""
     said = (str(value) for value in fields.values() if not str(value).startswith(("http://", "https://")))
     return "\n".join(said)[:MAX_TEXT]

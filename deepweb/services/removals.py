@@ -1,4 +1,4 @@
-"""Search sites that go, with their forms, harvests and records; runs over several sites and pages in the archive stay."""
+"""Deletion of search sites with their forms, harvests and records; runs over several sites and archived pages are kept."""
 
 from __future__ import annotations
 
@@ -22,19 +22,20 @@ def check(*source_ids: int) -> None:
 
 
 def delete(source: Source, now: datetime) -> None:
-    """Removes a site while the caller waits; what was killed in between is done by calling it again."""
+    """Deletes a site while the caller waits; can be repeated after a kill."""
     _end_runs(source, now)
     removals.at_once(_removal(source))
 
 
 def start(source: Source, now: datetime, user: Any = None) -> Run | None:
-    """Removes a small site at once; of a large one gives the run whose worker does it. Raises runs.Busy where one is at it."""
+    """Deletes a small site at once; for a large one returns the run that deletes it. Raises runs.Busy if it is already being
+    deleted."""
     quieten = partial(_end_runs, source, now)
     return removals.start(KIND, source.pk, source.name, _removal(source), quieten, now=now, user=user)
 
 
 class SourceRemoval(removals.RemovalJob):
-    """The work of a large site's removal."""
+    """The job that deletes a large site."""
 
     def __init__(self, run: Run) -> None:
         super().__init__(run, self._left, lambda: Run.objects.filter(pk__in=_runs(run.target)))
@@ -45,7 +46,7 @@ class SourceRemoval(removals.RemovalJob):
 
 
 def _runs(source_id: int | None) -> list[int]:
-    """The active runs that ask the site: its harvests, and the looks for forms that visit it."""
+    """The active runs on the site: its harvests, and searches for forms that visit it."""
     asking = Q(kind="deepweb-harvest", harvests__form__source=source_id)
     rows = Run.objects.filter(asking | Q(kind="deepweb-find"), state__in=ACTIVE).distinct()
     return [run.pk for run in rows if run.kind != "deepweb-find" or source_id in run.parameters["sources"]]

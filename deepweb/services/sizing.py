@@ -1,4 +1,4 @@
-"""The size of a harvested database: what its random probes tell, with the records' own pages where lists say too little."""
+"""Size estimate of a harvested database: from its random probes, with detail pages if the lists show too little."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ ADDRESSES = ("http://", "https://")
 
 
 def size_up(bench: HarvestSession) -> None:
-    """Estimates the size of the database from the harvest's probes, or notes why that cannot be done."""
+    """Estimates the size of the database from the harvest's probes, or stores why that is not possible."""
     harvest, size = bench.harvest, size_of(bench)
     if size is None:
         harvest.unknown = "no_records" if not bench.known else "too_few_words" if "plan" in bench.state else "no_probes"
@@ -32,7 +32,7 @@ def size_up(bench: HarvestSession) -> None:
 
 
 def size_of(bench: HarvestSession) -> Estimate | None:
-    """What the probes asked so far tell; None where none was asked."""
+    """The estimate from the probes so far; None without any."""
     plan = bench.state.get("plan")
     probes = {tuple(probe["term"]): probe for probe in bench.state.get("probes", [])}
     if not plan or not probes:
@@ -62,8 +62,8 @@ def _answers(bench: HarvestSession, drawn: Sequence[Any], sampled: bool, known: 
 
 
 def _whole_others(bench: HarvestSession, sampled: Mapping[int, Any]) -> dict[int, ProbedRecord]:
-    """Records known with their detail pages that the probes did not choose: what a list shows of a record says too little
-    to tell how often a word stands in the database, and which records no word of the pool finds."""
+    """Known records with detail pages that the probes did not choose: a list shows too little of a record to tell how often a
+    word occurs in the database, and which records no pool word finds."""
     ids = bench.harvest.form.found_records.filter(detail_at__isnull=False).values_list("pk", flat=True)
     return _known_records(bench, _fields({pk for pk in ids if pk not in sampled and pk in bench.known}))
 
@@ -87,7 +87,7 @@ def _fields(ids: set[int]) -> dict[int, dict[str, Any]]:
 
 
 def _known_records(bench: HarvestSession, fields: Mapping[int, Mapping[str, Any]]) -> dict[int, ProbedRecord]:
-    """The sampled records with what the box finds them by: their columns without those that it does not search."""
+    """The sampled records with the text that the box searches: their columns without the unsearched ones."""
     searched = _searched_columns(bench, fields)
     known = {}
     for pk, own in fields.items():
@@ -98,8 +98,8 @@ def _known_records(bench: HarvestSession, fields: Mapping[int, Mapping[str, Any]
 
 
 def _searched_columns(bench: HarvestSession, fields: Mapping[int, Mapping[str, Any]]) -> set[str]:
-    """The columns that the box searches, of records with all their fields: those in which a word hardly ever stands
-    that did not find the record. Told by all whole answers to a single word."""
+    """The columns searched by the box, for records with all their fields: columns whose words nearly always find the record, from
+    all complete answers to a single word."""
     counts: dict[str, list[int]] = {}
     for term, found in _whole_answers(bench):
         for name, (hits, misses) in hits_of(fields, found, term.value.casefold(), bench.asking.mode).items():

@@ -1,4 +1,4 @@
-"""Sources: sites added and looked at for forms."""
+"""Search sites: added, and crawled for forms."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ PAGES = 150
 
 
 class BadAddress(ValueError):
-    """An address that is none; the text says which and why."""
+    """An invalid address; the text says which and why."""
 
 
 def add(urls: Sequence[str], now: datetime, settings: Mapping[str, Any] | None = None) -> list[Source]:
-    """The sources of these addresses, made where they are new. Raises BadAddress before anything is stored."""
+    """The sources of these addresses, created if new. Raises BadAddress before anything is stored."""
     settings = sealed_settings.sealed(settings or {})
     wanted = {}
     for url in urls:
@@ -61,9 +61,10 @@ def find(
     user: Any = None,
     start: bool = True,
 ) -> Run:
-    """A run that crawls each site to `depth` for its forms, at most `pages` pages a site.
+    """Creates a run that crawls each site to `depth` for its forms, at most `pages` pages per site.
 
-    Raises BadAddress for a bad address, ValueError for settings out of range, runs.Busy where a site is looked at already.
+    Raises BadAddress for a bad address, ValueError for settings out of range, runs.Busy if a site is already being crawled for
+    forms.
     """
     CrawlSettings.from_mapping(settings or {})
     sources = add(urls, now, settings)
@@ -87,13 +88,13 @@ def find(
 
 
 def settings_of(source: Source, run: Run) -> CrawlSettings:
-    """A site's own settings under those of the run."""
+    """A site's own settings, overridden by the run's."""
     return CrawlSettings.from_mapping(source.parameters, run.parameters.get("settings", {}))
 
 
 def settings_of_all(chosen: Sequence[Source], run: Run) -> CrawlSettings:
-    """What holds for a run over several sites: the exceptions of the address guard of all of them, robots.txt obeyed where one
-    wants it, the rest as the first has it. Each host's pace is set apart from this."""
+    """The settings of a run over several sites: the address guard's exceptions of all of them, robots.txt obeyed if one wants it,
+    other values from the first. Each host's delay is set separately."""
     if not chosen:
         return CrawlSettings.from_mapping(run.parameters.get("settings", {}))
     each = [(source, settings_of(source, run)) for source in dict.fromkeys(chosen)]
@@ -105,5 +106,6 @@ def settings_of_all(chosen: Sequence[Source], run: Run) -> CrawlSettings:
 
 
 def delete(source: Source, now: datetime) -> None:
-    """Removes a site with its forms, harvests and records, ends the runs at it, and waits for that; pages in the archive stay."""
+    """Deletes a site with its forms, harvests and records, after stopping its runs and waiting for them; archived pages are
+    kept."""
     removals.delete(source, now)

@@ -1,4 +1,4 @@
-"""What people said of forms, as examples for the classifier. Apart from the other verbs: it loads the learning library."""
+"""The operators' corrections of forms as training examples. A separate module because it imports the learning library."""
 
 from __future__ import annotations
 
@@ -9,6 +9,6 @@ from deepweb.services.forms import described_form
 
 
 def corrected_examples() -> list[Example]:
-    """The forms whose type a person gave."""
+    """The forms whose type an operator corrected."""
     rows = Form.objects.exclude(corrected="").defer("words").order_by("pk")
     return [example_of_form(described_form(row), FormType(row.corrected)) for row in rows]
