@@ -50,7 +50,8 @@ def weight(counts: Sequence[float], uptime_minutes: float) -> float | None:
     averages, in which the last minute counts most. i is at most the node's uptime. In tasks per minute; None for a node
     that has been up for less than a minute.
 
-    >>> weight([60, 100, 120, 160, 200], 30.0), weight([60, 90, 90], 1.5), weight([10], 0.2) (46.0, 60.0, None)
+    >>> weight([60, 100, 120, 160, 200], 30.0), weight([60, 90, 90], 1.5), weight([10], 0.2)
+    (46.0, 60.0, None)
     """
     if uptime_minutes < 1 or not counts:
         return None
@@ -62,7 +63,8 @@ def filled(weights: Mapping[str, float | None]) -> dict[str, float]:
     """The weights, with unknown ones set to the mean of the known ones; if none is known, all get the weight that LEAST_IN_HAND
     corresponds to.
 
-    >>> filled({"a": 90.0, "b": None, "c": 30.0}) {'a': 90.0, 'b': 60.0, 'c': 30.0}
+    >>> filled({"a": 90.0, "b": None, "c": 30.0})
+    {'a': 90.0, 'b': 60.0, 'c': 30.0}
     """
     known = [one for one in weights.values() if one is not None]
     mean = sum(known) / len(known) if known else LEAST_IN_HAND / HORIZON_MINUTES

@@ -93,8 +93,8 @@ def role_of(kind: str, name: str, said: str, choices: int) -> FieldRole:
     `choices` is the number of options of a select, radio group or checkbox group. Identifiers are checked before visible words: a
     label can apply to a whole row, an identifier to one field only.
 
-    >>> role_of("text", "q", "Stichwort", 0), role_of("select", "cat", "Rubrik", 12) (<FieldRole.QUERY: 'query'>,
-    <FieldRole.REFINEMENT: 'refinement'>)
+    >>> role_of("text", "q", "Stichwort", 0), role_of("select", "cat", "Rubrik", 12)
+    (<FieldRole.QUERY: 'query'>, <FieldRole.REFINEMENT: 'refinement'>)
     """
     if kind == "hidden":
         return FieldRole.TOKEN if _TOKEN.search(name) else FieldRole.FIXED

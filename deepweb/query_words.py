@@ -53,7 +53,8 @@ def substring_words(text: str) -> list[str]:
     For sites with substring search (SQL's LIKE), where a pair of characters is found even across the boundaries of dictionary
     words.
 
-    >>> substring_words("春江水 flows") ['春', '江', '水', '春江', '江水', 'flows']
+    >>> substring_words("春江水 flows")
+    ['春', '江', '水', '春江', '江水', 'flows']
     """
     plain = unicodedata.normalize("NFKC", text).lower()
     runs = _HAN_RUN.findall(plain)

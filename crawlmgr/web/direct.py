@@ -54,8 +54,8 @@ def header_pairs(lines: Sequence[bytes]) -> list[tuple[str, str]]:
     r"""Names and values of header lines, in Latin-1. Continued lines are joined with a space; lines that are no header are
     skipped.
 
-    >>> header_pairs([b"Server: a\r\n", b" b\r\n", b"what is this\r\n", b"ETag : x \r\n", b"\r\n"]) [('Server', 'a b'), ('ETag',
-    'x')]
+    >>> header_pairs([b"Server: a\r\n", b" b\r\n", b"what is this\r\n", b"ETag : x \r\n", b"\r\n"])
+    [('Server', 'a b'), ('ETag', 'x')]
     """
     pairs: list[tuple[str, str]] = []
     for line in b"".join(lines).decode("latin-1").replace("\r\n", "\n").replace("\r", " ").split("\n"):

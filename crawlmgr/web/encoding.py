@@ -84,7 +84,8 @@ def decode(body: bytes, content_type: str = "") -> tuple[str, str]:
     (more than 2 % of the characters beyond ASCII are damaged), they are valid UTF-8 although something else is declared, or a
     Western charset is declared for what is plainly a double-byte text.
 
-    >>> decode("中文论坛，欢迎".encode("gbk")) ('中文论坛，欢迎', 'gb18030')
+    >>> decode("中文论坛，欢迎".encode("gbk"))
+    ('中文论坛，欢迎', 'gb18030')
     """
     for mark, name in _BOMS:
         if body.startswith(mark):
