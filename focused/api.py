@@ -1,4 +1,4 @@
-"""The API's part for topics: read, add, crawl."""
+"""API operations on topics: read, add, crawl."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ FIELDS = ("id", "name", "keywords", "threshold", "strategy", "parameters", "opti
 
 
 class NewTopic(Schema):
-    """A topic: where its crawls begin, and what it is about (sample texts, words, or both)."""
+    """A new topic: its seeds, and its subject (sample texts, words, or both)."""
 
     name: str
     seeds: list[str]
@@ -31,7 +31,7 @@ class NewTopic(Schema):
 
 
 class Crawl(Schema):
-    """How to crawl; what is left out is the topic's own."""
+    """Options of a crawl; omitted ones are the topic's."""
 
     strategy: str = ""
     pages: int | None = None

@@ -18,7 +18,7 @@ class FocusedConfig(AppConfig):
 
 
 def _empty_search(using: str, **_of_signal: Any) -> None:
-    """The index of words is no model's table, so what flushes the database leaves it; it goes with the last page."""
+    """Empties the search index after a database flush: it is not a model's table, so Django does not."""
     tables = connections[using].introspection.table_names()
     if "focused_pagetext" in tables and not import_module("focused.models").TopicPage.objects.exists():
         import_module("focused.services.search").clear()

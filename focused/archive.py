@@ -1,4 +1,4 @@
-"""Pages of WARC files as a source of a crawl: everything in memory once, redirects followed, URLs in their canonical form."""
+"""WARC files as a source of pages for a crawl: read into memory once, redirects followed, canonical URLs."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ REDIRECTS = frozenset((301, 302, 303, 307, 308))
 
 
 class Archive:
-    """The last whole record of each URL in the files counts; a page is parsed when it is first asked for, and kept.
+    """The pages of WARC files; for each URL the last complete record counts. A page is parsed when first requested, and cached.
 
-    Only HTML pages answered with 200 are pages; other answers are fetches without a page. Links out of the archive
-    are left out of the pages, so that strategies order what can be had.
+    Only HTML answers with status 200 are pages; other answers are fetches without a page. Links that lead out of the archive are
+    removed, so that strategies choose only among available pages.
     """
 
     def __init__(
@@ -51,7 +51,7 @@ class Archive:
         return list(self._bodies)
 
     def resolve(self, url: str) -> str:
-        """The URL at the end of the redirects that the archive recorded; the URL itself where there are none."""
+        """The URL at the end of the recorded redirects; the URL itself if there are none."""
         for _ in range(MAX_REDIRECTS):
             if url in self._bodies or url not in self._redirects:
                 break
@@ -59,7 +59,7 @@ class Archive:
         return url
 
     def get(self, url: str) -> Content | None:
-        """The page behind a canonical URL, under the URL where the redirects end; None where the answer was no page."""
+        """The page of a canonical URL, under the URL at the end of its redirects; None if the answer was no page."""
         final = self.resolve(url)
         if final not in self._bodies:
             if final in self._failed:
@@ -68,7 +68,8 @@ class Archive:
         if final not in self._parsed:
             body, content_type = self._bodies[final]
             page = self._parse(body, content_type, final)
-            self._bodies[final] = (b"", content_type)  # not needed any more, and a good part of what a large archive takes
+            # the parsed page replaces the body, which takes much memory in a large archive
+            self._bodies[final] = (b"", content_type)
             self._parsed[final] = replace(page, links=tuple(link for link in page.links if self._holds(link.url)))
         return self._parsed[final]
 

@@ -1,4 +1,4 @@
-"""Arrays of numbers that grow together: the rows of a table whose length nobody knows beforehand."""
+"""Growable arrays: the columns of a table whose length is not known in advance."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ from numpy.typing import NDArray
 
 
 class Columns:
-    """Arrays that grow together by doubling; read them up to `size`. A kind may be several columns wide: (float, 7)."""
+    """Arrays that grow together by doubling; only the first `size` rows are valid. A column may itself have several components:
+    (float, 7)."""
 
     def __init__(self, **kinds: Any) -> None:
         self.size = 0
@@ -22,7 +23,7 @@ class Columns:
         raise AttributeError(name)
 
     def extend(self, number: int) -> slice:
-        """Room for further rows of zeros; their numbers."""
+        """Appends rows of zeros and returns their slice."""
         first, self.size = self.size, self.size + number
         while self.size > self._room:
             self._room *= 2

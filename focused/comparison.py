@@ -1,4 +1,4 @@
-"""Strategies against each other: the same archive, seeds and number of fetches for each, judged by what none of them sees."""
+"""Comparison of strategies: the same archive, seeds and number of fetches for each, judged by labels that none of them sees."""
 
 from __future__ import annotations
 
@@ -34,8 +34,8 @@ from focused.topics import Topic
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A strategy that takes part, with parameters; `label` tells two entries of one strategy apart. `given` are further
-    arguments of the strategy's class, such as a prior of another web."""
+    """A strategy that takes part, with its parameters; `label` distinguishes two entries of one strategy. `given` are further
+    arguments of the strategy's class, such as a prior from another web."""
 
     strategy: str
     values: Mapping[str, Value] = field(default_factory=dict)
@@ -49,7 +49,7 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What one strategy did."""
+    """The results of one strategy."""
 
     entry: Entry
     trail: Trail
@@ -66,25 +66,25 @@ class Outcome:
     important_curve: Sequence[tuple[int, int]]
     pagerank_curve: Sequence[tuple[int, int]]
     wanted: int
-    """Pages that there were to find."""
+    """The number of relevant pages to find."""
     labelled: int | None
-    """Fetched pages of which the labels tell, and which count; None without labels."""
+    """The number of fetched pages that have a label and are scored; None without labels."""
     seconds: float
 
     @property
     def harvest_rate(self) -> float:
-        """Targets found a fetch."""
+        """Relevant pages found per fetch."""
         return self.relevant / self.fetched if self.fetched else 0.0
 
     @property
     def precision(self) -> float | None:
-        """Targets among the fetched pages of which the judge has a word: of all of them without labels."""
+        """Share of relevant pages among the fetched pages that the judge can judge; without labels that is all of them."""
         if self.labelled is None:
             return self.harvest_rate
         return self.relevant / self.labelled if self.labelled else None
 
     def as_json(self) -> dict[str, object]:
-        """The row of `topic compare --json`."""
+        """The row in the output of `topic compare --json`."""
         return {
             "strategy": self.entry.name,
             "fetched": self.fetched,
@@ -111,15 +111,15 @@ class Outcome:
 
 
 def read_labels(lines: Iterable[str], archive: Archive) -> dict[str, Label]:
-    """The judge from CSV `url,label[,role][,depth]`, by the URL under which the archive holds the page.
+    """Reads labels from CSV `url,label[,role][,depth]`, by the URL under which the archive holds the page.
 
-    Lines whose URL or label makes no sense are a ValueError that names the line.
+    Raises ValueError with the line's number for an invalid URL or label.
     """
     return {archive.resolve(url): label for url, label in label_rows(lines)}
 
 
 def label_rows(lines: Iterable[str]) -> Iterator[tuple[str, Label]]:
-    """The lines of such a file one by one, each with its canonical URL; see `read_labels`."""
+    """The lines of a label file one by one, with canonical URLs (see `read_labels`)."""
     rows = csv.DictReader(lines)
     if not rows.fieldnames or not {"url", "label"} <= set(rows.fieldnames):
         raise ValueError("a labels file needs the columns url and label")
@@ -135,14 +135,14 @@ def label_rows(lines: Iterable[str]) -> Iterator[tuple[str, Label]]:
 
 
 TRAIL = ("strategy", "number", "url", "parent", "depth", "similarity", "on_topic", "label", "target", "before", "found")
-"""Columns of a trail. `on_topic` is the crawler's own word on the page, `label` the judge's, `target` whether its finding
-counts, `before` the pages off topic in a row on the way to it, `found` the targets up to and with it."""
+"""Columns of a trail. `on_topic` is the crawler's own judgement of the page, `label` the judge's, `target` whether it counts as
+found, `before` the number of consecutive off-topic pages on the path to it, `found` the number of targets so far."""
 
 
 def trail_rows(outcomes: Iterable[Outcome], labels: Mapping[str, Label] | None) -> Iterator[tuple[object, ...]]:
-    """Every fetched page of every strategy in the order of the fetches, one row each under `TRAIL`.
+    """Every fetched page of every strategy in the order of the fetches, one row each with the columns `TRAIL`.
 
-    Without labels `label` and `target` are the crawler's own word.
+    Without labels, `label` and `target` are the crawler's own judgement.
     """
     for outcome in outcomes:
         off_topic: dict[str, int] = {}
@@ -159,13 +159,13 @@ def trail_rows(outcomes: Iterable[Outcome], labels: Mapping[str, Label] | None) 
 
 
 SAMPLES = 4
-"""Pages drawn for a topic's samples."""
+"""Pages drawn as a topic's samples."""
 
 
 def sample_draws(
     topic: Topic, archive: Archive, labels: Mapping[str, Label], others: int
 ) -> list[tuple[Topic, frozenset[str]]]:
-    """The topic as given, then with samples drawn from the relevant pages; beside each the pages to leave out of the score."""
+    """The topic as given, then with samples drawn from the relevant pages; each with the pages to exclude from the score."""
     found = [(topic, frozenset[str]())]
     pool = sorted(targets(labels))
     if others and len(pool) <= SAMPLES:
@@ -179,12 +179,12 @@ def sample_draws(
 
 
 def without(labels: Mapping[str, Label], left_out: frozenset[str]) -> dict[str, Label]:
-    """The labels with some pages out of the score."""
+    """The labels, with some pages excluded from the score."""
     return {url: Label(one.relevant, one.scored and url not in left_out) for url, one in labels.items()}
 
 
 def with_seed_pages(topic: Topic, archive: Archive) -> Topic:
-    """The topic as it is; one without samples and keywords takes its seed pages for samples, as the patent does."""
+    """The topic; if it has no samples and keywords, with its seed pages as samples, as in the Dolphin patent."""
     if topic.documents or topic.keywords:
         return topic
     texts = []
@@ -210,11 +210,11 @@ def compare(
 ) -> list[Outcome]:
     """Runs every entry over the archive and judges all of them together.
 
-    Repeatable: the same arguments give the same pages in the same order. Without labels the judge is the similarity of
-    a page under weights from all runs' pages, on topic from the topic's own threshold; recall then has no ground and
-    is None. `random_ties` takes equal priorities in random instead of first-come order. `growing` weighs the words of
-    the similarity curve by what each run had fetched at each point, as the patent does, instead of by all runs' pages.
-    `further` are strategies by dotted name.
+    Deterministic: the same arguments give the same pages in the same order. Without labels the judge is the similarity of a page
+    under weights from all runs' pages, relevant from the topic's own threshold; recall is then undefined (None). `random_ties`
+    takes equal priorities in random instead of first-come order. `growing` computes the word weights of the similarity curve from
+    what each run had fetched at each point, as the Dolphin patent does, instead of from all runs' pages. `further` are strategies
+    by dotted name.
     """
     topic = with_seed_pages(topic, archive)
     trails: list[tuple[Entry, Trail, float]] = []
@@ -238,7 +238,7 @@ def run_entry(
     further: Mapping[str, str] | None = None,
     on_page: Callable[[Page], None] | None = None,
 ) -> Trail:
-    """One entry's run over the archive; see `compare`."""
+    """Runs one entry over the archive (see `compare`)."""
     ties = random.Random(random_seed) if random_ties else None  # noqa: S311 - a draw among equals, no secret
     rng = random.Random(random_seed)  # noqa: S311 - a search, no secret
     graph = MemoryGraph(ties)
@@ -250,7 +250,7 @@ def run_entry(
 
 
 def _differ(archive: Archive, one: str, other: str) -> bool:
-    """Whether two addresses lead to pages that are no duplicates; False where the archive lacks one of them."""
+    """Tells whether two addresses lead to pages that are not duplicates; False if the archive lacks one of them."""
     if one not in archive or other not in archive:
         return False
     first, second = archive.get(one), archive.get(other)
@@ -267,8 +267,8 @@ def judge(
     growing: bool = False,
     pulse: Callable[[], None] | None = None,
 ) -> list[Outcome]:
-    """All entries' trails (with the seconds that each took) measured by one judge; see `compare`. `pulse` is called at every
-    page, several times."""
+    """Measures the trails of all entries (with the seconds each took) by one judge (see `compare`). `pulse` is called several
+    times for every page."""
     relevance = Relevance(topic)
     seen: dict[str, Content] = {}
     for _, trail, _ in trails:

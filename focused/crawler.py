@@ -1,4 +1,4 @@
-"""The topic crawler, as the engine runs it: the strategy names addresses, the archive or the network gives pages."""
+"""The topic crawler as run by the engine: the strategy chooses addresses, the archive or the network provides pages."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ from focused.services.sessions import Session
 from focused.stages import Draft, run_stages
 
 RECALL_SECONDS = 0.5
-"""How long pages are taken from the archive in one transaction."""
+"""Seconds for which pages are taken from the archive in one transaction."""
 FOLLOW_SECONDS = 0.05
-"""The same after a page from the network."""
+"""The same limit in seconds after a page from the network."""
 
 
 _EDITED = f"SELECT 1 FROM focused_topicrun WHERE run_id = %s AND {pages.EDITED}"  # noqa: S608 - fixed words
@@ -32,9 +32,9 @@ _FOUND_ON = "SELECT id FROM crawlmgr_url WHERE run_id = %s AND key_hash = %s"
 
 
 class TopicCrawler:
-    """As many addresses in the frontier as may be in flight, chosen by the strategy after each page.
+    """Crawls a topic: keeps as many addresses in the frontier as may be in flight, chosen by the strategy after each page.
 
-    Pages from the archive never pass the frontier: they are taken when nothing waits there (`idle`).
+    Pages from the archive do not pass through the frontier: they are taken when nothing waits there (`idle`).
     """
 
     kind = "topic"
@@ -53,7 +53,7 @@ class TopicCrawler:
         sessions.forget(run.pk)
 
     def session(self, run: Run) -> Session:
-        """The run's session; nobody else works the run while this slice does."""
+        """The run's session; only this slice works on the run."""
         if self._session is None:
             self._session = sessions.acquire(run, self._pulse)
         return self._session
@@ -64,7 +64,7 @@ class TopicCrawler:
         for key in {host_key(url) for url in definition["seeds"]}:
             hosts.configure(key, settings)
         if run.begun:
-            self.session(run)  # here, outside any transaction: a replay takes its time
+            self.session(run)  # here, outside any transaction, because a replay takes time
         return settings
 
     def begin(self, run: Run, now: datetime) -> Sequence[NewUrl]:
@@ -75,7 +75,7 @@ class TopicCrawler:
         return ()
 
     def request(self, run: Run, item: Url) -> FetchRequest:
-        """Conditional where the run takes pages from the archive and this one is only too old."""
+        """The request of an address; conditional if the archive's copy of the page is only too old."""
         if run.parameters["options"]["source"] != "mixed" or (page := archive.latest(item.url)) is None:
             return FetchRequest(item.url)
         return FetchRequest(item.url, etag=page.etag or None, last_modified=page.last_modified or None)
@@ -111,8 +111,8 @@ class TopicCrawler:
         return Stored(links=self._follow(run, session, now))
 
     def idle(self, run: Run, now: datetime) -> Sequence[NewUrl] | str:
-        """Nothing waits in the frontier: what was dropped there is told to the strategy, pages come from the archive, the next
-        addresses go into the frontier; or the run is at its end."""
+        """Called when nothing waits in the frontier: reports dropped addresses to the strategy, takes pages from the archive, and
+        adds the next addresses to the frontier; or returns why the run has ended."""
         session = self.session(run)
         if sql.fetch(_EDITED, (session.run_id,)):
             self._edits(session, now)
@@ -138,7 +138,7 @@ class TopicCrawler:
             sessions.forget(run.pk)
 
     def _over(self, run: Run, session: Session, now: datetime) -> str:
-        """The budget that is used up, "" while none is. What was chosen and not fetched is let go."""
+        """The budget that is used up, "" if none is; chosen but not yet fetched addresses are then dropped."""
         options = session.options
         reason = ""
         if options.relevant and session.row.relevant >= options.relevant:
@@ -152,8 +152,8 @@ class TopicCrawler:
         return reason
 
     def _follow(self, run: Run, session: Session, now: datetime) -> list[NewUrl]:
-        """After a page from the network: edits, then the next addresses; pages that the archive has are taken on the way, so that
-        the line stays busy."""
+        """Applies edits after a page from the network and chooses the next addresses; pages in the archive are taken on the way,
+        so that enough requests stay in flight."""
         if session.edited:
             self._edits(session, now)
         if session.options.source == "net":
@@ -174,7 +174,7 @@ class TopicCrawler:
         TopicRun.objects.filter(pk=session.run_id).update(edits=[])
 
     def _links(self, session: Session, urls: Sequence[str]) -> list[NewUrl]:
-        """Chosen addresses for the frontier, where those that were chosen first come first."""
+        """The chosen addresses as links for the frontier, in the order in which they were chosen."""
         links = []
         for url in urls:
             why = session.outstanding[url]
@@ -188,7 +188,7 @@ class TopicCrawler:
         return links
 
     def _found_on(self, session: Session, parent: str | None) -> int | None:
-        """The frontier's row of the page that an address was found on."""
+        """The frontier's id of the page on which an address was found."""
         if not parent:
             return None
         if parent not in session.addresses:
@@ -199,7 +199,7 @@ class TopicCrawler:
         return session.addresses[parent]
 
     def _recall(self, run: Run, session: Session, url: str, now: datetime) -> bool:
-        """Takes a page from the archive where the run may; False where it has to be asked for."""
+        """Takes a page from the archive if the run allows it; False if it must be requested."""
         options = session.options
         if options.source == "net":
             return False
@@ -226,7 +226,7 @@ class TopicCrawler:
 
 
 def _copy(run: Run, page: Page, url: str, outcome: pages.Outcome, session: Session) -> None:
-    """The run's own row for a page that lies in the archive already."""
+    """Stores the run's own row for a page that is already in the archive."""
     node = session.graph.node(url)
     columns = [field.attname for field in Page._meta.concrete_fields if field.attname not in ("id", "run_id")]
     values: dict[str, Any] = {name: getattr(page, name) for name in columns}

@@ -1,4 +1,5 @@
-"""Judging runs: curves, recall, mean similarity over all runs' pages, important pages by HITS and PageRank, tunnels."""
+"""Evaluation of runs: curves, recall, mean similarity over all runs' pages, important pages by HITS and PageRank, tunnel
+lengths."""
 
 from __future__ import annotations
 
@@ -17,20 +18,20 @@ if TYPE_CHECKING:
 
 IMPORTANT_PAGES = 100
 MANY_HOSTS = 5
-"""Hosts in a graph from which on links inside one host do not count as recommendations."""
+"""Number of hosts in a graph from which links inside one host do not count as recommendations."""
 DAMPING = 0.85
 Item = TypeVar("Item")
 
 
 class Label(NamedTuple):
-    """The judge's word on a page. `scored` is false for samples, seeds and pages out of reach: fetched, not counted."""
+    """The judge's label of a page. `scored` is false for samples, seeds and unreachable pages: fetched, but not counted."""
 
     relevant: bool
     scored: bool
 
 
 def pulsed(items: Iterable[Item], pulse: Callable[[], None] | None) -> Iterator[Item]:
-    """The items, with a call of `pulse` before each: who measures for long shows that it is at work."""
+    """The items, with a call of `pulse` before each, to renew a lease during long measurements."""
     for item in items:
         if pulse is not None:
             pulse()
@@ -38,26 +39,27 @@ def pulsed(items: Iterable[Item], pulse: Callable[[], None] | None) -> Iterator[
 
 
 def targets(labels: Mapping[str, Label]) -> frozenset[str]:
-    """The pages whose finding counts."""
+    """The pages that count when found: relevant and scored."""
     return frozenset(url for url, label in labels.items() if label.relevant and label.scored)
 
 
 def curve(steps: Sequence[Step], wanted: frozenset[str], checkpoints: int) -> list[tuple[int, int]]:
-    """(pages fetched, targets among them) at equal distances, the last page always included."""
+    """(pages fetched, targets among them) at equal intervals, always including the last page."""
     found = np.cumsum([step.url in wanted for step in steps]) if steps else np.zeros(0)
     return [(mark, int(found[mark - 1])) for mark in marks(len(steps), checkpoints)]
 
 
 def marks(pages: int, checkpoints: int) -> list[int]:
-    """Numbers of pages at which a run is looked at: `checkpoints` equal steps, fewer where there are fewer pages."""
+    """Page counts at which a run is measured: `checkpoints` equal steps, fewer if there are fewer pages."""
     return sorted({round(pages * i / checkpoints) for i in range(1, checkpoints + 1)} - {0})
 
 
 def tunnel_lengths(steps: Sequence[Step], on_topic: frozenset[str]) -> Counter[int]:
-    """How many pages off topic lie between a page on topic and the one on topic that it was reached from, where any do.
+    """Counts tunnels by length: the number of off-topic pages between a relevant page and the relevant page it was reached from,
+    if any.
 
-    Pages are followed back to the page whose link gave them their place; a way that begins off topic at a seed counts
-    from the seed. Figure 5 of the tunnelling paper.
+    Pages are followed back through their parents; a path that begins off topic at a seed counts from the seed. Figure 5 of the
+    tunnelling paper.
     """
     run: dict[str, int] = {}
     lengths: Counter[int] = Counter()
@@ -75,8 +77,8 @@ def tunnel_lengths(steps: Sequence[Step], on_topic: frozenset[str]) -> Counter[i
 class SimilarityJudge:
     """w_kd = f_kd (1 + ln(|S| / n_k)), cosine to the topic, over a set S of pages: the patent's measure of a run.
 
-    S is the union of the pages of all compared runs, so that every run is measured with the same weights (E1).
-    A word of the topic that no page has counts as standing in one page. `pulse` is called at every page.
+    S is the union of the pages of all compared runs, so that every run is measured with the same weights (E1). A topic word that
+    occurs in no page counts as occurring in one. `pulse` is called at every page.
     """
 
     def __init__(
@@ -93,15 +95,15 @@ class SimilarityJudge:
         self._scores = {url: self._score(counts) for url, counts in pulsed(pages.items(), pulse)}
 
     def page(self, url: str) -> float:
-        """Cosine of one of the pages to the topic, in [0, 1]."""
+        """Cosine similarity of one of the pages to the topic, in [0, 1]."""
         return self._scores[url]
 
     def mean(self, urls: Sequence[str]) -> float:
-        """sim(q, S(t)): the mean over a run's pages."""
+        """sim(q, S(t)) of the Dolphin patent: the mean similarity of a run's pages."""
         return sum(self._scores[url] for url in urls) / len(urls) if urls else 0.0
 
     def curve(self, urls: Sequence[str], checkpoints: int) -> list[float]:
-        """The mean over the pages up to each checkpoint."""
+        """The mean similarity of the pages up to each checkpoint."""
         sums = np.cumsum([self._scores[url] for url in urls])
         return [float(sums[mark - 1] / mark) for mark in marks(len(urls), checkpoints)]
 
@@ -113,7 +115,8 @@ class SimilarityJudge:
 
 
 def growing_similarity(topic: Mapping[str, float], pages: Sequence[Mapping[str, int]], checkpoints: int) -> list[float]:
-    """The patent's measure as written (E2): at each checkpoint S is what the run has fetched so far, weights included."""
+    """The Dolphin patent's measure as written (E2): at each checkpoint S is what the run has fetched so far, also for the
+    weights."""
     values = []
     for size in marks(len(pages), checkpoints):
         part = {str(n): counts for n, counts in enumerate(pages[:size])}
@@ -122,8 +125,8 @@ def growing_similarity(topic: Mapping[str, float], pages: Sequence[Mapping[str, 
 
 
 def _matrix(links: Mapping[str, Iterable[str]]) -> tuple[list[str], sparse.csr_matrix]:
-    """Pages and their link matrix: no links to self; none inside a host where the graph has at least 5 hosts."""
-    from scipy import sparse  # a tenth of a second to load, which commands that only print save
+    """Pages and their link matrix: without links to self, and without links inside a host if the graph has at least 5 hosts."""
+    from scipy import sparse  # takes a tenth of a second to import, which commands that only print save
 
     urls = list(links)
     numbers = {url: i for i, url in enumerate(urls)}
@@ -145,7 +148,7 @@ def _top(urls: Sequence[str], scores: np.ndarray, number: int) -> list[str]:
 
 
 def hits_authorities(links: Mapping[str, Iterable[str]], number: int = IMPORTANT_PAGES) -> list[str]:
-    """The best authorities of a graph by HITS: x = A'y, y = Ax, length 1, until they move less than 1e-8 or 50 rounds."""
+    """The best authorities of a graph by HITS: x = A'y, y = Ax, normalised, until they change by less than 1e-8 or 50 rounds."""
     urls, matrix = _matrix(links)
     if matrix.nnz == 0:
         return []
@@ -163,7 +166,7 @@ def hits_authorities(links: Mapping[str, Iterable[str]], number: int = IMPORTANT
 
 
 def pagerank_pages(links: Mapping[str, Iterable[str]], number: int = IMPORTANT_PAGES) -> list[str]:
-    """The best pages of a graph by PageRank (damping 0.85, pages without links spread evenly): the second judge."""
+    """The best pages of a graph by PageRank (damping 0.85, the rank of pages without links spread evenly)."""
     urls, matrix = _matrix(links)
     if matrix.nnz == 0:
         return []

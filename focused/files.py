@@ -1,4 +1,4 @@
-"""A topic from plain files, as `topic add` takes them: seeds, samples, keywords."""
+"""Reading a topic from plain files for `topic add`: seeds, samples, keywords."""
 
 from __future__ import annotations
 
@@ -14,15 +14,12 @@ ONTOLOGY_SUFFIXES = frozenset((".ttl", ".csv"))
 
 
 def read_text(path: Path) -> str:
-    """A text file in any of the encodings that pages come in, without the NULs of one that is no text."""
+    """The text of a file in any encoding of web pages, with NUL characters removed."""
     return decode(path.read_bytes())[0].replace("\0", "")
 
 
 def read_named_documents(path: Path) -> list[tuple[str, str]]:
-    """Name and text of one sample from a file, or one from each text file of a folder, in the order of their names.
-
-    Empty ones are left out.
-    """
+    """Name and text of one sample from a file, or of each text file in a folder, sorted by name. Empty files are left out."""
     if path.is_dir():
         files = sorted(file for file in path.iterdir() if file.is_file() and file.suffix.lower() in DOCUMENT_SUFFIXES)
     else:
@@ -31,12 +28,12 @@ def read_named_documents(path: Path) -> list[tuple[str, str]]:
 
 
 def read_documents(path: Path) -> list[str]:
-    """The texts of those samples."""
+    """The texts of the samples in a file or folder."""
     return [text for _, text in read_named_documents(path)]
 
 
 def read_ontology(path: Path) -> Ontology:
-    """An ontology from a file in Turtle or CSV, told apart by its ending. Raises ValueError with one line."""
+    """Reads an ontology from a Turtle or CSV file, by its file extension. Raises ValueError with a one-line message."""
     try:
         return read_turtle(path.read_bytes()) if path.suffix.lower() == ".ttl" else read_csv(read_text(path))
     except ValueError as error:
@@ -46,7 +43,7 @@ def read_ontology(path: Path) -> Ontology:
 def topic_from_files(
     name: str, seeds: Path, documents: Sequence[Path] = (), keywords: str = "", keywords_file: Path | None = None
 ) -> tuple[Topic, list[BadLine]]:
-    """The topic and the lines of the seeds file that were no URL; ValueError where nothing is left to start from."""
+    """The topic, and the lines of the seeds file that are not URLs; ValueError if there is no seed."""
     urls, bad = read_seeds(read_text(seeds).splitlines())
     if not urls:
         raise ValueError(f"{seeds.name} has no URL to start from")

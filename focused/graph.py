@@ -1,4 +1,5 @@
-"""The URL graph of a topic crawl: what is known, what waits in which order, which page links where. This one lives in memory."""
+"""The URL graph of a topic crawl: known URLs, ordered queues of waiting ones, and the links of pages. This implementation is in
+memory."""
 
 from __future__ import annotations
 
@@ -11,11 +12,11 @@ from typing import Any, NamedTuple, Protocol
 from crawlmgr.web.url import host_key
 
 LOOKED_AT = 64
-"""First nodes of a queue that are looked at for one whose host may be asked now."""
+"""Nodes at the front of a queue that are searched for one whose host can be requested now."""
 
 
 class State(IntEnum):
-    """A URL is known, then waits in a queue, then is fetched or failed; dropped ones may come back to a queue."""
+    """State of a URL: known, then waiting in a queue, then fetched or failed; a dropped URL may be queued again."""
 
     KNOWN = 0
     WAITING = 1
@@ -24,16 +25,16 @@ class State(IntEnum):
 
 
 class Node:
-    """One URL. `data` is the strategy's own: plain values (numbers, text, lists) by name, so that a database can hold them."""
+    """One URL. `data` belongs to the strategy: plain values (numbers, text, lists) by name, so that a database can store them."""
 
     __slots__ = ("_data", "depth", "order", "parent", "priority", "queue", "state", "url", "version")
 
     def __init__(self, url: str, depth: int, parent: str | None) -> None:
         self.url = url
         self.depth = depth
-        """Clicks from the nearest seed, seeds 0."""
+        """Clicks from the nearest seed; 0 for seeds."""
         self.parent = parent
-        """The page whose link gave the URL its present place; None for seeds."""
+        """The page whose link determined the URL's current depth and priority; None for seeds."""
         self.state = State.KNOWN
         self.priority = 0.0
         self.queue = ""
@@ -49,71 +50,71 @@ class Node:
 
     @property
     def own(self) -> dict[str, Any] | None:
-        """`data` as it is, None where nothing was ever put there."""
+        """`data` as stored, None if it was never set."""
         return self._data
 
     def get(self, name: str, default: Any = None) -> Any:
-        """A value of `data` without making room for it."""
+        """A value of `data`, without creating `data`."""
         return default if self._data is None else self._data.get(name, default)
 
 
 class OutLink(NamedTuple):
-    """A stored link: where to, and what the strategy thought of it."""
+    """A stored link: its target, and the strategy's score of it."""
 
     url: str
     score: float
 
 
 class UrlGraph(Protocol):
-    """What strategies need of a graph, in memory or in a database; one worker sees the same order in both."""
+    """The graph's interface for strategies, in memory or in a database; with one worker both give the same order."""
 
     def node(self, url: str) -> Node | None:
-        """The URL's node, through aliases; None when never met."""
+        """The URL's node, also for an alias; None if the URL is unknown."""
 
     def add(self, url: str, depth: int, parent: str | None) -> Node:
-        """The URL's node, made when new; a smaller depth is taken over while it is not fetched."""
+        """The URL's node, created if new; a smaller depth replaces the old one until the URL is fetched."""
 
     def alias(self, url: str, node: Node) -> None:
-        """Another spelling (the end of a redirect) that stands for the same node."""
+        """Adds another address of a node (the end of a redirect)."""
 
     def push(self, node: Node, priority: float, queue: str = "", parent: str | None = None) -> None:
-        """Puts the node into a queue or moves it there; the higher priority is popped first, then the earlier push."""
+        """Adds the node to a queue or moves it there; the highest priority is popped first, the earliest push in ties."""
 
     resting: Collection[str]
-    """Hosts (`host_key`) that may not be asked now, because enough of their addresses are being asked for already."""
+    """Hosts (`host_key`) that cannot be requested now, because enough of their addresses are in progress."""
 
     def pop(self, queue: str = "") -> Node | None:
-        """Takes out the first node of a queue whose host is not resting, looking at the first `LOOKED_AT`; the nodes passed over
-        keep their places. None when there is none."""
+        """Removes and returns the first node of a queue whose host is not in `resting`, among the first `LOOKED_AT`; skipped
+        nodes keep their places. None if there is none."""
 
     def drop(self, node: Node) -> None:
-        """Takes a waiting node out of its queue; it stays known."""
+        """Removes a waiting node from its queue; it stays known."""
 
     def waiting(self, queue: str = "") -> int:
-        """How many nodes wait in a queue."""
+        """The number of nodes waiting in a queue."""
 
     def queued(self, queue: str = "") -> Iterator[Node]:
-        """The nodes of a queue, in no order."""
+        """The nodes of a queue, in no particular order."""
 
     def reprioritise(self, score: Callable[[Node], float], queue: str = "") -> None:
-        """Gives every node of a queue a new priority; equal ones keep the order of their last push."""
+        """Sets a new priority for every node of a queue; ties keep the order of their last push."""
 
     def store_links(self, node: Node, links: Sequence[OutLink]) -> None:
-        """Remembers a fetched page's links."""
+        """Stores a fetched page's links."""
 
     def links(self, node: Node) -> Sequence[OutLink]:
-        """The links that were remembered for a page."""
+        """The stored links of a page."""
 
 
 def beginning(url: str) -> str:
-    """An address up to its path."""
+    """The address up to the beginning of its path."""
     return url[: url.index("/", 8) + 1] if "/" in url[8:] else url
 
 
 class MemoryGraph:
-    """Graph in dictionaries and one heap a queue; entries that were overtaken are left in the heap and skipped.
+    """A graph in dictionaries, with one heap per queue; outdated heap entries stay and are skipped.
 
-    Nodes of equal priority come in the order of their pushes; with `ties` (a random generator) in random order instead.
+    Nodes of equal priority are popped in the order of their pushes; with `ties` (a random generator) in random order.
     """
 
     def __init__(self, ties: random.Random | None = None) -> None:
@@ -125,7 +126,7 @@ class MemoryGraph:
         self._pushes = 0
         self.resting: Collection[str] = ()
         self._site: str | None = None
-        """The beginning of every address so far, as long as all are of one host."""
+        """The common beginning (scheme and host) of all addresses so far; None if they have several hosts."""
 
     def __len__(self) -> int:
         return len(self._nodes)

@@ -1,4 +1,4 @@
-"""A judge that learns from the crawl's own pages: relevance feedback without an operator, and with one."""
+"""The learning judge: relevance feedback from the crawl's own pages, with or without the operator's marks."""
 
 from __future__ import annotations
 
@@ -21,27 +21,28 @@ NONE: Rows = np.zeros(0, dtype=np.intp)
 Row = tuple[NDArray[np.int32], NDArray[np.float32]]
 
 VERSION = 4
-"""Rises when the same pages would be judged otherwise. 1: samples and the most similar pages; 2: marks, of earlier runs too;
-3: pages linked beside a page count; 4: words by number."""
+"""Version, raised when the same pages would be judged differently. 1: samples and the most similar pages; 2: marks, also of
+earlier runs; 3: pages linked from the same page count; 4: words by number."""
 MOST_SIMILAR = 20
-"""Pages whose centroid stands for the topic, at most a fifth of all."""
+"""Number of most similar pages whose centroid represents the topic; at most a fifth of all pages."""
 EVERY = 50
-"""Pages between two rankings; beyond a thousand pages a twentieth of them, so that ranking costs the same a page."""
+"""Pages between two rankings; beyond a thousand pages a twentieth of them, so that the cost per page stays constant."""
 FIRST = 10
 """Pages before the first ranking, and between rankings until there are fifty."""
 SAMPLES_SHARE = 0.5
-"""What the topic's own samples count beside those pages."""
+"""Weight of the topic's own samples relative to those pages."""
 OFF_TOPIC_SHARE = 0.5
-"""What the operator's pages off topic count; those on topic count as much as all that the judge goes by without marks."""
+"""Weight of pages marked off topic; pages marked on topic weigh as much as everything the judge uses without marks."""
 
 SIBLINGS = 0.6
-"""What the pages that are linked from the same page count beside a page's own words (both as standard scores)."""
+"""Weight of sibling pages (linked from the same page) relative to a page's own words, both as standard scores."""
 KIN = 3.0
-"""How many pages of the general mean the mean of those is drawn towards."""
+"""Shrinkage of the siblings' mean towards the general mean, in numbers of pages."""
 
 
 def two_levels(scores: Vector) -> tuple[float, float]:
-    """Means of the two groups that a cut tells apart best (Otsu): what pages off topic score, and what those on topic do."""
+    """Means of the two groups separated best by a threshold (Otsu's method): the score levels of off-topic and of relevant
+    pages."""
     ordered = np.sort(scores)
     size = len(ordered)
     sums = np.cumsum(ordered)
@@ -54,28 +55,30 @@ def two_levels(scores: Vector) -> tuple[float, float]:
 
 
 class Feedback:
-    """Pages in the order in which they came; `rank` judges them anew by what the most similar ones share and the others do not.
+    """Judges pages in their order of arrival; `rank` computes all scores again from what the most similar pages have in common
+    and the others do not.
 
-    Rocchio without a judge: v = half the centroid of the samples and half that of the 20 pages nearest to it - the centroid of
-    all, over (1 + ln f) idf weights of length 1; a page's score is its inner product with v. Of pages that the operator
-    marked (`mark`), the centroid of those on topic is added, and half that of those off topic taken off, each less that of all.
-    What a page's words say and what those of the pages linked beside it say (mean over the pages with a link to it) are added up.
+    Rocchio's method with pseudo relevance feedback: v = half the centroid of the samples + half that of the 20 pages nearest to
+    it - the centroid of all, over (1 + ln f) idf weights normalised to length 1; a page's score is its inner product with v. For
+    pages marked by the operator (`mark`), the centroid of those on topic is added and half that of those off topic subtracted,
+    each less that of all. To the score from a page's own words that from sibling pages (means over the pages with a link to it)
+    is added.
     """
 
     def __init__(
         self, samples: Sequence[Mapping[str, float]], marked: Sequence[tuple[Mapping[str, float], bool]] = ()
     ) -> None:
         self.ranked = 0
-        """Pages that the last ranking knew."""
+        """Number of pages in the last ranking."""
         self._columns = np.full(1 << WORD_BITS, -1, dtype=np.int32)
-        """By a word's number its column, -1 for a word that was not met."""
+        """Column of each word by its number, -1 for an unknown word."""
         self._width = 0
         self._waiting: list[HashedWords] = []
         self._starts = [0]
         self._words = Columns(index=np.int32, weight=np.float32)
         self._frequencies = np.zeros(4096)
         self.marks: dict[int, bool] = {}
-        """The operator's word on pages, by number."""
+        """The operator's marks, by page number."""
         self._samples = [self._row(hashed(counts)) for counts in samples if counts]
         self._marked = [(self._row(hashed(counts)), on_topic) for counts, on_topic in marked if counts]
         self._direction = np.zeros(0)
@@ -85,9 +88,9 @@ class Feedback:
         """The same with room for words that come after the last ranking."""
         self._levels = (0.0, 1.0)
         self._scales = ((0.0, 1.0), (0.0, 1.0))
-        """Mean and spread of what the words and of what the siblings said in the last ranking."""
+        """Mean and spread of the words' scores and of the siblings' scores in the last ranking."""
         self._kin = np.zeros(0)
-        """What pages linked from each page say in the mean, by the number of that page."""
+        """Mean score of the pages linked from each page, by that page's number."""
 
     def __len__(self) -> int:
         return len(self._starts) - 1 + len(self._waiting)
@@ -109,18 +112,19 @@ class Feedback:
         self._frequencies[indices] += 1
 
     def mark(self, number: int, on_topic: bool | None) -> None:
-        """The operator's word on a page by its number; None takes it back."""
+        """Stores the operator's mark of a page by its number; None removes it."""
         if on_topic is None:
             self.marks.pop(number, None)
         else:
             self.marks[number] = on_topic
 
     def due(self) -> bool:
-        """Whether it is time to rank again."""
+        """Tells whether it is time to rank again."""
         return len(self) - self.ranked >= (FIRST if len(self) <= EVERY else max(EVERY, self.ranked // 20))
 
     def rank(self, parents: Rows = NONE, children: Rows = NONE) -> Vector:
-        """The score of every page: comparable among them only. `parents` and `children`: which page links to which, by number."""
+        """The scores of all pages, comparable only with each other. `parents` and `children` are the links between pages, by
+        number."""
         for words in self._waiting:
             self._take(words)
         self._waiting.clear()
@@ -152,7 +156,8 @@ class Feedback:
         return scores
 
     def _with_siblings(self, own: Vector, parents: Rows, children: Rows) -> Vector:
-        """z(own) + SIBLINGS z(mean over a page's parents of the mean of their other children, drawn towards the mean of all)."""
+        """z(own) + SIBLINGS z(mean over a page's parents of the mean of their other children, shrunk towards the overall
+        mean)."""
         size, mean = len(own), float(own.mean())
         count, total = np.bincount(parents, minlength=size), np.bincount(parents, weights=own[children], minlength=size)
         others = (total[parents] - own[children] + KIN * mean) / (count[parents] - 1 + KIN)
@@ -167,22 +172,22 @@ class Feedback:
         return (own - mean) / spread + SIBLINGS * (beside - mean_beside) / spread_beside
 
     def to_mark(self, scores: Vector, number: int) -> list[int]:
-        """The pages without a mark of which the operator's word tells the most: those nearest the cut between both levels."""
+        """The unmarked pages whose marks would help most: those nearest the threshold between the two levels."""
         unsure = np.argsort(np.abs(scores - sum(self._levels) / 2), kind="stable").tolist()
         return [page for page in unsure if page not in self.marks][:number]
 
     def worth(self, scores: Vector) -> Vector:
-        """Scores in [0, 1]: 0 for the level of pages off topic, 1 for the level of those on topic."""
+        """Scores scaled to [0, 1]: 0 at the level of off-topic pages, 1 at that of relevant ones."""
         low, high = self._levels
         return np.clip((scores - low) / max(high - low, 1e-9), 0.0, 1.0)
 
     def worth_of(self, score: float) -> float:
-        """The same for one score."""
+        """One score scaled to [0, 1] (see `worth`)."""
         low, high = self._levels
         return min(1.0, max(0.0, (score - low) / max(high - low, 1e-9)))
 
     def score(self, number: int, parent: int = -1) -> float:
-        """The score of one page, reached from a page by number, by the last ranking, which may not have known either."""
+        """The score of one page, reached from page `parent`, based on the last ranking, which need not have included either."""
         if self._width > len(self._wide_idf):
             self._widen()
         place = slice(self._starts[number], self._starts[number + 1])
@@ -199,7 +204,7 @@ class Feedback:
         self._wide_direction = np.concatenate([self._direction, np.zeros(new)])
 
     def _row(self, words: HashedWords) -> Row:
-        """A row of the matrix; words that were not met get columns. Of some hundred thousand words a few share one."""
+        """A row of the matrix; new words get columns. Among some hundred thousand words, a few share a number."""
         indices = self._columns.take(words.numbers)
         new = words.numbers[indices < 0]
         if len(new):
@@ -214,7 +219,7 @@ class Feedback:
         return indices, values / max(float(np.sqrt(values @ values)), 1e-12)
 
     def _centroid(self, rows: Sequence[Row], size: int) -> Vector:
-        """Mean of rows that are no pages of the run."""
+        """Mean of rows that are not pages of the run."""
         found = np.zeros(size)
         for row in rows:
             indices, values = self._weighed(*row)
@@ -222,8 +227,8 @@ class Feedback:
         return found
 
     def _matrix(self) -> tuple[sparse.csr_matrix, Vector]:
-        """Pages x words: (1 + ln f) (ln((N + 1) / (n + 1)) + 1); beside it the lengths of the rows."""
-        from scipy import sparse  # a tenth of a second to load, which a command that only lists the strategies saves
+        """Matrix pages x words with (1 + ln f) (ln((N + 1) / (n + 1)) + 1), and the lengths of its rows."""
+        from scipy import sparse  # takes a tenth of a second to import, which commands that only list the strategies save
 
         end, shape = self._words.size, (len(self), self._width)
         self._idf = np.log((len(self) + 1) / (self._frequencies[: shape[1]] + 1)) + 1

@@ -1,4 +1,4 @@
-"""Strategies over several draws: figures of all draws together with their intervals, and in one sentence what won."""
+"""Comparisons over several draws: results of all draws together with confidence intervals, and a one-sentence conclusion."""
 
 from __future__ import annotations
 
@@ -20,26 +20,26 @@ PATENT_WEIGHTS: Mapping[str, Mapping[str, float]] = {
     "links": {"alpha": 0.0, "beta": 0.0, "gamma": 1.0},
     "mixed": {"alpha": 0.4, "beta": 0.3, "gamma": 0.3},
 }
-"""The four runs of the patent: by one criterion alone, and mixed."""
+"""Parameters of the Dolphin patent's four runs: each criterion alone, and mixed."""
 
 
 class Cell(NamedTuple):
-    """One run of a comparison: which entry, and which draw of the random numbers (from 1 on)."""
+    """One run of a comparison: an entry, and the number of the random draw (from 1)."""
 
     entry: str
     draw: int
 
     @property
     def key(self) -> str:
-        """Its name among a comparison's runs."""
+        """The run's key within a comparison."""
         return f"{self.entry}#{self.draw}"
 
 
 class Verdict(NamedTuple):
-    """What came first by mean area under the curve of pages found, and how it stands to the second.
+    """The best entry by mean area under the recall curve, compared with the second.
 
-    `difference` is of areas (share of what there was to find, mean over the fetches), with its 95 % interval from a paired
-    bootstrap over the draws; None with one draw, which says nothing of chance. `real`: the interval lies above zero.
+    `difference` is between the areas (share of the relevant pages, mean over the fetches), with its 95 % interval from a paired
+    bootstrap over the draws; None for a single draw, which says nothing about chance. `real`: the interval is above zero.
     """
 
     best: str
@@ -54,12 +54,12 @@ class Verdict(NamedTuple):
 
 
 def cells(entries: Sequence[str], draws: int) -> list[Cell]:
-    """All runs of a comparison, draw by draw, so that half of the work gives whole draws."""
+    """All runs of a comparison, draw by draw, so that complete draws are available early."""
     return [Cell(entry, draw) for draw in range(1, draws + 1) for entry in entries]
 
 
 def area(outcome: Outcome, pages: int, wanted: int) -> float:
-    """Mean over `pages` fetches of the share of `wanted` pages found by then; a run that ends early keeps what it has."""
+    """Mean over `pages` fetches of the share of `wanted` pages found by then; a run that ends early keeps its last value."""
     if not wanted or not outcome.curve:
         return 0.0
     fetched = np.array([0, *(mark for mark, _ in outcome.curve), max(pages, outcome.curve[-1][0])])
@@ -68,7 +68,8 @@ def area(outcome: Outcome, pages: int, wanted: int) -> float:
 
 
 def gathered(outcomes: Sequence[tuple[Cell, Outcome]], pages: int) -> list[dict[str, Any]]:
-    """A row an entry: the means of its draws, with `areas`, `recalls` draw by draw and 95 % intervals where there are several."""
+    """A row per entry: the means of its draws, with `areas` and `recalls` of each draw, and 95 % intervals if there are
+    several."""
     rows = []
     for entry in dict.fromkeys(cell.entry for cell, _ in outcomes):
         own = [outcome for cell, outcome in outcomes if cell.entry == entry]
@@ -90,7 +91,7 @@ def interval(values: Sequence[float]) -> tuple[float, float] | None:
 
 
 def verdict(rows: Sequence[Mapping[str, Any]]) -> Verdict | None:
-    """What won; None with fewer than two entries. Of equal areas the first given comes first."""
+    """The best entry; None for fewer than two entries. In ties the first given wins."""
     if len(rows) < 2:
         return None
     best, second = sorted(rows, key=lambda row: -row["area"])[:2]
@@ -113,10 +114,11 @@ def together(
     random_seed: int = 1,
     **how: Any,
 ) -> list[tuple[Cell, Outcome]]:
-    """Every entry over `draws` draws of samples (the topic's own first, further ones from the pages that labels call relevant)
-    times `repeats` random seeds from `random_seed` on; draws are judged one by one, each without the pages that it was given.
+    """Runs every entry over `draws` draws of samples (the topic's own first, further ones from the labelled relevant pages) and
+    `repeats` random seeds from `random_seed` on; each draw is judged without its sample pages.
 
-    Cells count on from 1, draw by draw. `how` goes to `comparison.compare`. Raises ValueError for further draws without labels.
+    Runs are numbered from 1, draw by draw. `how` is passed to `comparison.compare`. Raises ValueError for further draws without
+    labels.
     """
     if draws > 1 and labels is None:
         raise ValueError("several draws of samples need labels to draw from")
@@ -132,7 +134,7 @@ def together(
 
 
 def _mean_of(parts: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """Numbers by their mean, curves point by point by theirs (as far as all draws have them), tunnels summed up."""
+    """Means of the numbers; point-by-point means of the curves (as far as all draws have them); sums of the tunnel counts."""
     found: dict[str, Any] = dict(parts[0])
     for name, value in parts[0].items():
         values = [part[name] for part in parts]

@@ -1,4 +1,4 @@
-"""Where a topic's words come from: host pages and their TextRank keywords; and the near-topic lexicon."""
+"""Sources of a topic's words: keywords of host pages by TextRank, and the near-topic lexicon."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ _HAN = re.compile(f"[{HAN}]")
 
 
 def host_page_refusal(url: str, anchor: str, in_links: int) -> str | None:
-    """Why a URL is no host page (a topic's entrance, whose words are the topic's), or None where it is one.
+    """Why a URL is no host page (an entry page of a topic, whose words describe the topic), or None if it is one.
 
-    Rules of the tunnelling paper: the path is "/" or ends in index or default; not with fewer than 3 in-links, an anchor
-    longer than 12 Chinese (or 30 other) characters or one that pages on, a URL longer than 80 or deeper than 4.
-    Answers: "path", "in_links", "anchor_length", "paging", "url_length", "depth".
+    Rules of the tunnelling paper: the path is "/" or ends in index or default; not with fewer than 3 in-links, an anchor longer
+    than 12 Chinese (or 30 other) characters or a pagination link, a URL longer than 80 or deeper than 4. Reasons: "path",
+    "in_links", "anchor_length", "paging", "url_length", "depth".
     """
     path = unquote(urlsplit(url).path) or "/"
     if not _HOST_PATH.search(path):
@@ -49,7 +49,7 @@ def host_page_refusal(url: str, anchor: str, in_links: int) -> str | None:
 
 @dataclass(frozen=True, slots=True)
 class HostPage:
-    """A page that was chosen, with the anchor and the in-links it was chosen by."""
+    """A host page with the anchor and the number of in-links by which it was chosen."""
 
     url: str
     anchor: str
@@ -75,16 +75,16 @@ def host_pages(pages: Iterable[Page]) -> list[HostPage]:
 def topic_lexicon(texts: Iterable[str], top: int = LEXICON_WORDS) -> dict[str, float]:
     """The topic's keywords from the texts of host pages or samples: 20 TextRank words of each, merged, the best = 1.
 
-    For use between runs only: a lexicon that grew with a run would drift with it.
+    For use between runs only: a lexicon that changes during a run would drift with it.
     """
     return merge((keywords(text, WORDS_A_PAGE) for text in texts), top)
 
 
 def near_lexicon(pages: Iterable[Page], topic_words: Mapping[str, float], top: int = LEXICON_WORDS) -> dict[str, float]:
-    """Words of the pages off topic that lead to pages on topic in one click or two, without the topic's own words.
+    """Words of off-topic pages that lead to relevant pages in one or two clicks, without the topic's own words.
 
-    A word's weight is the share of the leading pages that it stands on, less its share of the pages off topic that lead
-    nowhere; the best = 1. For use between runs.
+    A word's weight is the share of such leading pages that contain it, less its share of off-topic pages that lead nowhere;
+    scaled so that the best is 1. For use between runs.
     """
     all_pages = list(pages)
     on_topic = {page.url for page in all_pages if page.relevant}

@@ -1,4 +1,5 @@
-"""The crawl loop of a topic without network or database: what a page changes, and a run over a source with its trail."""
+"""The crawl loop of a topic without network or database: the effects of a page, and a complete run over a source with its
+trail."""
 
 from __future__ import annotations
 
@@ -13,19 +14,19 @@ from focused.strategies.base import Strategy
 
 
 class Outside(Exception):
-    """The URL is in no record of the source: no page, and no fetch either."""
+    """No record of the source contains the URL: neither a page nor a fetch."""
 
 
 class Source(Protocol):
-    """Where pages come from: an archive, the network, or both."""
+    """A source of pages: an archive, the network, or both."""
 
     def get(self, url: str) -> Content | None:
-        """The page; None when it could not be had (that costs a fetch). Raises Outside where no fetch happens at all."""
+        """The page; None if it could not be fetched (which counts as a fetch). Raises Outside if no fetch takes place."""
 
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One fetched page: how it was reached and what it was worth to the crawler."""
+    """One fetched page: its path, and the crawler's score of it."""
 
     url: str
     parent: str | None
@@ -37,27 +38,27 @@ class Step:
 
 @dataclass(slots=True)
 class Trail:
-    """A run in the order of its fetches. `url` in its steps is the page's own, after redirects; `parent` likewise."""
+    """A run as the list of its fetches in order. `url` in its steps is the page's own, after redirects; likewise `parent`."""
 
     steps: list[Step] = field(default_factory=list)
     failed: int = 0
     outside: int = 0
     stopped_by: str = ""
     left_out: int = 0
-    """Addresses that a rule of the strategy took for duplicates before they were fetched."""
+    """Number of addresses that a rule of the strategy skipped as duplicates before fetching."""
     left_out_wrongly: int = 0
-    """Those of them whose pages all but repeat no page that was kept in their place, as far as the source has both."""
+    """Number of those whose pages are not near-duplicates of the page kept instead, as far as the source has both."""
 
     @property
     def fetched(self) -> int:
-        """Fetches, failed ones too: what a budget counts."""
+        """Number of fetches, including failed ones, as a budget counts them."""
         return len(self.steps) + self.failed
 
 
 class Walk:
-    """What every topic crawl does between two fetches, live or over an archive; the caller brings the pages.
+    """The steps of every topic crawl between two fetches, live or over an archive; the caller provides the pages.
 
-    The caller selects a node, then calls `failed`, or `judge` and with its answer `expand`.
+    The caller selects a node, then calls `failed`, or `judge` and with its result `expand`.
     """
 
     def __init__(self, strategy: Strategy, graph: UrlGraph) -> None:
@@ -67,15 +68,16 @@ class Walk:
         self.pages = 0
 
     def failed(self, node: Node) -> None:
-        """A URL could not be had, or leads to a page that was fetched before."""
+        """Records that a URL could not be fetched, or leads to a page already fetched."""
         node.state = State.FAILED
         self.strategy.fail(node)
 
     def judge(self, node: Node, content: Content) -> tuple[Page, int | None] | None:
-        """The page with its score, and the number (from 0) of the page that it all but repeats; learns its words.
+        """The page with its score, and the number (from 0) of the earlier page that it nearly duplicates, if any; learns its
+        words.
 
-        Two URLs that lead to one page are one: for the second, None. A page whose SimHash is within 3 bits of an
-        earlier one's is a duplicate: counted, and expanded by its new links only (`expand`).
+        Two URLs that lead to one page are one page: None for the second. A page whose SimHash is within 3 bits of an earlier
+        one's is a duplicate: counted, but only its new links are followed (`expand`).
         """
         if content.url != node.url:
             known = self.graph.node(content.url)
@@ -96,8 +98,8 @@ class Walk:
         return page, nearest[1] if nearest else None
 
     def expand(self, node: Node, page: Page, repeats: int | None = None) -> None:
-        """Gives the page's links their places; of a page that all but repeats an earlier one (by its number) only those that
-        have none yet, for the others have been offered already."""
+        """Queues the page's links; for a near-duplicate of the page numbered `repeats` only links not known yet, since the others
+        were already offered."""
         if repeats is not None:
             new = tuple(link for link in page.links if self._has_no_place(link.url))
             page = replace(page, content=replace(page.content, links=new))
@@ -116,10 +118,10 @@ def crawl(
     pages: int,
     on_page: Callable[[Page], None] | None = None,
 ) -> Trail:
-    """Fetches up to `pages` pages in the strategy's order; stopped_by is "pages", or what the strategy says of its end
-    ("frontier": nothing waits any more).
+    """Fetches up to `pages` pages in the strategy's order; `stopped_by` is "pages", or the strategy's reason ("frontier": nothing
+    is waiting).
 
-    `on_page` sees every page before the strategy does.
+    `on_page` is called with every page before the strategy.
     """
     trail = Trail()
     walk = Walk(strategy, graph)

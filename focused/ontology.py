@@ -1,4 +1,4 @@
-"""An ontology: concepts with their words and the concepts above them; read from Turtle or CSV; how alike two words are by it."""
+"""An ontology: concepts with their words and broader concepts; reading from Turtle or CSV; similarity of two words by it."""
 
 from __future__ import annotations
 
@@ -16,23 +16,24 @@ from crawlmgr.text.tokens import Tokenizer
 
 COLUMNS = ("concept", "broader", "labels")
 ALSO = {"concept_id": "concept", "parent_id": "broader", "terms": "labels"}
-"""Other names of the columns, as tables of the Chinese thesaurus Cilin have them."""
+"""Alternative column names, as in tables of the Chinese thesaurus Cilin."""
 MOST_CONCEPTS = 5000
-"""Of a topic's ontology; of a larger one what lies around the topic's words is taken."""
+"""Most concepts of a topic's ontology; of a larger one the part around the topic's words is kept."""
 _SKOS = "http://www.w3.org/2004/02/skos/core#"
 _RDFS = "http://www.w3.org/2000/01/rdf-schema#"
 _LABELS = (f"{_RDFS}label", f"{_SKOS}prefLabel", f"{_SKOS}altLabel", f"{_SKOS}hiddenLabel")
 _ABOVE = (f"{_SKOS}broader", f"{_RDFS}subClassOf")
 _BELOW = (f"{_SKOS}narrower",)
-_BASE = "http://ontology.invalid/"  # of relative names; else the parser takes the folder it works in
-# What the parser raises on text that is no Turtle: its own error, and whatever its steps run into.
+_BASE = "http://ontology.invalid/"  # base of relative names; otherwise the parser would use the current folder
+# Exceptions of the parser on text that is not Turtle: its own error, and accidental ones.
 _NO_TURTLE = (SyntaxError, ValueError, LookupError, TypeError, AttributeError, AssertionError, RecursionError)
 _CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z])|[_\-]+")
 
 
 @dataclass(frozen=True, slots=True)
 class Ontology:
-    """`labels`: what each concept is called; `broader`: the concepts right above it, none for a root. Without circles."""
+    """An ontology without cycles. `labels`: the words of each concept; `broader`: the concepts directly above it, none for a
+    root."""
 
     labels: Mapping[str, tuple[str, ...]]
     broader: Mapping[str, tuple[str, ...]]
@@ -52,7 +53,7 @@ class Ontology:
         return list(dict.fromkeys(label for labels in self.labels.values() for label in labels))
 
     def tree(self, most: int) -> list[tuple[int, str]]:
-        """Concepts as (depth from 0, labels), each below the first concept right above it, roots in order; `most` of them."""
+        """Concepts as (depth from 0, labels), each below its first broader concept, roots in order; at most `most`."""
         below: dict[str, list[str]] = {}
         for concept in self.labels:
             highs = self.broader.get(concept, ())
@@ -66,8 +67,8 @@ class Ontology:
         return found
 
     def around(self, words: Iterable[str], tokenizer: Tokenizer, most: int = MOST_CONCEPTS) -> Ontology:
-        """The part around words, the first first, `most` concepts at the most: the concepts that they are words of, all concepts
-        above those, and those beside them (right below the same concept). Empty where it has none of the words."""
+        """The part of the ontology around words, at most `most` concepts: the concepts of these words, all broader ones, and
+        their siblings. Empty if it contains none of the words."""
         of: dict[str, list[str]] = {}
         below: dict[str, list[str]] = {}
         for concept, labels in self.labels.items():
@@ -90,7 +91,7 @@ class Ontology:
         return Ontology(found, {one: tuple(high for high in self.broader.get(one, ()) if high in kept) for one in found})
 
     def as_csv(self) -> str:
-        """The ontology as `read_csv` reads it."""
+        """The ontology as CSV for `read_csv`."""
         out = io.StringIO()
         writer = csv.writer(out, lineterminator="\n")
         writer.writerow(COLUMNS)
@@ -99,10 +100,10 @@ class Ontology:
 
 
 def read_csv(text: str) -> Ontology:
-    """From lines under the header `concept,broader[,labels]` or `concept_id,parent_id[,terms]`: several broader concepts or
-    labels are separated by `;` or `|`, a concept without labels is called what it is named.
+    """Reads an ontology from CSV with the header `concept,broader[,labels]` or `concept_id,parent_id[,terms]`: several broader
+    concepts or labels are separated by `;` or `|`, a concept without labels has its name as label.
 
-    Raises ValueError that names the line.
+    Raises ValueError with the line's number.
     """
     rows = csv.DictReader(text.splitlines())
     rows.fieldnames = [ALSO.get(name, name) for name in rows.fieldnames or ()]
@@ -120,9 +121,10 @@ def read_csv(text: str) -> Ontology:
 
 
 def read_turtle(data: bytes) -> Ontology:
-    """From RDF in Turtle: concepts are what has a label (rdfs:label, skos:prefLabel, altLabel or hiddenLabel, in any language)
-    or stands in skos:broader, skos:narrower or rdfs:subClassOf. Raises ValueError for what is no Turtle or names no concept."""
-    import rdflib  # takes a fifth of a second, and is wanted only where an ontology is read
+    """Reads an ontology from RDF in Turtle: concepts are all resources with a label (rdfs:label, skos:prefLabel, altLabel or
+    hiddenLabel, in any language) or in skos:broader, skos:narrower or rdfs:subClassOf. Raises ValueError if the data is
+    not Turtle or has no concept."""
+    import rdflib  # takes a fifth of a second to import, needed only for reading an ontology
 
     graph = rdflib.Graph()
     try:
@@ -133,7 +135,7 @@ def read_turtle(data: bytes) -> Ontology:
     broader: dict[str, list[str]] = {}
     for subject, predicate, target in sorted(graph):
         if not isinstance(subject, rdflib.URIRef):
-            continue  # nameless: a restriction, a list
+            continue  # blank nodes: restrictions and lists
         relation, one, other = str(predicate), str(subject), str(target)
         if relation in _LABELS and isinstance(target, rdflib.Literal):
             labels.setdefault(one, []).append(other.strip())
@@ -148,7 +150,8 @@ def _split(cell: str | None) -> list[str]:
 
 
 def _whole(labels: Mapping[str, Iterable[str]], broader: Mapping[str, Iterable[str]]) -> Ontology:
-    """Every concept that is named anywhere, its name for a label where it has none. ValueError where none is, or in a circle."""
+    """The ontology of all concepts mentioned, with the name as label if there is none. ValueError if there is none, or for a
+    cycle."""
     named = dict.fromkeys([*labels, *broader, *(high for highs in broader.values() for high in highs)])
     if not named:
         raise ValueError("an ontology without concepts")
@@ -164,7 +167,7 @@ def _local_name(concept: str) -> str:
 
 
 def _highest_first(broader: Mapping[str, tuple[str, ...]]) -> Iterable[str]:
-    """All concepts, each after those above it. Raises ValueError for a circle."""
+    """All concepts, each after its broader ones. Raises ValueError for a cycle."""
     try:
         return list(TopologicalSorter(broader).static_order())
     except CycleError as error:
@@ -172,12 +175,12 @@ def _highest_first(broader: Mapping[str, tuple[str, ...]]) -> Iterable[str]:
 
 
 class OntologySimilarity:
-    """s(a, b) of two words, in [0, 1]: 1 for equal ones, else the best over the concepts that they are words of.
+    """s(a, b) of two words, in [0, 1]: 1 for equal words, otherwise the maximum over their concepts.
 
-    s(C1, C2) = 2 depth(lcs) / (depth(C1) + depth(C2)) times |Up(C1) ∩ Up(C2)| / max(depth(C1), depth(C2)) (Wu and Palmer, and
-    eq. (10) of the ant colony paper): depth(root) = 1 (the longest way counts), Up(C) holds C itself, lcs is the deepest
-    concept above both; 0 where there is none. `words` are those that may be alike others: a label of several words counts for
-    each of them.
+    s(C1, C2) = 2 depth(lcs) / (depth(C1) + depth(C2)) times |Up(C1) ∩ Up(C2)| / max(depth(C1), depth(C2)) (Wu and Palmer, and eq.
+    (10) of the ant colony paper): depth(root) = 1 (the longest way counts), Up(C) holds C itself, lcs is the deepest concept
+    above both; 0 where there is none. `words` are all words with a similarity to others: a label of several words counts for each
+    of them.
     """
 
     def __init__(self, ontology: Ontology, tokenizer: Tokenizer) -> None:
@@ -202,7 +205,7 @@ class OntologySimilarity:
         return self._pair(a, b) if a < b else self._pair(b, a)
 
     def concepts(self, one: str, other: str) -> float:
-        """s(C1, C2)."""
+        """s(C1, C2) of two concepts, in [0, 1], eq. (10) of the ant colony paper."""
         common = self._up[one] & self._up[other]
         if not common:
             return 0.0
@@ -210,15 +213,15 @@ class OntologySimilarity:
         return 2 * nearest / (self._depth[one] + self._depth[other]) * self.overlap(one, other)
 
     def overlap(self, one: str, other: str) -> float:
-        """IFCo of two concepts in [0, 1], the last factor above."""
+        """The overlap factor of that formula (IFCo) for two concepts, in [0, 1]."""
         return min(1.0, len(self._up[one] & self._up[other]) / max(self._depth[one], self._depth[other]))
 
     def concepts_of(self, word: str) -> tuple[str, ...]:
-        """The concepts that a word is a word of."""
+        """The concepts that have this word."""
         return tuple(self._concepts.get(word, ()))
 
     def overlapping(self, concept: str, least: float) -> frozenset[str]:
-        """Concepts whose overlap with one is `least` or more, itself among them; goes through all of them."""
+        """Concepts whose overlap with one is at least `least`, including itself; checks all concepts."""
         return frozenset(other for other in self._up if self.overlap(concept, other) >= least)
 
     def _best(self, a: str, b: str) -> float:

@@ -1,4 +1,4 @@
-"""How a run of a topic goes: budgets, where pages come from, where the graph lives; typed, for forms and the command line."""
+"""Options of a topic run: budgets, sources of pages, storage of the graph; typed, for forms and the command line."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ GRAPHS = ("memory", "database")
 
 @dataclass(frozen=True, slots=True)
 class RunOptions:
-    """Every field is read by the code that crawls; a budget of 0 is none, and at least the one of pages always holds."""
+    """Options of a topic run. A budget of 0 means none; the budget of pages always applies."""
 
     pages: int = parameter(1000, "Pages to fetch at most", 1, 100_000_000)
     minutes: float = parameter(0.0, "Minutes at most (0: no limit)", 0, 1_000_000)

@@ -1,4 +1,4 @@
-"""A recorded web made into a pack that benches and trainings read: its pages, and topics that its own structure names."""
+"""Makes a pack from a recorded web for benchmarks and training: its pages, and topics derived from its own structure."""
 
 from __future__ import annotations
 
@@ -22,17 +22,17 @@ from focused.pages import Content
 from focused.parse import Parser
 
 LEAST = 15
-"""Pages of a topic at the fewest."""
+"""Fewest pages of a topic."""
 LARGEST_SHARE = 0.2
-"""Share of the web's pages that a topic holds at the most."""
+"""Largest share of the web's pages in one topic."""
 SAMPLES = 4
 KEYWORDS = 12
 TRIES = 60
-"""Draws of seeds; the one from which most of the topic's pages are within reach is kept."""
+"""Draws of seeds; the one that reaches most of the topic's pages is kept."""
 FAR = 2
-"""Clicks between a seed off topic and the nearest page on topic, at the fewest."""
+"""Fewest clicks between an off-topic seed and the nearest relevant page."""
 WITHIN_REACH = 0.5
-"""Share of a topic's pages that the seeds must lead to."""
+"""Share of a topic's pages that must be reachable from the seeds."""
 LONGEST_WAY_UP = 20
 STRUCTURES = ("auto", "sections", "folders")
 
@@ -45,7 +45,8 @@ _NO_NAME = re.compile(r"[^\w]+")
 
 @dataclass(frozen=True, slots=True)
 class DrawnTopic:
-    """A topic as it is written: `seeds` and `samples` are addresses, `depths` the clicks from a seed of all within reach."""
+    """A topic as written to the pack: `seeds` and `samples` are addresses, `depths` the clicks from a seed for all reachable
+    pages."""
 
     name: str
     mode: str
@@ -54,16 +55,16 @@ class DrawnTopic:
     samples: Sequence[str]
     depths: Mapping[str, int]
     distances: Mapping[str, int]
-    """Clicks from a page to the nearest one on topic."""
+    """Clicks from a page to the nearest relevant one."""
 
     @property
     def targets(self) -> list[str]:
-        """The pages to be found: on topic, within reach, neither seed nor sample."""
+        """The pages to find: relevant, reachable, neither seed nor sample."""
         return sorted(url for url in self.pages - set(self.seeds) - set(self.samples) if url in self.depths)
 
 
 class Web:
-    """All pages of an archive: text, title, links among them, and the section that each says it belongs to (`<link rel=up>`)."""
+    """All pages of an archive: text, title, links among them, and the section that each declares (`<link rel=up>`)."""
 
     def __init__(self, files: Iterable[Path], parser: Parser) -> None:
         self.texts: dict[str, str] = {}
@@ -76,7 +77,7 @@ class Web:
         self.links = {url: [to for to in tos if to in self.pages] for url, tos in ends.items()}
         self.up = {url: archive.resolve(to) for url, to in self.up.items()}
         self.resolve = archive.resolve
-        """The address at the end of the redirects that were recorded."""
+        """Function from an address to the end of its recorded redirects."""
 
     def _read(self, body: bytes, content_type: str, url: str) -> Content:
         html = decode(body, content_type)[0]
@@ -88,7 +89,7 @@ class Web:
 
 
 def sections(up: Mapping[str, str]) -> Groups:
-    """Every section with the pages below it, by the section's own address."""
+    """Every section with the pages below it, by the section's address."""
     found: dict[str, set[str]] = {}
     for url in up:
         way, here = {url}, up[url]
@@ -100,7 +101,7 @@ def sections(up: Mapping[str, str]) -> Groups:
 
 
 def folders(urls: Iterable[str]) -> Groups:
-    """Every folder of addresses with the pages in it and below it, by the folder's address."""
+    """Every folder of addresses with the pages inside it, by the folder's address."""
     found: dict[str, set[str]] = {}
     for url in urls:
         parts = urlsplit(url)
@@ -112,7 +113,7 @@ def folders(urls: Iterable[str]) -> Groups:
 
 
 def groups_from_csv(lines: Iterable[str], web: Web) -> Groups:
-    """Topics by name from CSV with the columns topic and url; addresses that are no page of the web are left out. ValueError."""
+    """Topics by name from CSV with the columns topic and url; addresses outside the web are ignored. Raises ValueError."""
     rows = csv.DictReader(lines)
     if not rows.fieldnames or not {"topic", "url"} <= set(rows.fieldnames):
         raise ValueError("a file of topics needs the columns topic and url")
@@ -125,7 +126,7 @@ def groups_from_csv(lines: Iterable[str], web: Web) -> Groups:
 
 
 def chosen(groups: Groups, pages: int, most: int) -> Groups:
-    """The largest groups that are neither too small nor too large for a topic and share no page, `most` of them, by name."""
+    """The largest disjoint groups of a suitable size for a topic, at most `most`, by name."""
     largest = max(LEAST, int(LARGEST_SHARE * pages))
     found: dict[str, frozenset[str]] = {}
     taken: set[str] = set()
@@ -141,14 +142,14 @@ def chosen(groups: Groups, pages: int, most: int) -> Groups:
 
 
 def structure(web: Web, kind: str) -> Groups:
-    """Groups of pages by sections or by folders; "auto" takes sections where half of the pages name one."""
+    """Groups of pages by sections or by folders; "auto" uses sections if half of the pages declare one."""
     if kind == "sections" or (kind == "auto" and 2 * len(web.up) >= len(web.pages)):
         return sections({url: to for url, to in web.up.items() if to in web.pages})
     return folders(web.pages)
 
 
 def distances(starts: Iterable[str], links: Mapping[str, Iterable[str]]) -> dict[str, int]:
-    """Clicks from the nearest start to each page that is within reach."""
+    """Clicks from the nearest start to each reachable page."""
     found = dict.fromkeys(starts, 0)
     ahead = deque(found)
     while ahead:
@@ -161,9 +162,9 @@ def distances(starts: Iterable[str], links: Mapping[str, Iterable[str]]) -> dict
 
 
 def draw(web: Web, name: str, group: frozenset[str], mode: str, seed: int) -> DrawnTopic | None:
-    """A topic with seeds and samples by chance; None where no draw leads to half of its pages.
+    """A topic with random seeds and samples; None if no draw reaches half of its pages.
 
-    "tunnel" seeds are three pages at least two clicks away from any page on topic, "mixed" ones two on topic and one off.
+    "tunnel" seeds are three pages at least two clicks from any relevant page, "mixed" ones two relevant pages and one other.
     """
     rng = random.Random(f"{seed} {name}")  # noqa: S311 - a draw that can be repeated
     back: dict[str, list[str]] = {}
@@ -189,7 +190,7 @@ def draw(web: Web, name: str, group: frozenset[str], mode: str, seed: int) -> Dr
 
 
 def write(folder: Path, files: Sequence[Path], web: Web, topics: Sequence[DrawnTopic]) -> None:
-    """Writes the pack beside its place and renames it when it is whole. Raises ValueError where the place is taken."""
+    """Writes the pack under a temporary name and renames it when complete. Raises ValueError if the folder exists."""
     if folder.exists():
         raise ValueError(f"{folder} is there already")
     part = folder.with_name(f"{folder.name}.part")
@@ -231,8 +232,8 @@ def make(
     seed: int = 17,
     say: Callable[[str], None] = lambda _: None,
 ) -> list[DrawnTopic]:
-    """Makes a pack of WARC files: every second topic with tunnel seeds, the others with mixed ones; the same files and seed give
-    the same pack. `groups` names the topics' pages in place of the web's structure. Raises ValueError where no topic is found."""
+    """Makes a pack of WARC files: every second topic has tunnel seeds, the others mixed ones; deterministic for the same files
+    and seed. `groups` provides the topics' pages instead of the web's structure. Raises ValueError if no topic is found."""
     if folder.exists():
         raise ValueError(f"{folder} is there already")
     web = Web(files, parser)
@@ -297,7 +298,7 @@ def _write_topic(folder: Path, web: Web, one: DrawnTopic, keywords: Sequence[str
 
 
 def _name(key: str) -> str:
-    """A topic's name from the address of its section or folder, or from what it was called."""
+    """A topic's name from the address of its section or folder, or from its given name."""
     path = unquote(urlsplit(key).path) if "://" in key else key
     last = path.rstrip("/").rpartition("/")[2]
     stem = last.rpartition(".")[0] or last

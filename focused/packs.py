@@ -1,4 +1,5 @@
-"""Recorded webs with labelled topics, as benches and trainings read them: a folder a pack, in it pages and a folder a topic."""
+"""Packs: recorded webs with labelled topics for benchmarks and training; one folder per pack, with pages and a folder per
+topic."""
 
 from __future__ import annotations
 
@@ -18,7 +19,7 @@ from focused.topics import Topic
 
 @dataclass(frozen=True, slots=True)
 class PackTopic:
-    """A topic of a pack: labels by URL, what the pack's own `baselines.json` says of it (budgets, figures to compare with)."""
+    """A topic of a pack: labels by URL, and its entry in the pack's `baselines.json` (budgets, reference figures)."""
 
     pack: str
     name: str
@@ -27,12 +28,12 @@ class PackTopic:
     reference: Mapping[str, Any]
 
     def budget(self, share: str) -> int:
-        """Pages that are 10, 25 or 50 percent of those within reach."""
+        """The number of pages that is 10, 25 or 50 percent of the reachable ones."""
         return int(self.reference["budget"][share])
 
 
 def folders(data: Path) -> list[Path]:
-    """The packs of a folder by name. Raises ValueError where there is none."""
+    """The packs in a folder, by name. Raises ValueError if there is none."""
     found = sorted(path.parent for path in data.glob("*/pages.warc.gz"))
     if not found:
         raise ValueError(f"no pack in {data}: none of its folders holds pages.warc.gz")
@@ -40,12 +41,12 @@ def folders(data: Path) -> list[Path]:
 
 
 def open_archive(pack: Path, parser: Parser) -> Archive:
-    """A pack's pages."""
+    """Opens the pages of a pack."""
     return Archive([pack / "pages.warc.gz"], parser)
 
 
 def topics(pack: Path, archive: Archive, *, keywords: bool = False, wanted: frozenset[str] = frozenset()) -> Iterator[PackTopic]:
-    """The topics of a pack by name, all or those wanted."""
+    """The topics of a pack by name: all, or those in `wanted`."""
     references = json.loads(read_text(pack / "baselines.json"))["topics"]
     for folder in sorted(path for path in (pack / "topics").iterdir() if not wanted or path.name in wanted):
         file = folder / "keywords.txt" if keywords else None
@@ -55,5 +56,5 @@ def topics(pack: Path, archive: Archive, *, keywords: bool = False, wanted: froz
 
 
 def draws(one: PackTopic, archive: Archive, others: int) -> list[tuple[Topic, frozenset[str]]]:
-    """A pack's topic with its own samples and with others; see `comparison.sample_draws`."""
+    """A pack's topic with its own samples and with others drawn (see `comparison.sample_draws`)."""
     return sample_draws(one.topic, archive, one.labels, others)

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 
 class LazyWords(Mapping[str, float]):
-    """Weighted words that are worked out of what is `given` when they are first asked for: many strategies never ask."""
+    """Weighted words computed from `given` on first use, since many strategies never use them."""
 
     __slots__ = ("_given", "_make", "_words")
 
@@ -40,7 +40,7 @@ class LazyWords(Mapping[str, float]):
 
 
 class LazyList(Sequence[str]):
-    """Words in their order that are worked out from `texts` when they are first asked for."""
+    """A list of words computed from `texts` on first use."""
 
     __slots__ = ("_make", "_texts", "_words")
 
@@ -51,7 +51,7 @@ class LazyList(Sequence[str]):
 
     @property
     def words(self) -> tuple[str, ...]:
-        """All of them."""
+        """All words, in order."""
         if self._words is None:
             self._words = self._make(self._texts)
         return self._words
@@ -67,9 +67,9 @@ class LazyList(Sequence[str]):
 
 
 class Link(NamedTuple):
-    """One link of a page; links to the same URL are one, their anchors joined.
+    """One link of a page; links to the same URL are merged, their anchors joined.
 
-    `context` are the words around the anchor without the anchor's own, weighted by the parser (the plain one: each 1).
+    `context` holds the words around the anchor without the anchor's own, weighted by the parser (by the plain one with 1 each).
     """
 
     url: str
@@ -89,7 +89,7 @@ class HashedWords(NamedTuple):
 
 
 def hashed(words: Mapping[str, float]) -> HashedWords:
-    """Word counts by number; counts below 1 weigh as 1."""
+    """Converts word counts to numbered words; counts below 1 count as 1."""
     numbers = np.fromiter((crc32(word.encode("utf-8", "surrogatepass")) for word in words), np.uint32, len(words))
     counts = np.fromiter(words.values(), np.float32, len(words))
     return HashedWords(numbers & np.uint32((1 << WORD_BITS) - 1), 1 + np.log(np.maximum(counts, 1.0)))
@@ -97,7 +97,7 @@ def hashed(words: Mapping[str, float]) -> HashedWords:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Content:
-    """What a page holds, whoever fetched it: strategies share it, nobody changes it."""
+    """The contents of a page, whatever its source; shared by strategies and not modified."""
 
     url: str
     title: str
@@ -108,7 +108,7 @@ class Content:
 
     @property
     def hashed(self) -> HashedWords:
-        """`hashed(words)`, worked out when it is first asked for: several runs may read one page."""
+        """`hashed(words)`, computed on first use, since several runs may read one page."""
         if not self._hashed:
             self._hashed.append(hashed(self.words))
         return self._hashed[0]
@@ -116,7 +116,7 @@ class Content:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Page:
-    """A fetched page in one run: its place in the graph and its similarity to the topic when it was fetched."""
+    """A fetched page in one run: its node in the graph and its similarity to the topic when it was fetched."""
 
     url: str
     depth: int

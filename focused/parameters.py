@@ -1,4 +1,4 @@
-"""Typed parameters: a field of a frozen dataclass that carries its help, range and choices, for forms and the command line."""
+"""Typed parameters: fields of a frozen dataclass with help, range and choices, for forms and the command line."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ Value = bool | int | float | str
 
 @dataclass(frozen=True, slots=True)
 class Parameter:
-    """What a form or a list of strategies shows of one parameter; the type is the default's."""
+    """What a form or a list of strategies shows of one parameter; its type is that of the default."""
 
     name: str
     default: Value
@@ -22,11 +22,11 @@ class Parameter:
 
     @property
     def kind(self) -> str:
-        """One of bool, int, float, choice."""
+        """The kind of the parameter: bool, int, float or choice."""
         return "choice" if self.choices else type(self.default).__name__
 
     def read(self, value: Value) -> Value:
-        """The value in the parameter's type, from text too; ValueError in one line if it does not fit."""
+        """A value converted to the parameter's type, also from text; ValueError with a one-line message if it is invalid."""
         if self.choices:
             if value not in self.choices:
                 raise ValueError(f"{self.name} is one of {', '.join(self.choices)}, not {value}")
@@ -52,7 +52,7 @@ class Parameter:
 def parameter(
     default: Any, help: str, low: float | None = None, high: float | None = None, choices: tuple[str, ...] = ()
 ) -> Any:
-    """A dataclass field that is a parameter; numbers need a range."""
+    """Makes a dataclass field that is a parameter; numbers need a range."""
     shown = {"help": help, "low": low, "high": high, "choices": choices}
     return field(default=default, metadata={"default": default, "shown": shown})
 
@@ -63,7 +63,7 @@ def parameters_of(settings: type) -> tuple[Parameter, ...]:
 
 
 def read_settings(settings: type, values: Mapping[str, Value]) -> Any:
-    """An instance from names and values (text or typed); an unknown name or a value out of range is a ValueError."""
+    """An instance from names and values (text or typed); ValueError for an unknown name or a value out of range."""
     known = {p.name: p for p in parameters_of(settings)}
     unknown = sorted(set(values) - set(known))
     if unknown:

@@ -21,17 +21,18 @@ CONTEXT_WORDS = 20
 """Words taken on either side of an anchor."""
 
 Context = Callable[[str, str, Tokenizer], Mapping[str, float]]
-"""From a link's surroundings and its anchor to weighted words."""
+"""Function from the text around a link and its anchor to weighted words."""
 
 
 def plain_context(context: str, anchor: str, tokenizer: Tokenizer) -> Mapping[str, float]:
-    """Every word within 20 words of the anchor counts 1."""
+    """Each word within 20 words of the anchor has weight 1."""
     before, after = _sides(context, anchor, tokenizer)
     return Counter([*before[-CONTEXT_WORDS:], *after[:CONTEXT_WORDS]])
 
 
 def weighted_context(context: str, anchor: str, tokenizer: Tokenizer) -> Mapping[str, float]:
-    """A word d words from the anchor counts (21 - d) / 20: 1 beside it, nothing beyond 20 (the patent's weighted parser)."""
+    """A word at distance d from the anchor has weight (21 - d) / 20: 1 beside it, 0 beyond 20 (the Dolphin patent's weighted
+    parser)."""
     before, after = _sides(context, anchor, tokenizer)
     weights: dict[str, float] = {}
     for side in (before[::-1], after):
@@ -44,26 +45,26 @@ CONTEXTS: Mapping[str, Context] = {"plain": plain_context, "weighted": weighted_
 
 
 def _sides(context: str, anchor: str, tokenizer: Tokenizer) -> tuple[list[str], list[str]]:
-    """Words before and after the anchor's first occurrence; all of them after it where it does not occur."""
+    """Words before and after the anchor's first occurrence; all of them as after it if it does not occur."""
     before, found, after = context.partition(anchor) if anchor else ("", "", context)
     return (tokenizer(before), tokenizer(after)) if found or not anchor else ([], tokenizer(context))
 
 
 _OPTION = re.compile(r"</?option\b[^<>]*>", re.IGNORECASE)
-"""Choices of a list are no main text, and the library takes time with the square of their number."""
+"""Options of a select are no main text, and the extractor's time is quadratic in their number."""
 
 
 def main_text(html: str, whole: str) -> str:
-    """The text without menus and other furniture; the whole text where that leaves next to nothing."""
+    """The text of a page without navigation; the whole text if that would leave almost nothing."""
     markup = _OPTION.sub(" ", bounded_markup(html, READ_TAGS)[0])
     found = extract_plain_text(markup, main_content=True, list_bullets=False)
     return found if len(found) * 4 >= len(whole) or len(found) >= 400 else whole
 
 
 class Parser:
-    """Turns a body into what strategies see. `context` weighs the words around links; `main` leaves menus out of the words.
+    """Parses a body to what strategies use. `context` weights the words around links; `main` excludes navigation from the words.
 
-    Anchors repeat from page to page, so their words are remembered; those of a link are worked out when they are asked for.
+    Anchors repeat from page to page, so their words are cached; a link's words are computed on first use.
     """
 
     def __init__(self, tokenizer: Tokenizer, context: Context = plain_context, *, main: bool = False) -> None:
@@ -74,11 +75,12 @@ class Parser:
         self._anchors: dict[str, tuple[str, ...]] = {}
 
     def __call__(self, body: bytes, content_type: str, url: str) -> Content:
-        """The page's words (title and text) and its links, canonical, without those to itself; text may be empty."""
+        """Parses a page to its words (title and text) and its links, canonical and without links to itself; the text may be
+        empty."""
         return self.read(decode(body, content_type)[0], url)[0]
 
     def read(self, html: str, url: str) -> tuple[Content, list[str]]:
-        """The same from HTML, and the words in the order in which they stand there."""
+        """Parses HTML to the page's content, and its words in order."""
         page = scan(html, url, want_context=True)
         text = main_text(html, page.text) if self._main else page.text
         tokens = self._tokenizer(f"{page.title}\n{text}")

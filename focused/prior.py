@@ -1,4 +1,4 @@
-"""Training of `adaptive`'s prior: recorded webs with topics teach what a link's features are worth, for webs not seen yet."""
+"""Training of `adaptive`'s prior: the value of link features learned from recorded webs with labelled topics."""
 
 from __future__ import annotations
 
@@ -26,20 +26,20 @@ from focused.topics import Topic
 Vector = NDArray[np.float64]
 
 LOOK_EVERY = 5
-"""Pages between two looks at the frontier."""
+"""Pages between two samples of the frontier."""
 LOOKS = 20
-"""Open links taken at each look: half those with the greatest scores, half drawn."""
+"""Open links per sample: half those with the highest scores, half random."""
 BEST_LINKS = 5
-"""Links of a page whose worth it is credited with."""
+"""Number of a page's best links whose value is credited to it."""
 RIDGE = 300.0
 OTHER_SAMPLES = 1
-"""Draws of other samples for each topic."""
+"""Further draws of samples for each topic."""
 ROUNDS = 3
-"""A round crawls with the weights that the one before gave."""
+"""Training rounds; each crawls with the weights of the one before."""
 
 
 class Lesson(NamedTuple):
-    """One topic of one recorded web, with the judge's labels and the pages to fetch."""
+    """One topic of one recorded web, with the judge's labels and the number of pages to fetch."""
 
     web: str
     topic: Topic
@@ -50,7 +50,7 @@ class Lesson(NamedTuple):
 
 @dataclass(slots=True)
 class Looks:
-    """Frontiers that were looked at: scaled features and true worth of some of their links, and the features of fetched links."""
+    """Samples of the frontier: scaled features and true values of some links, and the features of fetched links."""
 
     features: list[Vector]
     worth: list[float]
@@ -58,7 +58,8 @@ class Looks:
 
 
 def value_of(lesson: Lesson) -> Callable[[str], float | None]:
-    """What a URL is truly worth: half its label and half its reward, and half the mean of its five best links' own."""
+    """The function for a URL's true value: the mean of its label and reward, plus half the mean of its five best links'
+    values."""
     relevance = Relevance(lesson.topic)
     own: dict[str, float | None] = {}
     whole: dict[str, float | None] = {}
@@ -92,7 +93,7 @@ def value_of(lesson: Lesson) -> Callable[[str], float | None]:
 
 
 def look(lesson: Lesson, prior: Prior, seed: int = 1) -> Looks:
-    """Crawls the lesson's web with a prior and looks at the frontier on the way."""
+    """Crawls the lesson's web with a prior and samples the frontier on the way."""
     rng = random.Random(seed)  # noqa: S311 - a draw that can be repeated
     graph = MemoryGraph()
     strategy = Adaptive(Relevance(lesson.topic), graph, rng, prior=prior)
@@ -119,7 +120,7 @@ def look(lesson: Lesson, prior: Prior, seed: int = 1) -> Looks:
 
 
 def fit(all_looks: Sequence[Looks]) -> Prior:
-    """Ridge regression of worth on scaled features, topics with equal weight, worth taken from each topic's mean."""
+    """Ridge regression of values on scaled features; topics have equal weight, and values are relative to each topic's mean."""
     size = len(FEATURES)
     square, moment = RIDGE * np.eye(size), np.zeros(size)
     means, squares = [], []
@@ -139,7 +140,7 @@ def fit(all_looks: Sequence[Looks]) -> Prior:
 
 
 def lessons(pack: Path) -> list[Lesson]:
-    """The topics of a recorded web, each with the samples that it has and once with others."""
+    """The topics of a recorded web, each with its own samples and once with others."""
     archive = packs.open_archive(pack, Parser(Tokenizer()))
     return [
         Lesson(one.pack, topic, archive, one.labels, one.budget("25"))
@@ -156,13 +157,13 @@ def by_hand() -> Prior:
 
 
 def as_json(prior: Prior, webs: Sequence[str]) -> dict[str, object]:
-    """A prior as its file holds it."""
+    """A prior in the format of its file."""
     columns = {name: [round(value, 6) for value in getattr(prior, name).tolist()] for name in Prior._fields}
     return {"webs": list(webs), "features": list(FEATURES), **columns}
 
 
 def train(lessons: Iterable[Lesson], rounds: int = ROUNDS, say: Callable[[str], None] = lambda _: None) -> Prior:
-    """A prior from lessons, each round with the weights of the one before."""
+    """Trains a prior on lessons, in rounds that each start with the weights of the one before."""
     prior, known = by_hand(), list(lessons)
     for number in range(rounds):
         say(f"round {number + 1} of {rounds}")

@@ -1,4 +1,4 @@
-"""What the topic rooms and charts ask of the database. Never writes."""
+"""Queries for the topics' pages and charts; nothing here writes."""
 
 from __future__ import annotations
 
@@ -38,12 +38,12 @@ def _runs() -> QuerySet[TopicRun]:
 
 
 def tree_topics() -> list[Topic]:
-    """The topics of the tree, one more than are shown."""
+    """The topics for the tree, one more than it shows."""
     return list(Topic.objects.only("id", "name").order_by("name")[: TREE_LIMIT + 1])
 
 
 def active_topics() -> dict[int, str]:
-    """Topics with a run under way, and its state."""
+    """The state of the active run of each topic that has one."""
     return {target: run.state for target, run in run_reads.at_work("topic").items()}
 
 
@@ -53,17 +53,17 @@ def topic_runs(topic: Topic, limit: int = 20) -> list[TopicRun]:
 
 
 def topic_run(pk: int) -> TopicRun | None:
-    """One run of a topic."""
+    """One run of a topic; None if there is none."""
     return TopicRun.objects.select_related("run", "topic").defer("frequencies", "strategy_state").filter(pk=pk).first()
 
 
 def run_ids(topic: Topic) -> list[int]:
-    """All runs of a topic."""
+    """The ids of all runs of a topic."""
     return list(topic.runs.order_by("run_id").values_list("run_id", flat=True))
 
 
 def curve(run_id: int, pages: int) -> list[tuple[int, int]]:
-    """(pages fetched, pages on topic among them) at some 160 points: one scan of an index, whatever the run's length."""
+    """(pages fetched, relevant pages among them) at some 160 points: one index scan, whatever the run's length."""
     if not pages:
         return []
     step = max(1, ceil(pages / CURVE_POINTS))
@@ -75,7 +75,7 @@ def curve(run_id: int, pages: int) -> list[tuple[int, int]]:
 
 
 class Reason(NamedTuple):
-    """Why a page was fetched when it was: its number, whether it turned out on topic, the parts of its link's score by name."""
+    """Why a page was fetched when it was: its number, whether it turned out relevant, the parts of its link's score by name."""
 
     number: int
     relevant: bool
@@ -83,7 +83,7 @@ class Reason(NamedTuple):
 
 
 def reasons(run_id: int, pages: int) -> list[Reason]:
-    """Those of some 320 pages, evenly over the run: one scan of an index, whatever the run's length."""
+    """The reasons of some 320 pages, evenly distributed over the run: one index scan, whatever the run's length."""
     step = max(1, ceil(pages / REASONS))
     rows = TopicPage.objects.filter(run_id=run_id, kind=PAGE, number__in=list(range(0, pages, step)))
     found = rows.order_by("number").values_list("number", "relevant", "why")
@@ -91,24 +91,24 @@ def reasons(run_id: int, pages: int) -> list[Reason]:
 
 
 def tunnels(run_id: int) -> dict[int, int]:
-    """How many pages on topic were reached through how many pages off topic."""
+    """The number of relevant pages by the number of off-topic pages through which they were reached."""
     rows = TopicPage.objects.filter(run_id=run_id, tunnel__gt=0).values("tunnel").annotate(n=Count("id")).order_by("tunnel")
     return {row["tunnel"]: row["n"] for row in rows}
 
 
 def edits(run_id: int) -> list[dict[str, Any]]:
-    """The changes that were made to a run, then those that are noted and not made yet."""
+    """The changes made to a run, then those stored but not carried out yet."""
     made = TopicPage.objects.filter(run_id=run_id, kind=TopicPage.Kind.EDIT).order_by("step").values_list("why", flat=True)
     return [*made, *TopicRun.objects.values_list("edits", flat=True).get(pk=run_id)]
 
 
 def pages(run_id: int) -> QuerySet[TopicPage]:
-    """A run's pages, without the big columns."""
+    """A run's pages, without the large columns."""
     return TopicPage.objects.filter(run_id=run_id, kind=PAGE).defer("words", "why")
 
 
 def newest_pages(run_id: int, size: int) -> list[TopicPage]:
-    """The pages of a run that were fetched last."""
+    """The most recently fetched pages of a run."""
     return list(pages(run_id).order_by("-step")[:size])
 
 
@@ -119,7 +119,7 @@ def pages_by_id(ids: Sequence[int]) -> list[TopicPage]:
 
 
 def way(page: TopicPage, limit: int = 50) -> list[TopicPage]:
-    """From a seed to the page, along the links that gave each page its place."""
+    """The path from a seed to the page, along the parents of each page."""
     found = [page]
     while found[-1].parent_id is not None and len(found) < limit:
         parent = TopicPage.objects.filter(pk=found[-1].parent_id).defer("words").first()
@@ -131,7 +131,7 @@ def way(page: TopicPage, limit: int = 50) -> list[TopicPage]:
 
 @dataclass(frozen=True, slots=True)
 class Fate:
-    """What became of an address in a run: `code` is page, failed, same, waiting, dropped, refused or unknown."""
+    """The outcome of an address in a run: `code` is page, failed, same, waiting, dropped, refused or unknown."""
 
     code: str
     url: str
@@ -141,7 +141,7 @@ class Fate:
 
 
 def fate(run: TopicRun, address: str) -> Fate:
-    """Looks an address up in a run. Raises ValueError where it is none."""
+    """Looks up an address in a run. Raises ValueError if it is invalid."""
     try:
         url = canonical(address.strip())
     except UrlError as error:
@@ -161,7 +161,7 @@ def fate(run: TopicRun, address: str) -> Fate:
 
 
 def original(page: TopicPage) -> TopicPage | None:
-    """The earlier page that a page all but repeats."""
+    """The earlier page that a page nearly duplicates, if any."""
     if page.duplicate_of is None:
         return None
     return TopicPage.objects.filter(run_id=page.run_id, kind=PAGE, number=page.duplicate_of).first()
@@ -173,7 +173,7 @@ def capture(page: TopicPage) -> Page | None:
 
 
 def archive_choices(topic: Topic) -> list[dict[str, Any]]:
-    """WARC files that strategies can be compared over: those of the topic's own runs in one line, and imported ones."""
+    """WARC files over which strategies can be compared: those of the topic's own runs as one entry, and imported ones."""
     own = list(WarcFile.objects.filter(run__topic_run__topic=topic).values_list("pk", flat=True))
     choices: list[dict[str, Any]] = [{"files": own, "name": ""}] if own else []
     imported = WarcFile.objects.filter(imported=True).order_by("-id")[:50]
@@ -187,7 +187,7 @@ def files_of(run_id: int) -> list[int]:
 
 
 def budget(files: Sequence[int]) -> int:
-    """Fetches that tell strategies apart over files of the archive: a quarter of the pages that those hold, 20 at the least."""
+    """A number of fetches suitable for comparing strategies over archive files: a quarter of their pages, at least 20."""
     held = Page.objects.filter(warc__in=files, status=200).values("url_hash").distinct().count()
     return max(20, held // 4) if held else 0
 

@@ -1,4 +1,4 @@
-"""How well text fits a topic: cosine of TF-IDF weights against the topic's vector, the threshold, scores of links and URLs."""
+"""Relevance of text to a topic: cosine of TF-IDF weights with the topic's vector, the threshold, scores of links and URLs."""
 
 from __future__ import annotations
 
@@ -23,18 +23,18 @@ TOPIC_WORDS = 200
 FREQUENT_WORDS = 150
 """Words kept in f_kt, the raw frequencies that anchor texts are compared with (the patent keeps 100 to 200)."""
 NEAR_SHARE = 0.6
-"""What a similarity to the near-topic lexicon counts beside one to the topic."""
+"""Weight of similarity to the near-topic lexicon relative to similarity to the topic."""
 KNOWN_WORDS = 30
-"""The topic's heaviest words that other words are compared with by the ontology."""
+"""Number of the topic's heaviest words that other words are compared with through the ontology."""
 THRESHOLD_QUANTILE = 0.1
 FALLBACK_THRESHOLD = 0.1
-"""Threshold where fewer than two samples leave nothing to validate with."""
+"""The threshold if there are fewer than two samples to validate with."""
 
 _URL_TOKEN = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[^\W\d_A-Za-z]+")
 
 
 class Contribution(NamedTuple):
-    """A word and the share of the score that it brings; shares of all words sum to the score (before clipping at 0)."""
+    """A word and its contribution to the score; the contributions of all words sum to the score (before clipping at 0)."""
 
     word: str
     share: float
@@ -47,16 +47,16 @@ def url_tokens(url: str) -> list[str]:
 
 
 def words_in(part: str) -> list[str]:
-    """The words of a part of a URL, such as its file name or its query; see `url_tokens`."""
+    """The words of a part of a URL, such as its file name or query (see `url_tokens`)."""
     return [token.lower() for token in _URL_TOKEN.findall(unquote(part))]
 
 
 class Relevance:
     """Scores text against one topic, with document frequencies that grow with the crawl.
 
-    The topic's vector is the mean of the samples' TF-IDF vectors of length 1 (their 200 heaviest words), keywords in it
-    at no less than their weight times the heaviest word, negative words below zero. All of it is weighed anew when the
-    frequencies are renewed; scores given before stay as they were.
+    The topic's vector is the mean of the samples' TF-IDF vectors of length 1 (their 200 heaviest words), keywords in it at no
+    less than their weight times the heaviest word, negative words below zero. All weights are computed again when the frequencies
+    are renewed; earlier scores do not change.
     """
 
     def __init__(self, topic: Topic) -> None:
@@ -79,17 +79,17 @@ class Relevance:
 
     @property
     def idf(self) -> Idf:
-        """The document frequencies in force."""
+        """The current document frequencies."""
         return self._frequencies.idf
 
     @property
     def samples(self) -> Sequence[Mapping[str, float]]:
-        """Word counts of the samples; of a topic without any, its keywords."""
+        """Word counts of the samples; for a topic without samples, its keywords."""
         return self._samples or [self.counts]
 
     @property
     def marked(self) -> Sequence[tuple[Mapping[str, float], bool]]:
-        """Word counts of the pages that the operator marked in earlier runs, and whether they are on topic."""
+        """Word counts of the pages that the operator marked in earlier runs, and whether they are relevant."""
         return [(Counter(words.split(" ")), on_topic) for words, on_topic in self.topic.marked]
 
     @property
@@ -99,34 +99,34 @@ class Relevance:
 
     @property
     def threshold(self) -> float:
-        """tau: pages at or above it are on topic."""
+        """tau, the threshold: pages with this similarity or more are relevant."""
         return self._threshold
 
     @property
     def words(self) -> frozenset[str]:
-        """The topic's words, negative ones left out."""
+        """The topic's words, without negative ones."""
         return frozenset(word for word, weight in self._vector.items() if weight > 0)
 
     def learn(self, words: Iterable[str]) -> bool:
-        """Counts a fetched page's words; True when everything was weighed anew."""
+        """Adds a fetched page's words to the frequencies; True if the weights were computed again."""
         if not self._frequencies.add(words):
             return False
         self._weigh()
         return True
 
     def settle(self) -> None:
-        """Weighs everything anew now, by all pages learned so far."""
+        """Computes all weights again now, from all pages learned so far."""
         self._frequencies.freeze()
         self._weigh()
 
     def restore(self, frozen: Idf) -> None:
-        """Goes on from document frequencies as they were right after a renewal."""
+        """Restores document frequencies as they were right after a renewal."""
         self._frequencies.restore(frozen)
         self._weigh()
 
     def page(self, counts: Mapping[str, float]) -> float:
-        """Sim(P, T) in [0, 1] of a text given as counts: eq. (1) and (2) of the tunnelling paper; with an ontology also by words
-        that are alike the topic's (see `alike`)."""
+        """Sim(P, T) in [0, 1] of a text given as counts: eq. (1) and (2) of the tunnelling paper; with an ontology, words similar
+        to the topic's count as well (see `alike`)."""
         if self._measure is not None:
             return self._softly(counts)
         if self._vector.keys().isdisjoint(counts):
@@ -134,7 +134,7 @@ class Relevance:
         return self._against(self._vector, self._norm, counts)
 
     def text(self, words: Sequence[str]) -> float:
-        """The same for a list of words, such as an anchor's."""
+        """Similarity in [0, 1] to the topic of a list of words, such as an anchor's (see `page`)."""
         words = words.words if isinstance(words, LazyList) else tuple(words)
         if self._measure is None and self._vector.keys().isdisjoint(words):
             return 0.0
@@ -144,8 +144,8 @@ class Relevance:
         return self._softly(counts) if self._measure is not None else self._against(self._vector, self._norm, counts)
 
     def alike(self, word: str) -> float:
-        """Weight of a word that is none of the topic's: ontology_weight times the greatest s(word, t) (eq. (10) of the ant colony
-        paper) times t's weight, over the topic's heaviest words t that the ontology has; 0 without an ontology."""
+        """Weight of a word that is not the topic's: ontology_weight times the greatest s(word, t) (eq. (10) of the ant colony
+        paper) times t's weight, over the topic's heaviest words t that the ontology contains; 0 without an ontology."""
         if self._measure is None or word not in self._measure.words:
             return 0.0
         found = self._alike.get(word)
@@ -155,15 +155,15 @@ class Relevance:
         return found
 
     def near(self, counts: Mapping[str, float]) -> float:
-        """Similarity to the near-topic lexicon; 0 where the topic has none."""
+        """Similarity to the near-topic lexicon in [0, 1]; 0 if the topic has none."""
         return self._against(self._near_vector, self._near_norm, counts) if counts else 0.0
 
     def url(self, url: str) -> float:
-        """R_url: 1 where a word of the URL is one of the topic's URL words, else 0."""
+        """R_url of eq. (3) of the tunnelling paper: 1 if the URL contains one of the topic's URL words, else 0."""
         return 1.0 if self._url_words and not self._url_words.isdisjoint(url_tokens(url)) else 0.0
 
     def explain(self, counts: Mapping[str, float], top: int = 20) -> list[Contribution]:
-        """What each word brings to `page(counts)`, the greatest first, negative ones too."""
+        """Each word's contribution to `page(counts)`, the largest first, including negative ones."""
         weights = self.idf.weigh(counts)
         length = self._norm * norm(weights)
         values = {word: self._vector.get(word) or self.alike(word) for word in weights}
@@ -209,7 +209,7 @@ class Relevance:
         return heaviest(total, FREQUENT_WORDS) if total else dict(self._keywords)
 
     def _weigh(self) -> None:
-        self._weights: dict[str, float] = {}  # idf of words that were met since it was renewed
+        self._weights: dict[str, float] = {}  # idf of words, cached until the next renewal
         samples = [_unit(self.idf.weigh(counts)) for counts in self._samples]
         vector = heaviest(mean_vector(samples), TOPIC_WORDS)
         top = max(vector.values(), default=0.0) or 1.0

@@ -1,4 +1,4 @@
-"""Which addresses a topic crawl may take: hosts, paths, depth and traps; every refusal has a name."""
+"""The scope of a topic crawl: rules on hosts, paths, depth and traps; each refusal has a code."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from focused.pages import Content
 
 MAX_DEPTH = 1000
 REMEMBERED = 50_000
-"""Addresses whose verdict is remembered: most links of a page stand on others too."""
+"""Addresses whose verdict is cached, since most links occur on several pages."""
 
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """Rules of one run. An empty `hosts` or `paths` lets everything in; a host stands for its subdomains too.
+    """Rules of one run. Empty `hosts` or `paths` allow everything; a host includes its subdomains.
 
-    Paths are patterns for path and query ("/docs/*", "*.html"), `*` standing for anything; without one they are
-    beginnings. `depth` counts clicks from the nearest seed. `traps` refuses addresses that look like endless ones.
+    Paths are patterns for path and query ("/docs/*", "*.html") in which `*` matches anything; without `*` they are prefixes.
+    `depth` counts clicks from the nearest seed. `traps` refuses addresses that look like crawler traps.
     """
 
     hosts: tuple[str, ...] = ()
@@ -37,7 +37,7 @@ class Scope:
 
     @classmethod
     def from_mapping(cls, values: Mapping[str, Any]) -> Scope:
-        """From stored values; unknown names and values that make no sense are a ValueError in one line."""
+        """Reads stored values; ValueError with a one-line message for unknown names and invalid values."""
         lists = {name: _words(values[name]) for name in ("hosts", "without_hosts", "paths", "without_paths") if name in values}
         unknown = sorted(set(values) - {"hosts", "without_hosts", "paths", "without_paths", "depth", "traps", "year"})
         if unknown:
@@ -48,12 +48,12 @@ class Scope:
         return cls(**lists, depth=depth, traps=bool(values.get("traps", True)), year=values.get("year"))
 
     def as_json(self) -> dict[str, Any]:
-        """The rules as plain values; `from_mapping` reads them."""
+        """The rules as plain values, as `from_mapping` reads them."""
         lists = {name: list(getattr(self, name)) for name in ("hosts", "without_hosts", "paths", "without_paths")}
         return {**lists, "depth": self.depth, "traps": self.traps, "year": self.year}
 
     def without(self, host: str) -> Scope:
-        """The same rules with one host fewer."""
+        """The same rules with one more excluded host."""
         return replace(self, without_hosts=tuple(dict.fromkeys((*self.without_hosts, host.lower()))))
 
     def refusal(self, url: str, depth: int) -> str | None:
@@ -75,7 +75,7 @@ class Scope:
         return trap_reason(url, _limits(self.year)) if self.traps else None
 
     def _place_refusal(self, url: str) -> str | None:
-        """Why the rules for hosts and paths refuse a URL."""
+        """Why the rules for hosts and paths refuse a URL, None if they do not."""
         parts = urlsplit(url)
         host = parts.hostname or ""
         if self.without_hosts and _is_among(host, parts.netloc, self.without_hosts):
@@ -88,7 +88,7 @@ class Scope:
         return "path" if self.paths and not any(_fits(path, pattern) for pattern in self.paths) else None
 
     def apply(self, content: Content, depth: int) -> tuple[Content, Counter[str]]:
-        """The page with the links that may be taken, and how many were refused by which rule; `depth` is the page's own."""
+        """The page with its allowed links only, and the number of refused ones by rule; `depth` is the page's own."""
         refused: Counter[str] = Counter()
         kept = []
         for link in content.links:

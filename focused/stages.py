@@ -1,4 +1,4 @@
-"""What happens to an answer before it is judged: small exchangeable stages, each reading and filling in one draft."""
+"""Processing of an answer before it is judged: small exchangeable stages, each reading and extending one draft."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ MAX_TEXT = 2_000_000
 
 @dataclass(slots=True)
 class Draft:
-    """An answer on its way to being a page. A stage that finds that it is none sets `problem`, and the rest is left out."""
+    """An answer being processed to a page. A stage sets `problem` if it is not a page, and the remaining stages are skipped."""
 
     url: str
     body: bytes
@@ -33,7 +33,7 @@ Stage = Callable[[Draft, Parser], None]
 
 
 def clean(draft: Draft, parser: Parser) -> None:
-    """Bytes to HTML in any encoding; plain text is wrapped, other types are no pages. The URL becomes canonical."""
+    """Stage: decodes the body to HTML; plain text is wrapped, other types are refused. The URL becomes canonical."""
     kind = draft.content_type.partition(";")[0].strip().lower()
     try:
         draft.url = canonical(draft.url)
@@ -48,12 +48,12 @@ def clean(draft: Draft, parser: Parser) -> None:
 
 
 def convert(draft: Draft, parser: Parser) -> None:
-    """HTML to words and links."""
+    """Stage: converts HTML to words and links."""
     draft.content, draft.tokens = parser.read(draft.html, draft.url)
 
 
 def run_stages(stages: Iterable[Stage], draft: Draft, parser: Parser) -> Draft:
-    """The draft after all stages, or after the first that found a problem; "over_budget" where they take too much CPU."""
+    """The draft after all stages, or after the first that found a problem; "over_budget" if they take too much CPU."""
     try:
         with cpu_budget():
             for stage in stages:

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from focused.parameters import Value
 
 TAU = "tau"
-"""In a sweep's values: the threshold as a multiple of the topic's own, beside the strategy's parameters."""
+"""Name in a sweep for the threshold, as a multiple of the topic's own; not a parameter of the strategy."""
 QUARTERS = (0.0, 0.25, 0.5, 0.75, 1.0)
 
 
@@ -24,7 +24,7 @@ class Sweep(NamedTuple):
     rest: str = ""
 
     def entries(self) -> dict[str, dict[str, Value]]:
-        """What takes part in a comparison: parameters by name, such as "dolphin alpha=0.25 beta=0.5"."""
+        """The entries of the comparison: parameters by name, such as "dolphin alpha=0.25 beta=0.5"."""
         found: dict[str, dict[str, Value]] = {}
         for y in self.ys:
             for x in self.xs:
@@ -37,7 +37,7 @@ class Sweep(NamedTuple):
         return found
 
     def label(self, x: float, y: float) -> str:
-        """An entry's name."""
+        """The name of an entry."""
         return f"{self.strategy} {self.x}={x:g} {self.y}={y:g}"
 
 
@@ -46,7 +46,7 @@ SWEEPS: Mapping[str, Sweep] = {
     "tunnels": Sweep("dynamic_tunnel", "depth", (1, 2, 4, 6, 12), TAU, (0.25, 0.5, 1.0, 2.0)),
     "ants": Sweep("ant_colony", "ants", (2, 5, 10, 20), "rho", (0.05, 0.2, 0.5, 1.0)),
 }
-"""By name. `depth` of `dynamic_tunnel` is the tunnelling paper's k."""
+"""The sweeps by name. `depth` of `dynamic_tunnel` is the tunnelling paper's k."""
 
 
 class Square(NamedTuple):
@@ -68,7 +68,7 @@ class Heat(NamedTuple):
 
 
 def heat(sweep: Sweep, results: Sequence[Mapping[str, Any]]) -> Heat | None:
-    """The map of a sweep from a comparison's rows; None where none of its entries is among them."""
+    """The heat map of a sweep from a comparison's results; None if they contain none of its entries."""
     known = {row["strategy"]: row for row in results if row["strategy"] in sweep.entries()}
     if not known:
         return None

@@ -1,4 +1,4 @@
-"""What a topic is, as a value: seeds, samples, keywords, the lexicons drawn from them; and reading it from plain files."""
+"""The definition of a topic as a value: seeds, samples, keywords, lexicons; and parsing of its seeds and keywords."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from crawlmgr.web.url import canonical
 class Topic:
     """A topic as every strategy sees it; the judge's labels are not part of it.
 
-    `keywords` and `near` (the near-topic lexicon) are words with weights in (0, 1], `negative` words count against a
-    page, `url_words` are looked for in URLs, `user_words` are kept whole when text is split. `threshold` None: drawn
-    from the samples. `ontology` as `Ontology.as_json` gives it, {} for none; what words that it makes alike to the topic's
-    count beside those is `ontology_weight` in [0, 1]. `marked` are pages of earlier runs that the operator marked: their
-    words, and whether they are on topic.
+    `keywords` and `near` (the near-topic lexicon) are words with weights in (0, 1], `negative` words count against a page,
+    `url_words` are searched for in URLs, `user_words` are kept whole in tokenisation. `threshold` None: computed from the
+    samples. `ontology` is in the form of `Ontology.as_json`, {} for none; `ontology_weight` in [0, 1] is the weight of words that
+    it relates to the topic's. `marked` are pages of earlier runs that the operator marked: their words, and whether they are on
+    topic.
     """
 
     name: str
@@ -49,14 +49,14 @@ def _plain(value: Any) -> Any:
 
 
 class BadLine(NamedTuple):
-    """A line of a file that was left out, and the line itself."""
+    """A line of a file that was left out: its number and text."""
 
     number: int
     text: str
 
 
 def read_seeds(lines: Iterable[str]) -> tuple[list[str], list[BadLine]]:
-    """Canonical seed URLs, one a line, `#` starts a comment, repeated ones once; beside them the lines that are no URL."""
+    """Distinct canonical seed URLs from lines, with `#` for comments; and the lines that are not URLs."""
     seeds: dict[str, None] = {}
     bad: list[BadLine] = []
     for number, line in enumerate(lines, start=1):
@@ -71,7 +71,8 @@ def read_seeds(lines: Iterable[str]) -> tuple[list[str], list[BadLine]]:
 
 
 def read_keywords(text: str) -> dict[str, float]:
-    """Keywords separated by commas or lines, each with an optional weight in (0, 1], else ValueError: "网页, crawler=0.5"."""
+    """Keywords separated by commas or lines, each with an optional weight in (0, 1], as in "网页, crawler=0.5". Raises ValueError
+    if invalid."""
     found: dict[str, float] = {}
     for entry in text.replace("，", ",").replace("\n", ",").split(","):
         word, _, weight = entry.partition("=")

@@ -1,4 +1,4 @@
-"""The topics' rooms of the desk; Django's admin finds this package by itself."""
+"""Admin views of topics; Django's admin imports this package by itself."""
 
 from focused.admin import add, compare, crawl, marks, ontologies, pages, palette, panels, runs, schedules, tiles, topics, words
 

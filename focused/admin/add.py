@@ -1,4 +1,4 @@
-"""Adding a topic: where to begin, samples as addresses, text and files, keywords."""
+"""Admin view for adding a topic: seeds, samples (addresses, text, files) and keywords."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ LINES_TOLD = 12
 MOST_FILES = 200
 MOST_FILE_BYTES = 5_000_000
 MOST_FILES_BYTES = 20_000_000
-MOST_SEEDS = 10_000  # lines of addresses at once: a second's work
+MOST_SEEDS = 10_000  # lines of addresses accepted at once: about a second's work
 
 
 class TopicForm(forms.Form):
-    """What a topic begins with; samples or keywords are needed, so that there is something to judge by."""
+    """Form for a new topic; samples or keywords are required, since relevance is computed from them."""
 
     name = forms.CharField(max_length=200, strip=True, label=gettext_lazy("Name"))
     seeds = forms.CharField(required=False, max_length=1_000_000, label=gettext_lazy("Seeds"))
@@ -52,8 +52,8 @@ class TopicForm(forms.Form):
 
 
 def texts_of(request: HttpRequest) -> list[tuple[str, str]]:
-    """Samples that were sent: from a pasted text (a line of three dashes or more parts several) and from files. Raises ValueError
-    with one line where a file, or all of them, are too large."""
+    """The samples sent: from pasted text (a line of three or more dashes separates several) and from files. Raises ValueError
+    with a one-line message if a file, or all together, are too large."""
     parts: list[list[str]] = [[]]
     for line in request.POST.get("texts", "").splitlines():
         if line.strip().strip("-—") == "" and len(line.strip()) >= 3:
@@ -70,14 +70,14 @@ def texts_of(request: HttpRequest) -> list[tuple[str, str]]:
         told = {"number": MOST_FILES, "size": MOST_FILES_BYTES // 1_000_000}
         raise ValueError(_("At most %(number)s files of %(size)s MB together can be sent at once.") % told)
     for file in files:
-        text = text_of(file).replace("\0", "").strip()  # a file that is no text may hold any byte
+        text = text_of(file).replace("\0", "").strip()  # a file that is not text may contain any byte
         if text:
             found.append((file.name or _("file"), text))
     return found
 
 
 def text_of(file: UploadedFile) -> str:
-    """What a text file says. Raises ValueError where it is too large."""
+    """The text of an uploaded file. Raises ValueError if it is too large."""
     if (file.size or 0) > MOST_FILE_BYTES:
         told = {"name": (file.name or "")[:80], "size": MOST_FILE_BYTES // 1_000_000}
         raise ValueError(_("%(name)s is larger than %(size)s MB.") % told)
@@ -85,7 +85,7 @@ def text_of(file: UploadedFile) -> str:
 
 
 def lines_of(request: HttpRequest, field: str, file: str) -> list[str]:
-    """Lines of addresses that were pasted or sent as a file. Raises ValueError where there are too many."""
+    """Lines of addresses that were pasted or uploaded. Raises ValueError if there are too many."""
     upload = request.FILES.get(file)
     lines = request.POST.get(field, "").splitlines() + (text_of(upload).splitlines() if upload else [])
     if len(lines) > MOST_SEEDS or sum(map(len, lines)) > 100 * MOST_SEEDS:
@@ -95,7 +95,7 @@ def lines_of(request: HttpRequest, field: str, file: str) -> list[str]:
 
 
 def tell_bounds(request: HttpRequest, found: readings.Bounded) -> None:
-    """Says which samples were cut or left out."""
+    """Shows messages about samples that were shortened or left out."""
     for names, text in (
         (found.cut, _("Too long, and cut to their first %(most)s characters: %(names)s")),
         (found.left_out, _("Left out, because a topic holds at most %(all)s characters of samples: %(names)s")),
@@ -107,7 +107,7 @@ def tell_bounds(request: HttpRequest, found: readings.Bounded) -> None:
 
 
 def tell_bad_lines(request: HttpRequest, bad: list[BadLine], what: str) -> None:
-    """Says which lines were left out, by number."""
+    """Shows a message with the numbers of the lines that were left out."""
     if bad:
         told = "; ".join(f"{line.number}: {line.text[:80]}" for line in bad[:LINES_TOLD])
         more = "; …" if len(bad) > LINES_TOLD else ""
@@ -121,7 +121,7 @@ def tell_bad_lines(request: HttpRequest, bad: list[BadLine], what: str) -> None:
 
 @room("topics/add/", "topic-add", "focused.view_topic", post="focused.add_topic")
 def add(request: HttpRequest) -> HttpResponse:
-    """A form for a new topic."""
+    """Shows and processes the form for a new topic."""
     if not request.user.has_perm("focused.add_topic"):
         raise PermissionDenied
     form = TopicForm(request.POST or None, request.FILES or None)

@@ -1,4 +1,4 @@
-"""The topics' charts: words of the lexicon, harvest over a run, tunnels, strategies side by side."""
+"""Charts of topics: words of the lexicon, harvest over a run, tunnel lengths, strategies compared."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ WORDS_SHOWN = 30
 
 
 def lexicon(vector: Mapping[str, float]) -> Chart:
-    """The heaviest words of the topic's vector, negative ones below zero."""
+    """Chart of the heaviest words of the topic's vector, negative ones below zero."""
     top = sorted(vector.items(), key=lambda pair: (-pair[1], pair[0]))
     shown = [*top[:WORDS_SHOWN], *[pair for pair in top[WORDS_SHOWN:] if pair[1] < 0][:10]]
     heaviest = max((abs(weight) for _word, weight in shown), default=1.0) or 1.0
@@ -34,7 +34,7 @@ def lexicon(vector: Mapping[str, float]) -> Chart:
 
 
 def shares(parts: Sequence[tuple[str, float]]) -> Chart:
-    """What each word brings to a score."""
+    """Chart of each word's contribution to a score."""
     names = [word for word, _share in parts]
     series = [
         Series(_("for"), names, [share if share > 0 else None for _word, share in parts], NEW),
@@ -46,7 +46,7 @@ def shares(parts: Sequence[tuple[str, float]]) -> Chart:
 
 
 def harvest(row: TopicRun) -> Chart:
-    """Pages on topic over pages fetched, and the harvest rate so far."""
+    """Chart of relevant pages against fetched pages, and of the harvest rate so far."""
     points = reads.curve(row.run_id, row.pages)
     x = [fetched for fetched, _relevant in points]
     series = [
@@ -59,7 +59,7 @@ def harvest(row: TopicRun) -> Chart:
 
 
 def tunnels(lengths: Mapping[int, int]) -> Chart:
-    """How many pages on topic were found through how many pages off topic."""
+    """Chart of the number of relevant pages by the number of off-topic pages on the path to them."""
     top = max(lengths, default=0)
     names = [str(length) for length in range(1, top + 1)]
     values = [lengths.get(length, 0) for length in range(1, top + 1)]
@@ -69,8 +69,8 @@ def tunnels(lengths: Mapping[int, int]) -> Chart:
 
 
 def walked(reasons: Sequence[reads.Reason]) -> list[Chart]:
-    """Of strategies with objectives: the pheromone on links when they were taken (where there is any), and the links by two of
-    their objectives, those that no other beats in all three in colours of their own."""
+    """Charts for strategies with objectives: the pheromone on links when they were chosen (if any), and the links by two of the
+    objectives, with Pareto fronts over all three in different colours."""
     scored = [one for one in reasons if {"anchor", "page", "target"} <= one.parts.keys()]
     found = [_fronts(scored)]
     if any("pheromone" in one.parts for one in scored):
@@ -85,7 +85,7 @@ def walked(reasons: Sequence[reads.Reason]) -> list[Chart]:
 
 
 def _fronts(scored: Sequence[reads.Reason]) -> Chart:
-    """Links by anchor and expected target; the first fronts of three objectives apart."""
+    """Scatter chart of links by anchor score and expected target; the first Pareto fronts over three objectives are coloured."""
     points = np.array([[one.parts["anchor"], one.parts["page"], one.parts["target"]] for one in scored]).reshape(-1, 3)
     names = [_("first front"), _("second front"), _("third front")]
     series, left = [], set(range(len(scored)))
@@ -101,7 +101,7 @@ def _fronts(scored: Sequence[reads.Reason]) -> Chart:
 
 
 def compared(results: Sequence[Mapping[str, Any]]) -> list[Chart]:
-    """Harvest and recall curves of strategies, and their similarity."""
+    """Charts of the strategies' harvest, recall and similarity curves."""
     found, rates, likeness, important, ranked = [], [], [], [], []
     for index, one in enumerate(results):
         colour = COLOURS[index % len(COLOURS)]

@@ -1,4 +1,4 @@
-"""Comparisons of strategies: set up, watched, drawn, exported point by point."""
+"""Admin views of strategy comparisons: set up, progress, charts, and export of all points."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ from focused.services import comparisons, tuning
 from focused.sweeps import SWEEPS, TAU, heat
 
 PATENT = "dolphin *"
-"""Stands for the four runs of the patent in the form."""
+"""Form value that stands for the patent's four runs."""
 OTHERS_DRAWS = 3
 CURVES = 16
-"""Entries that a chart shows at the most."""
+"""Most entries shown in a chart."""
 MOST_LABELS_BYTES = 4_000_000
 POINTS = ("strategy", "draw", "fetched", "url", "parent", "depth", "similarity", "on_topic", "duplicate", "relevant_so_far")
 FIRST = ("adaptive", "breadth_first", "best_first", "shark", "dynamic_tunnel", "ant_colony")
@@ -41,7 +41,7 @@ FIRST = ("adaptive", "breadth_first", "best_first", "shark", "dynamic_tunnel", "
 
 @room("topics/<int:pk>/compare/", "topic-compare", "focused.view_topic", post="focused.add_comparison")
 def compare(request: HttpRequest, pk: int) -> HttpResponse:
-    """The topic's comparisons, and a form for a new one."""
+    """Lists the topic's comparisons, with a form for a new one."""
     topic = find(pk)
     choices = reads.archive_choices(topic)
     fitting = reads.budget(choices[0]["files"]) if choices else 0
@@ -95,7 +95,7 @@ def compare(request: HttpRequest, pk: int) -> HttpResponse:
 
 
 def _presets() -> dict[str, str]:
-    """Parameter sets that can take part, by the name of their entry: those that strategies come with, and people's own."""
+    """Parameter presets that can take part, by entry name: built-in ones and those saved by users."""
     found = {}
     for one in strategies():
         strategy = str(one["name"])
@@ -106,7 +106,7 @@ def _presets() -> dict[str, str]:
 
 
 def _labels(request: HttpRequest, topic: Topic) -> str:
-    """The labels that a comparison is to be judged by, as CSV; "" for the independent judge. Raises ValueError."""
+    """The labels to judge a comparison by, as CSV; "" for the independent judge. Raises ValueError."""
     judge = request.POST.get("judge", "")
     if judge == "marks":
         text = comparisons.marks_as_labels(topic)
@@ -123,7 +123,7 @@ def _labels(request: HttpRequest, topic: Topic) -> str:
 
 @act("topics/run/<int:pk>/others/", "topic-run-others", "focused.add_comparison")
 def others(request: HttpRequest, pk: int) -> HttpResponse:
-    """What the other strategies would have done with the pages that a run fetched: a comparison over them in one click."""
+    """Starts a comparison of the other strategies over the pages that a run fetched."""
     row = find_run(pk)
     files = reads.files_of(pk)
     made: list[Comparison] = []
@@ -150,7 +150,7 @@ def find_comparison(pk: int) -> Comparison:
 
 
 def best(results: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """The entries that a chart has room for, in their order: those with the greatest areas."""
+    """The entries that fit in a chart, in their order: those with the largest areas."""
     if len(results) <= CURVES:
         return results
     least = sorted((one["area"] for one in results), reverse=True)[CURVES - 1]
@@ -159,7 +159,7 @@ def best(results: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 @room("topics/comparison/<int:pk>/", "comparison", "focused.view_topic")
 def comparison(request: HttpRequest, pk: int) -> HttpResponse:
-    """One comparison: its progress, then curves and table."""
+    """Shows one comparison: its progress, then curves and table."""
     found, now = find_comparison(pk), datetime.now(UTC)
     stored = found.result.get("results", [])
     results = [{**one, "entry": one["strategy"], "strategy": shown(one["strategy"])} for one in stored]
@@ -199,7 +199,7 @@ def comparison(request: HttpRequest, pk: int) -> HttpResponse:
 
 @act("topics/comparison/<int:pk>/choose/", "comparison-choose", "focused.change_topic")
 def choose(request: HttpRequest, pk: int) -> HttpResponse:
-    """Makes an entry's strategy, with the parameters that it ran with, the topic's own."""
+    """Makes an entry's strategy and parameters the topic's own."""
     found = find_comparison(pk)
     entry = request.POST.get("entry", "")
     values = found.setup["strategies"].get(entry)
@@ -215,7 +215,7 @@ def choose(request: HttpRequest, pk: int) -> HttpResponse:
 
 @room("topics/comparison/<int:pk>/points.csv", "comparison-points", "focused.view_topic")
 def points(request: HttpRequest, pk: int) -> HttpResponse:
-    """Every fetch of every strategy: the address, its place, what it was worth; with `?as=json` beside the results."""
+    """Exports every fetch of every strategy: address, position, score; with `?as=json` together with the results."""
     found = find_comparison(pk)
     if request.GET.get("as") == "json":
         points_ = [dict(zip(POINTS, row, strict=True)) for row in _points(found)]
@@ -236,7 +236,7 @@ def points(request: HttpRequest, pk: int) -> HttpResponse:
 
 
 def _points(found: Comparison) -> Iterator[tuple[Any, ...]]:
-    """The rows under `POINTS`."""
+    """The rows of that export, with the columns `POINTS`."""
     for name, trail_ in found.trails.items():
         entry, _sign, draw_number = name.rpartition("#")
         so_far = 0
@@ -246,12 +246,12 @@ def _points(found: Comparison) -> Iterator[tuple[Any, ...]]:
 
 
 def detail(request: HttpRequest, run: Run, now: datetime) -> dict[str, Any]:
-    """What the general page of a run adds: the way here."""
+    """Addition to a run's page: the link to its comparison."""
     return {"link": reverse("admin:comparison", args=[run.parameters["comparison"]]), "link_text": _("To the comparison")}
 
 
 def samples_detail(request: HttpRequest, run: Run, now: datetime) -> dict[str, Any]:
-    """The way to the topic whose samples a run fetches."""
+    """Addition to a run's page: the link to the topic whose samples it fetches."""
     return {"link": reverse("admin:topic", args=[run.target]), "link_text": _("To the topic")}
 
 

@@ -1,4 +1,4 @@
-"""Starting a run: the strategy, its parameters as a form, budgets, sources and scope."""
+"""Admin view for starting a topic crawl: the strategy, its parameters as a form, budgets, sources and scope."""
 
 from __future__ import annotations
 
@@ -26,19 +26,20 @@ from focused.services import topics, tuning
 from focused.strategies import BUILT_IN, DEFAULT, strategy_class
 
 PLAIN = ("pages", "minutes", "relevant", "source")
-"""Options that everybody needs; the rest is folded away."""
+"""Options always shown; the others are in a collapsed section."""
 
 
 def strategies() -> list[dict[str, str]]:
-    """Every strategy with its line."""
+    """Every strategy with a one-line summary."""
     names = [*BUILT_IN, *settings.TOPIC_STRATEGIES]
     return [{"name": name, "summary": _(strategy_class(name, settings.TOPIC_STRATEGIES).summary)} for name in names]
 
 
 @room("topics/<int:pk>/crawl/", "topic-crawl", "focused.view_topic", post="crawlmgr.add_run")
 def crawl(request: HttpRequest, pk: int) -> HttpResponse:
-    """The form of a run. `strategy` is the one that is picked, and runs; `shown` the one whose parameters the form shows: where
-    another was picked since, that one runs with the topic's own parameters for it, or the defaults. `show` starts nothing."""
+    """Shows and processes the form of a run. `strategy` is the selected one, which runs; `shown` is the one whose parameters the
+    form shows. If another was selected since, that one runs with the topic's parameters for it, or the defaults. `show`
+    only redraws the form."""
     topic = find(pk)
     if not request.user.has_perm("crawlmgr.add_run"):
         raise PermissionDenied
@@ -56,7 +57,7 @@ def crawl(request: HttpRequest, pk: int) -> HttpResponse:
     scope = options.pop("scope", {})
     wrong: dict[str, dict[str, str]] = {"p": {}, "o": {}}
     if request.method == "POST":
-        if request.POST.get("shown", name) == name:  # else the form's fields were another strategy's
+        if request.POST.get("shown", name) == name:  # otherwise the form's fields belong to another strategy
             values, wrong["p"] = fields.read(own, request.POST, "p_")
         options, wrong["o"] = fields.read(general, request.POST, "o_")
         scope = _scope(request)
@@ -102,7 +103,7 @@ def _scope(request: HttpRequest) -> dict[str, Any]:
 def _carry_out(
     request: HttpRequest, topic: Topic, name: str, values: dict[str, Any], wishes: dict[str, Any]
 ) -> HttpResponse | None:
-    """What the pressed button says: save, preview, or start (and save before that where it is ticked)."""
+    """Carries out the pressed button: save, preview, or start (saving first if that is ticked)."""
     now, user = datetime.now(UTC), request.user
 
     def save() -> None:
@@ -122,7 +123,7 @@ def _carry_out(
         Scope.from_mapping(wishes["scope"])
         if request.POST.get("keep"):
             save()
-    except ValueError as error:  # before anything is kept: a schedule would stumble over it
+    except ValueError as error:  # before anything is saved: a schedule would fail on it
         messages.error(request, str(error))
         return None
     made: list[Run] = []
@@ -135,7 +136,7 @@ def _carry_out(
 
 @act("topics/<int:pk>/settings/undo/", "topic-settings-undo", "focused.change_topic")
 def undo(request: HttpRequest, pk: int) -> HttpResponse:
-    """Takes the newest change of the topic's strategy, parameters and options back."""
+    """Undoes the newest change of the topic's strategy, parameters and options."""
     topic = find(pk)
     attempt(request, _("The last change is undone."), lambda: tuning.undo(topic, now=datetime.now(UTC)))
     return back(request, "topic-crawl", pk)

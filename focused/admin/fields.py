@@ -1,4 +1,4 @@
-"""Typed parameters as form fields: label, range, default and help, and what was posted read back with its mistakes."""
+"""Typed parameters as form fields: label, range, default and help; and parsing of submitted values with error messages."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from focused.admin import titles
 from focused.parameters import Parameter
 
 SLIDER = 10
-"""The greatest upper end of a range that has a slider."""
+"""Largest upper bound of a range that gets a slider."""
 
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """One parameter as the template draws it."""
+    """One parameter as rendered by the template."""
 
     id: str
     parameter: Parameter
@@ -27,29 +27,29 @@ class Field:
     choices: Sequence[tuple[str, str]]
     wrong: str = ""
     linked: bool = False
-    """Whether it is one of several shares that add up to 1."""
+    """True if it is one of several shares that sum to 1."""
     title: str = ""
 
     @property
     def default(self) -> str:
-        """The default in words."""
+        """The default as text."""
         default = self.parameter.default
         return titles.choice(str(default)) if self.parameter.choices else str(default)
 
     @property
     def step(self) -> str:
-        """The input's step."""
+        """The step attribute of the input."""
         return "1" if self.parameter.kind == "int" else "any"
 
     @property
     def slides(self) -> bool:
-        """Whether a slider of its own stands beside the number: a share, or another range that a slider can show."""
+        """Tells whether a slider is shown beside the number: for a share, or another range small enough for a slider."""
         one = self.parameter
         return not self.linked and one.kind == "float" and one.low is not None and one.high is not None and one.high <= SLIDER
 
     @property
     def changed(self) -> bool:
-        """Whether it differs from the default."""
+        """Tells whether the value differs from the default."""
         return self.value != self.parameter.default
 
 
@@ -61,8 +61,8 @@ def fields(
     linked: Sequence[str] = (),
     owner: str = "options",
 ) -> list[Field]:
-    """The fields of parameters, filled with values or defaults; those `linked` have sliders that add up to 1. `owner` is the
-    strategy that has the parameters."""
+    """The fields of parameters, filled with values or defaults; those in `linked` get sliders that sum to 1. `owner` is the
+    strategy of the parameters."""
     return [
         Field(
             f"{prefix}{one.name}",
@@ -79,7 +79,7 @@ def fields(
 
 
 def read(parameters: Sequence[Parameter], posted: QueryDict, prefix: str) -> tuple[dict[str, Any], dict[str, str]]:
-    """What was posted in the parameters' types, and what is wrong with the rest by name."""
+    """The submitted values in the parameters' types, and error messages for invalid ones by name."""
     values: dict[str, Any] = {}
     wrong: dict[str, str] = {}
     for one in parameters:

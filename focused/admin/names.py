@@ -1,4 +1,4 @@
-"""Names of strategies, of the entries of a comparison and of sweeps, in the reader's language."""
+"""Names of strategies, and of the entries of comparisons and sweeps, in the user's language."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ from focused.sweeps import SWEEPS, TAU, Sweep
 
 
 def shown(entry: str) -> str:
-    """An entry's name: the strategy's, then what tells it apart."""
+    """An entry's name: the strategy's, then what distinguishes it."""
     strategy, _sign, rest = entry.partition(" ")
     told = {NOW: _("as saved"), TYPED: _("as typed")}.get(rest) or (titles.preset(rest) if rest in titles.PRESETS else rest)
     return f"{titles.strategy(strategy)} {told}".strip()
 
 
 def axes(sweep: Sweep) -> dict[str, str]:
-    """The names of the parameters that a sweep varies, and of the one that is what the two leave, by place."""
+    """The names of the parameters that a sweep varies, and of the third one that is the remainder to 1, by axis."""
     places = {"x": sweep.x, "y": sweep.y, "rest": sweep.rest}
     return {place: "τ" if name == TAU else titles.parameter(name, sweep.strategy) for place, name in places.items() if name}
 
 
 def sweep_title(name: str) -> str:
-    """What a sweep varies, in words."""
+    """The title of a sweep: what it varies."""
     titles = {
         "weights": _("dolphin: the three weights on a triangle"),
         "tunnels": _("dynamic_tunnel: length of tunnels (k) by threshold (τ, as a multiple of the topic's)"),
@@ -37,7 +37,7 @@ def sweep_title(name: str) -> str:
 
 
 def named(comparisons: Iterable[Comparison]) -> list[dict[str, object]]:
-    """Comparisons, each with the names of its entries; a sweep's entries together under its title."""
+    """Comparisons with the names of their entries; a sweep's entries are grouped under its title."""
     rows = []
     for one in comparisons:
         sweep = SWEEPS.get(one.setup.get("sweep", ""))

@@ -1,4 +1,5 @@
-"""A topic's ontology: uploaded or written as a table, drawn as a tree, with the weight that its words have in every strategy."""
+"""Admin view of a topic's ontology: uploaded or written as a table, drawn as a tree, with the weight of its words in every
+strategy."""
 
 from __future__ import annotations
 
@@ -20,7 +21,7 @@ SHOWN = 500
 
 @room("topics/<int:pk>/ontology/", "topic-ontology", "focused.view_topic", post="focused.change_topic")
 def ontology(request: HttpRequest, pk: int) -> HttpResponse:
-    """The tree, and a form for another; a run that has begun keeps the one it began with."""
+    """Shows the tree and a form for a new ontology; a run that has started keeps the ontology it started with."""
     topic, problem = find(pk), ""
     if request.method == "POST":
         try:
@@ -51,7 +52,8 @@ def ontology(request: HttpRequest, pk: int) -> HttpResponse:
 
 
 def _save(topic: Topic, request: HttpRequest) -> tuple[int, int]:
-    """Takes what was sent into the topic; how many concepts there were, and how many are taken. ValueError with one line."""
+    """Saves the submitted ontology to the topic; returns how many concepts it has, and how many were kept. ValueError with a
+    one-line message."""
     file, table = request.FILES.get("file"), request.POST.get("table", "").strip()
     weight = _weight(request.POST.get("weight", ""))
     if file is not None and (file.size or 0) > MOST_BYTES:

@@ -1,4 +1,4 @@
-"""The list of a run's pages: its columns and filters. It is sorted only by what an index of the database gives."""
+"""Columns and filters of the list of a run's pages. It can only be sorted by columns with a database index."""
 
 from __future__ import annotations
 

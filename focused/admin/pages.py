@@ -1,4 +1,5 @@
-"""Pages of runs: listed, searched by their words, and each with the way to it and why it came when it came."""
+"""Admin views of a run's pages: listed, searched by words, and each with its path from a seed and its priority when it was
+fetched."""
 
 from __future__ import annotations
 
@@ -31,7 +32,7 @@ SIZE = 25
 
 @room("topics/run/<int:pk>/pages/", "topic-pages", "focused.view_topic")
 def run_pages(request: HttpRequest, pk: int) -> HttpResponseBase:
-    """A run's pages as a list, or those that fit a search; `url` looks one address up."""
+    """Lists a run's pages, or those that match a search; `url` looks up one address."""
     row = find_run(pk)
     asked = request.GET.get("url", "").strip()
     fate = None
@@ -53,7 +54,7 @@ def run_pages(request: HttpRequest, pk: int) -> HttpResponseBase:
 
 @room("topics/<int:pk>/search/", "topic-search", "focused.view_topic")
 def topic_search(request: HttpRequest, pk: int) -> HttpResponse:
-    """Search over the pages of all runs of a topic."""
+    """Searches the pages of all runs of a topic."""
     topic, text = find_topic(pk), _asked(request)
     context = {"row": None, "topic": topic, **(_found(request, text, topic.user_words, topic=pk) if text else {})}
     return page(request, "focused/pages.html", context, title=_("Search"), item=f"topic:{pk}", trail=trail(topic))
@@ -66,7 +67,7 @@ def _asked(request: HttpRequest) -> str:
 def _found(
     request: HttpRequest, text: str, user_words: Sequence[str], *, run_ids: Sequence[int] = (), topic: int | None = None
 ) -> dict[str, Any]:
-    """A page of the pages that fit, the best first, each with the words around what was found."""
+    """One page of the matching pages, best first, each with an excerpt around the words found."""
     at = number(request.GET.get("page", ""), 99_999) or 1
     query = search.read_query(text, user_words)
     hits = search.find(query, run_ids, topic=topic, start=(at - 1) * SIZE, limit=SIZE)
@@ -86,7 +87,7 @@ def _found(
 
 @room("topics/page/<int:pk>/", "topic-page", "focused.view_topic")
 def page_why(request: HttpRequest, pk: int) -> HttpResponse:
-    """One page of a run: the way from a seed, the parts of its priority, the words of its score."""
+    """Shows one page of a run: the path from a seed, the parts of its priority, the words of its score."""
     one = TopicPage.objects.filter(pk=pk).first()
     row = reads.topic_run(one.run_id) if one is not None else None
     if one is None or row is None:

@@ -1,4 +1,4 @@
-"""Topics in the command palette, with what can be done to them."""
+"""Topics in the command palette, with the actions on them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What topics put on the first page and into the tree."""
+"""The topics' panel on the home page and their branch of the tree."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ TOPICS_SHOWN = 8
 
 
 def panel(request: HttpRequest, now: datetime) -> dict[str, Any] | None:
-    """Topics with their last run; nothing while there is none."""
+    """Panel of topics with their latest run; None if there is no topic."""
     if not request.user.has_perm("focused.view_topic"):
         return None
     rows = reads.topics({}, TOPICS_SHOWN)
@@ -29,7 +29,7 @@ def panel(request: HttpRequest, now: datetime) -> dict[str, Any] | None:
 
 
 def branch(request: HttpRequest, item: str) -> Node | None:
-    """Topics ▸ their names."""
+    """Branch of the tree: the topics by name."""
     if not request.user.has_perm("focused.view_topic"):
         return None
     rows = reads.tree_topics()

@@ -1,4 +1,4 @@
-"""The sentences of strategies and parameters, marked for translation: pure files do not know of languages."""
+"""The texts of strategies and parameters, marked for translation here because pure modules do not use gettext."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The presets of a strategy's parameters on the form of a run: taken over, kept under a name, taken away."""
+"""Presets of a strategy's parameters on the form of a run: applied, saved under a name, deleted."""
 
 from __future__ import annotations
 
@@ -19,19 +19,19 @@ BUTTONS = ("preset", "keep_preset", "drop_preset")
 
 
 def buttons(strategy: str) -> list[control.PresetButton]:
-    """The presets of a strategy: those that the program brings, then people's own."""
+    """The presets of a strategy: built-in ones, then those saved by users."""
     return control.buttons(tuning.preset_kind(strategy), {name: titles.preset(name) for name in tuning.built_in(strategy)})
 
 
 def wanted(request: HttpRequest) -> bool:
-    """Whether one of the presets' buttons was pressed."""
+    """Tells whether one of the preset buttons was pressed."""
     return any(name in request.POST for name in BUTTONS)
 
 
 def carry_out(
     request: HttpRequest, strategy: str, values: dict[str, Any], wrong: dict[str, str]
 ) -> tuple[dict[str, Any], Mapping[str, str]]:
-    """Does what the pressed button says; gives the values that the form shows now, and what is wrong with them."""
+    """Carries out the pressed button; returns the values that the form then shows, and error messages for them."""
     kind = tuning.preset_kind(strategy)
     if "preset" in request.POST:
         found = tuning.preset(strategy, request.POST["preset"])

@@ -1,4 +1,4 @@
-"""The topics' crawls among all that recurs."""
+"""Topic crawls on the page of schedules."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from focused.models import Topic
 
 
 def entries(request: HttpRequest, most: int) -> Sequence[Entry]:
-    """Each topic that is crawled again by itself."""
+    """A schedule entry for each topic that is crawled regularly."""
     if not request.user.has_perm("focused.view_topic"):
         return ()
     rows = Topic.objects.filter(interval_seconds__isnull=False, next_run__isnull=False).order_by("next_run")

@@ -1,4 +1,4 @@
-"""Template filters of the topics: names of strategies in the reader's language."""
+"""Template filters for topics: names of strategies in the user's language."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The topics' figures at the head of the first page."""
+"""The topics' figures in the head of the home page."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from focused.models import Topic
 
 
 def _sums(now: datetime) -> tuple[int, int]:
-    """Pages and pages on topic of the topic crawls that are active or ended within a day."""
+    """Fetched pages and relevant pages of the topic crawls that are active or ended within a day."""
     found = runs.lately("topic", now - DAY)
     return sum(run.fetched for run in found), sum(run.items for run in found)
 
 
 def tiles(request: HttpRequest, now: datetime) -> Sequence[Tile]:
-    """Pages on topic of the last day's crawls; nothing while there is no topic."""
+    """Tile of the relevant pages of the last day's crawls; none if there is no topic."""
     if not request.user.has_perm("focused.view_topic") or not Topic.objects.exists():
         return ()
     fetched, items = remembered("topics", lambda: _sums(now))

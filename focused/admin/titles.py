@@ -1,4 +1,4 @@
-"""What strategies, their parameters and the choices of these are called on the desk; the identifiers stay beside the names."""
+"""Display names of strategies, their parameters and choices; identifiers are shown beside the names."""
 
 from __future__ import annotations
 
@@ -186,9 +186,9 @@ PARTS: Mapping[str, str] = {
     "likeness": gettext_noop("likeness of anchor and address to the topic"),
     "page_similarity": gettext_noop("similarity of the page with the link"),
 }
-"""What the parts of a link's score are called."""
+"""Names of the parts of a link's score."""
 WHOLES = ("score", "priority", "worth", "potential", "D")
-"""Parts that are the whole of the others."""
+"""Parts that are totals of the other parts."""
 QUEUES: Mapping[str, str] = {
     "given_up": gettext_noop("given up by a rule"),
     "reserve": gettext_noop("in reserve"),
@@ -214,19 +214,19 @@ SCOPE: Mapping[str, str] = {
 
 
 def strategy(name: str) -> str:
-    """A strategy's name in the reader's language, its identifier beside; one of the settings by its identifier alone."""
+    """A strategy's name in the user's language with its identifier; for strategies added in the settings only the identifier."""
     title = STRATEGIES.get(name)
     return f"{_(title)} ({name})" if title else name
 
 
 def parameter(name: str, owner: str = "") -> str:
-    """A parameter's name; `owner` is the strategy that has it, or "options"."""
+    """A parameter's name; `owner` is its strategy, or "options"."""
     title = OF_STRATEGY.get(f"{owner}.{name}") or PARAMETERS.get(name)
     return _(title) if title else name
 
 
 def choice(name: str) -> str:
-    """A choice's name, its identifier beside."""
+    """A choice's name with its identifier."""
     title = CHOICES.get(name)
     return f"{_(title)} ({name})" if title else name
 
@@ -237,25 +237,25 @@ def part(name: str) -> str:
 
 
 def parts(values: Mapping[str, float]) -> list[tuple[str, str, float]]:
-    """A link's score part by part as (identifier, name, value): the whole first, then the parts by what they weigh."""
+    """A link's score as (identifier, name, value) of each part: totals first, then parts by absolute value."""
     order = sorted(values, key=lambda name: (name not in WHOLES, -abs(values[name]), name))
     return [(name, part(name), values[name]) for name in order]
 
 
 def queue(name: str) -> str:
-    """What a queue of a strategy holds."""
+    """The name of a strategy's queue."""
     if name.startswith("layer"):
         return _("layer %(number)s") % {"number": name.removeprefix("layer")}
     return _(QUEUES[name]) if name in QUEUES else name
 
 
 def preset(name: str) -> str:
-    """The name of a preset that the program brings."""
+    """The name of a built-in preset."""
     return _(PRESETS[name])
 
 
 def setting(way: tuple[str, ...], values: Mapping[str, Any]) -> str:
-    """The name of one of a topic's settings, as its history shows it."""
+    """The name of one of a topic's settings, as shown in its history."""
     if way == ("strategy",):
         return _("Strategy")
     if way[:2] == ("options", "scope"):

@@ -1,4 +1,4 @@
-"""Topics: the list, and one topic with its runs, seeds and samples."""
+"""Admin views of topics: the list, and one topic with its runs, seeds and samples."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ SEEDS_SHOWN = 200
 
 @room("topics/", "topics", "focused.view_topic")
 def topic_list(request: HttpRequest) -> HttpResponse:
-    """All topics by name."""
+    """Lists all topics by name."""
     context = {"slice": reads.topics(request.GET.dict()), "keep": "", "first": _("To the top")}
     return page(request, "focused/topics.html", context, title=_("Topics"), item="topics")
 
@@ -48,14 +48,14 @@ def find(pk: int) -> Topic:
 
 
 def trail(topic: Topic | None = None) -> list[tuple[str, str]]:
-    """The way to a topic's rooms."""
+    """The breadcrumb of a topic's pages."""
     found = [(_("Topics"), reverse("admin:topics"))]
     return [*found, (topic.name, reverse("admin:topic", args=[topic.pk]))] if topic is not None else found
 
 
 @room("topics/<int:pk>/", "topic", "focused.view_topic")
 def topic_page(request: HttpRequest, pk: int) -> HttpResponse:
-    """One topic: its words, its runs, where it begins, its samples."""
+    """Shows one topic: its words, runs, seeds and samples."""
     topic = find(pk)
     if request.GET.get("part") == "live":
         return _live(request, topic)
@@ -78,7 +78,7 @@ def topic_page(request: HttpRequest, pk: int) -> HttpResponse:
 
 
 def _live(request: HttpRequest, topic: Topic) -> HttpResponse:
-    """How far a worker is with the samples; when it is through, the page draws itself anew."""
+    """The live part of a topic's page: progress of reading its samples; reloads the page when that is finished."""
     progress = readings.progress(topic)
     answer = render(request, "focused/reading.html", {"topic": topic, "progress": progress})
     if progress is None:
@@ -88,14 +88,14 @@ def _live(request: HttpRequest, topic: Topic) -> HttpResponse:
 
 @act("topics/<int:pk>/read/", "topic-read", "focused.change_topic")
 def read_samples(request: HttpRequest, pk: int) -> HttpResponse:
-    """Has the samples read where no worker is at them."""
+    """Queues the reading of the samples if no worker is doing it."""
     readings.renew(find(pk), now=datetime.now(UTC), user=request.user)
     return back(request, "topic", pk)
 
 
 @act("topics/<int:pk>/seeds/", "topic-seeds", "focused.change_topic")
 def seeds(request: HttpRequest, pk: int) -> HttpResponse:
-    """Adds seeds, pasted or from a file, or takes ticked ones away."""
+    """Adds seeds, pasted or from a file, or deletes selected ones."""
     topic = find(pk)
     if request.POST.get("do") == "remove":
         chosen = numbers(request.POST.getlist("seed"))
@@ -118,7 +118,7 @@ def seeds(request: HttpRequest, pk: int) -> HttpResponse:
 
 @act("topics/<int:pk>/samples/", "topic-samples", "focused.change_topic")
 def change_samples(request: HttpRequest, pk: int) -> HttpResponse:
-    """Adds samples (addresses, text, files) or takes ticked ones away."""
+    """Adds samples (addresses, text, files) or deletes selected ones."""
     topic, now = find(pk), datetime.now(UTC)
     if request.POST.get("do") == "remove":
         chosen = numbers(request.POST.getlist("sample"))
@@ -164,7 +164,7 @@ def schedule(request: HttpRequest, pk: int) -> HttpResponse:
 
 @room("topics/<int:pk>/delete/", "topic-delete", "focused.delete_topic", post="focused.delete_topic")
 def delete(request: HttpRequest, pk: int) -> HttpResponse:
-    """Asks once more, with what would be lost; the name has to be typed."""
+    """Asks for confirmation, showing what would be lost; the topic's name has to be typed."""
     topic = find(pk)
     wrong = request.method == "POST" and request.POST.get("name", "").strip() != topic.name.strip()
     if request.method == "POST" and not wrong:

@@ -1,4 +1,4 @@
-"""A topic's words: weights edited, drawn from samples or from a run, the threshold, and the topic tried on any text or page."""
+"""Admin views of a topic's words: weights, extraction from samples or a run, the threshold, and scoring of any text or page."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from focused.services import readings, samples, topics, trying
 from focused.topics import read_keywords
 
 MOST_TEXT = 200_000
-MOST_WORDS = 50_000  # characters of a list of words
+MOST_WORDS = 50_000  # characters of a submitted list of words
 LISTS = ("keywords", "near", "negative", "url_words", "user_words")
 
 
@@ -32,7 +32,7 @@ def _lines(weights: dict[str, float]) -> str:
 
 @room("topics/<int:pk>/words/", "topic-words", "focused.view_topic", post="focused.change_topic")
 def words(request: HttpRequest, pk: int) -> HttpResponse:
-    """The topic's words as lists to edit; a run that has begun keeps the words it began with."""
+    """Shows the topic's words as editable lists; a run that has started keeps the words it started with."""
     topic = find(pk)
     posted = request.POST.dict() if request.method == "POST" else {}
     wrong = _save(topic, posted) if posted else {}
@@ -84,7 +84,7 @@ def _save(topic: Topic, posted: dict[str, str]) -> dict[str, str]:
 
 @act("topics/<int:pk>/draw/", "topic-draw", "focused.change_topic")
 def draw(request: HttpRequest, pk: int) -> HttpResponse:
-    """Draws keywords from the samples, or near-topic words from an earlier run."""
+    """Extracts keywords from the samples, or near-topic words from an earlier run."""
     topic, run = find(pk), request.POST.get("run", "")
     if run:
         row = reads.topic_run(number(run) or 0)
@@ -107,7 +107,7 @@ def draw(request: HttpRequest, pk: int) -> HttpResponse:
 
 
 def _from_hosts(request: HttpRequest, topic: Topic, run_id: int) -> HttpResponse:
-    """Keywords from the host pages of a run; tells how many pages there were."""
+    """Extracts keywords from the host pages of a run; shows how many pages there were."""
     pages, new = samples.draw_hosts(topic, run_id)
     if not pages:
         messages.info(request, _("The run has no host page on topic: an entrance of a site that three other pages link to."))
@@ -120,7 +120,7 @@ def _from_hosts(request: HttpRequest, topic: Topic, run_id: int) -> HttpResponse
 
 @room("topics/<int:pk>/try/", "topic-try", "focused.view_topic", post="focused.change_topic")
 def try_out(request: HttpRequest, pk: int) -> HttpResponse:
-    """Scores a text or a page and says why."""
+    """Scores a text or a page and explains the score."""
     topic = find(pk)
     text, url = request.POST.get("text", "")[:MOST_TEXT], request.POST.get("url", "").strip()
     context: dict[str, Any] = {"topic": topic, "text": text, "url": url, "charts": []}

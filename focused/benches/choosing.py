@@ -1,4 +1,4 @@
-"""`bench choosing`: CPU of a page for each strategy beside best first: read, judged and chosen, and chosen alone."""
+"""`bench choosing`: CPU per page of each strategy relative to best_first: reading, judging and choosing, and choosing alone."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def add_arguments(parser: Any) -> None:
 
 
 def run(options: dict[str, Any]) -> dict[str, Any]:
-    """Every topic at half of its pages. `whole`: over an archive that nothing was read of; `alone`: over the same one again."""
+    """Crawls every topic for half of its pages. `whole`: from an archive not read before; `alone`: from the same one again."""
     if not options["data"]:
         raise CommandError("bench choosing needs --data: a folder with packs (pages.warc.gz, topics, baselines.json)")
     names = list(dict.fromkeys([BASE, *filter(None, options["strategies"].split(","))]))
@@ -51,7 +51,7 @@ def run(options: dict[str, Any]) -> dict[str, Any]:
 
 
 def _cost(pack: Path, topic: str, name: str, repeats: int) -> tuple[float, float]:
-    """CPU seconds a page, with reading and without; of several runs the quickest."""
+    """CPU seconds per page, with and without reading; the fastest of several runs."""
     whole, alone = [], []
     for _ in range(repeats):
         archive = packs.open_archive(pack, Parser(Tokenizer()))
@@ -64,7 +64,7 @@ def _cost(pack: Path, topic: str, name: str, repeats: int) -> tuple[float, float
 
 
 def _row(name: str, own: list[tuple[float, float]], base: list[tuple[float, float]]) -> dict[str, Any]:
-    """Means over topics, in milliseconds a page, and how often the mean of best first that is."""
+    """Means over topics in milliseconds per page, and their ratio to best_first's mean."""
     whole, alone = (mean(column) for column in zip(*own, strict=True))
     base_whole, base_alone = (mean(column) for column in zip(*base, strict=True))
     return {

@@ -1,4 +1,4 @@
-"""Topics with runs and searchable pages for `bench desk`: words on every page, on one in a thousand, on one alone."""
+"""Rows for `bench desk`: topics with runs and searchable pages; words on every page, on one in a thousand, and on only one."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from crawlmgr.models import Run
 from focused.models import Comparison, SampleDocument, Seed, Topic, TopicPage, TopicRun
 from focused.services import search
 
-RUNS = 20  # of topics; the first topic has half of them, and half of the pages
+RUNS = 20  # runs of the first topic, which also has half of the pages
 TOPICS = 40
-WORDS = 60  # of a page, drawn from few and many
+WORDS = 60  # words per page, drawn from a small and a large vocabulary
 DEFINITION = {
     "name": "topic", "seeds": ["http://host00000.example/"], "documents": ["crawler frontier topic"], "keywords": {"crawler": 1.0}, "near": {},
     "negative": [], "url_words": [], "user_words": [], "threshold": None, "ontology": {},
@@ -19,7 +19,7 @@ DEFINITION = {
 
 
 def fill(sizes: Sizes) -> None:
-    """Pages evenly over the runs; the index of words is made as after a restore."""
+    """Distributes pages evenly over the runs; the search index is built as after a restore."""
     now, first, each = sizes.now, sizes.runs + 10, max(1, sizes.topic_pages // RUNS)
     insert(Topic, TOPICS, id=Sql("i + 1"), name=Sql("printf('Topic %02d', i)"), keywords={"crawler": 1.0}, added=now)
     insert(Seed, TOPICS * 3, topic_id=Sql("1 + i / 3"), url=Sql("printf('http://host%05d.example/', i)"), url_hash=Sql("i"), position=Sql("i % 3"))
@@ -42,7 +42,7 @@ def fill(sizes: Sizes) -> None:
 
 
 def arguments(sizes: Sizes) -> dict[str, dict[str, object]]:
-    """The rows that rooms show, by the room's name."""
+    """The arguments of views that show one row, by the view's name."""
     run: dict[str, object] = {"pk": sizes.runs + 11}
     of_topic = ["topic", "topic-search", "topic-compare", "topic-words", "topic-try", "topic-crawl", "topic-delete", "comparison", "comparison-points"]
     of_topic += ["topic-ontology"]
@@ -57,4 +57,4 @@ QUERIES = {
     ),
     "topic-pages": ("q=crawler", "sort=relevance", "sort=-relevance", "show=relevant", "show=relevant&sort=relevance", "last", "url=http://host.example/p1"), "topic-run": ("part=live",),
 }  # fmt: skip
-"""Further ways to ask rooms, by the room's name."""
+"""Further query strings to measure, by the view's name."""

@@ -1,4 +1,4 @@
-"""`bench focused`: a live topic crawl beside Scrapy with the same links and scoring plugged in, pages per CPU-second."""
+"""`bench focused`: a live topic crawl compared with Scrapy using the same links and scoring, in pages per CPU second."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def add_arguments(parser: Any) -> None:
 
 
 def run(options: dict[str, Any]) -> dict[str, Any]:
-    """Rounds of both sides in turn against one server; the ratio is of the medians."""
+    """Runs rounds of both sides in turn against one server; the ratio is of the medians."""
     sides = ("focused.benches.focused_ours", "focused.benches.focused_scrapy")
     sizes = {"pages": options["pages"], "links": options["links"], "size_bytes": options["size"]}
     try:

@@ -1,4 +1,4 @@
-"""Our side of `bench focused`: a topic crawl as it runs live: fetched, archived, judged, stored, searchable."""
+"""Our side of `bench focused`: a topic crawl in live configuration: fetching, archiving, judging, storing, indexing."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Scrapy's side of `bench focused`: its own link extractor and queue, the same tokens, score and strategy formula plugged in."""
+"""Scrapy's side of `bench focused`: its own link extractor and queue, with our tokens, score and strategy formula."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from focused.relevance import Relevance
 from focused.topics import Topic
 
 DELTA, GAMMA, BETA = 0.5, 0.5, 0.8
-"""Shark's constants, the same as on our side; anchors stand in for their surroundings, which Scrapy's links do not carry."""
+"""Shark's constants, as on our side; anchors replace link contexts, which Scrapy's links do not contain."""
 
 
 class Shark(scrapy.Spider):
-    """Scores pages by the topic and gives each link Shark's potential as its priority."""
+    """Scores pages by the topic and uses Shark's potential as each link's priority."""
 
     name = "shark"
 

@@ -1,4 +1,5 @@
-"""`bench frontier`: pages a CPU-second of the whole loop with 10,000 to 1,000,000 URLs waiting, in memory and database."""
+"""`bench frontier`: pages per CPU second of the whole crawl loop with 10,000 to 1,000,000 waiting URLs, in memory and in the
+database."""
 
 from __future__ import annotations
 
@@ -22,7 +23,8 @@ def add_arguments(parser: Any) -> None:
 
 
 def run(options: dict[str, Any]) -> dict[str, Any]:
-    """Every size and graph in a process of its own, sizes in turn in each round; `ratio` is to the graph's smallest size."""
+    """Runs every size and graph in its own process, sizes in turn in each round; `ratio` is relative to the graph's smallest
+    size."""
     sizes = [int(size) for size in options["sizes"].split(",")]
     rows = []
     for graph in options["graphs"].split(","):
@@ -46,7 +48,7 @@ def _median(values: list[float]) -> float:
 
 
 def table(result: dict[str, Any]) -> str:
-    """A row a graph and size."""
+    """A text table with a row for each graph and size."""
     rows = [
         (
             *(r["graph"], r["waiting"], round(r["pages_per_second"], 1), round(r["ratio"], 3)),

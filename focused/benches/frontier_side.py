@@ -1,4 +1,4 @@
-"""One size of `bench frontier`: fills a graph, then runs the loop over pages of a made-up archive; prints what it measured."""
+"""One size of `bench frontier`: fills a graph, then runs the loop over generated pages; prints the measurements."""
 
 from __future__ import annotations
 
@@ -37,12 +37,12 @@ WARM_UP = 100
 
 
 def address(number: int) -> str:
-    """The URL with a number: about 60 characters, a thousand hosts."""
+    """The URL with a number: about 60 characters, distributed over a thousand hosts."""
     return f"http://host{number % 1000}.example/section/{number // 7919}/page-{number}.html"
 
 
 class MadeUp:
-    """Pages of some 8 KB with 40 links: half to URLs that wait, half to new ones; built and parsed when asked for."""
+    """A source of generated pages of some 8 KB with 40 links: half to waiting URLs, half to new ones."""
 
     def __init__(self, size: int) -> None:
         self._size = size
@@ -68,7 +68,7 @@ def resident() -> int:
 
 
 def fill(graph: MemoryGraph | DatabaseGraph, size: int) -> None:
-    """Puts the URLs into the queue with random priorities."""
+    """Adds the URLs to the queue with random priorities."""
     draw = random.Random(2)  # noqa: S311 - content, not a secret
     for start in range(0, size, 10_000):
         numbers = range(start, min(size, start + 10_000))
@@ -83,14 +83,15 @@ def fill(graph: MemoryGraph | DatabaseGraph, size: int) -> None:
 
 
 class Loop:
-    """The crawl loop, each page in a transaction where the graph is in the database; CPU seconds in all and in the source."""
+    """The crawl loop, with a transaction per page if the graph is in the database; measures CPU seconds in total and in the
+    source."""
 
     def __init__(self, walk: Walk, source: MadeUp) -> None:
         self._walk, self._source = walk, source
         self.seconds = self.source_seconds = 0.0
 
     def run(self, pages: int) -> None:
-        """Fetches that many pages."""
+        """Fetches `pages` pages."""
         self.seconds = self.source_seconds = 0.0
         began = time.process_time()
         for _ in range(pages):
@@ -117,7 +118,7 @@ class Loop:
 
 
 def main(kind: str, size: int, pages: int) -> None:
-    """Fills, warms up, measures."""
+    """Fills the graph, warms up, and measures."""
     call_command("migrate", verbosity=0, interactive=False)
     run = runs.create("topic", "bench", parameters={}, now=SYSTEM.now(), start=False)
     topic = Relevance(Topic("bench", (), (" ".join(WORDS[:8]), " ".join(WORDS[4:12]))))
@@ -137,7 +138,7 @@ def main(kind: str, size: int, pages: int) -> None:
 
 
 def used(kind: str) -> int:
-    """Bytes of memory, or of the database's file."""
+    """Bytes of memory, or of the database file."""
     if kind == "memory":
         return resident()
     sql.fetch("PRAGMA wal_checkpoint(TRUNCATE)", ())

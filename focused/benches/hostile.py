@@ -1,4 +1,4 @@
-"""What the topic crawler reads, for `bench hostile`."""
+"""Readers of the topic crawler, for `bench hostile`."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def _main_text(text: str) -> object:
 
 
 def _sample(text: str) -> object:
-    """As it is taken in: what is longer is cut, and said."""
+    """Reads a text as a sample: it is cut to the maximum length first."""
     text = text[:MOST_SAMPLE_CHARACTERS]
     return Relevance(Topic("t", ("http://a.example/",), (text,), topic_lexicon([text])))
 

@@ -1,4 +1,5 @@
-"""`bench laboratory`: all strategies over several draws of a recorded web, compared as on the desk: time, memory, a kill."""
+"""`bench laboratory`: all strategies over several draws of a recorded web, as in a comparison on the desk: time, memory, and
+recovery from a kill."""
 
 from __future__ import annotations
 
@@ -28,7 +29,7 @@ def add_arguments(parser: Any) -> None:
 
 
 def run(options: dict[str, Any]) -> dict[str, Any]:
-    """The whole comparison in a process of its own; then a small one twice, once killed half way with SIGKILL."""
+    """Runs the whole comparison in a process of its own; then a small one twice, once killed half way with SIGKILL."""
     if not options["data"]:
         raise CommandError("bench laboratory needs --data: a folder with packs (pages.warc.gz, topics, baselines.json)")
     try:
@@ -72,7 +73,7 @@ def _side(environment: dict[str, str], *arguments: str) -> dict[str, Any]:
 
 
 def _killed(environment: dict[str, str], pages: int, after: int) -> int:
-    """Begins a comparison and kills its process once so many runs are stored; its number."""
+    """Starts a comparison and kills its process once so many runs are stored; returns the comparison's id."""
     command = _command("compare", str(pages), "1")
     child = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment, cwd=settings.BASE_DIR)  # noqa: S603
     assert child.stdout is not None  # noqa: S101 - it was asked for

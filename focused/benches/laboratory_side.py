@@ -1,4 +1,4 @@
-"""One process of `bench laboratory`: prepares the archive, works a comparison, or goes on with one whose process was killed."""
+"""One process of `bench laboratory`: prepares the archive, works on a comparison, or continues one whose process was killed."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from focused.strategies import BUILT_IN  # noqa: E402
 
 
 class Later:
-    """A clock an hour ahead: the lease of a killed process has run out."""
+    """A clock an hour ahead, at which the lease of a killed process has expired."""
 
     def now(self) -> datetime:
         return SYSTEM.now() + timedelta(hours=1)
@@ -45,7 +45,7 @@ def tell(**values: Any) -> None:
 
 
 def prepare(pack: Path) -> None:
-    """An archive with the pack's pages, and its first topic."""
+    """Creates an archive with the pack's pages, and its first topic."""
     call_command("migrate", verbosity=0, interactive=False)
     now = SYSTEM.now()
     pages = sum(1 for _ in archive.import_file(pack / "pages.warc.gz", now))
@@ -56,7 +56,7 @@ def prepare(pack: Path) -> None:
 
 
 def compare(pages: int, draws: int) -> None:
-    """Works a comparison of all strategies to its end; a line after each run."""
+    """Works on a comparison of all strategies to its end; prints a line after each run."""
     files = list(WarcFile.objects.values_list("pk", flat=True))
     entries: dict[str, dict[str, Any]] = {name: {} for name in BUILT_IN}
     made = comparisons.start(Topic.objects.get(), entries, pages, files, now=SYSTEM.now(), draws=draws)
@@ -65,7 +65,7 @@ def compare(pages: int, draws: int) -> None:
 
 
 def work(comparison: Comparison, clock: Any) -> None:
-    """Works a comparison's run to its end and tells what it took and came to."""
+    """Works on a comparison's run to its end and prints its cost and results."""
     assert comparison.run is not None  # noqa: S101 - it was made with one
     began, cpu = time.monotonic(), time.process_time()
     state = jobs.run_slice(comparison.run.pk, clock=clock, on_step=lambda: tell(done=comparison.parts.count()))

@@ -1,4 +1,5 @@
-"""`bench relevance`: how well pages on topic are told from others: the page score, the learning judge, and with ten marks."""
+"""`bench relevance`: how well scores separate relevant pages from others: the page score, the learning judge, and the judge with
+ten marks."""
 
 from __future__ import annotations
 
@@ -57,9 +58,9 @@ def run(options: dict[str, Any]) -> dict[str, Any]:
 def judged(
     topic: Topic, archive: Archive, labels: Mapping[str, Label], left_out: frozenset[str], marks: int
 ) -> dict[str, float]:
-    """AUC over all labelled pages of a recorded web: by similarity, by the judge, by the judge after so many right marks.
+    """AUC over all labelled pages of a recorded web: by similarity, by the judge, and by the judge after `marks` correct marks.
 
-    Samples and seeds are not judged, and marked pages are not in the last figure.
+    Samples and seeds are not judged, and marked pages are excluded from the last figure.
     """
     pages = [page for url in archive.urls() if (page := archive.get(url)) is not None and page.words]
     relevance = Relevance(topic)
@@ -87,7 +88,7 @@ def judged(
 
 
 def between(pages: Sequence[Content], archive: Archive) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """The links between pages by number: from which, and to which; a page that links twice to another counts once."""
+    """The links between pages by number, as arrays (from, to); repeated links count once."""
     numbers = {page.url: number for number, page in enumerate(pages)}
     found = {
         (number, numbers[url])
@@ -100,7 +101,7 @@ def between(pages: Sequence[Content], archive: Archive) -> tuple[NDArray[np.intp
 
 
 def auc(scores: NDArray[np.float64], right: NDArray[np.bool_]) -> float:
-    """Area under the ROC curve: the chance that a page on topic scores above one that is not, ties by half."""
+    """Area under the ROC curve: the probability that a relevant page scores above an irrelevant one, ties counting half."""
     on = int(right.sum())
     off = len(right) - on
     ranks: NDArray[np.float64] = rankdata(scores)

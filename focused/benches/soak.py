@@ -8,11 +8,11 @@ from crawlmgr.clock import SYSTEM
 from crawlmgr.demo.topic_web import TopicWeb
 from focused.services import topics
 
-PAGES = 5000  # more than there are: the run ends when nothing is left
+PAGES = 5000  # more than there are, so the run ends when nothing is left
 
 
 def begin(url: str, number: int) -> int:
-    """Adds the topic and queues a crawl of the whole web; the run."""
+    """Adds the topic and queues a crawl of the whole web; returns the run's id."""
     web = TopicWeb(number)
     settings = {"allow_private": urlsplit(url).netloc, "delay_seconds": 0.0}
     topic = topics.add(

@@ -1,4 +1,5 @@
-"""`bench strategies`: targets found at 10, 25 and 50 % of the pages, strategy by topic, beside the packs' reference figures."""
+"""`bench strategies`: relevant pages found at 10, 25 and 50 % of the pages, by strategy and topic, with the packs' reference
+figures."""
 
 from __future__ import annotations
 
@@ -28,7 +29,7 @@ REFERENCES = {"breadth_first": "bfs", "best_first": "best_first_parent", "shark"
 TOLERANCE = 0.95
 NEAR = 0.03
 PRIORED = ("adaptive",)
-"""Strategies that begin with a prior: trained on the other packs where there are any."""
+"""Strategies with a prior: trained on the other packs, if there are any."""
 
 
 def add_arguments(parser: Any) -> None:
@@ -62,7 +63,7 @@ def run(options: dict[str, Any]) -> dict[str, Any]:
 
 
 def _priors(found: Sequence[Path], options: Mapping[str, Any]) -> dict[str, Prior]:
-    """For each pack the prior of the other packs; none where there is only one, which then runs with the shipped prior."""
+    """For each pack the prior trained on the other packs; none if it is the only one, which then uses the packaged prior."""
     if len(found) < 2:
         return {}
     priors = {}
@@ -98,7 +99,7 @@ def _topic_rows(
 
 
 def _entry(name: str, without: Prior | None) -> Entry:
-    """A strategy by its name; "adaptive:frozen" is adaptive that learns nothing."""
+    """A strategy by its name; "adaptive:frozen" is adaptive without learning."""
     strategy, _, variant = name.partition(":")
     if variant not in ("", "frozen") or (variant and strategy not in PRIORED):
         raise CommandError(f"no variant {name}")
@@ -108,7 +109,7 @@ def _entry(name: str, without: Prior | None) -> Entry:
 
 
 def _area(hits: Sequence[bool], pages: int, wanted: int) -> float:
-    """Mean recall over the fetches up to `pages`: the area under the curve of recall."""
+    """Mean recall over the fetches up to `pages`: the area under the recall curve."""
     found = np.cumsum([*hits, *[False] * max(0, pages - len(hits))][:pages])
     return float(found.mean() / wanted)
 
@@ -134,9 +135,9 @@ def _row(
 
 
 def _summary(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """A row a strategy: mean recall at each share and mean area over the topics, topics within 3 points of the best fixed
-    strategy and within 5 % of the reference at 25 %, and the difference of recall at 25 % to best_first with its 95 % interval
-    (paired bootstrap over topics)."""
+    """A row per strategy: mean recall at each share and mean area over the topics; number of topics within 3 points of the best
+    fixed strategy and within 5 % of the reference at 25 %; and the difference in recall at 25 % from best_first with its
+    95 % interval (paired bootstrap over topics)."""
     summary = []
     base = [_recall(row) for row in rows if row["strategy"] == "best_first"]
     best: dict[tuple[str, str], float] = {}

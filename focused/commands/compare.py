@@ -1,4 +1,5 @@
-"""`topic compare`: strategies over one archive with the same seeds and fetches, judged by labels that none of them sees."""
+"""`topic compare`: compares strategies over one archive with the same seeds and number of fetches, judged by labels they do not
+see."""
 
 from __future__ import annotations
 
@@ -105,7 +106,7 @@ def run(options: dict[str, Any]) -> Result:
 def _entry(text: str, further: dict[str, str]) -> Entry:
     name, *pairs = text.strip().split(":")
     values = {key: value for key, _, value in (pair.partition("=") for pair in pairs)}
-    read_settings(strategy_class(name, further).Settings, values)  # refuses what is wrong before anything is read
+    read_settings(strategy_class(name, further).Settings, values)  # refuses invalid parameters before anything is read
     return Entry(name, values, text.strip() if pairs else "")
 
 
@@ -124,7 +125,8 @@ def _topic(options: dict[str, Any]) -> Topic:
 
 
 def _write_trail(path: Path, rows: list[tuple[object, ...]]) -> None:
-    """Writes the trail beside its place and renames it when it is whole; addresses of pages are no formulas."""
+    """Writes the trail to a temporary file and renames it when complete; addresses are written so that spreadsheets do not take
+    them for formulas."""
     part = path.with_name(f"{path.name}.part")
     try:
         with part.open("w", encoding="utf-8", newline="") as file:
@@ -153,7 +155,7 @@ def _table(outcomes: list[Outcome]) -> str:
 
 
 def _gathered_table(rows: list[dict[str, Any]], won: Verdict | None) -> str:
-    """Means over the runs of each entry, the best area first, and in one line whether the difference is real."""
+    """Mean results of each entry, best area first, and a line that tells whether the difference is significant."""
     header = ("strategy", "runs", "fetched", "relevant", "harvest rate", "recall", "area", "95 % interval")
     lines = [
         (

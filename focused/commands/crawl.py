@@ -1,4 +1,4 @@
-"""`topic crawl`: crawls a topic now, in the foreground."""
+"""`topic crawl`: crawls a topic in the foreground."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ def _stored(topic: Topic) -> str:
 
 
 def _check(strategy: str, parameters: dict[str, Any], wishes: dict[str, Any], scope: dict[str, Any]) -> None:
-    """Wrong arguments end with status 2, before anything is begun."""
+    """Checks the arguments before anything is started; exits with status 2 if they are invalid."""
     try:
         read_settings(strategy_class(strategy, settings.TOPIC_STRATEGIES).Settings, parameters)
         read_settings(RunOptions, {name: value for name, value in wishes.items() if value is not None})

@@ -1,4 +1,4 @@
-"""The topic of `demo`: keeping bees, crawled once through the tunnels of the demonstration's topic web."""
+"""The topic of `demo`: beekeeping, crawled once through the tunnels of the demonstration's topic web."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ from focused.services import topics
 NAME = "Keeping bees (demo)"
 STRATEGY = "dynamic_tunnel"
 PAGES = 240
-RELEVANT = 80  # so many pages on topic are its goal, which is told as an alarm
+RELEVANT = 80  # goal in relevant pages; reaching it raises an alarm, as an example
 
 
 class TopicDemo:
-    """See `Part`. One finished crawl is enough: a second `demo` crawls only what the first left unfinished."""
+    """The topics' part of the demonstration (see `Part`). A second `demo` crawls only if the first run was not finished."""
 
     def kept(self) -> Served | None:
         topic = _topic()
@@ -73,7 +73,7 @@ class TopicDemo:
         return [Room("topic", "topic", (topic.pk,)), Room("its crawl", "topic-run", (topic.runs.latest("pk").pk,))]
 
     def leave(self, now: datetime) -> None:
-        """A topic is crawled only when somebody asks: there is nothing to hold back."""
+        """Does nothing: topics are only crawled on request, so no schedule has to be held back."""
 
     def remove(self, now: datetime) -> list[str]:
         told = []

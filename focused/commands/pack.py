@@ -1,4 +1,4 @@
-"""`topic pack`: a run's pages, or WARC files, made into a recorded web with labelled topics for benches and trainings."""
+"""`topic pack`: makes a recorded web with labelled topics from a run's pages or WARC files, for benchmarks and training."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def run(options: dict[str, Any]) -> Result:
 
 
 def _files(options: dict[str, Any], folder: Path) -> list[Path]:
-    """The WARC files; those of a run as one file in a folder that goes away."""
+    """The WARC files; a run's pages are exported to a temporary one."""
     if options["run"] is None:
         return list(options["archive"])
     database.ready()

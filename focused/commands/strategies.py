@@ -1,4 +1,4 @@
-"""`topic strategies`: every strategy with its parameters, their defaults, ranges and meaning."""
+"""`topic strategies`: lists every strategy with its parameters, their defaults, ranges and meaning."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ HELP = "list the strategies with every parameter, its default, range and meaning
 
 
 def add_arguments(parser: Any) -> None:
-    """No arguments beside --json."""
+    """Adds nothing: --json is the only option."""
 
 
 def run(options: dict[str, Any]) -> Result:

@@ -1,4 +1,4 @@
-"""`topic train-prior`: the weights that `adaptive` begins with, from recorded webs with labelled topics."""
+"""`topic train-prior`: trains the initial weights of `adaptive` on recorded webs with labelled topics."""
 
 from __future__ import annotations
 

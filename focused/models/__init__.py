@@ -1,4 +1,4 @@
-"""Tables of topics: the topics themselves, what their runs fetched, the graph of large runs, comparisons."""
+"""Tables of topics: topics, their runs' pages, the graphs of large runs, comparisons."""
 
 from focused.models.comparisons import Comparison, ComparisonPart
 from focused.models.graph import GraphNode

@@ -1,4 +1,4 @@
-"""Comparisons of strategies, started on the desk and worked in the background."""
+"""Comparisons of strategies, started on the desk and run in the background."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from django.utils.translation import gettext_lazy as _
 
 
 class Comparison(models.Model):
-    """Strategies over the same archived pages; the steps of each finished run of a strategy lie in `parts`."""
+    """A comparison of strategies over the same archived pages; each finished run's steps are in `parts`."""
 
     topic = models.ForeignKey("focused.Topic", models.CASCADE, related_name="comparisons")
     run = models.ForeignKey("crawlmgr.Run", models.SET_NULL, null=True, related_name="+")
@@ -27,7 +27,7 @@ class Comparison(models.Model):
 
     @property
     def trails(self) -> dict[str, dict[str, Any]]:
-        """The finished runs by their key, in the order in which they were finished."""
+        """The finished runs by key, in the order in which they finished."""
         return {part.key: part.trail for part in self.parts.order_by("id")}
 
     def __str__(self) -> str:
@@ -35,7 +35,7 @@ class Comparison(models.Model):
 
 
 class ComparisonPart(models.Model):
-    """One run of one strategy within a comparison: its steps, and how long it took. Written once, when it is through."""
+    """One run of one strategy within a comparison: its steps and duration. Written once, when it is finished."""
 
     comparison = models.ForeignKey(Comparison, models.CASCADE, related_name="parts")
     key = models.CharField(max_length=200)

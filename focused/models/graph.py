@@ -1,4 +1,4 @@
-"""The URL graph of runs that keep it in the database."""
+"""The URL graph of runs that store it in the database."""
 
 from __future__ import annotations
 
@@ -6,9 +6,10 @@ from django.db import models
 
 
 class GraphNode(models.Model):
-    """One URL of a run's graph, or (`alias_of`) another spelling of one. `data` is the strategy's own, `links` its stored links.
+    """One URL of a run's graph, or (`alias_of`) another address of one. `data` belongs to the strategy, `links` are its stored
+    links.
 
-    Waiting nodes come out of a queue by priority, the earlier `position` first.
+    Waiting nodes leave a queue by priority, with the earlier `position` first in ties.
     """
 
     run = models.ForeignKey("crawlmgr.Run", models.CASCADE, related_name="graph")

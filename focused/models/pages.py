@@ -1,4 +1,4 @@
-"""What a topic's run did, step by step, and where it stands."""
+"""The log of a topic run's steps, and its current state."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from django.utils.translation import gettext_lazy as _
 
 
 class TopicRun(models.Model):
-    """Where a run of a topic stands. Written in the transaction of each step, so that a kill loses the page in hand at most.
+    """State of a topic run. Written in the transaction of each step, so that a kill loses at most the current page.
 
-    `definition` is the topic as it was when the run began. `steps` counts the rows of the run's log, `mark` is the last
-    one's: a process that has the run in memory goes on only from the step that it knows. `strategy_state` and
-    `frequencies` (document frequencies, packed) let a run with its graph in the database go on without its pages.
-    `judge` is the version of the learning judge that the run began with (see `focused.judge.VERSION`).
+    `definition` is the topic as it was when the run began. `steps` counts the rows of the run's log and `mark` identifies the
+    last one: a process that has the run in memory continues only from a step that it knows. `strategy_state` and `frequencies`
+    (document frequencies, packed) allow a run with its graph in the database to continue without its pages. `judge` is the
+    version of the learning judge at the run's beginning (see `focused.judge.VERSION`).
     """
 
     run = models.OneToOneField("crawlmgr.Run", models.CASCADE, primary_key=True, related_name="topic_run")
@@ -39,16 +39,16 @@ class TopicRun(models.Model):
 
     @property
     def harvest_rate(self) -> float:
-        """Pages on topic a page fetched."""
+        """Relevant pages per fetched page."""
         return self.relevant / self.pages if self.pages else 0.0
 
 
 class TopicPage(models.Model):
-    """One step of a run: a page that arrived, an address that gave none, or an edit by a person.
+    """One step of a run: a page, an address that could not be fetched, or an operator's edit.
 
-    `words` is the page's text as words (packed or plain); `why` holds the parts of its priority when its turn came;
-    `relevant_so_far` makes the harvest curve one index scan; `tunnel` is the number of pages off topic between this page
-    on topic and the one on topic that it was reached from; `marked` is the operator's word on the page, if there is one.
+    `words` is the page's text as words (packed or plain); `why` holds the parts of its priority when it was chosen;
+    `relevant_so_far` makes the harvest curve one index scan; `tunnel` is the number of off-topic pages between this relevant page
+    and the relevant page it was reached from; `marked` is the operator's mark, if any.
     """
 
     class Kind(models.IntegerChoices):

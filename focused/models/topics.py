@@ -1,4 +1,4 @@
-"""Topics, where their crawls begin, and the texts that say what they are about."""
+"""Topics, their seeds, and their sample texts."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ class Topic(models.Model):
     """A topic. Its words change only between runs: a run keeps the topic as it was when the run began.
 
     `keywords` and `near` map words to weights in (0, 1]; `ontology` is a `focused.ontology.Ontology` as plain values, {} for
-    none, `ontology_weight` what words count that it makes alike to the topic's; `parameters` are the strategy's; `options` how
-    a run of the topic goes (see `focused.options.RunOptions`); `settings` override the crawl settings.
-    `reading` is what samples and words come to (see services.readings), {} before.
+    none; `ontology_weight` is the weight of words that it relates to the topic's; `parameters` are the strategy's; `options` are
+    the defaults of a run (see `focused.options.RunOptions`); `settings` override the crawl settings. `reading` is the result of
+    reading samples and words (see services.readings), {} before.
     """
 
     name = models.CharField(_("name"), max_length=200, unique=True)
@@ -51,7 +51,7 @@ class Topic(models.Model):
 
 
 class Seed(models.Model):
-    """An address that crawls of the topic begin at, in their order."""
+    """A seed address of the topic, in order."""
 
     topic = models.ForeignKey(Topic, models.CASCADE, related_name="seeds")
     url = models.TextField(_("address"))
@@ -69,9 +69,9 @@ class Seed(models.Model):
 
 
 class SampleDocument(models.Model):
-    """A text of the topic: pasted, from a file, or the main text of a page (`url`); `problem` says why it has no text yet.
+    """A sample text of the topic: pasted, from a file, or the main text of a page (`url`); `problem` says why it has no text yet.
 
-    `words` are those that TextRank draws from it, null before a worker has read it.
+    `words` are its TextRank keywords, null before a worker has read it.
     """
 
     topic = models.ForeignKey(Topic, models.CASCADE, related_name="documents")

@@ -1,4 +1,4 @@
-"""Comparisons: started, worked entry by entry by a run, judged when all entries are through."""
+"""Comparisons: started, computed entry by entry in a run, and judged when all entries are finished."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ KIND = "topic-compare"
 Labels = Mapping[str, Label]
 MOST_PAGES = 20_000
 MOST_HELPERS = 3
-"""Further runs that work a comparison's entries beside its own, on other workers."""
+"""Additional runs that compute a comparison's entries on other workers."""
 CHECKPOINTS = 50
 
 
@@ -55,13 +55,13 @@ def start(
     samples: int = 1,
     growing: bool = False,
 ) -> Comparison:
-    """Makes a comparison of strategies (name to parameters) over files of the archive and queues its run. Raises ValueError.
+    """Creates a comparison of strategies (name to parameters) over files of the archive and queues its run. Raises ValueError.
 
-    With more than one draw each runs so often, with other random numbers and URLs of equal priority in random order. A name
-    may tell two entries of one strategy apart: "dolphin links". With a `sweep` its entries take part beside the strategies.
-    `labels` are the judge's words as CSV (see `comparison.read_labels`), "" for the independent judge. With them `samples` draws
-    of the topic's samples take part, the topic's own first, each with all `draws`. `growing` weighs the words of the similarity
-    curve by what each run had fetched so far.
+    With several draws each strategy runs so often, with different random numbers and with random order among URLs of equal
+    priority. A name can distinguish two entries of one strategy: "dolphin links". With a `sweep`, its entries are compared as
+    well. `labels` are the judge's labels as CSV (see `comparison.read_labels`), "" for the independent judge. With labels,
+    `samples` draws of the topic's samples are used, the topic's own first, each with all `draws`. `growing` computes the word
+    weights of the similarity curve from what each run had fetched so far.
     """
     if sweep:
         if sweep not in SWEEPS:
@@ -105,10 +105,10 @@ def start(
 
 
 class ComparisonJob:
-    """The work of a comparison's run (see crawlmgr.jobs.Job): an entry a step from the first on, then the judge.
+    """The job of a comparison's run (see crawlmgr.jobs.Job): one entry per step from the first, then the judge.
 
-    Its helpers, runs of their own, work entries from the last on, as long as that run is at work and there are more left than
-    workers. What two of them work at the same time is the same, and stored once.
+    Its helpers, separate runs, compute entries from the last backwards while that run is active and more entries than workers are
+    left. If two of them compute the same entry, the results are equal and stored once.
     """
 
     def __init__(self, run: Run) -> None:
@@ -151,7 +151,7 @@ class ComparisonJob:
         return store
 
     def _next(self, left: list[Cell]) -> Cell | None:
-        """The entry to work now, of those that are not through."""
+        """The entry to compute now, of those not finished."""
         if not self._helper:
             return left[0] if left else None
         state = Run.objects.filter(pk=self.comparison.run_id).values_list("state", flat=True).first()
@@ -159,7 +159,7 @@ class ComparisonJob:
         return left[-self._helper] if at_work and len(left) > self._helper else None
 
     def ended(self, state: str, now: datetime) -> None:
-        """Nothing is left open: every entry was stored as it was done."""
+        """Does nothing: every entry was stored when it was finished."""
 
     def _pages(self, pulse: Pulse) -> Archive:
         if self._archive is None:
@@ -177,18 +177,18 @@ class ComparisonJob:
         return Entry(cell.entry.partition(" ")[0], own, cell.entry)
 
     def _topic(self, topic: topics.Topic, cell: Cell) -> topics.Topic:
-        """The topic as it is, or with the threshold of the entry's sweep."""
+        """The topic as it is, or with the threshold of the sweep's entry."""
         factor = self.comparison.setup["strategies"][cell.entry].get(TAU)
         return topic if factor is None else replace(topic, threshold=min(1.0, factor * Relevance(topic).threshold))
 
     def _place(self, cell: Cell) -> tuple[int, int]:
-        """Which draw of the samples (from 0) and which random seed (from 1) a run has."""
+        """The index of the sample draw (from 0) and of the random seed (from 1) of a run."""
         setup = self.comparison.setup
         sample, seed = divmod(cell.draw - 1, setup.get("draws", 1) // setup.get("samples", 1))
         return sample, seed + 1
 
     def _drawn(self, topic: topics.Topic, archive: Archive, labels: Labels | None) -> list[tuple[topics.Topic, frozenset[str]]]:
-        """The topic with each draw of its samples, and the pages that do not count then."""
+        """The topic with each draw of its samples, and the pages excluded from its score."""
         if labels is None:
             return [(topic, frozenset())]
         return sample_draws(topic, archive, labels, self.comparison.setup.get("samples", 1) - 1)
@@ -201,7 +201,7 @@ class ComparisonJob:
         archive: Archive,
         pulse: Pulse,
     ) -> list[tuple[Cell, Outcome]]:
-        """All runs with what they came to, the draws of samples judged one by one."""
+        """All runs with their results; the draws of samples are judged one by one."""
         stored_trails, found = self.comparison.trails, []
         growing = bool(self.comparison.setup.get("growing"))
         for number, (about, left_out) in enumerate(drawn):
@@ -244,7 +244,7 @@ class ComparisonJob:
 
 
 def marks_as_labels(topic: StoredTopic) -> str:
-    """The operator's marks on pages of the topic's runs as a file of labels, of an address the newest; "" without any."""
+    """The operator's marks on pages of the topic's runs as a file of labels, the newest for each address; "" without any."""
     pages = TopicPage.objects.filter(run__topic_run__topic=topic, marked__isnull=False).order_by("id")
     marks = {final or url: marked for url, final, marked in pages.values_list("url", "final_url", "marked")}
     out = io.StringIO()
@@ -254,12 +254,12 @@ def marks_as_labels(topic: StoredTopic) -> str:
 
 
 def entries(comparison: Comparison) -> list[str]:
-    """The names of what is compared in their order, which PostgreSQL does not keep in a JSON object."""
+    """The names of the entries in order; stored separately, since PostgreSQL does not keep the order of JSON objects."""
     return list(comparison.setup.get("order") or comparison.setup["strategies"])
 
 
 def runs_of(comparison: Comparison) -> list[Cell]:
-    """All runs of a comparison, in the order in which they are worked."""
+    """All runs of a comparison, in the order of computation."""
     return cells(entries(comparison), comparison.setup.get("draws", 1))
 
 

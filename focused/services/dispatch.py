@@ -1,4 +1,4 @@
-"""Scheduled runs of topics: what is due is started, once after any downtime, and fetches only what is new or due."""
+"""Scheduled runs of topics: due ones are started, once after any downtime, and fetch only new and outdated pages."""
 
 from __future__ import annotations
 
@@ -16,7 +16,8 @@ DAY_SECONDS = 86_400
 
 
 def repeated(topic: Topic) -> dict[str, object]:
-    """The options of a repeated run: known pages come from the archive for nothing, until they are as old as the interval."""
+    """The options of a repeated run: known pages come from the archive and do not count, until they are as old as the
+    interval."""
     days = (topic.interval_seconds or 0) / DAY_SECONDS
     return {"source": "mixed", "known": "free", "fresh_days": days}
 
@@ -49,7 +50,7 @@ def repeat(topic: Topic, seconds: int | None, now: datetime) -> None:
 
 @transaction.atomic
 def _start(topic: Topic, hours: Timing | None, now: datetime) -> bool:
-    """A run and when the next one is due, both or neither: a kill between the two would crawl the topic twice."""
+    """Starts a run and sets the next due time, both or neither: a kill between them would crawl the topic twice."""
     after = timings.when(hours, now + timedelta(seconds=topic.interval_seconds or DAY_SECONDS), now)
     held = timings.opens(hours, now)
     if not Topic.objects.filter(pk=topic.pk, next_run=topic.next_run).update(next_run=held or after) or held:

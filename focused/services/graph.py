@@ -1,4 +1,4 @@
-"""The URL graph in the database: for runs too large for memory; one worker sees the same order as in memory."""
+"""The URL graph in the database, for runs too large for memory; with one worker the order is the same as in memory."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ Row = tuple[str | None, int, int, str, float, float, str, str]
 
 
 class DatabaseGraph:
-    """Nodes are read when they are asked for, kept in a cache, and written when `flush` is called or a node is to come out.
+    """The URL graph in the database. Nodes are read when requested, cached, and written by `flush` or before a node is popped.
 
-    The caller settles in the transaction in which it stores the page. `pushes` is the number of pushes so far.
+    The caller calls `settle` in the transaction that stores the page. `pushes` is the number of pushes so far.
     """
 
     def __init__(self, run_id: int, pushes: int = 0, cached: int = 50_000) -> None:
@@ -50,7 +50,7 @@ class DatabaseGraph:
         self._waiting: Counter[str] | None = None
 
     def prepare(self, urls: Iterable[str]) -> None:
-        """Reads the nodes of many URLs in one go."""
+        """Loads the nodes of many URLs in one query."""
         wanted = [key for key in {url_hash(url) for url in urls} if key not in self._nodes and key not in self._known_aliases]
         for start in range(0, len(wanted), _SOME):
             part = wanted[start : start + _SOME]
@@ -116,7 +116,7 @@ class DatabaseGraph:
         return node
 
     def _first(self, queue: str) -> tuple | None:
-        """The row of the first node of a queue whose host is not resting."""
+        """The row of the first node of a queue whose host is not in `resting`."""
         for looked_at in (1, LOOKED_AT) if self.resting else (1,):
             rows = sql.fetch(_NEXT, (self._run, queue, looked_at))
             for row in rows:
@@ -155,14 +155,14 @@ class DatabaseGraph:
         return [OutLink(*pair) for pair in json.loads(self._links.get(self._hashes[node]) or "[]")]
 
     def settle(self) -> None:
-        """Writes what has changed, and empties a full cache: for the end of a step, when nobody holds a node."""
+        """Writes changes and empties a full cache; called at the end of a step, when no node is in use."""
         self.flush()
         if len(self._nodes) > self._cached:
             for kept in (self._nodes, self._hashes, self._stored, self._links, self._known_aliases):
                 kept.clear()
 
     def flush(self) -> None:
-        """Writes what has changed since the last time."""
+        """Writes the changes since the last call."""
         rows: list[tuple[object, ...]] = []
         for key, node in self._touched.items():
             row = self._row(key, node)
@@ -179,7 +179,7 @@ class DatabaseGraph:
                 cursor.executemany(_SAVE, rows)
 
     def clear(self) -> None:
-        """Empties the graph, for a run that is to be replayed from its first page."""
+        """Empties the graph, for a run that is replayed from its first page."""
         sql.execute("DELETE FROM focused_graphnode WHERE run_id = %s", (self._run,))
         self.pushes = 0
         self._empty()
@@ -196,7 +196,7 @@ class DatabaseGraph:
             self._take(row)
 
     def _take(self, row: tuple) -> Node:
-        """The node of a row; one that is in the cache already is newer than its row."""
+        """The node of a row; a cached node is newer than its row and takes precedence."""
         key, url, alias_of, parent, depth, state, queue, priority, position, data, links = row
         if alias_of is not None:
             self._known_aliases[key] = alias_of

@@ -1,4 +1,4 @@
-"""The operator's word on pages: what the judge says of a run's pages, which to ask about, and the marks themselves."""
+"""The operator's marks on pages: the judge's scores of a run's pages, the choice of pages to mark, and the marks themselves."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from focused.services import sessions, topics
 from focused.topics import Topic
 
 MOST_PAGES = 2000
-"""The newest pages of a run that are judged together."""
+"""The number of a run's newest pages that are judged together."""
 KEPT_SECONDS = 600.0
 MOST_CHECKED = 20
-"""Marks that are left out, one at a time, to see whether the judge would have known."""
+"""Marks left out one at a time to check whether the judge would have known them."""
 
 
 class Judged(NamedTuple):
-    """A page with the judge's word: `worth` in [0, 1], on topic from 0.5 on; `sure` in [0, 1], 0 where it might be either."""
+    """A page with the judge's score: `worth` in [0, 1], relevant from 0.5; `sure` in [0, 1], 0 if undecided."""
 
     page: TopicPage
     worth: float
@@ -41,10 +41,10 @@ class Judged(NamedTuple):
 
 
 class Verdict(NamedTuple):
-    """What the judge makes of a run's newest pages.
+    """The judge's scores of a run's newest pages.
 
-    `rows` are all of them, the ones whose mark tells the most first, marked ones at the end. Of `checked` marks, each left
-    out in turn, the judge agreed with `agreed`.
+    `rows` are all of them, those whose mark helps most first, marked ones last. Of `checked` marks, each left out in turn, the
+    judge agreed with `agreed`.
     """
 
     rows: list[Judged]
@@ -76,7 +76,7 @@ def verdict(run: TopicRun) -> Verdict:
 
 
 class Shown(NamedTuple):
-    """The first rows of a verdict, either those that are marked or those that are not, with its counts over all."""
+    """The first rows of a verdict, either marked or unmarked pages, with the counts over all."""
 
     rows: list[Judged]
     pages: int
@@ -87,8 +87,8 @@ class Shown(NamedTuple):
 
 
 def shown(run: TopicRun, marked: bool, most: int) -> Shown:
-    """What `verdict` says, the first `most` rows of it. It is worked out once for a state of the pages and the marks, and kept:
-    the judge goes over thousands of pages for it."""
+    """The first `most` rows of `verdict`. The verdict is cached for each state of pages and marks, since the judge reads
+    thousands of pages for it."""
     marks = dict(TopicPage.objects.filter(run_id=run.pk, marked__isnull=False).order_by("pk").values_list("pk", "marked"))
     fetched = TopicPage.objects.filter(run_id=run.pk, kind=TopicPage.Kind.PAGE)
     newest = fetched.order_by("-number").values_list("pk", flat=True).first()
@@ -101,13 +101,13 @@ def shown(run: TopicRun, marked: bool, most: int) -> Shown:
 
 
 def _summary(found: Verdict) -> tuple[list[tuple[int, float]], tuple[int, int, int, int, int]]:
-    """The rows as (page's key, worth), and the counts."""
+    """The rows as (page's key, score), and the counts."""
     on_topic = sum(row.on_topic for row in found.rows)
     return [(row.page.pk, row.worth) for row in found.rows], (found.pages, found.marks, found.checked, found.agreed, on_topic)
 
 
 def _reached(rows: Sequence[TopicPage]) -> tuple[Rows, Rows]:
-    """From which page each page was reached, where both are among the rows: the links that the run's log knows."""
+    """The parent of each page, if both are among the rows: the links recorded in the run's log."""
     numbers = {row.pk: number for number, row in enumerate(rows)}
     found = [(numbers[row.parent_id], number) for number, row in enumerate(rows) if row.parent_id in numbers]
     start, end = np.array(found, dtype=np.intp).reshape(-1, 2).T
@@ -115,7 +115,7 @@ def _reached(rows: Sequence[TopicPage]) -> tuple[Rows, Rows]:
 
 
 def _left_out(judge: Feedback, reached: tuple[Rows, Rows]) -> tuple[int, int]:
-    """Of how many marks the judge was asked without knowing them, and how many it had right."""
+    """The number of marks that the judge was tested on without knowing them, and how many it got right."""
     marks = dict(judge.marks)
     asked = sorted(marks)[-MOST_CHECKED:] if len(marks) > 1 else []
     agreed = 0
@@ -129,7 +129,7 @@ def _left_out(judge: Feedback, reached: tuple[Rows, Rows]) -> tuple[int, int]:
 
 @transaction.atomic
 def mark(page: TopicPage, on_topic: bool | None) -> None:
-    """Stores the operator's word on a page, None takes it back; a run under way hears of it after the page in hand."""
+    """Stores the operator's mark of a page, None removes it; an active run receives it after the current page."""
     if page.kind != TopicPage.Kind.PAGE:
         raise ValueError("only pages that were fetched can be marked")
     run = TopicRun.objects.select_related("run").select_for_update(of=("self",)).get(pk=page.run_id)

@@ -1,4 +1,5 @@
-"""What a run's step writes: the page judged and kept, an address that gave none, an edit; all in the caller's transaction."""
+"""Writes of a run's step: a page judged and stored, an address that could not be fetched, an edit; all in the caller's
+transaction."""
 
 from __future__ import annotations
 
@@ -23,12 +24,12 @@ from focused.services.graph import DatabaseGraph
 from focused.services.sessions import Session, counts
 from focused.stages import Draft
 
-PACKING = 1  # the fastest
+PACKING = 1  # the fastest level
 _PARENT = "SELECT id, off_topic_run FROM focused_topicpage WHERE run_id = %s AND url_hash = %s AND kind = 0 LIMIT 1"
 _DEFAULTS = {field.column: field.get_default() for field in TopicPage._meta.concrete_fields if field.column != "id"}
 _COLUMNS = tuple(_DEFAULTS)
 EDITED = "CAST(edits AS text) <> '[]'"
-"""SQL: whether a run of a topic has edits that were not carried out yet."""
+"""SQL condition: a topic's run has edits that were not carried out yet."""
 _INSERT = (
     f"INSERT INTO focused_topicpage ({', '.join(_COLUMNS)})"  # noqa: S608 - the model's own columns
     f" VALUES ({', '.join(['%s'] * len(_COLUMNS))}) RETURNING id"
@@ -36,7 +37,7 @@ _INSERT = (
 
 
 class Written(NamedTuple):
-    """The row of a step as the database has it."""
+    """The row of a step as stored in the database."""
 
     pk: int
     step: int
@@ -45,7 +46,8 @@ class Written(NamedTuple):
 
 @dataclass(slots=True)
 class Arrival:
-    """A page on its way through the storing stages. `page` is set by judging and stays None for a page fetched before."""
+    """A page on its way through the storing stages. `page` is set by the stage `judge`; it stays None for a page already
+    fetched."""
 
     session: Session
     node: Node
@@ -60,7 +62,7 @@ class Arrival:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What a step came to."""
+    """The outcome of a step."""
 
     kind: int
     title: str = ""
@@ -70,7 +72,7 @@ class Outcome:
 
 
 def arrived(session: Session, url: str, draft: Draft, now: datetime, *, recalled: bool = False) -> Outcome:
-    """A page came for an address that was chosen: it goes through the stages, then its links get their places."""
+    """Handles a page for a chosen address: it passes the stages, then its links are queued."""
     why = session.outstanding.get(url, {})
     arrival = Arrival(session, session.take(url), draft, why, now, recalled)
     for name in settings.TOPIC_STORE_STAGES:
@@ -92,7 +94,7 @@ def arrived(session: Session, url: str, draft: Draft, now: datetime, *, recalled
 
 
 def failed(session: Session, url: str, reason: str, now: datetime) -> Outcome:
-    """An address that was chosen gave no page."""
+    """Handles a chosen address that could not be fetched."""
     why = session.outstanding.get(url, {})
     node = session.take(url)
     session.walk.failed(node)
@@ -104,14 +106,14 @@ def failed(session: Session, url: str, reason: str, now: datetime) -> Outcome:
 
 
 def edited(session: Session, change: dict[str, Any], now: datetime) -> None:
-    """Carries out an edit and puts it into the log, so that a replay meets it at the same place."""
+    """Carries out an edit and logs it, so that a replay applies it at the same position."""
     session.edit(change)
     row = _insert(session, TopicPage.Kind.EDIT, "", now, why=change)
     _close(session, row)
 
 
 def judge(arrival: Arrival) -> None:
-    """Stage: links out of scope are left out and counted, the page is scored, and looked for among earlier ones."""
+    """Stage: removes and counts links out of scope, scores the page, and searches for duplicates among earlier ones."""
     content = arrival.draft.content
     assert content is not None  # noqa: S101 - only drafts that became pages get here
     content, refused = arrival.session.within(arrival.node, content)
@@ -123,7 +125,7 @@ def judge(arrival: Arrival) -> None:
 
 
 def keep(arrival: Arrival) -> None:
-    """Stage: the page's row, with the way it was reached and the sums so far."""
+    """Stage: stores the page's row, with its path and the sums so far."""
     page = arrival.page
     if page is None:
         return
@@ -161,7 +163,7 @@ def keep(arrival: Arrival) -> None:
 
 
 def _reached_from(session: Session, parent: str | None) -> tuple[int | None, int]:
-    """The row of the page that a link stands on, and the pages off topic in a row up to it."""
+    """The row id of a link's page, and the number of consecutive off-topic pages up to it."""
     if parent is None:
         return None, 0
     known = session.places.get(parent)
@@ -172,7 +174,7 @@ def _reached_from(session: Session, parent: str | None) -> tuple[int | None, int
 
 
 def _insert(session: Session, kind: int, url: str, now: datetime, **values: Any) -> Written:
-    """Writes the row of the session's next step; a model's instance on the way would cost as much as judging the page."""
+    """Writes the row of the session's next step in plain SQL; a model instance would cost as much as judging the page."""
     if kind != TopicPage.Kind.PAGE:
         values.setdefault("relevant_so_far", session.row.relevant)
         values.setdefault("number", session.row.pages)
@@ -184,7 +186,7 @@ def _insert(session: Session, kind: int, url: str, now: datetime, **values: Any)
 
 
 def _close(session: Session, row: Written) -> None:
-    """Writes where the run stands now, and learns whether a person has noted an edit meanwhile."""
+    """Writes the run's new state, and checks whether the operator has stored an edit meanwhile."""
     run, graph = session.row, session.walk.graph
     session.steps, session.mark = row.step, row.mark
     run.steps, run.mark, run.asked = row.step, row.mark, session.asked

@@ -1,4 +1,4 @@
-"""Topics and their runs that an older command line let reach every private address: now the hosts of their seeds."""
+"""Corrects topics and runs for which an older command line allowed every private address: now only their seeds' hosts."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from crawlmgr.services import private_hosts
 
 
 def mend(apps: Any = installed) -> None:
-    """After a migration or a restore. `apps` are the models as they are at that moment."""
+    """Runs after a migration or a restore. `apps` holds the models of that moment."""
     topics, seeds = apps.get_model("focused", "Topic").objects, apps.get_model("focused", "Seed").objects
     runs = apps.get_model("crawlmgr", "Run").objects.filter(kind__in=("topic", "topic-samples"))
 

@@ -1,7 +1,7 @@
-"""What a topic's samples come to: the words of each by TextRank, the vector and the threshold of all.
+"""Reading of a topic's samples: TextRank words of each, and the vector and threshold of all.
 
-Worked out once for each state of samples and words, by a worker's run where they are long, and kept: a page that shows a topic
-never goes through its samples.
+The result is computed once for each state of samples and words (by a worker's run if they are long) and stored, so that pages
+that show a topic never process its samples.
 """
 
 from __future__ import annotations
@@ -28,18 +28,18 @@ from focused.services import topics
 KIND = "topic-texts"
 DRAWN_WORDS = 30
 SMALL_CHARACTERS = 30_000
-"""Samples of so many characters in all are worked out while a person waits: half a second at most."""
+"""Samples of up to this many characters in all are processed while the user waits: half a second at most."""
 FORM = 2
-"""Rises when a reading holds other things than before."""
+"""Version of the stored reading, raised when its contents change."""
 MOST_SAMPLE_CHARACTERS = 300_000
 MOST_WORDING = 100_000
-"""Characters of all samples from which the forms of words are taken, where a person waits for a page with them."""
+"""Characters of all samples from which display forms of words are taken while the user waits."""
 MOST_TOPIC_CHARACTERS = 2_000_000
-"""Of all samples of a topic together: they are weighed against each other, and every run keeps a copy."""
+"""Limit for all samples of a topic together: they are weighted against each other, and every run keeps a copy."""
 
 
 class Bounded(NamedTuple):
-    """Samples as they may be kept; names of those that were cut, and of those that were left out."""
+    """Samples within the bounds; names of those that were cut, and of those that were left out."""
 
     kept: list[tuple[str, str]]
     cut: list[str]
@@ -47,7 +47,7 @@ class Bounded(NamedTuple):
 
 
 def bounded(texts: Iterable[tuple[str, str]], used: int = 0) -> Bounded:
-    """Names and texts within the bounds of a topic whose samples have `used` characters already."""
+    """Names and texts within the bounds of a topic whose samples already have `used` characters."""
     found = Bounded([], [], [])
     for name, text in texts:
         if used + min(len(text), MOST_SAMPLE_CHARACTERS) > MOST_TOPIC_CHARACTERS:
@@ -61,25 +61,25 @@ def bounded(texts: Iterable[tuple[str, str]], used: int = 0) -> Bounded:
 
 
 def characters(topic: Topic) -> int:
-    """Of all samples of a topic."""
+    """The number of characters of all samples of a topic."""
     return topic.documents.aggregate(sum=Sum("characters"))["sum"] or 0
 
 
 def unread(topic: Topic) -> QuerySet[SampleDocument]:
-    """Samples whose words are not drawn yet."""
+    """Samples whose words have not been extracted yet."""
     return topic.documents.filter(words__isnull=True).exclude(text="")
 
 
 def of(topic: Topic) -> dict[str, Any] | None:
-    """The reading of a topic as it stands: threshold, drawn threshold, number of words, vector. None where a worker has yet to
-    work it out; one of short samples is worked out here."""
+    """The current reading of a topic: threshold, computed threshold, number of words, vector. None if a worker still has to
+    compute it; that of short samples is computed here."""
     if topic.reading.get("key") == key(topic):
         return dict(topic.reading)
     return _worked_out(topic) if characters(topic) <= SMALL_CHARACTERS else None
 
 
 def key(topic: Topic) -> str:
-    """What a reading depends on, as a digest."""
+    """A digest of everything that a reading depends on."""
     samples = list(topic.documents.exclude(text="").order_by("position", "id").values_list("pk", "characters"))
     words = [topic.keywords, topic.near, topic.negative, topic.url_words, topic.user_words, topic.threshold]
     concepts = [topic.ontology, topic.ontology_weight]
@@ -87,7 +87,7 @@ def key(topic: Topic) -> str:
 
 
 def _worked_out(topic: Topic) -> dict[str, Any]:
-    before = key(topic)  # what changes meanwhile makes this one old, not wrong
+    before = key(topic)  # if something changes meanwhile, the reading is outdated, not wrong
     relevance = Relevance(replace(topics.definition(topic), threshold=None))
     shown = wording_of(relevance)
     return {
@@ -100,8 +100,8 @@ def _worked_out(topic: Topic) -> dict[str, Any]:
 
 
 def wording_of(relevance: Relevance, further: Iterable[str] = ()) -> dict[str, str]:
-    """How a topic's words are shown: as they stand in its samples (their beginnings), else in its word lists and its ontology;
-    in `further` texts before all."""
+    """The display forms of a topic's words: as in `further` texts, otherwise as in its samples (their beginnings), otherwise as
+    in its word lists and ontology."""
     about = relevance.topic
     each = MOST_WORDING // max(1, len(about.documents))
     labels = (label for concept in about.ontology.values() for label in concept["labels"])
@@ -122,13 +122,13 @@ def words_of(sample: SampleDocument) -> dict[str, float]:
 
 
 def draw(topic: Topic) -> dict[str, float]:
-    """The topic's keywords anew from the words of its samples; words that are there already keep their form and weight."""
+    """Extracts the topic's keywords again from the words of its samples; existing words keep their form and weight."""
     lists = topic.documents.exclude(words__isnull=True).order_by("position", "id").values_list("words", flat=True)
     return add_keywords(topic, merge([words for words in lists if words], DRAWN_WORDS))
 
 
 def add_keywords(topic: Topic, drawn: Mapping[str, float]) -> dict[str, float]:
-    """Adds words to the topic's keywords; those that are there already, in whatever form, stay as they are. Gives the new."""
+    """Adds words to the topic's keywords, without changing existing ones in any form; returns the new ones."""
     known = {stem_of(word) for word in topic.keywords}
     new = {word: round(weight, 3) for word, weight in drawn.items() if stem_of(word) not in known}
     topic.keywords = {**new, **topic.keywords}
@@ -137,8 +137,8 @@ def add_keywords(topic: Topic, drawn: Mapping[str, float]) -> dict[str, float]:
 
 
 def renew(topic: Topic, *, now: datetime, user: Any = None, drawing: bool = False) -> Run | None:
-    """Works the topic's reading out where its samples are short, and with `drawing` its keywords before; else gives the run whose
-    worker does it, a new one or the one that is at it."""
+    """Computes the topic's reading if its samples are short, with `drawing` after extracting its keywords; otherwise returns the
+    run that does it, a new or an existing one."""
     if characters(topic) <= SMALL_CHARACTERS:
         for sample in unread(topic):
             SampleDocument.objects.filter(pk=sample.pk).update(words=words_of(sample))
@@ -151,21 +151,21 @@ def renew(topic: Topic, *, now: datetime, user: Any = None, drawing: bool = Fals
         return runs.create(
             KIND, topic.name, target=topic.pk, exclusive=f"{KIND} {topic.pk}", parameters=chosen, now=now, user=user
         )
-    except runs.Busy as busy:  # it looks at what is there before each step
+    except runs.Busy as busy:  # the existing run checks for new samples before each step
         if drawing:
             Run.objects.filter(pk=busy.run.pk).update(parameters={"draw": True})
         return busy.run
 
 
 def work(topic: Topic) -> None:
-    """The same while the caller waits, however long."""
+    """Computes the reading while the caller waits, however long it takes."""
     for sample in unread(topic):
         SampleDocument.objects.filter(pk=sample.pk).update(words=words_of(sample))
     _keep(topic, _worked_out(topic))
 
 
 class TextsJob:
-    """The work of such a run (see crawlmgr.jobs.Job): a sample a step, then the keywords where they are wanted, then the rest."""
+    """The job of such a run (see crawlmgr.jobs.Job): one sample per step, then the keywords if wanted, then the reading."""
 
     def __init__(self, run: Run) -> None:
         self.run = run
@@ -191,11 +191,11 @@ class TextsJob:
         Run.objects.filter(pk=self.run.pk).update(result={"drawn": len(found)})
 
     def ended(self, state: str, now: datetime) -> None:
-        """Nothing is left open: each sample was stored as it was read."""
+        """Does nothing: each sample was stored when it was read."""
 
 
 def progress(topic: Topic) -> dict[str, Any] | None:
-    """The run that is at a topic's samples, with how many it has read of how many; None where none is."""
+    """The run that reads a topic's samples, with its progress; None if there is none."""
     run = next((one for one in Run.objects.at_work() if one.kind == KIND and one.target == topic.pk), None)
     if run is None:
         return None

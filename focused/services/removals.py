@@ -1,4 +1,4 @@
-"""Topics that go, with their runs and what these stored; their WARC files stay in the archive."""
+"""Deletion of topics with their runs and stored pages; their WARC files stay in the archive."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from focused.services import search
 
 KIND = "topic-removal"
 KIND_OF_SETTINGS = "topic"
-"""The kind of the history of a topic's settings (see services.tuning)."""
+"""The kind under which the history of a topic's settings is stored (see services.tuning)."""
 
 
 def check(topic_id: int) -> None:
@@ -25,19 +25,20 @@ def check(topic_id: int) -> None:
 
 
 def delete(topic: Topic, now: datetime) -> None:
-    """Removes a topic while the caller waits; what was killed in between is done by calling it again."""
+    """Deletes a topic while the caller waits; can be repeated after a kill."""
     _quieten(topic, now)
     removals.at_once(_removal(topic))
 
 
 def start(topic: Topic, now: datetime, user: Any = None) -> Run | None:
-    """Removes a small topic at once; of a large one gives the run whose worker does it. Raises runs.Busy where one is at it."""
+    """Deletes a small topic at once; for a large one returns the run that deletes it. Raises runs.Busy if it is already being
+    deleted."""
     quieten = partial(_quieten, topic, now)
     return removals.start(KIND, topic.pk, topic.name, _removal(topic), quieten, now=now, user=user)
 
 
 class TopicRemoval(removals.RemovalJob):
-    """The work of a large topic's removal."""
+    """The job that deletes a large topic."""
 
     def __init__(self, run: Run) -> None:
         super().__init__(run, self._left, lambda: _runs(run.target))
@@ -52,7 +53,7 @@ def _runs(topic_id: int | None) -> QuerySet[Run]:
 
 
 def _quieten(topic: Topic, now: datetime) -> None:
-    """Ends the topic's crawls, and lets no schedule begin anew."""
+    """Stops the topic's crawls and removes its schedule."""
     Topic.objects.filter(pk=topic.pk).update(next_run=None, interval_seconds=None)
     removals.end_runs(_runs(topic.pk).filter(state__in=ACTIVE), now)
 

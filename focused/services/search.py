@@ -1,4 +1,4 @@
-"""Full-text search over fetched pages: words as our tokenizer splits them, in the database's own inverted index."""
+"""Full-text search over fetched pages: words from our tokenizer in the database's own inverted index."""
 
 from __future__ import annotations
 
@@ -17,27 +17,27 @@ from crawlmgr.text.tokens import Tokenizer
 from focused.models import TopicPage, TopicRun
 from focused.services.pages import Arrival
 
-MOST_WORDS = 16_000  # positions that PostgreSQL keeps of a text
-MOST_RANKED = 2_000  # pages that are ranked: the newest of those that fit
+MOST_WORDS = 16_000  # word positions that PostgreSQL stores per text
+MOST_RANKED = 2_000  # pages that are ranked: the newest matches
 _PART = re.compile(r'(-?)"([^"]*)"|(-?)(\S+)')
 
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """What is looked for: groups of words that stand side by side (one alone is a word), and groups that must not be there."""
+    """A parsed search: groups of adjacent words (or single words) that must occur, and groups that must not."""
 
     wanted: tuple[tuple[str, ...], ...]
     unwanted: tuple[tuple[str, ...], ...] = ()
 
     @property
     def words(self) -> frozenset[str]:
-        """Every word that is looked for."""
+        """Every word that must occur."""
         return frozenset(word for group in self.wanted for word in group)
 
 
 @dataclass(frozen=True, slots=True)
 class Hits:
-    """A page of results, best first, and how many there are in all; `cut` where more fit than are counted and ranked."""
+    """One page of results, best first, and their total number; `cut` if more match than are counted and ranked."""
 
     total: int
     pages: Sequence[int]
@@ -45,7 +45,7 @@ class Hits:
 
 
 def read_query(text: str, user_words: Iterable[str] = ()) -> Query:
-    """Words anywhere in the page, "words side by side" in quotes, -without. Chinese needs no spaces."""
+    """Parses a search: words anywhere in the page, "adjacent words" in quotes, -excluded. Chinese needs no spaces."""
     tokenizer = Tokenizer(user_words)
     wanted: list[tuple[str, ...]] = []
     unwanted: list[tuple[str, ...]] = []
@@ -57,7 +57,7 @@ def read_query(text: str, user_words: Iterable[str] = ()) -> Query:
 
 
 def index(arrival: Arrival) -> None:
-    """Stage: puts the page's words into the index."""
+    """Stage: adds the page's words to the index."""
     if arrival.stored is None:
         return
     row = arrival.session.row
@@ -65,7 +65,7 @@ def index(arrival: Arrival) -> None:
 
 
 class _Entry(NamedTuple):
-    """A page in the index: its words, and the words for its run and its topic, by which a search is narrowed there."""
+    """An entry of the index: a page's words, and special words for its run and its topic, which filter a search."""
 
     pk: int
     run: int
@@ -78,12 +78,12 @@ class _Entry(NamedTuple):
 
 
 def run_word(pk: int) -> str:
-    """What the index calls a run: no word of a page looks so."""
+    """The index word for a run, which cannot occur in a page."""
     return f"run#{pk}"
 
 
 def topic_word(pk: int) -> str:
-    """What the index calls a topic."""
+    """The index word for a topic."""
     return f"topic#{pk}"
 
 
@@ -106,14 +106,14 @@ def clear() -> None:
 
 
 def rebuild() -> None:
-    """Makes the index anew from the pages that are stored, as after a restore: a backup holds the pages and not the index."""
+    """Rebuilds the index from the stored pages, as after a restore: a backup contains the pages but not the index."""
     clear()
     for entry in _stored(TopicPage.objects.filter(kind=TopicPage.Kind.PAGE)):
         _put(entry)
 
 
 def _stored(pages: QuerySet[TopicPage]) -> Iterator[_Entry]:
-    """The entry of each page."""
+    """The index entry of each page."""
     topics = dict(TopicRun.objects.values_list("run_id", "topic_id"))
     for page in in_parts(pages.only("pk", "words", "packed", "run_id"), "pk", 500):
         words = bytes(page.words or b"")
@@ -122,7 +122,7 @@ def _stored(pages: QuerySet[TopicPage]) -> Iterator[_Entry]:
 
 
 def remove(keys: Sequence[int]) -> None:
-    """Takes pages out of the index, before they are deleted. What is left of others is never found."""
+    """Removes pages from the index, before they are deleted. Leftover entries of other pages are never found."""
     if connection.vendor != "sqlite":
         places = ", ".join(["%s"] * len(keys))
         sql.execute(f"DELETE FROM focused_pagetext WHERE rowid IN ({places})", tuple(keys))  # noqa: S608 - fixed words
@@ -135,9 +135,9 @@ def remove(keys: Sequence[int]) -> None:
 
 
 def find(query: Query, run_ids: Sequence[int] = (), *, topic: int | None = None, start: int = 0, limit: int = 25) -> Hits:
-    """The pages of the runs, or of all runs of the topic, that fit, best first (BM25, on PostgreSQL ts_rank); a page of several
-    runs once, its newest. Where more than MOST_RANKED fit the newest of them are counted and ranked, so that a word on every
-    page costs no more than another."""
+    """The matching pages of the runs, or of all runs of the topic, best first (BM25; on PostgreSQL ts_rank); a page of several
+    runs is listed once, its newest. If more than MOST_RANKED match, only the newest are counted and ranked, so that a word
+    on every page costs no more than another."""
     places = [topic_word(topic)] if topic is not None else [run_word(pk) for pk in run_ids]
     if not query.wanted or not places:
         return Hits(0, ())

@@ -1,4 +1,4 @@
-"""A run of a topic between two steps: kept in memory by the process that works it, rebuilt from its log or its tables else."""
+"""A topic's run between two steps: kept in memory by the process that works on it, otherwise rebuilt from its log or tables."""
 
 from __future__ import annotations
 
@@ -39,13 +39,13 @@ from focused.topics import Topic
 
 KEPT = 4
 LOOKAHEAD = 4
-"""Addresses chosen for each request that may be in flight, at the most: a host rests between two requests, a request takes some
-half a second, and so 1 + 2 x the pause keep the line busy over many hosts."""
+"""Most addresses chosen in advance per request in flight. A host pauses between requests, and a request takes about half a
+second, so 1 + 2 x the delay keep enough requests in flight over many hosts."""
 REMEMBERED = 50_000
-"""Pages whose rows a session keeps the numbers of; others are looked up."""
+"""Pages whose row ids a session caches; others are looked up."""
 HISTORY_PAGES = 5000
 NO_FETCH = ("robots", "dropped", "not_in_archive")
-"""Beginnings of reasons for which nothing was asked of anybody."""
+"""Prefixes of failure reasons for which no request was sent."""
 REDIRECTS = (301, 302, 303, 307, 308)
 MAX_REDIRECTS = 5
 _live: OrderedDict[int, Session] = OrderedDict()
@@ -53,9 +53,9 @@ _parsed: OrderedDict[tuple[object, ...], Draft] = OrderedDict()
 
 
 class Session:
-    """One run in the memory of one process. `steps` and `mark` say which step of the log it knows as the last.
+    """One run in the memory of one process. `steps` and `mark` identify the last step of the log that it knows.
 
-    `outstanding` holds the addresses that were chosen and whose pages have not come, with the parts of their priority.
+    `outstanding` holds the chosen addresses whose pages have not arrived, with the parts of their priority.
     """
 
     def __init__(self, run: Run, row: TopicRun) -> None:
@@ -78,33 +78,33 @@ class Session:
         web = CrawlSettings.from_mapping(run.parameters.get("settings", {}))
         self.connections = web.connections
         self.most = self.options.ahead or int(web.in_flight * min(LOOKAHEAD, 1 + 2 * web.delay_seconds))
-        """How many addresses are chosen before their pages have come."""
+        """Most addresses chosen before their pages have arrived."""
         if self.options.source == "archive" or strategy.one_at_a_time:
             self.most = 1
         self.outstanding: dict[str, dict[str, Any]] = {}
         self.chosen = 0
-        """Addresses given to the frontier so far by this session."""
+        """Number of addresses that this session has given to the frontier."""
         self.exhausted = False
         self.edited = False
-        """Whether there were edits to carry out when the last step was stored."""
+        """True if there were edits to carry out when the last step was stored."""
         self.frequencies: Idf | None = None
         self.places: dict[str, tuple[int, int]] = {}
-        """Pages that arrived lately: number of the row, and pages off topic in a row up to there."""
+        """Recently arrived pages: row id, and number of consecutive off-topic pages up to there."""
         self.addresses: dict[str, int] = {}
-        """Their rows in the frontier."""
+        """Their ids in the frontier."""
 
     @property
     def resumable(self) -> bool:
-        """Whether the run goes on from its tables, without its pages."""
+        """Tells whether the run can continue from its tables, without its pages."""
         return isinstance(self.graph, DatabaseGraph) and self.walk.strategy.resumable
 
     def begin(self) -> None:
-        """Puts the seeds into the frontier."""
+        """Adds the seeds to the strategy's queue."""
         self.walk.strategy.start([url for url in self.topic.seeds if self.scope.refusal(url, 0) is None])
 
     def choose(self) -> list[str]:
-        """The addresses whose turn it is now, the strategy's best first, no more of a host than it has connections; together with
-        those chosen before whose pages have not come, as many as may be in flight."""
+        """The next addresses by the strategy, best first, per host no more than its connections; together with those chosen
+        before whose pages have not arrived, as many as may be chosen in advance."""
         if len(self.outstanding) >= self.most:
             return []
         on = Counter(host_key(url) for url in self.outstanding)
@@ -117,7 +117,7 @@ class Session:
                 self.exhausted = not self.outstanding
                 break
             if self.scope.refusal(node.url, node.depth):
-                self.walk.failed(node)  # the rules have changed since it came in
+                self.walk.failed(node)  # the rules have changed since it was queued
                 continue
             self.outstanding[node.url] = self.explain(node)
             chosen.append(node.url)
@@ -129,12 +129,12 @@ class Session:
         return chosen
 
     def explain(self, node: Node) -> dict[str, Any]:
-        """Why a node's turn has come: the parts of its priority, its queue, the page it was found on."""
+        """Why a node was chosen: the parts of its priority, its queue, the page it was found on."""
         parts = {name: round(value, 6) for name, value in self.walk.strategy.explain(node).items()}
         return {"parts": parts, "queue": node.queue, "parent": node.parent, "depth": node.depth}
 
     def take(self, url: str) -> Node:
-        """The node of an address that was chosen; made where a replay went another way."""
+        """The node of a chosen address; created if a replay took another path."""
         self.outstanding.pop(url, None)
         self.exhausted = False
         node = self.graph.node(url) or self.graph.add(url, 0, None)
@@ -143,7 +143,7 @@ class Session:
         return node
 
     def edit(self, change: dict[str, Any]) -> None:
-        """Carries out what a person wants changed: further seeds, a host dropped, other parameters, pages marked."""
+        """Carries out an operator's edit: further seeds, a dropped host, other parameters, marked pages."""
         self.exhausted = False
         for url in change.get("seeds", ()):
             node = self.graph.add(url, 0, None)
@@ -159,7 +159,7 @@ class Session:
             self.walk.strategy.mark(url, on_topic)
 
     def within(self, node: Node, content: Content) -> tuple[Content, Counter[str]]:
-        """The page with the links that the run may take, and how many it may not by which rule."""
+        """The page with the links that the run may follow, and the number of refused ones by rule."""
         content, refused = self.scope.apply(content, node.depth)
         if self.options.source == "archive":
             held = in_archive([link.url for link in content.links])
@@ -170,14 +170,14 @@ class Session:
         return content, refused
 
     def place(self, url: str, row: int, off_topic_run: int) -> None:
-        """Remembers a page that arrived, for the pages that are reached from it."""
+        """Caches the row of an arrived page, for pages reached from it."""
         if len(self.places) >= REMEMBERED:
             self.places.clear()
             self.addresses.clear()
         self.places[url] = (row, off_topic_run)
 
     def learn(self, node: Node, content: Content) -> tuple[Page, int | None] | None:
-        """`Walk.judge`, watching for a renewal of the document frequencies."""
+        """Judges a page (`Walk.judge`), and records whether the document frequencies were renewed."""
         before = self.walk.strategy.topic.idf
         if isinstance(self.graph, DatabaseGraph):
             self.graph.prepare(link.url for link in content.links)
@@ -188,12 +188,12 @@ class Session:
 
 
 def no_pulse() -> None:
-    """The pulse of who holds no lease."""
+    """Does nothing: the pulse of callers without a lease."""
 
 
 def acquire(run: Run, pulse: Callable[[], None] = no_pulse) -> Session:
-    """The run's session, as new as the last step that was stored. Going through many steps again takes its time: `pulse` is
-    called at each, and where it raises Interrupted a session in memory is kept as it is, for the next call to go on from."""
+    """The run's session, up to date with the last stored step. Replaying many steps takes time: `pulse` is called at each, and if
+    it raises Interrupted a session in memory is kept, for the next call to continue."""
     row = TopicRun.objects.get(pk=run.pk)
     session = _live.pop(run.pk, None)
     if session is None or (session.steps, session.mark) != (row.steps, row.mark):
@@ -206,12 +206,12 @@ def acquire(run: Run, pulse: Callable[[], None] = no_pulse) -> Session:
 
 
 def forget(run_id: int) -> None:
-    """Lets go of a run that has ended."""
+    """Drops the session of a run that has ended."""
     _live.pop(run_id, None)
 
 
 def _caught_up(session: Session | None, row: TopicRun, pulse: Callable[[], None]) -> Session | None:
-    """A session that another process overtook, with the steps since then replayed; None where it is on no common way."""
+    """A session that another process has overtaken, after replaying the steps since then; None if their histories differ."""
     if session is None or isinstance(session.graph, DatabaseGraph) or session.steps >= row.steps:
         return None
     known = TopicPage.objects.filter(run_id=row.pk, step=session.steps).values_list("mark", flat=True).first()
@@ -236,7 +236,7 @@ def _rebuilt(run: Run, row: TopicRun, pulse: Callable[[], None]) -> Session:
 
 
 def _resume(session: Session, row: TopicRun, pulse: Callable[[], None]) -> None:
-    """From the tables: the strategy's own state, the frequencies and the words since they were stored, fingerprints, edits."""
+    """Restores a session from the tables: the strategy's state, frequencies, words stored since them, fingerprints, edits."""
     if row.frequencies is not None:
         stored = json.loads(zlib.decompress(row.frequencies))
         session.walk.strategy.topic.restore(Idf(stored["documents"], stored["counts"]))
@@ -262,7 +262,7 @@ def _resume(session: Session, row: TopicRun, pulse: Callable[[], None]) -> None:
 
 
 def _replay(session: Session, row: TopicRun, pulse: Callable[[], None]) -> None:
-    """Goes through the steps of the log that the session does not know, with the pages from the archive."""
+    """Replays the steps of the log that the session does not know, with the pages from the archive."""
     steps = TopicPage.objects.filter(run_id=row.pk, step__gt=session.steps, step__lte=row.steps)
     for step in in_parts(steps, "step", 100):
         if step.kind == TopicPage.Kind.EDIT:
@@ -278,7 +278,7 @@ def _replay(session: Session, row: TopicRun, pulse: Callable[[], None]) -> None:
         session.steps, session.mark = step.step, step.mark
         _breathe(session, pulse)
     if Url.objects.filter(run_id=row.pk, state__in=(UrlState.WAITING, UrlState.CLAIMED)).exists():
-        session.choose()  # what waits in the frontier had been chosen already
+        session.choose()  # addresses waiting in the frontier had been chosen already
 
 
 def _breathe(session: Session, pulse: Callable[[], None]) -> None:
@@ -287,7 +287,8 @@ def _breathe(session: Session, pulse: Callable[[], None]) -> None:
     except Interrupted as interrupted:
         if isinstance(session.graph, MemoryGraph):
             _live[session.run_id] = session
-        elif interrupted.why == "time" and not session.resumable:  # the next slice would begin anew, for ever
+        # otherwise the next slice would start again from the beginning, for ever
+        elif interrupted.why == "time" and not session.resumable:
             said = f"{session.steps} steps gone through again take longer than a task may; use a graph in memory"
             raise RuntimeError(said) from None
         raise
@@ -302,24 +303,24 @@ def _again(session: Session, node: Node, step: TopicPage) -> None:
 
 
 def counts(options: RunOptions, recalled: bool, problem: str) -> int:
-    """What an address costs of the budget: nothing where robots.txt refused it or a known page comes free."""
+    """The cost of an address in the page budget: 0 if no request was sent, or if a known page from the archive does not count."""
     free = (recalled and options.source == "mixed" and options.known == "free") or problem.startswith(NO_FETCH)
     return 0 if free else 1
 
 
 def words_of(page: TopicPage) -> Counter[str]:
-    """The words of a page as they were stored."""
+    """The stored words of a page."""
     data = bytes(page.words or b"")
     return Counter((zlib.decompress(data) if page.packed else data).decode("utf-8").split(" ")) if data else Counter()
 
 
 def read_stages() -> list[Callable[..., None]]:
-    """The stages before judging, as the settings name them."""
+    """The stages before judging, as named in the settings."""
     return [import_string(name) for name in settings.TOPIC_READ_STAGES]
 
 
 def in_archive(urls: Sequence[str]) -> set[str]:
-    """Those of the addresses that the archive holds an answer of."""
+    """The addresses for which the archive has an answer."""
     keys = {url_hash(url): url for url in urls}
     found: set[str] = set()
     wanted = list(keys)
@@ -331,7 +332,7 @@ def in_archive(urls: Sequence[str]) -> set[str]:
 
 
 def stored_page(url: str) -> StoredPage | None:
-    """The newest page of an address in the archive, redirects that were archived followed; None where there is none."""
+    """The newest archived page of an address, following archived redirects; None if there is none."""
     for _ in range(MAX_REDIRECTS):
         page = archive.latest(url)
         if page is not None:
@@ -350,7 +351,7 @@ def stored_page(url: str) -> StoredPage | None:
 
 
 def draft_of(page: StoredPage, parser: Parser, options: RunOptions) -> Draft | None:
-    """A stored page as it was when it was read; None where the archive does not hold it any more. Kept parsed for a while."""
+    """A stored page as originally read; None if the archive no longer contains it. Cached for a while."""
     key = (page.warc_id, page.warc_offset, options.context, options.main_text, parser.user_words)
     if key in _parsed:
         _parsed.move_to_end(key)
@@ -367,7 +368,7 @@ def draft_of(page: StoredPage, parser: Parser, options: RunOptions) -> Draft | N
 
 
 def content_of(step: TopicPage, parser: Parser, options: RunOptions) -> Content:
-    """The page of a step from the archive; its words alone, without links, where the archive has lost it."""
+    """The page of a step from the archive; only its words, without links, if the archive has lost it."""
     page = StoredPage.objects.filter(run_id=step.run_id, key_hash=step.url_hash).select_related("warc").first()
     draft = draft_of(page, parser, options) if page is not None else None
     if draft is not None and draft.content is not None:
@@ -380,7 +381,7 @@ def content_of(step: TopicPage, parser: Parser, options: RunOptions) -> Content:
 
 
 def history_of(run_id: int) -> Sequence[Page]:
-    """The pages of an earlier run, for strategies that learn from one; the first 5,000."""
+    """The pages of an earlier run (the first 5,000), for strategies that learn from one."""
     run = Run.objects.filter(pk=run_id).first()
     row = TopicRun.objects.filter(pk=run_id).first()
     if run is None or row is None:

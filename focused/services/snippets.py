@@ -1,4 +1,4 @@
-"""A few words around the first place where a page has what was looked for; read from the archive when it is shown."""
+"""Excerpts around the first search hit in a page; read from the archive when displayed."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _WORD = re.compile(r"[A-Za-z0-9+#']+|[^\x00-\x7f]{1,4}")
 
 
 class Snippet(NamedTuple):
-    """Text before the found word, the word, and text after it."""
+    """An excerpt: the text before the found word, the word, and the text after it."""
 
     before: str
     word: str
@@ -26,8 +26,8 @@ class Snippet(NamedTuple):
 
 
 def around(steps: Sequence[TopicPage], words: frozenset[str]) -> list[Snippet]:
-    """The snippet of each page; without a hit in the first MOST_CHARS of its HTML its beginning, empty where the archive has
-    lost it."""
+    """The excerpt of each page; the beginning of the page if there is no hit in the first MOST_CHARS of its HTML, empty if the
+    archive has lost it."""
     runs, hashes = {step.run_id for step in steps}, {step.url_hash for step in steps}
     found = Page.objects.filter(run_id__in=runs, key_hash__in=hashes).select_related("warc")
     pages = {(page.run_id, page.key_hash): page for page in found}
@@ -47,7 +47,7 @@ def _around(page: Page | None, words: frozenset[str]) -> Snippet:
 
 
 def _place(text: str, words: frozenset[str]) -> tuple[int, int]:
-    """Where one of the words stands, in whatever form."""
+    """The position and length of one of the words, in any form; (0, 0) if none occurs."""
     for word in sorted(words, key=len, reverse=True):
         at = text.find(word)
         if at >= 0:

@@ -1,4 +1,4 @@
-"""Topics: made, changed, crawled, taken away."""
+"""Topics: created, changed, crawled, deleted."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ from focused.topics import Topic
 
 MOST_MARKED = 100
 MOST_WORDS = 2000
-"""Marked pages that a new run learns from, and words of each."""
+"""Marked pages that a new run learns from, and words kept of each."""
 
 
 def definition(topic: StoredTopic) -> Topic:
-    """The topic as strategies see it, as it stands now."""
+    """The current topic in the form that strategies use."""
     return Topic(
         name=topic.name,
         seeds=tuple(topic.seeds.order_by("position", "id").values_list("url", flat=True)),
@@ -50,7 +50,8 @@ def definition(topic: StoredTopic) -> Topic:
 
 
 def fitting(topic: StoredTopic, found: Ontology) -> Ontology:
-    """An ontology as the topic takes it: whole, or of a large one the part around the topic's words, the heaviest first."""
+    """An ontology in the size that a topic stores: all of it, or of a large one the part around the topic's words, heaviest
+    first."""
     if len(found.labels) <= MOST_CONCEPTS:
         return found
     relevance = Relevance(replace(definition(topic), ontology={}))
@@ -59,7 +60,7 @@ def fitting(topic: StoredTopic, found: Ontology) -> Ontology:
 
 
 def marked(topic: StoredTopic) -> tuple[tuple[str, bool], ...]:
-    """The newest marked pages of the topic's ended and current runs, an address once, as words and the operator's word."""
+    """The newest marked pages of the topic's runs, once per address, as their words and the mark."""
     pages = TopicPage.objects.filter(run__topic_run__topic=topic, marked__isnull=False).order_by("-id")
     found: dict[int, tuple[str, bool]] = {}
     for page in pages[:MOST_MARKED]:
@@ -78,7 +79,8 @@ def add(
     now: datetime,
     **values: Any,
 ) -> StoredTopic:
-    """Makes a topic. `documents` are names and texts, `values` further fields. Raises ValueError with one line."""
+    """Creates a topic. `documents` are names and texts of samples, `values` further fields. Raises ValueError with a one-line
+    message."""
     name = name.strip()
     if not name:
         raise ValueError("a topic needs a name")
@@ -96,7 +98,7 @@ def add(
 
 
 def add_seeds(topic: StoredTopic, urls: Iterable[str]) -> int:
-    """Adds seeds that the topic does not have yet, after those that it has; returns how many are new."""
+    """Appends new seeds to those of the topic; returns how many were new."""
     known = set(topic.seeds.values_list("url_hash", flat=True))
     first = topic.seeds.count()
     fresh = {url_hash(url): url for url in map(canonical, urls) if url_hash(url) not in known}
@@ -118,7 +120,7 @@ def crawl(
     start: bool = True,
     scheduled: bool = False,
 ) -> Run:
-    """Starts a run of a topic; what is not given is the topic's own. Raises runs.Busy, ValueError with one line."""
+    """Starts a run of a topic; omitted values are the topic's own. Raises runs.Busy, ValueError with a one-line message."""
     chosen = strategy or topic.strategy
     found = strategy_class(chosen, django_settings.TOPIC_STRATEGIES)
     own = topic.parameters if chosen == topic.strategy else {}
@@ -157,15 +159,15 @@ def crawl(
 
 
 def authorities(urls: Iterable[str]) -> list[str]:
-    """The hosts (with ports) of addresses, as the address guard's exceptions want them."""
+    """The hosts (with ports) of addresses, in the form of the address guard's exceptions."""
     return sorted({host_key(url) for url in urls})
 
 
 def edit_run(run: Run, change: Mapping[str, Any]) -> None:
-    """Notes a change for a run under way; it is carried out after the page in hand. Raises ValueError with one line.
+    """Stores an edit of an active run; it is carried out after the current page. Raises ValueError with a one-line message.
 
-    `seeds`: further addresses; `without_hosts`: hosts to drop; `parameters`: the strategy's, in place of those it has;
-    `marks`: addresses of fetched pages with the operator's word on them (true, false, null to take it back).
+    `seeds`: further addresses; `without_hosts`: hosts to drop; `parameters`: new parameters of the strategy; `marks`: addresses
+    of fetched pages with the operator's marks (true, false, null to remove one).
     """
     if not run.active:
         raise ValueError("the run has ended")
@@ -189,5 +191,5 @@ def edit_run(run: Run, change: Mapping[str, Any]) -> None:
 
 
 def delete(topic: StoredTopic, now: datetime) -> None:
-    """Removes a topic with its runs and what they stored, and waits for that; WARC files stay in the archive."""
+    """Deletes a topic with its runs and their stored pages, and waits for it; WARC files stay in the archive."""
     removals.delete(topic, now)

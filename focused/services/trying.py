@@ -1,4 +1,4 @@
-"""A topic tried on one page: from the archive where it lies there, else asked for once, under the same rules as a crawl."""
+"""Trying a topic on one page: from the archive if it is there, otherwise fetched under the same rules as in a crawl."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ LONGEST_WAIT_SECONDS = 10.0
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """What was tried: words in their order, the text that they stand in (of a page its title), a title, and where it came from
-    ("text", "archive", "net")."""
+    """A text or page to try: its words in order, the text to display (for a page its title), a title, and its source ("text",
+    "archive", "net")."""
 
     tokens: list[str]
     text: str = ""
@@ -32,12 +32,12 @@ class Sample:
 
 
 def text_of(topic: Topic, text: str) -> Sample:
-    """A text as the topic's words see it."""
+    """A text, tokenised with the topic's user words."""
     return Sample(Tokenizer(topic.user_words)(text), text)
 
 
 def page_of(topic: Topic, address: str) -> Sample:
-    """A page by its address. Raises ValueError with one line where there is none to be had."""
+    """A page by its address. Raises ValueError with a one-line message if it cannot be obtained."""
     try:
         url = canonical(address if "://" in address else f"http://{address}")
     except UrlError as error:

@@ -1,4 +1,4 @@
-"""A topic's strategy and its parameters: chosen, taken back, kept as presets, tried on the pages that were recorded."""
+"""A topic's strategy and parameters: chosen, undone, saved as presets, previewed on recorded pages."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ from focused.strategies import strategy_class
 
 KIND = "topic"
 DRAWS = 3
-"""Draws of a preview."""
+"""Random draws of a preview."""
 NOW, TYPED = "as saved", "as typed"
-"""What tells a preview's two entries apart."""
+"""Labels that distinguish a preview's two entries."""
 AS_PUBLISHED: Mapping[str, Mapping[str, Any]] = {
     "best_first": {"anchor": 0.0, "off_topic": "drop"},
     "pagerank": {"off_topic": "drop"},
@@ -32,11 +32,11 @@ AS_PUBLISHED: Mapping[str, Mapping[str, Any]] = {
     "ant_colony": {"similarity": "words", "siblings": False, "revisit": True, "stop": True},
     "dolphin": {"normalise": "none"},
 }
-"""Parameters with which strategies stand nearest to the papers that they come from."""
+"""Parameters with which strategies are closest to their original publications."""
 
 
 def built_in(strategy: str) -> dict[str, dict[str, Any]]:
-    """The presets that a strategy comes with: its defaults, as published, and for `dolphin` the patent's four weight vectors."""
+    """The built-in presets of a strategy: its defaults, as published, and for `dolphin` the patent's four weight vectors."""
     found: dict[str, dict[str, Any]] = {"defaults": {}}
     if strategy in AS_PUBLISHED:
         found["published"] = dict(AS_PUBLISHED[strategy])
@@ -46,18 +46,18 @@ def built_in(strategy: str) -> dict[str, dict[str, Any]]:
 
 
 def preset_kind(strategy: str) -> str:
-    """The kind under which a strategy's presets are kept."""
+    """The kind under which a strategy's presets are stored."""
     return f"{KIND}:{strategy}"
 
 
 def preset(strategy: str, name: str) -> dict[str, Any] | None:
-    """The parameters of a preset, a person's own before one that the program brings; None where there is none."""
+    """The parameters of a preset, a user's own before a built-in one; None if there is none."""
     own = {one.name: dict(one.values) for one in settings_history.presets(preset_kind(strategy))}
     return {**built_in(strategy), **own}.get(name)
 
 
 def values_of(topic: Topic) -> dict[str, Any]:
-    """What the history keeps of a topic."""
+    """The values of a topic that its settings history records."""
     return {"strategy": topic.strategy, "parameters": topic.parameters, "options": topic.options}
 
 
@@ -71,7 +71,7 @@ def choose(
     now: datetime,
     user: Any = None,
 ) -> None:
-    """Makes a strategy with its parameters (and options of its runs) the topic's own. Raises ValueError with one line."""
+    """Sets the topic's strategy, parameters, and options of its runs. Raises ValueError with a one-line message."""
     read_settings(strategy_class(strategy, settings.TOPIC_STRATEGIES).Settings, parameters)
     wishes = dict(topic.options if options is None else options)
     Scope.from_mapping({"year": now.year, **wishes.get("scope", {})})
@@ -83,12 +83,13 @@ def choose(
 
 @transaction.atomic
 def undo(topic: Topic, *, now: datetime) -> None:
-    """Takes the newest change back. Raises ValueError with one line."""
+    """Undoes the newest change. Raises ValueError with a one-line message."""
     _store(topic, settings_history.undo(KIND, topic.pk, values_of(topic), now=now))
 
 
 def preview(topic: Topic, strategy: str, parameters: Mapping[str, Any], *, now: datetime, user: Any = None) -> Comparison:
-    """Starts a comparison of what was typed with the topic as it is saved, over the pages of its runs. Raises ValueError."""
+    """Starts a comparison of the entered parameters with the saved ones, over the pages of the topic's runs. Raises
+    ValueError."""
     own = next((choice["files"] for choice in reads.archive_choices(topic) if not choice["name"]), [])
     if not own:
         raise ValueError("no run of the topic has pages in the archive yet")

@@ -1,4 +1,4 @@
-"""The strategies by name. Further ones are added by the dotted name of their class in the settings."""
+"""The strategies by name. Further ones are added in the settings by the dotted name of their class."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ BUILT_IN: Mapping[str, str] = {
 }
 
 DEFAULT = "adaptive"
-"""The strategy of topics that name none."""
+"""The strategy of topics that do not name one."""
 
 
 def strategy_class(name: str, further: Mapping[str, str] | None = None) -> type[Strategy]:
-    """The class of a strategy; `further` maps names to dotted class names. An unknown name is a ValueError."""
+    """The class of a strategy; `further` maps names to dotted class names. ValueError for an unknown name."""
     known = {**BUILT_IN, **(further or {})}
     if name not in known:
         raise ValueError(f"no strategy {name}; there are: {', '.join(known)}")

@@ -1,4 +1,4 @@
-"""Adaptive: every open link weighed by what the crawl has learned so far, beginning with what other webs have taught."""
+"""The strategy `adaptive`: scores every open link by what the crawl has learned, starting from a prior trained on other webs."""
 
 from __future__ import annotations
 
@@ -24,23 +24,23 @@ from focused.strategies.link_features import FEATURES, Found, LinkFeatures, Rows
 Vector = NDArray[np.float64]
 PRIOR_FILE = Path(__file__).with_name("adaptive_prior.json")
 LINKS_A_FETCH = 2000
-"""Links that are weighed anew for each page, so that the cost of a page does not grow with the frontier."""
+"""Links scored again for each page, so that the cost per page does not grow with the frontier."""
 PRIOR_PAGES = 30.0
-"""How many pages the prior's means and spreads of the features count as."""
+"""Number of pages that the prior's feature means and spreads count as."""
 FEWEST = 5
-"""Pages before the weights are corrected."""
+"""Pages before the weights are first updated."""
 ENOUGH = 60
-"""Pages on topic before the learning judge ranks: with fewer, the pages that stand for the topic are off topic themselves."""
+"""Relevant pages before the learning judge ranks: with fewer, the pages it takes as typical are themselves off topic."""
 REFITS = 25
-"""The weights are corrected when there is this part (1 / REFITS) more to correct them by."""
+"""The weights are updated when the examples have grown by the fraction 1 / REFITS."""
 WINDOW = 2000
-"""The newest pages, by which they are."""
+"""Number of newest pages used for updating the weights."""
 FIXED_SHARE = 0.75
-"""What min(1, Sim / 2 tau) counts in a page's worth; the rest is the learning judge's."""
+"""Weight of min(1, Sim / 2 tau) in a page's reward; the rest is the learning judge's score."""
 
 
 class Prior(NamedTuple):
-    """What other webs taught: mean and spread of each feature, and the weights of the features so scaled."""
+    """The result of training on other webs: mean and spread of each feature, and the weights of the scaled features."""
 
     mean: Vector
     spread: Vector
@@ -49,12 +49,12 @@ class Prior(NamedTuple):
 
 @cache
 def shipped_prior() -> Prior:
-    """The weights that come with the program (see adaptive_prior.md)."""
+    """The packaged prior (see adaptive_prior.md)."""
     return read_prior(PRIOR_FILE)
 
 
 def read_prior(path: Path) -> Prior:
-    """A prior from its file. Raises ValueError where it was trained on other features."""
+    """A prior from its file. Raises ValueError if it was trained on other features."""
     stored = json.loads(path.read_text(encoding="utf-8"))
     if tuple(stored["features"]) != FEATURES:
         raise ValueError(f"{path.name} was trained on other features")
@@ -62,7 +62,7 @@ def read_prior(path: Path) -> Prior:
 
 
 def greatest(scores: Vector, number: int) -> Rows:
-    """Places of the greatest scores, the greatest first, of equals the first."""
+    """Indices of the highest scores, highest first; in ties the first."""
     if number < len(scores) // 8:
         least = np.partition(scores, len(scores) - number)[len(scores) - number]
         among = np.flatnonzero(scores >= least)
@@ -73,13 +73,13 @@ def greatest(scores: Vector, number: int) -> Rows:
 class Adaptive(Strategy):
     """Score of a link = w . (features - mean) / spread; w by ridge regression on the fetched pages, centred on the prior.
 
-    Every few fetches the whole frontier is scored and the best few are taken. A page's worth y is min(1, Sim / 2 tau); once 60
-    pages on topic have come, or the operator has marked pages, three parts of that and one part the learning judge's. What a
-    fetched link is credited with is G = y + tunnel * mean(G of the pages fetched from it), so that tunnels are paid for. Features
-    are scaled by the fetched pages' means and spreads, the prior's counting as 30 pages. First in first out among links of pages
-    on topic and page rank take part as the features age and rank.
+    Every few fetches the whole frontier is scored and the best few links are taken. A page's reward y is min(1, Sim / 2 tau);
+    after 60 relevant pages, or marks by the operator, it is 3/4 of that plus 1/4 of the learning judge's score. A fetched link is
+    credited with G = y + tunnel * mean(G of the pages fetched from it), so that pages leading to relevant pages are rewarded.
+    Features are scaled by the fetched pages' means and spreads, the prior's counting as 30 pages. The features age and rank
+    include first-in-first-out order and page rank.
 
-    The links live in memory whatever the graph lives in, so the order is the same in both; a run goes on by replaying its pages.
+    The links are kept in memory wherever the graph is stored, so the order is the same; a run is resumed by replaying its pages.
     """
 
     name = "adaptive"
@@ -103,16 +103,16 @@ class Adaptive(Strategy):
         self._credit = Credit()
         self._chosen: list[int] = []
         self._asked: set[int] = set()
-        """Targets that were selected and have not come."""
+        """Selected targets whose pages have not arrived."""
         self._at_choice: dict[int, Vector] = {}
-        """Features of chosen targets as they stood then."""
+        """Features of selected targets at the time of selection."""
         self._examples = Examples(len(FEATURES), WINDOW)
         self._fixed: list[float] = []
         self._mean, self._spread, self._weights = self._prior
         self._relevant = 0
-        """Pages on topic so far."""
+        """Number of relevant pages so far."""
         self._unfitted = 0
-        """Examples that came since the weights were corrected."""
+        """Number of examples since the last update of the weights."""
 
     def select(self) -> Node | None:
         seed = self.graph.pop()
@@ -121,7 +121,7 @@ class Adaptive(Strategy):
         while (target := self._next()) is not None:
             url = self.links.urls[target]
             node = self.graph.node(url)
-            if node is None or node.state >= State.FETCHED:  # reached under another spelling
+            if node is None or node.state >= State.FETCHED:  # already reached under another address
                 self.links.close(url)
                 continue
             node.parent = self.links.names[self.links.parent(target)]
@@ -130,7 +130,7 @@ class Adaptive(Strategy):
         return None
 
     def _next(self) -> int | None:
-        """The first chosen target whose host is not resting; where the hosts of all rest, the best open one of other hosts."""
+        """The first selected target whose host is not in `resting`; if all are, the best open target on other hosts."""
         self._chosen = [target for target in self._chosen if self.links.is_open(target)]
         if not self._chosen:
             self._chosen = self._best(max(self.settings.together, self.links.count // LINKS_A_FETCH))
@@ -189,7 +189,7 @@ class Adaptive(Strategy):
         return {"score": sum(parts), **dict(zip(FEATURES, parts, strict=True))}
 
     def weigh(self) -> tuple[Vector, Vector]:
-        """Features of all open targets as they stand (n x 14, targets in rising order), and their scores (n)."""
+        """Current features of all open targets (n x 14, targets in ascending order), and their scores (n)."""
         features = self.links.features()
         if self._unfitted >= max(1, len(self._examples) // REFITS):
             self._fit()
@@ -197,7 +197,7 @@ class Adaptive(Strategy):
         return features, features @ weights - self._mean @ weights
 
     def _fit(self) -> None:
-        """Scales the features and corrects the weights by all that has come."""
+        """Scales the features and updates the weights from all examples so far."""
         self._unfitted = 0
         self._mean, self._spread = self._examples.scale(self._prior.mean, self._prior.spread, PRIOR_PAGES)
         if self.settings.learn and len(self._examples) >= FEWEST:
@@ -205,16 +205,16 @@ class Adaptive(Strategy):
             self._weights = self._examples.ridge(self._mean, self._spread, goals, self._prior.weights, trust)
 
     def scaled(self, features: Vector) -> Vector:
-        """Features by the means and spreads in force."""
+        """Features scaled by the current means and spreads."""
         return (features - self._mean) / self._spread
 
     @property
     def fetched_features(self) -> Vector:
-        """The features of the newest links that were fetched, as they stood when those were chosen."""
+        """The features of the most recently fetched links, as of their selection."""
         return self._examples.rows
 
     def _best(self, number: int, resting: frozenset[int] = frozenset()) -> list[int]:
-        """The open targets with the greatest scores, of equals the first found; none of those already asked for."""
+        """The open targets with the highest scores, not yet selected; in ties the first found."""
         targets = self.links.open_targets()
         features, scores = self.weigh()
         if self._asked:
@@ -230,7 +230,7 @@ class Adaptive(Strategy):
         return [int(targets[i]) for i in best]
 
     def _worth(self, parent: int) -> float:
-        """The worth in [0, 1] of the newest page, reached from a page by number, by the judge's last ranking."""
+        """The reward in [0, 1] of the newest page, reached from page `parent`, using the judge's last ranking."""
         fixed = self._fixed[-1]
         if not self._judge.ranked:
             return fixed
@@ -238,7 +238,7 @@ class Adaptive(Strategy):
         return FIXED_SHARE * fixed + (1 - FIXED_SHARE) * learned
 
     def _judge_anew(self) -> None:
-        """Gives every page its worth by the judge's new ranking."""
+        """Recomputes every page's reward from the judge's new ranking."""
         learned = self._judge.worth(self._judge.rank(*self.links.between_pages()))
         worth = FIXED_SHARE * np.array(self._fixed) + (1 - FIXED_SHARE) * learned
         for number, on_topic in self._judge.marks.items():

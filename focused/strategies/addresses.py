@@ -1,4 +1,4 @@
-"""What an address tells by its spelling: its host, its template and its words; worked out once for all addresses of a folder."""
+"""Features of an address's spelling: its host, template and words; computed once for all addresses of a folder."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from focused.relevance import url_tokens, words_in
 from focused.strategies.link_table import file_template, folder_template
 
 MOST_FOLDERS = 20_000
-"""Folders that are remembered; after that they are worked out anew."""
+"""Folders cached at once; the cache is emptied when full."""
 
 
 class Address(NamedTuple):
-    """`words` as `url_tokens` gives them, `template` as `link_table.template` does."""
+    """Parsed spelling: `words` as from `url_tokens`, `template` as from `link_table.template`."""
 
     host: str
     template: str
@@ -21,13 +21,13 @@ class Address(NamedTuple):
 
 
 class Addresses:
-    """Reads addresses, most of which differ from an earlier one in their last part only."""
+    """Parses addresses, most of which differ from an earlier one only in the last path segment."""
 
     def __init__(self) -> None:
         self._folders: dict[str, Address] = {}
 
     def __call__(self, url: str) -> Address:
-        """An address in its canonical form (without fragment)."""
+        """Parses a canonical address (without fragment)."""
         path, _, query = url.partition("?")
         folder, _, file = path.rpartition("/")
         known = self._folders.get(folder)

@@ -1,4 +1,5 @@
-"""Ant colony (Liu and Lü; Dong, Liu and Liu): ants walk links, pheromone keeps what paid, three objectives choose starts."""
+"""The ant colony strategy (Liu and Lü; Dong, Liu and Liu): ants follow links, pheromone marks successful paths, and start pages
+are chosen by three objectives."""
 
 from __future__ import annotations
 
@@ -24,14 +25,14 @@ Vector = NDArray[np.float64]
 TAU_MIN = 0.01
 TAU_MAX = 5.0
 ENOUGH_SCORES = 20
-"""Link scores from which on the threshold is drawn from them."""
+"""Link scores needed before the threshold is computed from them."""
 STILL_CYCLES = 3
 STILL = 1e-3
 
 
 @dataclass(slots=True)
 class Ant:
-    """One walk of one cycle: where it is, where it was, and the rows of the links that it took."""
+    """One ant's walk in one cycle: its current page, visited pages, and the rows of the links taken."""
 
     page: str
     tabu: set[int]
@@ -39,10 +40,10 @@ class Ant:
 
 
 def transition(pheromone: Vector, promise: Vector, q0: float, alpha: float, beta: float, draw: float, pick: float) -> int:
-    """Pseudo-random proportional rule, eq. (3): the index of the chosen link.
+    """Pseudo-random proportional rule, eq. (3) of the ant colony paper: the index of the chosen link.
 
-    With draw <= q0 the greatest tau^alpha * eta^beta, else link j with probability proportional to it; `pick` in [0, 1)
-    is the second random number.
+    With draw <= q0 the greatest tau^alpha * eta^beta, else link j with probability proportional to it; `pick` in [0, 1) is the
+    second random number.
     """
     weights = pheromone**alpha * promise**beta
     if draw <= q0:
@@ -52,17 +53,17 @@ def transition(pheromone: Vector, promise: Vector, q0: float, alpha: float, beta
 
 
 class AntColony(Strategy):
-    """Ants start on chosen pages and take up to `depth` links each; only links worth eta are fetched, and each once for all.
+    """Ants start on chosen pages and take up to `depth` links each; only links with a score of at least eta are fetched, each
+    once for all ants.
 
-    R(l) = h1 R(anchor) + h2 R(page) + h3 R(target), the target's expected from its URL's kin and from what the other links
-    of its page have led to, until it is fetched. After a cycle tau <- (1 - rho) tau + sum over ants of the mean relevance
-    of their path, within [0.01, 5]; the next starts are spread over the best fronts of the pages that ants came to and
-    that still have links, each judged by the best of them. After a cycle that fetches nothing the best of all links is
-    fetched.
+    R(l) = h1 R(anchor) + h2 R(page) + h3 R(target), where R(target) is estimated from URLs of the same template and from the
+    other links of its page until it is fetched. After a cycle tau <- (1 - rho) tau + sum over ants of the mean relevance of their
+    path, within [0.01, 5]; the next starts are spread over the best fronts of the pages that ants came to and that still have
+    links, each judged by the best of them. After a cycle that fetches nothing the best of all links is fetched.
 
-    Links to fetched pages are taken where a page has no other: that is what pheromone leads through. Weighed like all
-    others (`revisit`) they keep ants on trodden paths. A start page for every ant, as the source has it, spreads a cycle
-    thin; three starts found more of the targets of recorded sites.
+    Links to fetched pages are followed if a page has no others, guided by pheromone. If they competed equally (`revisit`), ants
+    would stay on known paths. One start page per ant, as in the paper, makes each cycle too shallow; three start pages found more
+    of the targets of recorded sites.
     """
 
     name = "ant_colony"
@@ -114,9 +115,9 @@ class AntColony(Strategy):
         self._links = LinkTable(self.settings.prior, siblings=self.settings.siblings)
         self._pheromone = np.zeros(256)
         self._light = np.zeros(256, dtype=bool)
-        """Links that were found too light in this cycle."""
+        """Links whose score was too low in this cycle."""
         self._too_light: Counter[int] = Counter()
-        """How many of them a page has, by its number."""
+        """The number of such links of each page, by page number."""
         self._stamps: dict[str, int] = {}
         self._eta = self.settings.threshold
         self._cycle = 0
@@ -124,7 +125,7 @@ class AntColony(Strategy):
         self._waiting: dict[str, None] = {}
         self._walk: Iterator[Node] = iter(())
         self._still = False
-        """Whether the rule of `stop` has ended the walk."""
+        """True if the stopping rule has ended the crawl."""
 
     def start(self, seeds: Sequence[str]) -> None:
         super().start(seeds)
@@ -132,7 +133,7 @@ class AntColony(Strategy):
 
     def select(self) -> Node | None:
         node = self.graph.pop() or next(self._walk, None)
-        if node is None and not self._still and len(self._links.open_rows()):  # links came after the last cycle had ended
+        if node is None and not self._still and len(self._links.open_rows()):  # links were added after the last cycle ended
             self._walk = self._cycles()
             node = next(self._walk, None)
         return node
@@ -160,7 +161,7 @@ class AntColony(Strategy):
         self._stamps[node.url] = self._cycle
 
     def _kept(self, node: Node, page: Page) -> Sequence[Link]:
-        """The page's links without those that the rule of concepts leaves out."""
+        """The page's links without those that the one-per-concept rule drops."""
         if self._concepts is None or not self.settings.one_per_concept:
             return page.links
         kept = self._concepts.kept(page.links)
@@ -175,7 +176,7 @@ class AntColony(Strategy):
         self._links.close(node.url)
 
     def worth(self, rows: Rows) -> Vector:
-        """R(l) of links, eq. (9), the weights made to sum 1."""
+        """R(l) of links, eq. (9) of the ant colony paper, with weights normalised to sum 1."""
         weights = np.array([self.settings.h1, self.settings.h2, self.settings.h3])
         return self._links.objectives(rows) @ (weights / max(weights.sum(), 1e-12))
 
@@ -197,7 +198,7 @@ class AntColony(Strategy):
         return self.topic.page(words) if cosine is None else cosine
 
     def _cycles(self) -> Iterator[Node]:
-        """Yields nodes to fetch; when it goes on, the page has arrived (`expand`), or could not be had (`fail`)."""
+        """Yields nodes to fetch; when resumed, the page has arrived (`expand`) or could not be fetched (`fail`)."""
         still = 0
         while starts := self._starts():
             self._cycle += 1
@@ -220,19 +221,19 @@ class AntColony(Strategy):
                 yield from self._best_open()
 
     def _weigh(self) -> None:
-        """eta, the score from which on a link is fetched: a quantile of the scores of all links that are open."""
+        """Sets eta, the lowest score at which a link is fetched: a quantile of the scores of all open links."""
         rows = self._links.open_rows()
         if len(self._links) >= ENOUGH_SCORES and len(rows):
             self._eta = float(np.quantile(self.worth(rows), self.settings.quantile))
 
     def _directionless(self, ants: Sequence[Ant]) -> bool:
-        """Whether the pheromone of the links that ants had to choose from says nothing: all but equal."""
+        """Tells whether the pheromone of the available links gives no direction because all values are nearly equal."""
         pages = {self._links.page_of(row) for ant in ants for row in ant.path} | {ant.page for ant in ants}
         rows = np.concatenate([self._links.rows(page) for page in sorted(pages)])
         return bool(self._pheromone[rows].std() < STILL) if len(rows) else True
 
     def _best_open(self) -> Iterator[Node]:
-        """The most promising of all links, after a cycle that found none worth a fetch."""
+        """The most promising of all open links, after a cycle in which no link was fetched."""
         rows = self._links.open_rows()
         if len(rows):
             row = int(rows[self.worth(rows).argmax()])
@@ -244,7 +245,7 @@ class AntColony(Strategy):
                 self._wait(node)
 
     def _unfetched(self, row: int) -> Node | None:
-        """The node behind an open link; None, and the link is closed, where it was reached under another spelling."""
+        """The node of an open link; None, closing the link, if its target was reached under another address."""
         url = self._links.urls[row]
         node = self.graph.node(url)
         if node is not None and node.state < State.FETCHED:
@@ -253,14 +254,14 @@ class AntColony(Strategy):
         return None
 
     def _wait(self, node: Node) -> bool:
-        """Puts a page that was fetched among those to start from; False where it could not be had."""
+        """Adds a fetched page to the possible start pages; False if it could not be fetched."""
         if node.url not in self._links:
             return False
         self._waiting[node.url] = None
         return True
 
     def _step(self, ant: Ant) -> Iterator[Node]:
-        """One link of one ant: chosen, weighed, fetched where it is new and worth it."""
+        """One step of one ant: chooses a link, checks its score, and fetches it if it is new and good enough."""
         links, settings = self._links, self.settings
         rows = self._candidates(ant)
         if not len(rows):
@@ -292,8 +293,8 @@ class AntColony(Strategy):
         ant.path.append(row)
 
     def _candidates(self, ant: Ant) -> Rows:
-        """Rows of the links that an ant may take: open ones not found too light, or, where its page has none of them (or
-        among them, `revisit`), those to fetched pages that still lead on."""
+        """Rows of the links available to an ant: open ones with a sufficient score or, if there are none (or always, with
+        `revisit`), links to fetched pages that lead further."""
         links = self._links
         rows = links.rows(ant.page)
         fresh = rows[links.is_open(rows) & ~self._light[rows]]
@@ -306,7 +307,7 @@ class AntColony(Strategy):
         return np.concatenate([fresh, np.array(on, dtype=np.intp)])
 
     def _evaporate(self, page: str) -> None:
-        """Makes up for the evaporation of a page's links since they were last looked at."""
+        """Applies the evaporation of a page's links since they were last used."""
         cycles = self._cycle - self._stamps[page]
         if cycles > 0:
             rows = self._links.rows(page)
@@ -314,7 +315,8 @@ class AntColony(Strategy):
             self._stamps[page] = self._cycle
 
     def _deposit(self, ants: Sequence[Ant]) -> None:
-        """Eq. (4): walked links evaporate and gain the mean relevance of each ant's path; the rest evaporates when met."""
+        """Pheromone update, eq. (4) of the ant colony paper: used links evaporate and gain the mean relevance of each ant's path;
+        other links evaporate when next used."""
         gains: dict[int, float] = {}
         for ant in ants:
             if ant.path:
@@ -329,7 +331,7 @@ class AntColony(Strategy):
             self._pheromone[row] = min(TAU_MAX, self._pheromone[row] + gain)
 
     def _starts(self) -> list[str]:
-        """The next cycle's start pages, spread over the objectives of the best open link of each page that waits."""
+        """The next cycle's start pages, spread over the objectives of the best open link of each waiting page."""
         waiting = [page for page in self._waiting if self._links.leads_on(page)]
         rows = np.concatenate([self._links.rows(page) for page in waiting]) if waiting else self._links.open_rows()
         rows = self._best_of_pages(rows[self._links.is_open(rows)])
@@ -342,7 +344,7 @@ class AntColony(Strategy):
         return [pages[pool[i]] for i in best_spread(objectives[pool], self.settings.starts)]
 
     def _best_of_pages(self, rows: Rows) -> Rows:
-        """Of the rows of each page the one with the greatest worth, pages in the order in which they came."""
+        """For each page the row with the highest score; pages in order of arrival."""
         pages = self._links.page_numbers(rows)
         order = np.lexsort((self.worth(rows), pages))
         last = np.append(pages[order][1:] != pages[order][:-1], True)

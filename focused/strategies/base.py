@@ -1,4 +1,4 @@
-"""The interface of a strategy: which URL next, and what a fetched page changes."""
+"""The interface of strategies: which URL is fetched next, and how a fetched page changes the order."""
 
 from __future__ import annotations
 
@@ -13,21 +13,20 @@ from focused.parameters import Parameter, Value, parameters_of, read_settings
 from focused.relevance import Relevance
 
 GIVEN_UP = "given_up"
-"""The queue of links that a rule gave up. Nothing is taken out of it; a link that another page offers leaves it."""
+"""Queue of links dropped by a rule of the strategy. Nothing is fetched from it; a link found again on another page leaves it."""
 
 
 @dataclass(frozen=True, slots=True)
 class NoSettings:
-    """For strategies without parameters."""
+    """Settings of strategies without parameters."""
 
 
 class Strategy:
-    """Orders a crawl. The crawl loop calls `start` once, then `select` and after it `expand` or `fail`, again and again.
+    """Orders a crawl. The crawl loop calls `start` once, then repeatedly `select`, each followed by `expand` or `fail`.
 
-    A subclass names itself, says in a line what it does, declares its parameters as the fields of `Settings`, and
-    fills in `expand`. What belongs to a URL goes into the graph's nodes (there may be millions, in a database); what
-    belongs to the run stays in the object, is a function of the pages in the order they came and of `rng`, and is
-    rebuilt by replaying them.
+    A subclass sets its name and a one-line summary, declares its parameters as the fields of `Settings`, and implements `expand`.
+    Data of a URL is stored in the graph's nodes (there may be millions, in a database); data of the run stays in the object, is a
+    function of the pages in the order they came and of `rng`, and is rebuilt by replaying them.
     """
 
     name: ClassVar[str]
@@ -51,11 +50,11 @@ class Strategy:
 
     @classmethod
     def parameters(cls) -> tuple[Parameter, ...]:
-        """What can be set, with default, range and meaning."""
+        """The strategy's parameters with default, range and meaning."""
         return parameters_of(cls.Settings)
 
     def start(self, seeds: Sequence[str]) -> None:
-        """Puts the seeds into the frontier, in their order and before anything else."""
+        """Adds the seeds to the queue, in their order and before anything else."""
         for url in seeds:
             node = self.graph.add(url, 0, None)
             self.prepare_seed(node)
@@ -64,34 +63,34 @@ class Strategy:
     seed_queue: ClassVar[str] = ""
 
     def seed_priority(self) -> float:
-        """Seeds come first, whatever a page's links may score."""
+        """The priority of seeds: above that of any link."""
         return 1e9
 
     def prepare_seed(self, node: Node) -> None:
-        """Sets what the strategy keeps with a seed."""
+        """Sets what the strategy stores with a seed."""
 
     def select(self) -> Node | None:
-        """The next node to fetch, taken out of the frontier; None when nothing waits."""
+        """Removes and returns the next node to fetch; None if nothing is waiting."""
         return self.graph.pop()
 
     def expand(self, node: Node, page: Page) -> None:
-        """A page arrived: gives its links their places."""
+        """Handles an arrived page: queues its links."""
         raise NotImplementedError
 
     def fail(self, node: Node) -> None:
-        """A URL could not be fetched, or leads to a page that was."""
+        """Handles a URL that could not be fetched, or leads to a page already fetched."""
 
     def open(self, node: Node, url: str) -> Node | None:
-        """The node of a link on the node's page, made when new; None where nothing is left to order: fetched, failed, a seed."""
+        """The node of a link on the node's page, created if new; None if it needs no ordering: fetched, failed, or a seed."""
         child = self.graph.add(url, node.depth + 1, node.url)
         return None if child.state >= State.FETCHED or child.depth == 0 else child
 
     def unplaced(self, node: Node) -> bool:
-        """Whether a link has no place yet: it is new, or a rule gave it up."""
+        """Tells whether a link is not queued yet: it is new, or was dropped by a rule."""
         return node.state == State.KNOWN or node.queue == GIVEN_UP
 
     def give_up(self, node: Node, links: Iterable[str]) -> None:
-        """Links of the node's page that a rule of the strategy leaves out, unless another page offers them."""
+        """Drops links of the node's page by a rule of the strategy, unless another page contains them as well."""
         for url in links:
             child = self.open(node, url)
             if child is not None and child.state == State.KNOWN:
@@ -99,39 +98,39 @@ class Strategy:
 
     @property
     def left_out(self) -> Mapping[str, str]:
-        """Addresses that a rule took for another's duplicates before they were fetched, each with the one kept in its place."""
+        """Addresses that a rule skipped as duplicates before fetching, each with the one kept instead."""
         return {}
 
     rule: ClassVar[str] = "given_up"
-    """What ended a run that gave links up, as a code for `ending`."""
+    """Code for the rule that dropped links, used by `ending`."""
 
     def ending(self) -> str:
-        """Why `select` has nothing to give: "frontier" where no known URL is left, else the rule by which links were given up."""
+        """Why `select` returns None: "frontier" if no known URL is left, otherwise the rule that dropped links."""
         return self.rule if self.graph.waiting(GIVEN_UP) else "frontier"
 
     sum_to_one: ClassVar[tuple[str, ...]] = ()
     """Parameters that are shares of one whole: the desk keeps their sum at 1."""
 
     resumable: ClassVar[bool] = False
-    """Whether `state` holds all that the object knows beside the graph, so that a run goes on without replaying its pages."""
+    """True if `state` and the graph hold everything, so that a run can continue without replaying its pages."""
 
     one_at_a_time: ClassVar[bool] = False
-    """Whether a page must have arrived before the next URL is selected."""
+    """True if a page must have arrived before the next URL is selected."""
 
     def state(self) -> dict[str, Any]:
-        """What the object knows beside the graph, as plain values; for `resume`."""
+        """The object's state besides the graph as plain values, for `resume`."""
         return {}
 
     def resume(self, state: Mapping[str, Any]) -> None:
-        """Takes over what `state` gave."""
+        """Restores what `state` returned."""
 
     def change(self, values: Mapping[str, Value]) -> None:
-        """Other parameters from now on; what waits keeps its place until its score changes."""
+        """Changes parameters; waiting links keep their priority until their score changes."""
         self.settings = read_settings(self.Settings, values)
 
     def mark(self, url: str, on_topic: bool | None) -> None:
-        """The operator's word on a fetched page, None takes it back; for strategies that learn from the run's pages."""
+        """Handles the operator's mark of a fetched page (None removes it), for strategies that learn from the run's pages."""
 
     def explain(self, node: Node) -> Mapping[str, float]:
-        """The parts of a waiting URL's priority by name, for the page that tells why it stands where it stands."""
+        """The parts of a waiting URL's priority by name, for the page that explains its position."""
         return {"priority": node.priority}

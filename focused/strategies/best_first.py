@@ -1,4 +1,4 @@
-"""Best first: links in the order of the similarity of the page that they stand on, and of their anchor."""
+"""The strategy `best_first`: links ordered by the similarity of their page and of their anchor."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ RESERVE = "reserve"
 class BestFirst(Strategy):
     """pv = (1 - a) Sim(page) + a Sim(anchor); of several pages the greatest counts.
 
-    With a = 0 all links of a page are alike, as the tunnelling paper has it. Of shares up to 0.4 the greatest found most
-    of the targets of recorded university sites, and then of those of a Chinese manual, whose pages have many links.
+    With a = 0 all links of a page are equal, as in the tunnelling paper. Of values up to 0.4 the largest found most targets on
+    recorded university sites, and on a Chinese manual, whose pages have many links.
     """
 
     name = "best_first"

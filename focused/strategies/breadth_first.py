@@ -1,4 +1,4 @@
-"""Breadth first: pages in the order in which they were found."""
+"""The strategy `breadth_first`: pages in the order in which they were found."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from focused.strategies.base import Strategy
 
 
 class BreadthFirst(Strategy):
-    """Fewest clicks from the seeds first, then first found; sees no relevance."""
+    """Orders links by fewest clicks from the seeds, then first found; ignores relevance."""
 
     name = "breadth_first"
     summary = "First found, first fetched; the yardstick without any judgement."
@@ -18,4 +18,4 @@ class BreadthFirst(Strategy):
         for link in page.links:
             child = self.open(node, link.url)
             if child is not None and child.state == State.KNOWN:
-                self.graph.push(child, -float(child.depth))  # depth by depth, also where ties are drawn at random
+                self.graph.push(child, -float(child.depth))  # by depth, also if ties are broken at random

@@ -1,4 +1,4 @@
-"""Focused crawling after Chakrabarti, van den Berg and Dom (1999): a classifier judges pages, a distiller finds hubs."""
+"""Focused crawling of Chakrabarti, van den Berg and Dom (1999): a classifier judges pages, a distiller finds hubs."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ if TYPE_CHECKING:
 FEATURES = 2**15
 ITERATIONS = 20
 MANY_HOSTS = 5
-"""Hosts from which on links inside one host are no recommendation."""
+"""Number of hosts from which links inside one host do not count as recommendations."""
 
 
 class ClassifierDistiller(Strategy):
     """Priority of a link = (1 - h) R(page) + h hub(page), R the classifier's probability that the page is on topic.
 
-    The classifier (naive Bayes) is trained on the topic's samples and the pages fetched so far, on topic or not by the
-    threshold; before there are both kinds R is the similarity. Hub scores are those of HITS with edges weighted by the
-    relevance of the page at their other end, over the pages fetched so far, the best 1.
+    The classifier (naive Bayes) is trained on the topic's samples and the pages fetched so far, relevant or not by the threshold;
+    until there are both kinds, R is the similarity. Hub scores are those of HITS with edges weighted by the relevance of the page
+    at their other end, over the pages fetched so far, the best 1.
     """
 
     name = "classifier_distiller"
@@ -44,7 +44,7 @@ class ClassifierDistiller(Strategy):
     settings: Settings
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
-        from sklearn.feature_extraction import FeatureHasher  # a second to load, wanted only where a crawl begins
+        from sklearn.feature_extraction import FeatureHasher  # takes a second to import, needed only when a crawl begins
 
         super().__init__(*args, **kwargs)
         self._hasher = FeatureHasher(FEATURES, alternate_sign=False)
@@ -85,7 +85,7 @@ class ClassifierDistiller(Strategy):
         return (1 - h) * self._relevance[parent] + h * self._hubs.get(parent, 0.0)
 
     def _sample(self, words: Mapping[str, int], relevant: bool) -> sparse.csr_matrix:
-        # Presence, not counts: long pages would drown the short samples.
+        # Presence instead of counts, since long pages would outweigh the short samples.
         row = self._hasher.transform([dict.fromkeys(words, 1)])
         self._rows.append(row)
         self._answers.append(relevant)
@@ -115,8 +115,9 @@ class ClassifierDistiller(Strategy):
         relevance = np.fromiter(self._relevance.values(), dtype=float)
         start, end = np.array(edges).T
         shape = (len(numbers), len(numbers))
-        forward = sparse.csr_matrix((relevance[end], (start, end)), shape=shape)  # a hub earns by where it points
-        backward = sparse.csr_matrix((relevance[start], (start, end)), shape=shape)  # an authority by who points at it
+        forward = sparse.csr_matrix((relevance[end], (start, end)), shape=shape)  # a hub gains by the pages it links to
+        # an authority gains by the pages that link to it
+        backward = sparse.csr_matrix((relevance[start], (start, end)), shape=shape)
         hubs = np.ones(len(numbers))
         for _ in range(ITERATIONS):
             authorities = backward.T @ hubs

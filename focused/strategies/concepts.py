@@ -1,4 +1,4 @@
-"""The ant colony paper's own rule for duplicates: of two links whose concepts overlap only one is kept."""
+"""The ant colony paper's duplicate rule: of two links with overlapping concepts only one is kept."""
 
 from __future__ import annotations
 
@@ -9,26 +9,26 @@ from focused.ontology import OntologySimilarity
 from focused.pages import Link
 
 LEAST = 0.9
-"""IFCo from which on two concepts count as the same."""
+"""IFCo from which two concepts count as equal."""
 
 
 class OnePerConcept:
-    """Keeps the first link to each concept: one whose anchor names a concept that overlaps with one named by a kept link to
-    another address (IFCo, eq. (10), at 0.9 or more) is left out. Links without concepts are kept.
+    """Keeps the first link to each concept: drops a link whose anchor names a concept overlapping (IFCo, eq. (10) of the ant
+    colony paper, at least 0.9) with one named by a kept link to another address. Links without concepts are kept.
 
-    The rule takes pages for equal that are only about the same; `left_out` tells what it dropped, for who wants to count that.
+    The rule takes pages on the same subject for duplicates; `left_out` lists what it dropped, so that this can be measured.
     """
 
     def __init__(self, measure: OntologySimilarity) -> None:
         self._measure = measure
         self._kept: dict[str, str] = {}
-        """Concepts, and those that overlap with them, with the address that was kept."""
+        """Concepts, and those overlapping with them, with the address kept for them."""
         self._same = lru_cache(maxsize=10_000)(lambda concept: measure.overlapping(concept, LEAST))
         self.left_out: dict[str, str] = {}
-        """Addresses that were left out, each with the one that was kept in its place."""
+        """Dropped addresses, each with the one kept instead."""
 
     def kept(self, links: Iterable[Link]) -> list[Link]:
-        """The links that are not left out, in their order."""
+        """The links that are kept, in their order."""
         found = []
         for link in links:
             concepts = self._concepts(link)

@@ -1,4 +1,4 @@
-"""Context graphs (Diligenti et al. 2000): how many clicks a page is from the topic, learned by walking links back."""
+"""Context graphs (Diligenti et al. 2000): predicts how many clicks a page is from the topic, learned from backward links."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ PAGES_A_LAYER = 300
 
 
 def layers(pages: Iterable[Page], depth: int) -> dict[str, int]:
-    """Clicks from each page to the nearest page on topic, along the pages' links; pages more than `depth` away are left out."""
+    """Clicks from each page to the nearest relevant page along links; pages more than `depth` away are omitted."""
     pages = list(pages)
     known = {page.url for page in pages}
     back: dict[str, list[str]] = {}
@@ -40,10 +40,10 @@ def layers(pages: Iterable[Page], depth: int) -> dict[str, int]:
 
 
 class ContextGraph(Strategy):
-    """A naive Bayes classifier tells a page's layer by the topic's words; its links wait in the queue one layer nearer.
+    """A naive Bayes classifier predicts a page's layer from the topic's words; its links are queued one layer nearer.
 
-    The layers are learned from an earlier run (`history`), or from this run's own pages each time they have doubled.
-    Before there is anything to learn from, links wait by the similarity of their page.
+    The layers are learned from an earlier run (`history`), or from this run's own pages each time their number has doubled.
+    Before that, links are ordered by the similarity of their page.
     """
 
     name = "context_graph"
@@ -101,7 +101,7 @@ class ContextGraph(Strategy):
         return self._queues[max(0, layer - 1)], float(probabilities[best])
 
     def _move(self) -> None:
-        """Gives every waiting link the place that its page has by what was just learned."""
+        """Moves every waiting link to the queue that its page belongs to after learning."""
         places = {page.url: self._place(page) for page in self._pages}
         for child in [child for queue in self._queues for child in self.graph.queued(queue)]:
             if child.parent in places:
@@ -109,13 +109,13 @@ class ContextGraph(Strategy):
                 self.graph.push(child, priority, queue)
 
     def _learn(self, pages: Iterable[Page]) -> None:
-        from sklearn.naive_bayes import MultinomialNB  # a second to load, wanted only where something is learned
+        from sklearn.naive_bayes import MultinomialNB  # takes a second to import, needed only for learning
 
         pages = list(pages)
         found = layers(pages, self.settings.layers)
         outside = self.settings.layers + 1
         chosen: dict[int, list[Mapping[str, int]]] = {}
-        for page in reversed(pages):  # the newest of each layer, they know the most of the graph
+        for page in reversed(pages):  # the newest of each layer, for which most of the graph is known
             members = chosen.setdefault(found.get(page.url, outside), [])
             if len(members) < PAGES_A_LAYER:
                 members.append(page.content.words)

@@ -1,4 +1,4 @@
-"""What pages earn by themselves and by what was fetched from them: the reward that flows back along the way of a crawl."""
+"""Credit of pages: their own reward and that of pages fetched from them, which flows back along the crawl's paths."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class Credit:
         self._counts: list[int] = []
 
     def add(self, worth: float, parent: int, share: float) -> None:
-        """A page was fetched from another (-1: none); those that it was reached over gain or lose by it."""
+        """Adds a page fetched from another one (-1: none) and updates the credit of the pages on its path."""
         page = len(self._own)
         if page == len(self._whole):
             self._whole = np.concatenate([self._whole, np.zeros(page)])
@@ -39,7 +39,7 @@ class Credit:
             parent = self._parents[parent]
 
     def revise(self, worth: Vector, share: float) -> None:
-        """Another worth for every page."""
+        """Sets new rewards for all pages."""
         self._own = worth.tolist()
         whole = list(self._own)
         self._sums = [0.0] * len(self._own)
@@ -51,5 +51,5 @@ class Credit:
         self._whole[: len(whole)] = whole
 
     def of(self, pages: NDArray[np.intp]) -> Vector:
-        """G of pages."""
+        """The credit G of pages."""
         return self._whole[pages]

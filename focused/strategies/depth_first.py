@@ -1,4 +1,5 @@
-"""Depth first after Yang et al.: links by the likeness of their words to the topic's, a decision tree for which count."""
+"""The strategy `depth_first`, after Yang et al.: links by the similarity of their words to the topic's, with a decision tree that
+predicts which are relevant."""
 
 from __future__ import annotations
 
@@ -22,7 +23,7 @@ LATER = "later"
 
 
 class WordLikeness:
-    """How like any of the topic's words a word is: the greatest Jaccard of character bigrams, in [0, 1]."""
+    """Similarity of a word to the topic's words: the greatest Jaccard similarity of character bigrams, in [0, 1]."""
 
     def __init__(self, topic_words: Iterable[str]) -> None:
         self._sizes: list[int] = []
@@ -35,7 +36,7 @@ class WordLikeness:
                 self._holders.setdefault(pair, []).append(number)
 
     def word(self, word: str) -> float:
-        """Likeness of one word."""
+        """The similarity of one word."""
         found = self._known.get(word)
         if found is None:
             pairs = bigrams(word)
@@ -45,15 +46,15 @@ class WordLikeness:
         return found
 
     def words(self, words: Collection[str]) -> float:
-        """Mean likeness of several words, the same in whichever order they come; 0 without any."""
+        """Mean similarity of several words, independent of their order; 0 without any."""
         return fsum(self.word(word) for word in words) / len(words) if words else 0.0
 
 
 class DepthFirst(Strategy):
-    """The last found link is fetched first.
+    """Fetches the most recently found link first.
 
-    The tree learns from the first pages fetched (the seeds' neighbourhood) whether a link leads to a page on topic,
-    from (likeness of its words, similarity of its page, depth). Links that it thinks off topic wait behind all others.
+    The tree learns from the first pages fetched (near the seeds) whether a link leads to a relevant page, from (similarity of its
+    words, similarity of its page, depth). Links predicted off topic wait behind all others.
     """
 
     name = "depth_first"
@@ -95,7 +96,7 @@ class DepthFirst(Strategy):
             scored.sort(key=lambda pair: -pair[0])
         offered = [(child, likeness) for likeness, url in reversed(scored) if (child := self.open(node, url)) is not None]
         promising = self._promising([[likeness, page.similarity, float(child.depth)] for child, likeness in offered])
-        # The first of the page is pushed last and comes out first.
+        # The first link of the page is pushed last, so that it is popped first.
         for (child, likeness), good in zip(offered, promising, strict=True):
             child.data["features"] = [likeness, page.similarity, float(child.depth)]
             self._count += 1
@@ -115,11 +116,11 @@ class DepthFirst(Strategy):
         self._plant()
 
     def _plant(self) -> None:
-        """Grows the tree once there are samples enough, of both kinds; they are kept, so that it can be grown again."""
+        """Trains the tree once there are enough samples of both kinds; they are kept for training it again."""
         answers = {answer for _, answer in self._samples}
         if len(self._samples) < self.settings.training_pages or len(answers) < 2:
             return
-        from sklearn.tree import DecisionTreeClassifier  # a second to load, wanted only where a tree is grown
+        from sklearn.tree import DecisionTreeClassifier  # takes a second to import, needed only for training a tree
 
         tree = DecisionTreeClassifier(max_depth=self.settings.tree_depth, random_state=0)
         self._tree = tree.fit([x for x, _ in self._samples], [y for _, y in self._samples])

@@ -1,4 +1,5 @@
-"""Dolphin (patent CN1564157): anchor relevance, depth and TimelyRank mixed in one score, brought up to date page by page."""
+"""The strategy `dolphin` (patent CN1564157): anchor relevance, depth and TimelyRank combined in one score, updated with every
+page."""
 
 from __future__ import annotations
 
@@ -16,16 +17,16 @@ from focused.parameters import parameter
 from focused.strategies.base import Strategy
 
 HUGE = 1e300
-"""Un-normalised TimelyRank grows with the number of paths; it is held here before it overflows."""
+"""Unnormalised TimelyRank grows with the number of paths; it is limited to this value to avoid overflow."""
 
 
 class Dolphin(Strategy):
     """D = alpha Ra + beta Rd + gamma TR.
 
-    Ra: cosine of the raw frequencies of the topic's words and of the words of all anchors (and, weighted less, their
-    surroundings) that pointed to the URL so far; the same anchor from the same host counts once.
-    Rd: 1 / d, seeds d = 1. TR: 1 at first, and each page that is fetched adds its own to every page it points to; into
-    [0, 1] by TR / (TR + kappa), kappa the median of the frontier, renewed each time the fetched pages have doubled.
+    Ra: cosine of the raw frequencies of the topic's words and of the words of all anchors (and, with lower weight, their
+    surroundings) that pointed to the URL so far; the same anchor from the same host counts once. Rd: 1 / d, with d = 1 for seeds.
+    TR: 1 initially; each fetched page adds its own TR to every page it links to; scaled to [0, 1] by TR / (TR + kappa), with
+    kappa the median of the frontier, renewed each time the number of fetched pages has doubled.
     """
 
     name = "dolphin"
@@ -90,12 +91,12 @@ class Dolphin(Strategy):
             if child.state == State.KNOWN or score != child.priority:
                 self.graph.push(child, score, parent=node.url)
         if self.settings.importance == "opic":
-            node.data["tr"] = 0.0  # its cash is handed on
+            node.data["tr"] = 0.0  # its rank has been passed on
         if self._fetched >= self._next_epoch:
             self._renew()
 
     def score(self, node: Node) -> float:
-        """D of a URL as it stands."""
+        """The current D of a URL."""
         s = self.settings
         return s.alpha * node.get("ra", 0.0) + s.beta / (node.depth + 1) + s.gamma * self._normalised(node.get("tr", 1.0))
 
@@ -108,7 +109,7 @@ class Dolphin(Strategy):
         }
 
     def _hear(self, child: Node, page: Page, link: Link) -> None:
-        """Takes one more anchor into account for a URL's Ra."""
+        """Adds one more anchor to a URL's Ra."""
         if self.settings.once_per_host:
             heard = child.data.setdefault("heard", [])
             mark = f"{host_key(page.url)} {link.anchor}"

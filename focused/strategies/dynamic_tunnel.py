@@ -1,4 +1,4 @@
-"""Dynamic tunnelling (Jiang, Zhu and Wang): tunnels through pages off topic grow where links look promising."""
+"""The strategy `dynamic_tunnel` (Jiang, Zhu and Wang): tunnels through off-topic pages grow along promising links."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ from focused.strategies.best_first import RESERVE
 from focused.strategies.tunnel import Tunnelling
 
 UNSET = 1_000_000
-"""k of URLs that no tunnel leads to (infinity in the paper)."""
+"""k of URLs outside any tunnel (infinity in the paper)."""
 TUNNEL = "tunnel"
 
 
 class DynamicTunnel(Tunnelling):
-    """Two queues: links of pages on topic by Sim(page), links of pages off topic by R(link), with k steps left.
+    """Two queues: links of relevant pages by Sim(page), links of off-topic pages by R(link), with k remaining steps.
 
-    A page on topic gives k = infinity. The first page off topic after one sets k to the depth and takes one off for every
-    link; each further one takes one off a link unless R(link) >= tau_u, which holds it. k = 0 gives nothing on.
-    R = w1 R_anchor + w2 R_context + w3 R_url, eq. (3), over the topic's and the near-topic lexicon. R says whether a link
-    holds; which of a tunnel's links comes first is told better by R and Sim(page) together: anchors such as "CS 384G" on
-    a page all but on topic say nothing by themselves. A tenth of the fetches for tunnels (the reconstruction had a fifth)
-    and that order found more than best first from all seeds that lie apart from their targets.
+    A relevant page sets k = infinity. The first off-topic page after one sets k to the depth and subtracts one for every link;
+    each further one subtracts one for a link unless R(link) >= tau_u. With k = 0 links are dropped. R = w1 R_anchor + w2
+    R_context + w3 R_url, eq. (3) of the tunnelling paper, over the topic's and the near-topic lexicon. R decides whether a link
+    keeps its k; the order within tunnels uses R and Sim(page) together, because anchors such as "CS 384G" on a nearly relevant
+    page say nothing by themselves. A tenth of the fetches goes to tunnels (the reconstruction used a fifth); this found more than
+    best_first from all seeds far from their targets.
     """
 
     name = "dynamic_tunnel"
@@ -87,7 +87,7 @@ class DynamicTunnel(Tunnelling):
             due = self._inside
         else:
             self._credit += self.settings.share
-            due = self._credit >= 1.0 - 1e-9  # ten tenths are a little less
+            due = self._credit >= 1.0 - 1e-9  # ten times 0.1 is slightly less than 1
         turn = bool(tunnels) and (due or not others)
         self._credit = max(0.0, self._credit - 1.0) if turn else min(1.0, self._credit)
         if turn:
@@ -111,7 +111,7 @@ class DynamicTunnel(Tunnelling):
         self.hand_on(node)
 
     def relevance(self, link: Link) -> float:
-        """R(l) of eq. (3), in [0, 1]; the weights are made to sum 1."""
+        """R(l), eq. (3) of the tunnelling paper, in [0, 1]; the weights are normalised to sum 1."""
         settings = self.settings
         total = settings.anchor + settings.context + settings.url
         if total == 0:

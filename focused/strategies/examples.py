@@ -1,4 +1,4 @@
-"""What a run has learned from: the fetched links' features as they stood at the choice, with the sums that a regression needs."""
+"""Training examples of a run: features of fetched links as of their selection, with the sums that the regression needs."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ Rows = NDArray[np.intp]
 
 
 class Examples:
-    """Rows of features, each with the number of the page that it led to; of the newest `window` the sums are kept.
+    """Rows of features, each with the number of the page that the link led to; sums are kept over the newest `window` rows.
 
-    Sums grow row by row, so that scaling and fitting cost the same after a hundred pages as after a hundred thousand.
+    Sums are updated row by row, so that scaling and fitting cost the same after a hundred pages as after a hundred thousand.
     """
 
     def __init__(self, width: int, window: int) -> None:
@@ -34,16 +34,16 @@ class Examples:
 
     @property
     def rows(self) -> Vector:
-        """The newest rows."""
+        """The rows in the window."""
         return self._rows[self._end - len(self) : self._end]
 
     @property
     def pages(self) -> Rows:
-        """The pages that they led to."""
+        """The pages of those rows."""
         return self._pages[self._end - len(self) : self._end]
 
     def add(self, row: Vector, page: int) -> None:
-        """One more; the oldest leaves where the window is full."""
+        """Adds a row; the oldest is removed if the window is full."""
         if self._end == len(self._rows):
             self._rows[: self._window], self._pages[: self._window] = self.rows.copy(), self.pages.copy()
             self._end = self._window
@@ -60,7 +60,7 @@ class Examples:
         self._products += np.outer(row, row)
 
     def scale(self, mean: Vector, spread: Vector, weight: float) -> tuple[Vector, Vector]:
-        """Mean and spread of the rows, with `weight` further rows that have those given."""
+        """Mean and spread of the rows, with `weight` pseudo-rows of the given mean and spread."""
         if not len(self):
             return mean, spread
         whole = len(self) + weight
@@ -70,7 +70,7 @@ class Examples:
         return own, np.sqrt(squares / whole) + 1e-9
 
     def ridge(self, mean: Vector, spread: Vector, goals: Callable[[Rows], Vector], centre: Vector, trust: float) -> Vector:
-        """w = (X'X + trust I)^-1 (X'G + trust centre), X the rows scaled, G their pages' goals less the mean of those."""
+        """w = (X'X + trust I)^-1 (X'G + trust centre), with X the scaled rows and G their pages' goals less the mean of those."""
         wanted = goals(self.pages)
         wanted = wanted - wanted.mean()
         crossed = np.outer(self._sum, mean)

@@ -1,4 +1,4 @@
-"""Fish search (De Bra and Post 1994) in the priority form of Hersovici et al. (1998): schools that starve off topic."""
+"""The strategy `fish` (De Bra and Post 1994) in the priority form of Hersovici et al. (1998): paths that stay off topic end."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from focused.strategies.base import Strategy
 
 
 class Fish(Strategy):
-    """A page on topic gives its first links potential 1 and the full depth, one off topic 0.5 and one step less.
+    """A relevant page gives its first links potential 1 and the full depth, an off-topic one 0.5 and one step less.
 
-    Links beyond the width get potential 0. A page off topic without depth left gives its links up.
+    Links beyond the width get potential 0. An off-topic page without remaining depth drops its links.
     """
 
     name = "fish"
@@ -57,7 +57,7 @@ class Fish(Strategy):
         chosen = int(settings.width * settings.factor) if page.relevant else settings.width
         best = 1.0 if page.relevant else 0.5
         if page.relevant and settings.front:
-            best += self._pages * 1e-9  # a hair above all earlier ones
+            best += self._pages * 1e-9  # slightly above all earlier ones
         for number, link in enumerate(self._ordered(page)):
             child = self.open(node, link.url)
             if child is None:

@@ -1,4 +1,4 @@
-"""What a crawl knows of its open links, in columns: the features by which `adaptive` weighs all of them at once."""
+"""Features of a crawl's open links, in columns, from which `adaptive` scores all of them at once."""
 
 from __future__ import annotations
 
@@ -32,30 +32,30 @@ FEATURES = (
     "age",
     "words",
 )
-"""Similarity of the anchor (greatest over the pages with the link) and of its context (on the first of them); worth of those
-pages (greatest, mean); what their other links were worth (greatest, mean over pages); what pages of the same URL template and
-host were worth; log(1 + in-links); 1 / (1 + depth); pages off topic in a row before it; rank that pages on topic hand on; share
-of the run that it has waited; what links with the words of its anchor and URL have led to (mean over the words)."""
+"""Similarity of the anchor (maximum over the pages with the link) and of its context (on the first of them); reward of those
+pages (maximum, mean); reward of their other links' targets (maximum, mean over pages); reward of pages with the same URL
+template and on the same host; log(1 + in-links); 1 / (1 + depth); number of consecutive off-topic pages before it; rank passed
+on by relevant pages; share of the run that it has waited; mean reward of links with the words of its anchor and URL."""
 KIN_SIBLINGS = 5.0
 KIN_TEMPLATE = 5.0
 KIN_HOST = 20.0
 KIN_WORDS = 5.0
-"""How many closed links the value that a mean is drawn towards counts as."""
+"""Number of closed links that the prior value of a shrunken mean counts as."""
 MOST_WORDS = 50_000
-"""Words whose buckets are remembered."""
+"""Words whose hash buckets are cached."""
 MOST_ADDRESSES = 20_000
-"""Addresses whose parts are remembered: runs over one archive meet the same ones."""
+"""Addresses whose parts are cached, since runs over one archive meet the same ones."""
 BUCKETS = 4096
-"""Hashed words of anchors and URLs."""
+"""Hash buckets for words of anchors and URLs."""
 NO_WORD = BUCKETS
-"""Stands for the words of a target without any; nothing is ever learned of it."""
+"""Bucket for targets without any word; nothing is learned about it."""
 LONGEST_RUN = 10
 ANCHOR, CONTEXT, LINKS, DEPTH, RUN, RANK, SEEN = range(7)
-"""What is kept of a target, column by column."""
+"""Column indices of a target's stored values."""
 
 
 class Found(NamedTuple):
-    """A link of a page: where to, the similarity of its anchor and of its context to the topic, and the anchor's words."""
+    """A link of a page: its target, the similarity of its anchor and context to the topic, and the anchor's words."""
 
     url: str
     anchor: float
@@ -64,14 +64,14 @@ class Found(NamedTuple):
 
 
 def beginnings(sorted_numbers: Rows) -> Rows:
-    """Where each run of equal numbers begins."""
+    """The indices at which runs of equal numbers begin."""
     first = np.ones(len(sorted_numbers), dtype=bool)
     np.not_equal(sorted_numbers[1:], sorted_numbers[:-1], out=first[1:])
     return np.flatnonzero(first)
 
 
 def sizes_of(starts: Rows, whole: int) -> Rows:
-    """Lengths of the runs that begin there, of `whole` numbers."""
+    """Lengths of the runs beginning at `starts`, out of `whole` numbers."""
     found = np.empty_like(starts)
     found[:-1] = starts[1:] - starts[:-1]
     found[-1:] = whole - starts[-1:]
@@ -80,18 +80,18 @@ def sizes_of(starts: Rows, whole: int) -> Rows:
 
 @lru_cache(maxsize=MOST_WORDS)
 def anchor_bucket(word: str) -> int:
-    """The bucket of a word of an anchor."""
+    """The hash bucket of a word of an anchor."""
     return zlib.crc32(word.encode()) % BUCKETS
 
 
 @lru_cache(maxsize=MOST_WORDS)
 def address_bucket(word: str) -> int:
-    """The bucket of a word of a URL."""
+    """The hash bucket of a word of a URL."""
     return zlib.crc32(b"/" + word.encode()) % BUCKETS
 
 
 class Parts(NamedTuple):
-    """Template and host of an address, and the buckets of its words."""
+    """Template and host of an address, and the hash buckets of its words."""
 
     template: str
     host: str
@@ -100,7 +100,7 @@ class Parts(NamedTuple):
 
 @lru_cache(maxsize=MOST_ADDRESSES)
 def parts_of(url: str) -> Parts:
-    """What an address tells by its spelling."""
+    """The parts of an address's spelling."""
     address = _READ(url)
     return Parts(address.template, address.host, tuple(map(address_bucket, address.words)))
 
@@ -109,10 +109,10 @@ _READ = Addresses()
 
 
 class LinkFeatures:
-    """Pages, links and their targets by number, in the order in which they came. A target is open until it is fetched or failed.
+    """Pages, links and their targets, numbered in order of arrival. A target is open until it is fetched or has failed.
 
-    A page's worth is its reward in [0, 1]; it may be revised (`revise`), for a judge that learns. Everything lies in arrays;
-    the links and words of open targets are kept beside them sorted by target, so that features cost what the frontier has.
+    A page's worth is its reward in [0, 1], which can be revised (`revise`) by a learning judge. All data is in arrays; the links
+    and words of open targets are also kept sorted by target, so that computing features costs in proportion to the frontier.
     """
 
     def __init__(self) -> None:
@@ -123,10 +123,10 @@ class LinkFeatures:
         self._target = Columns(
             known=(float, 7), open=bool, page=np.intp, template=np.intp, host=np.intp, link=np.intp, word=np.intp, words=np.intp
         )
-        """`link` is the target's newest link, -1 for none; `word` and `words` where its words begin and how many they are."""
+        """`link` is the target's newest link, -1 for none; `word` and `words` are the start and number of its words."""
         self._page = Columns(worth=float, closed=float, sum=float, run=float, template=np.intp, host=np.intp)
         self._whole = 0.0
-        """Sum of the pages' worth."""
+        """Sum of the pages' rewards."""
         self._link = Columns(page=np.intp, target=np.intp, earlier=np.intp)
         """`earlier` is the link to the same target before this one, -1 for none."""
         self._group = Columns(count=float, sum=float)
@@ -138,13 +138,13 @@ class LinkFeatures:
         self._open = np.zeros(0, dtype=np.intp)
         self._starts = np.zeros(0, dtype=np.intp)
         self._sizes = np.zeros(0, dtype=np.intp)
-        """Where the live links of each open target begin among those, and how many they are."""
+        """Start and number of the live links of each open target."""
         self._word_starts = np.zeros(0, dtype=np.intp)
         self._word_sizes = np.zeros(0, dtype=np.intp)
         self._live_buckets = np.zeros(0, dtype=np.intp)
-        """The same of the live words, and their buckets."""
+        """Start and number of the live words of each open target, and their buckets."""
         self._seen = (0, 0)
-        """Links and words that have been taken into the live ones."""
+        """Number of links and words already included among the live ones."""
         self._moved = False
 
     def __len__(self) -> int:
@@ -152,28 +152,28 @@ class LinkFeatures:
 
     @property
     def count(self) -> int:
-        """Links met so far."""
+        """Number of links met so far."""
         return self._link.size
 
     def number(self, url: str) -> int | None:
-        """The target with a URL."""
+        """The target number of a URL; None if unknown."""
         return self._targets.get(url)
 
     def is_open(self, target: int) -> bool:
         return bool(self._target.open[target])
 
     def open_targets(self) -> Rows:
-        """All open targets in rising order."""
+        """All open targets in ascending order."""
         self._settle()
         return self._open
 
     def page_of(self, url: str) -> int | None:
-        """The number of the page that a URL was fetched as."""
+        """The number of the page fetched from a URL; None if it was not fetched."""
         target = self._targets.get(url)
         return None if target is None or self._target.page[target] < 0 else int(self._target.page[target])
 
     def between_pages(self) -> tuple[Rows, Rows]:
-        """The links between fetched pages: from which page, and to which."""
+        """The links between fetched pages, as arrays (from, to)."""
         pages = self._target.page[self._link.target[: self._link.size]]
         rows = np.flatnonzero(pages >= 0)
         return self._link.page[rows], pages[rows]
@@ -183,20 +183,20 @@ class LinkFeatures:
         return int(self._target.host[target])
 
     def hosts(self, targets: Rows) -> Rows:
-        """The numbers of targets' hosts."""
+        """The host numbers of targets."""
         return self._target.host[targets]
 
     def of_hosts(self, hosts: Iterable[str]) -> frozenset[int]:
-        """The numbers of hosts, those never met left out."""
+        """The numbers of hosts, without unknown ones."""
         return frozenset(self._groups[host] for host in hosts if host in self._groups)
 
     def parent(self, target: int) -> int:
-        """The page with a link to the target that is worth the most, the first of equals."""
+        """The page with the highest reward among those that link to the target; in ties the first."""
         pages = [int(self._link.page[row]) for row in self._links_to(target)]
         return max(reversed(pages), key=lambda page: self._page.worth[page])
 
     def add(self, url: str, depth: int, worth: float, found: Sequence[Found], parent: int, relevant: bool) -> int:
-        """A page was fetched from a page by number (-1: none), with the links that were found on it. Returns its number."""
+        """Adds a page fetched from page `parent` (-1: none), with its links. Returns its number."""
         number = len(self.names)
         self.names.append(url)
         place = self._page.extend(1).start
@@ -238,7 +238,7 @@ class LinkFeatures:
         self._moved = True
 
     def close(self, url: str, page: int = -1) -> None:
-        """A URL was fetched as a page, or failed (-1): its links are closed with what it was worth."""
+        """Closes the links to a URL that was fetched as page `page`, or failed (-1), with its reward."""
         target = self._targets.get(url)
         if target is None:
             self._new([Found(url, 0.0, 0.0, ())])
@@ -260,7 +260,7 @@ class LinkFeatures:
             self._word_counts[buckets] += 1
 
     def revise(self, worth: Vector) -> None:
-        """Another worth for every page, in their order."""
+        """Sets new rewards for all pages, in order."""
         size = self._page.size
         self._page.worth[:size] = worth
         self._whole = float(np.sum(worth))
@@ -276,7 +276,7 @@ class LinkFeatures:
         self._page.sum[:size] = np.bincount(links.page[rows], weights=self._worth_of(links.target[rows]), minlength=size)
 
     def features(self) -> Vector:
-        """n x 14: the features of all open targets (in rising order), in the order of FEATURES."""
+        """The features of all open targets (ascending), n x 14, in the order of FEATURES."""
         self._settle()
         number = len(self.names)
         mean = self._whole / number if number else 0.0
@@ -299,7 +299,7 @@ class LinkFeatures:
         return found.T
 
     def _of_pages(self, mean: float) -> Vector:
-        """4 x n: worth of the pages with a link to each open target, greatest and mean, and of their other links so too."""
+        """4 x n: maximum and mean reward of the pages with a link to each open target, and the same of their other links."""
         page, size, of = self._page, self._page.size, self._link.page.take(self._live)
         own = page.worth[:size]
         siblings = (page.sum[:size] + KIN_SIBLINGS / 2 * (mean + own)) / (page.closed[:size] + KIN_SIBLINGS)
@@ -311,13 +311,14 @@ class LinkFeatures:
         return found
 
     def _words(self, mean: float) -> Vector:
-        """Mean over the words of each target's first anchor and of its URL: what closed targets with the word were worth."""
+        """For each target, the mean over the words of its first anchor and its URL of the reward of closed targets with the
+        word."""
         worth = (self._word_sums + KIN_WORDS * mean) / (self._word_counts + KIN_WORDS) - mean
         sums: Vector = np.add.reduceat(worth.take(self._live_buckets), self._word_starts)
         return sums / self._word_sizes
 
     def _settle(self) -> None:
-        """Takes new links and words of open targets among the live ones and those of closed targets out, sorted by target."""
+        """Adds new links and words of open targets to the live ones and removes those of closed targets; sorted by target."""
         if not self._moved:
             return
         self._moved = False
@@ -340,7 +341,7 @@ class LinkFeatures:
         self._word_sizes = sizes_of(self._word_starts, len(self._live_words))
 
     def _new(self, found: Sequence[Found]) -> None:
-        """Targets that were not known."""
+        """Adds targets that are not known yet."""
         first = len(self.urls)
         groups, buckets, owners, sizes = [], [], [], []
         for target, one in enumerate(found, start=first):
@@ -363,14 +364,14 @@ class LinkFeatures:
         target.known[place, RUN], target.known[place, SEEN] = LONGEST_RUN, len(self.names) - 1
 
     def _links_to(self, target: int) -> Iterator[int]:
-        """The links to a target, the newest first."""
+        """The links to a target, newest first."""
         row = int(self._target.link[target])
         while row >= 0:
             yield row
             row = int(self._link.earlier[row])
 
     def _worth_of(self, targets: Rows) -> Vector:
-        """What closed targets were worth, 0 for those that failed."""
+        """The rewards of closed targets, 0 for failed ones."""
         pages = self._target.page[targets]
         worth: Vector = np.where(pages >= 0, self._page.worth[pages], 0.0)
         return worth

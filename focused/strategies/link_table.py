@@ -1,4 +1,4 @@
-"""All links of a run in columns: what their anchors promise, what their pages are worth, what to expect of their targets."""
+"""All links of a run in columns: relevance of anchors and pages, and estimates of their targets' relevance."""
 
 from __future__ import annotations
 
@@ -18,33 +18,32 @@ _VARIABLE = re.compile(r"\d+")
 
 
 def template(url: str) -> str:
-    """Host, folder and file type of a URL without what varies (numbers, ~names): pages of one program or kind share it."""
+    """The template of a URL: host, folder and file type without variable parts (numbers, ~names); pages of one kind share it."""
     path, _, query = url.partition("?")
     folder, _, file = path.rpartition("/")
     return folder_template(host_key(url), folder) + file_template(file, query)
 
 
 def folder_template(host: str, folder: str) -> str:
-    """The part of a template that all addresses of a folder (with scheme and host, without the last "/") share."""
+    """The part of a template common to all addresses of a folder (given with scheme and host, without the last "/")."""
     way = folder.partition("//")[2].partition("/")[2]
     return f"{host}/{_VARIABLE.sub('0', _PERSON.sub('~', way))}/*"
 
 
 def file_template(file: str, query: str) -> str:
-    """The rest of it: the file's type and the names of the query's fields."""
+    """The rest of a template: the file's type and the names of the query's fields."""
     kind = file.rpartition(".")[2] if "." in file else ""
     names = "&".join(sorted(part.partition("=")[0] for part in query.split("&"))) if query else ""
     return f".{kind}?{names}"
 
 
 class LinkTable:
-    """One row a link. A row is open while its target is neither fetched nor failed.
+    """One row per link. A row is open until its target is fetched or has failed.
 
-    Columns: R(anchor), R(page), and what the link's words say of the target (the prior). R(target) is the page's own
-    relevance once it is fetched; until then the mean over the fetched pages of the same URL template, drawn towards the
-    prior as if `weight` further pages had been just like it: (sum + weight * prior) / (n + weight). With `siblings` the
-    mean over the closed links of the same page is drawn towards that in turn: what a list of people or of courses has
-    led to tells of its other entries.
+    Columns: R(anchor), R(page), and a prior of the target's relevance from the link's words. R(target) is the page's own
+    relevance once it is fetched; until then the mean over the fetched pages of the same URL template, shrunk towards the prior:
+    (sum + weight * prior) / (n + weight). With `siblings` the mean over the closed links of the same page is in turn shrunk
+    towards that, because the results of some entries of a list of people or courses predict the others.
     """
 
     def __init__(self, weight: float = 5.0, *, siblings: bool = False) -> None:
@@ -65,7 +64,7 @@ class LinkTable:
         self._numbers: dict[str, int] = {}
         self._names: list[str] = []
         self._own = np.zeros((3, 64))
-        """By page number: how many of its links are open, how many closed, and what those closed were worth."""
+        """By page number: the number of its open links, of its closed links, and the sum of the closed links' relevance."""
         self._done: dict[str, tuple[float, int]] = {}
 
     def __len__(self) -> int:
@@ -77,7 +76,7 @@ class LinkTable:
     def add(
         self, page: str, relevance: float, urls: Sequence[str], anchors: Sequence[float], priors: Sequence[float], alias: str
     ) -> None:
-        """A page was fetched: its links get rows, and links to it (or to `alias`, where redirects ended) are closed."""
+        """Adds the links of a fetched page, and closes the links to it (or to `alias`, the end of its redirects)."""
         number = self._number(page)
         self.close(page, relevance, page)
         self.close(alias, relevance, page)
@@ -103,7 +102,7 @@ class LinkTable:
             self._rows.setdefault(url, []).append(row)
 
     def close(self, url: str, relevance: float = 0.0, page: str | None = None) -> None:
-        """A URL was fetched (as the page with that name, with what it turned out to be worth) or failed (worth nothing)."""
+        """Closes the links to a URL that was fetched (as page `page`, with its relevance) or failed (relevance 0)."""
         target = -1 if page is None else self._number(page)
         self._done[url] = (relevance, target)
         rows = self._rows.get(url)
@@ -120,24 +119,24 @@ class LinkTable:
         return np.arange(*self._spans[page], dtype=np.intp)
 
     def row_of(self, page: str, url: str) -> int | None:
-        """The row of a link, None where the page has no such link."""
+        """The row of a link; None if the page has no such link."""
         first, last = self._spans[page]
         return next((row for row in self._rows.get(url, ()) if first <= row < last), None)
 
     def is_open(self, rows: Rows) -> NDArray[np.bool_]:
-        """Which rows are open."""
+        """A mask of the rows that are open."""
         return self._open[rows]
 
     def page_of(self, row: int) -> str:
-        """The page that a link stands on."""
+        """The page of a link."""
         return self._names[self._page[row]]
 
     def page_numbers(self, rows: Rows) -> Rows:
-        """Numbers of the pages that links stand on; pages have numbers from 0 in the order in which they came."""
+        """Numbers of the links' pages; pages are numbered from 0 in order of arrival."""
         return self._page[rows]
 
     def targets(self, rows: Rows) -> Rows:
-        """Numbers of the fetched pages that links lead to, -1 where there is none."""
+        """Numbers of the fetched pages that links lead to, -1 for none."""
         return self._target[rows]
 
     def number(self, page: str) -> int:
@@ -149,11 +148,11 @@ class LinkTable:
         return self._names[number]
 
     def open_of(self, numbers: Rows) -> Vector:
-        """How many open links pages have."""
+        """The number of open links of each page."""
         return self._own[0, numbers]
 
     def leads_on(self, page: str) -> bool:
-        """Whether a page has open links."""
+        """Tells whether a page has open links."""
         number = self._numbers.get(page)
         return number is not None and bool(self._own[0, number] > 0)
 
@@ -162,7 +161,7 @@ class LinkTable:
         return np.flatnonzero(self._open[: len(self)])
 
     def objectives(self, rows: Rows) -> Vector:
-        """n x 3: R(anchor), R(page), R(target) as it is known or expected."""
+        """Matrix n x 3: R(anchor), R(page), R(target) as known or estimated."""
         anchor, page, prior, own = self._columns[:, rows]
         kin = self._kin[rows]
         expected = (self._sums[kin] + self._weight * prior) / (self._counts[kin] + self._weight)

@@ -1,4 +1,5 @@
-"""Link score of the tunnelling paper's rival: every page hands its score on to its links in equal parts, when it is fetched."""
+"""The strategy `pagerank`, the tunnelling paper's comparison: when a page is fetched, it passes its score on to its links in
+equal parts."""
 
 from __future__ import annotations
 
@@ -11,11 +12,11 @@ from focused.strategies.base import Strategy
 from focused.strategies.best_first import RESERVE
 
 START = 1.0
-"""Score of a URL when it is first seen; only ratios matter."""
+"""Score of a URL when first seen; only ratios matter."""
 
 
 class PageRank(Strategy):
-    """PR = 1 at first sight; each further in-link adds PR(page) / links(page), the page's score as it was when fetched."""
+    """PR = 1 when first seen; each further in-link adds PR(page) / links(page), with the page's score at its fetch."""
 
     name = "pagerank"
     summary = "Pages that many well-linked pages on topic point to first."

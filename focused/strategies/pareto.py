@@ -1,4 +1,4 @@
-"""Choosing by several objectives at once: fast non-dominated sort (NSGA-II) and nearest-farthest candidate selection."""
+"""Selection by several objectives: fast non-dominated sort (NSGA-II) and nearest-farthest candidate selection."""
 
 from __future__ import annotations
 
@@ -8,21 +8,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 Objectives = NDArray[np.float64]
-"""n x m: a row a candidate, a column an objective to be maximised."""
+"""n x m matrix: a row per candidate, a column per objective to be maximised."""
 
 
 def fronts(objectives: Objectives) -> Iterator[NDArray[np.intp]]:
-    """Row numbers in fronts: nobody in the first is dominated, nobody in the next but by earlier fronts.
+    """Row numbers by Pareto front: no row of the first front is dominated, and those of later fronts only by earlier ones.
 
-    a dominates b where it is nowhere less and somewhere greater. The fronts are those of the fast non-dominated sort
-    of NSGA-II, found one after the other, as many as are asked for: O(n m) time for each different vector of a front.
+    a dominates b if it is nowhere less and somewhere greater. The fronts equal those of the fast non-dominated sort of NSGA-II;
+    they are computed one after the other on demand, in O(n m) time for each distinct vector of a front.
     """
     left = np.arange(len(objectives))
     while len(left):
         front: list[NDArray[np.intp]] = []
         candidates = left[np.lexsort(-objectives[left].T[::-1])]
         while len(candidates):
-            best = objectives[candidates[0]]  # first by the first column, then by the next …: nobody left dominates it
+            best = objectives[candidates[0]]  # the maximum by the first column, then the next …: no remaining row dominates it
             no_greater = (objectives[candidates] <= best).all(axis=1)
             equal = no_greater & (objectives[candidates] == best).all(axis=1)
             front.append(candidates[equal])
@@ -33,17 +33,18 @@ def fronts(objectives: Objectives) -> Iterator[NDArray[np.intp]]:
 
 
 def normalised(objectives: Objectives) -> Objectives:
-    """Each column brought into [0, 1] by its least and greatest value; a constant column becomes 0."""
+    """Each column scaled to [0, 1] by its minimum and maximum; a constant column becomes 0."""
     low = objectives.min(axis=0)
     spread = objectives.max(axis=0) - low
     return np.divide(objectives - low, spread, out=np.zeros_like(objectives), where=spread > 0)
 
 
 def nearest_farthest(objectives: Objectives, number: int) -> list[int]:
-    """`number` rows that lie far apart: the best of each objective, then the row farthest from its nearest chosen, and so on.
+    """Selects `number` rows far apart: the best of each objective, then repeatedly the row farthest from its nearest selected
+    row.
 
-    Distance is Euclidean over normalised columns, eq. (5) of the ant colony paper; ties go to the lower row.
-    Greedy k-centre, within twice the best possible radius. Fewer rows than asked for: all of them.
+    Distance is Euclidean over normalised columns, eq. (5) of the ant colony paper; ties go to the lower row. Greedy k-centre,
+    within twice the best possible radius. Fewer rows than asked for: all of them.
     """
     if len(objectives) == 0 or number <= 0:
         return []
@@ -60,7 +61,8 @@ def nearest_farthest(objectives: Objectives, number: int) -> list[int]:
 
 
 def best_spread(objectives: Objectives, number: int) -> list[int]:
-    """`number` rows from the first fronts, the last one thinned out by `nearest_farthest`: what steers the next cycle."""
+    """Selects `number` rows from the first fronts, the last one thinned by `nearest_farthest`: the start points of the next
+    cycle."""
     chosen: list[int] = []
     for front in fronts(objectives):
         room = number - len(chosen)

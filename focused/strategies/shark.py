@@ -1,4 +1,5 @@
-"""Shark search (Hersovici et al. 1998): what a link inherits from its page, and what its anchor and neighbourhood say."""
+"""The strategy `shark` (Hersovici et al. 1998): links inherit a score from their page, and get one from their anchor and
+neighbourhood."""
 
 from __future__ import annotations
 
@@ -14,8 +15,8 @@ from focused.strategies.base import Strategy
 class Shark(Strategy):
     """potential = gamma inherited + (1 - gamma) neighbourhood.
 
-    inherited = delta Sim(page) where the page is similar at all, else delta times what the page inherited;
-    neighbourhood = beta anchor + (1 - beta) context, where context is 1 for an anchor that is similar at all.
+    inherited = delta Sim(page) if that is above 0, otherwise delta times what the page inherited; neighbourhood = beta anchor +
+    (1 - beta) context, where context is 1 if the anchor's similarity is above 0.
     """
 
     name = "shark"

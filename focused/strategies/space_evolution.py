@@ -1,4 +1,5 @@
-"""Web space evolution (Liu, Li and Jiang 2019): a library of links that the ones nearer to the seeds push their way into."""
+"""The strategy of web space evolution (Liu, Li and Jiang 2019): a library of links, which new links enter if they are nearer to
+the seeds."""
 
 from __future__ import annotations
 
@@ -21,9 +22,9 @@ Vector = NDArray[np.float64]
 
 
 def enter(tests: Vector, library: Vector, seeds: Vector) -> NDArray[np.bool_]:
-    """Which test links enter: those whose distance to the nearest seed is below the library's mean distance.
+    """A mask of the test links that enter: those whose distance to the nearest seed is below the library's mean distance.
 
-    Rows are objective vectors, distance is Euclidean; with an empty library every link enters.
+    Rows are objective vectors, distances are Euclidean; every link enters an empty library.
     """
     if len(library) == 0:
         return np.ones(len(tests), dtype=bool)
@@ -36,9 +37,9 @@ def to_seeds(points: Vector, seeds: Vector) -> Vector:
 
 
 class SpaceEvolution(Strategy):
-    """Each cycle the links of the library's fetched pages are tried; the library keeps the best by non-dominated rank.
+    """Each cycle tests the links of the library's fetched pages; the library keeps the best by non-dominated rank.
 
-    Objectives are those of the ant colony: R(anchor), R(page), R(target expected). No pheromone, no paths.
+    Objectives are those of the ant colony: R(anchor), R(page), R(target), estimated. No pheromone, no paths.
     """
 
     name = "space_evolution"
@@ -73,7 +74,7 @@ class SpaceEvolution(Strategy):
 
     def select(self) -> Node | None:
         node = self.graph.pop() or next(self._walk, None)
-        if node is None and len(self._links.open_rows()):  # links came after the last cycle had ended
+        if node is None and len(self._links.open_rows()):  # links were added after the last cycle ended
             self._walk = self._cycles()
             node = next(self._walk, None)
         return node
@@ -109,13 +110,13 @@ class SpaceEvolution(Strategy):
             if not chosen:
                 return
             for node in chosen:
-                if node.state < State.FETCHED:  # a redirect may have led there in this cycle
+                if node.state < State.FETCHED:  # a redirect may have led to it in this cycle
                     yield node
 
     def _tests(self) -> dict[str, tuple[Sequence[float], str]]:
-        """Open links of the library's pages: objectives by URL, and the page that shows the link best.
+        """Open links of the library's pages: objectives by URL, and the page on which the link scores best.
 
-        Where the library's pages are read out, the open links of all pages are tried.
+        If the library's pages have no open links, those of all pages are tested.
         """
         spans = [self._links.rows(url) for url in self._library if url in self._links]
         rows = np.concatenate(spans) if spans else np.zeros(0, dtype=np.intp)
@@ -123,7 +124,7 @@ class SpaceEvolution(Strategy):
         if not len(rows):
             rows = self._links.open_rows()
         objectives = self._links.objectives(rows)
-        order = np.argsort(objectives.sum(axis=1), kind="stable")  # the best of a URL is written last
+        order = np.argsort(objectives.sum(axis=1), kind="stable")  # the best row of a URL is written last
         return {self._links.urls[rows[i]]: (objectives[i].tolist(), self._links.page_of(rows[i])) for i in order}
 
     def _evolve(self, tests: dict[str, tuple[Sequence[float], str]]) -> None:
@@ -142,7 +143,8 @@ class SpaceEvolution(Strategy):
         self._trim()
 
     def _trim(self) -> None:
-        """Keeps the library's size by non-dominated rank; where only read pages would survive, newcomers replace the worst."""
+        """Reduces the library to its size by non-dominated rank; if only pages without open links would remain, new links replace
+        the worst."""
         names = list(self._library)
         kept = [names[i] for i in best_spread(np.array(list(self._library.values())), self.settings.library)]
         if not any(self._unfetched(url) for url in kept):

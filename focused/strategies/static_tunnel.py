@@ -1,4 +1,5 @@
-"""Tunnelling with a fixed length (Bergmark, Lagoze and Sbityakov 2002): on through pages off topic, but not for ever."""
+"""The strategy `static_tunnel` (Bergmark, Lagoze and Sbityakov 2002): follows links through off-topic pages up to a fixed
+length."""
 
 from __future__ import annotations
 
@@ -11,7 +12,8 @@ from focused.strategies.tunnel import Tunnelling
 
 
 class StaticTunnel(Tunnelling):
-    """Links carry k, the steps left: the full length from a page on topic, one less from one off topic, none from k = 0."""
+    """Links carry k, the remaining steps: the full length from a relevant page, one less from an off-topic one, dropped at k =
+    0."""
 
     name = "static_tunnel"
     summary = "Best first that goes on through a fixed number of pages off topic."

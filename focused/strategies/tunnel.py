@@ -1,4 +1,5 @@
-"""What both tunnelling strategies share: links carry the steps left, and pages that get more hand their links on again."""
+"""Common parts of both tunnelling strategies: links carry remaining steps, and pages whose steps increase pass their links on
+again."""
 
 from __future__ import annotations
 
@@ -9,16 +10,16 @@ from focused.strategies.base import Strategy
 
 
 class Tunnelling(Strategy):
-    """A URL keeps `k`, the greatest number of steps any of its parents left it, so that the order of the parents does not matter.
+    """A URL stores `k`, the greatest number of steps from any of its parents, so that the order of the parents does not matter.
 
-    A fetched page off topic that gets a greater k hands its stored links on once more, without being fetched again.
-    Subclasses say what a link gets (`steps`) and where it waits (`place`).
+    A fetched off-topic page whose k increases passes its stored links on again, without being fetched again. Subclasses define a
+    link's steps (`steps`) and its queue (`place`).
     """
 
     rule = "rule_tunnel"
 
     def steps(self, node: Node, score: float) -> int | None:
-        """k of a link on the node's page; None where the link is given up."""
+        """k of a link on the node's page; None if the link is dropped."""
         raise NotImplementedError
 
     def place(self, node: Node, child: Node, score: float) -> tuple[str, float]:
@@ -26,14 +27,14 @@ class Tunnelling(Strategy):
         raise NotImplementedError
 
     def inherit(self, node: Node, child: Node, steps: int) -> None:
-        """Sets what else a link takes from its page, beside k."""
+        """Sets other values that a link takes from its page, besides k."""
 
     def remember(self, node: Node, links: Sequence[tuple[str, float]]) -> None:
-        """Stores a page's links with the scores that were given them."""
+        """Stores a page's links with their scores."""
         self.graph.store_links(node, [OutLink(url, score) for url, score in links])
 
     def hand_on(self, node: Node) -> None:
-        """Offers the stored links of a page, and those of pages behind it whose k grows by that."""
+        """Passes on the stored links of a page, and those of pages behind it whose k increases as a result."""
         again = [node]
         while again:
             page = again.pop()
