@@ -71,7 +71,11 @@ JOBS = {  # runs that send no web requests
     "topic-removal": "focused.services.removals.TopicRemoval",
     "deepweb-removal": "deepweb.services.removals.SourceRemoval",
 }
-CRAWL_DISPATCHERS = ["forums.services.dispatch.start_due", "focused.services.dispatch.start_due"]
+CRAWL_DISPATCHERS = [
+    "forums.services.dispatch.start_due",
+    "focused.services.dispatch.start_due",
+    "deepweb.services.dispatch.start_due",
+]
 """Functions that start due crawls; they are not called while all crawling is paused."""
 DISPATCHERS = [
     *CRAWL_DISPATCHERS,
@@ -83,6 +87,18 @@ TIMED = {  # what keeps hours, by kind of run: told target, its hours and the ti
     "forum": "forums.services.dispatch.retime",
     "topic": "focused.services.dispatch.retime",
     "export": "crawlmgr.services.saved_exports.retime",
+    "deepweb-harvest": "deepweb.services.dispatch.retime",
+}
+RECURRING = [  # what recurs, of each kind the first of them: told the time and how many
+    "crawlmgr.services.recurring.own",
+    "forums.reads.recurring.entries",
+    "focused.services.dispatch.entries",
+    "deepweb.services.dispatch.entries",
+]
+REPEATED = {  # sets how often something is started, by kind of run: told target, seconds (None: not by itself) and the time
+    "export": "crawlmgr.services.saved_exports.repeat",
+    "topic": "focused.services.dispatch.repeat_by_key",
+    "deepweb-harvest": "deepweb.services.dispatch.repeat_by_key",
 }
 DELETABLE = {  # deletion functions of lists, by kind: called with key, time and user; must do nothing if the row is gone
     "forum": "forums.services.removals.start_by_key",

@@ -90,7 +90,8 @@ class Form(models.Model):
 
     `type` is the classifier's, `corrected` an operator's, which overrides it. `released` allows sending a POST form. `described`
     is the whole form as `search_forms.Form`; `words` are the two word spaces of its page for clustering. `learned` are roles of
-    its fields found by harvests, `roles` those set by an operator, which override them.
+    its fields found by harvests, `roles` those set by an operator, which override them. With
+    `interval_seconds` it is harvested again by schedule, at `next_harvest` the next time.
     """
 
     source = models.ForeignKey(Source, models.CASCADE, related_name="forms")
@@ -115,6 +116,8 @@ class Form(models.Model):
     cluster = models.ForeignKey(Cluster, models.SET_NULL, null=True, blank=True, related_name="forms")
     map_x = models.FloatField(default=0)
     map_y = models.FloatField(default=0)
+    interval_seconds = models.PositiveIntegerField(_("interval (s)"), null=True, blank=True)
+    next_harvest = models.DateTimeField(_("next harvest"), null=True, blank=True, db_index=True)
     found = models.DateTimeField(_("found"))
 
     class Meta:

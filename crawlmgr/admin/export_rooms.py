@@ -236,4 +236,6 @@ def branch(request: HttpRequest, item: str) -> Node | None:
 
 
 admin.site.add_branch(62, branch)
-hours.TIMED[saved_exports.KIND] = hours.Timed(_timed, MAY_CHANGE)
+hours.TIMED[saved_exports.KIND] = hours.Timed(
+    gettext_lazy("Export"), "admin:export-page", "crawlmgr.view_run", ("admin:export-write", MAY_CHANGE), _timed, MAY_CHANGE
+)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import islice
 from typing import Any
-from zoneinfo import available_timezones
+from zoneinfo import ZoneInfo, available_timezones
 
 from django import forms
 from django.core.exceptions import PermissionDenied
@@ -22,6 +22,7 @@ from crawlmgr.admin import settings_history as history
 from crawlmgr.admin import words
 from crawlmgr.admin.rooms import act, attempt, back, page, room
 from crawlmgr.services import timings
+from crawlmgr.services.recurring import Starts
 
 SHOWN = 5
 MAY = "crawlmgr.change_run"
@@ -30,14 +31,24 @@ NAMES = {
 }  # fmt: skip
 
 
+Planned = Callable[[Collection[int], datetime, datetime, ZoneInfo], dict[int, list[Starts]]]
+
+
 @dataclass(frozen=True, slots=True)
 class Timed:
-    """A kind of thing that keeps hours: `find` gives its name, address and item of the tree, None where it is gone; `change` is
-    the permission to set them, `zone` gives the zone that is offered first."""
+    """A kind of thing that recurs: `what` it is called, the `room` of one and the permission to `see` it; `start`, the button
+    that starts it and the permission for that; `find` gives name, address and item of the tree, None where it is gone;
+    `change`, the permission to set its working hours; `zone`, which is offered first for them; `planned`,
+    the starts that plans name."""
 
+    what: Any
+    room: str
+    see: str
+    start: tuple[str, str]
     find: Callable[[int], tuple[str, str, str] | None]
     change: str
     zone: Callable[[int], str] = lambda target: "UTC"
+    planned: Planned | None = None
 
 
 TIMED: dict[str, Timed] = {}

@@ -1,10 +1,13 @@
-"""All recurring work on one page in the order of its next execution, with buttons to pause and resume all crawling."""
+"""All that recurs on one page, as a list by the next start and as a week; all crawling is paused and resumed here."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime, time, timedelta
+from itertools import groupby
+from typing import Any
+from zoneinfo import ZoneInfo, available_timezones
 
 from django.contrib import admin, messages
 from django.http import HttpRequest, HttpResponse
@@ -12,46 +15,114 @@ from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
+from crawlmgr.admin import hours
 from crawlmgr.admin.palette import KINDS, Item, Kind, Verb
 from crawlmgr.admin.rooms import act, back, page, room
+from crawlmgr.admin.tags import duration
 from crawlmgr.admin.tree import Node, address
-from crawlmgr.models import Export
-from crawlmgr.services import holds, queue
+from crawlmgr.models import Timing
+from crawlmgr.services import holds, missed, recurring
+from crawlmgr.services.recurring import Recurring, Starts
 
 MOST_SHOWN = 40
 MAY = "crawlmgr.change_run"
 PAUSE, RESUME = ("pause", "暂停"), ("resume", "恢复", "继续")
+WEEK = 7
+TOLD = timedelta(days=7)
 
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One recurring task: a description and its interval in words, and its next time, or with `until` the likely span of it.
-    `crawls`: pausing all crawling holds it back. `start`: the address that a button posts to for doing it now; "" if there
-    is none."""
+    """One line of the list: what recurs, its page, where the button is sent that starts it now ("" for none), its working
+    hours, and where they are set."""
 
+    one: Recurring
     what: str
     name: str
     url: str
     often: str
-    next_at: datetime | None
-    until: datetime | None = None
-    paused: bool = False
-    crawls: bool = True
     start: str = ""
+    timing: Timing | None = None
+    hours_url: str = ""
 
 
-Maker = Callable[[HttpRequest, int], Sequence[Entry]]
-"""Function that returns the next recurring tasks of one kind, soonest first, at most the given number."""
+@dataclass(frozen=True, slots=True)
+class Chip:
+    """The starts of one thing on one day."""
+
+    entry: Entry
+    starts: Starts
 
 
 @room("schedules/", "schedules")
 def schedules(request: HttpRequest) -> HttpResponse:
-    """Shows upcoming recurring tasks of every kind."""
-    found = [entry for _order, make in admin.site.schedules for entry in make(request, MOST_SHOWN)]
-    late = datetime.max.replace(tzinfo=UTC)
-    found.sort(key=lambda entry: (entry.paused, entry.next_at or late))
-    context = {"rows": found[:MOST_SHOWN], "more": len(found) > MOST_SHOWN, "hold": holds.current(), "now": datetime.now(UTC)}
+    """What comes next, of every kind; with `view=week` the next seven days."""
+    now, week = datetime.now(UTC), request.GET.get("view") == "week"
+    found = [entry for entry in _entries(request, now) if entry is not None]
+    wanted = request.GET.get("zone", "")
+    zone = ZoneInfo(wanted if wanted in available_timezones() else "UTC")
+    context: dict[str, Any] = {
+        "rows": found[:MOST_SHOWN], "more": len(found) > MOST_SHOWN, "hold": holds.current(), "now": now,
+        "week": week, "zone": zone, "missed": missed.lately(now - TOLD),
+        "tabs": [(_("List"), "?", not week), (_("Week"), f"?view=week&zone={zone.key}", week)],
+    }  # fmt: skip
+    if week:
+        context |= {"days": days(found[:MOST_SHOWN], now, zone), "zones": sorted(available_timezones())}
     return page(request, "desk/schedules.html", context, title=_("Schedules"), item="schedules")
+
+
+def _entries(request: HttpRequest, now: datetime) -> list[Entry]:
+    found = recurring.listing(now, MOST_SHOWN)
+    timings = recurring.hours_of(found)
+    made = (_entry(request, one, timings.get((one.kind, one.target))) for one in found)
+    return [entry for entry in made if entry is not None]
+
+
+def _entry(request: HttpRequest, one: Recurring, timing: Timing | None) -> Entry | None:
+    """The line of something that recurs; None where its kind may not be seen."""
+    if one.kind == recurring.PRUNING:
+        may = request.user.has_perm("crawlmgr.delete_retention")
+        return Entry(one, _("Retention"), _("Old rows are removed"), reverse("admin:retention"), _("every day")) if may else None
+    timed = hours.TIMED[one.kind]
+    if not request.user.has_perm(timed.see):
+        return None
+    often = _("by plan") if one.seconds is None else _("every %(time)s") % {"time": duration(one.seconds)}
+    room_name, permission = timed.start
+    start = address(room_name, one.target) if room_name and request.user.has_perm(permission) else ""
+    return Entry(
+        one, str(timed.what), one.name, address(timed.room, one.target), often, start, timing,
+        reverse("admin:hours", args=[one.kind, one.target]),
+    )  # fmt: skip
+
+
+def days(found: Sequence[Entry], now: datetime, zone: ZoneInfo) -> list[tuple[date, list[Chip]]]:
+    """The next seven days by the clock of a zone, each with what starts on it, in the order of the first start."""
+    today = now.astimezone(zone).date()
+    until = datetime.combine(today + timedelta(days=WEEK), time(), zone).astimezone(UTC)
+    chips: dict[date, list[Chip]] = {today + timedelta(days=step): [] for step in range(WEEK)}
+    planned = _planned(found, now, until, zone)
+    for entry in found:
+        one = entry.one
+        starts = recurring.ahead(one, entry.timing, now, until)
+        starts = starts or ([] if one.paused else planned.get((one.kind, one.target), []))
+        for day, some in groupby(starts, key=lambda start: start.first.astimezone(zone).date()):
+            all_ = list(some)
+            chips[day].append(Chip(entry, Starts(all_[0].first, all_[-1].last, sum(start.count for start in all_))))
+    return [(day, sorted(some, key=lambda chip: chip.starts.first)) for day, some in chips.items()]
+
+
+def _planned(found: Sequence[Entry], now: datetime, until: datetime, zone: ZoneInfo) -> dict[tuple[str, int], list[Starts]]:
+    """Starts that plans name, of those that have no interval."""
+    targets: dict[str, list[int]] = {}
+    for entry in found:
+        if entry.one.seconds is None:
+            targets.setdefault(entry.one.kind, []).append(entry.one.target)
+    asked = {kind: hours.TIMED[kind].planned for kind in targets}
+    return {
+        (kind, target): starts
+        for kind, ask in asked.items() if ask is not None
+        for target, starts in ask(targets[kind], now, until, zone).items()
+    }  # fmt: skip
 
 
 @act("schedules/pause/", "schedules-pause", MAY)
@@ -70,23 +141,6 @@ def resume(request: HttpRequest) -> HttpResponse:
     told = ngettext("All crawling goes on, %(count)s run with it.", "All crawling goes on, %(count)s runs with it.", count)
     messages.success(request, told % {"count": count})
     return back(request, "schedules")
-
-
-def _own(request: HttpRequest, most: int) -> Sequence[Entry]:
-    """Recurring tasks of the core: scheduled exports and the pruning of old rows."""
-    may = request.user.has_perm("crawlmgr.change_export")
-    found = [
-        Entry(
-            _("Export"), one.name, address("admin:export-page", one.pk), one.get_every_hours_display(), one.next_at, crawls=False,
-            start=address("admin:export-write", one.pk) if may else "",
-        )
-        for one in Export.objects.filter(next_at__isnull=False).order_by("next_at")[:most]
-    ]
-    pruned = queue.next_pruning()
-    if pruned is not None and request.user.has_perm("crawlmgr.delete_retention"):
-        where = reverse("admin:retention")
-        found.append(Entry(_("Retention"), _("Old rows are removed"), where, _("every day"), pruned, crawls=False))
-    return found
 
 
 def branch(request: HttpRequest, item: str) -> Node | None:
@@ -110,5 +164,4 @@ KINDS.insert(
         ),
     ),
 )
-admin.site.add_schedule(90, _own)
 admin.site.add_branch(25, branch)

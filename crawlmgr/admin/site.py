@@ -59,7 +59,6 @@ class DeskSite(UnfoldAdminSite):
         self.tiles: list[tuple[int, Callable[..., Any]]] = []
         self.beginnings: list[tuple[int, Beginning]] = []
         self.tour: list[tuple[int, Callable[[], Step | None]]] = []
-        self.schedules: list[tuple[int, Callable[..., Any]]] = []
         self.home: Callable[..., HttpResponse] | None = None
 
     def add_room(self, route: str, view: Callable[..., HttpResponse], name: str) -> None:
@@ -85,10 +84,6 @@ class DeskSite(UnfoldAdminSite):
     def add_tour(self, order: int, make: Callable[[], Step | None]) -> None:
         """Registers a step of the demonstration's tour: a callable that returns it, or None while there is nothing to show."""
         self.tour = sorted([*self.tour, (order, make)], key=lambda entry: entry[0])
-
-    def add_schedule(self, order: int, make: Callable[..., Any]) -> None:
-        """Registers recurring tasks for the page of schedules: a callable that returns `schedules.Entry`s."""
-        self.schedules = sorted([*self.schedules, (order, make)], key=lambda entry: entry[0])
 
     def extra_urls(self) -> list[URLPattern]:
         return self.rooms

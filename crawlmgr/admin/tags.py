@@ -77,6 +77,12 @@ def zoned(value: datetime | None, zone: ZoneInfo) -> str:
     )
 
 
+@register.simple_tag
+def local(value: datetime, zone: ZoneInfo) -> str:
+    """A time of day by the clock of a zone."""
+    return f"{value.astimezone(zone):%H:%M}"
+
+
 @register.filter
 def number(value: float | None) -> str:
     """A number as 1,234,567; a dash for None."""

@@ -127,6 +127,8 @@ SAID: dict[str, str] = {
     "drop": gettext_noop("A forum gives much less than usual (items of two days, and of such days before)"),
     "silent": gettext_noop("A forum gives nothing new (hours, and the items that such hours bring as a rule)"),
     "topic_refused": gettext_noop("A run of a topic could not be started"),
+    "harvest_refused": gettext_noop("A harvest could not be started"),
+    "schedule_missed": gettext_noop("Starts by schedule were missed; one was made for them"),
     "task_refused": gettext_noop("A task that is none of ours was refused and removed"),
     "token_made": gettext_noop("An API token was made (name, role)"),
     "token_removed": gettext_noop("An API token was removed"),

@@ -20,7 +20,7 @@ from crawlmgr.api.base import api, changes, page_of
 from crawlmgr.models import Event, Host, Run
 from crawlmgr.reads import line
 from crawlmgr.reads import status as status_reads
-from crawlmgr.services import export_formats, exports, nodes, runs
+from crawlmgr.services import export_formats, exports, nodes, recurring, runs
 
 Limit = Annotated[int, Query(ge=1, le=1000, description="rows of a page")]
 Key = Annotated[int, Query(ge=0, lt=2**63)]
@@ -69,6 +69,11 @@ def state(now: datetime) -> dict[str, Any]:
 @api.get("/status", tags=["installation"], summary=gettext_noop("State of the installation"))
 def status(request: HttpRequest) -> dict[str, Any]:
     return state(_now())
+
+
+@api.get("/schedules", tags=["installation"], summary=gettext_noop("What recurs: how often, when next, in which hours"))
+def schedule_list(request: HttpRequest, limit: Limit = 100) -> dict[str, Any]:
+    return recurring.documents(_now(), limit)
 
 
 @api.get("/nodes", tags=["installation"], summary=gettext_noop("Worker nodes"))

@@ -68,7 +68,7 @@ def arguments(sizes: Sizes) -> dict[str, dict[str, object]]:
 
 QUERIES = {
     "index": ("part=live",), "runs": ("show=active", "show=failed", "kind=topic", "last", "sort=fetched", "sort=-finished&kind=forum", "q=run+77"), "hosts": ("q=0001", "show=waiting", "show=failing", "sort=requests"),
-    "archive": ("url=http://host00000.example/thread/0",), "events": ("show=errors", "last"), "host": ("url=/x",), "run": ("part=live",),
+    "schedules": ("view=week",), "archive": ("url=http://host00000.example/thread/0",), "events": ("show=errors", "last"), "host": ("url=/x",), "run": ("part=live",),
     "palette": ("q=forum", "q=crawl+now+forum+12", "q=board+3"),
 }  # fmt: skip
 """Further query strings to measure, by the view's name."""

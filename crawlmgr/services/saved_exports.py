@@ -13,7 +13,7 @@ from django.conf import settings
 from django.db import transaction
 
 from crawlmgr.models import ACTIVE, Every, Export, ExportFile, Run, Timing
-from crawlmgr.services import events, export_formats, exports, runs, timings
+from crawlmgr.services import events, export_formats, exports, missed, runs, timings
 
 KIND = "export"
 WARC = "warc"
@@ -83,6 +83,15 @@ def plan(export: Export, *, every_hours: int, keep: int, now: datetime) -> None:
     export.save(update_fields=["every_hours", "keep", "next_at"])
 
 
+def repeat(export: int, seconds: int | None, now: datetime) -> None:
+    """Sets how often an export is written, by its number. Raises ValueError."""
+    found = Export.objects.filter(pk=export).first()
+    if found is None:
+        raise ValueError(f"there is no export {export}")
+    hours, rest = divmod(seconds or 0, 3600)
+    plan(found, every_hours=-1 if rest else hours, keep=found.keep, now=now)
+
+
 def start(export: Export, *, now: datetime, user: Any = None, start: bool = True, scheduled: bool = False) -> Run:
     """Creates the run that writes an export. Raises runs.Busy while another one is writing it."""
     parameters = {
@@ -107,7 +116,10 @@ def start_due(now: datetime) -> int:
 @transaction.atomic
 def _start_due(export: Export, hours: Timing | None, now: datetime) -> bool:
     following, held = _following(export, hours, now), timings.opens(hours, now)
-    if not Export.objects.filter(pk=export.pk, next_at=export.next_at).update(next_at=held or following) or held:
+    if not Export.objects.filter(pk=export.pk, next_at=export.next_at).update(next_at=held or following):
+        return False
+    missed.tell(export.name, export.next_at, export.every_hours * 3600, now)
+    if held:
         return False
     try:
         start(export, now=now, scheduled=True)

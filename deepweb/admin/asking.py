@@ -19,6 +19,7 @@ from crawlmgr.models import Run
 from deepweb import reads
 from deepweb.admin import charts
 from deepweb.admin.pages import picture, role_choices, roles
+from deepweb.admin.schedules import INTERVALS
 from deepweb.models import Form, FormTypes, Harvest
 from deepweb.search_forms import FormType
 from deepweb.services import figures, forms, harvests
@@ -93,6 +94,7 @@ def form_page(request: HttpRequest, pk: int) -> HttpResponse:
         "run": run,
         "inputs": inputs,
         "budget": BudgetForm(),
+        "intervals": INTERVALS,
         "policies": POLICIES,
         "charts": [charts.harvest_curve(latest)] if latest else [],
         "downloads": exports.choices(TABLES, site=form.source_id),

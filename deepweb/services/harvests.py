@@ -53,6 +53,7 @@ def start(
     label: str = "",
     user: Any = None,
     begin: bool = True,
+    scheduled: bool = False,
 ) -> Run:
     """Creates a run that queries these forms from one budget. Raises Refused for a form that must not be sent (of several such
     forms are left out), ValueError for invalid options, runs.Busy if a form is already being harvested."""
@@ -80,6 +81,7 @@ def start(
             exclusive=runs.exclusive_key("harvest", keys),
             user=user,
             start=begin,
+            scheduled=scheduled,
         )
         for position, form in enumerate(allowed):
             Harvest.objects.create(run=run, form=form, position=position)

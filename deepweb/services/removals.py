@@ -9,7 +9,7 @@ from typing import Any
 from django.db.models import Q
 
 from crawlmgr.models import ACTIVE, Run
-from crawlmgr.services import removals
+from crawlmgr.services import removals, timings
 from crawlmgr.services.removals import Part, Removal
 from deepweb.models import Form, Harvest, Query, Record, Source
 
@@ -53,14 +53,18 @@ def _runs(source_id: int | None) -> list[int]:
 
 
 def _end_runs(source: Source, now: datetime) -> None:
+    Form.objects.filter(source=source).update(interval_seconds=None, next_harvest=None)
     removals.end_runs(Run.objects.filter(pk__in=_runs(source.pk)), now)
 
 
 def _removal(source: Source) -> Removal:
     harvests = Part(Harvest.objects.filter(form__source=source), below=lambda some: Query.objects.filter(harvest__in=some))
     records = Part(Record.objects.filter(source=source))
+    forms = list(Form.objects.filter(source=source).values_list("pk", flat=True))
 
     def last() -> None:
+        for form in forms:
+            timings.forget("deepweb-harvest", form)
         Source.objects.get(pk=source.pk).delete()
 
     return Removal([records, harvests, Part(Form.objects.filter(source=source))], last)

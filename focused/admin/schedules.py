@@ -1,29 +1,27 @@
-"""Topic crawls on the page of schedules."""
+"""The topics' crawls among all that recurs, and the button that starts one as its schedule would."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from datetime import UTC, datetime
 
-from django.contrib import admin
-from django.http import HttpRequest
+from django.http import HttpRequest, HttpResponse
 from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 
 from crawlmgr.admin import hours
-from crawlmgr.admin.schedules import Entry
-from crawlmgr.admin.tags import duration
+from crawlmgr.admin.rooms import act, attempt, back
 from crawlmgr.admin.tree import address
+from focused.admin.topics import find
 from focused.models import Topic
+from focused.services import dispatch
 
 
-def entries(request: HttpRequest, most: int) -> Sequence[Entry]:
-    """A schedule entry for each topic that is crawled regularly."""
-    if not request.user.has_perm("focused.view_topic"):
-        return ()
-    rows = Topic.objects.filter(interval_seconds__isnull=False, next_run__isnull=False).order_by("next_run")
-    return [
-        Entry(_("Topic"), name, address("admin:topic", pk), _("every %(time)s") % {"time": duration(every)}, at)
-        for pk, name, every, at in rows.values_list("pk", "name", "interval_seconds", "next_run")[:most]
-    ]
+@act("topics/<int:pk>/again/", "topic-again", "crawlmgr.add_run")
+def again(request: HttpRequest, pk: int) -> HttpResponse:
+    """Crawls the topic now, as its schedule would."""
+    topic = find(pk)
+    attempt(request, _("The crawl has started."), lambda: dispatch.again(topic, datetime.now(UTC), request.user))
+    return back(request, "topic", pk)
 
 
 def _timed(pk: int) -> tuple[str, str, str] | None:
@@ -31,5 +29,7 @@ def _timed(pk: int) -> tuple[str, str, str] | None:
     return (name, address("admin:topic", pk), f"topic:{pk}") if name is not None else None
 
 
-admin.site.add_schedule(20, entries)
-hours.TIMED["topic"] = hours.Timed(_timed, "focused.change_topic")
+hours.TIMED["topic"] = hours.Timed(
+    gettext_lazy("Topic"), "admin:topic", "focused.view_topic", ("admin:topic-again", "crawlmgr.add_run"), _timed,
+    "focused.change_topic",
+)  # fmt: skip

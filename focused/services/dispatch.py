@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from datetime import datetime, timedelta
+from typing import Any
 
 from django.db import transaction
 
-from crawlmgr.models import Timing
-from crawlmgr.services import events, runs, timings
+from crawlmgr.models import Run, Timing
+from crawlmgr.services import events, missed, recurring, runs, timings
 from focused.models import Topic
 from focused.services import topics
 
 KIND = "topic"
 DAY_SECONDS = 86_400
+LEAST_SECONDS, MOST_SECONDS = 3600, 366 * DAY_SECONDS
 
 
 def repeated(topic: Topic) -> dict[str, object]:
@@ -48,13 +50,37 @@ def repeat(topic: Topic, seconds: int | None, now: datetime) -> None:
     Topic.objects.filter(pk=topic.pk).update(interval_seconds=seconds or None, next_run=due)
 
 
+def again(topic: Topic, now: datetime, user: Any = None) -> Run:
+    """A run of a topic as its schedule starts it, asked for by a person. Raises runs.Busy, ValueError."""
+    return topics.crawl(topic, options=repeated(topic) if topic.runs.exists() else {}, now=now, user=user)
+
+
+def repeat_by_key(topic: int, seconds: int | None, now: datetime) -> None:
+    """The same of a topic by its number. Raises ValueError with one line."""
+    found = Topic.objects.filter(pk=topic).first()
+    if found is None:
+        raise ValueError(f"there is no topic {topic}")
+    if seconds and not LEAST_SECONDS <= seconds <= MOST_SECONDS:
+        raise ValueError("a topic is crawled again every hour at the most, and once a year at the least")
+    repeat(found, seconds, now)
+
+
+def entries(now: datetime, most: int) -> list[recurring.Recurring]:
+    """The topics that are crawled again by themselves."""
+    rows = Topic.objects.filter(interval_seconds__isnull=False, next_run__isnull=False).order_by("next_run")
+    return [recurring.Recurring(KIND, *row) for row in rows.values_list("pk", "name", "interval_seconds", "next_run")[:most]]
+
+
 @transaction.atomic
 def _start(topic: Topic, hours: Timing | None, now: datetime) -> bool:
     """Starts a run and sets the next due time, both or neither: a kill between them would crawl the topic twice."""
     after = timings.when(hours, now + timedelta(seconds=topic.interval_seconds or DAY_SECONDS), now)
     held = timings.opens(hours, now)
-    if not Topic.objects.filter(pk=topic.pk, next_run=topic.next_run).update(next_run=held or after) or held:
-        return False  # another dispatcher was faster, a person has changed it, or its hours are over
+    if not Topic.objects.filter(pk=topic.pk, next_run=topic.next_run).update(next_run=held or after):
+        return False  # another dispatcher was faster, or a person has changed it
+    missed.tell(topic.name, topic.next_run, topic.interval_seconds or DAY_SECONDS, now)
+    if held:
+        return False
     try:
         topics.crawl(topic, options=repeated(topic) if topic.runs.exists() else {}, now=now, scheduled=True)
     except ValueError as error:

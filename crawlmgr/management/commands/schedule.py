@@ -4,5 +4,10 @@ from crawlmgr.management.base import SubcommandCommand
 
 
 class Command(SubcommandCommand):
-    help = "What recurs: its hours of work."
-    subcommands = {"hours": "crawlmgr.commands.schedule_hours"}
+    help = "What recurs: how often, when next, in which hours; pause of all crawling."
+    subcommands = {
+        "list": "crawlmgr.commands.schedule_list",
+        "hours": "crawlmgr.commands.schedule_hours",
+        "every": "crawlmgr.commands.schedule_every",
+        "pause": "crawlmgr.commands.schedule_pause",
+    }

@@ -1,0 +1,26 @@
+"""`schedule list`: all that recurs, by its next start."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from crawlmgr.clock import SYSTEM
+from crawlmgr.management import database
+from crawlmgr.management.base import Result, table
+from crawlmgr.services import recurring
+
+HELP = "list what recurs: how often, when next, in which hours"
+MOST = 1000
+
+
+def add_arguments(parser: Any) -> None:
+    """Takes none."""
+
+
+def run(options: dict[str, Any]) -> Result:
+    database.ready()
+    found = recurring.documents(SYSTEM.now(), MOST)
+    header = ("kind", "target", "name", "every (s)", "next", "hours")
+    columns = ("kind", "target", "name", "interval_seconds", "next", "hours")
+    rows = [tuple(one[name] for name in columns) for one in found["schedules"]]
+    return Result(found, table(header, rows))

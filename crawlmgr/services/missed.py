@@ -1,0 +1,26 @@
+"""Starts by schedule that were missed: noted when they are made up for, and listed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+
+from crawlmgr.models import Event
+from crawlmgr.services import events
+
+LATE = timedelta(minutes=10)  # a start that is later than this was missed
+MISSED = "schedule_missed"
+MOST_TOLD = 20
+
+
+def tell(name: str, due: datetime | None, seconds: int, now: datetime) -> None:
+    """Notes that starts were missed (nothing ran, or all was paused): how many, since when; one start replaces them all."""
+    if due is None or now - due < LATE:
+        return
+    times = 1 + int((now - due).total_seconds() // max(1, seconds))
+    events.warn(MISSED, f"{name}: {times} since {due:%Y-%m-%d %H:%M} UTC", now=now)
+
+
+def lately(since: datetime) -> Sequence[Event]:
+    """The newest notes of missed starts since then."""
+    return list(Event.objects.filter(at__gte=since, code=MISSED).order_by("-at")[:MOST_TOLD])

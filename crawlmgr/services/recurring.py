@@ -1,0 +1,95 @@
+"""What recurs: one list of forum visits, topic crawls, harvests, exports and pruning, and their starts in the days to come."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from django.conf import settings
+from django.utils.module_loading import import_string
+
+from crawlmgr import windows
+from crawlmgr.models import Export, Timing
+from crawlmgr.services import holds, queue, timings
+from crawlmgr.services.saved_exports import KIND as EXPORT
+
+PRUNING = "pruning"
+DAY_SECONDS = 86_400
+MOST_STARTS = 200  # of one thing in a span
+
+
+@dataclass(frozen=True, slots=True)
+class Recurring:
+    """One thing that recurs: the kind of its runs and what they work on; `seconds` between two starts (None: a plan names them);
+    when it starts next, with `until` likely up to then. `crawls`: a pause of all crawling stops it."""
+
+    kind: str
+    target: int
+    name: str
+    seconds: int | None
+    next_at: datetime | None
+    until: datetime | None = None
+    paused: bool = False
+    crawls: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Starts:
+    """Starts of one thing: `count` between two moments, of a single one the same moment twice."""
+
+    first: datetime
+    last: datetime
+    count: int
+
+
+def own(now: datetime, most: int) -> list[Recurring]:
+    """Exports with a schedule, and the removal of old rows."""
+    rows = Export.objects.filter(next_at__isnull=False, every_hours__gt=0).order_by("next_at")[:most]
+    found = [Recurring(EXPORT, row.pk, row.name, row.every_hours * 3600, row.next_at, crawls=False) for row in rows]
+    pruned = queue.next_pruning()
+    return found if pruned is None else [*found, Recurring(PRUNING, 0, PRUNING, DAY_SECONDS, pruned, crawls=False)]
+
+
+def listing(now: datetime, most: int) -> list[Recurring]:
+    """Of each kind the first `most` things, those that start next at the beginning, paused ones at the end."""
+    found = [one for name in settings.RECURRING for one in import_string(name)(now, most)]
+    late = datetime.max.replace(tzinfo=UTC)
+    return sorted(found, key=lambda one: (one.paused, one.next_at or late, one.kind, one.target))
+
+
+def hours_of(found: Iterable[Recurring]) -> dict[tuple[str, int], Timing]:
+    """The working hours of those that have any."""
+    targets: dict[str, list[int]] = {}
+    for one in found:
+        targets.setdefault(one.kind, []).append(one.target)
+    kinds = [kind for kind in targets if kind in settings.TIMED]
+    return {(kind, target): row for kind in kinds for target, row in timings.of_many(kind, targets[kind]).items()}
+
+
+def ahead(one: Recurring, row: Timing | None, now: datetime, until: datetime) -> list[Starts]:
+    """The starts of a thing with an interval from now on, before `until`; the moving by chance is known of the next one only."""
+    if one.next_at is None or one.seconds is None or one.paused:
+        return []
+    window, found, at = timings.window(row), [], max(one.next_at, now)
+    while at < until and len(found) < MOST_STARTS:
+        found.append(Starts(at, at, 1))
+        at = windows.next_allowed(window, at + timedelta(seconds=one.seconds))
+    return found
+
+
+def document(one: Recurring, row: Timing | None, hold: bool) -> dict[str, Any]:
+    """A thing that recurs as programs see it."""
+    hours = row or Timing()
+    return {
+        "kind": one.kind, "target": one.target, "name": one.name, "interval_seconds": one.seconds,
+        "next": one.next_at, "until": one.until, "paused": one.paused or (hold and one.crawls), **timings.values_of(hours),
+    }  # fmt: skip
+
+
+def documents(now: datetime, most: int) -> dict[str, Any]:
+    """All that recurs as programs see it, of each kind the first `most`, and whether all crawling is paused."""
+    found, hold = listing(now, most), holds.current() is not None
+    rows = hours_of(found)
+    return {"paused": hold, "schedules": [document(one, rows.get((one.kind, one.target)), hold) for one in found]}

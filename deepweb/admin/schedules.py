@@ -1,0 +1,63 @@
+"""Harvests that recur: how often a form is asked again, and started now as it is by schedule."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+from django.contrib import messages
+from django.http import Http404, HttpRequest, HttpResponse
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+
+from crawlmgr.admin import hours
+from crawlmgr.admin.rooms import act, attempt, back, number
+from crawlmgr.admin.tree import address
+from deepweb.models import Form
+from deepweb.services import dispatch, harvests
+
+INTERVALS = (
+    (0, gettext_lazy("only when started")),
+    (86_400, gettext_lazy("1 day")),
+    (7 * 86_400, gettext_lazy("1 week")),
+    (30 * 86_400, gettext_lazy("30 days")),
+)
+
+
+def _find(pk: int) -> Form:
+    form = Form.objects.filter(pk=pk).select_related("source").defer("words").first()
+    if form is None:
+        raise Http404(_("There is no such form."))
+    return form
+
+
+@act("deepweb/form/<int:pk>/schedule/", "form-schedule", "deepweb.change_form")
+def schedule(request: HttpRequest, pk: int) -> HttpResponse:
+    """Sets how often the form is asked again."""
+    form, seconds = _find(pk), number(request.POST.get("interval", ""))
+    if seconds not in {value for value, _name in INTERVALS}:
+        messages.error(request, _("Choose an interval."))
+        return back(request, "search-form", pk)
+    done = _("The form is asked again by schedule.") if seconds else _("The form is asked only when somebody starts it.")
+    attempt(request, done, lambda: dispatch.repeat(form, seconds, datetime.now(UTC)))
+    return back(request, "search-form", pk)
+
+
+@act("deepweb/form/<int:pk>/again/", "form-again", "crawlmgr.add_run")
+def again(request: HttpRequest, pk: int) -> HttpResponse:
+    """Asks the form now with the settings of its last harvest."""
+    form, now = _find(pk), datetime.now(UTC)
+    wishes, web = dispatch.last_settings(form)
+    done = _("The harvest has started.")
+    attempt(request, done, lambda: harvests.start([form], wishes, now=now, settings=web, user=request.user))
+    return back(request, "search-form", pk)
+
+
+def _timed(pk: int) -> tuple[str, str, str] | None:
+    found = Form.objects.filter(pk=pk).values_list("source__name", "source_id").first()
+    return (found[0], address("admin:search-form", pk), f"source:{found[1]}") if found is not None else None
+
+
+hours.TIMED[harvests.KIND] = hours.Timed(
+    gettext_lazy("Harvest"), "admin:search-form", "deepweb.view_form", ("admin:form-again", "crawlmgr.add_run"), _timed,
+    "deepweb.change_form",
+)  # fmt: skip

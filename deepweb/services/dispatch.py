@@ -1,0 +1,88 @@
+"""Scheduled harvests: forms that are asked again by themselves, with the settings of their last harvest."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from typing import Any
+
+from django.db import transaction
+
+from crawlmgr.models import Timing
+from crawlmgr.services import events, missed, recurring, runs, timings
+from deepweb.models import Form, Harvest
+from deepweb.services import harvests
+
+LEAST_SECONDS, MOST_SECONDS = 3600, 366 * 86_400
+FROZEN = ("forms", "settings")  # of a run's parameters, what is not a wish
+
+
+def repeat(form: Form, seconds: int | None, now: datetime) -> None:
+    """Has a form asked again every so many seconds from now on, as in its last harvest; None: only when somebody starts it.
+    Raises ValueError with one line."""
+    if seconds and not LEAST_SECONDS <= seconds <= MOST_SECONDS:
+        raise ValueError("a harvest is repeated every hour at the most, and once a year at the least")
+    due = timings.when(timings.of(harvests.KIND, form.pk), now + timedelta(seconds=seconds), now) if seconds else None
+    Form.objects.filter(pk=form.pk).update(interval_seconds=seconds or None, next_harvest=due)
+
+
+def last_settings(form: Form) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The wishes and the crawl settings of a form's last harvest that was no single query tried; ({}, {}) for the usual ones."""
+    last = Harvest.objects.filter(form=form).order_by("-pk").values_list("run__parameters", flat=True)[:20]
+    found = next((one for one in last if not one.get("fixed")), {})
+    return {name: value for name, value in found.items() if name not in FROZEN}, found.get("settings", {})
+
+
+def repeat_by_key(form: int, seconds: int | None, now: datetime) -> None:
+    """The same of a form by its number. Raises ValueError where there is none."""
+    row = Form.objects.filter(pk=form).defer("words").first()
+    if row is None:
+        raise ValueError(f"there is no form {form}")
+    repeat(row, seconds, now)
+
+
+def start_due(now: datetime, limit: int = 50) -> int:
+    """Starts a harvest of every form that is due; returns the number started. Forms being asked are passed over; one whose
+    working hours are over waits for them."""
+    rows = Form.objects.filter(next_harvest__lte=now, interval_seconds__isnull=False)
+    due = list(rows.select_related("source").defer("words").order_by("next_harvest")[:limit])
+    hours = timings.of_many(harvests.KIND, [form.pk for form in due]) if due else {}
+    started = 0
+    for form in due:
+        try:
+            started += _start(form, hours.get(form.pk), now)
+        except runs.Busy:
+            continue
+    return started
+
+
+@transaction.atomic
+def _start(form: Form, hours: Timing | None, now: datetime) -> bool:
+    """A run and when the next one is due, both or neither."""
+    seconds = form.interval_seconds or MOST_SECONDS
+    after, held = timings.when(hours, now + timedelta(seconds=seconds), now), timings.opens(hours, now)
+    if not Form.objects.filter(pk=form.pk, next_harvest=form.next_harvest).update(next_harvest=held or after):
+        return False
+    missed.tell(form.source.name, form.next_harvest, seconds, now)
+    if held:
+        return False
+    try:
+        wishes, web = last_settings(form)
+        harvests.start([form], wishes, now=now, settings=web, scheduled=True)
+    except ValueError as error:
+        events.error("harvest_refused", f"{form.source.name}: {error}", now=now)
+        return False
+    return True
+
+
+def retime(form: int, hours: Timing, now: datetime) -> None:
+    """Moves the next harvest into new working hours."""
+    for one in Form.objects.filter(pk=form, next_harvest__isnull=False).only("next_harvest", "interval_seconds"):
+        at = timings.soonest(hours, one.next_harvest, now, one.interval_seconds)
+        Form.objects.filter(pk=form).update(next_harvest=at)
+
+
+def entries(now: datetime, most: int) -> list[recurring.Recurring]:
+    """The forms that are asked again by themselves."""
+    rows = Form.objects.filter(interval_seconds__isnull=False, next_harvest__isnull=False).order_by("next_harvest")
+    columns = rows.values_list("pk", "source__name", "interval_seconds", "next_harvest")
+    return [recurring.Recurring(harvests.KIND, *row) for row in columns[:most]]

@@ -1,0 +1,60 @@
+"""The forums among all that recurs: when each is visited next, and how many visits are planned in the days to come."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from datetime import date, datetime
+from zoneinfo import ZoneInfo
+
+from django.db.models import Count, Max, Min, Q
+from django.db.models.functions import TruncDate
+
+from crawlmgr.services.recurring import Recurring, Starts
+from forums import reads
+from forums.models import Board, Plan, PlannedVisit, Policy, Site
+from forums.services import outlooks, plans
+
+KIND = "forum"
+
+
+def entries(now: datetime, most: int) -> list[Recurring]:
+    """Each forum with its next visit, those that come first; as its list says it."""
+    boards = Board.objects.filter(enabled=True, next_visit__isnull=False).values("site_id")
+    due = boards.annotate(at=Min("next_visit"), often=Min("interval_seconds")).order_by("at")[:most]
+    often = {row["site_id"]: row["often"] for row in due}
+    sites = Site.objects.filter(pk__in=list(often)).defer("structure", "settings")
+    planned = set(Board.objects.filter(plans.planned_sites(), site_id__in=list(often)).values_list("site_id", flat=True))
+    return [
+        Recurring(
+            KIND, row.site.pk, row.site.name, None if row.site.pk in planned else often[row.site.pk], row.due.at, row.due.until,
+            row.site.paused,
+        )
+        for row in reads.with_freshness(list(sites), now)
+    ]  # fmt: skip
+
+
+def planned(site_ids: Collection[int], now: datetime, until: datetime, zone: ZoneInfo) -> dict[int, list[Starts]]:
+    """The visits that plans name or the closed loop expects for these forums, one entry a day of `zone`."""
+    found: dict[tuple[int, date], Starts] = {}
+    rows = PlannedVisit.objects.filter(
+        board__site__in=list(site_ids), state=PlannedVisit.State.PLANNED, at__gte=now, at__lt=until, plan__active=True
+    )
+    days = rows.values_list("board__site_id", TruncDate("at", tzinfo=zone)).order_by()
+    for site, day, first, last, count in days.annotate(first=Min("at"), last=Max("at"), count=Count("id")):
+        found[site, day] = Starts(first, last, count)
+    for site, at in _expected(site_ids, now, until):
+        key = site, at.astimezone(zone).date()
+        known = found.get(key, Starts(at, at, 0))
+        found[key] = Starts(min(known.first, at), max(known.last, at), known.count + 1)
+    by_site: dict[int, list[Starts]] = {}
+    for (site, _day), starts in sorted(found.items()):
+        by_site.setdefault(site, []).append(starts)
+    return by_site
+
+
+def _expected(site_ids: Collection[int], now: datetime, until: datetime) -> list[tuple[int, datetime]]:
+    """Forum and time of the visits that closed loops expect."""
+    loops = Plan.objects.filter(active=True, policy=Policy.ADAPTIVE).filter(Q(site__in=list(site_ids)) | Q(site=None))
+    visits = [one for plan in loops for one in outlooks.expected(plan, until).visits if one.at >= now]
+    sites = dict(Board.objects.filter(site__in=list(site_ids)).values_list("pk", "site_id")) if visits else {}
+    return [(sites[one.board], one.at) for one in visits if one.board in sites]
