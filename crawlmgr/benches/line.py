@@ -7,6 +7,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from math import ceil
 from statistics import median
 from typing import Any
 
@@ -14,12 +15,14 @@ import psycopg
 from django.core.management.base import CommandError
 
 from crawlmgr.benches.beside_scrapy import ROOT, SideFailed, side
+from crawlmgr.benches.line_server import PAGES, allowed_rate
 from crawlmgr.benches.postgresql import Server, find_binaries
 from crawlmgr.management.base import say
 from crawlmgr.management.base import table as text_table
 
 HELP = "pages a second over 200 hosts with many requests in flight, beside Scrapy's"
 DATABASES = ("sqlite", "postgresql")
+SPARE = 2.0  # pages of the web for each page that is fetched
 SIDES = {"ours": "crawlmgr.benches.line_ours", "scrapy": "crawlmgr.benches.line_scrapy"}
 
 
@@ -50,12 +53,17 @@ def run(options: dict[str, Any]) -> dict[str, Any]:
                 say(f"{in_flight} in flight, {name}: {last['rate']:.0f} pages a second, {last['cpu_rate']:.0f} per CPU-second")
         rows.append(_row(in_flight, found))
     names = ("pages", "hosts", "answer", "delay", "size", "vary", "rounds", "workers", "database")
+    for row in rows if options["delay"] else ():
+        row["allowed_pages_a_second"] = allowed_rate(options["hosts"], options["answer"], options["delay"])
+        row["share_of_allowed"] = row["ours_pages_a_second"] / row["allowed_pages_a_second"]
     return {"settings": {name: options[name] for name in names}, "in_flight": rows}
 
 
 def _crawl(name: str, in_flight: int, options: dict[str, Any]) -> dict[str, Any]:
     """One crawl of one side over its own local web, with the figures that the web's server counted."""
-    web = (str(options["hosts"]), str(options["answer"]), str(options["size"]), *(["vary"] if options["vary"] else []))
+    each = max(PAGES, ceil(SPARE * options["pages"] / options["hosts"]))  # the web must not run dry before the end
+    more = (f"pages={each}", f"vary={'yes' if options['vary'] else 'no'}")
+    web = (str(options["hosts"]), str(options["answer"]), str(options["size"]), *more)
     command = [sys.executable, "-m", "crawlmgr.benches.line_server", *web]
     server = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=ROOT)  # noqa: S603 - our own module
     try:
@@ -125,4 +133,7 @@ def table(result: dict[str, Any]) -> str:
         resident = ", ".join(f"{size / 1e6:.0f}" for size in row.get("ours_resident_bytes", ()))
         words += f"\n{row['requests']} in flight: MB resident after each tenth of the pages: {resident}"
         words += f"; at the most {row['ours_peak_bytes'] / 1e6:.0f}"
+        if "allowed_pages_a_second" in row:
+            share, allowed = row["share_of_allowed"], row["allowed_pages_a_second"]
+            words += f"\n{row['requests']} in flight: {share:.3f} of the {allowed:.1f} pages a second that web and delay allow"
     return words

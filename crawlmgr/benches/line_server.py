@@ -15,8 +15,9 @@ from typing import Any
 from crawlmgr.benches.local_server import WORDS
 
 LINKS = 40
-PAGES = 50
+PAGES = 50  # of a host, where nothing else is asked for
 SLOW_FACTOR = 8.0
+BUSY_SECONDS = 1
 TICK_SECONDS, TICKS = 0.005, 8
 ROBOTS = b"User-agent: *\nDisallow: /private/\n"
 
@@ -41,6 +42,19 @@ def manner_of(host: int) -> str:
     return {7: "dead", 13: "slow", 31: "slow", 19: "busy", 43: "busy"}.get(host % 50, "plain")
 
 
+def allowed_rate(hosts: int, answer_seconds: float, delay_seconds: float) -> float:
+    """Pages a second that this web gives at most to a crawler with one request at a time to a host and a pause of
+    `delay_seconds` between the starts of two. A busy host gives two pages for three requests and wants a second's rest."""
+    plain = max(delay_seconds, answer_seconds)
+    rates = {
+        "plain": 1 / plain,
+        "slow": 1 / max(delay_seconds, answer_seconds * SLOW_FACTOR),
+        "busy": 2 / (2 * plain + max(delay_seconds, answer_seconds + BUSY_SECONDS)),
+        "dead": 0.0,
+    }
+    return sum(rates[manner_of(host)] for host in range(hosts))
+
+
 class Web:
     """The pages of all hosts, and for each host the number of its requests, the most at once and the least time between two.
 
@@ -48,8 +62,8 @@ class Web:
     loop had not received it. The interval reported is at most some hundredths of a second too long, and never too short.
     """
 
-    def __init__(self, hosts: int, seconds: float, size_bytes: int, vary: bool = False) -> None:
-        self.hosts, self.seconds, self.vary = hosts, seconds, vary
+    def __init__(self, hosts: int, seconds: float, size_bytes: int, vary: bool = False, pages: int = PAGES) -> None:
+        self.hosts, self.seconds, self.vary, self.pages = hosts, seconds, vary, pages
         self.draw = random.Random(1)  # noqa: S311 - content, not a secret
         self.asked: dict[int, int] = defaultdict(int)
         self.now: dict[int, int] = defaultdict(int)
@@ -65,11 +79,11 @@ class Web:
 
     def page(self, host: int, number: int) -> bytes:
         """A page with links to pages of other hosts, to its own, and to one that robots.txt disallows."""
-        draw = random.Random(host * PAGES + number)  # noqa: S311 - content, not a secret
+        draw = random.Random(host * self.pages + number)  # noqa: S311 - content, not a secret
         parts = [f"<!doctype html><meta charset=utf-8><title>Page {number} of {host}</title><h1>Page {number}</h1>"]
         for place in range(LINKS):
             target = host if place % 8 == 0 else draw.randrange(self.hosts)
-            path = f"private/{number}" if place == 1 else f"p/{draw.randrange(PAGES)}"
+            path = f"private/{number}" if place == 1 else f"p/{draw.randrange(self.pages)}"
             link = f'<a href="http://{name_of(target)}:{self.port}/{path}">{draw.choice(self.anchors)}</a>'
             filler = draw.choice(self.fillers)
             if self.vary:  # page sizes vary from a tenth to the whole of the size
@@ -120,7 +134,7 @@ class Asked(asyncio.Protocol):
         if path == "/robots.txt":
             body, kind = ROBOTS, b"text/plain"
         elif manner_of(host) == "busy" and number % 3 == 0:
-            status, body, more = b"429 Too Many Requests", b"", b"retry-after: 1\r\n"
+            status, body, more = b"429 Too Many Requests", b"", b"retry-after: %d\r\n" % BUSY_SECONDS
         else:
             body = web.page(host, int(path.rpartition("/")[2] or 0))
         head = b"HTTP/1.1 %b\r\ncontent-type: %b\r\ncontent-length: %d\r\n%b\r\n" % (status, kind, len(body), more)
@@ -128,8 +142,8 @@ class Asked(asyncio.Protocol):
             self.transport.write(head + body)
 
 
-async def _serve(hosts: int, seconds: float, size_bytes: int, vary: bool) -> None:
-    web, loop, ended = Web(hosts, seconds, size_bytes, vary), asyncio.get_running_loop(), asyncio.Event()
+async def _serve(hosts: int, seconds: float, size_bytes: int, vary: bool, pages: int) -> None:
+    web, loop, ended = Web(hosts, seconds, size_bytes, vary, pages), asyncio.get_running_loop(), asyncio.Event()
     loop.add_signal_handler(signal.SIGTERM, ended.set)
 
     def tick() -> None:
@@ -154,4 +168,7 @@ async def _serve(hosts: int, seconds: float, size_bytes: int, vary: bool) -> Non
 
 
 if __name__ == "__main__":
-    asyncio.run(_serve(int(sys.argv[1]), float(sys.argv[2]), int(sys.argv[3]), sys.argv[4:] == ["vary"]))
+    more = dict(word.split("=") for word in sys.argv[4:])
+    asyncio.run(
+        _serve(int(sys.argv[1]), float(sys.argv[2]), int(sys.argv[3]), more.get("vary") == "yes", int(more.get("pages", PAGES)))
+    )
