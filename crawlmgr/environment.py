@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import secrets
 import sys
 import tempfile
@@ -66,6 +67,22 @@ def token(name: str) -> str:
     text = os.environ.get(name, "").strip()
     if text and (len(text) < 16 or not text.isascii() or not text.isprintable() or " " in text):
         refuse(name, "the token needs sixteen letters or more without spaces, for example what `openssl rand -hex 16` prints.")
+    return text
+
+
+def store(name: str) -> str:
+    """Reads an object store's address, s3://bucket or s3://bucket/folder, from an environment variable; "" if it is not set."""
+    text = os.environ.get(name, "").strip().rstrip("/")
+    if text and not re.fullmatch(r"s3://[a-z0-9][a-z0-9.-]{1,61}[a-z0-9](/[A-Za-z0-9._/-]{1,200})?", text):
+        refuse(name, f"{text!r} is no address of a store; write s3://bucket or s3://bucket/folder.")
+    return text
+
+
+def endpoint(name: str) -> str:
+    """Reads the web address of an S3-compatible server from an environment variable; "" for Amazon's own."""
+    text = os.environ.get(name, "").strip().rstrip("/")
+    if text and not re.fullmatch(r"https?://[^\s/?#@]+", text):
+        refuse(name, f"{text!r} is no address of a server; write https://host or http://host:port.")
     return text
 
 

@@ -17,6 +17,8 @@ share_memory()  # before a library starts threads: the first thread fixes the nu
 BASE_DIR = Path(__file__).resolve().parent.parent
 DATA_DIR = environment.data_folder(BASE_DIR / "var")
 ARCHIVE_DIR = DATA_DIR / "archive"
+ARCHIVE_STORE = environment.store("CRAWLMGR_ARCHIVE_STORE")  # s3://bucket/folder that closed WARC files are moved to
+ARCHIVE_S3_ENDPOINT = environment.endpoint("CRAWLMGR_S3_ENDPOINT")
 EXPORT_DIR = DATA_DIR / "exports"
 LOG_DIR = DATA_DIR / "logs"
 EVENTS_DIR = DATA_DIR / "events"

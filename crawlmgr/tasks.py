@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import os
 import signal
+from datetime import timedelta
 from typing import Any
 from urllib.parse import quote
 
@@ -19,7 +20,7 @@ from django_q.signals import post_spawn
 from crawlmgr import engine, jobs
 from crawlmgr.clock import SYSTEM
 from crawlmgr.models import Run, RunState
-from crawlmgr.services import alarms, dispatch, nodes, pruning, query_statistics, queue, trouble
+from crawlmgr.services import alarms, archive_moves, dispatch, nodes, pruning, query_statistics, queue, trouble
 from crawlmgr.supervisor import group, memory_bytes
 
 log = logging.getLogger("crawlmgr.tasks")
@@ -126,6 +127,20 @@ def tick(node: str) -> None:
     weighed = cache.add(f"memory-{quote(node)}", 1, MEMORY_SECONDS)
     nodes.beat(node, now, memory_bytes=memory_bytes(group(os.getpgrp())) if weighed else None)
     dispatch.dispatch(now)
+    if settings.ARCHIVE_STORE and archive_moves.waiting():
+        queue.move_files(node, os.environ.get("Q_CLUSTER_NAME") or settings.Q_CLUSTER["name"])
+
+
+def move_archive(node: str) -> int:
+    """Moves closed WARC files of this machine into the store, for as long as a slice lasts."""
+    beat = _Beat(node)
+    end = SYSTEM.now() + timedelta(seconds=settings.SLICE_SECONDS)
+
+    def late() -> bool:
+        beat.give()
+        return engine.shutdown.is_set() or SYSTEM.now() >= end
+
+    return archive_moves.move(SYSTEM.now(), late).moved
 
 
 def dispatch_due() -> None:

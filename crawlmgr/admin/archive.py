@@ -16,7 +16,7 @@ from crawlmgr.admin.rooms import page, room
 from crawlmgr.admin.tree import Node
 from crawlmgr.models import Page, WarcFile
 from crawlmgr.reads import archive as reads
-from crawlmgr.services import archive
+from crawlmgr.services import archive, archive_files
 
 SHOWN_CHARACTERS = 200_000
 
@@ -63,7 +63,7 @@ def _file(pk: int) -> WarcFile:
 def warc_download(request: HttpRequest, pk: int) -> HttpResponse | FileResponse:
     """Downloads a WARC file."""
     file = _file(pk)
-    found = archive.open_file(file)
+    found = archive_files.open_file(file)
     if found is None:
         raise Http404(_("The file is no longer in the archive folder."))
     name = Path(file.name).name

@@ -24,6 +24,7 @@ from django.utils.translation import gettext as _
 from unfold.settings import get_config
 
 from crawlmgr.services import trouble
+from crawlmgr.services.archive_files import Unreachable
 
 log = logging.getLogger("crawlmgr.desk")
 RETRY_AFTER_SECONDS = 5
@@ -83,8 +84,8 @@ def too_large(request: HttpRequest) -> HttpResponse:
 
 
 def broken(request: HttpRequest) -> HttpResponse:
-    """500 for a program error; 503 if the database is unavailable, locked or out of space."""
-    told = _of_database(sys.exc_info()[1])
+    """500 for a program error; 503 if the database is unavailable, locked or out of space, or the archive's store away."""
+    told = _of_stores(sys.exc_info()[1])
     if told is None:
         text = _("An error of the program. It stands in the log (logs/crawlmgr.log) with this time.")
         return _answer(request, 500, Told(_("Something went wrong"), text, "bug_report"), framed=False)
@@ -93,11 +94,14 @@ def broken(request: HttpRequest) -> HttpResponse:
     return answer
 
 
-def _of_database(error: BaseException | None) -> Told | None:
-    """The message for a database problem that caused `error`; None if no database problem caused it."""
+def _of_stores(error: BaseException | None) -> Told | None:
+    """The message for a problem of the database or the archive's store that caused `error`; None if none did."""
     seen: set[int] = set()
     while error is not None and id(error) not in seen:
         seen.add(id(error))
+        if isinstance(error, Unreachable):
+            text = _("Pages that were moved there cannot be shown until it does. Nothing is lost.")
+            return Told(_("The store of the archive does not answer"), text, "cloud_off")
         if isinstance(error, DatabaseProblem):
             if trouble.full(error):
                 text = _("The database cannot write. Runs are paused and go on once there is room again.")

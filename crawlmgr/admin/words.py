@@ -139,6 +139,8 @@ SAID: dict[str, str] = {
     "export_removed": gettext_noop("An export was deleted with its files"),
     "cluster_restarted": gettext_noop("The workers were restarted"),
     "web_restarted": gettext_noop("The web server was restarted"),
+    "store_away": gettext_noop("The store of the archive does not answer; closed files stay where they were written"),
+    "file_damaged": gettext_noop("An archive file does not match its index; it is not moved into the store"),
     # verdicts on robots.txt
     "allow": gettext_noop("all allowed"),
     "deny": gettext_noop("all refused for now"),

@@ -7,7 +7,10 @@ from django.utils.translation import gettext_lazy as _
 
 
 class WarcFile(models.Model):
-    """One WARC file in the archive folder; only one process ever writes to it."""
+    """One WARC file; only one process ever writes to it.
+
+    `place` is where it lies: "" for the archive folder of the machine that wrote it, else its address in a store.
+    """
 
     name = models.CharField(_("file"), max_length=200, unique=True)
     run = models.ForeignKey("crawlmgr.Run", models.SET_NULL, null=True, blank=True, related_name="warc_files")
@@ -16,6 +19,7 @@ class WarcFile(models.Model):
     created = models.DateTimeField(_("created"))
     closed = models.DateTimeField(_("closed"), null=True, blank=True)
     imported = models.BooleanField(_("imported"), default=False)
+    place = models.CharField(_("place"), max_length=400, blank=True, default="")
 
     class Meta:
         verbose_name = _("WARC file")

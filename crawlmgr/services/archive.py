@@ -7,21 +7,21 @@ import secrets
 import shutil
 import socket
 from collections.abc import Callable, Iterator
-from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
-from typing import IO, Any, BinaryIO
+from tempfile import TemporaryDirectory
+from typing import Any
 
 from django.conf import settings
 from django.db import transaction
 
 from crawlmgr.models import Page, WarcFile
-from crawlmgr.services import hosts
+from crawlmgr.services import archive_files, hosts
 from crawlmgr.services.walking import in_parts
 from crawlmgr.web.exchange import PLAIN_HEADERS, FetchResponse, Hop
 from crawlmgr.web.url import UrlError, canonical, host_key, url_hash
-from crawlmgr.web.warc import RecordPointer, WarcRecord, WarcWriter, check_file, iter_records, read_record
+from crawlmgr.web.warc import RecordPointer, WarcRecord, WarcWriter, check_file, iter_records
 
 ROTATE_BYTES = 250_000_000
 CHECK_SPACE_EVERY = 50
@@ -101,30 +101,13 @@ def _original(page: Page) -> WarcRecord | None:
     return record if record is not None and record.type == "response" else None
 
 
-def path_of(file: WarcFile) -> Path:
-    """The path of a WARC file. Raises ValueError for a name that leads out of the archive folder."""
-    path = (settings.ARCHIVE_DIR / file.name).resolve()
-    if path.parent != Path(settings.ARCHIVE_DIR).resolve():
-        raise ValueError(f"{file.name} is no name of an archive file")
-    return path
-
-
-def remove(file: WarcFile) -> None:
-    """Deletes a WARC file, then its row; can be repeated after a kill in between."""
-    with suppress(ValueError):  # a name that leads out of the folder belongs to no file of the archive
-        path_of(file).unlink(missing_ok=True)
-    file.delete()
-
-
 def read_page(page: Page) -> WarcRecord | None:
-    """The stored answer of a page; for a revisit, the record of the original content. None if the file is gone."""
+    """The stored answer of a page; for a revisit, the record of the original content. None if the file is gone. Raises
+    archive_files.Unreachable if the store that has it does not answer."""
     if page.warc is None or page.warc_offset is None:
         return None
-    try:
-        record = read_record(path_of(page.warc), page.warc_offset)
-    except (OSError, ValueError):
-        return None
-    if record.type != "revisit":
+    record = archive_files.record(page.warc, page.warc_offset, page.warc_length)
+    if record is None or record.type != "revisit":
         return record
     earlier = (
         Page.objects.filter(
@@ -238,54 +221,40 @@ def export_run(run_id: int, target: Path, now: datetime, pulse: Callable[[], Non
 def _member(page: Page) -> bytes | None:
     if page.warc is None or page.warc_offset is None or not page.warc_length:
         return None
-    try:
-        with path_of(page.warc).open("rb") as file:
-            file.seek(page.warc_offset)
-            piece = file.read(page.warc_length)
-    except OSError:
-        return None
-    return piece if piece[:2] == b"\x1f\x8b" and len(piece) == page.warc_length else None
+    piece = archive_files.piece(page.warc, page.warc_offset, page.warc_length)
+    return piece if piece is not None and piece[:2] == b"\x1f\x8b" else None
 
 
 def check(*, quick: bool = False) -> dict[str, Any]:
     """Compares every WARC file with the index: reports missing, truncated or damaged files, and pages whose position holds no
     such record."""
     files = []
-    for row in WarcFile.objects.order_by("pk"):
-        path, records, problem = path_of(row), 0, ""
-        pages = Page.objects.filter(warc=row)
-        if not path.exists():
-            problem = "missing"
-        elif pages.filter(warc_offset__gte=path.stat().st_size).exists():
-            problem = "shorter than its index"
-        elif not quick:
-            report = check_file(path)
-            records = report.records
-            offsets = set(report.offsets)
-            lost = sum(1 for offset in pages.values_list("warc_offset", flat=True).iterator() if offset not in offsets)
-            problem = report.problem or (f"{lost} pages have no record" if lost else "")
-            if problem == "torn tail" and not lost:
-                problem = ""  # truncated by a kill in the middle of a record that was never indexed
-        files.append({"file": row.name, "records": records or row.records, "pages": pages.count(), "problem": problem})
+    for pk in list(WarcFile.objects.order_by("pk").values_list("pk", flat=True)):
+        row = WarcFile.objects.filter(pk=pk).first()
+        if row is not None:
+            records, problem = check_one(row, quick=quick)
+            pages = Page.objects.filter(warc=row).count()
+            files.append({"file": row.name, "records": records or row.records, "pages": pages, "problem": problem})
     return {"ok": not any(f["problem"] for f in files), "files": files}
 
 
-def put_file(name: str, content: IO[bytes]) -> None:
-    """Restores a WARC file from a backup. Raises ValueError for a name that is not an archive file's, OSError if writing
-    fails."""
-    target = path_of(WarcFile(name=name))
-    part = target.with_name(name + ".part")
-    try:
-        with part.open("wb") as file:
-            shutil.copyfileobj(content, file, 1 << 20)
-        os.replace(part, target)
-    finally:
-        part.unlink(missing_ok=True)
-
-
-def open_file(file: WarcFile) -> BinaryIO | None:
-    """Opens a WARC file for reading as stored; None if it is gone. The caller closes it."""
-    try:
-        return path_of(file).open("rb")
-    except (OSError, ValueError):
-        return None
+def check_one(row: WarcFile, *, quick: bool = False) -> tuple[int, str]:
+    """Records of a WARC file (0 with `quick`) and what is wrong with it; "" for nothing. Raises archive_files.Unreachable."""
+    pages = Page.objects.filter(warc=row)
+    there = archive_files.size(row)
+    if there is None:
+        return 0, "missing"
+    if pages.filter(warc_offset__gte=there).exists():
+        return 0, "shorter than its index"
+    if quick:
+        return 0, ""
+    with TemporaryDirectory(prefix="crawlmgr-archive-") as folder:
+        path = archive_files.local(row, Path(folder))
+        if path is None:
+            return 0, "missing"
+        report = check_file(path)
+    offsets = set(report.offsets)
+    lost = sum(1 for offset in pages.values_list("warc_offset", flat=True).iterator() if offset not in offsets)
+    problem = report.problem or (f"{lost} pages have no record" if lost else "")
+    # a torn tail where nothing is lost: truncated by a kill in the middle of a record that was never indexed
+    return report.records, "" if problem == "torn tail" and not lost else problem

@@ -27,7 +27,7 @@ from django.utils.module_loading import import_string
 
 from crawlmgr import __version__
 from crawlmgr.models import WarcFile
-from crawlmgr.services import archive, vault
+from crawlmgr.services import archive_files, vault
 
 FORMAT = 1
 MANIFEST, SECRET = "manifest.json", "secret.key"
@@ -72,7 +72,7 @@ def write(target: Path, now: datetime, told: Told) -> dict[str, Any]:
                     _add(tar, f"rows/{model._meta.label}.jsonl.gz", spool, now)
             for file in WarcFile.objects.order_by("pk").iterator():
                 told(file.name)
-                source = archive.open_file(file)
+                source = archive_files.open_file(file)
                 if source is not None:
                     with source:
                         files[file.name] = _add(tar, f"archive/{file.name}", source, now)
@@ -86,6 +86,8 @@ def write(target: Path, now: datetime, told: Told) -> dict[str, Any]:
         os.replace(part, target)
     except OSError as error:
         raise BackupRefused(f"{target} cannot be written: {error.strerror or error}") from error
+    except archive_files.Unreachable as error:
+        raise BackupRefused(f"the archive's store does not answer: {error}") from error
     finally:
         part.unlink(missing_ok=True)
     return {**manifest, "bytes": target.stat().st_size}
@@ -175,10 +177,11 @@ def restore(source: Path, told: Told) -> dict[str, Any]:
                     for name in (*settings.MENDED, *settings.DERIVED):
                         import_string(name)()
                 for file in WarcFile.objects.iterator():
-                    archive.path_of(file)  # raises for a name that leads out of the folder
+                    archive_files.path_of(file)  # raises for a name that leads out of the folder
+                WarcFile.objects.exclude(place="").update(place="")  # the files come into the folder, whatever store had them
                 for name in manifest["files"]:
                     told(name)
-                    archive.put_file(name, _member(tar, f"archive/{name}"))
+                    archive_files.put_file(name, _member(tar, f"archive/{name}"))
                 for name, place in places.items():
                     told(name)
                     _put(place, _member(tar, f"kept/{name}"))

@@ -20,7 +20,7 @@ from django.db.models import QuerySet, Sum
 
 from crawlmgr.clock import SYSTEM
 from crawlmgr.models import ACTIVE, Event, HostHour, Node, Page, Retention, Run, RunState, Url, WarcFile
-from crawlmgr.services import archive, queue, removals
+from crawlmgr.services import archive_files, queue, removals
 from crawlmgr.services.removals import Part, Removal
 
 log = logging.getLogger("crawlmgr.pruning")
@@ -196,13 +196,17 @@ def _drop_rows(parts: Sequence[Part], late: Callable[[], bool]) -> int:
 
 def _drop_files(files: QuerySet[WarcFile], late: Callable[[], bool]) -> int:
     """Deletes files one by one: clears the archive position of its pages in batches, then deletes the file, then its row. After a
-    kill in between, the row still exists and all of it is repeated."""
+    kill in between, or where the store of the archive does not answer, the row still exists and all of it is repeated."""
     number = 0
     while not late() and (file := files.order_by("pk").first()) is not None:
         pages = Page.objects.filter(warc=file).order_by("pk")
         while not late() and (keys := list(pages.values_list("pk", flat=True)[: removals.BATCH])):
             Page.objects.filter(pk__in=keys).update(warc=None, warc_offset=None, warc_length=None)
         if not pages.exists():
-            archive.remove(file)
+            try:
+                archive_files.remove(file)
+            except archive_files.Unreachable as error:
+                log.warning("%s stays: %s", file.name, error)
+                break
             number += 1
     return number

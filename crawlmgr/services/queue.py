@@ -34,6 +34,7 @@ TICK = "crawlmgr.tasks.tick"
 REFUSED = "crawlmgr.tasks.refused"
 PRUNE = "crawlmgr.tasks.prune"
 ALARMS = "crawlmgr.tasks.send_alarms"
+MOVE = "crawlmgr.tasks.move_archive"
 SCHEDULES = (
     ("dispatch what is due", "crawlmgr.tasks.dispatch_due", Schedule.MINUTES),
     ("prune old rows", PRUNE, Schedule.DAILY),
@@ -46,7 +47,7 @@ QUIET_SECONDS = 10.0
 LONGEST_POLL_SECONDS = 1.0
 STATE_SECONDS = 2
 """Seconds between two reports of a cluster's state."""
-TASKS = frozenset((SLICE, TICK, REFUSED, ALARMS, *(task for _name, task, _kind in SCHEDULES)))
+TASKS = frozenset((SLICE, TICK, REFUSED, ALARMS, MOVE, *(task for _name, task, _kind in SCHEDULES)))
 """The functions that a worker may be asked to call."""
 
 post_save.disconnect(call_hook, sender=Task)  # otherwise django-q2 would call any function that a stored result names as its hook
@@ -73,21 +74,21 @@ class Broker(ORM):
 
     def dequeue(self) -> list[tuple[int, str]] | None:
         node = os.environ.get("CRAWLMGR_NODE", "")
-        own, now = _node_key(self.list_key, node), timezone.now()
+        own, files, now = _node_key(self.list_key, node), _files_key(self.list_key, node), timezone.now()
         if not self._anything_free(now):
             self._empty += 1
             time.sleep(self._pause(node, now))
             return None
-        rows = self.get_connection().filter(Q(key=own) | _shared(self.list_key), lock__lt=now)
+        rows = self.get_connection().filter(Q(key__in=(own, files)) | _shared(self.list_key), lock__lt=now)
         due = list(rows.order_by(Case(When(key=own, then=Value(0)), default=Value(1)), "id")[: Conf.BULK])
         taken = [
             (row.pk, row.payload)
             for row in due
-            if (row.key == own or self._may_take(node, row, now))
+            if (row.key in (own, files) or self._may_take(node, row, now))
             and self.get_connection().filter(pk=row.pk, lock=row.lock).update(lock=self.timeout(row))
         ]
         if not self._turn.alone:
-            self._in_hand |= {row.pk for row in due if row.key != own and (row.pk, row.payload) in taken}
+            self._in_hand |= {row.pk for row in due if row.key not in (own, files) and (row.pk, row.payload) in taken}
         self._empty = 0 if due else self._empty + 1
         if not taken:
             time.sleep(self._pause(node, now))
@@ -204,7 +205,7 @@ def _shared(queue: str) -> Q:
 
 
 def _family(queue: str) -> Q:
-    return _shared(queue) | Q(key__startswith=f"{queue}/node/")
+    return _shared(queue) | Q(key__startswith=f"{queue}/node/") | Q(key__startswith=f"{queue}/files/")
 
 
 def _run_key(run_id: int) -> str:
@@ -213,6 +214,10 @@ def _run_key(run_id: int) -> str:
 
 def _node_key(queue: str, node: str) -> str:
     return f"{queue}/node/{node}"[:100]
+
+
+def _files_key(queue: str, node: str) -> str:
+    return f"{queue}/files/{node}"[:100]
 
 
 def _add(key: str, task: str, *args: Any) -> None:
@@ -278,9 +283,16 @@ def tick(node: str, queue: str, now: datetime) -> None:
         _add(key, TICK, node)
 
 
+def move_files(node: str, queue: str) -> None:
+    """Has a worker of this node move closed WARC files into the store, unless one is about to or at it."""
+    key = _files_key(queue, node)
+    if not OrmQ.objects.filter(key=key).exists():
+        _add(key, MOVE, node)
+
+
 def forget_node(node: str, queue: str) -> None:
     """Deletes the tasks that only this node's cluster could take, because that cluster is gone."""
-    OrmQ.objects.filter(key=_node_key(queue, node)).delete()
+    OrmQ.objects.filter(key__in=(_node_key(queue, node), _files_key(queue, node))).delete()
 
 
 def give_back(queue: str, now: datetime) -> int:

@@ -4,9 +4,11 @@
 from __future__ import annotations
 
 import base64
+import fcntl
 import hashlib
 import uuid
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -14,7 +16,7 @@ from pathlib import Path
 import deflate
 
 from crawlmgr.web.exchange import Failure, FetchResponse, Hop
-from crawlmgr.web.warc_reader import FileReport, WarcError, WarcRecord, check_file, iter_records, read_record
+from crawlmgr.web.warc_reader import FileReport, WarcError, WarcRecord, check_file, iter_records, read_record, record_of
 
 __all__ = [
     "FileReport",
@@ -26,6 +28,7 @@ __all__ = [
     "iter_records",
     "payload_digest",
     "read_record",
+    "record_of",
 ]
 
 IDENTICAL = "http://netpreserve.org/warc/1.1/revisit/identical-payload-digest"
@@ -99,13 +102,16 @@ def _member(fields: list[tuple[str, str]], block: bytes) -> bytes:
 class WarcWriter:
     """Writes a new file from its beginning; an existing one is refused, so that nothing is written after a truncated record.
 
-    Every record is passed to the system before `write_exchange` returns: a process killed afterwards loses none of it.
+    Every record is passed to the system before `write_exchange` returns: a process killed afterwards loses none of it. The file
+    is locked while the writer lives, so that others can tell whether one that was never closed is still written to.
     """
 
     def __init__(self, path: Path, *, hostname: str, now: datetime, software: str = "crawlmgr") -> None:
         self.path = path
         # a buffer would write the data that a full disk refused after the file was truncated
         self.file = path.open("xb", buffering=0)
+        with suppress(OSError):  # a file system without locks
+            fcntl.flock(self.file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         self.size = 0
         self.records = 0
         self.info_id = _urn()

@@ -5,9 +5,10 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import cached_property
+from io import BytesIO
 from pathlib import Path
 from typing import BinaryIO
 
@@ -331,6 +332,14 @@ def read_record(path: Path, offset: int) -> WarcRecord:
     for record in iter_records(path, offset):
         return record
     raise WarcError(f"no whole record at byte {offset} of {path.name}")
+
+
+def record_of(data: bytes, offset: int) -> WarcRecord:
+    """The record that begins these bytes, which lie at `offset` of a file. Raises WarcError where none does."""
+    found = _read(_Source(BytesIO(data), 0), 0)
+    if found is None:
+        raise WarcError(f"no whole record at byte {offset}")
+    return replace(found, offset=offset)
 
 
 @dataclass(frozen=True, slots=True)

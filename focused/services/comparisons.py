@@ -8,6 +8,8 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import astuple, replace
 from datetime import datetime
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from django.conf import settings
@@ -15,7 +17,7 @@ from django.db import transaction
 
 from crawlmgr.jobs import Pulse, StepTooLong
 from crawlmgr.models import Run, RunState, WarcFile
-from crawlmgr.services import archive as stored
+from crawlmgr.services import archive_files as stored
 from crawlmgr.services import runs
 from crawlmgr.text.tokens import Tokenizer
 from crawlmgr.web.warc import WarcError
@@ -115,6 +117,7 @@ class ComparisonJob:
         self.comparison = Comparison.objects.get(pk=run.parameters["comparison"])
         self._helper: int = run.parameters.get("helper", 0)
         self._archive: Archive | None = None
+        self._copies: TemporaryDirectory[str] | None = None  # of files in a store, as long as this lives
 
     def step(self, pulse: Pulse) -> Callable[[], None] | str:
         comparison = self.comparison
@@ -164,7 +167,9 @@ class ComparisonJob:
     def _pages(self, pulse: Pulse) -> Archive:
         if self._archive is None:
             files = WarcFile.objects.filter(pk__in=self.comparison.setup["files"]).order_by("pk")
-            paths = [path for file in files if (path := stored.path_of(file)).exists()]
+            self._copies = TemporaryDirectory(prefix="crawlmgr-comparison-")
+            copies = Path(self._copies.name)
+            paths = [path for file in files if (path := stored.local(file, copies)) is not None and path.exists()]
             if not paths:
                 raise ValueError("the archive's files are gone")
             parser = Parser(Tokenizer(self.comparison.setup["definition"]["user_words"]))

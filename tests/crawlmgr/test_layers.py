@@ -34,7 +34,7 @@ OPENS_SOCKETS = {"crawlmgr.web.deliver", "crawlmgr.web.direct", "crawlmgr.web.fe
 LISTENS = {  # they hand a listening socket to the web server, or answer on one themselves
     "crawlmgr.supervisor", "crawlmgr.management.commands.serve", "crawlmgr.demo.site",
 }
-PAGE_FILES = {"crawlmgr.services.archive", "crawlmgr.web.warc"}
+PAGE_FILES = {"crawlmgr.services.archive", "crawlmgr.services.archive_files", "crawlmgr.services.archive_moves", "crawlmgr.web.warc"}
 KNOWS_DJANGO_Q = {"crawlmgr.services.queue", "crawlmgr.tasks", "crawlmgr.admin.queue"}
 
 

@@ -1,12 +1,13 @@
-"""`manage.py archive`: imports WARC files, exports a run's pages, and checks stored files."""
+"""`manage.py archive`: imports WARC files, exports a run's pages, checks stored files and moves them."""
 
 from crawlmgr.management.base import SubcommandCommand
 
 
 class Command(SubcommandCommand):
-    help = "Read WARC files into the archive, write a run's pages as one, check what is stored."
+    help = "Read WARC files into the archive, write a run's pages as one, check what is stored, move it into a store."
     subcommands = {
         "import": "crawlmgr.commands.archive_import",
         "export": "crawlmgr.commands.archive_export",
         "check": "crawlmgr.commands.archive_check",
+        "move": "crawlmgr.commands.archive_move",
     }

@@ -8,7 +8,7 @@ import pytest
 from django.test import Client
 
 from crawlmgr.models import WarcFile
-from crawlmgr.services import archive, export_formats
+from crawlmgr.services import archive_files, export_formats
 from tests.crawlmgr.admin.rows import NOW, user, world
 
 pytestmark = pytest.mark.django_db
@@ -42,7 +42,7 @@ def test_what_cannot_be_exported_is_not_found(client: Client, address: str) -> N
 
 def test_a_warc_file_is_given_as_it_lies(client: Client) -> None:
     file = WarcFile.objects.create(name="there.warc.gz", created=NOW)
-    archive.path_of(file).write_bytes(b"records")
+    archive_files.path_of(file).write_bytes(b"records")
     answer = client.get(f"/admin/archive/files/{file.pk}/download")
     assert b"".join(answer.streaming_content) == b"records" and "there.warc.gz" in answer.headers["Content-Disposition"]
     gone = WarcFile.objects.create(name="gone.warc.gz", created=NOW)

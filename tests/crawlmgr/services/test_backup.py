@@ -20,7 +20,7 @@ from django.core.management import call_command
 from django_q.models import Schedule
 
 from crawlmgr.models import Event, Host, Node, Page, Run, WarcFile
-from crawlmgr.services import archive, backup, hosts, queue
+from crawlmgr.services import archive_files, backup, hosts, queue
 from deepweb.models import Source
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -202,7 +202,7 @@ def test_a_backup_of_before_lets_no_crawl_to_every_private_address(folders: Path
 @pytest.mark.parametrize("name", ["../secret.key", "/etc/passwd", "..", "x/../../y"])
 def test_an_archive_file_of_a_changed_backup_leads_nowhere_else(folders: Path, settings: Any, name: str) -> None:
     _fill(settings)
-    assert archive.open_file(WarcFile(name=name)) is None
+    assert archive_files.open_file(WarcFile(name=name)) is None
     backup.write(folders / "all.tar", NOW, lambda _: None)
 
     def change(member: str, content: bytes) -> tuple[str, bytes]:

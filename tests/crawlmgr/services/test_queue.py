@@ -73,6 +73,16 @@ def test_a_node_takes_its_own_tick_first_and_never_anothers(monkeypatch: pytest.
     assert _taken(_broker("south", monkeypatch)) == [(queue.TICK, ("south",))]
 
 
+def test_files_are_moved_by_their_own_node(monkeypatch: pytest.MonkeyPatch) -> None:
+    queue.move_files("north", "crawl")
+    queue.move_files("north", "crawl")
+    monkeypatch.setenv("CRAWLMGR_NODE", "south")
+    assert queue.Broker("crawl").dequeue() is None
+    monkeypatch.setenv("CRAWLMGR_NODE", "north")
+    broker = queue.Broker("crawl")
+    assert len(broker.dequeue() or []) == 1 and broker.dequeue() is None
+
+
 def test_a_node_is_asked_once_and_again_when_the_task_died_with_its_worker(settings: Any) -> None:
     for _ in range(2):
         queue.tick("north", "crawl", timezone.now())

@@ -1,0 +1,135 @@
+"""Where WARC files lie: in the archive folder of the machine that wrote them, or as objects in a store; the index tells which."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from contextlib import suppress
+from pathlib import Path
+from typing import IO, BinaryIO
+
+from django.conf import settings
+
+from crawlmgr.models import WarcFile
+from crawlmgr.services import object_store
+from crawlmgr.services.object_store import Unreachable
+from crawlmgr.web.warc import WarcRecord, read_record, record_of
+
+__all__ = ["Unreachable", "local", "open_file", "path_of", "piece", "put_file", "record", "remove", "size"]
+
+LONGEST_RECORD_BYTES = 250_000_000
+"""Read of a record in a store whose length the index does not tell."""
+
+
+def path_of(file: WarcFile) -> Path:
+    """The path of a WARC file in the archive folder. Raises ValueError for a name that leaves the folder."""
+    path = (settings.ARCHIVE_DIR / file.name).resolve()
+    if path.parent != Path(settings.ARCHIVE_DIR).resolve():
+        raise ValueError(f"{file.name} is no name of an archive file")
+    return path
+
+
+def _moved(file: WarcFile) -> bool:
+    """Whether a file that is not in the folder any more has been moved since its row was read; the row is brought up to date."""
+    if file.place or file.pk is None:
+        return False
+    file.place = WarcFile.objects.filter(pk=file.pk).values_list("place", flat=True).first() or ""
+    if not file.place and settings.ARCHIVE_STORE:  # a transaction that began before sees the row as it was
+        address = object_store.address_for(file.name)
+        file.place = address if object_store.size(address) is not None else ""
+    return bool(file.place)
+
+
+def piece(file: WarcFile, offset: int, length: int) -> bytes | None:
+    """Bytes of a file, all that were asked for; None where it is gone or shorter. Raises Unreachable."""
+    if not file.place:
+        try:
+            with path_of(file).open("rb") as source:
+                source.seek(offset)
+                data = source.read(length)
+            return data if len(data) == length else None
+        except FileNotFoundError:
+            if not _moved(file):
+                return None
+        except (OSError, ValueError):
+            return None
+    return object_store.piece(file.place, offset, length)
+
+
+def record(file: WarcFile, offset: int, length: int | None) -> WarcRecord | None:
+    """The record at a position; None where the file is gone. Raises WarcError where there is none, Unreachable."""
+    if not file.place:
+        try:
+            return read_record(path_of(file), offset)
+        except FileNotFoundError:
+            if not _moved(file):
+                return None
+        except (OSError, ValueError):
+            return None
+    if not length:
+        there = object_store.size(file.place)
+        length = 0 if there is None else min(there - offset, LONGEST_RECORD_BYTES)
+    data = object_store.piece(file.place, offset, length) if length > 0 else None
+    return None if data is None else record_of(data, offset)
+
+
+def size(file: WarcFile) -> int | None:
+    """Bytes that a file has; None where it is gone. Raises Unreachable."""
+    if not file.place:
+        try:
+            return path_of(file).stat().st_size
+        except FileNotFoundError:
+            if not _moved(file):
+                return None
+        except (OSError, ValueError):
+            return None
+    return object_store.size(file.place)
+
+
+def open_file(file: WarcFile) -> BinaryIO | None:
+    """A WARC file opened for reading, a temporary copy of one in a store; None where it is gone. The caller closes it. Raises
+    Unreachable."""
+    if not file.place:
+        try:
+            return path_of(file).open("rb")
+        except FileNotFoundError:
+            if not _moved(file):
+                return None
+        except (OSError, ValueError):
+            return None
+    return object_store.fetch(file.place)
+
+
+def local(file: WarcFile, folder: Path) -> Path | None:
+    """The path of a WARC file, copied into `folder` where it is in a store; None where it is gone. Raises
+    Unreachable."""
+    if not file.place and (path := path_of(file)).exists():
+        return path
+    source = open_file(file)
+    if source is None:
+        return None
+    target = folder / file.name
+    with source, target.open("wb") as copy:
+        shutil.copyfileobj(source, copy, 1 << 20)
+    return target
+
+
+def remove(file: WarcFile) -> None:
+    """Deletes the file, then its row; can be repeated if the process is killed in between. Raises Unreachable."""
+    if file.place:
+        object_store.remove(file.place)
+    with suppress(ValueError):  # a name that leads out of the folder is no file of ours
+        path_of(file).unlink(missing_ok=True)
+    file.delete()
+
+
+def put_file(name: str, content: IO[bytes]) -> None:
+    """Puts a WARC file of a backup into the archive folder. Raises ValueError if the name is none of an archive file, OSError."""
+    target = path_of(WarcFile(name=name))
+    part = target.with_name(name + ".part")
+    try:
+        with part.open("wb") as file:
+            shutil.copyfileobj(content, file, 1 << 20)
+        os.replace(part, target)
+    finally:
+        part.unlink(missing_ok=True)

@@ -1,0 +1,122 @@
+"""Closed WARC files moved into an object store: checked, stored whole, told in the index, and only then deleted here."""
+
+from __future__ import annotations
+
+import fcntl
+import logging
+import time
+from collections.abc import Callable, Iterator
+from datetime import datetime
+from pathlib import Path
+from typing import NamedTuple
+
+from django.conf import settings
+from django.core.cache import cache
+
+from crawlmgr.models import WarcFile
+from crawlmgr.services import archive, archive_files, events, object_store
+
+log = logging.getLogger("crawlmgr.archive")
+LEFT_AFTER_SECONDS = 60.0
+"""A file that was never closed, is not locked and has not been written to for so long has lost its writer."""
+TOLD_AGAIN_SECONDS = {"store_away": 600, "file_damaged": 86_400}
+
+
+class Moved(NamedTuple):
+    """Files and bytes that were moved, those that do not match their index, and why the store refused the last one ("": it did
+    not)."""
+
+    moved: int
+    bytes: int
+    damaged: int
+    trouble: str
+
+
+def waiting() -> bool:
+    """Whether a file of the archive folder of this machine can be moved."""
+    return next(_movable(), None) is not None or next(_leftovers(), None) is not None
+
+
+def move(now: datetime, late: Callable[[], bool] = lambda: False) -> Moved:
+    """Moves what is closed, file by file, until it is late. Can be killed anywhere and repeated: a file is in the folder until it
+    has been stored whole and the index says so."""
+    moved = size = damaged = 0
+    for file in _leftovers():
+        _drop_copy(file)
+    for file in _movable():
+        if late():
+            break
+        if not _whole(file, now):
+            damaged += 1
+            continue
+        path, address = archive_files.path_of(file), object_store.address_for(file.name)
+        there = path.stat().st_size
+        try:
+            object_store.put(address, path)
+        except object_store.Unreachable as error:
+            _tell("store_away", str(error), now)
+            return Moved(moved, size, damaged, str(error))
+        if WarcFile.objects.filter(pk=file.pk, place="").update(place=address, bytes=there):
+            moved, size = moved + 1, size + there
+            log.info("%s", address, extra={"event": "file_moved", "bytes": there})
+        path.unlink(missing_ok=True)
+    return Moved(moved, size, damaged, "")
+
+
+def _movable() -> Iterator[WarcFile]:
+    """The files of this machine's folder that nobody writes to, oldest first. One found damaged is left out for a day."""
+    rows = {file.name: file for file in WarcFile.objects.filter(place="", name__in=_names()).order_by("pk")}
+    for file in rows.values():
+        path = archive_files.path_of(file)
+        if path.exists() and not cache.get(_damaged_key(file)) and (file.closed is not None or _left(path)):
+            yield file
+
+
+def _leftovers() -> Iterator[WarcFile]:
+    """Files that are in the store and in the folder: a move was killed before its end."""
+    yield from WarcFile.objects.filter(name__in=_names()).exclude(place="")
+
+
+def _names() -> list[str]:
+    return sorted(path.name for path in Path(settings.ARCHIVE_DIR).glob("*.warc.gz"))
+
+
+def _left(path: Path) -> bool:
+    if time.time() - path.stat().st_mtime < LEFT_AFTER_SECONDS:
+        return False
+    with path.open("rb") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except OSError:
+            return False
+    return True
+
+
+def _whole(file: WarcFile, now: datetime) -> bool:
+    """Whether every page of the index has its record; told where not. A file without its writer is closed."""
+    records, problem = archive.check_one(file)
+    if problem:
+        cache.add(_damaged_key(file), 1, TOLD_AGAIN_SECONDS["file_damaged"])
+        _tell("file_damaged", f"{file.name}: {problem}", now)
+        return False
+    if file.closed is None:
+        WarcFile.objects.filter(pk=file.pk, closed__isnull=True).update(closed=now, records=records)
+    return True
+
+
+def _drop_copy(file: WarcFile) -> None:
+    path = archive_files.path_of(file)
+    try:
+        if path.exists() and object_store.size(file.place) == path.stat().st_size:
+            path.unlink(missing_ok=True)
+    except object_store.Unreachable as error:
+        log.warning("%s", error)
+
+
+def _tell(code: str, text: str, now: datetime) -> None:
+    if cache.add(f"told-{code}", 1, TOLD_AGAIN_SECONDS[code]) or code == "file_damaged":
+        events.warn(code, text, now=now)
+
+
+def _damaged_key(file: WarcFile) -> str:
+    return f"damaged-archive-file-{file.pk}"
