@@ -1,6 +1,7 @@
-"""The closed loop `adaptive`: after every visit a new forecast, every few minutes the boards whose waiting posts weigh most.
+"""The closed loop `adaptive`: forecasts after every visit, and every few minutes visits the boards whose waiting posts weigh
+most.
 
-With overview sources it looks before it visits: reading an index page or a newest list competes with the visits for one budget.
+With overview sources (index pages, newest lists) it can also read one of these, which is charged to the same budget as visits.
 """
 
 from __future__ import annotations
@@ -25,17 +26,17 @@ __all__ = ("AdaptiveLoop", "Choice", "LoopOptions", "Looks", "Outlook", "Reason"
 class AdaptiveLoop:
     """Decides which boards to visit now, with exactly `visits_per_day` visits between two midnights.
 
-    Life: built from rates and the events seen so far; then, every minute or every few, `due(now)` names the boards to
-    visit, which count as visited and rest until `observe` tells what the visit saw (or `missed`, that it failed).
-    Built anew when rates change (once a day), with the same `Budget`. One code for the desk, the simulator and tests.
+    Life: created from rates and past events; then, every minute or every few, `due(now)` names the boards to visit, which then
+    count as being visited until `observe` (or `missed`, for a failure) reports the result. It is created again when rates change
+    (once a day), with the same `Budget`. The desk, the simulator and the tests use the same code.
 
-    index_i = N_i(x) x / 2: expected weighted events since the board's last visit x hours ago, times half their
-    waiting; equal indices are the optimum's condition (square-root law). A visit is made while the plan (cumulated
-    sum of sqrt f over the day) allows it and the index is worth the price.
+    index_i = N_i(x) x / 2: expected weighted events since the board's last visit x hours ago, times half that time; equal indices
+    are the optimality condition (square-root law). A visit is made if the plan (cumulated sum of sqrt f over the day) allows it
+    and the index is above the price.
 
-    With `looks`, `choose` also names a source to read, one at the most, charged as its cost in visits; `told` brings what an
-    index page showed, `swept` what the threads brought that a newest list named. Then index_i = sum of w (t - t_e) over posts
-    known to wait, and F_i(y) y / 2 for those that may have come in the y hours since the board was last looked at.
+    With `looks`, `choose` also names an overview source to read, at most one, charged at its cost in visits; `told` passes in
+    what an index page showed, `swept` the events of the threads that a newest list named. Then index_i = sum of w (t - t_e) over
+    posts known to wait, plus F_i(y) y / 2 for those that may have been posted in the y hours since the board was last seen.
     """
 
     def __init__(
@@ -50,10 +51,9 @@ class AdaptiveLoop:
         looks: Looks | None = None,
         deadline_hours: Floats | None = None,
     ) -> None:
-        """rates: (n, bins), weighted events per hour by local time; last_visit: (n,), epoch seconds, up to when a board's
-        events are known; since: start of the history that `seen` covers; deadline_hours: (n,), the longest that a post of a
-        board should wait, inf for none.
-        """
+        """Arguments: rates: (n, bins), weighted events per hour by local time; last_visit: (n,), epoch seconds up to which a
+        board's events are known; since: start of the history in `seen`; deadline_hours: (n,), longest allowed wait of
+        a board's posts, inf for none."""
         self.options = options or LoopOptions()
         self.budget = budget
         self._of(Forecast(rates, sites, seen, np.asarray(last_visit, dtype=float), since, self.options.forecast))
@@ -67,7 +67,7 @@ class AdaptiveLoop:
 
     def _of(self, forecast: Forecast) -> None:
         self.forecast, self.sites, self.count, self._all = forecast, forecast.sites, len(forecast.all), forecast.all
-        self._taken = np.zeros(self.count)  # what visits of an outlook have fetched of the forecast
+        self._taken = np.zeros(self.count)  # forecast events that the visits of an outlook have fetched
 
     def _overview(self, looks: Looks | None) -> Overview | None:
         if looks is None or not looks.sources:
@@ -75,7 +75,7 @@ class AdaptiveLoop:
         return Overview(looks.sources, self.last_visit, looks.new_weight, looks.reply_weight)
 
     def _paced(self) -> Pace:
-        """Boards that one newest list covers are fetched together: for the day's plan and the price they are one."""
+        """The day's plan and price; boards covered by one newest list are fetched together, so they count as one."""
         given, rates, site = self.options, self.forecast.rates, self.sites.site
         group = self._all if self.overview is None else self.overview.together()
         _names, first, number = np.unique(group, return_index=True, return_inverse=True)
@@ -87,8 +87,8 @@ class AdaptiveLoop:
         )
 
     def packed(self) -> tuple[Arrays, Arrays]:
-        """What a day leaves as it is (rates, kernels, deadlines) and what every visit moves: arrays from which `unpacked`
-        goes on."""
+        """The loop's state as arrays for `unpacked`: what stays constant during a day (rates, kernels, deadlines), and what every
+        visit changes."""
         fixed, moving = self.forecast.packed()
         fixed["deadline_hours"] = self.deadline_hours
         moving |= {
@@ -110,7 +110,7 @@ class AdaptiveLoop:
         options: LoopOptions | None = None,
         looks: Looks | None = None,
     ) -> AdaptiveLoop:
-        """The loop that `packed` gave, over the same boards, sites and sources."""
+        """Restores a loop from `packed`, over the same boards, sites and sources."""
         loop = cls.__new__(cls)
         loop.options = options or LoopOptions()
         loop.budget = Budget.unpacked(np.asarray(moving["budget"], dtype=float))
@@ -127,7 +127,8 @@ class AdaptiveLoop:
     # --- what is known -------------------------------------------------------------------------------------------------
 
     def observe(self, boards: Ints, board: Ints, times: Floats, weights: Floats, now: float) -> None:
-        """`boards` were visited at `now` and brought these events, one entry an event: board, epoch seconds, weight."""
+        """Records that `boards` were visited at `now` and brought these events, one entry per event: board, epoch seconds,
+        weight."""
         boards = np.asarray(boards, dtype=np.int64)
         if self.overview is not None:
             self.forecast.rewind(boards)
@@ -142,7 +143,7 @@ class AdaptiveLoop:
             self.overview.clear(lost, self.last_visit[lost])
 
     def told(self, source: int, sight: Sight, now: float) -> None:
-        """An index page was read at `now` and showed this."""
+        """Records what an index page showed when it was read at `now`."""
         if self.overview is None:
             raise ValueError("a loop without sources is told nothing")
         waiting = self.expected_events(now) - self.overview.known
@@ -150,7 +151,7 @@ class AdaptiveLoop:
         self.forecast.learn(new.boards, new.board, new.times, new.weights, new.until)
 
     def swept(self, source: int, board: Ints, times: Floats, weights: Floats, now: float) -> None:
-        """A newest list was read at `now` and its changed threads fetched, which brought these events."""
+        """Records that a newest list was read at `now` and its changed threads fetched, with their events."""
         if self.overview is None:
             raise ValueError("a loop without sources is told nothing")
         boards = self.overview.believed_boards(source)
@@ -160,11 +161,11 @@ class AdaptiveLoop:
         self.overview.swept(source, boards, board, times, weights, now)
 
     def fetched_until(self) -> Floats:
-        """Up to when the posts of each board have been fetched, by a visit or by way of a newest list, (n,) epoch seconds."""
+        """The time up to which each board's posts have been fetched, by a visit or through a newest list, (n,) epoch seconds."""
         return self.last_visit if self.overview is None else self.overview.fetched_until(self.last_visit)
 
     def take_over(self, before: AdaptiveLoop) -> None:
-        """What looks have told another loop over the same boards and sources, which was built on older rates."""
+        """Takes over what overview sources showed to another loop over the same boards and sources with older rates."""
         self.last_visit, self.visiting, overview = before.last_visit, before.visiting, before.overview
         if overview is None or self.overview is None:
             return
@@ -172,57 +173,59 @@ class AdaptiveLoop:
         self._told_again()
 
     def recall_looks(self, moving: Mapping[str, Floats | Bools | Ints]) -> None:
-        """The same from arrays that `packed` gave, over the same boards and sources."""
+        """Takes over what overview sources showed from arrays of `packed`, over the same boards and sources."""
         if self.overview is not None:
             self.overview.restore(moving)
             np.maximum(self.overview.look, self.last_visit, out=self.overview.look)
             self._told_again()
 
     def forget_looks(self, looks: Looks | None) -> None:
-        """Other sources than before: all boards are known up to their last visits only."""
+        """Replaces the overview sources: all boards are then known up to their last visits only."""
         if self.overview is not None:
             self.forecast.rewind(self._all)
         self.overview = self._overview(looks)
 
     def _told_again(self) -> None:
-        """The forecast of boards that were looked at since they were fetched, from what is known to wait."""
+        """Updates the forecast of boards seen in a source since they were fetched, from the posts known to wait."""
         assert self.overview is not None  # noqa: S101 - asked for with sources only
         looked = np.flatnonzero(self.overview.look > self.fetched_until())
         board, times, weights = self.overview.waiting(looked)
         self.forecast.learn(looked, board, times, weights, self.overview.look[looked])
 
     def missed(self, boards: Ints) -> None:
-        """The visits of these boards failed: they rank again with the waiting they have."""
+        """Records that the visits of these boards failed: they rank again with their waiting posts."""
         self.visiting[boards] = False
 
     def expected_events(self, now: float, boards: Ints | None = None) -> Floats:
-        """N_i: weighted events that wait on each board now, as forecast at its last visit or look, and as looks have told."""
+        """N_i: weighted events waiting on each board now, forecast since its last visit or sighting, plus those known from
+        sources."""
         rows = self._all if boards is None else boards
         waiting = np.maximum(self.forecast.expected(now, rows) - self._taken[rows], 0.0)
         return waiting if self.overview is None else waiting + self.overview.known[rows]
 
     def index(self, now: float) -> Floats:
-        """N_i(x) x / 2 of boards that only visits see, else what is known to have waited and F_i(y) y / 2, but no less than the
-        share of the former by which their sources are doubted; weighted event-hours, (n,)."""
+        """The index of each board in weighted event-hours, (n,): N_i(x) x / 2 for boards without source; otherwise the known
+        waiting plus F_i(y) y / 2, at least the former times the doubt in their sources."""
         if self.overview is None:
             return self.expected_events(now) * (np.maximum(now - self.last_visit, 0.0) / HOUR_SECONDS) / 2.0
         own = self.forecast.expected_by_visits(now) * (np.maximum(now - self.fetched_until(), 0.0) / HOUR_SECONDS) / 2.0
         return np.maximum(self.overview.known_hours(now) + self._unseen(now), self.overview.doubts() * own)
 
     def _unseen(self, now: float) -> Floats:
-        """F_i(y) y / 2: event-hours of what may have come since each board was last looked at, (n,)."""
+        """F_i(y) y / 2: event-hours of posts that may have been made since each board was last seen, (n,)."""
         assert self.overview is not None  # noqa: S101 - asked for with sources only
         waiting = np.maximum(self.forecast.expected(now, self._all) - self._taken, 0.0)
         return waiting * self.overview.hours_since_look(now) / 2.0
 
     def pressing(self, now: float) -> Bools:
-        """Boards that must be visited now: by their deadline, or because looks have spared them for longest_wait_hours; (n,)."""
+        """Boards that must be visited now, (n,): by their deadline, or because sources have replaced visits for
+        longest_wait_hours."""
         left = self.hours_left_to_wait(now)
         return left <= self.options.tick_seconds / HOUR_SECONDS
 
     def hours_left_to_wait(self, now: float) -> Floats:
-        """Hours until each board is visited whatever its index: by its deadline, which counts from when its posts were fetched in
-        any way, or because looks have spared its own list, (n,)."""
+        """Hours until each board is visited whatever its index, (n,): by its deadline, which counts from the last fetch of its
+        posts, or because sources have replaced visits of its own list for too long."""
         left = self.deadline_hours - (now - self.fetched_until()) / HOUR_SECONDS
         if self.overview is not None:
             most = max(self.options.longest_wait_hours, 96.0 * self.count / self.budget.visits_per_day)
@@ -232,11 +235,12 @@ class AdaptiveLoop:
     # --- what is done --------------------------------------------------------------------------------------------------
 
     def due(self, now: float, allowed: Bools | None = None) -> Ints:
-        """Boards to visit now, most urgent first; charged to the budget. `allowed` leaves out boards that may not be visited."""
+        """Boards to visit now, most urgent first; charged to the budget. `allowed` excludes boards that may not be visited."""
         return self.choose(now, allowed, None).boards
 
     def choose(self, now: float, allowed: Bools | None, readable: Bools | None) -> Choice:
-        """Boards to visit now and at most one source to read (of those `readable`, (S,)); their cost is charged to the budget."""
+        """Boards to visit now and at most one source to read (among those `readable`, (S,)); their cost is charged to the
+        budget."""
         self._pace.turn(now)
         target, band = self._pace.target(now)
         index = self.index(now)
@@ -245,7 +249,8 @@ class AdaptiveLoop:
             open_now, readable = open_now & within, self._readable_within(readable, within)
         rank = np.where(self.pressing(now), np.inf, index)
         budget = self.budget
-        late = budget.visits_per_day - self.count * self._pace.rankings_left(now)  # the day's other rankings cannot make up
+        # visits that the day's other rankings can no longer make
+        late = budget.visits_per_day - self.count * self._pace.rankings_left(now)
         steer, step = self.options.steer, self.options.price_step / self._pace.units
         spend = Spending(budget, max(target - band, late), max(target + band, late), target, steer, step)
         room = spend.room()
@@ -254,7 +259,7 @@ class AdaptiveLoop:
         chosen: list[int] = []
         for board, value, place in zip(ranked.tolist(), index[ranked].tolist(), rank[ranked].tolist(), strict=True):
             if look.comes_before(board, place) and budget.used + look.cost >= spend.least:
-                continue  # ranked again with the result of the look; does not wait if the least spending would be missed
+                continue  # ranked again after the source was read; not deferred if the least spending would be missed
             if not open_now[board] or not spend.takes(value, 1, forced=place == np.inf):
                 break
             chosen.append(board)
@@ -272,8 +277,8 @@ class AdaptiveLoop:
         return readable & np.array([bool(within[one].any()) for one in boards], dtype=bool)
 
     def _look(self, now: float, index: Floats, open_now: Bools, readable: Bools | None, room: int) -> _Look:
-        """The source that is worth most a visit of its cost, or one that is to be probed; none where none may be read, or
-        none whose cost `room` would pay."""
+        """The source with the largest gain per visit of its cost, or one due for a probe; none if none is readable or `room` does
+        not cover its cost."""
         overview = self.overview
         if overview is None or readable is None or not (readable & (overview.cost <= room)).any():
             return _Look()
@@ -288,15 +293,15 @@ class AdaptiveLoop:
         return _Look(best, np.inf if probes else float(gains[best]) / cost, cost, bool(probes), parts)
 
     def change_budget(self, visits_per_day: int, now: float) -> None:
-        """Another number of visits a day from now on: the rest of today gets its share of the new number."""
+        """Changes the number of visits per day from now on: the rest of today gets its share of the new number."""
         self._pace.change(visits_per_day, now)
 
     def outlook(self, now: float, until: float, step_seconds: float = 900.0) -> Outlook:
-        """The visits to come, should every board bring what is forecast."""
+        """The visits to come if every board brings what is forecast."""
         return self.ahead(now, until, step_seconds)[0]
 
     def ahead(self, now: float, until: float, step_seconds: float = 900.0) -> tuple[Outlook, Floats]:
-        """The visits to come, and the moments of looks, should every board bring what is forecast."""
+        """The visits to come, and the times of source readings, if every board brings what is forecast."""
         ahead = copy.copy(self)
         ahead._pace = self._pace.ahead(step_seconds)
         ahead.budget = ahead._pace.budget
@@ -317,7 +322,7 @@ class AdaptiveLoop:
         return Outlook(*(np.concatenate(arrays) for arrays in zip(*parts, strict=True))), np.array(looks)
 
     def _pretend(self, due: Ints, source: int, moment: float) -> None:
-        """In an outlook: these boards are visited, this source is read, and each brings what was forecast."""
+        """In an outlook: visits these boards and reads this source, each bringing what was forecast."""
         forecast = np.maximum(self.forecast.expected(moment, self._all) - self._taken, 0.0)
         if self.overview is not None and source >= 0:
             seen = self.overview.believed_boards(source)
@@ -331,7 +336,7 @@ class AdaptiveLoop:
             self.overview.clear(due, moment)
 
     def explain(self, board: int, now: float) -> Reason:
-        """Why a board ranks where it does."""
+        """The reason for a board's rank."""
         return Reason(
             waiting=float(self.expected_events(now, np.array([board]))[0]),
             hours_since_visit=(now - float(self.last_visit[board])) / HOUR_SECONDS,
@@ -344,7 +349,7 @@ class AdaptiveLoop:
 
 @dataclass(slots=True)
 class _Look:
-    """A source that may be read in this ranking: its gain a visit of its cost, and each board's part in it."""
+    """A source that may be read in this ranking: its gain per visit of its cost, and each board's part in it."""
 
     source: int = -1
     gain: float = 0.0
@@ -353,11 +358,11 @@ class _Look:
     parts: Mapping[int, float] | None = None
 
     def comes_before(self, board: int, rank: float) -> bool:
-        """Whether reading the source is worth more than visiting this board, which it tells about."""
+        """Tells whether reading the source is worth more than visiting this board, which it covers."""
         return self.source >= 0 and self.gain >= rank and self.parts is not None and board in self.parts
 
     def without(self, board: int) -> None:
-        """A board that is visited now needs no look."""
+        """Removes a board from the gain because it is visited now."""
         if self.parts is not None:
             self.gain -= self.parts.get(board, 0.0)
 

@@ -1,4 +1,4 @@
-"""Whether a model learned again agrees with the old one and with what is stored: only then may it take the old one's place."""
+"""Comparison of a newly learned model with the old one and with stored data: only if they agree may it replace the old one."""
 
 from __future__ import annotations
 
@@ -20,13 +20,12 @@ _CORE = {
 
 @dataclass(frozen=True, slots=True)
 class Stored:
-    """What is stored of a site, as far as a sample touches it.
+    """The stored data of a site, as far as a sample touches it.
 
-    `boards` maps the keys of the boards that are followed to their names, `visited` does so for those that were read to their
-    stop test at least once, `threads` are the keys of all stored threads among those that the sample lists of them, those
-    that are surely the same under another address included.
-    `posts_known` is the share of the sample's posts, in threads whose posts are stored, that are stored: None where the sample
-    has none such.
+    `boards` maps the keys of the visited boards to their names, `visited` those of boards read to their stop test at least once;
+    `threads` are the keys of the stored threads among those listed in the sample, including those certainly identical under
+    another address. `posts_known` is the share of the sample's posts that are stored, over threads with stored posts; None if
+    there are none.
     """
 
     boards: Mapping[str, str]
@@ -36,19 +35,19 @@ class Stored:
 
 
 def listed(model: SiteModel, visited: Mapping[str, str]) -> set[str]:
-    """The keys of the threads that a model's boards show in their first rows, of the boards with these keys or names: of one
-    that was never read to the end of a visit no thread need be stored."""
+    """The keys of the threads in the first rows of a model's boards with these keys or names; boards never read to the end of a
+    visit are left out, because their threads need not be stored."""
     names = {name.casefold() for name in visited.values()}
     boards = [board for board in model.boards if board_key(board.url) in visited or board.name.casefold() in names]
     return {thread_key(str(row["url"])) for board in boards for row in board.rows if row.get("url")}
 
 
 def disagreements(old: SiteModel, new: SiteModel, stored: Stored) -> tuple[str, ...]:
-    """Codes of what speaks against the new model; none: it agrees.
+    """Codes of reasons against the new model; empty if it agrees.
 
-    `nothing_read` (no list of threads could be read), `boards_lost` (fewer than 0.8 of the followed boards are found, by the
+    `nothing_read` (no list of threads could be read), `boards_lost` (fewer than 0.8 of the visited boards were found, by the
     site's own id or by name), `threads_unknown` (fewer than half of the listed threads are stored), `posts_differ` (fewer than
-    half of the posts are stored), `roles_lost` (a field that decides about change or identity is no longer read).
+    half of the posts are stored), `roles_lost` (a field needed for detecting changes or identity is no longer read).
     """
     if not new.boards or not any(layout.kind == "threadlist" for layout in new.layouts):
         return ("nothing_read",)
@@ -73,8 +72,8 @@ def disagreements(old: SiteModel, new: SiteModel, stored: Stored) -> tuple[str, 
 
 
 def merged(old: SiteModel, new: SiteModel) -> SiteModel:
-    """The new model with what a small sample need not show again: the zone and its evidence, the name, the order of dates,
-    kinds of addresses and ways to further pages that it did not meet."""
+    """The new model, completed from the old one where a small sample need not show it: the time zone and its evidence, the name,
+    the order of dates, and kinds of addresses and pagination that it did not meet."""
     kinds = {kind for kind, _shapes in new.patterns}
     kept: dict[str, Any] = {
         name: getattr(old, name)

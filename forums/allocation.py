@@ -1,4 +1,4 @@
-"""How many visits each board gets: equal, proportional (eq. (6)), square-root, and greedy by marginal gain."""
+"""Number of visits of each board: equal, proportional (eq. (6) of the forum paper), square-root, and greedy by marginal gain."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ UNBOUNDED = np.iinfo(np.int64).max
 
 
 class BudgetError(ValueError):
-    """A budget that no timetable can keep."""
+    """No timetable can satisfy the budget."""
 
 
 def rounded(shares: Floats, total: int, floor: int = 1) -> Ints:
     """Whole numbers near `shares` * total that sum to `total` exactly, none below `floor`; largest remainder.
 
-    Boards whose share is below the floor get the floor, the rest is divided among the others in proportion.
-    Ties go to the lower number. All shares zero: equal. Raises BudgetError when floor * n > total.
+    Boards with a share below the floor get the floor, the rest is divided among the others in proportion. Ties go to the lower
+    index. All shares zero: equal. Raises BudgetError when floor * n > total.
     """
     shares = np.maximum(np.asarray(shares, dtype=float), 0.0)
     count = len(shares)
@@ -47,7 +47,7 @@ def rounded(shares: Floats, total: int, floor: int = 1) -> Ints:
 
 
 def square_root(rates: Floats, total: int, costs: Floats | None = None) -> Ints:
-    """Closed form: m_i proportional to sum_h sqrt(f_i(h)), over sqrt(cost_i) where visits cost unequally; floor 1.
+    """Closed form: m_i proportional to sum_h sqrt(f_i(h)), divided by sqrt(cost_i) for unequal costs; at least 1.
 
     rates: (n, bins), importance included. Source: Cauchy-Schwarz on D = sum_i int f_i / (2 u_i); Sia, Cho and Cho.
     """
@@ -56,10 +56,10 @@ def square_root(rates: Floats, total: int, costs: Floats | None = None) -> Ints:
 
 
 def greedy(costs: Floats, total: int) -> Ints:
-    """Visits that minimise sum_i D_i(m_i) with sum m_i = total and every m_i >= 1.
+    """Numbers of visits that minimise sum_i D_i(m_i) with sum m_i = total and every m_i >= 1.
 
-    costs: (n, mmax), D_i(1) … D_i(mmax); beyond mmax D_i(m) = D_i(mmax) mmax / m, its asymptotic form. Exact where each
-    D_i is convex; rows that are not are replaced by their greatest convex minorant. Raises BudgetError when total < n.
+    costs: (n, mmax), D_i(1) … D_i(mmax); beyond mmax D_i(m) = D_i(mmax) mmax / m, its asymptotic form. Exact where each D_i is
+    convex; rows that are not are replaced by their greatest convex minorant. Raises BudgetError when total < n.
     """
     count = len(costs)
     if total < count:
@@ -68,10 +68,10 @@ def greedy(costs: Floats, total: int) -> Ints:
 
 
 def greedy_by_requests(costs: Floats, requests_per_visit: Floats, total_requests: float) -> Ints:
-    """Visits that minimise sum_i D_i(m_i) within a budget of requests, every m_i >= 1: gains are ranked per request.
+    """Numbers of visits that minimise sum_i D_i(m_i) within a budget of requests, every m_i >= 1: gains are ranked per request.
 
-    The last visits that do not fit any more are passed over for cheaper ones. Exact for equal costs, otherwise within
-    one visit of the fractional optimum. Raises BudgetError when one visit to each board is already too much.
+    Visits that no longer fit are skipped in favour of cheaper ones. Exact for equal costs, otherwise within one visit of the
+    fractional optimum. Raises BudgetError when one visit to each board is already too much.
     """
     price = np.asarray(requests_per_visit, dtype=float)
     left = total_requests - float(price.sum())
@@ -89,7 +89,7 @@ def greedy_by_requests(costs: Floats, requests_per_visit: Floats, total_requests
 
 
 def _convex(costs: Floats) -> Floats:
-    """The greatest convex minorant of each row (most rows come back as they are)."""
+    """The greatest convex minorant of each row (most rows are unchanged)."""
     result = np.array(costs, dtype=float)
     for row in np.flatnonzero((np.diff(result, n=2, axis=1) < -1e-9 * result[:, :1]).any(axis=1)):
         values, hull = result[row], [0]
@@ -105,11 +105,11 @@ def _convex(costs: Floats) -> Floats:
 
 
 def _gains(costs: Floats, extra: int) -> Floats:
-    """Marginal gains D(m) - D(m + 1), (n, k): k is large enough that no board can want more of `extra` visits."""
+    """Marginal gains D(m) - D(m + 1), (n, k), with k large enough for any share of the `extra` visits."""
     known = costs.shape[1]
     want = min(extra, known - 1)
     gains = costs[:, :want] - costs[:, 1 : want + 1]
-    if extra > want:  # a board may go beyond the table
+    if extra > want:  # a board may need more visits than the table has
         more = np.arange(known, min(extra + 1, _reach(costs, extra)))
         tail = costs[:, -1:] * known * (1.0 / more - 1.0 / (more + 1.0))
         gains = np.concatenate([gains, tail], axis=1)
@@ -117,14 +117,14 @@ def _gains(costs: Floats, extra: int) -> Floats:
 
 
 def _reach(costs: Floats, extra: int) -> int:
-    """A number of visits that no board exceeds: twice its share by the square-root of D, plus the table."""
+    """An upper bound of a board's visits: twice its share by the square root of D, plus the table's length."""
     roots = np.sqrt(np.maximum(costs[:, -1], 0.0))
     share = roots.max() / roots.sum() if roots.sum() > 0 else 1.0
     return costs.shape[1] + 2 + math.ceil(2 * share * (extra + len(costs)))
 
 
 def _largest_gains(gains: Floats, extra: int) -> Ints:
-    """How many of the `extra` largest gains each row holds; rows do not increase, so these are prefixes."""
+    """The number of the `extra` largest gains in each row; rows do not increase, so these are prefixes."""
     count = len(gains)
     if extra == 0 or count == 0:
         return np.zeros(count, dtype=np.int64)

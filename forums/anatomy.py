@@ -1,5 +1,5 @@
-"""A page taken apart for an operator's eye: the rows the reader sees, their pieces of text, which piece became which field,
-and a selector for each piece. Only texts leave this file, never markup, so that nothing of a foreign page can run."""
+"""How a page is read, prepared for display: its rows, their texts, which text became which field, and a selector for each. It
+returns texts only, never markup, so that nothing of a foreign page can be executed."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ _TIME_ROLES = ("last_reply", "posted", "created")
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """A text of a row. `source` is "text", or the attribute it stands in; `role` the field it became ("" none); `selector`
-    finds it in this row and, where the page allows it, in the others."""
+    """A text of a row. `source` is "text", or the name of its attribute; `role` is the field it became ("" for none); `selector`
+    finds it in this row and, if possible, in the others."""
 
     text: str
     source: str
@@ -41,7 +41,7 @@ class Piece:
 
 @dataclass(frozen=True, slots=True)
 class RowAnatomy:
-    """One record: its pieces in reading order, and the fields it was read as, with their values as texts."""
+    """One record: its texts in reading order, and its fields with their values as texts."""
 
     pieces: tuple[Piece, ...]
     values: tuple[tuple[str, str], ...]
@@ -49,7 +49,7 @@ class RowAnatomy:
 
 @dataclass(frozen=True, slots=True)
 class PageAnatomy:
-    """A page's kind, its first rows and how many there are in all."""
+    """A page's kind, its first rows, and their total number."""
 
     kind: PageKind
     rows: tuple[RowAnatomy, ...]
@@ -60,7 +60,7 @@ class _Raw(NamedTuple):
     element: HtmlElement
     text: str
     source: str
-    nth: int  # of the text nodes that are the element's own, from 1; 0 for attributes
+    nth: int  # number of the text node within its element, from 1; 0 for attributes
 
 
 def dissect(
@@ -73,7 +73,7 @@ def dissect(
     expect: PageKind | None = None,
     rules: SiteRules | None = None,
 ) -> PageAnatomy:
-    """The anatomy of a page as `read_page` reads it with the same arguments."""
+    """The anatomy of a page, read as by `read_page` with the same arguments."""
     reading, elements = read_regions(html, url, fetched_at, timezone=timezone, day_first=day_first, expect=expect, rules=rules)
     context = DateContext(fetched_at, timezone, day_first)
     shown = list(zip(reading.records, elements, strict=False))[:MOST_ROWS]
@@ -104,7 +104,7 @@ def value_text(value: Any) -> str:
 
 
 def _raw(row: HtmlElement) -> Iterator[_Raw]:
-    """All texts of a row in reading order, and the attributes that tell something."""
+    """All texts of a row in reading order, and informative attributes."""
     stack: list[tuple[HtmlElement, bool]] = [(row, False)]
     counts: dict[HtmlElement, int] = {}
     while stack:
@@ -130,7 +130,7 @@ def _raw(row: HtmlElement) -> Iterator[_Raw]:
 
 
 def selectors(row: HtmlElement, rows: Sequence[HtmlElement], longest: int = MOST_TEXT) -> tuple[str, ...]:
-    """A selector for each short piece of a row that also finds something in most of `rows`, each once."""
+    """A selector for each short text of a row that also finds something in most of `rows`, without duplicates."""
     found: dict[str, None] = {}
     for seen, raw in enumerate(_raw(row)):
         if seen >= MOST_PIECES:
@@ -138,7 +138,7 @@ def selectors(row: HtmlElement, rows: Sequence[HtmlElement], longest: int = MOST
         if 0 < len(raw.text.strip()) <= longest:
             plain = selector(row, raw.element, rows, raw.source, raw.nth)
             found.setdefault(plain)
-            if raw.source == "title" and not plain.endswith(("::attr(title)", "/@title")):  # what it says, not only its time
+            if raw.source == "title" and not plain.endswith(("::attr(title)", "/@title")):  # a text, not only the time in it
                 found.setdefault(f"{plain}/@title" if plain.startswith("./") else f"{plain}::attr(title)")
     return tuple(found)
 
@@ -163,7 +163,7 @@ def _pieces(row: HtmlElement, record: Any, rows: Sequence[HtmlElement], url: str
 
 
 def _roles(found: Sequence[_Raw], record: Any, url: str, context: DateContext) -> dict[int, str]:
-    """Which piece became which field: the first that gives the field's value; the texts of a post are many."""
+    """Which text became which field: the first with the field's value; for a post's body all its texts."""
     roles: dict[int, str] = {}
     wanted = {field.name: getattr(record, field.name) for field in fields(record)}
     for role, value in sorted(wanted.items(), key=lambda pair: _ORDER.get(pair[0], 99)):
@@ -221,8 +221,8 @@ def _link(element: HtmlElement, url: str) -> str:
 def selector(row: HtmlElement, element: HtmlElement, rows: Sequence[HtmlElement], source: str = "text", nth: int = 1) -> str:
     """A selector, relative to a row, that finds `element` first in its own row and something in as many of `rows` as can be.
 
-    Class names come first, then a class above, then the path from the row. A text behind a child element has no element of its
-    own and is named by XPath; an attribute other than a time's by `::attr`.
+    Class names are tried first, then an ancestor's class, then the path from the row. A text after a child element has no element
+    of its own and is selected by XPath; an attribute other than a time's by `::attr`.
     """
     if source == "text" and nth > 1:
         return f"{_path(row, element)}/text()[{nth}]"
@@ -249,7 +249,7 @@ def selector(row: HtmlElement, element: HtmlElement, rows: Sequence[HtmlElement]
 
 
 def _names(element: HtmlElement) -> Iterator[str]:
-    """The class names of an element that look made by a person, as CSS."""
+    """The class names of an element that look hand-written, as CSS selectors."""
     for name in (element.get("class") or "").split():
         if _NAMED.fullmatch(name) and not _GENERATED.search(name):
             yield f".{name}"
@@ -274,7 +274,7 @@ def _candidates(row: HtmlElement, element: HtmlElement) -> Iterator[str]:
 
 
 def _path(row: HtmlElement, element: HtmlElement) -> str:
-    """The way from a row down to an element, as XPath."""
+    """The path from a row down to an element, as XPath."""
     steps: list[str] = []
     at = element
     while at is not row:

@@ -1,4 +1,4 @@
-"""The API's part for forums: read, add, visit, tune."""
+"""API operations on forums: read, add, visit, tune."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ BOARD = (
 
 
 class NewForum(Schema):
-    """A forum to look at. Its boards are found by a run, whose number is the answer."""
+    """A forum to inspect. A run finds its boards; its number is returned."""
 
     url: str
     name: str = ""
@@ -42,7 +42,7 @@ class NewForum(Schema):
 
 
 class KeptForum(Schema):
-    """How a forum that was found is kept: the addresses of its boards, or all that were found."""
+    """How an inspected forum is saved: the addresses of its boards, or all that were found."""
 
     name: str = ""
     timezone: str = ""
@@ -50,13 +50,13 @@ class KeptForum(Schema):
 
 
 class Visit(Schema):
-    """A visit now, of these boards or of all that are visited."""
+    """A visit now, of these boards or of all scheduled ones."""
 
     boards: list[int] | None = None
 
 
 class PlanChange(Schema):
-    """What to change; what is left out stays."""
+    """Changes of a plan; omitted values stay unchanged."""
 
     policy: str | None = None
     visits_per_day: int | None = None

@@ -1,4 +1,5 @@
-"""An event log as a forum shows it: what an incremental visit of a board finds, what an overview page tells of all boards."""
+"""An event log as a forum displays it: what an incremental visit of a board finds, and what an overview page shows of all
+boards."""
 
 from __future__ import annotations
 
@@ -9,7 +10,7 @@ from forums.overview_values import Sight
 
 
 class BoardLog:
-    """Hands out each board's events once, up to the moment of a visit: what an incremental visit finds."""
+    """Returns each board's events once, up to the time of a visit, as an incremental visit would find them."""
 
     def __init__(self, events: Events, weights: Floats, start: float) -> None:
         order = np.lexsort((events.times, events.board))
@@ -23,12 +24,12 @@ class BoardLog:
         self._next = self._place(np.arange(len(events.boards)), start)
 
     def _place(self, boards: Ints, moment: float) -> Ints:
-        """Index behind the last event of each board at or before a moment."""
+        """Index after the last event of each board at or before a time."""
         offset = np.clip(moment - self._origin, -0.5, self._span - 0.5)
         return np.minimum(np.searchsorted(self._keys, boards * self._span + offset, side="right"), self._stop[boards])
 
     def take(self, boards: Ints, now: float) -> tuple[Ints, Floats, Floats]:
-        """Board, time and weight of all events that these boards gained since they were last taken."""
+        """Board, time and weight of all events of these boards since they were last taken."""
         first, last = self._next[boards], self._place(boards, now)
         self._next[boards] = last
         counts = last - first
@@ -36,7 +37,7 @@ class BoardLog:
         return self._board[rows], self._times[rows], self._weights[rows]
 
     def sight(self, boards: Ints, now: float) -> Sight:
-        """What an index page shows of these boards: threads, posts, time of the last post."""
+        """What an index page shows of these boards: number of threads and posts, time of the last post."""
         last = self._place(boards, now)
         threads = self._openers[last] - self._openers[self._first[boards]]
         before = np.maximum(last - 1, 0)

@@ -1,4 +1,5 @@
-"""The bound no schedule can pass: visits placed with knowledge of every event, the budget pooled over the whole time."""
+"""The lower bound of the delay of any schedule: visits placed with knowledge of every event, with the budget pooled over the
+whole time."""
 
 from __future__ import annotations
 
@@ -15,8 +16,8 @@ BISECTIONS = 100
 class Bound:
     """A lower bound of the total delay of any policy with `budget` visits, and the visits of the solution at its price.
 
-    bound: weighted event-hours over the whole time. delay and visits: what the priced solution costs and uses; where
-    visits equals the budget, delay equals the bound.
+    bound: weighted event-hours over the whole time. delay and visits: of the solution at the price; if visits equals the budget,
+    delay equals the bound.
     """
 
     bound: float
@@ -28,13 +29,13 @@ class Bound:
 def priced(times: Floats, weights: Floats, price: float) -> tuple[float, int]:
     """Least delay + price * visits for one board whose events are known; returns (delay, visits).
 
-    times: ascending, hours; visits stand on events only. f[b] = price + min_a f[a] + sum over events a+1..b of
-    weight (t_b - t); lines of slope -W_a and ascending queries, so a convex hull is walked once, O(n).
+    times: ascending, hours; visits are placed at events only. f[b] = price + min_a f[a] + sum over events a+1..b of weight (t_b -
+    t); the lines have slope -W_a and queries ascend, so one pass over a convex hull is enough, O(n).
     """
     weight = np.concatenate([[0.0], np.cumsum(weights)]).tolist()
     moment = np.concatenate([[0.0], np.cumsum(weights * times)]).tolist()
     value, visits = [0.0], [0]
-    hull = [0]  # indices a, as lines y(t) = f[a] + S_a - t W_a
+    hull = [0]  # candidate indices a, as lines y(t) = f[a] + S_a - t W_a
     head = 0
     for number, moment_now in enumerate(times.tolist(), start=1):
         while head + 1 < len(hull) and _line(value, moment, weight, hull[head + 1], moment_now) <= _line(
@@ -57,7 +58,7 @@ def _line(value: list[float], moment: list[float], weight: list[float], index: i
 
 
 def _covered(value: list[float], moment: list[float], weight: list[float], a: int, b: int, c: int) -> bool:
-    """Whether line b is nowhere below both a and c (slopes fall from a to c)."""
+    """Tells whether line b is nowhere below both a and c (slopes decrease from a to c)."""
     ya, yb, yc = (value[i] + moment[i] for i in (a, b, c))
     return (yb - ya) * (weight[c] - weight[a]) >= (yc - ya) * (weight[b] - weight[a])
 
@@ -65,8 +66,8 @@ def _covered(value: list[float], moment: list[float], weight: list[float], a: in
 def bound(board: Ints, times: Floats, weights: Floats, budget: int) -> Bound:
     """The largest dual value max over price of sum_i (delay_i + price visits_i) - price * budget, by bisection.
 
-    board, times (seconds, ascending) and weights: one entry an event. Valid for any policy that makes `budget` visits
-    in all, whenever it likes; exact where some price uses the budget exactly.
+    board, times (seconds, ascending) and weights: one entry per event. Valid for any policy with `budget` visits in total, at any
+    times; exact where some price uses the budget exactly.
     """
     if budget < 1:
         raise ValueError("the bound needs at least one visit")

@@ -1,4 +1,4 @@
-"""An operator's corrections as rules, and what a rule changes on sample pages. Pure."""
+"""An operator's corrections as rules, and the effect of a rule on sample pages. Pure."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _EXAMPLES = 4
 
 @dataclass(frozen=True, slots=True)
 class SamplePage:
-    """A stored page that rules are tried on."""
+    """A stored page on which rules are tried."""
 
     number: int
     url: str
@@ -40,9 +40,9 @@ class SamplePage:
 
 @dataclass(frozen=True, slots=True)
 class Effect:
-    """What a rule changes on one page: kind, records and filled fields before and after, and examples of changed values.
+    """The effect of a rule on one page: kind, records and filled fields before and after, and examples of changed values.
 
-    `filled_*` count the records that have the field; `examples` are (before, after), "" for nothing.
+    `filled_*` count the records that have the field; `examples` are (before, after), "" for no value.
     """
 
     page: SamplePage
@@ -57,12 +57,12 @@ class Effect:
 
     @property
     def changes(self) -> bool:
-        """Whether anything differs."""
+        """Tells whether anything differs."""
         return bool(self.differing) or (self.kind_before, self.records_before) != (self.kind_after, self.records_after)
 
 
 def checked(kind: PageKind, role: str, selector: str) -> str:
-    """The selector without spaces around it. Raises ValueError with one line where role or selector is none."""
+    """The selector without surrounding spaces. Raises ValueError with a one-line message for an invalid role or selector."""
     selector = selector.strip()
     if kind not in ROLES or (role and role not in ROLES[kind]):
         raise ValueError(f"{role!r} is no field of pages of kind {kind}")
@@ -73,7 +73,7 @@ def checked(kind: PageKind, role: str, selector: str) -> str:
 
 
 def with_selector(rules: SiteRules | None, kind: PageKind, role: str, selector: str) -> SiteRules:
-    """The rules with a field's selector (role "": the rows') set; the kind's other rules stay."""
+    """The rules with a field's selector set (role "": the rows' selector); other rules of the kind stay."""
     rules = rules or SiteRules()
     own = rules.for_kind(kind) or KindRules()
     if role:
@@ -86,7 +86,7 @@ def with_selector(rules: SiteRules | None, kind: PageKind, role: str, selector: 
 
 
 def with_address(rules: SiteRules | None, pattern: str, kind: PageKind) -> SiteRules:
-    """The rules with a stated kind for addresses. Raises ValueError for what is no regular expression."""
+    """The rules with a stated kind for addresses. Raises ValueError for an invalid regular expression."""
     rules = rules or SiteRules()
     try:
         re.compile(pattern)
@@ -108,7 +108,7 @@ def effects(
     timezone: str,
     day_first: bool | None,
 ) -> list[Effect]:
-    """What the new rules change on each page, looking at one field (role "": at the records' addresses or authors)."""
+    """The effect of new rules on each page, for one field (role "": the records' addresses or authors)."""
     found = []
     for page in pages:
         readings = [
@@ -137,7 +137,7 @@ def _effect(page: SamplePage, before: PageReading, after: PageReading, kind: Pag
 
 
 def _column(reading: PageReading, kind: PageKind, role: str) -> list[str]:
-    """One field of all records as texts; without a role the field that names a record."""
+    """One field of all records as texts; without a role the field that identifies a record."""
     if reading.kind is not kind:
         return []
     names = {field.name for field in fields(RECORDS[kind])}

@@ -1,4 +1,4 @@
-"""Which boards the rows of overview sources tell about: each row's own board, and boards below it that have no row."""
+"""Which boards the rows of overview sources cover: each row's own board, and boards below it that have no row."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ import numpy as np
 from forums.events import Bools, Floats, Ints
 from forums.overview_values import Source
 
-APART_AT = 2  # visits that found what a row had not counted after which it is taken not to count that board
+APART_AT = 2  # consecutive visits that found posts not counted by a row, after which the row is taken not to count that board
 
 
 class Covers:
-    """Pairs of row and board, those of a row together, its own board first.
+    """Pairs of row and board; the pairs of a row are adjacent, its own board first.
 
-    An index often shows a board's figures with those of the boards below it, which then have no row. What such a row tells has
-    come on one of them. `as_of` (epoch seconds): the moment up to which each board's posts are in the row's figures, nan where
-    it shows none. `open`: not visited since the row told something. `apart`: visits running that found posts of a hidden board
-    which the row had not counted; a row whose own board brings less than it told counts them again.
+    An index often shows a board's figures including those of boards below it that have no row; a change in such a row concerns
+    one of them. `as_of` (epoch seconds): the time up to which each board's posts are in the row's figures, nan if the row shows
+    no time. `open`: not visited since the row showed a change. `apart`: number of consecutive visits that found posts of a hidden
+    board which the row had not counted; if a row's own board brings less than the row showed, the row counts them again.
     """
 
     def __init__(self, sources: Sequence[Source]) -> None:
@@ -46,36 +46,38 @@ class Covers:
         return slice(int(self.bounds[rows.start]), int(self.bounds[rows.stop]))
 
     def counted(self) -> Bools:
-        """Pairs of which the row's figures tell, (pairs,)."""
+        """Pairs whose board is counted in the row's figures, (pairs,)."""
         return self.apart < APART_AT
 
     def total(self, rows: slice, values: Floats) -> Floats:
-        """The sum of the values of boards, (n,), over each of these rows."""
+        """For each of these rows the sum of its boards' values (of `values`, (n,))."""
         part = self.of(rows)
         return np.bincount(self.row[part] - rows.start, values[self.board[part]] * self.counted()[part], rows.stop - rows.start)
 
     def earliest(self, rows: slice, moments: Floats) -> Floats:
-        """The earliest of the boards' moments, (n,), of each of these rows."""
+        """For each of these rows the earliest of its boards' times (of `moments`, (n,))."""
         part = self.of(rows)
         found = np.full(rows.stop - rows.start, np.inf)
         np.minimum.at(found, self.row[part] - rows.start, np.where(self.counted(), moments[self.board], np.inf)[part])
         return found
 
     def shares(self, pairs: Ints, values: Floats) -> Floats:
-        """The part of each of these pairs in what its row tells: as their boards' values, (n,); all of it where it is alone."""
+        """The share of each of these pairs in its row's figures: in proportion to their boards' values (of `values`, (n,)); 1 if
+        it is the only one."""
         found = values[self.board[pairs]]
         sums = np.bincount(self.row[pairs], found, len(self.own))[self.row[pairs]]
         alike = np.bincount(self.row[pairs], minlength=len(self.own))[self.row[pairs]]
         return np.divide(found, sums, out=1.0 / alike, where=sums > 0)
 
     def waits_elsewhere(self, pair: int) -> Ints:
-        """The other pairs of its row on which what the row told may wait, not visited since."""
+        """The other pairs of a pair's row on which the new posts may be, not visited since."""
         row = self.row[pair]
         mates = np.arange(self.bounds[row], self.bounds[row + 1])
         return mates[self.open[mates] & self.counted()[mates] & (mates != pair)]
 
     def take_in(self, row: int) -> bool:
-        """A row that told more than its boards brought counts hidden boards too that were set apart; whether there were any."""
+        """Makes a row that showed more than its boards brought count hidden boards again that were set apart; returns whether
+        there were any."""
         mates = slice(int(self.bounds[row]), int(self.bounds[row + 1]))
         found = bool((self.apart[mates] >= APART_AT).any())
         self.apart[mates] = np.minimum(self.apart[mates], APART_AT - 1)

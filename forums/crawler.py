@@ -1,4 +1,4 @@
-"""The forum crawler, as the engine runs it."""
+"""The forum crawler, as run by the engine."""
 
 from __future__ import annotations
 
@@ -27,17 +27,17 @@ from forums.reading.apis import api_address, read_api
 from forums.reading.rules import SiteRules
 from forums.services import layouts, logins, overviews, structures, visits
 
-THREADS_CHECKED = 3  # threads of a slice, and pages of a kind at once, that are held against the model
-AFTER_ALL = 1e6  # so much lower is the priority of what is to be asked for after all boards
-API_REST = timedelta(days=1)  # so long a JSON interface that gave nothing is left alone
+THREADS_CHECKED = 3  # threads per slice, and pages of a kind at once, that are compared with the model
+AFTER_ALL = 1e6  # subtracted from the priority of requests that come after all boards
+API_REST = timedelta(days=1)  # time for which a JSON interface without result is not requested
 PUT_BACK = 3  # times that a page waits for the site to be learned again
 
 
 @dataclass(frozen=True, slots=True)
 class Read:
-    """What one page gave: its reading, how it differs from the site's model (None: as expected, or not looked at), whether it
-    was made for a guest although the site has a login, whether the forum's JSON interface gave nothing, why the page is
-    not read (a code: it asks not to be, or costs too much); and for the last page of a sample the model learned and its
+    """The result of one page: its reading; how it differs from the site's model (None: as expected, or not compared); whether it
+    was a guest page although the site has a login; whether the forum's JSON interface returned nothing; why the page was
+    not read (a code: robots directives, or too expensive); and for the last page of a sample the learned model and its
     verdict."""
 
     reading: PageReading | None
@@ -52,10 +52,10 @@ class Read:
 class ForumCrawler:
     """Visits boards of one site, one after another, incrementally.
 
-    The first list page of each visit and the first threads of a slice are held against the site's model. Where the layout has
-    changed, the page is put back, the site is learned again from a small sample within the same run, and the page is read
-    again, with the new model if it agrees with what is stored, else with the old one (see `services/layouts.py`). A page for
-    guests of a site with a login is put back in the same way until the run has logged in (see `services/logins.py`).
+    The first list page of each visit and the first threads of a slice are compared with the site's model. If the layout has
+    changed, the page is put back, the site is learned again from a small sample within the same run, and the page is read again,
+    with the new model if it agrees with what is stored, otherwise with the old one (see `services/layouts.py`). A guest page of a
+    site with a login is put back in the same way until the run has logged in (see `services/logins.py`).
     """
 
     kind = "forum"
@@ -64,7 +64,7 @@ class ForumCrawler:
     def __init__(self) -> None:
         self._site: Site | None = None
         self._model: SiteModel | None = None
-        self._gone: set[int] = set()  # visits whose board is not where it was
+        self._gone: set[int] = set()  # visits whose board was not found at its address
         self._rules: SiteRules | None = None
         self._look: Explorer | None = None
         self._samples: list[FetchedPage] = []
@@ -91,7 +91,7 @@ class ForumCrawler:
         return [*self._membership(run).begin(run), *_staying([*looks, *visits.begin(run, _boards(run), self._predicted)])]
 
     def _remember_api(self, run: Run, now: datetime) -> None:
-        """Where the JSON interface gave nothing in the visit before, it is asked again a day later, not at every visit."""
+        """If the JSON interface returned nothing in the visit before, requests it again only after a day."""
         earlier = Run.objects.filter(kind=self.kind, target=run.target, pk__lt=run.pk).order_by("-pk")
         since = (earlier.values_list("result", flat=True).first() or {}).get("api_off")
         if since and now - datetime.fromisoformat(since) < API_REST:
@@ -103,7 +103,7 @@ class ForumCrawler:
         Run.objects.filter(pk=run.pk).update(result=run.result)
 
     def _load(self, run: Run) -> Site:
-        """The site and its model, once a slice."""
+        """Loads the site and its model, once per slice."""
         if self._site is None:
             self._site = Site.objects.get(pk=run.target)
             self._model, self._rules = structures.model_of(self._site), structures.reading_rules(self._site)
@@ -115,7 +115,8 @@ class ForumCrawler:
         return self._member
 
     def request(self, run: Run, item: Url) -> FetchRequest:
-        """Conditional where only a change is asked for: at looks, and at the top of a list that was wholly dealt with before."""
+        """The request of an address; conditional if only a change matters: when reading an overview source, and for the top of a
+        list that an earlier visit completed."""
         member = self._membership(run)
         if item.kind in logins.KINDS:
             return member.request(item)
@@ -128,8 +129,8 @@ class ForumCrawler:
         return replace(plain, etag=page.etag or None, last_modified=page.last_modified or None) if page is not None else plain
 
     def _api(self, run: Run, item: Url) -> str | None:
-        """The address of the forum's JSON interface for a page; None where it has none, an operator's rule is about such pages,
-        robots.txt refuses it, or it gave nothing in this run before."""
+        """The address of the forum's JSON interface for a page; None if it has none, an operator's rule applies to such pages,
+        robots.txt disallows it, or it returned nothing earlier in this run."""
         site, settings = self._load(run), CrawlSettings.from_mapping(run.parameters.get("settings", {}))
         kind = PageKind.threadlist if item.kind == "list" else PageKind.thread
         if item.kind in ("sample", "overview") or not settings.use_apis or run.result.get("api") == "off":
@@ -182,7 +183,7 @@ class ForumCrawler:
         return Read(reading, self._check(run, item, response, reading, expect) if expect is not None else None)
 
     def _check(self, run: Run, item: Url, response: FetchResponse, reading: PageReading, expect: PageKind) -> LayoutChange | None:
-        """How the pages of a kind seen in this slice differ from the model; only pages that would tell are looked at."""
+        """How the pages of a kind seen in this slice differ from the model; only informative pages are checked."""
         odd = reading.kind is not expect or not reading.records
         seen = sum(kind == str(expect) for kind, _facts in self._seen)
         first = item.group not in self._groups if item.kind == "list" else seen < THREADS_CHECKED
@@ -195,12 +196,12 @@ class ForumCrawler:
         alike = [pair for pair in self._seen if pair[0] == str(expect)][-THREADS_CHECKED:]
         change = recheck(self._model, alike)
         if change is None or (item.kind == "thread" and len(alike) < 2 and "marks" not in change.reasons):
-            return None  # one thread that cannot be read may just be one that was taken away
+            return None  # a single unreadable thread may just have been deleted
         return change
 
     @staticmethod
     def _never_had_any(item: Url) -> bool:
-        """Whether a list belongs to a board that has no threads: a page without rows is what it always was."""
+        """Tells whether a list belongs to a board without threads, so that a page without rows is nothing new."""
         return item.kind == "list" and not Thread.objects.filter(board__visits=item.group).exists()
 
     def store(self, run: Run, item: Url, response: FetchResponse, read: Read, now: datetime) -> Stored:
@@ -241,13 +242,14 @@ class ForumCrawler:
             return visits.store_list(run, item, response, read.reading, settings, now)
         stored = visits.store_thread(run, item, response, read.reading, settings, now)
         ended = stored.counts.get("new", 0) + stored.counts.get("updated", 0)
-        if settings.use_teacher and ended and visits.contradicted(item.group):  # what the model says of counts holds no longer
+        # the model's statement about counts no longer holds
+        if settings.use_teacher and ended and visits.contradicted(item.group):
             again = self._learn_again(run, item, LayoutChange("thread", ("contradiction",)), now)
             stored.links = [*stored.links, *(again.links if again is not None else ())]
         return stored
 
     def _learn_again(self, run: Run, item: Url, change: LayoutChange, now: datetime) -> Stored | None:
-        """Puts a page back until the site is learned again; None where it is to be stored as it was read."""
+        """Puts a page back until the site has been learned again; None if it is to be stored as read."""
         site = self._load(run)
         started = layouts.noticed(run, site, change, now)
         if not (started or layouts.state_of(run) == "learning"):
@@ -257,8 +259,8 @@ class ForumCrawler:
         return self._put_back(item, layouts.sample_links(run, self._look) if self._look else [], "layout_changed")
 
     def _board_gone(self, run: Run, item: Url, now: datetime) -> Stored | None:
-        """A board that is not where it was: one alone may have been taken away, and is asked for once more after the others;
-        two tell that the site writes its addresses otherwise. None where the board is to count as failed."""
+        """Handles a board that is not found at its address: a single one may have been deleted, and is requested once more after
+        the others; two show that the site has changed its addresses. None if the board counts as failed."""
         url = Board.objects.filter(visits=item.group).values_list("url", flat=True).first()
         if "conditional" not in item.payload or url is None:
             return None  # a further page of a list
@@ -274,7 +276,7 @@ class ForumCrawler:
 
     @staticmethod
     def _put_back(item: Url, first: Sequence[NewUrl], reason: str, later: float = 0.0) -> Stored | None:
-        """The page is to be read again after what comes first; None where it has waited too often."""
+        """Puts the page back until after the requests in `first`; None if it has waited too often."""
         times = int(item.payload.get("again", 0))
         if times >= PUT_BACK:
             return None
@@ -284,7 +286,7 @@ class ForumCrawler:
         return Stored(links=[*first, again], reason=reason)
 
     def _read_sample(self, run: Run, item: Url, response: FetchResponse) -> Read:
-        """Feeds a page of the sample; with the last one the new model is held against what is stored."""
+        """Adds a page of the sample; after the last one, compares the new model with what is stored."""
         site = self._load(run)
         if self._look is None:
             self._look, self._samples = layouts.explorer(run, site)
@@ -342,7 +344,7 @@ class ForumCrawler:
 
 
 def _followed(reading: PageReading, response: FetchResponse) -> PageReading:
-    """A reading without what only links marked rel=nofollow lead to."""
+    """A reading without targets reached only by rel=nofollow links."""
     found = links(response.text, response.url)
     free = {page_key(link.url) for link in found if not link.nofollow}
     marked = {page_key(link.url) for link in found if link.nofollow} - free
@@ -359,5 +361,5 @@ def _boards(run: Run) -> list[Board]:
 
 
 def _staying(links: Sequence[NewUrl]) -> list[NewUrl]:
-    """Addresses without those that look like the end of a login: they are never asked for."""
+    """Addresses without those that look like a logout, which are never requested."""
     return [link for link in links if not leaves(link.url)]

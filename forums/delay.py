@@ -21,7 +21,7 @@ class Delays:
 def event_delays(board: Ints, times: Floats, visit_board: Ints, visit_times: Floats, horizon: float) -> Delays:
     """Eq. (1) and (2): D = c - t with c the first visit of the event's board at or after t, in hours.
 
-    Times are seconds on one clock, visits in any order. An event that no visit finds waits until `horizon`.
+    Times are in seconds on one clock, visits in any order. An event that no visit finds waits until `horizon`.
     """
     hours = waited_hours(np.asarray(times, dtype=float), horizon)
     found = np.zeros(len(times), dtype=bool)

@@ -1,4 +1,4 @@
-"""Measured delays put together: by board, day, hour and weekday, against what equal visits would have given."""
+"""Summaries of measured delays: by board, day, hour and weekday, compared with equal visits."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ EPOCH_WEEKDAY = 3  # 1970-01-01 was a Thursday
 
 @dataclass(frozen=True, slots=True)
 class Items:
-    """New threads and replies that visits found, one entry each.
+    """New threads and replies found by visits, one entry each.
 
-    board: number. times: epoch seconds of the post. local_hours: the same on the site's wall clock, hours since 1970-01-01.
-    opener: a new thread. hours: how long it waited for the visit. weights: importance for a new thread, theta times it for
-    a reply.
+    board: number. times: epoch seconds of the post. local_hours: the same on the site's local clock, hours since 1970-01-01.
+    opener: true for a new thread. hours: waiting time until the visit. weights: importance for a new thread, theta times it for a
+    reply.
     """
 
     board: Ints
@@ -39,9 +39,9 @@ class Items:
 
 
 def with_equal_visits(items: Items, boards: int, visits_per_day: int, first: date, days: int, zone: ZoneInfo) -> Floats:
-    """Hours that each item would have waited under era with that many visits a day, (n,): the same items, other visits.
+    """Hours that each item would have waited under `era` with so many visits per day, (n,): the same items, other visits.
 
-    first: the local day of the oldest item; the timetable goes on for a cycle after the last day.
+    first: the local day of the oldest item; the timetable continues for one cycle after the last day.
     """
     table = era(Demand(np.ones((boards, 1))), visits_per_day)
     owner, moments = table.moments(first, days + table.days + 1, zone)
@@ -49,19 +49,19 @@ def with_equal_visits(items: Items, boards: int, visits_per_day: int, first: dat
 
 
 def summary(items: Items, hours: Floats, days: float, target_hours: float) -> DelaySummary:
-    """Mean, median, nine tenths and the share in time of these waits."""
+    """Mean, median, 90th percentile and share in time of these waiting times."""
     return summarise(Delays(hours, np.ones(len(items), dtype=bool)), items.weights, days, target_hours)
 
 
 def means(group: Ints, hours: Floats, weights: Floats, count: int) -> list[float | None]:
-    """Weighted mean wait of each group 0 … count - 1, in hours; None for a group without an item."""
+    """Weighted mean waiting time of each group 0 … count - 1, in hours; None for a group without items."""
     total = np.bincount(group, weights, count)
     waited = np.bincount(group, weights * hours, count)
     return [float(wait / weight) if weight > 0 else None for wait, weight in zip(waited, total, strict=True)]
 
 
 def weekday_hours(items: Items, hours: Floats) -> list[list[float | None]]:
-    """Weighted mean wait by weekday (0 is Monday) and hour of posting, 7 rows of 24."""
+    """Weighted mean waiting time by weekday (0 is Monday) and hour of posting, 7 rows of 24."""
     hour = np.floor(items.local_hours).astype(np.int64)
     slot = (hour + EPOCH_WEEKDAY * DAY_HOURS) % (WEEK_DAYS * DAY_HOURS)
     flat = means(slot, hours, items.weights, WEEK_DAYS * DAY_HOURS)
@@ -81,7 +81,7 @@ def day_hours(items: Items) -> Ints:
 
 @dataclass(frozen=True, slots=True)
 class BoardDelay:
-    """One board's items: how many, and their waits; `era_hours` what equal visits would have given in the mean."""
+    """One board's items: their number and waiting times; `era_hours` is the mean under equal visits."""
 
     board: int
     delay: DelaySummary
@@ -89,7 +89,7 @@ class BoardDelay:
 
 
 def by_board(items: Items, era_hours: Floats, boards: int, days: float, target_hours: Sequence[float]) -> list[BoardDelay]:
-    """Boards with an item, by their number; each has a target of its own."""
+    """Figures of each board with items, by its number; each has its own target."""
     order = np.argsort(items.board, kind="stable")
     bounds = np.searchsorted(items.board[order], np.arange(boards + 1))
     found = []

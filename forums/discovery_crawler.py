@@ -1,4 +1,4 @@
-"""The discovery of a forum, as the engine runs it."""
+"""The discovery of a forum, as run by the engine."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ from forums.services import logins, sites
 
 
 class DiscoveryCrawler:
-    """Looks at a new forum: a small sample of pages, from which its boards and its structure are learned.
+    """Explores a new forum: fetches a small sample of pages, from which its boards and structure are learned.
 
-    What was learned lives in the archived pages: a slice that follows another reads them again, so a kill loses nothing.
+    The state is in the archived pages: each slice reads the earlier ones again, so a kill loses nothing.
     """
 
     kind = "forum-discovery"
@@ -53,7 +53,7 @@ class DiscoveryCrawler:
         return self._next(run)
 
     def _next(self, run: Run) -> list[NewUrl]:
-        """The page that would tell most now; one at a time, because each page changes what is worth asking."""
+        """The most informative page to fetch next; one at a time, because each page changes the choice."""
         for wanted in self._explorer(run).wanted():
             if not leaves(wanted.url) and not Url.objects.filter(run=run, key_hash=url_hash(wanted.url)).exists():
                 return [NewUrl(wanted.url, "sample", anchor=wanted.why)]

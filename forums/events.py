@@ -25,12 +25,12 @@ Bools = NDArray[np.bool_]
 DAY_SECONDS = 86400.0
 HEADER = ["board", "thread", "kind", "ts"]
 KEPT_BAD_ROWS = 20
-EARLIEST_TS = -2208988800  # 1900; datetime ends at the years 1 and 9999, and windows and zones reach beyond an event
+EARLIEST_TS = -2208988800  # 1900; datetime's limits are the years 1 and 9999, and windows and zones extend beyond an event
 LATEST_TS = 221845391999  # the last second of the year 8999
 
 
 class EventsError(ValueError):
-    """The file as a whole cannot be read as an event log."""
+    """The file cannot be read as an event log."""
 
 
 class BadRow(NamedTuple):
@@ -42,7 +42,7 @@ class BadRow(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class BadRows:
-    """How many rows of a file were left out, and the first of them."""
+    """The number of rows of a file that were left out, and the first of them."""
 
     count: int = 0
     first: tuple[BadRow, ...] = ()
@@ -50,10 +50,10 @@ class BadRows:
 
 @dataclass(frozen=True, slots=True)
 class Events:
-    """Events of one or several boards, sorted by time (at equal times an opener stands before replies).
+    """Events of one or several boards, sorted by time (at equal times a first post comes before replies).
 
-    `board` and `thread` index `boards` and `threads`; `times` are epoch seconds in UTC; `opener` is true for a new
-    thread, false for a reply. All arrays have one length.
+    `board` and `thread` index `boards` and `threads`; `times` are epoch seconds in UTC; `opener` is true for a new thread, false
+    for a reply. All arrays have one length.
     """
 
     boards: tuple[str, ...]
@@ -79,7 +79,7 @@ class Events:
         )
 
     def only(self, keep: Bools) -> Events:
-        """The events of the boards marked in `keep` (one flag a board), numbered anew without gaps."""
+        """The events of the boards marked in `keep` (one flag per board), renumbered without gaps."""
         number = np.cumsum(keep) - 1
         rows = keep[self.board]
         names = tuple(name for name, kept in zip(self.boards, keep, strict=True) if kept)
@@ -112,7 +112,7 @@ def from_rows(rows: Iterable[tuple[str, str, bool, float]]) -> Events:
 
 @dataclass(slots=True)
 class _Reading:
-    """The rows of a file that can be used, and a note of those that cannot."""
+    """The valid rows of a file, and a record of the invalid ones."""
 
     bad: int = 0
     first: list[BadRow] = field(default_factory=list)
@@ -142,7 +142,7 @@ class _Reading:
 
 
 def _fault(row: list[str]) -> tuple[str, float]:
-    """Why a row cannot be used ('' when it can), and its time."""
+    """Why a row is invalid ('' if it is valid), and its time."""
     if len(row) != len(HEADER):
         return f"{len(row)} columns instead of {len(HEADER)}", 0.0
     if not row[0]:
@@ -161,8 +161,8 @@ def _fault(row: list[str]) -> tuple[str, float]:
 def read_events(path: Path) -> tuple[Events, BadRows]:
     """Reads `board,thread,kind,ts` (kind new or reply, ts in UTC epoch seconds, any order), gzip if the name ends in .gz.
 
-    Rows that cannot be used are left out and counted with their line number. A file that cannot be opened, is no text,
-    has another header or no usable row raises EventsError.
+    Invalid rows are left out and counted with their line number. EventsError if the file cannot be opened, is not text, or has
+    another header or no valid row.
     """
     reading = _Reading()
     try:
@@ -181,10 +181,10 @@ def read_events(path: Path) -> tuple[Events, BadRows]:
 
 
 class LocalClock:
-    """Turns epoch seconds into hours of a site's local wall clock, and local times of day back into epoch seconds.
+    """Converts epoch seconds to hours of a site's local clock, and local midnights to epoch seconds.
 
-    Offsets are looked up once for every hour of [start, stop], so that arrays convert without a Python call a value;
-    times outside take the nearest offset known.
+    Offsets are looked up once for every hour of [start, stop], so that arrays are converted without a Python call per value;
+    times outside take the nearest known offset.
     """
 
     def __init__(self, zone: ZoneInfo, start: float, stop: float) -> None:
@@ -193,7 +193,7 @@ class LocalClock:
         hours = int(np.ceil(stop / HOUR_SECONDS) - self._first) + 1
         self._offsets = np.array([_offset(zone, (self._first + hour) * HOUR_SECONDS) for hour in range(0, hours, 24)])
         self._step = 24
-        if len(set(self._offsets)) > 1:  # daylight saving changes inside: look closer
+        if len(set(self._offsets)) > 1:  # daylight saving changes within the hours: use a finer grid
             self._offsets = np.array([_offset(zone, (self._first + hour) * HOUR_SECONDS) for hour in range(hours)])
             self._step = 1
 
@@ -224,7 +224,7 @@ class Sites:
         return mask(self.openings, self.site, now)
 
     def local_hours(self, times: Floats, board: Ints) -> Floats:
-        """Hours on the wall clock of each board's site; times in epoch seconds, one a board number."""
+        """Hours on the local clock of each board's site; times in epoch seconds, one per board number."""
         if len(self.clocks) == 1:
             return self.clocks[0].local_hours(times)
         different = list({id(clock): clock for clock in self.clocks}.values())
@@ -240,11 +240,11 @@ class Sites:
 
 
 def _offset(zone: ZoneInfo, moment: float) -> float:
-    """Seconds that the local clock is ahead of UTC."""
+    """Seconds by which the local clock is ahead of UTC."""
     offset = datetime.fromtimestamp(moment, UTC).astimezone(zone).utcoffset()
     return offset.total_seconds() if offset is not None else 0.0
 
 
 def days_from(first: date, count: int) -> list[date]:
-    """`count` days in a row."""
+    """`count` consecutive days."""
     return [first + timedelta(days=step) for step in range(count)]

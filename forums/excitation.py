@@ -1,4 +1,4 @@
-"""The self-exciting forecast of a board: what was posted draws more posts, with short and long memories (Hawkes kernel)."""
+"""Self-exciting forecast of a board: each post makes further posts more likely, with short and long memories (Hawkes process)."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ MOST_FITTED_BOARDS = 200
 class Kernel:
     """rate_i = b B_i + sum_k a_k X_ik per hour of operational time, b + sum a = 1.
 
-    An event of weight w adds w / tau_k to X_ik, which decays with exp(-s / tau_k) in operational time s, the integral
-    of the board's activity clock q. The defaults are pooled over public forum logs.
+    An event of weight w adds w / tau_k to X_ik, which decays with exp(-s / tau_k) in operational time s, the integral of the
+    board's activity clock q. The default parameters are fitted on pooled public forum logs.
     """
 
     taus_hours: tuple[float, ...] = (0.3, 1.5, 8.0, 40.0, 200.0)
@@ -37,10 +37,10 @@ POOLED = Kernel()
 
 @dataclass(frozen=True, slots=True)
 class Modes:
-    """The forecast of a kernel in closed form: x' = A x + c has real, falling modes because A is similar to a symmetric matrix.
+    """The forecast of a kernel in closed form: x' = A x + c has real, decaying modes because A is similar to a symmetric matrix.
 
-    `decay` (K,) are the rates of the modes, `into` (K, K) turns a deviation X - B of a board
-    into what each mode adds to its rate.
+    `decay` (K,) are the rates of the modes, `into` (K, K) turns a deviation X - B of a board into what each mode adds to its
+    rate.
     """
 
     decay: Floats
@@ -48,7 +48,7 @@ class Modes:
 
     @classmethod
     def of(cls, kernel: Kernel) -> Modes:
-        """Solves one kernel; needs b > 0, so that every mode falls."""
+        """Solves one kernel; needs b > 0, so that every mode decays."""
         taus, gains = np.array(kernel.taus_hours), np.maximum(np.array(kernel.gains), 1e-9)
         matrix = np.sqrt(np.outer(gains / taus, gains / taus)) - np.diag(1.0 / taus)
         values, vectors = np.linalg.eigh(matrix)
@@ -81,9 +81,9 @@ def state_after(taus_hours: Sequence[float], level: Floats, board: Ints, age: Fl
 def fit(kernel: Kernel, level: Floats, board: Ints, clock: Floats, weights: Floats, start: Floats, stop: Floats) -> Kernel:
     """Expectation maximisation of (b, a) on a site's own events, from `kernel`, normalised to sum 1.
 
-    clock: operational time of each event (hours since its board's history began); events before `start` only excite,
-    those in [start, stop) (one value a board) are explained. Boards weigh B^-1/2. Events of one bin of five minutes do
-    not explain each other. Returns `kernel` where nothing can be learnt.
+    clock: operational time of each event (hours since its board's history began); events before `start` only excite, those in
+    [start, stop) (one value per board) are fitted. Boards have weight B^-1/2. Events in one five-minute bin do not excite each
+    other. Returns `kernel` if nothing can be learnt.
     """
     order = np.lexsort((clock, board))
     board, clock, weights = board[order], clock[order], weights[order]
@@ -109,7 +109,7 @@ def fit(kernel: Kernel, level: Floats, board: Ints, clock: Floats, weights: Floa
 def _states_before(kernel: Kernel, level: Floats, board: Ints, clock: Floats, weights: Floats) -> Floats:
     """X just before the five-minute bin of each event, (events, K); events sorted by board and time.
 
-    Boards are walked side by side: one step a distinct bin of the board that has most.
+    Boards are processed in parallel: the number of steps is the largest number of distinct bins of a board.
     """
     taus = np.array(kernel.taus_hours)
     slot = np.floor(clock / FIT_BIN_HOURS).astype(np.int64)

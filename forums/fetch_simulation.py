@@ -1,4 +1,4 @@
-"""The forum paper's first experiment: finding what changed, cycle by cycle, by list pages (bic) or by prediction (fig. 5)."""
+"""The forum paper's first experiment: finding changed threads, cycle by cycle, by list pages (bic) or by prediction (fig. 5)."""
 
 from __future__ import annotations
 
@@ -36,9 +36,9 @@ REDELIVERY_SECONDS = 600.0
 class FetchSetup:
     """One experiment: `days` from `start` (epoch seconds) in cycles of `cycle_hours`.
 
-    fetches: threads fetched a cycle by the predicting policies; None lets eic fetch whatever it holds due, and gives
-    rate, hazard and oracle as many as threads changed in a mean cycle of the history. interrupted_share: visits of bic
-    that break off in the middle and come back ten minutes later. history_days: what predictions are fitted on.
+    fetches: threads fetched a cycle by the predicting policies; with None eic fetches everything due, and rate, hazard and oracle
+    fetch as many threads as changed in a mean cycle of the history. interrupted_share: share of bic's visits that are interrupted
+    and continued ten minutes later. history_days: the days that predictions are fitted on.
     """
 
     start: float
@@ -56,16 +56,16 @@ class FetchSetup:
         return self.start + self.days * DAY_SECONDS
 
     def cycles(self) -> Iterator[float]:
-        """Moments at which cycles begin, one cycle after the start first."""
+        """Start times of the cycles, the first one cycle after the start."""
         count = int(self.days * 24 / self.cycle_hours)
         return (self.start + (number + 1) * self.cycle_hours * HOUR_SECONDS for number in range(count))
 
 
 @dataclass(frozen=True, slots=True)
 class DayFigures:
-    """A day of one policy: precision and recall are means over its cycles (None where nothing was fetched, or changed).
+    """A day of one policy: precision and recall are means over its cycles (None if nothing was fetched, or nothing changed).
 
-    mean_delay_hours: of the day's posts, up to the fetch that brought them; posts never fetched wait until the end.
+    mean_delay_hours: of the day's posts, until the fetch that found them; posts never fetched wait until the end.
     """
 
     day: int
@@ -79,10 +79,10 @@ class DayFigures:
 
 @dataclass(slots=True)
 class _Cycle:
-    """What one cycle fetched.
+    """The results of one cycle.
 
-    `hits` of the `fetched` threads differed from their copy, by new or by deleted posts. `changed` threads had posts
-    newer than their copy at the start (the paper's new and newly answered threads), `found` of them were fetched.
+    `hits` of the `fetched` threads differed from their copy, by new or deleted posts. `changed` threads had posts newer than
+    their copy at the start (the forum paper's new and newly answered threads), `found` of them were fetched.
     """
 
     began: float
@@ -94,7 +94,7 @@ class _Cycle:
 
 
 class _Store:
-    """The crawler's copy of the forum, and the record of what each fetch brought."""
+    """The crawler's copy of the forum, and the record of each fetch."""
 
     def __init__(self, forum: SimulatedForum) -> None:
         self.forum = forum
@@ -106,14 +106,14 @@ class _Store:
         self._changed: set[int] = set()
 
     def begin(self, moment: float) -> None:
-        """A cycle starts: what has changed by now is what it should find."""
+        """Starts a cycle: records what has changed by now, which it should find."""
         self.forum.advance(moment)
         alive = self.forum.exists()
         self._changed = set(alive[self.forum.last[alive] > self.fetched_at[alive]].tolist())
         self.cycles.append(_Cycle(moment, changed=len(self._changed)))
 
     def fetch(self, thread: int) -> None:
-        """One thread is fetched now."""
+        """Fetches one thread now."""
         cycle, forum = self.cycles[-1], self.forum
         cycle.fetched += 1
         cycle.hits += int(forum.version[thread] != self.version[thread])
@@ -125,7 +125,7 @@ class _Store:
         self.moments.append(forum.now)
 
     def known(self) -> Ints:
-        """Threads of which there is a copy."""
+        """Threads with a stored copy."""
         return np.flatnonzero(self.version > 0)
 
     def unknown(self) -> Ints:
@@ -135,10 +135,10 @@ class _Store:
 
 
 class ListVisits:
-    """Policy bic: every board's list is read from the top until its stop test fires, and what changed is fetched.
+    """Policy bic: reads every board's list from the top until its stop test fires, and fetches what changed.
 
-    The visits are those of the live crawler (`forums.incremental`), against lists that round, pin, shift and lose
-    posts; some break off, leave threads owing and are taken up again by the next.
+    The visits are those of the live crawler (`forums.incremental`), on lists with rounded times, pinned and shifted rows and
+    deleted posts; some are interrupted and continued later.
     """
 
     def __init__(self, store: _Store, setup: FetchSetup, rng: np.random.Generator) -> None:
@@ -158,14 +158,14 @@ class ListVisits:
             number += 1
 
     def cycle(self) -> None:
-        """One visit to every board, one after the other; those that broke off are taken up again a little later."""
+        """Visits every board, one after the other; interrupted visits are continued a little later."""
         broken = [board for board in self.boards if not self._visit(board)]
         while broken:
             self.store.forum.advance(self.store.forum.now + REDELIVERY_SECONDS)
             broken = [board for board in broken if not self._visit(board)]
 
     def _visit(self, board: int) -> bool:
-        """One visit; False when it broke off."""
+        """Makes one visit; False if it was interrupted."""
         forum = self.store.forum
         started = datetime.fromtimestamp(forum.now, UTC)
         url, page = self._unfinished.get(board, ("", 0))
@@ -193,7 +193,7 @@ class ListVisits:
         return True
 
     def _end(self, board: int, visit: Visit, started: datetime) -> None:
-        """What the board's next visit builds on: the watermark of a complete visit, or the place where this one stood."""
+        """Stores what the board's next visit needs: the watermark of a complete visit, or the position of an interrupted one."""
         if visit.state.complete:
             self._watermark[board] = watermark(visit.state, started)
             self._unfinished.pop(board, None)
@@ -205,10 +205,10 @@ Rank = Callable[[Facts, Floats, float, Ints], Floats]
 
 
 class Predictions:
-    """Policies without last-reply times: every cycle the new threads of the list, then the best ranked known ones.
+    """Policies without last-reply times: every cycle fetches the new threads of the list, then the best ranked known ones.
 
-    Lists in order of opening tell new threads for nothing; their fetches count. With `fetches` None only threads of
-    rank 0 and more are fetched, and new ones when the board's mean gap between threads has passed (eic as printed).
+    Lists in order of creation show new threads without cost; fetching them counts. With `fetches` None only threads of rank 0 and
+    above are fetched, and new ones when the board's mean gap between threads has passed (eic as printed).
     """
 
     def __init__(self, store: _Store, history: ThreadHistory, rank: Rank, fetches: int | None, new_gaps: Floats) -> None:
@@ -216,7 +216,7 @@ class Predictions:
         self._list_read = np.full(len(new_gaps), store.forum.now)
 
     def cycle(self) -> None:
-        """One cycle of fetches at the forum's present."""
+        """One cycle of fetches at the forum's current time."""
         store, now = self.store, self.store.forum.now
         fresh = self._new_threads(now)
         known = store.known()
@@ -253,8 +253,8 @@ def simulate_fetch(
 ) -> list[DayFigures]:
     """Runs one policy over the experiment; the same seed gives every policy the same deletions and rounding.
 
-    `model` saves fitting the hazard again; `pulse` is called before each cycle and may raise. Raises ValueError for a policy
-    that is not known.
+    `model` is a fitted hazard, to avoid fitting it again; `pulse` is called before each cycle and may raise. ValueError for an
+    unknown policy.
     """
     if policy not in POLICIES:
         raise ValueError(f"unknown policy {policy!r}")
@@ -296,20 +296,20 @@ def _predictions(store: _Store, setup: FetchSetup, policy: str, model: HazardMod
 
 
 def thread_history(events: Events, setup: FetchSetup) -> ThreadHistory:
-    """The log as the predictors read it, with the activity of the experiment's history."""
+    """The log in the form for predictors, with the site's activity from the experiment's history."""
     since = setup.start - setup.history_days * DAY_SECONDS
     clock = LocalClock(setup.zone, float(events.times[0]), float(events.times[-1]))
     return ThreadHistory(events, clock, site_activity(events, clock, since, setup.start))
 
 
 def fit_hazard(events: Events, setup: FetchSetup) -> HazardModel:
-    """The hazard fitted on the experiment's history only."""
+    """The hazard model, fitted only on the experiment's history."""
     since = setup.start - setup.history_days * DAY_SECONDS
     return train(thread_history(events, setup), since, setup.start, np.random.default_rng(setup.seed))
 
 
 def usual_changes(events: Events, setup: FetchSetup) -> int:
-    """Threads that changed in a mean cycle of the history, at least 1."""
+    """The mean number of threads that changed per cycle of the history, at least 1."""
     part = events.between(setup.start - setup.history_days * DAY_SECONDS, setup.start)
     cycle = ((setup.start - part.times) // (setup.cycle_hours * HOUR_SECONDS)).astype(np.int64)
     pairs = len(np.unique(cycle * (len(events.threads) + 1) + part.thread))
@@ -317,7 +317,7 @@ def usual_changes(events: Events, setup: FetchSetup) -> int:
 
 
 def _figures(events: Events, setup: FetchSetup, store: _Store) -> list[DayFigures]:
-    """A row a day from the cycles and fetches."""
+    """A row per day from the cycles and fetches."""
     posts = events.between(setup.start, setup.stop)
     delays = event_delays(
         posts.thread, posts.times, np.array(store.threads, dtype=np.int64), np.array(store.moments), store.forum.now
@@ -348,7 +348,7 @@ def _mean(values: list[float]) -> float | None:
 
 @dataclass(frozen=True, slots=True)
 class FetchSummary:
-    """A policy over all its days: mean precision and recall of days that have them, mean delay over all posts."""
+    """A policy's results over all days: mean precision and recall of the days that have them, mean delay over all posts."""
 
     precision: float | None
     recall: float | None
@@ -359,7 +359,7 @@ class FetchSummary:
 
 
 def summary(days: list[DayFigures], posts_per_day: Floats) -> FetchSummary:
-    """The figures of a whole run; posts_per_day weighs the days' delays."""
+    """The figures of a whole run; posts_per_day are the weights of the days' delays."""
     weighed = [(row.mean_delay_hours, posts_per_day[row.day]) for row in days if row.mean_delay_hours is not None]
     total = sum(float(weight) for _, weight in weighed)
     return FetchSummary(
@@ -373,6 +373,6 @@ def summary(days: list[DayFigures], posts_per_day: Floats) -> FetchSummary:
 
 
 def posts_per_day(events: Events, setup: FetchSetup) -> Floats:
-    """Posts of each day of the experiment, (days,)."""
+    """Number of posts on each day of the experiment, (days,)."""
     part = events.between(setup.start, setup.stop)
     return np.bincount(((part.times - setup.start) // DAY_SECONDS).astype(np.int64), minlength=setup.days).astype(float)

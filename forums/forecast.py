@@ -1,4 +1,4 @@
-"""What the closed loop expects of each board: rates by the hour, excited by what was posted."""
+"""The closed loop's forecast for each board: rates by hour, with self-excitation by posts."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ Arrays = dict[str, "Floats | Bools | Ints"]
 
 @dataclass(frozen=True, slots=True)
 class ForecastOptions:
-    """Constants of the forecast; tuned on public logs.
+    """Constants of the forecast, tuned on public logs.
 
-    floor_per_day: least weighted events a day that a board is expected to bring. clock_floor: least activity of an hour
-    relative to the mean hour. own_share: weight of the site's own kernel against `kernel`. fit_after_days: history that
-    only excites.
+    floor_per_day: least weighted events per day expected on a board. clock_floor: least activity of an hour relative to the mean
+    hour. own_share: weight of the site's own kernel relative to `kernel`. fit_after_days: initial days of history used only as
+    excitation.
     """
 
     kernel: Kernel = POOLED
@@ -32,7 +32,7 @@ class ForecastOptions:
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """Events that visits have seen: board, epoch seconds, weight (importance included), in any order."""
+    """Events seen in visits: board, epoch seconds, weight (importance included), in any order."""
 
     board: Ints
     times: Floats
@@ -40,17 +40,17 @@ class Seen:
 
 
 class Forecast:
-    """Expected weighted events of n boards from the moment up to which each board's events are known.
+    """Expected weighted events of n boards since the time up to which each board's events are known.
 
-    `learn` moves that moment on. What a look at an overview tells is provisional: `settle` keeps a board's state as a visit
-    left it, `rewind` goes back to it, so that a visit, which sees the true times, overwrites what looks were told.
+    `learn` advances that time. Information from overview sources is provisional: `settle` stores a board's state after a visit,
+    and `rewind` restores it, so that a visit, which has the true times, replaces what sources showed.
     """
 
     def __init__(
         self, rates: Floats, sites: Sites, seen: Seen, known_until: Floats, since: float, options: ForecastOptions | None = None
     ) -> None:
-        """rates: (n, bins), weighted events per hour by local time; known_until: (n,), epoch seconds; since: start of the
-        history that `seen` covers."""
+        """Arguments: rates: (n, bins), weighted events per hour by local time; known_until: (n,), epoch seconds; since: start of
+        the history in `seen`."""
         self.options = options or ForecastOptions()
         self.sites = sites
         flat = np.where(rates.sum(axis=1, keepdims=True) > 0, rates, 1e-9)
@@ -72,7 +72,8 @@ class Forecast:
         self.all = np.arange(len(rates))
 
     def packed(self) -> tuple[Arrays, Arrays]:
-        """What a day leaves as it is (rates, kernels) and what every visit moves: arrays from which `unpacked` goes on."""
+        """The forecast's state as arrays for `unpacked`: what stays constant during a day (rates, kernels), and what every visit
+        changes."""
         fixed: Arrays = {"rates": self.rates, "into": self._into, "decay": self._decay}
         moving: Arrays = {
             "operational": self._operational,
@@ -90,7 +91,8 @@ class Forecast:
         sites: Sites,
         options: ForecastOptions | None = None,
     ) -> Forecast:
-        """The forecast that `packed` gave, over the same boards and sites; one put away before there were looks is settled."""
+        """Restores a forecast from `packed`, over the same boards and sites; a state stored without source information counts as
+        settled."""
         made = cls.__new__(cls)
         made.options, made.sites = options or ForecastOptions(), sites
         made._set_rates(np.asarray(fixed["rates"], dtype=float))
@@ -104,11 +106,11 @@ class Forecast:
         return made
 
     def time(self, times: Floats, board: Ints) -> Floats:
-        """Operational time of each board at these moments, hours."""
+        """Operational time of each board at these times, in hours."""
         return self._clock.mass(board, self.sites.local_hours(times, board))
 
     def _fitted(self, seen: Seen, since: float) -> list[Kernel]:
-        """One kernel a site: the given one, averaged with the site's own fit where its history allows one."""
+        """One kernel per site: the given one, averaged with the site's own fit if its history is long enough."""
         kernels, count = [], len(self.all)
         origin = self.time(np.full(count, since), self.all)
         first = self.time(np.full(count, since + self.options.fit_after_days * DAY_SECONDS), self.all) - origin
@@ -132,7 +134,7 @@ class Forecast:
         return kernels
 
     def _replayed(self, seen: Seen, known_until: Floats, since: float) -> Floats:
-        """X of each board at the moment up to which it is known."""
+        """X of each board at the time up to which it is known."""
         origin = self.time(np.full(len(self.all), since), self.all)
         age = self._operational[seen.board] - self.time(seen.times, seen.board)
         known = (seen.times >= since) & (seen.times <= known_until[seen.board])
@@ -141,14 +143,14 @@ class Forecast:
         return state_after(self.options.kernel.taus_hours, self._level, board, passed, weights, span)
 
     def _refresh(self, boards: Ints) -> None:
-        """Turns the states of these boards into the modes of their forecast."""
+        """Recomputes the forecast modes of these boards from their states."""
         self._amplitudes[boards] = self._modes(self._state[boards], boards)
 
     def _modes(self, state: Floats, boards: Ints) -> Floats:
         return np.einsum("mij,mj->mi", self._into[self.sites.site[boards]], state - self._level[boards, None])
 
     def learn(self, boards: Ints, board: Ints, times: Floats, weights: Floats, until: Floats) -> None:
-        """The events of `boards` are known up to `until` (epoch seconds, one a board): these, one entry an event."""
+        """Records that the events of `boards` are known up to `until` (epoch seconds, one per board): one entry per event."""
         taus = np.array(self.options.kernel.taus_hours)
         current = self.time(until, boards)
         passed = np.maximum(current - self._operational[boards], 0.0)
@@ -160,26 +162,26 @@ class Forecast:
         self._refresh(boards)
 
     def settle(self, boards: Ints) -> None:
-        """What is known of these boards comes from a visit."""
+        """Marks the state of these boards as known from a visit."""
         self._settled[boards], self._settled_time[boards] = self._state[boards], self._operational[boards]
         self._settled_amplitudes[boards] = self._amplitudes[boards]
 
     def rewind(self, boards: Ints) -> None:
-        """Forgets what looks have told of these boards since they were settled."""
+        """Drops what overview sources showed about these boards since they were settled."""
         self._state[boards], self._operational[boards] = self._settled[boards], self._settled_time[boards]
         self._amplitudes[boards] = self._settled_amplitudes[boards]
 
     def expected(self, now: float, boards: Ints) -> Floats:
-        """Weighted events of these boards from the moment up to which they are known until now."""
+        """Expected weighted events of these boards since the time up to which they are known."""
         elapsed = np.maximum(self.time(np.full(len(boards), now), boards) - self._operational[boards], 0.0)
         return expected(self._level[boards], self._amplitudes[boards], self._decay[boards], elapsed)
 
     def expected_by_visits(self, now: float) -> Floats:
-        """Weighted events of every board since it was settled, as if no look had told anything, (n,)."""
+        """Expected weighted events of every board since it was settled, ignoring overview sources, (n,)."""
         elapsed = np.maximum(self.time(np.full(len(self.all), now), self.all) - self._settled_time, 0.0)
         return expected(self._level, self._settled_amplitudes, self._decay, elapsed)
 
     def usual_per_hour(self, now: float, board: int) -> float:
-        """The board's usual weighted events an hour at this time of day."""
+        """The board's mean weighted events per hour at this time of day."""
         hour = self.sites.local_hours(np.array([now]), np.array([board]))[0] % DAY_HOURS
         return float(self.rates[board, int(hour * self.rates.shape[1] / DAY_HOURS)])

@@ -1,10 +1,10 @@
 """BIC, the forum paper's incremental crawl: what a visit of a board does with a list page, and when it stops. Pure.
 
-A visit is a small state machine whose state is JSON, so that it can be stored between two pages and go on after a kill:
+A visit is a state machine whose state is JSON, so that it can be stored between two pages and continued after a kill:
 
-  fresh    from page 1 down, until the stop test fires (or, on a first visit, history or pages run out)
-  resume   the place where the last, interrupted visit stood, read on to its own stop test
-  recheck  page 1 once more, when the visit read further pages and threads may have jumped to the top meanwhile
+fresh    from page 1 down, until the stop test fires (or, on a first visit, history or pages run out)
+resume   from the position of the last, interrupted visit to its own stop test
+recheck  page 1 once more, if the visit read further pages, since threads may have moved to the top meanwhile
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ FINE_SECONDS = 60
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A thread as a list shows it. `key` is the thread's identity, `last_post` a mark of its newest post (id or address)."""
+    """A thread as shown in a list. `key` identifies the thread, `last_post` its newest post (id or address)."""
 
     key: str
     url: str
@@ -34,12 +34,11 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class BoardFacts:
-    """The board as the last complete visit left it, and the limits of this one.
+    """The board's state after the last complete visit, and the limits of this visit.
 
-    watermark: newest last reply that a complete visit has dealt with; None before the first complete visit.
-    since: on a first visit, rows older than this are not fetched; None: no limit.
-    resume_url, resume_page: the last list page that an interrupted visit read, "" for none; it is read again, because rows
-    may have moved up meanwhile.
+    watermark: newest last reply that a complete visit has processed; None before the first. since: on a first visit, older rows
+    are not fetched; None: no limit. resume_url, resume_page: the last list page that an interrupted visit read, "" for none; it
+    is read again, because rows may have moved up meanwhile.
     """
 
     watermark: datetime | None
@@ -52,11 +51,12 @@ class BoardFacts:
 
 @dataclass(slots=True)
 class VisitState:
-    """The state between two pages; `to_json` and `from_json` are inverse. `stopped_by` and `complete` are about the list;
-    `owing` counts, by reason, the threads whose pages gave nothing: they stay pending, and the visit tells of them. `spare` are
-    further addresses that the page read last offers as its next one, with where they stand; `way` is where the one stood that
-    is tried now because another led to the same rows again, `proved` the way that then led on. `doubts` counts, by code, what
-    was read in doubt, `told` the threads whose posts could be counted against their row: how many agreed, of how many."""
+    """The state between two pages; `to_json` and `from_json` are inverse. `stopped_by` and `complete` refer to the list. `owing`
+    counts, by reason, threads whose pages could not be read; they stay pending, and the visit reports them. `spare` are
+    other addresses that the last page offers as its next one, with their positions; `way` is the position of the one being
+    tried because another led to the same rows, `proved` the position that then had new rows. `doubts` counts doubtful
+    readings by code; `told` are the threads whose posts could be compared with their row's count: how many agreed, of how
+    many."""
 
     phase: str = "fresh"
     page: int = 1
@@ -79,23 +79,23 @@ class VisitState:
     told: list[int] = field(default_factory=lambda: [0, 0])
 
     def doubt(self, code: str) -> None:
-        """Counts one reading in doubt."""
+        """Counts one doubtful reading."""
         self.doubts[code] = self.doubts.get(code, 0) + 1
 
     def to_json(self) -> dict[str, Any]:
-        """As a JSON-ready table."""
+        """The state as a JSON-ready dictionary."""
         return asdict(self)
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> VisitState:
-        """From what `to_json` gave; unknown keys are passed over."""
+        """Restores a state from `to_json`; unknown keys are ignored."""
         names = cls.__dataclass_fields__
         return cls(**{key: value for key, value in data.items() if key in names})
 
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """What to do after a list page: threads to fetch, rows that stay as they are, and the next list page ("" for none)."""
+    """What to do after a list page: threads to fetch, unchanged rows, and the next list page ("" for none)."""
 
     changed: tuple[Row, ...]
     unchanged: tuple[Row, ...]
@@ -119,11 +119,11 @@ def signature(row: Row) -> dict[str, Any]:
 
 
 def differs(old: Mapping[str, Any], new: Mapping[str, Any]) -> bool:
-    """Whether two signatures show a change. A component counts only where both have it.
+    """Tells whether two signatures show a change. A component only counts if both have it.
 
     Counts, newest post and last author differ when they are unequal (a deletion lowers the count). Times are rounded: two
-    absolute times differ when they are further apart than the coarser one's precision. A relative time is no signal by itself
-    where count or newest post are known on both sides; where they are not, it must leave the band of both precisions.
+    absolute times differ when they are further apart than the coarser one's precision. A relative time does not count if count or
+    newest post are known on both sides; otherwise it must differ by more than both precisions.
     """
     for name in ("n", "l", "a"):
         if name in old and name in new and old[name] != new[name]:
@@ -139,9 +139,9 @@ def differs(old: Mapping[str, Any], new: Mapping[str, Any]) -> bool:
 
 
 def misplaced(rows: Iterable[Row]) -> set[str]:
-    """Keys of leading rows that break the order of a list sorted by last reply: pinned ones that no mark tells.
+    """Keys of rows at the top that break the order of a list sorted by last reply: unmarked pinned threads.
 
-    A leading row is misplaced when it is older than some row after the leading block by more than both precisions.
+    A row at the top is misplaced if it is older than some row after the top block by more than both precisions.
     """
     timed = [row for row in rows if row.last_reply is not None]
     found: set[str] = set()
@@ -162,14 +162,15 @@ def _older(row: Row, other: Row) -> bool:
 
 
 def sorted_by_last_reply(rows: Iterable[Row]) -> bool:
-    """Whether the timed rows that are not pinned stand newest first, rounding and one stray row in ten allowed."""
+    """Tells whether the rows with times that are not pinned are in descending order, allowing for rounding and one row in ten out
+    of order."""
     timed = [row for row in rows if row.last_reply is not None and not row.pinned]
     breaks = sum(_older(a, b) for a, b in zip(timed, timed[1:], strict=False))
     return len(timed) >= 2 and breaks * 10 <= len(timed)
 
 
 class Visit:
-    """One visit; feed it list pages in the order that it asks for them."""
+    """One visit; pass it list pages in the order in which it requests them."""
 
     def __init__(self, facts: BoardFacts, started: datetime, state: VisitState | None = None) -> None:
         self.facts = facts
@@ -186,13 +187,13 @@ class Visit:
         fetched: frozenset[str] = frozenset(),
         rivals: Iterable[tuple[str, str]] = (),
     ) -> Decision:
-        """Takes one list page. `known` maps the keys of stored threads to the signature that a list last showed of them;
-        `fetched` names those that were fetched otherwise since the last complete visit, and so count as changed to the stop
-        tests although nothing of them is left to fetch; `rivals` are all addresses that the page offers as its next one, with
-        where they stand.
+        """Processes one list page. `known` maps the keys of stored threads to their last signature in a list; `fetched` names
+        those fetched by other means since the last complete visit, which the stop tests count as changed although
+        nothing is left to fetch; `rivals` are all addresses that the page offers as its next one, with their
+        positions.
 
-        Rows met before in this visit are neutral (they shifted while we paged), pinned rows are handled but neutral to the
-        stop tests. Advances the state; see `Decision`.
+        Rows seen before in this visit are ignored (they shifted between pages); pinned rows are processed but ignored by the stop
+        tests. Advances the state; see `Decision`.
         """
         rows, state = list(rows), self.state
         state.pages_read += 1
@@ -233,8 +234,8 @@ class Visit:
         return Decision(tuple(changed), tuple(unchanged), tuple(old), follow)
 
     def _rival(self, any_rows: bool, tally: _Tally) -> str:
-        """The next address to try instead of one that led to rows met before, or to none: that was no next page. "" where the
-        page gave new rows, or none is left to try."""
+        """Another next address to try if one led to known rows only, or to none; "" if the page had new rows, or none is left to
+        try."""
         state = self.state
         if state.phase != "fresh" or state.page < 2:
             return ""
@@ -264,7 +265,7 @@ class Visit:
         return latest < self.facts.watermark
 
     def _advance(self, any_rows: bool, next_url: str, tally: _Tally) -> str:
-        """The stop tests in their order: nothing to read, the watermark, no change, history, the end, pages."""
+        """Applies the stop tests in order: no rows, the watermark, no change, history, the end, the page limit."""
         state, facts, first = self.state, self.facts, self.facts.watermark is None
         if state.phase == "recheck":
             return self._close(state.stopped_by)
@@ -273,7 +274,8 @@ class Visit:
         state.stale = 0 if tally.fresh else state.stale + 1
         behind = bool(facts.resume_url) and state.phase == "fresh" and state.page < facts.resume_page
         joined = bool(facts.resume_url) and state.phase == "fresh" and state.page == facts.resume_page
-        overlap = joined or (state.phase == "resume" and state.resumed == 0)  # the other visit read this page: no proof
+        # the other visit read this page: no proof of overlap
+        overlap = joined or (state.phase == "resume" and state.resumed == 0)
         state.resumed += state.phase == "resume"
         quiet = bool(tally.fresh) and not tally.hits
         if not overlap:
@@ -294,7 +296,7 @@ class Visit:
         return next_url
 
     def _stop(self, reason: str) -> str:
-        """A stop test fired: on to where the interrupted visit stood, then page 1 once more, then the end."""
+        """Handles a stop test: continues at the position of the interrupted visit, then page 1 once more, then ends."""
         state, facts = self.state, self.facts
         if (
             state.phase == "fresh"
@@ -318,13 +320,13 @@ class Visit:
 
 
 def watermark(state: VisitState, started: datetime) -> datetime:
-    """min(start of the visit, newest last reply seen): what a complete visit has dealt with."""
+    """min(start of the visit, newest last reply seen): the time up to which a complete visit has processed the list."""
     return min(started, datetime.fromisoformat(state.newest)) if state.newest else started
 
 
 @dataclass(slots=True)
 class _Tally:
-    """Rows of one list page that count for the stop tests: not pinned, not met before."""
+    """Rows of one list page that count for the stop tests: not pinned, not seen before."""
 
     ordered: bool
     fresh: int = 0

@@ -1,4 +1,4 @@
-"""The daily rhythm of boards as a function: rates constant within a bin, their integrals in closed form, inverses."""
+"""Daily rhythm of boards as a function: rates constant within bins, integrals in closed form, and inverses."""
 
 from __future__ import annotations
 
@@ -49,13 +49,13 @@ class Intensity:
         return self._mass[:, -1]
 
     def _split(self, times: Floats) -> tuple[Floats, Ints, Floats]:
-        """Whole days, bin of the day and hours since the start of that day."""
+        """Number of whole days, bin of the day, and hours since the start of that day."""
         days = np.floor(np.asarray(times, dtype=float) / DAY_HOURS)
         hours = times - days * DAY_HOURS
         return days, np.minimum((hours / self.width).astype(np.int64), self.bins - 1), hours
 
     def at(self, board: Ints, times: Floats) -> Floats:
-        """f_i(t), weighted events per hour; at a border the rate of the bin that begins."""
+        """f_i(t), weighted events per hour; at a boundary the rate of the bin that begins."""
         return self.rates[board, self._split(times)[1]]
 
     def mass(self, board: Ints, times: Floats) -> Floats:
@@ -78,7 +78,8 @@ class Intensity:
 
         Weighted event-hours of what arrives between two visits and waits for the second.
         """
-        shift = np.floor(np.asarray(start, dtype=float) / DAY_HOURS) * DAY_HOURS  # near zero, where nothing cancels
+        # computed near zero, where no cancellation occurs
+        shift = np.floor(np.asarray(start, dtype=float) / DAY_HOURS) * DAY_HOURS
         a, b = start - shift, stop - shift
         cost = b * (self.mass(board, b) - self.mass(board, a)) - (self.moment(board, b) - self.moment(board, a))
         return np.maximum(cost, 0.0)
@@ -93,10 +94,10 @@ class Intensity:
 
 
 def quantiles(density: Floats, board: Ints, share: Floats) -> Floats:
-    """Hours at which `share` of a day's mass of density row `board` lies behind, interpolated within the bin.
+    """The hour of the day by which `share` of the mass of density row `board` has passed, interpolated within the bin.
 
-    density: (n, bins), not negative, need not sum to one; share in [0, 1). Bins without mass are skipped; a row
-    without any mass counts as flat. This is the repaired step 2 of algorithm BRA: c = (h + (share - Q[h]) / sc[h]) K.
+    density: (n, bins), not negative, need not sum to one; share in [0, 1). Bins without mass are skipped; a row without any mass
+    counts as flat. This is the corrected step 2 of algorithm BRA of the forum paper: c = (h + (share - Q[h]) / sc[h]) K.
     """
     density = np.where(density.sum(axis=1, keepdims=True) > 0, density, 1.0)
     bins = density.shape[1]
@@ -106,6 +107,6 @@ def quantiles(density: Floats, board: Ints, share: Floats) -> Floats:
     slot = np.clip((rows <= target[:, None]).sum(axis=1) - 1, 0, bins - 1)
     index = np.arange(len(board))
     height = density[board, slot]
-    empty = height <= 0  # only where rounding makes the target the whole mass
+    empty = height <= 0  # only if rounding makes the target equal to the whole mass
     inside = np.where(empty, 0.0, (target - rows[index, slot]) / np.where(empty, 1.0, height))
     return (slot + np.clip(inside, 0.0, 1.0)) * (DAY_HOURS / bins)

@@ -1,4 +1,4 @@
-"""The forum paper's law, once: weights and delays of eq. (1) to (6), importance W, the bounds of theta. All else calls these."""
+"""The forum paper's basic equations in one place: weights and delays of eq. (1) to (6), importance W, the bounds of theta."""
 
 from __future__ import annotations
 
@@ -12,35 +12,35 @@ Bools = NDArray[np.bool_]
 Number = TypeVar("Number", float, Floats)
 
 HOUR_SECONDS = 3600.0
-LEAST_THETA, MOST_THETA, USUAL_THETA = 0.01, 1.0, 0.5  # weight of a reply against a new thread
+LEAST_THETA, MOST_THETA, USUAL_THETA = 0.01, 1.0, 0.5  # weight of a reply relative to a new thread
 LEAST_IMPORTANCE, MOST_IMPORTANCE = 0.01, 1000.0
 THETA_BOUNDS = f"theta lies between {LEAST_THETA:g} and {MOST_THETA:g}"
 IMPORTANCE_BOUNDS = f"an importance lies between {LEAST_IMPORTANCE:g} and {MOST_IMPORTANCE:g}"
 
 
 def checked_theta(theta: float) -> float:
-    """The same theta; ValueError where it lies outside its bounds (or is no number)."""
+    """Returns theta; ValueError if it is out of bounds or not a number."""
     if not LEAST_THETA <= theta <= MOST_THETA:
         raise ValueError(THETA_BOUNDS)
     return theta
 
 
 def checked_importance(value: float) -> float:
-    """The same importance; ValueError where it lies outside its bounds (or is no number)."""
+    """Returns the importance; ValueError if it is out of bounds or not a number."""
     if not LEAST_IMPORTANCE <= value <= MOST_IMPORTANCE:
         raise ValueError(IMPORTANCE_BOUNDS)
     return value
 
 
 def importance(site: Number, board: Number) -> Number:
-    """W_i = Ws Wp: what a board's events weigh more than others'; one or many."""
+    """W_i = Ws Wp: the factor by which a board's events weigh more than others'; scalar or array."""
     return site * board
 
 
 def weighted(new: Number, replies: Number, theta: float) -> Number:
-    """new + theta replies: weighted events, events a day or event-hours, one or many.
+    """new + theta replies: weighted events, events per day or event-hours; scalar or array.
 
-    Eq. (3) and (5) count with it: a new thread weighs 1, a reply theta.
+    Used in eq. (3) and (5) of the forum paper: a new thread has weight 1, a reply theta.
 
     >>> weighted(2.0, 4.0, 0.5)
     4.0
@@ -59,7 +59,8 @@ def board_weights(new_per_day: Floats, replies_per_day: Floats, theta: float, bo
 
 
 def shares(weights: Floats) -> Floats:
-    """Eq. (6): WP_i / sum of WP, the share of each board in the day's visits, (n,); equal where no board weighs anything."""
+    """Eq. (6) of the forum paper: WP_i / sum of WP, the share of each board in the day's visits, (n,); equal if all weights are
+    0."""
     total = float(weights.sum())
     return weights / total if total > 0 else np.full(len(weights), 1.0 / max(1, len(weights)))
 
@@ -80,6 +81,6 @@ def delay_of_sums(new_seconds: float, replies_seconds: float, theta: float, boar
 
 
 def posts_per_weight(new_per_day: Floats, replies_per_day: Floats, theta: float, board_importance: Floats) -> Floats:
-    """Posts that one weighted event stands for, (n,): people read of posts, the law counts weighted events; 1 for no post."""
+    """Posts per weighted event, (n,), for displaying posts instead of weighted events; 1 for a board without posts."""
     weights = board_weights(new_per_day, replies_per_day, theta, board_importance)
     return np.divide(new_per_day + replies_per_day, weights, out=np.ones(len(weights)), where=weights > 0)

@@ -1,4 +1,4 @@
-"""When the loop's next visits are likely: two in three lie in the span told, computed from the forecast that the loop goes by."""
+"""Likely spans of the loop's next visits, computed from its forecast: two in three visits fall within their span."""
 
 from __future__ import annotations
 
@@ -9,22 +9,25 @@ from forums.events import HOUR_SECONDS, Floats, Ints
 from forums.loop_values import Outlook
 from forums.overview import FLAG_WEIGHT
 
-LIKELY = (1 / 6, 5 / 6)  # quantiles of the time of a visit: "likely" is two in three
-PATHS, POSTS = 32, 10  # drawn futures of each board, and posts in each
+LIKELY = (1 / 6, 5 / 6)  # quantiles of the time of a visit: a likely span covers two thirds
+PATHS, POSTS = 32, 10  # simulated futures per board, and posts in each
 FINE_STEPS, FINE_HOURS, COARSE_STEPS, FARTHEST_HOURS = 120, 6.0, 40, 96.0
-LATER = (0.95, 1.1)  # of the time until a board's second visit and those after it, where visits alone decide (replayed logs)
-LATER_BY_LOOKS = (0.85, 2.6)  # the same where looks decide
-BURSTS = 1.0  # shape of the gamma law by which a board's posts run ahead of or behind their forecast: they come in bursts
-PRICE_SPREAD, LOOKS_SPREAD = 0.35, 0.4  # spread (log) of the price two hours on, and of the time to the next look
-BOARDS_AT_ONCE, MOST_DRAWN = 100, 500  # beyond, the spans of a board's later visits are told for its next one too
+# quantile factors of the time until a board's second and later visits, if only visits provide information (from replayed logs)
+LATER = (0.95, 1.1)
+LATER_BY_LOOKS = (0.85, 2.6)  # the same if overview sources provide information
+BURSTS = 1.0  # shape of the gamma distribution of actual to forecast posts, because posts come in bursts
+# standard deviation (log) of the price two hours ahead, and of the time to the next reading of a source
+PRICE_SPREAD, LOOKS_SPREAD = 0.35, 0.4
+# boards processed at once; and most boards simulated: for further ones a board's later spans are used for its next visit too
+BOARDS_AT_ONCE, MOST_DRAWN = 100, 500
 
 
 def spans(loop: AdaptiveLoop, outlook: Outlook, looks: Floats, now: float, step_seconds: float) -> tuple[Floats, Floats]:
-    """First and last moment of the span of each expected visit, epoch seconds, (visits,) each.
+    """First and last time of the likely span of each expected visit, epoch seconds, (visits,) each.
 
-    Where visits alone decide, a board's next visit is as certain as the ranking; the ones after it hang on what is found.
-    Where looks at an index page decide, a visit comes once posts that have come are worth the price: their arrivals are drawn
-    from the forecast, and the moment at which sum of w (t - t_e) reaches the price of the expected visit is taken from each.
+    If only visits provide information, a board's next visit is as certain as the ranking, and later ones depend on what is found.
+    With an index page, a visit is made once new posts are worth the price: their arrivals are simulated from the forecast, and in
+    each simulation the time is taken at which sum of w (t - t_e) reaches the price of the expected visit.
     """
     before = _earlier_of_board(outlook.board)
     ahead = np.maximum(outlook.moments - now, step_seconds)
@@ -42,7 +45,7 @@ def spans(loop: AdaptiveLoop, outlook: Outlook, looks: Floats, now: float, step_
 
 
 def _earlier_of_board(board: Ints) -> Ints:
-    """How many of the visits before it are of the same board, (visits,)."""
+    """The number of earlier visits to the same board, (visits,)."""
     order = np.argsort(board, kind="stable")
     starts = np.flatnonzero(np.concatenate([[True], np.diff(board[order]) != 0])) if len(board) else np.zeros(0, dtype=np.int64)
     sizes = np.diff(np.concatenate([starts, [len(board)]]))
@@ -52,7 +55,7 @@ def _earlier_of_board(board: Ints) -> Ints:
 
 
 def _crossings(loop: AdaptiveLoop, board: Ints, price: Floats, looks: Floats, now: float) -> tuple[Floats, Floats]:
-    """Quantiles of the moment at which these boards' index reaches the price, epoch seconds, (boards,) each."""
+    """Quantiles of the time at which these boards' index reaches the price, epoch seconds, (boards,) each."""
     overview = loop.overview
     assert overview is not None  # noqa: S101 - asked for with sources only
     hours = np.concatenate(
@@ -60,12 +63,12 @@ def _crossings(loop: AdaptiveLoop, board: Ints, price: Floats, looks: Floats, no
     )
     moments = now + hours * HOUR_SECONDS
     mass, own = _forecasts(loop, board, moments)
-    rng = np.random.default_rng(1)  # the same draws each time
+    rng = np.random.default_rng(1)  # fixed seed: the same draws each time
     unit = np.cumsum(rng.exponential(size=(PATHS, POSTS)), axis=1) / rng.gamma(BURSTS, 1.0 / BURSTS, PATHS)[:, None]
     dear = np.exp(PRICE_SPREAD * rng.standard_normal(PATHS)[:, None] * np.sqrt(np.minimum(hours / 2.0, 1.0)))
     late = np.exp(LOOKS_SPREAD * rng.standard_normal(PATHS))
-    seen = np.stack([_seen_until(looks, now, hours, by) for by in late])  # (paths, moments)
-    told = np.stack([np.interp(seen, hours, row) for row in mass])  # (boards, paths, moments)
+    seen = np.stack([_seen_until(looks, now, hours, by) for by in late])  # shape (paths, moments)
+    told = np.stack([np.interp(seen, hours, row) for row in mass])  # shape (boards, paths, moments)
     since = hours - seen + np.where(seen == 0.0, overview.hours_since_look(now, board)[:, None, None], 0.0)
     waiting = np.where(seen == 0.0, loop.forecast.expected(now, board)[:, None, None], 0.0)
     known = overview.known_hours(now)[board][:, None] + overview.known[board][:, None] * hours
@@ -84,8 +87,7 @@ def _crossings(loop: AdaptiveLoop, board: Ints, price: Floats, looks: Floats, no
 
 
 def _forecasts(loop: AdaptiveLoop, board: Ints, moments: Floats) -> tuple[Floats, Floats]:
-    """What these boards are expected to bring from now on, weighted events, and their index by visits alone, (boards, moments)
-    each."""
+    """The weighted events expected of these boards from now on, and their index from visits alone, (boards, moments) each."""
     so_far = loop.forecast.expected(float(moments[0]), board)
     mass = np.stack([loop.forecast.expected(float(moment), board) - so_far for moment in moments], axis=1)
     by_visits = np.stack([loop.forecast.expected_by_visits(float(moment))[board] for moment in moments], axis=1)
@@ -94,8 +96,8 @@ def _forecasts(loop: AdaptiveLoop, board: Ints, moments: Floats) -> tuple[Floats
 
 
 def _seen_until(looks: Floats, now: float, hours: Floats, late: float) -> Floats:
-    """The last look at or before each of these hours, hours from now; 0 before the first. After those that are expected they go
-    on at their mean distance."""
+    """The last reading of a source at or before each of these hours, in hours from now; 0 before the first. Beyond the expected
+    readings they continue at their mean interval."""
     if not len(looks):
         return np.zeros(len(hours))
     at = late * (looks - now) / HOUR_SECONDS

@@ -1,4 +1,4 @@
-"""Logins as a page shows them: its form, whether the reader is logged in, addresses that would log out. Pure."""
+"""Login pages: the login form, whether a page was made for a logged-in user, and addresses that would log out. Pure."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ MOST_CHARACTERS = 3_000_000
 
 @dataclass(frozen=True, slots=True)
 class LoginForm:
-    """A login form: where it is sent, the names of its two fields, and everything else it sends as it stands."""
+    """A login form: its target address, the names of its two fields, and all other values it submits."""
 
     action: str
     user_field: str
@@ -42,14 +42,15 @@ class LoginForm:
     hidden: tuple[tuple[str, str], ...]
 
     def filled(self, user: str, password: str) -> list[tuple[str, str]]:
-        """What the form sends for a user."""
+        """The values that the form submits for a user."""
         return [*self.hidden, (self.user_field, user), (self.password_field, password)]
 
 
 def login_form(html: str, url: str) -> LoginForm | None:
-    """The page's login form: one with exactly one password field and a text field before it, sent by POST; None where none is.
+    """The page's login form: one with exactly one password field and a text field before it, sent by POST; None if there is none.
 
-    Of several the one whose action or fields speak of logging in; registration forms have two password fields and fall out.
+    Among several, the one whose action or fields mention logging in; registration forms have two password fields and are
+    excluded.
     """
     try:
         root = lxml.html.document_fromstring(
@@ -97,7 +98,7 @@ def _form(element: HtmlElement, base: str) -> LoginForm | None:
 
 
 def leaves(url: str) -> bool:
-    """Whether an address looks like one that ends a login: such an address is never asked for.
+    """Tells whether an address looks like a logout; such addresses are never requested.
 
     >>> leaves("http://a.org/ucp.php?mode=logout&sid=1"), leaves("http://a.org/t/12-how-to-log-out-of-windows")
     (True, False)
@@ -106,8 +107,7 @@ def leaves(url: str) -> bool:
 
 
 def may_see(url: str, site_url: str) -> bool:
-    """Whether what is secret of a site may be sent to an address: to its own host only, and where the site is read over TLS never
-    without it.
+    """Tells whether a site's secrets may be sent to an address: only to its own host, and only over TLS if the site uses TLS.
 
     >>> may_see("https://a.org/t/1", "http://a.org/"), may_see("http://a.org/t/1", "https://a.org/")
     (True, False)
@@ -120,7 +120,7 @@ def may_see(url: str, site_url: str) -> bool:
 
 
 def origins(site_url: str) -> str:
-    """The origins that `may_see` lets what is secret of a site go to, by comma.
+    """The origins to which `may_see` allows a site's secrets to be sent, comma-separated.
 
     >>> origins("https://a.org/forum/"), origins("http://a.org:81/")
     ('https://a.org', 'http://a.org:81,https://a.org:81')
@@ -130,7 +130,7 @@ def origins(site_url: str) -> str:
 
 
 def _says(pattern: re.Pattern[str], url: str) -> bool:
-    """Whether a whole segment of an address's path, or a name or value of its query, is such a word."""
+    """Tells whether a whole segment of an address's path, or a name or value in its query, matches the pattern."""
     try:
         parts = urlsplit(url)
     except ValueError:
@@ -141,8 +141,8 @@ def _says(pattern: re.Pattern[str], url: str) -> bool:
 
 
 def logged_in(html: str, url: str) -> bool | None:
-    """Whether a page was made for somebody who is logged in: True where it offers a way out, False where it only offers the
-    way in (a link to it or a password field), None where it shows neither."""
+    """Tells whether a page was made for a logged-in user: True if it has a logout link, False if it only has a login link or a
+    password field, None if neither."""
     page = html[:MOST_CHARACTERS]
     found = links(page, url)
     actions = [match[1] for match in _FORMS.finditer(page)]
@@ -153,7 +153,8 @@ def logged_in(html: str, url: str) -> bool | None:
 
 
 def cookies_of(text: str) -> dict[str, str]:
-    """The cookies of a header line as a browser shows it: "a=1; b=2". Raises ValueError with one line for anything else."""
+    """Parses the cookies of a header line as shown by a browser: "a=1; b=2". Raises ValueError with one line for anything
+    else."""
     found: dict[str, str] = {}
     for part in text.strip().removeprefix("Cookie:").split(";"):
         name, equals, value = (piece.strip() for piece in part.partition("="))
@@ -170,7 +171,7 @@ def cookies_of(text: str) -> dict[str, str]:
 
 
 def cookies_set(headers: Iterable[tuple[str, str]]) -> dict[str, str | None]:
-    """What an answer's Set-Cookie lines change: values by name, None for a cookie that is taken away."""
+    """The changes by an answer's Set-Cookie lines: values by name, None for a deleted cookie."""
     changed: dict[str, str | None] = {}
     for name, line in headers:
         if name.lower() != "set-cookie":

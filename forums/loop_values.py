@@ -1,4 +1,4 @@
-"""What the closed loop is given and what it answers: options, sources, choices, reasons, outlooks."""
+"""Inputs and outputs of the closed loop: options, sources, choices, reasons, outlooks."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from forums.overview_values import Source
 
 @dataclass(frozen=True, slots=True)
 class LoopOptions:
-    """Constants of the closed loop; tuned on public logs.
+    """Constants of the closed loop, tuned on public logs.
 
-    band: share of the day's visits by which the loop may run ahead of or behind its plan; shrinks over the last
-    `closing_hours`. steer: how hard the price follows the use. price_step: how fast the price moves. tick_seconds: time
-    between two rankings; at the last one before midnight the rest of the day's visits is used. eta: worth of a look at an
-    index page in shares of the forecast event-hours that it tells of. longest_wait_hours: a board that looks have spared for
-    so long is visited.
+    band: share of the day's visits by which the loop may be ahead of or behind its plan; it shrinks over the last
+    `closing_hours`. steer: how strongly the price follows the spending. price_step: how fast the price changes. tick_seconds:
+    time between two rankings; the last one before midnight uses the rest of the day's visits. eta: value of reading an index
+    page, as a share of the forecast event-hours that it reveals. longest_wait_hours: a board is visited after so long even if
+    overview sources showed nothing new.
     """
 
     forecast: ForecastOptions = ForecastOptions()
@@ -34,7 +34,7 @@ class LoopOptions:
 
 @dataclass(frozen=True, slots=True)
 class Looks:
-    """The overview sources of a loop's boards, and what a new thread and a reply weigh on each board, (n,)."""
+    """The overview sources of a loop's boards, and the weights of a new thread and a reply on each board, (n,)."""
 
     sources: Sequence[Source]
     new_weight: Floats
@@ -42,17 +42,16 @@ class Looks:
 
 
 class Choice(NamedTuple):
-    """What a ranking chose: boards to visit, most urgent first, and the source to read after them (-1: none)."""
+    """The result of a ranking: boards to visit, most urgent first, and the source to read after them (-1: none)."""
 
     boards: Ints
     source: int
 
 
 class Reason(NamedTuple):
-    """A board's rank in numbers: expected and known waiting events (weighted), hours since its last visit, its usual events
-    an hour at this time of day, its index (`rank`) and the price of a visit (both weighted event-hours), events that looks
-    have told (`known`, a part of `waiting`).
-    """
+    """The reason for a board's rank in numbers: expected and known waiting events (weighted), hours since its last visit, its
+    mean events per hour at this time of day, its index (`rank`) and the price of a visit (both in weighted event-hours),
+    and the events known from overview sources (`known`, a part of `waiting`)."""
 
     waiting: float
     hours_since_visit: float
@@ -63,7 +62,7 @@ class Reason(NamedTuple):
 
 
 class Outlook(NamedTuple):
-    """Visits to come in their order: board, epoch seconds, expected weighted events and weighted event-hours of each."""
+    """Coming visits in order: board, epoch seconds, expected weighted events and weighted event-hours of each."""
 
     board: Ints
     moments: Floats

@@ -1,4 +1,4 @@
-"""The forum's rooms of the desk; Django's admin finds this package by itself."""
+"""Admin views of forums; Django's admin imports this package by itself."""
 
 from forums.admin import (
     add,

@@ -1,4 +1,4 @@
-"""Add forum: an address, live progress, boards with tick marks and a preview, then name, zone and interval."""
+"""Admin views for adding a forum: address, live progress, choice of boards with a preview, then name, time zone and interval."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ EVIDENCE = {
 
 
 class AddressForm(forms.Form):
-    """The first step."""
+    """First form: the forum's address."""
 
     address = forms.CharField(label=gettext_lazy("Address"), max_length=2000, strip=True)
     delay_seconds = forms.FloatField(label=gettext_lazy("Pause between requests"), min_value=0, max_value=3600, initial=1.0)
@@ -57,7 +57,7 @@ class AddressForm(forms.Form):
 
 
 class SaveForm(forms.Form):
-    """The last step."""
+    """Last form: name, time zone and interval."""
 
     name = forms.CharField(label=gettext_lazy("Name"), max_length=200)
     timezone = forms.CharField(label=gettext_lazy("Time zone"), max_length=64)
@@ -76,7 +76,7 @@ class SaveForm(forms.Form):
 
 @room("forums/add/", "forum-add", "forums.view_site", post="forums.add_site")
 def add(request: HttpRequest) -> HttpResponse:
-    """The address of a forum starts a look at it."""
+    """Form for a forum's address; starts its inspection."""
     if not request.user.has_perm("forums.add_site"):
         raise PermissionDenied
     form = AddressForm(request.POST or None, initial={"address": request.GET.get("address", "")})
@@ -103,7 +103,7 @@ def _discover(request: HttpRequest, form: AddressForm) -> Run | None:
     address = address if "://" in address else f"http://{address}"
     try:
         own = host_key(canonical(address))
-        if form.cleaned_data["private"]:  # the exception of the address guard holds for this address only
+        if form.cleaned_data["private"]:  # the exception of the address guard applies to this address only
             chosen["allow_private"] = own
         return sites.discover(address, {"settings": chosen}, now=datetime.now(UTC), user=request.user)
     except runs.Busy as busy:
@@ -116,7 +116,7 @@ def _discover(request: HttpRequest, form: AddressForm) -> Run | None:
 
 @room("forums/add/<int:pk>/", "forum-found", "forums.view_site", post="forums.add_site")
 def found(request: HttpRequest, pk: int) -> HttpResponse:
-    """A look at a forum while it goes on; when it has ended, its boards to choose from."""
+    """Shows the progress of a forum's inspection; when it has ended, its boards to choose from."""
     run = Run.objects.select_related("created_by").filter(pk=pk, kind="forum-discovery").first()
     if run is None:
         raise Http404(_("There is no such run."))
@@ -159,7 +159,7 @@ def found(request: HttpRequest, pk: int) -> HttpResponse:
 
 
 def _evidence(run: Run) -> str:
-    """Where the time zone comes from, in words."""
+    """The evidence for the time zone, in words."""
     code = run.result.get("site", {}).get("timezone_evidence", "")
     return _(EVIDENCE[code]) if code in EVIDENCE else _(EVIDENCE["none"])
 
@@ -170,7 +170,7 @@ def _initial(run: Run) -> dict[str, Any]:
 
 
 def _indented(boards: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Boards in their order with a depth taken from their parents, and times as times."""
+    """Boards in order with their depth below parent boards, and times parsed."""
     depths: dict[str, int] = {}
     for board in boards:
         depths[board["url"]] = min(3, depths.get(board.get("parent_url") or "", -1) + 1)

@@ -1,4 +1,4 @@
-"""The list of boards of all forums: its columns, filters, and what can be done with ticked ones."""
+"""The list of boards of all forums: its columns, filters, and the actions on selected rows."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def _ended(row: BoardRow) -> str:
 
 
 def _figure(name: str, title: Any, *, usual: bool = True) -> Column:
-    """A counter of the board."""
+    """A column for one of the board's counters."""
 
     def value(row: BoardRow) -> int:
         return int(getattr(row.board, name))
@@ -66,7 +66,7 @@ def _figure(name: str, title: Any, *, usual: bool = True) -> Column:
 
 
 def _of_visit(name: str, title: Any) -> Column:
-    """A counter of the board's last visit."""
+    """A column for a counter of the board's last visit."""
 
     def value(row: BoardRow) -> int | None:
         return None if row.visit is None else int(getattr(row.visit, name))
@@ -122,7 +122,7 @@ NEEDED = {one.do: one.permission for one in TABLE.actions}
 
 @act("forums/boards/do/", "boards-do", "crawlmgr.add_run")
 def do(request: HttpRequest) -> HttpResponse:
-    """Visits the ticked boards now, sets how often they are visited, or takes them into the schedule or out of it."""
+    """Actions on the selected boards: visit now, set the interval, include in or exclude from scheduled visits."""
     wish, usual = request.POST.get("do", ""), reverse("admin:boards")
     ticked = numbers(request.POST.getlist("row"))[:MOST_TICKED]
     of_site: dict[int, list[int]] = {}
@@ -140,13 +140,13 @@ def do(request: HttpRequest) -> HttpResponse:
 
 
 def _seconds(request: HttpRequest) -> int | None:
-    """The interval that was sent; None where it is none."""
+    """The submitted interval in seconds; None if it is invalid."""
     found = numbers([request.POST.get("interval", "")])
     return found[0] if found and sites.SHORTEST_SECONDS <= found[0] <= sites.LONGEST_SECONDS else None
 
 
 def _carry_out(request: HttpRequest, wish: str, site: int, boards: Sequence[int], seconds: int) -> int:
-    """Does it for boards of one forum; for how many it was done."""
+    """Carries out an action on boards of one forum; returns the number of boards."""
     now = datetime.now(UTC)
     try:
         if wish == "crawl":

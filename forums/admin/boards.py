@@ -1,4 +1,4 @@
-"""A board: its visits, its threads and its charts."""
+"""Admin view of a board: its visits, threads and charts."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from forums.services import plans
 
 @room("forums/board/<int:pk>/", "board", "forums.view_board")
 def board_page(request: HttpRequest, pk: int) -> HttpResponseBase:
-    """One board with its threads; `visits=1` in the address pages through its visits instead."""
+    """Shows one board with its threads; with `visits=1` in the query string it pages through its visits instead."""
     board = Board.objects.select_related("site", "parent").defer("site__structure").filter(pk=pk).first()
     if board is None:
         raise Http404(_("There is no such board."))
@@ -61,7 +61,7 @@ def _about(board: Board) -> dict[str, Any]:
 
 
 def _shown(board: Board, first: bool) -> dict[str, Any]:
-    """What stands on a board's page beside its threads; on further pages of these only its facts."""
+    """The context of a board's page besides its threads; on further pages of threads only the basic facts."""
     found = {**_about(board), "empty": _("No thread is stored yet. “Crawl now” starts the first visit.")}
     if not first:
         return found

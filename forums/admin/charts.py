@@ -1,4 +1,4 @@
-"""The forums' charts: posts by day and board; new, updated and unchanged threads by visit."""
+"""Charts of forums: posts by day and board; new, updated and unchanged threads by visit."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from forums.reads.patterns import pattern
 
 
 def posts_by_day(site: Site, now: datetime) -> Chart:
-    """Posts a day, a colour a board."""
+    """Chart of posts per day, one colour per board."""
     days = reads.last_days(now, reads.zone(site))
     series = [
         Series(one.name or _("other boards"), days, [one.days.get(day, 0) for day in days], colour)
@@ -32,7 +32,7 @@ def posts_by_day(site: Site, now: datetime) -> Chart:
 
 
 def site_visits(site: Site) -> Chart:
-    """What each visit of a site found."""
+    """Chart of the results of a forum's visits."""
     runs = reads.site_runs(site)
     return _visits(
         "chart-runs", [f"#{run.pk}" for run in runs], [(run.new, run.updated, run.unchanged) for run in runs], _("run")
@@ -40,7 +40,7 @@ def site_visits(site: Site) -> Chart:
 
 
 def board_by_day(board: Board, now: datetime) -> Chart:
-    """Threads and replies of a board by day."""
+    """Chart of a board's new threads and replies per day."""
     local = reads.zone(board.site)
     days = reads.last_days(now, local)
     sums = reads.board_by_day(board, local, now)
@@ -60,7 +60,7 @@ def board_by_day(board: Board, now: datetime) -> Chart:
 
 
 def hourly(board: Board, now: datetime) -> list[Chart]:
-    """When a board's posts come and when it is visited, by hour of the day; and its posts by weekday and hour."""
+    """Charts of a board's posts and visits by hour of the day, and of its posts by weekday and hour."""
     found, hours = pattern(board, reads.zone(board.site), now), list(range(24))
     clock = _("hour of the day (%(zone)s)") % {"zone": board.site.timezone}
     series = [
@@ -88,7 +88,7 @@ def hourly(board: Board, now: datetime) -> list[Chart]:
 
 
 def board_visits(board: Board) -> Chart:
-    """What each visit of a board found."""
+    """Chart of the results of a board's visits."""
     found = reads.board_visits(board)
     return _visits(
         "chart-visits", [f"#{visit.run_id}" for visit in found], [(v.new, v.updated, v.unchanged) for v in found], _("run")

@@ -1,4 +1,5 @@
-"""Correcting a page: its rows with their fields in colour, a click says what a piece is, five pages show what that changes."""
+"""Admin view for correcting how a page is read: rows with coloured fields, choice of fields by clicking, preview on five
+pages."""
 
 from __future__ import annotations
 
@@ -25,7 +26,7 @@ from forums.reads.structures import sample_pages
 from forums.services import structures
 
 KINDS = (PageKind.threadlist, PageKind.thread, PageKind.index)
-_SAME = {  # a colour a field, the same for the fields that mean the same in lists and threads
+_SAME = {  # field colours, the same for fields with the same meaning in lists and threads
     "a": ("title", "name"),
     "b": ("author",),
     "c": ("last_author", "board_name"),
@@ -40,7 +41,7 @@ HUES = {role: hue for hue, roles in _SAME.items() for role in roles}
 
 @dataclass(frozen=True, slots=True)
 class Wish:
-    """What the page's address says is to be corrected: a field ("" for the rows) by a selector; `chosen` once it says both."""
+    """The correction in the query string: a field ("" for the rows) and a selector; `chosen` once both are given."""
 
     role: str = ""
     selector: str = ""
@@ -50,7 +51,8 @@ class Wish:
 
 @room("forums/site/<int:pk>/correct/", "forum-correct", "forums.view_site", post="forums.change_site")
 def correct(request: HttpRequest, pk: int) -> HttpResponse:
-    """One page of a kind taken apart; with a field and a selector, what they change; POST makes them a rule of the site."""
+    """Shows how one page of a kind is read; with a field and a selector, their effect; a POST saves them as a rule of the
+    site."""
     site = load(pk)
     kind = next((one for one in KINDS if str(one) == request.GET.get("kind")), PageKind.threadlist)
     if request.method == "POST":
@@ -125,7 +127,7 @@ def _effects(site: Site, samples: list[SamplePage], kind: PageKind, wish: Wish) 
 
 
 def _rows(anatomy: PageAnatomy, kind: PageKind, shown: SamplePage) -> list[dict[str, Any]]:
-    """The rows as the template draws them: every piece with its colour and the address that a click leads to."""
+    """The rows for the template: every text with its colour and the address that a click leads to."""
     base = {"kind": str(kind), "page": shown.number}
     rows = []
     for row in anatomy.rows:
@@ -144,7 +146,7 @@ def _rows(anatomy: PageAnatomy, kind: PageKind, shown: SamplePage) -> list[dict[
 
 
 def _role_choices(kind: PageKind, wish: Wish, shown: SamplePage | None) -> list[tuple[str, str, str]]:
-    """Value, words and, for a click without further ado, the address that shows the effect."""
+    """The roles to choose from: value, name and the address that shows the effect."""
     base = {"kind": str(kind), "page": shown.number if shown else ""}
     choices = [(role, words.role(role)) for role in ROLES[kind]]
     return [
@@ -154,7 +156,7 @@ def _role_choices(kind: PageKind, wish: Wish, shown: SamplePage | None) -> list[
 
 
 def _pattern(url: str) -> str:
-    """An address as a regular expression whose digits may be any."""
+    """An address as a regular expression in which numbers match any number."""
     rest = re.sub(r"^[a-z]+://[^/]+", "", url)
     return re.sub(r"\d+", r"\\d+", re.escape(rest).replace(r"\-", "-")) or "/"
 

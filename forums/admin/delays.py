@@ -1,4 +1,4 @@
-"""The delay report: how long posts waited to be found, against what was expected and what equal visits would have given."""
+"""The delay report: how long posts waited to be found, compared with the expectation and with equal visits."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ BOARDS_SHOWN = 300
 
 
 class ReportForm(forms.Form):
-    """Which days, and what counts as in time."""
+    """Form of the report: the days, and the delay that counts as in time."""
 
     days = forms.TypedChoiceField(choices=DAYS, coerce=int, initial=14)
     target = forms.FloatField(min_value=0.01, max_value=1000, initial=1)
@@ -59,31 +59,31 @@ class Report:
 
     @property
     def waiting_posts(self) -> int:
-        """Posts that overview pages show and no visit has fetched."""
+        """Number of posts that overview pages show and no visit has fetched."""
         return round(sum(one.posts for one in self.waiting))
 
     @property
     def waiting_hours(self) -> float | None:
-        """How long they have waited so far, in the mean."""
+        """Mean time in hours that those have waited so far."""
         weight = sum(one.weight for one in self.waiting)
         return sum(one.weighted_hours for one in self.waiting) / weight if weight > 0 else None
 
     @property
     def mean_with_waiting(self) -> float | None:
-        """The mean delay with those counted too, as long as they have waited by now."""
+        """The mean delay including the posts still waiting, with their waiting time so far."""
         weight = float(self.found.items.weights.sum()) + sum(one.weight for one in self.waiting)
         waited = law.total_delay(self.found.items.weights, self.found.items.hours)
         return (waited + sum(one.weighted_hours for one in self.waiting)) / weight if weight > 0 else None
 
     @property
     def precision(self) -> float | None:
-        """Share of the fetched threads that had changed."""
+        """Share of changed threads among the fetched ones."""
         sums = self.found.sums
         return sums["changed"] / sums["fetched"] if sums["fetched"] else None
 
     @property
     def recall(self) -> float | None:
-        """Share of the threads that lists showed as changed and that were fetched; None where no list shows last replies."""
+        """Share of fetched threads among those that lists showed as changed; None if lists do not show last replies."""
         sums = self.found.sums
         shown = any(board.has_last_reply for board in self.found.boards)
         return sums["changed"] / (sums["changed"] + sums["failed"]) if shown and sums["changed"] else None
@@ -95,7 +95,7 @@ def _report(site: Site | None, now: datetime, days: int, target: float) -> Repor
     found = reads.found(site, now, days, plan.theta, own)
     since = datetime.combine(found.first, datetime.min.time(), own)
     watched = min((board.watched_since for board in found.boards if board.watched_since is not None), default=since)
-    elapsed = max((now - max(since, watched)).total_seconds() / 86400, 1 / 24)  # days before the first visit had none
+    elapsed = max((now - max(since, watched)).total_seconds() / 86400, 1 / 24)  # days before the first visit do not count
     visits = max(1, round(found.sums["visits"] / elapsed))
     items = found.items
     era = items.hours
@@ -114,7 +114,7 @@ def _report(site: Site | None, now: datetime, days: int, target: float) -> Repor
 
 
 def _sentence(report: Report) -> str:
-    """What the policy did for this forum, in one sentence."""
+    """A one-sentence summary of the policy's effect on this forum."""
     mean, equal = report.mean_with_waiting, report.era.mean_hours
     if mean is None or equal is None or not len(report.found.items):
         return ""
@@ -124,7 +124,7 @@ def _sentence(report: Report) -> str:
 
 @room("forums/site/<int:pk>/delays/", "forum-delays", "forums.view_plan")
 def delay_page(request: HttpRequest, pk: int) -> HttpResponse:
-    """The report of a site, or (0) of all."""
+    """Shows the report of a site, or (0) of all."""
     site, now = find_scope(pk), datetime.now(UTC)
     form = ReportForm({"days": request.GET.get("days", "14"), "target": request.GET.get("target", "1")})
     chosen = form.cleaned_data if form.is_valid() else {"days": 14, "target": 1.0}
@@ -151,7 +151,7 @@ def delay_page(request: HttpRequest, pk: int) -> HttpResponse:
 
 
 def _board_rows(report: Report) -> list[dict[str, Any]]:
-    """Boards with items, those with the most waiting first."""
+    """Boards with new posts, those with the most delay first."""
     found = report.found
     targets, parts = reads.targets(found.boards, report.target), reads.by_board(found, report.era_hours, report.target)
     shown = {one.board: one.posts for one in report.waiting}
@@ -199,7 +199,8 @@ def _charts(report: Report) -> list[Chart]:
 
 
 def _hoped(report: Report, dates: list[date]) -> list[float | None]:
-    """The mean wait expected on each day: what was measured, times expected over measured of that day's planned visits."""
+    """The expected mean delay of each day: the measured one times the ratio of expected to measured delay of that day's planned
+    visits."""
     days = delay_report.local_days(report.found.items, report.found.first, len(dates))
     means = delay_report.means(days, report.found.items.hours, report.found.items.weights, len(dates))
     found: list[float | None] = []
@@ -212,7 +213,7 @@ def _hoped(report: Report, dates: list[date]) -> list[float | None]:
 def _compared(
     key: str, title: str, places: list[Any], x: str, report: Report, group: Any, hoped: list[float | None] | None
 ) -> Chart:
-    """Achieved as bars; era, and what was expected, as lines."""
+    """Chart of the measured delay as bars, and of `era`'s and the expected delay as lines."""
     items, count = report.found.items, len(places)
     series = [
         Series(_("achieved"), places, delay_report.means(group, items.hours, items.weights, count), NEW),
@@ -232,7 +233,7 @@ def _compared(
 
 
 def _visits_chart(report: Report) -> Chart:
-    """Expected and measured event-hours by the hour of the planned visits that brought them."""
+    """Chart of expected and measured event-hours by hour of the planned visits."""
     hours, rows = list(range(24)), report.expected.hours
     days = report.found.days
     series = [
@@ -259,7 +260,7 @@ def _visits_chart(report: Report) -> Chart:
 
 @room("forums/site/<int:pk>/delays/<slug:table>.csv", "forum-delays-export", "forums.view_plan")
 def export(request: HttpRequest, pk: int, table: str) -> HttpResponse | StreamingHttpResponse:
-    """The report's rows as CSV; `posts` streams every post with its delay."""
+    """Exports the report as CSV; `posts` streams every post with its delay."""
     site, now = find_scope(pk), datetime.now(UTC)
     form = ReportForm({"days": request.GET.get("days", "14"), "target": request.GET.get("target", "1")})
     if table not in ("boards", "days", "posts") or not form.is_valid():
@@ -275,7 +276,7 @@ def export(request: HttpRequest, pk: int, table: str) -> HttpResponse | Streamin
 
 
 class _Line:
-    """A file that hands its line back."""
+    """A file-like object whose `write` returns the line."""
 
     def write(self, text: str) -> str:
         return text

@@ -1,4 +1,4 @@
-"""Words for what a forum's own pages say of how they are read, and for its doubts, each with the click that settles it."""
+"""Texts for what a forum's pages show about how they are read, and for its doubts, each with a link to resolve it."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ MOST = 40
 
 @dataclass(frozen=True, slots=True)
 class DoubtRow:
-    """One doubt in words, with the address of the page that mends it and what that is called."""
+    """One doubt in words, with the address and name of the page on which it can be resolved."""
 
     doubt: Doubt
     text: str
@@ -49,7 +49,7 @@ class DoubtRow:
 
 @dataclass(frozen=True, slots=True)
 class LessonRow:
-    """A claim with how often it held, and by which selector where it is not as pages are read."""
+    """A statement with how often it held, and the selector if it differs from the default reading."""
 
     text: str
     holds: bool
@@ -57,7 +57,7 @@ class LessonRow:
 
 
 def lessons(site: Site, structure: Mapping[str, Any]) -> list[LessonRow]:
-    """What pages that belong together told when the model was learned, and visits since."""
+    """What related pages showed when the model was learned, and what visits have shown since."""
     rows = []
     for one in structure.get("lessons") or ():
         claim = one.get("choice") if one.get("claim") == "replies" and one.get("choice") in CLAIMS else one.get("claim")
@@ -78,17 +78,17 @@ def _held(claim: str, kept: int, of: int) -> str:
 
 
 def unread(structure: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """The boards that were seen and not read: name and why."""
+    """The boards that were found but not read: name and reason."""
     return [(one["name"], why(one["reason"])) for one in structure.get("unread") or ()][:MOST]
 
 
 def why(reason: str) -> str:
-    """Why a board was not read, in words."""
+    """The text of the reason why a board was not read."""
     return _(UNREAD[reason]) if reason in UNREAD else reason
 
 
 def doubt_rows(site: Site) -> list[DoubtRow]:
-    """The open doubts of a forum, the newest first."""
+    """The open doubts of a forum, newest first."""
     rows = Doubt.objects.filter(site=site, settled_at__isnull=True).select_related("board")
     return [_row(site, doubt) for doubt in rows.order_by("-seen", "id")[:MOST]]
 

@@ -1,4 +1,4 @@
-"""A doubt settled by a click, and a forum's stored pages read again."""
+"""Admin views that dismiss a doubt, and read a forum's stored pages again."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from forums.services import doubts, rereads
 
 @act("forums/site/<int:pk>/doubts/", "forum-doubt", "forums.change_site")
 def settle(request: HttpRequest, pk: int) -> HttpResponse:
-    """A doubt is taken off the list: it is right as it is read."""
+    """Dismisses a doubt: the page is read correctly."""
     site, wanted = load(pk), whole(request.POST.get("doubt", "")) or 0
     if Doubt.objects.filter(pk=wanted, site=site).exists() and doubts.settle(wanted, datetime.now(UTC), request.user):
         messages.success(request, _("It is taken as right."))
@@ -28,7 +28,7 @@ def settle(request: HttpRequest, pk: int) -> HttpResponse:
 
 @act("forums/site/<int:pk>/reread/", "forum-reread", "crawlmgr.add_run")
 def reread(request: HttpRequest, pk: int) -> HttpResponse:
-    """Reads the stored pages again as the model reads them now; nothing is asked for."""
+    """Reads the stored pages again with the current model; nothing is fetched."""
     site, now = load(pk), datetime.now(UTC)
     attempt(request, _("The stored pages are being read again."), lambda: rereads.start(site, now=now, user=request.user))
     return back(request, "forum-model", pk)

@@ -1,4 +1,4 @@
-"""Editing a saved forum: its name, zone, pace, connections, exceptions, and which boards are visited."""
+"""Admin view for editing a saved forum: name, time zone, crawl delay, connections, exceptions, and which boards are visited."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ from forums.admin.sites import find
 from forums.models import Board, Site
 from forums.services import sites
 
-PRIVATE = ("private", "proxy_private", "proxy_resolves")  # what they open, only an administrator may open
+PRIVATE = ("private", "proxy_private", "proxy_resolves")  # only an administrator may allow these
 SWITCHES = ("respect_robots", "obey_robots_meta", "obey_nofollow", "use_apis")
 KEEP = ("", gettext_lazy("as each board has it"))
 
 
 class EditForm(forms.Form):
-    """All that can be changed of a saved forum; ranges of the crawl settings are those of `CrawlSettings`."""
+    """Form with everything that can be changed of a saved forum; ranges of crawl settings are those of `CrawlSettings`."""
 
     name = forms.CharField(label=gettext_lazy("Name"), max_length=200)
     timezone = forms.CharField(label=gettext_lazy("Time zone"), max_length=64)
@@ -73,7 +73,7 @@ class EditForm(forms.Form):
 
 @room("forums/site/<int:pk>/edit/", "forum-edit", "forums.change_site", post="forums.change_site")
 def edit(request: HttpRequest, pk: int) -> HttpResponse:
-    """One form for a saved forum; what is wrong is told beside its field and nothing is changed."""
+    """Shows and saves the form; errors are shown beside the fields, and nothing is saved then."""
     site = find(pk)
     boards = reads.ordered(
         list(Board.objects.filter(site=site).only("id", "name", "parent_id", "position", "enabled", "site_id"))
@@ -109,15 +109,15 @@ def _initial(site: Site) -> dict[str, Any]:
 
 
 def _open(site: Site) -> set[str]:
-    """What the forum's crawls may reach already."""
+    """The private addresses that the forum's crawls may reach already."""
     crawl = CrawlSettings.from_mapping(site.settings)
     states = {"private": crawl.allow_private, "proxy_private": crawl.proxy_private, "proxy_resolves": crawl.proxy_resolves}
     return {name for name, state in states.items() if state}
 
 
 def _wanted(request: HttpRequest, site: Site, form: EditForm) -> set[str]:
-    """What they are to reach from now on. Who may not open anything closes nothing either, but for a proxy: another one than that
-    which an administrator had allowed is not allowed with it."""
+    """The private addresses that crawls may reach from now on. Users without the permission neither allow nor forbid any, except
+    that a changed proxy loses what an administrator had allowed for the old one."""
     if request.user.has_perm(OPEN_PRIVATE):
         return {name for name in PRIVATE if form.cleaned_data[name]}
     same = form.cleaned_data["proxy"] == _initial(site)["proxy"]
@@ -131,7 +131,7 @@ def _save(request: HttpRequest, site: Site, form: EditForm, chosen: set[int]) ->
     settings["proxy"] = data["proxy"] or None
     settings["headers"] = data["headers"] or None
     wanted = _wanted(request, site, form)
-    if ("private" in wanted) != ("private" in _open(site)):  # the exception holds for the forum's own address only
+    if ("private" in wanted) != ("private" in _open(site)):  # the exception applies to the forum's own address only
         settings["allow_private"] = host_key(canonical(site.url)) if "private" in wanted else None
     settings |= {name: name in wanted or None for name in ("proxy_private", "proxy_resolves")}
     wishes = {

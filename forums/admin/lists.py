@@ -1,4 +1,4 @@
-"""Lists over all forums: boards, threads, posts."""
+"""Admin views that list boards, threads and posts over all forums."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ LIST = "desk/list.html"
 
 
 def _trail(site: int | None) -> list[tuple[str, str]]:
-    """The way to a list: over the forum that it is narrowed to."""
+    """The breadcrumb of a list, with the forum that it is filtered by."""
     found = Site.objects.only("id", "name").filter(pk=site).first() if site else None
     way = [(_("Forums"), reverse("admin:forums"))]
     return [*way, (found.name, reverse("admin:forum", args=[found.pk]))] if found is not None else way
@@ -28,7 +28,7 @@ def _trail(site: int | None) -> list[tuple[str, str]]:
 
 @room("forums/boards/", "boards", "forums.view_board")
 def boards(request: HttpRequest) -> HttpResponseBase:
-    """The boards of all forums, or of one."""
+    """Lists the boards of all forums, or of one."""
     now, site = datetime.now(UTC), number(request.GET.get("site", ""))
     context = {
         "intervals": INTERVALS, "downloads": exports.choices(["boards"], site=site),
@@ -42,7 +42,7 @@ def boards(request: HttpRequest) -> HttpResponseBase:
 
 @room("forums/threads/", "threads", "forums.view_thread")
 def threads(request: HttpRequest) -> HttpResponseBase:
-    """The threads of all forums, or of one: those with the newest replies first."""
+    """Lists the threads of all forums, or of one, most recent replies first."""
     site = number(request.GET.get("site", ""))
     context = {
         "downloads": exports.choices(["threads"], site=site),
@@ -55,7 +55,7 @@ def threads(request: HttpRequest) -> HttpResponseBase:
 
 @room("forums/posts/", "posts", "forums.view_thread")
 def posts(request: HttpRequest) -> HttpResponseBase:
-    """The posts of all forums: those fetched last first."""
+    """Lists the posts of all forums, most recently fetched first."""
     empty = _("No post is stored yet. The first visit of a forum brings them.")
     context = {"downloads": exports.choices(["posts"]), "empty": empty}
     return table_page(

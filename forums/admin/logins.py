@@ -1,4 +1,4 @@
-"""A forum's login: a cookie or a form, its state in words; what is secret goes in and never comes out."""
+"""Admin view of a forum's login: by cookie or form, with its state in words; secrets can be entered but are never shown."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ REASONS = {
 
 
 def login_words(site: Site) -> dict[str, Any] | None:
-    """A login that does not hold, for the banner of the forum's page; None where there is none or it holds."""
+    """Context of the banner for a login that has failed; None if there is no login or it works."""
     row = SiteLogin.objects.filter(site=site, state__in=["expired", "failed"]).first()
     return {"row": row, "reason": _(REASONS.get(row.reason, row.reason))} if row is not None else None
 
 
 @room("forums/site/<int:pk>/login/", "forum-login", "forums.view_sitelogin", post="forums.change_site")
 def login_page(request: HttpRequest, pk: int) -> HttpResponse:
-    """Sets the login; a password or cookie left empty stays as it was."""
+    """Saves the login; a password or cookie left empty stays unchanged."""
     site = load(pk)
     row = SiteLogin.objects.filter(site=site).first()
     problem = _save(request, site, row) if request.method == "POST" else ""
@@ -57,7 +57,7 @@ def login_page(request: HttpRequest, pk: int) -> HttpResponse:
 
 
 def _save(request: HttpRequest, site: Site, row: SiteLogin | None) -> str:
-    """Saves what was sent; the problem in one line, "" for none."""
+    """Saves the submitted login; returns the error in one line, "" for none."""
     sent = {name: request.POST.get(name, "") for name in ("cookie", "user", "password")}
     method = request.POST.get("method", "")
     try:
@@ -70,7 +70,7 @@ def _save(request: HttpRequest, site: Site, row: SiteLogin | None) -> str:
 
 @act("forums/site/<int:pk>/login/remove/", "forum-login-remove", "forums.change_site")
 def remove(request: HttpRequest, pk: int) -> HttpResponse:
-    """Forgets the login with its secrets."""
+    """Deletes the login with its secrets."""
     site = load(pk)
     if logins.forget(site.pk, now=datetime.now(UTC), user=request.user):
         messages.success(request, _("The login is removed; the forum is read as a guest."))

@@ -1,4 +1,4 @@
-"""Forums and boards in the command palette, with what can be done to them."""
+"""Forums and boards in the command palette, with the actions on them."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def _paused(paused: bool) -> Find:
 
 
 def _boards(words: Sequence[str], most: int) -> Sequence[Item]:
-    """Boards by words of their own name and of their forum's; words of the forum alone name the forum."""
+    """Finds boards by words of their own name and their forum's; words of the forum's name alone find the forum instead."""
     own, rows = Q(), Board.objects.order_by("name", "pk")
     for word in words:
         own |= Q(name__icontains=word)

@@ -1,4 +1,4 @@
-"""What the forums put on the first page and into the tree."""
+"""The forums' panel on the home page and their branch of the tree."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ SITES_SHOWN = 12
 
 
 def panel(request: HttpRequest, now: datetime) -> dict[str, Any] | None:
-    """Forums with their freshness and what is due next; where there is none, how to begin."""
+    """Panel of forums with their freshness and next visits; without any forum, how to begin."""
     if not request.user.has_perm("forums.view_site"):
         return None
     rows = reads.sites({}, now, SITES_SHOWN)
@@ -44,7 +44,7 @@ def panel(request: HttpRequest, now: datetime) -> dict[str, Any] | None:
 
 
 def _coming(now: datetime) -> list[Board]:
-    """The boards that are visited next, each with `due`; those that a pause of everything holds back are none of them."""
+    """The boards visited next, each with `due`; without those held back by a pause of all crawling."""
     boards = reads.due_next()
     stopped = upcoming.with_paused_visits({board.site_id for board in boards})
     for board in boards:
@@ -53,7 +53,7 @@ def _coming(now: datetime) -> list[Board]:
 
 
 def branch(request: HttpRequest, item: str) -> Node | None:
-    """Forums ▸ sites ▸ boards. The boards of the open site come with the page, those of others when they are unfolded."""
+    """Branch of the tree: forums, sites, boards. Boards of the open site are included, others are loaded when unfolded."""
     if not request.user.has_perm("forums.view_site"):
         return None
     rows = reads.tree_sites()
@@ -107,7 +107,7 @@ def _board_node(board: Board, depth: int) -> Node:
 
 @room("forums/tree/<int:pk>/", "forum-tree", "forums.view_site")
 def tree_part(request: HttpRequest, pk: int) -> HttpResponse:
-    """A site's boards, when its branch is unfolded."""
+    """The boards of a site, loaded when its branch is unfolded."""
     if not Site.objects.filter(pk=pk).exists():
         raise Http404(_("There is no such forum."))
     return render(request, "desk/tree.html", {"nodes": board_nodes(pk)})

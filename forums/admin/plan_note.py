@@ -14,7 +14,7 @@ from forums.services import plans
 
 
 def plan_note(request: HttpRequest, pk: int) -> dict[str, Any] | None:
-    """How a site's visits are chosen, for its own page: by which plan, with how many visits, and on what that rests."""
+    """Context on how a site's visits are chosen: the plan, its number of visits, and its data basis."""
     if not request.user.has_perm("forums.view_plan"):
         return None
     plan, own = plans.of_site(pk), plans.current(pk)

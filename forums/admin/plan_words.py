@@ -1,4 +1,4 @@
-"""Why a visit stands where it does, in words; services store codes and figures only."""
+"""Texts for why a visit is planned for its time; services store codes and figures only."""
 
 from __future__ import annotations
 
@@ -34,12 +34,12 @@ REASONS = {
 
 
 def reason(code: str) -> str:
-    """Why a day was planned anew."""
+    """The text for why a day was planned again."""
     return _(REASONS[code]) if code in REASONS else code
 
 
 def sentence(day: PlanDay | None, plan: Plan) -> str:
-    """What the policy does for this forum, in one sentence: how long posts wait, and how long with equal visits."""
+    """A one-sentence summary of the policy's effect: how long posts wait, and how long with equal visits."""
     weight = day.board_days.aggregate(total=Sum("weight"))["total"] if day is not None else None
     if day is None or not weight or day.expected_delay is None or day.era_delay is None:
         return ""
@@ -52,7 +52,7 @@ def sentence(day: PlanDay | None, plan: Plan) -> str:
 
 
 def why(code: str, figures: dict[str, Any], zone: ZoneInfo, at: datetime, person: str = "") -> str:
-    """One sentence for a planned visit, times on the plan's clock."""
+    """A sentence on why a visit is planned, with times in the plan's zone."""
     values = {
         "previous": _clock(figures.get("previous"), zone, at),
         "hours": _number(figures.get("hours_since")),
@@ -89,7 +89,7 @@ def _sentence(code: str, visited: bool) -> str:
 
 
 def _clock(text: Any, zone: ZoneInfo, at: datetime) -> str:
-    """The time of day; with its date where that is another day than the visit's."""
+    """A time of day; with the date if that is not the visit's day."""
     if not text:
         return ""
     moment = datetime.fromisoformat(str(text)).astimezone(zone)

@@ -1,4 +1,5 @@
-"""The plan: which visits come next and why, pinned, moved, added or taken out by a person; what each day was planned on."""
+"""Admin views of the plan: coming visits and their reasons, pinned, moved, added or removed by users; and how each day was
+planned."""
 
 from __future__ import annotations
 
@@ -21,12 +22,12 @@ from forums.reads.standing import standing
 from forums.services import plan_days, plans
 
 SHOWN, MOST_SHOWN = 40, 1000
-FEWEST_DAYS = 3  # in a chart
+FEWEST_DAYS = 3  # fewest days for a chart
 
 
 @room("forums/site/<int:pk>/plan/", "forum-plan", "forums.view_plan")
 def plan_page(request: HttpRequest, pk: int) -> HttpResponse:
-    """The plan of a site, or (0) of all sites that have none of their own."""
+    """Shows the plan of a site, or (0) of all sites without a plan of their own."""
     site, now = find_scope(pk), datetime.now(UTC)
     plan = plans.current(site.pk if site else None)
     context: dict[str, Any] = {"site": site, "pk": pk, "plan": plan, "tabs": tabs(pk, "forum-plan"), "now": now}
@@ -72,7 +73,7 @@ def _shown(request: HttpRequest, plan: Plan, now: datetime) -> dict[str, Any]:
 
 
 def _row(code: str, figures: dict[str, Any], zone: ZoneInfo, at: datetime, person: str) -> dict[str, Any]:
-    """Time on the plan's clock, and reason, of a visit; `local` as a time field of a form wants it."""
+    """Time in the plan's zone, and reason, of a visit; `local` is in the format of a form's time field."""
     local = at.astimezone(zone)
     return {
         "why": plan_words.why(code, figures, zone, at, person),
@@ -83,7 +84,7 @@ def _row(code: str, figures: dict[str, Any], zone: ZoneInfo, at: datetime, perso
 
 
 def _span(one: reads.Coming, zone: ZoneInfo) -> dict[str, Any]:
-    """Between which times an expected visit is likely; a planned one has its time."""
+    """The span in which an expected visit is likely; a planned visit has its exact time."""
     if one.until is None:
         return {"likely": False}
     first, last = one.at.astimezone(zone), one.until.astimezone(zone)
@@ -98,7 +99,7 @@ def _person(visit: PlannedVisit | None) -> str:
 
 
 def _found(visit: PlannedVisit, plan: Plan) -> dict[str, Any]:
-    """What a visit that was made found, and how long that had waited (weighted event-hours, importance included)."""
+    """What a completed visit found, and how long that had waited (weighted event-hours, importance included)."""
     if visit.visit is None:
         return {"posts": None, "delay": None}
     done = visit.visit
@@ -108,7 +109,7 @@ def _found(visit: PlannedVisit, plan: Plan) -> dict[str, Any]:
 
 
 def _days_chart(history: list[PlanDay]) -> Chart:
-    """What each planned day promised, against equal visits."""
+    """Chart of the expected delay of each planned day, compared with equal visits."""
     rows = list(reversed(history))
     days = [row.day for row in rows]
     series = [
@@ -128,7 +129,7 @@ def _plan(pk: int) -> tuple[Site | None, Plan]:
 
 @act("forums/site/<int:pk>/plan/policy/", "forum-plan-policy", "forums.change_plan")
 def choose(request: HttpRequest, pk: int) -> HttpResponse:
-    """One click from the closed loop to fixed intervals, and back."""
+    """Switches between the closed loop and fixed intervals."""
     site, wish, now = find_scope(pk), request.POST.get("policy", ""), datetime.now(UTC)
     said = {
         Policy.INTERVAL.value: _("Boards are visited at their fixed intervals."),
@@ -146,7 +147,7 @@ def choose(request: HttpRequest, pk: int) -> HttpResponse:
 
 @act("forums/site/<int:pk>/plan/anew/", "forum-plan-anew", "forums.change_plan")
 def anew(request: HttpRequest, pk: int) -> HttpResponse:
-    """Plans the rest of today and tomorrow at once."""
+    """Plans the rest of today and tomorrow again."""
     plan, now = _plan(pk)[1], datetime.now(UTC)
     attempt(request, _("The plan is made anew."), lambda: plan_days.replan(plan, now, "asked"))
     return back(request, "forum-plan", pk)
@@ -154,7 +155,7 @@ def anew(request: HttpRequest, pk: int) -> HttpResponse:
 
 @act("forums/site/<int:pk>/plan/add/", "forum-plan-add", "forums.change_plannedvisit")
 def add(request: HttpRequest, pk: int) -> HttpResponse:
-    """A visit that a person wants."""
+    """Adds a visit requested by the user."""
     plan, now = _plan(pk)[1], datetime.now(UTC)
     at, board = _time(request, plan), number(request.POST.get("board", ""))
     if at is not None and board is not None:
@@ -166,7 +167,7 @@ def add(request: HttpRequest, pk: int) -> HttpResponse:
 
 @act("forums/plan/visits/<int:pk>/", "planned-visit", "forums.change_plannedvisit")
 def change(request: HttpRequest, pk: int) -> HttpResponse:
-    """Pins, moves or takes out a visit to come; one that only the loop expects is first written down by adding it."""
+    """Pins, moves or removes a coming visit; a visit that only the loop expects must first be added."""
     visit = PlannedVisit.objects.select_related("plan").filter(pk=pk).first()
     if visit is None:
         raise Http404(_("There is no such visit."))
@@ -186,7 +187,7 @@ def change(request: HttpRequest, pk: int) -> HttpResponse:
 
 
 def _time(request: HttpRequest, plan: Plan) -> datetime | None:
-    """The time of the form, on the plan's clock; a message where it is none."""
+    """The submitted time in the plan's zone; shows a message and returns None if it is invalid."""
     try:
         return datetime.fromisoformat(request.POST.get("at", "")).replace(tzinfo=plans.zone_of(plan)).astimezone(UTC)
     except (ValueError, OverflowError):

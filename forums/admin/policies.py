@@ -1,4 +1,4 @@
-"""Policies of visits and of finding changes, in words and colours."""
+"""Names and colours of visit policies and of policies for finding changes."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ COLOURS = {
 
 
 def name(policy: str) -> str:
-    """A policy in words; its code where it has none."""
+    """The name of a policy; its code if it has none."""
     return str(NAMES.get(policy, policy))
 
 
@@ -61,7 +61,7 @@ PLAIN: dict[str, Promise] = {
 
 
 def short(policy: str) -> str:
-    """A policy's name for legends and narrow columns: plain words, with the papers' abbreviation."""
+    """A short name of a policy for legends and narrow columns, with the papers' abbreviation."""
     if policy in PLAIN:
         return str(PLAIN[policy])
     return re.split("[:：]", name(policy), maxsplit=1)[0]

@@ -1,4 +1,4 @@
-"""What forums add to a run's page: its visits, board by board."""
+"""Forums' additions to a run's page: its visits, board by board."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from forums.services import removals
 
 
 def visit_detail(request: HttpRequest, run: Run, now: datetime) -> dict[str, Any]:
-    """The visits of a run and the way to its forum."""
+    """The visits of a run and the link to its forum."""
     found = reads.visits_of_run(run)
     site = Site.objects.only("id", "name").filter(pk=run.target).first()
     detail: dict[str, Any] = {
@@ -32,7 +32,7 @@ def visit_detail(request: HttpRequest, run: Run, now: datetime) -> dict[str, Any
 
 
 def discovery_detail(request: HttpRequest, run: Run, now: datetime) -> dict[str, Any]:
-    """The way to the boards that were found."""
+    """The link to the boards that a run found."""
     return {"link": reverse("admin:forum-found", args=[run.pk]), "link_text": _("To the boards found")}
 
 

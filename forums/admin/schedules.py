@@ -1,4 +1,4 @@
-"""The forums' visits among all that recurs."""
+"""Forum visits on the page of schedules."""
 
 from __future__ import annotations
 

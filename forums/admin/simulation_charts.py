@@ -1,4 +1,5 @@
-"""A simulation's charts: rhythm, settling and delay against visits (the paper's figures 3 and 6), finding changes (fig. 5)."""
+"""Charts of a simulation: rhythm, settling of estimates and delay against visits (figures 3 and 6 of the forum paper), and
+finding changes (figure 5)."""
 
 from __future__ import annotations
 
@@ -15,7 +16,7 @@ Rows = Sequence[dict[str, Any]]
 
 
 def schedules(simulation: Simulation) -> list[Chart]:
-    """What schedules cost."""
+    """Charts of the delay of schedules."""
     rows = [row for row in simulation.result.get("rows", []) if "too_long" not in row]
     window = simulation.result.get("window", {})
     return [
@@ -27,7 +28,7 @@ def schedules(simulation: Simulation) -> list[Chart]:
 
 
 def by_visits(rows: Rows, column: str, key: str, title: str, unit: str) -> Chart:
-    """A line a policy over the visits a board and day."""
+    """Chart of a figure against visits per board and day, one line per policy."""
     series = []
     for policy in dict.fromkeys(row["policy"] for row in rows):
         own = [row for row in rows if row["policy"] == policy and row[column] is not None]
@@ -39,7 +40,7 @@ def by_visits(rows: Rows, column: str, key: str, title: str, unit: str) -> Chart
 
 
 def profiles(window: dict[str, Any], zone: str) -> Chart:
-    """The daily rhythm of the busiest boards and of all together, weighted events an hour."""
+    """Chart of the daily rhythm of the busiest boards and of all together, in weighted events per hour."""
     boards = window.get("profiles", [])
     bins = len(window.get("all", [])) or 1
     hours = [(number + 0.5) * 24 / bins for number in range(bins)]
@@ -61,7 +62,7 @@ def profiles(window: dict[str, Any], zone: str) -> Chart:
 
 
 def settling(window: dict[str, Any]) -> Chart:
-    """How far estimates from fewer days lie from those of the whole history."""
+    """Chart of the error of estimates from fewer days, relative to those from the whole history."""
     rows = window.get("settling", [])
     days = [row["days"] for row in rows]
     series = [
@@ -80,7 +81,7 @@ def settling(window: dict[str, Any]) -> Chart:
 
 
 def fetching(simulation: Simulation) -> list[Chart]:
-    """How well changes are found, by day."""
+    """Charts of how well changes are found, by day."""
     rows = [row for row in simulation.result.get("rows", []) if "too_long" not in row]
     return [
         by_day(rows, "recall", "chart-recall", _("Recall by day"), _("changed threads that were fetched (%)"), 100),
@@ -91,7 +92,7 @@ def fetching(simulation: Simulation) -> list[Chart]:
 
 
 def by_day(rows: Rows, column: str, key: str, title: str, unit: str, factor: float) -> Chart:
-    """A line a policy over the days."""
+    """Chart of a figure by day, one line per policy."""
     series = []
     for row in rows:
         days = [day["day"] + 1 for day in row["days"]]

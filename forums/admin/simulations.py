@@ -1,4 +1,4 @@
-"""Simulations: event files kept, an experiment set up, its progress, its charts and table, its export."""
+"""Admin views of simulations: event logs, experiment settings, progress, charts and table, export."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def _choices(names: Sequence[str]) -> list[tuple[str, Any]]:
 
 
 class LogForm(forms.Form):
-    """Which events: a kept file, a new one, or a forum's stored posts."""
+    """Form for the events: a stored log, a new one, or a forum's stored posts."""
 
     log = forms.ModelChoiceField(
         EventLog.objects.all(), required=False, label=gettext_lazy("Event file"), empty_label=gettext_lazy("– choose –")
@@ -95,7 +95,7 @@ class LogForm(forms.Form):
 
 
 class SchedulesForm(LogForm):
-    """What each schedule costs (the paper's second experiment)."""
+    """Form of the experiment on schedules (the forum paper's second)."""
 
     policies = forms.MultipleChoiceField(
         choices=_choices(simulate.POLICIES), initial=DEFAULT_POLICIES, widget=Boxes, label=gettext_lazy("Policies")
@@ -139,7 +139,7 @@ class SchedulesForm(LogForm):
 
 
 class FetchingForm(LogForm):
-    """How changed threads are found (the paper's first experiment)."""
+    """Form of the experiment on finding changed threads (the forum paper's first)."""
 
     policies = forms.MultipleChoiceField(
         choices=_choices(fetch_simulation.POLICIES),
@@ -161,7 +161,7 @@ FORMS: dict[str, type[LogForm]] = {SimulationKind.SCHEDULES: SchedulesForm, Simu
 
 
 def visits_of(text: str) -> list[int]:
-    """Whole numbers from "4, 6-8". Raises ValidationError."""
+    """Parses whole numbers such as "4, 6-8". Raises ValidationError."""
     numbers: set[int] = set()
     for part in text.replace(";", ",").split(","):
         low, dash, high = part.strip().partition("-")
@@ -184,14 +184,14 @@ def _trail() -> list[tuple[str, str]]:
 
 @room("forums/simulations/", "simulations", "forums.view_simulation")
 def simulation_list(request: HttpRequest) -> HttpResponse:
-    """All simulations and the event files they use."""
+    """Lists all simulations and the event logs they use."""
     context = {"slice": reads.page(request.GET.dict()), "logs": reads.logs(), "first": _("To the top"), "keep": ""}
     return page(request, "forums/simulations.html", context, title=_("Simulations"), item="simulations", trail=_trail())
 
 
 @room("forums/simulations/new/", "simulation-new", "forums.add_simulation", post="forums.add_simulation")
 def new(request: HttpRequest) -> HttpResponse:
-    """The settings of an experiment; a start that is refused shows them again with what is wrong."""
+    """Form for an experiment; if its start is refused, the form is shown again with the errors."""
     wanted = request.POST.get("kind") or request.GET.get("kind", "")
     kind = wanted if wanted in FORMS else str(SimulationKind.SCHEDULES)
     form = FORMS[kind](request.POST or None, request.FILES or None, initial=_initial(request.GET))
@@ -207,7 +207,7 @@ def new(request: HttpRequest) -> HttpResponse:
 
 
 def _initial(query: QueryDict) -> dict[str, Any]:
-    """What a link to this page has chosen already: a log or a forum."""
+    """The initial values given in a link to this page: a log or a forum."""
     names = ("log", "site", "visits_per_board", "theta", "history_days")
     return {name: query[name] for name in names if query.get(name, "").strip()}
 
@@ -239,7 +239,8 @@ def _log_of(request: HttpRequest, form: LogForm, now: datetime) -> EventLog:
 
 
 def _read_if_small(log: EventLog) -> EventLog:
-    """What is wrong with a small log is told at once; a large one is read by the simulation's worker, as its first step."""
+    """Reads a small log at once, so that errors are shown immediately; a large one is read by the simulation's worker as its
+    first step."""
     try:
         if event_logs.small(log):
             event_logs.read_in(log)
@@ -258,7 +259,7 @@ def find(pk: int) -> Simulation:
 
 @room("forums/simulations/<int:pk>/", "simulation", "forums.view_simulation")
 def simulation_page(request: HttpRequest, pk: int) -> HttpResponse:
-    """One simulation: how far it is, its charts, its table."""
+    """Shows one simulation: progress, charts, table."""
     simulation, now = find(pk), datetime.now(UTC)
     active = simulation.run is not None and simulation.run.active
     context = {
@@ -285,13 +286,13 @@ def simulation_page(request: HttpRequest, pk: int) -> HttpResponse:
     )
     if not active:
         answer["X-Desk-Done"] = "1"
-        if request.GET.get("run"):  # it ran when the page was drawn: the charts have grown
+        if request.GET.get("run"):  # the run was active when the page was rendered: the charts have changed
             answer["X-Desk-Reload"] = "1"
     return answer
 
 
 def _settings(simulation: Simulation) -> list[tuple[str, Any]]:
-    """The settings in words, as the form names them."""
+    """The settings with the labels of the form."""
     form = FORMS[simulation.kind]
     shown = [(str(field.label), simulation.setup[name]) for name, field in form.base_fields.items() if name in simulation.setup]
     return [(label, _said(value)) for label, value in shown if value not in (None, "")]
@@ -331,7 +332,7 @@ def delete_log(request: HttpRequest, pk: int) -> HttpResponse:
 
 @room("forums/simulations/<int:pk>.<slug:fmt>", "simulation-export", "forums.view_simulation")
 def export(request: HttpRequest, pk: int, fmt: str) -> HttpResponse:
-    """The table as CSV, or everything as JSON in the form of the command line."""
+    """Exports the table as CSV, or everything as JSON in the format of the command line."""
     simulation = find(pk)
     rows = reads.table(simulation)
     if fmt == "json":
@@ -354,7 +355,7 @@ def export(request: HttpRequest, pk: int, fmt: str) -> HttpResponse:
 
 
 def run_detail(request: HttpRequest, run: Run, now: datetime) -> dict[str, Any]:
-    """The way from a run to its simulation."""
+    """The link from a run to its simulation."""
     return {"link": reverse("admin:simulation", args=[run.target]), "link_text": _("To the simulation")}
 
 

@@ -1,4 +1,4 @@
-"""The list of forums: its columns, filters, and what can be done with ticked ones."""
+"""The list of forums: its columns, filters, and the actions on selected rows."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def _name(row: SiteRow) -> str:
 
 
 def _figure(name: str, title: Any) -> Column:
-    """A counter of the forum."""
+    """A column for one of the forum's counters."""
     def value(row: SiteRow) -> int:
         return int(getattr(row.site, name))
 
@@ -102,7 +102,7 @@ NEEDED = {tables.UNDO: MAY_DELETE, **{one.do: one.permission for one in TABLE.ac
 
 @act("forums/do/", "forums-do", MAY)
 def do(request: HttpRequest) -> HttpResponse:
-    """Visits the ticked forums now, pauses or resumes their schedules, deletes them or takes that back."""
+    """Actions on the selected forums: visit now, pause or resume their schedules, delete, or undo the deletion."""
     wish, usual = request.POST.get("do", ""), reverse("admin:forums")
     if wish in (tables.DELETE, tables.UNDO):
         return tables.delete(request, TABLE, Site.objects.all(), "name", usual)

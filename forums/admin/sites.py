@@ -1,4 +1,4 @@
-"""Forums: the list, and one forum with its boards, visits and charts."""
+"""Admin views of forums: the list, and one forum with its boards, visits and charts."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ TABLES = ("boards", "threads", "posts", "visits", "pages", "links", "runs")
 
 @room("forums/", "forums", "forums.view_site")
 def site_list(request: HttpRequest) -> HttpResponseBase:
-    """All forums."""
+    """Lists all forums."""
     now, context = datetime.now(UTC), {"downloads": exports.choices(TABLES)}
     return table_page(
         request, "forums/sites.html", TABLE, reads.all_sites(), context,
@@ -50,14 +50,14 @@ def find(pk: int) -> Site:
 
 @room("forums/site/<int:pk>/", "forum", "forums.view_site")
 def site_page(request: HttpRequest, pk: int) -> HttpResponse:
-    """One forum: how fresh it is, its boards, what its visits found."""
+    """Shows one forum: its freshness, its boards, and the results of its visits."""
     site, now = find(pk), datetime.now(UTC)
     if request.GET.get("part") == "live":
         head = _head(site, now)
         answer = page(request, "", head, title="", live="forums/site_live.html")
         if (
             request.GET.get("run") and head["row"].run is None
-        ):  # the visit that the page showed is over: boards and charts have changed
+        ):  # the visit shown has ended: boards and charts have changed
             answer["X-Desk-Reload"] = "1"
         return answer
     page_number = number(request.GET.get("page", "")) or 1
@@ -95,7 +95,7 @@ def _head(site: Site, now: datetime) -> dict[str, Any]:
 
 @act("forums/site/<int:pk>/crawl/", "forum-crawl", "crawlmgr.add_run")
 def crawl(request: HttpRequest, pk: int) -> HttpResponse:
-    """Visits a forum now, or only the boards named."""
+    """Starts a visit of a forum now, or of the given boards only."""
     site = find(pk)
     boards = numbers(request.POST.getlist("board")) or None
     now = datetime.now(UTC)
@@ -116,7 +116,7 @@ def pause(request: HttpRequest, pk: int) -> HttpResponse:
 
 @act("forums/site/<int:pk>/boards/", "forum-boards", "forums.change_board")
 def set_boards(request: HttpRequest, pk: int) -> HttpResponse:
-    """Sets the interval or the deadline of boards, or takes them into the scheduled visits or out of them."""
+    """Sets the interval or deadline of boards, or includes them in or excludes them from scheduled visits."""
     site, wish = find(pk), request.POST.get("do", "")
     wanted = numbers(request.POST.getlist("board"))
     chosen = list(Board.objects.filter(site=site, pk__in=wanted).values_list("pk", flat=True))
@@ -151,7 +151,7 @@ def _set_interval(request: HttpRequest, chosen: list[int]) -> None:
 
 
 def _set_deadline(request: HttpRequest, chosen: list[int]) -> None:
-    """The longest that a post of these boards should wait, in hours; an empty field takes it away."""
+    """Sets the longest time in hours that a post of these boards should wait; an empty field removes it."""
     text = request.POST.get("deadline", "").strip().replace(",", ".")
     try:
         hours = float(text) if text else None
@@ -166,7 +166,7 @@ def _set_deadline(request: HttpRequest, chosen: list[int]) -> None:
 
 @room("forums/site/<int:pk>/delete/", "forum-delete", "forums.delete_site", post="forums.delete_site")
 def delete(request: HttpRequest, pk: int) -> HttpResponse:
-    """Asks once more, with what would be lost; the name has to be typed."""
+    """Asks for confirmation, showing what would be lost; the forum's name has to be typed."""
     site = find(pk)
     wrong = False
     if request.method == "POST":

@@ -1,4 +1,4 @@
-"""Words for what a site's model holds: kinds of pages, roles of fields, what changed, why a layout no longer holds."""
+"""Texts for the codes in a site's model: kinds of pages, roles of fields, changes, and reasons why a layout no longer fits."""
 
 from __future__ import annotations
 
@@ -86,22 +86,22 @@ SORTS = {
 
 
 def kind(code: str) -> str:
-    """A kind of page in words."""
+    """The name of a kind of page."""
     return _(KINDS[code]) if code in KINDS else code
 
 
 def role(code: str) -> str:
-    """A field's role in words."""
+    """The name of a field's role."""
     return _(ROLES[code]) if code in ROLES else code
 
 
 def reason(code: str) -> str:
-    """Why a layout does not hold, or a new model does not agree."""
+    """The text for why a layout no longer fits, or a new model disagrees."""
     return _(REASONS[code]) if code in REASONS else code
 
 
 def what(code: str) -> str:
-    """What a version changed: "patterns.thread" and "rule.threadlist.replies" are taken apart."""
+    """The text for what a version changed; codes such as "patterns.thread" and "rule.threadlist.replies" are split."""
     head, *rest = code.split(".")
     if head not in WHAT:
         return code

@@ -1,4 +1,4 @@
-"""A forum's model in words: what was learned of its pages, corrected, changed, and every version to go back to."""
+"""Admin views of a forum's model: what was learned about its pages, corrections, changes, and all versions to restore."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ DAY_FIRST = {"": None, "day": True, "month": False}
 
 @dataclass(frozen=True, slots=True)
 class KindRow:
-    """One kind of page as the model has it: its addresses, rows, fields and further pages."""
+    """One kind of page in the model: its addresses, rows, fields and pagination."""
 
     kind: str
     name: str
@@ -41,7 +41,7 @@ class KindRow:
 
 @dataclass(frozen=True, slots=True)
 class Correction:
-    """One rule of the operator: a field's selector, the rows' selector, or an address whose kind is stated."""
+    """One rule of the operator: a field's selector, the rows' selector, or an address with a stated kind."""
 
     key: str
     what: str
@@ -49,7 +49,7 @@ class Correction:
 
 
 def load(pk: int) -> Site:
-    """The site with its model. Raises Http404."""
+    """Loads the site with its model. Raises Http404."""
     site = Site.objects.select_related("host").defer("host__robots_text").filter(pk=pk).first()
     if site is None:
         raise Http404(_("There is no such forum."))
@@ -58,7 +58,7 @@ def load(pk: int) -> Site:
 
 @room("forums/site/<int:pk>/model/", "forum-model", "forums.view_site", post="forums.change_site")
 def model_page(request: HttpRequest, pk: int) -> HttpResponse:
-    """What is known of a forum's pages, in words; saved by hand it becomes a new version."""
+    """Shows what is known about a forum's pages; an edit by hand is saved as a new version."""
     site = load(pk)
     if request.method == "POST" and _save(request, site):
         return back(request, "forum-model", pk)
@@ -82,7 +82,7 @@ def model_page(request: HttpRequest, pk: int) -> HttpResponse:
 
 
 def _facts(site: Site, structure: Mapping[str, Any]) -> list[tuple[str, str, str]]:
-    """Name, value and evidence of what holds for the whole site."""
+    """Name, value and evidence of the facts about the whole site."""
     evidence = structure.get("timezone_evidence", "none") if site.timezone == structure.get("timezone") else "given"
     counts = structure.get("counts_posts")
     return [
@@ -109,7 +109,7 @@ def _kind_rows(structure: Mapping[str, Any]) -> list[KindRow]:
 
 
 def _flip(flip: Mapping[str, Any]) -> str:
-    """How further pages are written: "?page={n}: page 2 is ?page=2"."""
+    """A description of the pagination addresses: "?page={n}: page 2 is ?page=2"."""
     if not flip:
         return ""
     if flip.get("cursor"):
@@ -124,7 +124,7 @@ def _board_rows(site: Site) -> list[tuple[Board, str]]:
 
 
 def corrections(site: Site) -> list[Correction]:
-    """The operator's rules, one by one; `key` names a rule for taking it back."""
+    """The operator's rules one by one; `key` identifies a rule for deleting it."""
     rules = structures.rules_of(site)
     if rules is None:
         return []
@@ -141,12 +141,12 @@ def corrections(site: Site) -> list[Correction]:
 
 
 def layout_words(site: Site) -> dict[str, Any] | None:
-    """What the banner says of a change of layout; None while there is none."""
+    """Context of the banner for a changed layout; None if there is none."""
     told = site.layout
     if not told.get("reasons"):
         return None
     if told.get("state") == "learning" and not Run.objects.filter(pk=told.get("run"), state__in=ACTIVE).exists():
-        return None  # the run was stopped meanwhile; the next visit will notice the change anew
+        return None  # the run was stopped meanwhile; the next visit will detect the change again
     return {
         "at": datetime.fromisoformat(told["at"]),
         "run": told.get("run"),
@@ -168,7 +168,7 @@ def _version(version: Any) -> dict[str, Any]:
 
 
 def _save(request: HttpRequest, site: Site) -> bool:
-    """The model as edited by hand."""
+    """Saves the model as edited by hand."""
     wishes: dict[str, Any] = {"patterns": dict(site.structure.get("patterns") or {})}
     for kind in KINDS:
         shapes = [line.strip() for line in request.POST.get(f"pattern_{kind}", "").splitlines() if line.strip()]
@@ -197,7 +197,7 @@ def _save(request: HttpRequest, site: Site) -> bool:
 
 @act("forums/site/<int:pk>/model/restore/", "forum-model-restore", "forums.change_site")
 def restore(request: HttpRequest, pk: int) -> HttpResponse:
-    """Goes back to a version, or takes one that was only proposed."""
+    """Restores a version, or accepts a proposed one."""
     site, number = load(pk), request.POST.get("version", "")
     wanted = int(number) if number.isascii() and number.isdigit() and len(number) < 9 else 0
     done = _("The model is that of version %(number)s again.") % {"number": wanted}
@@ -207,7 +207,7 @@ def restore(request: HttpRequest, pk: int) -> HttpResponse:
 
 @act("forums/site/<int:pk>/model/keep/", "forum-model-keep", "forums.change_site")
 def keep(request: HttpRequest, pk: int) -> HttpResponse:
-    """The banner of a change of layout goes away; the model stays as it is."""
+    """Dismisses the banner of a changed layout; the model is not changed."""
     structures.keep(load(pk).pk, now=datetime.now(UTC), user=request.user)
     messages.success(request, _("The model stays as it is."))
     return back(request, "forum-model", pk)
@@ -215,7 +215,7 @@ def keep(request: HttpRequest, pk: int) -> HttpResponse:
 
 @act("forums/site/<int:pk>/model/take-back/", "forum-rule-remove", "forums.change_site")
 def take_back(request: HttpRequest, pk: int) -> HttpResponse:
-    """Takes one correction back."""
+    """Deletes one correction."""
     site, key = load(pk), request.POST.get("key", "")
     done = _("The correction is taken back.")
     attempt(request, done, lambda: structures.take_back(site.pk, key, now=datetime.now(UTC), user=request.user))

@@ -1,4 +1,4 @@
-"""Lists of threads and of posts: their columns and filters. They are sorted only by what an index of the database gives."""
+"""Lists of threads and of posts: columns and filters. They can only be sorted by columns with a database index."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from forums.models import Post, Site, Thread
 
 SEARCHED = 20_000  # newest threads of a list that are searched for words in title and author
 MOST_SITES = 500
-SHOWN_OF_A_POST = 160  # characters
+SHOWN_OF_A_POST = 160  # characters shown of a post
 OLDEST = Order(("id",), downwards=False)
 
 
@@ -51,12 +51,12 @@ def _time(thread: Thread, name: str) -> str:
 
 
 def _when(name: str, title: Any, by: Order | None, *, usual: bool = True) -> Column:
-    """A time of a thread."""
+    """A column for a time of a thread."""
     return Column(name, title, lambda thread: getattr(thread, name), partial(_time, name=name), by, look="nowrap", usual=usual)
 
 
 def _count(name: str, title: Any, by: Order | None) -> Column:
-    """A number of a thread."""
+    """A column for a number of a thread."""
     return Column(
         name, title, lambda thread: getattr(thread, name), lambda thread: tags.number(getattr(thread, name)), by, look="num"
     )
@@ -66,7 +66,7 @@ BY = {
     "last_reply": falling("last_reply", nullable=True), "replies": falling("replies", nullable=True), "posts": falling("posts"),
     "created": falling("created", nullable=True), "first_seen": tables.NEWEST,
 }  # fmt: skip
-"""How threads are sorted; those of one board have an index for each."""
+"""Orders of threads; each has an index for the threads of one board."""
 
 
 def _sites() -> list[tuple[str, str]]:

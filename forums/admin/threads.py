@@ -1,4 +1,4 @@
-"""A thread, to be read like one."""
+"""Admin view of a thread with its posts."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from forums.models import Thread
 
 @room("forums/thread/<int:pk>/", "thread", "forums.view_thread")
 def thread_page(request: HttpRequest, pk: int) -> HttpResponse:
-    """Posts in their order, in the site's own time."""
+    """Shows the posts in order, with times in the site's zone."""
     thread = (
         Thread.objects.select_related("site", "board")
         .defer("signature", "site__structure", "board__unfinished")

@@ -1,4 +1,4 @@
-"""The forums' figures at the head of the first page."""
+"""The forums' figures in the head of the home page."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def _figures(now: datetime) -> dict[str, Any]:
 
 
 def tiles(request: HttpRequest, now: datetime) -> Sequence[Tile]:
-    """New posts, how long they had waited, boards that are late; nothing while no board is watched."""
+    """Tiles of new posts, their waiting time, and overdue boards; none if no board is visited."""
     if not request.user.has_perm("forums.view_site") or not Board.objects.exists():
         return ()
     found = remembered("forums", lambda: _figures(now))

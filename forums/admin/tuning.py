@@ -1,4 +1,4 @@
-"""Tuning: what a policy, a budget and importances would give, live from the forum's own data; saved, it is planned anew."""
+"""The tuning page: preview of a policy, budget and importances from the forum's own data; saving plans the day again."""
 
 from __future__ import annotations
 
@@ -40,15 +40,15 @@ from forums.timetable import Timetable
 
 STAGES = ("quick", "exact", "replay")
 REPLAYED = ("era", "bra", "optimal", "adaptive")
-BY_SOURCE = {False: "glances", True: "newest"}  # what the loop is with a source that names threads, or does not
-REPLAY_SECONDS = 900  # how long a replay is remembered
+BY_SOURCE = {False: "glances", True: "newest"}  # name of the loop with a source that names threads (True) or does not (False)
+REPLAY_SECONDS = 900  # seconds for which a replay is cached
 MOST_REPLAYED_BOARDS = 200
 BOARDS_SHOWN = 200
 FIELDS = ("policy", "visits_per_day", "theta", "history_days", "half_life_days", "bins", "active")
 
 
 class TuningForm(forms.Form):
-    """A plan's settings as sliders and fields; importances come beside it, one field a board."""
+    """Form of a plan's settings with sliders and fields; importances have a separate field per board."""
 
     policy = forms.ChoiceField(choices=Policy.choices, label=gettext_lazy("Policy"))
     visits_per_day = forms.IntegerField(min_value=1, max_value=10_000_000, label=gettext_lazy("Visits a day"))
@@ -62,7 +62,7 @@ class TuningForm(forms.Form):
     )
 
     def importance(self) -> tuple[float | None, dict[int, float]]:
-        """Importance of the site and of boards by key, of those fields that hold one. Raises ValueError with one line."""
+        """The submitted importances of the site and of boards by key. Raises ValueError with a one-line message."""
         found: dict[int, float] = {}
         site: float | None = None
         for name, text in self.data.items():
@@ -82,25 +82,25 @@ class TuningForm(forms.Form):
 
 
 def find_scope(pk: int) -> Site | None:
-    """The site of an address; 0 stands for all sites."""
+    """The site with a key; None for 0, which means all sites."""
     return find_site(pk) if pk else None
 
 
 def tabs(pk: int, here: str) -> list[tuple[str, str, bool]]:
-    """The ways between the pages of one plan."""
+    """The tabs of a plan's pages: title, address, and whether it is the current page."""
     rooms = ((_("Plan"), "forum-plan"), (_("Tuning"), "forum-tuning"), (_("Delays"), "forum-delays"))
     return [(title, reverse(f"admin:{name}", args=[pk]), name == here) for title, name in rooms]
 
 
 def trail(site: Site | None) -> Trail:
-    """The way to the pages of one plan."""
+    """The breadcrumb of a plan's pages."""
     first = (_("Forums"), reverse("admin:forums"))
     return [first, (site.name, reverse("admin:forum", args=[site.pk]))] if site is not None else [first]
 
 
 @room("forums/site/<int:pk>/tuning/", "forum-tuning", "forums.view_plan", post="forums.change_plan")
 def tuning_page(request: HttpRequest, pk: int) -> HttpResponse:
-    """The settings of a plan with their preview."""
+    """Shows the settings of a plan with their preview."""
     site, now = find_scope(pk), datetime.now(UTC)
     plan = plans.draft(site.pk if site else None, now)
     form = TuningForm(request.POST if request.method == "POST" else {name: getattr(plan, name) for name in FIELDS})
@@ -122,7 +122,7 @@ def tuning_page(request: HttpRequest, pk: int) -> HttpResponse:
 
 @act("forums/site/<int:pk>/tuning/preview/", "forum-tuning-preview", "forums.view_plan")
 def preview(request: HttpRequest, pk: int) -> HttpResponse:
-    """Figures and parts of the page for settings that are not saved, as JSON; `stage` says how fine."""
+    """Figures and parts of the page for unsaved settings, as JSON; `stage` is the level of detail."""
     site, now = find_scope(pk), datetime.now(UTC)
     form, stage = TuningForm(request.POST), request.POST.get("stage", "")
     if stage not in STAGES or not form.is_valid():
@@ -156,7 +156,7 @@ def _first_error(form: TuningForm) -> str:
 
 
 def _drafted(plan: Plan, form: TuningForm) -> Plan:
-    """The plan as the form has it, not saved; more visits than its boards can have are the most that they can."""
+    """An unsaved plan from the form; the number of visits is limited to what its boards can have."""
     for name in FIELDS:
         if name in form.cleaned_data:
             setattr(plan, name, form.cleaned_data[name])
@@ -181,7 +181,8 @@ def _save(request: HttpRequest, site: Site | None, form: TuningForm, now: dateti
 
 
 def _changed(site: Site, weight: float | None, importance: Mapping[int, float], form: TuningForm) -> dict[str, Any]:
-    """What differs from the saved importances and the saved limit of requests; a form without the limit's field leaves it."""
+    """The submitted importances and request limit that differ from the saved ones; a form without the limit's field leaves it
+    unchanged."""
     before = dict(site.boards.values_list("pk", "importance"))
     boards = {pk: value for pk, value in importance.items() if pk in before and before[pk] != value}
     return {
@@ -211,7 +212,8 @@ def _board_rows(known: reads.Known) -> list[dict[str, Any]]:
 
 
 def _quick(known: reads.Known, plan: Plan, form: TuningForm, *, exact: bool) -> dict[str, Any]:
-    """The charts and facts for one setting: curves by the closed form, the chosen policy's day exactly where asked."""
+    """The charts and facts for the submitted settings: curves by the closed form, and with `exact` the exact day of the chosen
+    policy."""
     basis, visits, weight = known.basis, plan.visits_per_day, float(known.basis.rates.mean(axis=1).sum() * 24)
     numbers = tuning.numbers_around(visits)
     curves = {policy: tuning.curve(policy, basis, numbers) for policy in tuning.CURVES}
@@ -257,13 +259,13 @@ def _quick(known: reads.Known, plan: Plan, form: TuningForm, *, exact: bool) -> 
 
 
 def _sentence(mean: float, equal: float, visits: int) -> str:
-    """What the settings would do for this forum, in one sentence."""
+    """A one-sentence summary of the settings' effect."""
     values = {"waits": duration(3600.0 * mean), "equal": duration(3600.0 * equal), "visits": visits}
     return _("Posts would wait %(waits)s on average, %(equal)s with equal visits at the same cost (%(visits)s a day).") % values
 
 
 def _requests(known: reads.Known, form: TuningForm, per_board: Floats) -> dict[str, Any]:
-    """What the visits ask for, against what the sites may be asked; for one site its field counts, saved or not."""
+    """The requests needed for the visits, compared with the sites' limits; for a single site the submitted limit counts."""
     first = {board.site_id: board.site for board in known.boards}
     limits = [first[pk].requests_per_day for pk in known.rhythm.sites]
     if len(limits) == 1 and "requests_per_day" in form.data:
@@ -275,7 +277,7 @@ def _requests(known: reads.Known, form: TuningForm, per_board: Floats) -> dict[s
 
 
 def _comparison(era: float, bra: float, best: float) -> dict[str, Any]:
-    """How bra stands against era and the default, in per cent."""
+    """The delay of `bra` relative to `era` and to the default, in percent."""
     return {
         "bra_worse_than_era": bra > era,
         "bra_to_era": abs(bra / era - 1) * 100 if era > 0 else 0.0,
@@ -285,14 +287,14 @@ def _comparison(era: float, bra: float, best: float) -> dict[str, Any]:
 
 
 def _shown_board(known: reads.Known, form: TuningForm) -> int:
-    """The board whose rhythm is drawn: the one chosen, else the busiest."""
+    """The board whose rhythm is shown: the selected one, otherwise the busiest."""
     wanted = str(form.data.get("board", ""))
     chosen = [row for row, board in enumerate(known.boards) if str(board.pk) == wanted]
     return chosen[0] if chosen else int(known.rhythm.profiles.weights.argmax())
 
 
 def _replayed(request: HttpRequest, plan: Plan, known: reads.Known, pk: int, now: datetime) -> str:
-    """The replay's part of the page; remembered for a while, because it costs seconds."""
+    """The replay's part of the page; cached for a while, because it takes seconds."""
     settings = {name: getattr(plan, name) for name in ("visits_per_day", "theta", "history_days", "bins")}
     weights = [(board.pk, float(value)) for board, value in zip(known.boards, known.rhythm.importance, strict=True)]
     text = json.dumps([pk, settings, weights, f"{now:%Y%m%d%H}"])
@@ -302,7 +304,8 @@ def _replayed(request: HttpRequest, plan: Plan, known: reads.Known, pk: int, now
 
 
 def _replay(plan: Plan, known: reads.Known, now: datetime) -> dict[str, Any]:
-    """What era, bra, optimal and adaptive would have given over the last stored days, or why that cannot be said."""
+    """The results that era, bra, optimal and adaptive would have had over the last stored days, or why they cannot be
+    computed."""
     if len(known.boards) > MOST_REPLAYED_BOARDS or plan.visits_per_day > reads.MOST_REPLAYED_VISITS:
         return {"problem": "too_large"}
     try:

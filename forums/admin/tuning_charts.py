@@ -1,4 +1,4 @@
-"""The tuning page's charts: delay against visits, visits of each board, visit times over a board's rhythm."""
+"""Charts of the tuning page: delay against visits, visits of each board, visit times over a board's rhythm."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ def delays(
     weight: float,
     points: Mapping[str, tuple[float, float]],
 ) -> Chart:
-    """Mean delay in hours over visits a day, a line a policy, an upright at the chosen number; `points` are single ones:
-    policy → (visits a day, hours)."""
+    """Chart of the mean delay in hours over visits per day: a line per policy, and a vertical line at the chosen number; `points`
+    are single values: policy → (visits per day, hours)."""
     scale = 1.0 / weight if weight > 0 else 0.0
     series = [
         Series(policies.name(name), numbers, [value * scale for value in values], policies.COLOURS[name], line=True)
@@ -49,7 +49,7 @@ def delays(
 
 
 def allocation(names: Sequence[str], visits: Floats, per_day: Floats) -> Chart:
-    """Visits a day of each board as bars, its weighted events a day as a line; the busiest boards."""
+    """Chart of the visits per day of the busiest boards as bars, with their weighted events per day as a line."""
     order = np.argsort(-per_day, kind="stable")[:BARS]
     labels = _distinct([names[row] for row in order])
     series = [
@@ -65,7 +65,7 @@ def allocation(names: Sequence[str], visits: Floats, per_day: Floats) -> Chart:
 
 
 def _distinct(names: Sequence[str]) -> list[str]:
-    """Names short enough for an axis, each one its own category."""
+    """Names short enough for an axis, made distinct."""
     seen: dict[str, int] = {}
     found = []
     for name in names:
@@ -76,7 +76,7 @@ def _distinct(names: Sequence[str]) -> list[str]:
 
 
 def hours(name: str, rates: Floats, table: Timetable | None, board: int, zone: str) -> Chart:
-    """A board's rhythm by the hour, with a stroke at each visit of a day."""
+    """Chart of a board's rhythm by hour, with a mark at each visit of a day."""
     bins = len(rates)
     width = DAY_HOURS / bins
     edges = [number * width for number in range(bins + 1)]

@@ -1,4 +1,4 @@
-"""Forums with boards, threads, posts, visits and plans for `bench desk`."""
+"""Rows for `bench desk`: forums with boards, threads, posts, visits and plans."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ from forums.models import (
     Visit,
 )
 
-BOARDS = 20  # of a forum
-POSTS = 2  # of a thread: a million threads beside two million posts
-DEEP = 0.1  # share of the threads in the first board, and of a hundred posts in its first thread
-HOURS = 60  # of a board, lately
+BOARDS = 20  # boards per forum
+POSTS = 2  # posts per thread: a million threads for two million posts
+DEEP = 0.1  # share of the threads that is in the first board; and that share of a hundred posts is in its first thread
+HOURS = 60  # recent hours with posts per board
 DAY = 86_400
 
 
 def fill(sizes: Sizes) -> None:
-    """Boards alike, but the first one of the first forum and its first thread are large."""
+    """Inserts equal boards, except that the first board of the first forum and its first thread are large."""
     now, forums = sizes.now, sizes.forums
     boards, threads = forums * BOARDS, sizes.posts // POSTS
     insert(Site, forums, id=Sql("i + 1"), name=Sql("printf('Forum %03d', i)"), url=Sql("printf('http://host%05d.example/', i)"), url_hash=Sql("i + 1"),
@@ -59,7 +59,7 @@ def fill(sizes: Sizes) -> None:
 
 
 def _visits(sizes: Sizes, boards: int) -> None:
-    """One visit of each run of a forum, every twentieth of the first board."""
+    """Inserts one visit for each run of a forum, every twentieth to the first board."""
     at = ago(f"({sizes.runs} - i) * {2 * 365 * DAY // sizes.runs}", sizes.now)
     insert(Visit, sizes.runs, board_id=Sql(f"CASE WHEN i % 20 = 0 THEN 1 ELSE 1 + (i * 31) % {boards} END"), run_id=Sql("i + 1"), started=at, finished=at,
            complete=True, stopped_by="watermark", list_pages=1, requests=3, bytes=90_000, new=1, updated=2, unchanged=40, fetched=3, changed=3, posts_new=4,
@@ -84,7 +84,7 @@ def _plans(sizes: Sizes, boards: int) -> None:
 
 
 def arguments(sizes: Sizes) -> dict[str, dict[str, object]]:
-    """The rows that rooms show, by the room's name."""
+    """The arguments of views that show one row, by the view's name."""
     of_site = ["forum", "forum-delete", "forum-correct", "forum-login", "forum-edit", "forum-tree", "forum-model", "forum-plan", "forum-tuning", "forum-delays"]
     found: dict[str, dict[str, object]] = {name: {"pk": 1} for name in [*of_site, "board", "thread", "simulation"]}
     return {
@@ -100,4 +100,4 @@ QUERIES = {
     "thread": ("last",), "forums": ("last",), "forum-plan": ("board=1",),
     "forum-delays": ("days=90",),
 }  # fmt: skip
-"""Further ways to ask rooms, by the room's name."""
+"""Further query strings to measure, by the view's name."""

@@ -1,4 +1,4 @@
-"""`bench exports`: memory and CPU of an export of many posts in each format, beside the same command with nothing to write."""
+"""`bench exports`: memory and CPU of an export of many posts in each format, compared with an empty export."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from forums.models import Board, Post, Site, Thread
 
 HELP = "memory and CPU of an export of two million posts in each format, beside its own idle (SQLite)"
 POSTS = 2_000_000
-THREAD = 10  # posts of each
+THREAD = 10  # posts per thread
 NOTHING = ("--since", "2999-01-01")
 _FILL = "from forums.benches import exports; import os; exports.fill(int(os.environ['BENCH_POSTS']))"
 
@@ -34,7 +34,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: Mapping[str, Any]) -> dict[str, Any]:
-    """A row a format: the largest resident set of the process in bytes, writing nothing and writing all, and CPU-seconds."""
+    """Measures each format: the largest resident memory of the process in bytes for an empty and a full export, and CPU
+    seconds."""
     with tempfile.TemporaryDirectory(prefix="crawlmgr-exports-", dir=options["data"]) as name:
         folder = Path(name)
         environment = {key: text for key, text in os.environ.items() if not key.startswith(("CRAWLMGR_", "DATABASE_URL"))}
@@ -48,7 +49,7 @@ def run(options: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def fill(posts: int) -> None:
-    """One forum with so many posts in the database of this process."""
+    """Inserts one forum with `posts` posts into the database of this process."""
     now = datetime.now(UTC)
     insert(Host, 1, id=1, key="h.example", next_at=now)
     insert(Site, 1, id=1, name="F", url="http://h.example/", url_hash=1, host_id=1, engine="x", added=now)
@@ -85,7 +86,7 @@ def _measured(fmt: str, folder: Path, environment: dict[str, str]) -> dict[str, 
 
 
 def _watched(words: list[str], environment: dict[str, str]) -> tuple[int, float]:
-    """The largest resident set in bytes and the CPU-seconds of a command."""
+    """The largest resident memory in bytes and the CPU seconds of a command."""
     process = subprocess.Popen(  # noqa: S603 - our own program
         [sys.executable, "manage.py", *words], cwd=settings.BASE_DIR, env=environment, stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
@@ -98,7 +99,7 @@ def _watched(words: list[str], environment: dict[str, str]) -> tuple[int, float]
 
 
 def table(result: dict[str, Any]) -> str:
-    """For a person."""
+    """The result as a text table."""
     rows = [
         (
             row["format"], round(row["idle_bytes"] / 1e6), round(row["most_bytes"] / 1e6), round(row["more_bytes"] / 1e6),

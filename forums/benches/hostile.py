@@ -1,4 +1,4 @@
-"""What the forum crawler reads, for `bench hostile`."""
+"""Readers of the forum crawler, for `bench hostile`."""
 
 from __future__ import annotations
 

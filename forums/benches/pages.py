@@ -1,4 +1,4 @@
-"""`bench pages`: seconds to open the desk's pages of a forum with few posts and with many, as a ratio."""
+"""`bench pages`: seconds for the desk's pages of a forum with few posts and with many, as a ratio."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def add_arguments(parser: Any) -> None:
 
 
 def run(options: dict[str, Any]) -> dict[str, Any]:
-    """Two installations in folders of their own; each page opened in turn on both, medians compared."""
+    """Measures two installations in separate folders; each page is opened on both in turn, and medians are compared."""
     sides = {}
     for name in ("few", "many"):
         say(f"{options[name]} posts")
@@ -38,7 +38,7 @@ def run(options: dict[str, Any]) -> dict[str, Any]:
 
 
 def table(result: dict[str, Any]) -> str:
-    """A line a page."""
+    """A text table with a row for each page."""
     rows = [
         (r["page"], *(round(r[key], 4) for key in ("few_seconds", "many_seconds", "ratio")), r["few_queries"], r["many_queries"])
         for r in result["pages"]

@@ -1,4 +1,4 @@
-"""One side of `bench pages`: a forum with a number of posts in an installation of its own, its pages opened and timed."""
+"""One side of `bench pages`: fills an installation with a forum of a number of posts, opens its pages and times them."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ VISITS = 120
 
 
 def fill(posts: int) -> None:
-    """A forum of twenty boards; a thread holds twenty posts; a month old, visited every six hours."""
+    """Inserts a forum of twenty boards with twenty posts per thread, a month old, visited every six hours."""
     now = datetime.now(UTC)
     site = Site.objects.create(
         name="Bench", url="http://bench.example/", url_hash=1, host_id=hosts.host_id("bench.example"), added=now, posts=posts
@@ -72,7 +72,7 @@ def fill(posts: int) -> None:
         ]
         Post.objects.bulk_create(rows, batch_size=2000)
     last = now.replace(minute=0, second=0, microsecond=0)
-    step = max(1, BOARDS * HOURS // posts)  # both forums are as old; the small one has fewer hours with a post
+    step = max(1, BOARDS * HOURS // posts)  # both forums span the same time; the small one has posts in fewer hours
     hours = [BoardHour(board=b, hour=last - timedelta(hours=h), replies=2) for b in boards for h in range(0, HOURS, step)]
     BoardHour.objects.bulk_create(hours, batch_size=5000)
     for number in range(VISITS):
@@ -85,7 +85,7 @@ def fill(posts: int) -> None:
 
 
 def main(posts: int, rounds: int) -> None:
-    """Fills, then opens each page; prints median seconds and queries as JSON."""
+    """Fills the installation, then opens each page; prints median seconds and number of queries as JSON."""
     call_command("migrate", verbosity=0, interactive=False)
     call_command("collectstatic", verbosity=0, interactive=False)
     fill(posts)

@@ -1,4 +1,5 @@
-"""`bench planning`: seconds and memory of a day's timetable and of a simulated day of the closed loop, by number of boards."""
+"""`bench planning`: seconds and memory of computing a day's timetable and of a simulated day of the closed loop, by number of
+boards."""
 
 from __future__ import annotations
 
@@ -28,14 +29,14 @@ DIURNAL = 1.2 + np.sin((np.arange(24) - 9) / 24 * 2 * np.pi)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Sizes and visits."""
+    """Adds the options: sizes and visits."""
     parser.add_argument("--boards", default="100,1000,10000", help="numbers of boards, comma list")
     parser.add_argument("--visits", type=int, default=10, help="visits a board and day")
     parser.add_argument("--tick-seconds", type=float, default=60.0, help="time between two rankings of the loop")
 
 
 def run(options: dict[str, Any]) -> dict[str, Any]:
-    """Measures each size in ascending order, so that the peak of memory belongs to the size just run."""
+    """Measures the sizes in ascending order, so that the peak memory belongs to the size just measured."""
     rows = []
     for boards in sorted(int(part) for part in options["boards"].split(",")):
         say(f"planning {boards} boards")
@@ -44,7 +45,7 @@ def run(options: dict[str, Any]) -> dict[str, Any]:
 
 
 def measure(boards: int, visits: int, tick_seconds: float) -> dict[str, Any]:
-    """One size: timetable, start of the loop from 20 days of history, one day of it."""
+    """Measures one size: the timetable, the start of the loop from 20 days of history, and one day of the loop."""
     rng = np.random.default_rng(boards)
     rates = rng.lognormal(0.0, 1.5, boards)[:, None] * rng.dirichlet(30 * DIURNAL / DIURNAL.sum(), boards)
     began, worked = time.perf_counter(), time.process_time()
@@ -74,7 +75,7 @@ def measure(boards: int, visits: int, tick_seconds: float) -> dict[str, Any]:
 
 
 def _posts(rates: Floats, rng: np.random.Generator, days: int) -> Events:
-    """Poisson posts of `days` days up to the end of the simulated one."""
+    """Poisson-distributed posts of `days` days up to the end of the simulated day."""
     counts = rng.poisson(np.tile(rates, days))
     board, slot = np.divmod(np.repeat(np.arange(counts.size), counts.ravel()), counts.shape[1])
     times = START + (slot - (days - 1) * 24 + rng.random(len(slot))) * HOUR_SECONDS
@@ -87,8 +88,8 @@ def _posts(rates: Floats, rng: np.random.Generator, days: int) -> Events:
 def _loop_day(
     rates: Floats, events: Events, budget: int, tick_seconds: float, *, looks: bool
 ) -> tuple[float, float, int, float]:
-    """Seconds to start the loop, seconds for its day, visits it used, CPU seconds of its longest ranking; with `looks` every
-    site has an index page."""
+    """Seconds to start the loop, seconds for its day, visits used, CPU seconds of its longest ranking; with `looks` every site
+    has an index page."""
     boards = len(rates)
     clock = LocalClock(ZoneInfo("UTC"), START - 21 * DAY_SECONDS, START + 2 * DAY_SECONDS)
     sites = Sites(np.arange(boards) // BOARDS_A_SITE, [clock] * (-(-boards // BOARDS_A_SITE)))
@@ -123,7 +124,7 @@ def _loop_day(
 
 
 def table(result: dict[str, Any]) -> str:
-    """A row a size."""
+    """A text table with a row for each size."""
     header = ["boards", "visits a day", "timetable s", "of CPU", "loop start s", "day s", "both of CPU", "ms a tick"]
     header += ["day with looks s", "of CPU", "longest tick s", "peak MB"]
     names = ("boards", "visits_per_day", "timetable_seconds", "timetable_cpu_seconds", "loop_start_seconds", "loop_day_seconds")

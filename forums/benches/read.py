@@ -1,4 +1,5 @@
-"""`bench read`: CPU milliseconds that reading one page of a forum takes, and how right readings are, also of engines left out."""
+"""`bench read`: CPU milliseconds of reading one page of a forum, and the accuracy of readings, also on engines excluded from
+training."""
 
 from __future__ import annotations
 
@@ -75,8 +76,8 @@ def _costs(folder: Path, rounds: int) -> dict[str, Any]:
 
 
 def table(result: dict[str, Any]) -> str:
-    """The figures: one row of costs, or a row for the whole, each kind and each engine, how far confidence holds, and how long
-    it took."""
+    """The figures: one row of costs, or a row for the total, each kind and each engine, the calibration of confidence, and the
+    time taken."""
     if "macro" in result:
         figures_table = plain_table(["", *FIGURES], table_rows(result))
         took = f"{result['seconds']} s" + (", scores of the first stage from the file" if result["stored_scores"] else "")

@@ -1,4 +1,4 @@
-"""`bench replay`: days of an event log lived again over HTTP under several policies, each in an installation of its own."""
+"""`bench replay`: replays days of an event log over HTTP under several policies, each in an installation of its own."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ HELP = "dispatcher and crawler over a log replayed on loopback with an injected 
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The log, its window, policies and budget."""
+    """Adds the options: the log, its window, policies and budget."""
     parser.add_argument("--log", help="name of the log in DIR, without ending (default: the first)")
     parser.add_argument("--start", help="first day of the replay (default: in the middle of the log, a Monday)")
     parser.add_argument("--days", type=int, default=10, help="days followed")
@@ -34,10 +34,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: dict[str, Any]) -> dict[str, Any]:
-    """One process a policy; ratios with their 95 % intervals over paired days.
+    """Runs one process per policy; ratios have 95 % intervals over paired days.
 
-    `ratio`, `simulated_ratio`: to the first policy. `agreement`: measured over simulated. `ratio_agreement`: the measured
-    ratio over the simulated one; 1 within its interval is what agreement means, for days are all that the two share.
+    `ratio`, `simulated_ratio`: relative to the first policy. `agreement`: measured divided by simulated. `ratio_agreement`: the
+    measured ratio divided by the simulated one; they agree if 1 is within its interval, since measurement and simulation share
+    only the days.
     """
     if not options["data"]:
         raise CommandError("this bench needs --data DIR with event logs", returncode=2)
@@ -55,7 +56,7 @@ def run(options: dict[str, Any]) -> dict[str, Any]:
 
 
 def _compared(row: dict[str, Any], base: dict[str, Any]) -> dict[str, float]:
-    """Quotients of one policy and the first, measured and simulated, with their intervals."""
+    """Ratios of one policy to the first, measured and simulated, with their intervals."""
     daily, simulated = np.array(row["daily"]), np.array(row["simulated_daily"])
     base_daily, base_simulated = np.array(base["daily"]), np.array(base["simulated_daily"])
     found: dict[str, float] = {}
@@ -99,7 +100,7 @@ def _side(log: Path, options: dict[str, Any], policy: str) -> dict[str, Any]:
 
 
 def table(result: dict[str, Any]) -> str:
-    """A row a policy; intervals are of 95 % over days."""
+    """A text table with a row for each policy; 95 % intervals over days."""
     header = ["policy", "visits a day", "items", "found", "requests", "measured", "recomputed", "simulated"]
     header += ["measured / simulated", "ratio", "simulated ratio", "ratio / simulated ratio"]
     rows = [

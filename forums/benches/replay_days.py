@@ -1,4 +1,4 @@
-"""Days of an event log lived again: the dispatcher and the crawler with an injected clock, over HTTP, under one policy."""
+"""Replay of days of an event log: the dispatcher and the crawler run with an injected clock, over HTTP, under one policy."""
 
 from __future__ import annotations
 
@@ -25,16 +25,15 @@ from forums.services import dispatch, loops, plans, sites
 from forums.simulate import LOOPS, OBSERVES, Setup, Simulation
 
 OPEN = {"allow_private": "127.0.0.1", "delay_seconds": 0.0, "respect_robots": False}
-AFTER_DAYS = 3  # how long the replay goes on for what the last days left
+AFTER_DAYS = 3  # days for which the replay continues, to fetch what the last days left
 
 
 @dataclass(frozen=True, slots=True)
 class Replayed:
-    """What a replay measured. Delays in weighted event-hours a day over the items posted within the days.
+    """The results of a replay. Delays in weighted event-hours per day over the posts made within the days.
 
-    measured: from the visits' own records. recomputed: eq. (4) from the moments at which the visits took place. daily:
-    measured, by day of arrival. simulated: the simulator's figure for the same policy, log and budget; simulated_daily: by
-    day of arrival.
+    measured: from the visits' own records. recomputed: eq. (4) of the forum paper from the times of the visits. daily: measured,
+    by day of posting. simulated: the simulator's figure for the same policy, log and budget; simulated_daily: by day of posting.
     """
 
     policy: str
@@ -63,7 +62,7 @@ def replay(
 ) -> Replayed:
     """Crawls the history at `start`, then follows a plan for `days`; needs an empty database.
 
-    Boards take part that have an event in the 160 days before, as in the simulator.
+    Uses the boards with an event in the 160 days before, as the simulator does.
     """
     setup = Setup(start, history_days=history_days, test_days=days, theta=theta)
     simulation = Simulation(events, setup)
@@ -98,7 +97,7 @@ def replay(
 
 
 def _added(url: str, events: Events, history_days: int, now: datetime) -> Site:
-    """The forum as a person would have saved it; what finding boards does is not what is measured here."""
+    """Saves the forum as a user would have; finding its boards is not part of the measurement."""
     site = Site.objects.create(
         name="Replay",
         url=url,
@@ -115,7 +114,7 @@ def _added(url: str, events: Events, history_days: int, now: datetime) -> Site:
 
 
 def _looked_at(site: Site, kind: str, url: str, now: datetime) -> None:
-    """The overview source that the site's model would name."""
+    """Creates the overview source that the site's model would name."""
     address = url if kind == SourceKind.INDEX else f"{url}newest"
     boards = list(site.boards.order_by("pk").values_list("pk", flat=True))
     OverviewSource.objects.create(
@@ -136,16 +135,16 @@ def _work(run: Run, clock: ManualClock) -> None:
 
 
 def _next(now: datetime, step_seconds: float, policy: str) -> datetime:
-    """The next look of the dispatcher at which there is anything to do; never past the end of a day.
+    """The next time at which the dispatcher has anything to do; never past the end of a day.
 
-    That is a timetable's next visit; for the loop the first step at which it would name a board, within the silence that
-    it takes for no pause. Looks in between would find nothing, change nothing and cost their time.
+    For a timetable that is its next visit; for the loop the first step at which it would name a board, within the gap that it
+    does not take for a pause. Calls in between would change nothing and cost time.
     """
     midnight = (now + timedelta(days=1)).replace(hour=0, minute=0, second=0, microsecond=0)
     before = midnight - timedelta(seconds=60)
     step = now + timedelta(seconds=step_seconds)
     if policy in LOOPS:
-        if Look.objects.filter(read_at__gte=now - timedelta(seconds=1)).exists():  # what a look told is ranked with at once
+        if Look.objects.filter(read_at__gte=now - timedelta(seconds=1)).exists():  # a source was just read: rank again at once
             return min(now + timedelta(seconds=60), before if now < before else midnight)
         step += timedelta(seconds=_idle_steps(now, step_seconds) * step_seconds)
     else:
@@ -155,7 +154,7 @@ def _next(now: datetime, step_seconds: float, policy: str) -> datetime:
 
 
 def _idle_steps(now: datetime, step_seconds: float) -> int:
-    """Steps after the next one that may be left out: the loop has been told all, and names nothing until then."""
+    """Steps after the next one that can be skipped: the loop has all information, and names nothing until then."""
     plan = Plan.objects.get()
     live = loops.load(plan, now)
     if live is None or live.loop.visiting.any():

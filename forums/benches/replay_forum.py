@@ -1,4 +1,4 @@
-"""A forum on loopback that lives an event log again: at any moment of a clock it shows the posts made until then."""
+"""A forum on loopback that replays an event log: at any time of a clock it shows the posts made until then."""
 
 from __future__ import annotations
 
@@ -37,12 +37,12 @@ class ReplayForum:
         self.requests = 0
 
     def _posts(self, thread: int, now: float) -> int:
-        """Posts of a thread until now."""
+        """The number of a thread's posts until `now`."""
         first, stop = self.first[thread], self.stop[thread]
         return int(np.searchsorted(self.times[first:stop], now, side="right"))
 
     def page(self, path: str) -> str | None:
-        """The page at a path, None where there is none now."""
+        """The page at a path; None if there is none yet."""
         self.requests += 1
         parts = urlsplit(path)
         number = int(parse_qs(parts.query).get("page", ["1"])[0])
@@ -60,7 +60,7 @@ class ReplayForum:
         return None
 
     def _alive(self, board: int, now: float) -> list[tuple[float, int, int]]:
-        """Time of the last post, number and posts of each thread of a board until now, newest first."""
+        """Time of the last post, thread number and number of posts for each thread of a board until `now`, newest first."""
         counts = [(thread, self._posts(thread, now)) for thread in self.threads[board]]
         alive = [(float(self.times[self.first[thread] + posts - 1]), thread, posts) for thread, posts in counts if posts]
         return sorted(alive, reverse=True)
@@ -78,7 +78,7 @@ class ReplayForum:
         return _frame("Index", f"<h1>Replay</h1><table class=forums>{head}{''.join(rows)}</table>")
 
     def _newest(self, now: float) -> str:
-        """The threads of all boards, newest first, each with its board."""
+        """The page of the newest threads of all boards, each with its board."""
         alive = sorted(((one, board) for board in range(len(self.names)) for one in self._alive(board, now)), reverse=True)
         rows = [
             f'<tr class=topic><td><a class=topictitle href="/topic/{thread}">Thread about subject {thread}</a><br>'
@@ -145,7 +145,7 @@ def _pager(base: str, number: int, pages: int) -> str:
 
 
 class ReplayServer:
-    """Serves a ReplayForum on a free port of the loopback address while it is open."""
+    """Context manager that serves a ReplayForum on a free loopback port."""
 
     def __init__(self, forum: ReplayForum) -> None:
         class Handler(BaseHTTPRequestHandler):

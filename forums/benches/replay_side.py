@@ -1,4 +1,4 @@
-"""One policy of `bench replay`, in an installation of its own."""
+"""One policy of `bench replay`, run in an installation of its own."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def middle(events: Events) -> date:
 
 
 def main(log: str, start: str, policy: str, visits: str, days: str, step_seconds: str) -> None:
-    """Replays and prints what was measured as JSON; a line a day on the way."""
+    """Replays and prints the results as JSON; one line per day on the way."""
     call_command("migrate", verbosity=0, interactive=False)
     events, _bad = read_events(Path(log))
     first = date.fromisoformat(start) if start else middle(events)

@@ -1,4 +1,5 @@
-"""`bench schedules`: total delay of every policy over era's on event logs, busy boards and all boards, three windows a log."""
+"""`bench schedules`: total delay of every policy relative to `era` on event logs, for busy boards and all boards, in three
+windows per log."""
 
 from __future__ import annotations
 
@@ -22,12 +23,12 @@ from forums.simulate import OPTIMAL_PROFILE, PAPER_PROFILE, Setup, SetupError, S
 from forums.timetable import Timetable
 
 HELP = "delay of every policy against era on event logs (board,thread,kind,ts): the reference table, with a paired bootstrap"
-WINDOWS = {  # first days of the history: the windows that figures of an independent program are known for
+WINDOWS = {  # first days of the histories for which figures of an independent program are known
     "29th_vanilla": ("2015-06-01", "2016-01-11", "2016-05-02"),
     "gbadev_phpbb": ("2006-02-06", "2006-05-15", "2006-08-21"),
     "opendcl_smf": ("2009-05-04", "2009-08-03", "2009-10-05"),
 }
-SPREAD = (0.45, 0.65, 0.85)  # of a log without such windows: where in it they lie
+SPREAD = (0.45, 0.65, 0.85)  # for other logs: relative positions of the windows
 HISTORY_DAYS, TEST_DAYS = 20, 10
 BUSY_EVENTS = 30.0
 LEAST_BUSY = 3
@@ -52,7 +53,7 @@ COLUMNS = (
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Logs, windows and budgets."""
+    """Adds the options: logs, windows and budgets."""
     parser.add_argument("--logs", help="names of the logs without ending, comma list (default: every .csv and .csv.gz in DIR)")
     parser.add_argument("--visits", default="4,5,6,7,8,9,10,11", help="visits a board and day, comma list")
     parser.add_argument("--sets", default="busy,all", help="busy: 30 weighted events in the history; all: any event in 160 days")
@@ -61,7 +62,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: dict[str, Any]) -> dict[str, Any]:
-    """A row a log, window and set of boards; ratios are means over the budgets."""
+    """Returns a row for each log, window and set of boards; ratios are means over the budgets."""
     if not options["data"]:
         raise CommandError("this bench needs --data DIR with event logs", returncode=2)
     visits = [int(part) for part in options["visits"].split(",")]
@@ -94,7 +95,7 @@ def _logs(folder: Path, names: str | None) -> list[Path]:
 
 
 def windows(events: Events, name: str) -> tuple[str, ...]:
-    """First days of the histories: known ones, else three Mondays spread over the log."""
+    """First days of the histories: known ones, otherwise three Mondays spread over the log."""
     if name in WINDOWS:
         return WINDOWS[name]
     first, last = (datetime.fromtimestamp(float(events.times[end]), UTC).date() for end in (0, -1))
@@ -152,7 +153,7 @@ def _window(
 
 
 class _Variants:
-    """The policies of the table on one window; planners are solved once for all budgets."""
+    """The policies of the table in one window; planners are solved once for all budgets."""
 
     def __init__(self, simulation: Simulation) -> None:
         self.simulation = simulation
@@ -161,7 +162,7 @@ class _Variants:
         self.planners: dict[str, OptimalPlanner] = {}
 
     def delay(self, column: str, number: int) -> tuple[float, Floats | None]:
-        """Total weighted event-hours a day, and by day of arrival (None for the bound)."""
+        """Total weighted event-hours per day, and those by day of posting (None for the bound)."""
         own = {"bra_blocks", "sqrt_uniform", "sqrt_sqrt", "optimal_smoothed", "hindsight"}
         if column not in own:
             outcome = self.simulation.run(column, number)
@@ -182,7 +183,7 @@ class _Variants:
         return self.planners[column].plan(budget)
 
     def _seen_in_test(self) -> Demand:
-        """The rates of the test itself by quarters of an hour, which no plan can know."""
+        """The rates in the test window by quarter-hour, which no plan can know."""
         simulation, bins = self.simulation, QUARTERS
         hours = simulation.clock.local_hours(simulation.test_times) % 24.0
         slot = np.minimum((hours * bins / 24.0).astype(np.int64), bins - 1)
@@ -200,7 +201,7 @@ class _Variants:
 
 
 def _paired(days: dict[tuple[str, str], list[tuple[Floats, Floats]]]) -> list[dict[str, Any]]:
-    """One policy over another on all days of a log's windows, with its 95 % interval."""
+    """Ratios of policies over all days of a log's windows, with 95 % intervals."""
     found = []
     for (name, chosen), pairs in days.items():
         first, second = (np.concatenate([pair[part] for pair in pairs]) for part in (0, 1))
@@ -210,7 +211,7 @@ def _paired(days: dict[tuple[str, str], list[tuple[Floats, Floats]]]) -> list[di
 
 
 def table(result: dict[str, Any]) -> str:
-    """The reference's table, then the bootstrap."""
+    """The table of ratios, then the bootstrap intervals."""
     header = ["log", "set", "history from", "boards", "era a day", *result["columns"]]
     rows = [
         [

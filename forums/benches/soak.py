@@ -12,7 +12,7 @@ HISTORY_DAYS = 400
 
 
 def begin(url: str, number: int) -> int:
-    """Looks at the forum, saves it and queues a visit of all its boards; the run."""
+    """Inspects the forum, saves it and queues a visit of all its boards; returns the run's id."""
     settings = {"allow_private": urlsplit(url).netloc, "delay_seconds": 0.0, "history_days": HISTORY_DAYS}
     look = sites.discover(url, {"settings": settings, "timezone": "UTC"}, now=SYSTEM.now(), start=False)
     engine.run_slice(look.pk)

@@ -1,4 +1,4 @@
-"""`bench teacher`: what the site as the teacher is worth: the same sites read without it and with it, against their truth."""
+"""`bench teacher`: the benefit of the teacher: the same sites are read without and with it, and compared with the truth."""
 
 from __future__ import annotations
 
@@ -44,7 +44,8 @@ def _side(file: Path, teacher: str) -> dict[str, dict[str, Any]]:
 
 
 def table(result: dict[str, Any]) -> str:
-    """Two lines a site (teacher off, on): found/true counts, then other finds, requests, and addresses left pending."""
+    """A text table with two rows per site (teacher off, on): found/true counts, other finds, requests, and addresses left
+    pending."""
     rows = []
     for row in result["sites"]:
         shares = [f"{row[name]}/{row[f'{name}_true']}" for name in _SHARES]

@@ -1,4 +1,5 @@
-"""One side of `bench teacher`: sites found, read whole and visited again with the teacher off or on, beside their truth."""
+"""One side of `bench teacher`: finds sites, reads them in full and visits them again with the teacher off or on, and compares
+with the truth."""
 
 from __future__ import annotations
 
@@ -31,7 +32,7 @@ Truth = Mapping[str, Any]
 
 
 def place(url: str) -> str:
-    """The path of an address; its query too where a script or a site's root answers, for which it tells pages apart."""
+    """The path of an address; with the query if a script or the site's root answers, where the query identifies the page."""
     parts = urlsplit(url)
     here = unquote(parts.path).rstrip("/")
     asked = "&".join(sorted(f"{name}={value}" for name, value in parse_qsl(parts.query, keep_blank_values=True)))
@@ -47,12 +48,12 @@ def minute(moment: datetime | str | None) -> str:
 
 
 def worked(run: Run) -> Run:
-    """A run, worked to its end."""
+    """Runs a run to its end and returns it."""
     return foreground.work(run, run.label)
 
 
 def crawled(url: str, teacher: bool) -> dict[str, Any]:
-    """A site found, read whole and visited again; what that took."""
+    """Finds a site, reads it in full and visits it again; returns the cost."""
     now = datetime.now(UTC)
     settings = {"delay_seconds": 0.0, "allow_private": ",".join(foreground.hosts_of([url])), "use_teacher": teacher}
     found = worked(sites.discover(url, {"settings": settings}, now=now, start=False))
@@ -67,8 +68,8 @@ def crawled(url: str, teacher: bool) -> dict[str, Any]:
 
 
 def compared(site: int, truth: Truth) -> dict[str, int]:
-    """What is stored of a site beside its truth: boards and threads by address, posts by thread, author and minute, openers and
-    replies of threads."""
+    """Counts of a site's stored data compared with the truth: boards and threads by address, posts by thread, author and minute,
+    first posts and replies of threads."""
     also = {place(board["threads_url"]): place(board["url"]) for board in truth["boards"] if board.get("threads_url")}
     needed = {place(board["url"]) for board in truth["boards"] if board["threads"]}
     known = {place(board["url"]) for board in truth["boards"]}
@@ -90,7 +91,7 @@ def compared(site: int, truth: Truth) -> dict[str, int]:
 
 
 def main(file: Path, teacher: bool) -> None:
-    """Reads the sites of a file one after the other; prints their figures as JSON."""
+    """Reads the sites in a file one after the other; prints their figures as JSON."""
     call_command("migrate", verbosity=0, interactive=False)
     result = {}
     for entry in json.loads(file.read_text(encoding="utf-8")):

@@ -1,4 +1,4 @@
-"""`forum add`: looks at a forum, finds its boards, saves it."""
+"""`forum add`: inspects a forum, finds its boards and saves it."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def _begin(options: dict[str, Any], settings: dict[str, Any]) -> Run:
     wishes = {"settings": settings, "timezone": options["timezone"], "name": options["name"]}
     try:
         return sites.discover(options["url"], wishes, now=SYSTEM.now(), start=False)
-    except runs.Busy as busy:  # an earlier look was interrupted: go on with it
+    except runs.Busy as busy:  # an earlier inspection was interrupted: continue it
         if busy.run.state == "paused":
             return runs.resume(busy.run.pk, SYSTEM.now(), start=False)
         return busy.run

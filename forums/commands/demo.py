@@ -1,4 +1,4 @@
-"""The forum of `demo`: found, read, read again after a while, planned; not visited while its pages are not served."""
+"""The forum of `demo`: found, read, read again after a while, planned; its visits are paused while its pages are not served."""
 
 from __future__ import annotations
 
@@ -22,14 +22,16 @@ from forums.services import loops, plan_days, plans, sites
 NAME = "Riverside forum 河畔 (demo)"
 TIMEZONE = "Asia/Shanghai"
 HISTORY_DAYS = 20
-INTERVAL_SECONDS = 7200  # of each board: the visits a day of the plan follow from it, one every twenty minutes in all
+# interval of each board; the plan's visits per day follow from it: one every twenty minutes over all boards
+INTERVAL_SECONDS = 7200
 DAY = timedelta(days=1)
-STEP = timedelta(seconds=loops.RANK_SECONDS * 10)  # between two rankings while the day passes
+STEP = timedelta(seconds=loops.RANK_SECONDS * 10)  # time between two rankings in the accelerated day
 
 
 class ForumDemo:
-    """See `Part`. The forum is first read as it was a day ago; then that day passes on a fast clock, with visits when the closed
-    loop asks for them, so that its gain is seen at once. The last visit is made by the present time."""
+    """The forums' part of the demonstration (see `Part`). The forum is first read as of a day ago; then that day passes on a fast
+    clock, with visits when the closed loop asks for them, so that its benefit is visible at once. The last visit is made
+    at the present time."""
 
     def kept(self) -> Served | None:
         site = _site()
@@ -89,7 +91,7 @@ class ForumDemo:
         ]
 
     def leave(self, now: datetime) -> None:
-        """Without its pages a visit could only fail."""
+        """Pauses the forum's scheduled visits, which would fail without its pages."""
         site = _site()
         if site is not None:
             sites.pause_site(site.pk, True, now)
@@ -119,9 +121,9 @@ def _only() -> Site:
 
 
 def _found(url: str, began: datetime) -> Site:
-    """Looks at the forum and saves it, its scheduled visits paused until it has been read."""
+    """Inspects the forum and saves it, with its scheduled visits paused until it has been read."""
     settings = {**demonstration.crawl_settings(url, began), "history_days": HISTORY_DAYS}
-    demonstration.own_runs().filter(kind="forum-discovery").delete()  # one that was broken off looked at another address
+    demonstration.own_runs().filter(kind="forum-discovery").delete()  # an interrupted inspection was of another address
     run = sites.discover(url, {"settings": settings, "timezone": TIMEZONE}, now=CLOCK.now(), start=False)
     run = foreground.work(run, "forum, boards", CLOCK)
     chosen = [board["url"] for board in run.result.get("boards", [])]
@@ -140,7 +142,8 @@ def _visit(site: Site) -> None:
 
 
 def _worked(site: Site, board_ids: list[int] | None, planned: Sequence[PlannedVisit] = ()) -> None:
-    """A visit of these boards, or all, which becomes the visit of what was planned; one that was broken off goes on instead."""
+    """Makes a visit of these boards, or of all, and assigns it to the planned visits; an interrupted visit is continued
+    instead."""
 
     def begin() -> Run:
         with transaction.atomic():
@@ -155,13 +158,13 @@ def _worked(site: Site, board_ids: list[int] | None, planned: Sequence[PlannedVi
 
 
 def _lived_until(site: Site) -> datetime:
-    """The end of the last visit: up to there the day before the first showing has passed; at the latest when that was."""
+    """The time up to which the accelerated day has passed: the end of the last visit."""
     last = Visit.objects.filter(board__site=site, finished__isnull=False).order_by("-finished").first()
     return last.finished if last is not None and last.finished is not None else SYSTEM.now()
 
 
 def _planned(site: Site) -> Plan:
-    """A plan that the dispatcher leaves alone until the day has passed."""
+    """A plan that the dispatcher ignores until the day has passed."""
     wishes = {"visits_per_day": plans.of_intervals(site.pk), "history_days": float(HISTORY_DAYS), "active": False}
     plan = plans.save(site.pk, wishes, now=CLOCK.now())
     plan_days.replan(plan, CLOCK.now(), "asked")
@@ -169,7 +172,7 @@ def _planned(site: Site) -> Plan:
 
 
 def _live(site: Site, plan: Plan) -> None:
-    """Lets the time up to the present pass: at each step the closed loop is told what was found and names boards to visit."""
+    """Lets the time up to the present pass: at each step the closed loop gets what was found and names boards to visit."""
     say("Forum: a day on a fast clock, visited as the closed loop asks …")
     while CLOCK.behind:
         now = CLOCK.now()
@@ -187,7 +190,7 @@ def _live(site: Site, plan: Plan) -> None:
 
 
 def _due(plan: Plan, live: loops.Live, place: int, now: datetime) -> PlannedVisit:
-    """A visit as the dispatcher writes it down when the loop asks for one."""
+    """The planned visit that the dispatcher would store when the loop asks for one."""
     values, waiting, rank = loops.figures(live, place, now)
     board = int(live.boards[place])
     wish = {"code": "waiting", "figures": values, "expected_events": waiting, "expected_delay": rank}

@@ -1,4 +1,4 @@
-"""Arguments that commands over event logs share, and the log they name."""
+"""Arguments shared by commands on event logs, and loading of the log."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from forums.events import BadRows, Events, EventsError, read_events
 
 
 def names_of(known: Sequence[str]) -> Callable[[str], list[str]]:
-    """A reader of comma lists of known policies."""
+    """A parser for comma-separated lists of known policies."""
 
     def read(text: str) -> list[str]:
         names = [name.strip() for name in text.split(",") if name.strip()]
@@ -44,7 +44,7 @@ def zone_of(text: str) -> ZoneInfo:
 
 
 def whole_number(text: str) -> int:
-    """A number of days, at least 1."""
+    """Parses a number of days, at least 1."""
     try:
         value = int(text)
     except ValueError as error:
@@ -55,7 +55,7 @@ def whole_number(text: str) -> int:
 
 
 def load(path: Path) -> tuple[Events, BadRows]:
-    """An event log, its bad rows told on standard error."""
+    """Loads an event log; its bad rows are reported on standard error."""
     try:
         events, bad = read_events(path)
     except EventsError as error:

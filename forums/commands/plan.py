@@ -41,7 +41,8 @@ def run(options: dict[str, Any]) -> Result:
     values = {name: options[name] for name in names if options[name] is not None}
     try:
         if not plans.boards_under(plans.draft(options["site"], now)).exists():
-            raise CommandError("There is no board to plan for; `forum add ADDRESS` finds some.")  # and no plan is kept for none
+            # no plan is stored without boards
+            raise CommandError("There is no board to plan for; `forum add ADDRESS` finds some.")
         plan = plans.save(options["site"], {**values, "active": True}, now=now)
     except Site.DoesNotExist:
         raise CommandError(f"There is no site {options['site']}; `forum add ADDRESS` makes one.") from None
@@ -92,7 +93,7 @@ def _result(plan: Plan, made: PlanDay, now: datetime) -> Result:
 
 
 class _Visit(NamedTuple):
-    """A visit to come of the day: board, moment, posts that should wait by then, why."""
+    """A coming visit of the day: board, time, posts expected to wait by then, reason."""
 
     board: int
     at: datetime
@@ -114,8 +115,8 @@ def _source(one: SourceStanding) -> dict[str, Any]:
 
 
 def _board(row: BoardDay, visits: list[_Visit], zone: ZoneInfo, plan: Plan) -> dict[str, Any]:
-    """A board's part of the document; an adaptive plan has no times, so that its visits are only likely, and the next one lies
-    between two moments."""
+    """A board's part of the document. An adaptive plan has no fixed times: its visits are expected, and the next one is within a
+    span."""
     board = row.board
     return {
         "board": row.board_id,
@@ -131,6 +132,6 @@ def _board(row: BoardDay, visits: list[_Visit], zone: ZoneInfo, plan: Plan) -> d
 
 
 def _visits(plan: Plan, start: datetime, end: datetime, now: datetime) -> list[_Visit]:
-    """The day's visits: those written down, and for the closed loop those that it expects."""
+    """The day's visits: those planned, and for the closed loop those that it expects."""
     rows, _more = reads.coming(plan, now, MOST_VISITS)
     return [_Visit(one.board.pk, one.expected_at, one.posts, one.reason) for one in rows if start <= one.expected_at < end]

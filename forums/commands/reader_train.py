@@ -1,4 +1,4 @@
-"""`reader train`: trains the page reader's weights and prints how they do on engines or sites left out."""
+"""`reader train`: trains the page reader's weights and prints their accuracy on engines or sites excluded from training."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`forum reread`: reads a forum's stored pages again as its model reads them now, and mends what was stored."""
+"""`forum reread`: reads a forum's stored pages again with the current model, and corrects what was stored."""
 
 from __future__ import annotations
 

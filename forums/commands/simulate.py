@@ -1,4 +1,4 @@
-"""`forum simulate`: schedules of the forum paper and beyond it on an event log, without database or network."""
+"""`forum simulate`: simulates schedules (the forum paper's and others) on an event log, without database or network."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ GRANULARITIES = {"15m": 96, "30m": 48, "1h": 24, "2h": 12, "3h": 8, "4h": 6, "6h
 
 
 def visits_of(text: str) -> list[int]:
-    """A comma list of whole numbers of visits, each at least 1."""
+    """Parses a comma-separated list of numbers of visits, each at least 1."""
     try:
         numbers = [int(part) for part in text.split(",") if part.strip()]
     except ValueError as error:
@@ -34,7 +34,7 @@ def visits_of(text: str) -> list[int]:
 
 
 def theta_of(text: str) -> float:
-    """Weight of a reply against a new thread."""
+    """Parses θ, the weight of a reply relative to a new thread."""
     try:
         return checked_theta(float(text))
     except ValueError as error:
@@ -42,7 +42,7 @@ def theta_of(text: str) -> float:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The arguments of `forum simulate`."""
+    """Adds the arguments of `forum simulate`."""
     parser.add_argument("events", type=Path, metavar="EVENTS", help="CSV file board,thread,kind,ts (gzip if it ends in .gz)")
     parser.add_argument("--policies", type=names_of(POLICIES), default=DEFAULT_POLICIES, help=f"of {','.join(POLICIES)}")
     parser.add_argument("--visits-per-board", type=visits_of, default="4,5,6,7,8,9,10,11", help="visits a board and day")
@@ -62,7 +62,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def read_weights(path: Path, boards: Sequence[str]) -> dict[str, float]:
-    """Importance by board; bad rows and unknown boards are told and left out."""
+    """Importance by board; bad rows and unknown boards are reported and left out."""
     weights: dict[str, float] = {}
     try:
         with open(path, encoding="utf-8-sig", newline="") as stream:
@@ -123,7 +123,7 @@ def run(options: dict[str, Any]) -> Result:
 
 
 def _text(document: dict[str, Any]) -> str:
-    """The table for a person."""
+    """The result as a text table."""
     header = ["policy", "observes", "visits a board", "used a day", "delay a day", "mean h", "median h", "p90 h", "in time"]
     header += ["to era"]
     names = [

@@ -1,4 +1,5 @@
-"""`forum simulate-fetch`: finding what changed on an event log, by lists or by prediction, without database or network."""
+"""`forum simulate-fetch`: simulates finding changed threads on an event log, by lists or by prediction, without database or
+network."""
 
 from __future__ import annotations
 
@@ -31,7 +32,7 @@ COLUMNS = ("precision", "recall", "mean_delay_hours", "fetched", "changed", "lis
 
 
 def cycle_of(text: str) -> float:
-    """Hours of a cycle, above 0 and at most a day."""
+    """Parses the hours of a cycle, above 0 and at most a day."""
     try:
         value = float(text)
     except ValueError as error:
@@ -42,7 +43,7 @@ def cycle_of(text: str) -> float:
 
 
 def share_of(text: str) -> float:
-    """A share of 0 to 1."""
+    """Parses a share from 0 to 1."""
     try:
         value = float(text)
     except ValueError as error:
@@ -53,7 +54,7 @@ def share_of(text: str) -> float:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The arguments of `forum simulate-fetch`."""
+    """Adds the arguments of `forum simulate-fetch`."""
     style = ListStyle()
     parser.add_argument("events", type=Path, metavar="EVENTS", help="CSV file board,thread,kind,ts (gzip if it ends in .gz)")
     parser.add_argument("--policies", type=names_of(POLICIES), default="bic,eic,hazard", help=f"of {','.join(POLICIES)}")

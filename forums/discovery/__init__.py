@@ -1,6 +1,6 @@
-"""How a forum is built, learned from a small sample of its pages; told again at each visit whether it still is.
+"""Discovery: learns a forum's structure from a small sample of its pages, and checks at each visit whether it still holds.
 
-pages (facts of one page) > explorer (what to fetch, what is a board) > model (the result), layout (does it still hold).
+pages (facts of one page) > explorer (what to fetch, which are boards) > model (the result), layout (whether it still holds).
 """
 
 from forums.discovery.explorer import Explorer, ExplorerSettings, Wanted

@@ -1,4 +1,4 @@
-"""From the candidates of a sample to the model of the site."""
+"""Builds the model of the site from the candidates of a sample."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ ReadAgain = Callable[[PageFacts, str, bool | None], PageReading]
 def site_model(
     candidates: Candidates, guess: ZoneGuess, start_url: str, read_again: ReadAgain, verdict: Verdict | None = None
 ) -> SiteModel:
-    """The model of what the sample shows; `read_again` reads a list in the site's zone and order of dates."""
+    """The model of a sample; `read_again` reads a list in the site's time zone and order of dates."""
     pages = candidates.pages
     shapes = candidates.board_shapes()
     chosen = [c for c in candidates.found.values() if accepted(candidates, c, shapes)]
@@ -67,7 +67,8 @@ def site_model(
 
 
 def accepted(candidates: Candidates, candidate: Candidate, shapes: frozenset[str]) -> bool:
-    """Whether a candidate is told as a board: its page says so, or there was no room to ask and its row leaves no doubt."""
+    """Tells whether a candidate is taken as a board: its page shows it, or it could not be fetched within the limits and its row
+    is unambiguous."""
     verdict = candidates.verdict(candidate, shapes)
     if verdict == "unknown":
         own_host = any(host(candidate.url) == host(page.url) for page in candidates.pages)
@@ -82,7 +83,7 @@ _LOGIN = frozenset(("http_401", "http_403", "login"))
 
 
 def _unread(candidates: Candidates, chosen: list[Candidate], shapes: frozenset[str]) -> Iterator[BoardUnread]:
-    """The boards that an index or a list names and that are not among the chosen ones, each with why."""
+    """The boards named by an index or a list that are not among the chosen ones, each with the reason."""
     taken = {candidate.key for candidate in chosen}
     hosts = {host(page.url) for page in candidates.pages}
     for candidate in candidates.found.values():
@@ -100,8 +101,8 @@ def _unread(candidates: Candidates, chosen: list[Candidate], shapes: frozenset[s
 
 
 def root_page(pages: list[PageFacts], start_url: str) -> PageFacts | None:
-    """The page the forum begins with: the index that no other index names, with the most boards; else the list of all
-    boards' threads; else the start page."""
+    """The forum's root page: the index that no other index names, with the most boards; otherwise the list of all boards'
+    threads; otherwise the start page."""
     indexes = [page for page in pages if page.kind is PageKind.index and board_rows(page)]
     named = {page_key(row.url) for page in indexes for row in board_rows(page)}
     tops = [page for page in indexes if page.key not in named] or indexes
@@ -114,7 +115,7 @@ def root_page(pages: list[PageFacts], start_url: str) -> PageFacts | None:
 
 
 def _parents(chosen: list[Candidate], candidates: Candidates) -> dict[str, str]:
-    """The address of each sub-board's board: from its row, the path above its page, or the one board page that names it."""
+    """The address of each sub-board's parent: from its row, the path above its page, or the only board page that links to it."""
     urls = {candidate.key: candidate.url for candidate in chosen}
     parents: dict[str, str] = {}
     for candidate in chosen:
@@ -132,7 +133,8 @@ def _parents(chosen: list[Candidate], candidates: Candidates) -> dict[str, str]:
 
 
 def _named_by_one(chosen: list[Candidate], candidates: Candidates, parents: dict[str, str], urls: dict[str, str]) -> None:
-    """A board that one other board's page alone links to, rows and the path above aside, while others are linked from all."""
+    """Adds parents of boards linked only from one other board's page (apart from rows and the path above), while others are
+    linked everywhere."""
     lists = {candidate.key: candidate.pages[0] for candidate in chosen if candidate.pages}
     if len(lists) < 4:
         return
@@ -151,7 +153,8 @@ def _named_by_one(chosen: list[Candidate], candidates: Candidates, parents: dict
 
 
 def _listed_above(chosen: list[Candidate], parents: dict[str, str], urls: dict[str, str]) -> None:
-    """A board most of whose threads one other board's list shows among more of its own: a list of its sub-boards' threads too."""
+    """Adds parents of boards most of whose threads are also in another board's longer list, which includes its sub-boards'
+    threads."""
     rows = {c.key: {thread_key(row.url) for row in thread_rows(c.pages[0]) if not row.pinned} for c in chosen if c.pages}
     for key, own in rows.items():
         shared = {other: len(own & theirs) for other, theirs in rows.items() if other != key}
@@ -161,7 +164,7 @@ def _listed_above(chosen: list[Candidate], parents: dict[str, str], urls: dict[s
 
 
 def _outside_rows(page: PageFacts) -> set[str]:
-    """What a page links to elsewhere than as the board of a thread's row."""
+    """The keys of links on a page other than board links in the rows of threads."""
     rows = Counter(board_identity(row.board_url) for row in thread_rows(page) if row.board_url)
     links: Counter[str] = Counter()
     for link in page.links:
@@ -199,7 +202,7 @@ def _board(candidate: Candidate, parent_url: str | None, read_again: Callable[[P
 
 
 def _name(candidate: Candidate, page: PageFacts | None) -> str:
-    """A board's name: its page's own heading where the link to it says the same with marks around it, else the link's words."""
+    """A board's name: its page's heading if that equals the link's text apart from punctuation, otherwise the link's text."""
     heading = clean_name(page.titles[0]) if page is not None and page.titles else ""
     if candidate.name and not (heading and heading in candidate.name):
         return candidate.name
@@ -222,12 +225,12 @@ def _preview(row: ThreadRecord) -> dict[str, Any]:
 
 
 def _once(boards: list[BoardFound]) -> list[BoardFound]:
-    """Boards without those that the site's own id shows to be the same under another address."""
+    """The boards, with duplicates under another address removed by the site's own ids."""
     return list({board_key(board.url): board for board in reversed(boards)}.values())[::-1]
 
 
 def _in_order(boards: list[BoardFound]) -> list[BoardFound]:
-    """Boards as the index has them, each followed by its sub-boards."""
+    """Boards in the order of the index, each followed by its sub-boards."""
     children: dict[str | None, list[BoardFound]] = {}
     known = {board.url for board in boards}
     for board in sorted(boards, key=lambda board: board.position):
@@ -258,7 +261,7 @@ def _chains(pages: list[PageFacts], kind: PageKind) -> list[list[str]]:
 
 
 def _patterns(chosen: list[Candidate], pages: list[PageFacts]) -> tuple[tuple[str, tuple[str, ...]], ...]:
-    """Address shapes of each kind; `alias` are further ways to write a thread's address (last post, unread)."""
+    """Address shapes of each kind; `alias` are alternative addresses of threads (last post, unread)."""
     rows = [row for page in pages for row in thread_rows(page)]
     threads = Counter(shape(row.url) for row in rows)
     aliases = Counter(shape(row.last_post_url) for row in rows if row.last_post_url)

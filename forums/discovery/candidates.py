@@ -1,4 +1,4 @@
-"""Which addresses of a sample may be boards, where that is known from, and what their own pages say about it."""
+"""Candidates for boards: addresses in a sample, where they were found, and what their own pages show."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from forums.discovery.pages import PageFacts, Seen
 from forums.discovery.shapes import board_identity, host, page_key, shape, telling, uninviting
 from forums.reading import BoardRecord, PageKind, ThreadRecord
 
-# Where a candidate is known from, the surest first.
+# Where a candidate was found, the most reliable first.
 INDEX, SUBBOARD, ROW, START, CRUMB, LINK = "index", "subboard", "row", "start", "crumb", "link"
 _SURE = frozenset((INDEX, SUBBOARD, ROW))
 _ALIKE = 0.7
@@ -20,7 +20,7 @@ _ALIKE = 0.7
 
 @dataclass(slots=True)
 class Candidate:
-    """An address that may be a board's. `overview`: its own page where that shows no threads, but may lead on to them."""
+    """An address that may be a board's. `overview`: its own page if that shows no threads but may link to them."""
 
     key: str
     url: str
@@ -43,7 +43,7 @@ class Candidate:
 
     @property
     def counted(self) -> bool:
-        """Whether its row tells of threads: without that it may be a mere heading."""
+        """Tells whether its row shows threads; otherwise it may be just a heading."""
         return self.row is not None and (self.row.threads is not None or self.row.last_reply is not None)
 
 
@@ -53,18 +53,18 @@ def thread_rows(page: PageFacts) -> list[ThreadRecord]:
 
 
 def board_rows(page: PageFacts) -> list[BoardRecord]:
-    """The board rows of an index, and the sub-boards that stand on a list of threads."""
+    """The board rows of an index, and the sub-boards on a list of threads."""
     return [record for record in page.reading.records if isinstance(record, BoardRecord)]
 
 
 def mixed(page: PageFacts) -> bool:
-    """Whether a list shows threads of several boards, each row naming its own."""
+    """Tells whether a list shows threads of several boards, each row naming its own."""
     keys = {board_identity(row.board_url) for row in thread_rows(page) if row.board_url}
     return len(keys) >= 2
 
 
 def own_list(page: PageFacts) -> bool:
-    """Whether a page is a board's list: threads of no other boards, or of its own among them."""
+    """Tells whether a page is a board's own list: without threads of other boards, or with its own among them."""
     if page.kind is not PageKind.threadlist:
         return False
     keys = [board_identity(row.board_url) for row in thread_rows(page) if row.board_url]
@@ -72,12 +72,12 @@ def own_list(page: PageFacts) -> bool:
 
 
 def all_boards(page: PageFacts) -> bool:
-    """Whether a page is a list of several boards' threads and no board of its own."""
+    """Tells whether a page lists threads of several boards and is not a board itself."""
     return mixed(page) and not own_list(page)
 
 
 class Candidates:
-    """Collects candidates from the pages of a sample, in the order they were fetched."""
+    """Collects candidates from the pages of a sample, in the order of fetching."""
 
     def __init__(
         self, pages: Iterable[PageFacts], failed: Mapping[str, str], start_key: str, pagers: Mapping[PageKind, str] | None = None
@@ -148,7 +148,7 @@ class Candidates:
             candidate.failed = page_key(candidate.url) in self.failed
 
     def board_shapes(self) -> frozenset[str]:
-        """Shapes of addresses that boards of this site have, never those of its threads."""
+        """Address shapes of this site's boards, without those of its threads."""
         threads = {shape(row.url) for page in self.pages for row in thread_rows(page)[:40]}
         counts = Counter(
             shape(candidate.url)
@@ -160,7 +160,7 @@ class Candidates:
         return frozenset(form for form in counts if form not in threads)
 
     def _links_alike(self) -> None:
-        """Links anywhere in the sample whose addresses are written as those of known boards are."""
+        """Adds links of the sample whose addresses have the shape of known boards."""
         shapes = self.board_shapes()
         if not shapes:
             return
@@ -174,7 +174,7 @@ class Candidates:
                     self._add(link.url, LINK, link.text, None)
 
     def verdict(self, candidate: Candidate, shapes: frozenset[str]) -> str:
-        """ "board", "group", "no", or "unknown" as long as its page was not fetched."""
+        """"board", "group", "no", or "unknown" as long as its page was not fetched."""
         if candidate.failed:
             return "no"
         if not candidate.pages:
@@ -187,18 +187,18 @@ class Candidates:
         if page.kind is PageKind.index:
             return "group"
         if self._empty(candidate) or (shape(candidate.url) in shapes and candidate.counted and len(page.reading.records) <= 1):
-            return "board"  # a list of a single thread is easily taken for that thread: its row and address say what it is
+            return "board"  # a list with a single thread is easily mistaken for that thread, but its row and address identify it
         if page.kind is PageKind.thread or shape(candidate.url) not in shapes:
             return "no"
         return "board" if self._like_a_board(page) or (candidate.sure and page.says_empty) else "no"
 
     @staticmethod
     def _empty(candidate: Candidate) -> bool:
-        """A row that says "no threads" is a board whatever its page looks like."""
+        """Tells whether its row says "no threads": then it is a board whatever its page looks like."""
         return candidate.row is not None and candidate.row.threads == 0
 
     def _like_a_board(self, page: PageFacts) -> bool:
-        """Whether a page without rows is made as the pages of boards are: an empty one."""
+        """Tells whether a page without rows resembles the pages of boards, so that it is an empty board."""
         return any(
             own_list(other) and other.marks and len(page.marks & other.marks) >= _ALIKE * len(page.marks | other.marks)
             for other in self.pages
@@ -206,7 +206,7 @@ class Candidates:
 
 
 def _further(pages: Iterable[PageFacts]) -> set[str]:
-    """The addresses that lists offer as further pages of themselves: each is a part of its board and none of its own."""
+    """The addresses of further pages of lists, which belong to their board and are not boards themselves."""
     lists = [page for page in pages if page.kind is PageKind.threadlist]
     return {
         page_key(url)
@@ -217,7 +217,7 @@ def _further(pages: Iterable[PageFacts]) -> set[str]:
 
 
 def clean_name(name: str) -> str:
-    """A board's name without the counts and marks that links carry around it."""
+    """A board's name without the counts and symbols around it in links."""
     name = " ".join(name.split())
     return re.sub(r"\s*[(\[（]\s*\d[\d.,k]*\s*[)\]）]$", "", name)[:200]
 

@@ -1,4 +1,4 @@
-"""What the pages of a sample tell together: the site's name, its zone, how addresses of further pages are written."""
+"""Evidence from several pages of a sample: the site's name, its time zone, and its pagination addresses."""
 
 from __future__ import annotations
 
@@ -26,7 +26,8 @@ _NOT_A_NAME = re.compile(
 
 
 def site_name(pages: Sequence[PageFacts], root: PageFacts | None, host: str) -> str:
-    """The site's own name: what it says, else what most titles end or begin with, else its root's title, else its host."""
+    """The site's name: as it states, otherwise the common end or beginning of most titles, otherwise its root page's title,
+    otherwise its host."""
     told = Counter(page.site_name for page in pages if page.site_name)
     if told:
         return told.most_common(1)[0][0]
@@ -46,9 +47,8 @@ def site_name(pages: Sequence[PageFacts], root: PageFacts | None, host: str) -> 
 
 
 def counts_posts(pages: Sequence[PageFacts]) -> bool | None:
-    """Whether the lists of a site count posts (True) or replies (False): what they show for threads against the posts of
-    those that the sample holds whole, on a single page. None without two such threads that agree, or against a fifth of them.
-    """
+    """Tells whether the site's lists count posts (True) or replies (False): compares the counts of threads with the posts of
+    those that the sample contains completely on one page. None without two agreeing threads, or if a fifth disagrees."""
     shown = {
         thread_key(record.url): record.replies + bool(record.counts_posts)
         for page in pages
@@ -69,7 +69,7 @@ def counts_posts(pages: Sequence[PageFacts]) -> bool | None:
 
 
 def pager_lessons(pages: Sequence[PageFacts]) -> list[Lesson]:
-    """How often the next page of a list and of a thread gave new rows, by the ways that are followed."""
+    """How often the next page of a list and of a thread had new rows, by the pagination links followed."""
     names = {PageKind.threadlist: "next_list", PageKind.thread: "next_thread"}
     best = pagers.chosen(pages)
     told: dict[PageKind, Pager] = {}
@@ -79,7 +79,7 @@ def pager_lessons(pages: Sequence[PageFacts]) -> list[Lesson]:
 
 
 def zone_guess(pages: Sequence[PageFacts]) -> ZoneGuess:
-    """The zone of a site's pages; times of the readings must have been read as if they were UTC."""
+    """The time zone of a site's pages; times must have been read as if they were UTC."""
     latest = max((page.fetched_at for page in pages), default=None)
     if latest is None:
         return ZoneGuess("UTC", 0, "none", 0.0)
@@ -116,7 +116,7 @@ def _ahead_seconds(page: PageFacts) -> float:
 
 
 def flip(chains: Iterable[Sequence[str]]) -> Flip | None:
-    """How addresses go on, from chains of first, second and (where known) third pages; the most common answer."""
+    """How pagination addresses are formed, from chains of first, second and (if known) third pages; the most frequent result."""
     answers = Counter(answer for chain in chains if (answer := _flip_of(chain)) is not None)
     return answers.most_common(1)[0][0] if answers else None
 
@@ -137,12 +137,12 @@ def _flip_of(chain: Sequence[str]) -> Flip | None:
 
 
 def _difference(first: str, second: str, number: int | None) -> str:
-    """What the second address has that the first one lacks, its number as {n}."""
+    """The part of the second address that the first one lacks, with its number as {n}."""
     start = 0
     while start < min(len(first), len(second)) and first[start] == second[start]:
         start += 1
     while start and second[start - 1].isalnum() and second[start : start + 1].isalnum():
-        start -= 1  # never cut a word or number in two
+        start -= 1  # never split a word or number
     start -= start > 0 and second[start - 1] in "?&/-_"
     tail = second[max(0, start) :]
     if number is None:

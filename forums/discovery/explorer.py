@@ -1,7 +1,7 @@
-"""Learns a forum from 20 to 60 of its pages: says which to fetch next, takes what was fetched, tells what it found.
+"""Learns a forum from 20 to 60 of its pages: names the pages to fetch next, takes fetched pages, and returns what it found.
 
-Pure and driven from outside, so that the live service, the tests and the desk's progress run the same steps. What to
-fetch is a function of what was fetched: pages fed again in the same order lead to the same plan.
+It is pure and driven from outside, so that the live service, the tests and the desk's progress use the same steps. What to fetch
+depends only on what was fetched: the same pages in the same order lead to the same plan.
 """
 
 from __future__ import annotations
@@ -28,16 +28,16 @@ _FORUM_LINK = re.compile(
     re.I,
 )
 
-SHORT = 8  # replies of a thread that is sure to fit on one page
+SHORT = 8  # replies of a thread that surely fits on one page
 _USUAL_PLACES = ("/forum/", "/forums/", "/bbs/", "/community/")
 
 
 @dataclass(frozen=True, slots=True)
 class ExplorerSettings:
-    """Bounds of a look at a site, all in pages; `hints` lets the reader use what it knows of engines.
+    """Limits of an exploration, all in pages; `hints` lets the reader use its knowledge of engines.
 
-    `reserve` of `most_pages` are kept for threads and further pages, however many boards there are. With `teacher` off no
-    rival readings are tried, and pages that belong together are not held against each other.
+    `reserve` of `most_pages` are kept for threads and further pages, however many boards there are. With `teacher` off, no rival
+    readings are tried, and related pages are not compared.
     """
 
     most_pages: int = 60
@@ -51,17 +51,17 @@ class ExplorerSettings:
 
 
 class Wanted(NamedTuple):
-    """A page to fetch next and why: start, up, board, list (a further page), thread."""
+    """A page to fetch next and its purpose: start, up, board, list (a further page), thread."""
 
     url: str
     why: str
 
 
 class Explorer:
-    """A look at one site.
+    """The exploration of one site.
 
-    Life: `wanted()` names pages, `feed` or `failed` answers each, until `done`. `site()` may be asked at any time and
-    tells what is known so far. With `timezone` given (IANA) the zone is not guessed.
+    Life: `wanted()` names pages, `feed` or `failed` reports each, until `done`. `site()` may be called at any time and returns
+    what is known so far. With `timezone` given (IANA) the zone is not guessed.
     """
 
     def __init__(
@@ -84,16 +84,16 @@ class Explorer:
 
     @property
     def done(self) -> bool:
-        """Whether nothing more is wanted."""
+        """Tells whether no more pages are wanted."""
         return not self.wanted()
 
     @property
     def asked(self) -> int:
-        """How many pages were fetched or failed."""
+        """The number of pages fetched or failed."""
         return len(self._pages) + len(self._failed)
 
     def feed(self, page: FetchedPage) -> None:
-        """Takes a page that was fetched; a second time it changes nothing."""
+        """Adds a fetched page; adding it again changes nothing."""
         key = page_key(page.url)
         if key in self._pages:
             return
@@ -105,12 +105,12 @@ class Explorer:
         self._plan = None
 
     def failed(self, url: str, reason: str) -> None:
-        """Takes note that a page could not be fetched; it is not asked for again."""
+        """Records that a page could not be fetched; it is not requested again."""
         self._failed[page_key(url)] = reason
         self._plan = None
 
     def wanted(self) -> list[Wanted]:
-        """The pages to fetch next, the most telling first; empty when enough is known or the bounds are reached."""
+        """The pages to fetch next, most informative first; empty if enough is known or the limits are reached."""
         if self._plan is None:
             room = max(0, self.settings.most_pages - self.asked)
             plan: dict[str, Wanted] = {}
@@ -137,7 +137,7 @@ class Explorer:
         further = [wanted for wanted in self._further_mixed() if self._is_new(wanted)]
         yield from unsettled
         behind = [] if unsettled else [wanted for wanted in self._behind(candidates) if self._is_new(wanted)]
-        yield from behind[:1]  # one at a time: where it leads to a list, the others are written alike
+        yield from behind[:1]  # one at a time: if it leads to a list, the others have the same form
         yield from rivals
         if not rivals:
             yield from further
@@ -148,7 +148,7 @@ class Explorer:
         return page_key(wanted.url) not in self._pages and page_key(wanted.url) not in self._failed
 
     def _rivals(self) -> Iterator[Wanted]:
-        """Both ends of the ways to further pages where pages offer several."""
+        """Both ends of rival pagination links, on pages that offer several."""
         if self.settings.teacher:
             for url in pagers.untried(list(self._pages.values())):
                 yield Wanted(url, "list")
@@ -161,7 +161,7 @@ class Explorer:
 
     @property
     def pages(self) -> list[PageFacts]:
-        """The pages of the sample in their order, with the ways to further pages that hold."""
+        """The pages of the sample in order, with the correct pagination links."""
         return pagers.settled(self._pages.values(), self._sources())
 
     def _sources(self) -> dict[PageKind, str]:
@@ -179,7 +179,7 @@ class Explorer:
                 yield Wanted(candidate.url, "board")
 
     def _ways_up(self, start: PageFacts) -> Iterator[Wanted]:
-        """Addresses that may be the index above the start page, until one is found that fits or the bound is reached."""
+        """Addresses that may be the index above the start page, until one fits or the limit is reached."""
         for tried, url in enumerate(self._above(start)):
             key = page_key(url)
             page = self._pages.get(key)
@@ -194,7 +194,7 @@ class Explorer:
                 return
 
     def _above_index(self, index: PageFacts) -> Iterator[Wanted]:
-        """The top of the path above an index, which may be the index of a category only."""
+        """The topmost page in the path above an index, which may be only a category's index."""
         ways = [crumb.url for crumb in index.crumbs[:1]]
         for page in self._pages.values():
             if page.kind is PageKind.other and page.key in map(page_key, ways):
@@ -231,7 +231,7 @@ class Explorer:
 
     @staticmethod
     def _covers(index: PageFacts, start: PageFacts) -> bool:
-        """Whether an index is that of the start page: it names its board or one above it, or nothing speaks against it."""
+        """Tells whether an index belongs to the start page: it names its board or a parent of it, or nothing contradicts it."""
         rows = {board_identity(row.url) for row in board_rows(index)}
         if len(rows) < 2 and start.kind is PageKind.index:
             return False
@@ -241,7 +241,7 @@ class Explorer:
         return bool(rows)
 
     def _further_mixed(self) -> Iterator[Wanted]:
-        """The next page of a list of all boards' threads, as long as such pages show boards not seen before."""
+        """The next page of a list of all boards' threads, as long as such pages show new boards."""
         pages = [page for page in self.pages if all_boards(page)]
         if not pages or len(pages) >= self.settings.most_mixed:
             return
@@ -256,7 +256,7 @@ class Explorer:
             yield Wanted(follow, "list")
 
     def _samples(self, candidates: Candidates) -> Iterator[Wanted]:
-        """Threads of different boards, the longest first, and one further page of a list and of a thread."""
+        """Threads of different boards, longest first, and one further page of a list and of a thread."""
         shapes = candidates.board_shapes()
         lists = [c.pages[0] for c in candidates.found.values() if c.pages and candidates.verdict(c, shapes) == "board"]
         lists = [page for page in lists if thread_rows(page)]
@@ -275,8 +275,8 @@ class Explorer:
                 return
 
     def _short(self, lists: list[PageFacts]) -> Iterator[Wanted]:
-        """Threads that fit on one page, of one board after the other, no two with as many replies as far as there are such: what
-        their rows say can be held against all that they hold."""
+        """Threads that fit on one page, from different boards in turn, preferably with different numbers of replies: their rows
+        can be compared with all their posts."""
         counts: set[int | None] = set()
         for number in range(self.settings.short_threads):
             page = lists[number % len(lists)] if lists else None
@@ -292,7 +292,7 @@ class Explorer:
         return page.reading.next is not None and page_key(page.reading.next) == other.key
 
     def site(self) -> SiteModel:
-        """What is known so far."""
+        """The model of what is known so far."""
         pages = self.pages
         guess = zone_guess(pages)
         if self._timezone:
@@ -302,7 +302,7 @@ class Explorer:
         return build.site_model(candidates, guess, self.start_url, self._read_again, verdict)
 
     def _read_again(self, page: PageFacts, timezone: str, day_first: bool | None) -> PageReading:
-        """The reading of a page in the site's own zone, for the preview; each page and zone once."""
+        """The reading of a page in the site's time zone, for the preview; cached by page and zone."""
         key = (page.asked_key, timezone, day_first)
         if key not in self._readings:
             source = self._html[page.asked_key]
@@ -318,12 +318,12 @@ class Explorer:
 
 
 def _forum_links(page: PageFacts) -> list[str]:
-    """Links whose words say that they lead to a forum or its index."""
+    """Links whose text says that they lead to a forum or its index."""
     return [link.url for link in page.links if _FORUM_LINK.fullmatch(link.text.strip())]
 
 
 def _ancestors(url: str) -> Iterator[str]:
-    """The folders above an address, the nearest first."""
+    """The folders above an address, nearest first."""
     parts = urlsplit(url)
     path = parts.path
     while path not in ("", "/"):

@@ -1,6 +1,6 @@
-"""What may tell of a whole forum beside its pages: feeds that its front pages name, and the JSON lists of known software.
+"""Possible overview sources besides the pages: feeds named by the front pages, and JSON lists of known forum software.
 
-Only addresses are found here; whether one tells of boards, and of which, shows when it is read for the first time.
+It only finds addresses; whether one shows boards, and which, is known when it is first read.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from forums.reading.apis import api_address
 
 FEED, API = "feed", "api"
 MOST_FEEDS = 3
-_LISTS = {  # software that answers guests in JSON: pages below its front page that show figures of boards, or all boards' threads
+_LISTS = {  # software with JSON for guests: paths below the root that show figures of boards, or all boards' threads
     "discourse": ("categories", "latest"),
     "nodebb": ("categories", "recent"),
     "flarum": ("tags", "all"),
@@ -25,9 +25,9 @@ _LISTS = {  # software that answers guests in JSON: pages below its front page t
 
 
 def candidates(pages: Iterable[PageFacts], root: str, engine: str) -> tuple[SourceFound, ...]:
-    """Feeds named by the pages that show several boards, those of the front page first, and the software's JSON lists.
+    """Feeds named by pages that show several boards, the root page's first, and the software's JSON lists.
 
-    A feed that a page of one board names tells of that board only and is left out, as is what lies on another host.
+    A feed named by a page of one board covers that board only and is left out, and so is anything on another host.
     """
     fronts = [page for page in pages if page.kind is PageKind.index or all_boards(page) or page.key == page_key(root)]
     fronts.sort(key=lambda page: page.key != page_key(root))

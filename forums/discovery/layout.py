@@ -1,4 +1,4 @@
-"""Whether pages still read and look as a site's model says: a change of theme is noticed before anything is lost."""
+"""Check whether pages still read and look as a site's model says, so that a changed layout is noticed before data is lost."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from forums.reading import PageKind, PageReading
 _IN_MOST = 0.7
 _LOOKS_ALIKE = 0.5
 _FEWEST_MARKS = 4
-_VITAL = frozenset(("title", "name", "author", "posted", "text"))  # what threads, boards and posts are told apart by
+_VITAL = frozenset(("title", "name", "author", "posted", "text"))  # fields that identify threads, boards and posts
 
 
 @dataclass(frozen=True, slots=True)
 class LayoutChange:
-    """What no longer holds. Reasons are codes: `marks` (other class names: a new theme), `kind` (lists or threads are no
-    longer read as such), `rows` (far fewer rows a page), `roles` (fields that were there are gone; `roles` names them),
-    `addresses` (threads or boards are written otherwise). `broken` when what is read cannot be relied on: nothing is found, much
-    is passed over, or what tells threads and posts apart is gone; not when only the looks or a further field have changed."""
+    """What no longer fits the model. Reasons are codes: `marks` (other class names: a new theme), `kind` (lists or threads are no
+    longer recognised), `rows` (far fewer rows per page), `roles` (fields that were present are missing; `roles` names
+    them), `addresses` (threads or boards have other addresses). `broken` if readings are unreliable: nothing is found,
+    much is skipped, or identifying fields are missing; not if only the looks or another field have changed."""
 
     kind: str
     reasons: tuple[str, ...]
@@ -48,7 +48,7 @@ def roles(reading: PageReading) -> frozenset[str]:
 
 
 def learn(pages: Iterable[PageFacts]) -> tuple[Layout, ...]:
-    """The layout of each kind of page in a sample: typical rows, roles that most pages have, marks that all have."""
+    """The layout of each kind of page in a sample: typical number of rows, fields on most pages, class names on all."""
     by_kind: dict[PageKind, list[PageFacts]] = defaultdict(list)
     for page in pages:
         if page.reading.records:
@@ -67,10 +67,10 @@ def learn(pages: Iterable[PageFacts]) -> tuple[Layout, ...]:
 
 
 def recheck(model: SiteModel, pages: Sequence[tuple[str, PageFacts]]) -> LayoutChange | None:
-    """The first kind of page that no longer is as the model says; None while all is well or too little is seen.
+    """The first kind of page that no longer fits the model; None if all is well or too little was seen.
 
-    `pages` are (the kind that was expected, the page's facts). One page alone never speaks for a whole kind's rows or
-    roles unless it cannot be read at all; its looks do, since a theme is everywhere.
+    `pages` are (expected kind, the page's facts). A single page is not enough to judge a whole kind's rows or fields unless it is
+    unreadable; it is enough for the looks, since a theme applies everywhere.
     """
     by_kind: dict[str, list[PageFacts]] = defaultdict(list)
     for kind, page in pages:

@@ -1,4 +1,4 @@
-"""A site's structure as values, JSON both ways: what the desk shows and corrects, and every visit reads by."""
+"""The structure of a site as values with JSON conversion: shown and corrected on the desk, used for reading in every visit."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ VERSION = 1
 
 @dataclass(frozen=True, slots=True)
 class BoardFound:
-    """A board: a list of threads with an address and a name of its own.
+    """A board: a list of threads with its own address and name.
 
-    `parent_url` is the board it is a sub-board of (categories that hold only boards are none). `threads_seen` counts
-    the rows of the pages read; `has_last_reply` and `sort` are None where no row told. `rows` are the first rows as a
-    preview: title, url, author, replies, last_reply, pinned.
+    `parent_url` is the parent board of a sub-board (not a category that only contains boards). `threads_seen` counts the rows of
+    the pages read; `has_last_reply` and `sort` are None if no row shows it. `rows` are the first rows as a preview: title, url,
+    author, replies, last_reply, pinned.
     """
 
     url: str
@@ -31,9 +31,9 @@ class BoardFound:
 
 @dataclass(frozen=True, slots=True)
 class Flip:
-    """How addresses of further pages are written: what replaces or follows in the first page's address.
+    """The form of pagination addresses: what replaces or follows a part of the first page's address.
 
-    `pattern` has {n} where it counts; page n carries first + step * (n - 1). A `cursor` cannot be counted, only followed.
+    `pattern` has {n} for the number; page n has first + step * (n - 1). A `cursor` cannot be computed, only followed.
     """
 
     pattern: str
@@ -44,7 +44,7 @@ class Flip:
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """How pages of one kind read and look: rows a page, roles filled in most rows, class names on all pages seen."""
+    """Reading and looks of pages of one kind: rows per page, fields present in most rows, class names on all pages seen."""
 
     kind: str
     rows: int
@@ -54,9 +54,9 @@ class Layout:
 
 @dataclass(frozen=True, slots=True)
 class SourceFound:
-    """What tells about many boards: `kind` is index (a page with figures of boards), newest (one of all boards' threads, newest
-    first), feed (RSS or Atom) or api (a JSON list of the software); `boards` are the keys of those that it shows. Of feeds and
-    JSON lists only the address is known: () until one has been read."""
+    """An overview source: `kind` is index (a page with figures of boards), newest (a page of all boards' threads, newest first),
+    feed (RSS or Atom) or api (a JSON list of the software); `boards` are the keys of the boards it shows. Of feeds and
+    JSON lists only the address is known, with () until one has been read."""
 
     url: str
     kind: str
@@ -65,8 +65,8 @@ class SourceFound:
 
 @dataclass(frozen=True, slots=True)
 class Lesson:
-    """What pages that belong together told of one claim (see `lessons.CLAIMS`): it held in `kept` of `of` cases. `choice` is the
-    reading that was chosen by it, "" where there was but one."""
+    """What related pages showed about one claim (see `lessons.CLAIMS`): it held in `kept` of `of` cases. `choice` is the reading
+    chosen for it, "" if there was only one."""
 
     claim: str
     kept: int
@@ -76,8 +76,8 @@ class Lesson:
 
 @dataclass(frozen=True, slots=True)
 class BoardUnread:
-    """A board that was seen and not read, and why: `robots`, `login`, `cut` (the look had no room left), `unreadable` or how its
-    page failed."""
+    """A board that was found but not read, and why: `robots`, `login`, `cut` (the exploration reached its limit), `unreadable`,
+    or how its page failed."""
 
     url: str
     name: str
@@ -86,12 +86,12 @@ class BoardUnread:
 
 @dataclass(frozen=True, slots=True)
 class SiteModel:
-    """What was learned of a site. `patterns` are address shapes per kind (index, list, thread, profile, alias): digits
-    are #, changing words *. `timezone_evidence` and `confidence` tell how the zone was found (see `ZoneGuess`).
-    `counts_posts` tells whether the counts of lists are of posts (True), of replies (False), or that the sample did not
-    show it (None). `pagers` tell by kind of page where its next address stands, where a page offers several (see
-    `PageReading.rivals`); `lessons` what pages that belong together told of the readings and `rules` the selectors by which
-    they agree (see `SiteRules.to_json`); `unread` the boards that were seen and not read."""
+    """What was learned about a site. `patterns` are address shapes per kind (index, list, thread, profile, alias): # for digits,
+    * for changing words. `timezone_evidence` and `confidence` tell how the time zone was found (see `ZoneGuess`).
+    `counts_posts` tells whether lists count posts (True) or replies (False), None if the sample did not show it. `pagers`
+    give for each kind of page the position of its next link, if pages offer several (see `PageReading.rivals`); `lessons`
+    are what related pages showed about the readings, and `rules` the selectors by which they agree (see
+    `SiteRules.to_json`); `unread` are the boards found but not read."""
 
     name: str
     root: str
@@ -150,7 +150,7 @@ class SiteModel:
         return SiteModel(**fields)
 
     def pager(self, kind: str) -> str:
-        """Where the next address stands on pages of a kind; "" where their own choice holds."""
+        """The position of the next link on pages of a kind; "" if the page's own choice is used."""
         return dict(self.pagers).get(kind, "")
 
     def shapes(self, kind: str) -> tuple[str, ...]:

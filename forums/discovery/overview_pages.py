@@ -1,7 +1,7 @@
-"""Pages that stand between an index and the lists: an overview of one board, from which a link leads on to its threads.
+"""Pages between an index and the lists: an overview of one board with a link to its threads.
 
-Boards of one site are alike: the address that leads on is written in the same way below each board's own one, so that what is
-found behind one of them tells for all.
+The boards of a site are alike: the link has the same form below each board's address, so that what is found for one of them
+applies to all.
 """
 
 from __future__ import annotations
@@ -15,17 +15,17 @@ from forums.discovery.pages import PageFacts
 from forums.discovery.shapes import page_key, sends_or_asks
 from forums.reading import PageKind, ThreadRecord
 
-MOST_TRIED = 4  # ways on that are tried behind the first board of a site
+MOST_TRIED = 4  # links tried for the first board of a site
 _DIGITS = re.compile(r"\d")
 
 
 def is_overview(page: PageFacts) -> bool:
-    """Whether a board's page may be one: it was answered and shows neither threads nor boards."""
+    """Tells whether a board's page may be an overview: it was answered and shows neither threads nor boards."""
     return page.status < 400 and page.kind is PageKind.other
 
 
 def onward(page: PageFacts) -> list[str]:
-    """The ends of the addresses below a page's own one that it links to, those without numbers first, each once."""
+    """The last parts of the addresses below a page's own that it links to, those without numbers first, without duplicates."""
     own = page.key + "/"
     ends = [key.removeprefix(own) for link in page.links if (key := page_key(link.url)).startswith(own) and "?" not in key]
     fit = [end for end in dict.fromkeys(ends) if end and not sends_or_asks(unquote(end))]
@@ -33,7 +33,7 @@ def onward(page: PageFacts) -> list[str]:
 
 
 def behind(page: PageFacts, pages: Iterable[PageFacts]) -> PageFacts | None:
-    """The list of threads that an overview leads to, of the pages of the sample: the one with the most rows."""
+    """The list of threads that an overview leads to, among the pages of the sample: the one with the most rows."""
     ends = set(onward(page))
     own = page.key + "/"
     lists = [
@@ -48,7 +48,7 @@ def behind(page: PageFacts, pages: Iterable[PageFacts]) -> PageFacts | None:
 
 
 def wanted(overviews: Sequence[PageFacts], pages: Sequence[PageFacts]) -> Iterator[str]:
-    """The addresses to ask for: behind the first overview one after another until one is a list, then the same behind all."""
+    """The addresses to fetch: the first overview's links one after the other until one is a list, then the same link for all."""
     if not overviews:
         return
     asked = {page.asked_key for page in pages}
@@ -67,5 +67,5 @@ def wanted(overviews: Sequence[PageFacts], pages: Sequence[PageFacts]) -> Iterat
 
 
 def _address(page: PageFacts, end: str) -> str:
-    """The address as the page's own link writes it."""
+    """The address as written in the page's own link."""
     return next(link.url for link in page.links if page_key(link.url) == f"{page.key}/{end}")

@@ -14,9 +14,9 @@ LEAST_BOARDS = 2
 
 
 def sources(pages: Iterable[PageFacts], board_urls: Iterable[str]) -> tuple[SourceFound, ...]:
-    """Pages that tell about two boards or more: those that show figures of boards, then first pages of mixed lists.
+    """Pages that cover two or more boards: those that show figures of boards, then first pages of mixed lists.
 
-    A page whose boards another of its kind shows too is left out.
+    A page is left out if another of its kind shows all of its boards.
     """
     known = {board_identity(url) for url in board_urls}
     found: dict[str, list[SourceFound]] = {"index": [], "newest": []}
@@ -37,7 +37,7 @@ def sources(pages: Iterable[PageFacts], board_urls: Iterable[str]) -> tuple[Sour
 
 
 def _widest(found: list[SourceFound]) -> list[SourceFound]:
-    """Those that show a board which no wider one shows; the same address once."""
+    """The sources that show a board which no larger one shows, each address once."""
     kept: list[SourceFound] = []
     for one in sorted(found, key=lambda source: (-len(source.boards), len(source.url))):
         shown = {board for other in kept for board in other.boards}

@@ -1,7 +1,7 @@
-"""Which of the addresses that a page offers as its next one is right: told by the pages behind them.
+"""Choice among the addresses that a page offers as its next page, by the pages behind them.
 
-A page may offer several (a link for people, one in its head, one that only scripts follow). The right one leads to a page of
-the same kind whose rows are new; one that leads to the same rows again, to other things or nowhere is none.
+A page may offer several (a link for readers, one in its head, one that only scripts use). The right one leads to a page of the
+same kind with new rows; one that leads to the same rows, to something else or nowhere is wrong.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ from forums.discovery.shapes import page_key
 from forums.reading import PageKind, PageReading, PostRecord, ThreadRecord, thread_key
 
 KINDS = (PageKind.threadlist, PageKind.thread)
-MOST_TRIED = 2  # pages of a kind whose further addresses are tried where they offer several
+MOST_TRIED = 2  # pages of a kind whose next addresses are tried if they offer several
 
 
 @dataclass(frozen=True, slots=True)
 class Pager:
-    """What a sample told of one way to further pages: `source` is where the address stands (see `PageReading.rivals`);
-    `kept` of `tried` of them led to new rows."""
+    """What a sample showed about one kind of pagination link: `source` is its position (see `PageReading.rivals`); `kept` of
+    `tried` such links led to new rows."""
 
     kind: PageKind
     source: str
@@ -29,7 +29,7 @@ class Pager:
 
 
 def row_keys(reading: PageReading) -> frozenset[str]:
-    """What tells the rows of a page apart from those of another one; pinned rows, which stand on many pages, left out."""
+    """Keys that distinguish the rows of one page from those of another; without pinned rows, which are on many pages."""
     keys = []
     for record in reading.records:
         if isinstance(record, ThreadRecord) and not record.pinned:
@@ -40,7 +40,7 @@ def row_keys(reading: PageReading) -> frozenset[str]:
 
 
 def tested(pages: Sequence[PageFacts]) -> list[Pager]:
-    """All ways of which the sample holds both ends, by kind in the order of their merits."""
+    """All kinds of pagination links for which the sample contains both ends, by kind of page, best first."""
     asked = {page.asked_key: page for page in pages}
     counts: dict[tuple[PageKind, str], list[int]] = {}
     for page in pages:
@@ -58,7 +58,8 @@ def tested(pages: Sequence[PageFacts]) -> list[Pager]:
 
 
 def chosen(pages: Sequence[PageFacts]) -> dict[PageKind, Pager]:
-    """The way of each kind that leads on; only where one that was tried beats another, or failed and leaves another untried."""
+    """The best pagination link of each kind of page; only if a tested one beats another, or failed and leaves another
+    untested."""
     best: dict[PageKind, Pager] = {}
     ways = tested(pages)
     for kind in KINDS:
@@ -70,22 +71,22 @@ def chosen(pages: Sequence[PageFacts]) -> dict[PageKind, Pager]:
 
 
 def sources(pages: Sequence[PageFacts]) -> dict[PageKind, str]:
-    """`chosen`, as what `followed` takes."""
+    """The result of `chosen` in the form that `followed` takes."""
     return {kind: pager.source for kind, pager in chosen(pages).items()}
 
 
 def followed(reading: PageReading, source: str) -> PageReading:
-    """The reading with the next page that stands where `source` says; without one where the page has none there."""
+    """The reading with the next page from the position `source`; None if the page has none there."""
     return replace(reading, next=dict(reading.rivals).get(source)) if source else reading
 
 
 def settled(pages: Iterable[PageFacts], sources: Mapping[PageKind, str]) -> list[PageFacts]:
-    """The pages with the next page of each as the chosen ways have it."""
+    """The pages, each with its next page from the chosen position."""
     return [replace(page, reading=followed(page.reading, sources[page.kind])) if page.kind in sources else page for page in pages]
 
 
 def untried(pages: Sequence[PageFacts]) -> Iterator[str]:
-    """The addresses that would tell rival ways apart: of the first pages of each kind that offer several."""
+    """The addresses that would distinguish rival links: from the first pages of each kind that offer several."""
     for kind in KINDS:
         several = [page for page in pages if page.kind is kind and len({page_key(url) for _at, url in page.reading.rivals}) > 1]
         for page in several[:MOST_TRIED]:

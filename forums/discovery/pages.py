@@ -1,4 +1,4 @@
-"""What discovery takes from one page besides its reading: links, the path above it, its names, signs of its time zone."""
+"""Facts of one page for discovery besides its reading: links, the path above it, its names, evidence of its time zone."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ _TIME_ATTRIBUTES = ("datetime", "title", "data-time", "data-timestamp", "data-or
 
 @dataclass(frozen=True, slots=True)
 class FetchedPage:
-    """A page as it was fetched: asked for at `url`, answered from `final_url`."""
+    """A fetched page: requested at `url`, answered from `final_url`."""
 
     url: str
     final_url: str
@@ -51,7 +51,7 @@ class FetchedPage:
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """A link of a page: its address, its first words, and how many times it stands there."""
+    """A link of a page: its address, its first text, and how often it occurs."""
 
     url: str
     text: str
@@ -86,7 +86,7 @@ class PageFacts:
 
 
 def parse(html: str) -> HtmlElement | None:
-    """The tree of a page, None where there is nothing to read."""
+    """The tree of a page, None if it is empty."""
     if not html.strip():
         return None
     try:
@@ -97,7 +97,7 @@ def parse(html: str) -> HtmlElement | None:
 
 
 def facts(page: FetchedPage, reading: PageReading) -> PageFacts:
-    """The facts of a page beside its reading."""
+    """The facts of a page, besides its reading."""
     key, asked = page_key(page.final_url), page_key(page.url)
     root = parse(page.html)
     if root is None or page.status >= 400:
@@ -156,7 +156,7 @@ def _seen(element: HtmlElement, base: str) -> Seen | None:
 
 
 def _links(root: HtmlElement, base: str) -> Iterator[Seen]:
-    """Links in their order, each address with its first words."""
+    """Links in order, each address with its first text."""
     known: dict[str, Seen] = {}
     for count, element in enumerate(root.iter("a")):
         if count >= MOST_LINKS:
@@ -170,12 +170,12 @@ def _links(root: HtmlElement, base: str) -> Iterator[Seen]:
 
 
 def _telling(first: str, second: str) -> str:
-    """Of two texts of one link the first that has words, not figures alone."""
+    """Of two texts of one link, the first that contains words, not just figures."""
     return first if any(map(str.isalpha, first)) or not any(map(str.isalpha, second)) else second
 
 
 def _feeds(root: HtmlElement, base: str) -> Iterator[str]:
-    """The feeds that a page's head names (`link rel=alternate`), in their order."""
+    """The feeds named in a page's head (`link rel=alternate`), in order."""
     for element in root.iter("link"):
         told = (element.get("rel") or "").lower().split(), (element.get("type") or "").strip().lower()
         if "alternate" in told[0] and told[1] in _FEED_TYPES:
@@ -185,7 +185,7 @@ def _feeds(root: HtmlElement, base: str) -> Iterator[str]:
 
 
 def _crumbs(root: HtmlElement, base: str) -> list[Seen]:
-    """The links that lead from the root to this page, from the top: a block that says so by its name, the shortest."""
+    """The breadcrumb: links from the root to this page, top first; the shortest block that is named as one."""
     best: list[Seen] = []
     tried = 0
     for element in root.iter("nav", "div", "ul", "ol", "p", "td", "span", "section", "dl", "h1", "h2", "h3"):
@@ -205,7 +205,7 @@ def _crumbs(root: HtmlElement, base: str) -> list[Seen]:
 
 
 def _unnamed_crumbs(root: HtmlElement, base: str) -> list[Seen]:
-    """Two or more links in one block with nothing but » or the like between them."""
+    """Two or more links in one block separated only by » or similar characters."""
     for count, element in enumerate(root.iter("a")):
         if count > 60:
             break
@@ -249,8 +249,8 @@ _ENGLISH_TIME = re.compile(
 
 
 def _language(root: HtmlElement, texts: list[str]) -> str:
-    """The page's own word for its language, else the language its times are written in where that is English, else the
-    script that a fifth of its short texts' letters are of: people may write in another language than the site does."""
+    """The page's declared language; if that is English, the language of its times, or the script of at least a fifth of the
+    letters in its short texts, since users may write in another language than the interface."""
     for element in root.iter("html"):
         told = (element.get("lang") or element.get("{http://www.w3.org/XML/1998/namespace}lang") or "").strip().lower()
         if told:
@@ -265,7 +265,7 @@ def _language(root: HtmlElement, texts: list[str]) -> str:
 
 
 def _pairs(root: HtmlElement, texts: Iterable[str], fetched_at: datetime) -> Iterator[Pair]:
-    """Local times beside what they truly are: a clock of the page, an exact time with "5 minutes ago", an offset told."""
+    """Local times with the corresponding true times: a clock on the page, an exact time with "5 minutes ago", a stated offset."""
     context = DateContext(fetched_at)
     for text in texts:
         words = page_clock(text) if len(text) < 200 else None
@@ -301,13 +301,13 @@ def _pair(told: str, exact: Moment, shown: Moment | None) -> Pair | None:
 
 
 def _nearest_day(moment: Moment, fetched_at: datetime) -> datetime:
-    """A clock without a date belongs to the day that makes the least of an offset."""
+    """A clock time without date, placed on the day that gives the smallest offset."""
     difference = (moment.value - fetched_at).total_seconds()
     return moment.value - timedelta(days=round(difference / 86400)) if abs(difference) < 3 * 86400 else moment.value
 
 
 def marks(root: HtmlElement) -> frozenset[str]:
-    """The class names that shape a page, the most frequent first, without numbers: what a change of theme changes."""
+    """The class names that shape a page, most frequent first, without numbers: those that a new theme changes."""
     counts: dict[str, int] = {}
     for element in root.iter():
         names = element.get("class") if isinstance(element.tag, str) else None

@@ -1,4 +1,4 @@
-"""Addresses of a forum by their form: one page's identity, shapes that kinds of pages share, addresses never asked for."""
+"""Addresses of a forum by their form: identity of a page, shapes shared by pages of a kind, and addresses never requested."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _NEVER = re.compile(
     r"|privacy|terms|calendar|sitemap|online|whosonline|misc",
     re.I,
 )
-_ELSEWHERE = re.compile(  # pages of other kinds, unless a word of boards stands before: /c/help is a board, /help is none
+_ELSEWHERE = re.compile(  # pages of other kinds, unless a word for boards precedes: /c/help is a board, /help is not
     r"tags?|tagged|faq|help|rules|stats|statistics|unread|newposts?|activity|recent|latest|active|popular|hot|trending|contact"
     r"|about|donate|shop|blogs?|gallery|downloads?|wiki|share|team|staff|badges|media|redirect|bookmarks?|favou?rites?|upgrade"
     r"|premium|app|mobile|archive|portal|space|medal|credit|plugin|ranklist|home|messages|subscriptions?",
@@ -50,7 +50,7 @@ _FILE = re.compile(r"\.(?:jpe?g|png|gif|svg|webp|ico|css|js|zip|rar|pdf|xml|mp[3
 
 @lru_cache(maxsize=32_768)
 def page_key(url: str) -> str:
-    """One text for all spellings of an address: canonical, one scheme, no `www.`, no slash at the end."""
+    """A canonical key for all spellings of an address: without scheme, `www.` and trailing slash."""
     try:
         plain = canonical(url)
     except UrlError:
@@ -67,7 +67,7 @@ def host(url: str) -> str:
 
 @lru_cache(maxsize=32_768)
 def shape(url: str) -> str:
-    """The form of an address: words of forums stay, digits are #, other words *, page counters are dropped.
+    """The form of an address: forum words stay, digits are #, other words *, page counters are dropped.
 
     >>> shape("http://a.org/forum/12-my-board?page=2"), shape("http://a.org/viewforum.php?f=3&start=25")
     ('a.org/forum/#-*', 'a.org/viewforum.php?f=#')
@@ -80,7 +80,7 @@ def shape(url: str) -> str:
     for segment in parts.path.split("/"):
         if segment:
             form = _segment(unquote(segment), top=not path)
-            path.append("*" if path[-1:] == ["#"] and "*" in form else form)  # a slug may hold numbers of its own
+            path.append("*" if path[-1:] == ["#"] and "*" in form else form)  # a slug may contain numbers of its own
     query = []
     for name, value in sorted(parse_qsl(parts.query.replace(";", "&"), keep_blank_values=True)):
         if _COUNTERS.fullmatch(name) or (name in ("s", "sid") and len(value) > 16):
@@ -139,12 +139,12 @@ def _value(name: str, value: str) -> str:
 
 @lru_cache(maxsize=32_768)
 def board_identity(url: str) -> str:
-    """What makes a board one: its id and the words before it, so that category 1 and forum 1 stay two."""
+    """The identity of a board: its id and the words before it, so that category 1 and forum 1 differ."""
     return f"{board_key(url)} {_STARS.sub('', shape(url))}"
 
 
 def telling(form: str) -> bool:
-    """Whether a shape is particular enough to tell a kind by: it has a word of forums, or a parameter with a number."""
+    """Tells whether a shape is specific enough to identify a kind: it contains a forum word, or a parameter with a number."""
     rest = re.sub(r"^[^/?]*/?", "", form)
     return bool(rest) and rest != "*" and ("#" in rest or any(part in _WORDS for part in re.split(r"[/?&=-]", rest)))
 
@@ -153,7 +153,7 @@ _ASKS = re.compile(r"new|add|submit|post|write|export|download|vote|tag", re.I)
 
 
 def sends_or_asks(path: str) -> bool:
-    """Whether the end of a path names what sends, asks or downloads something: forms, files, feeds, people.
+    """Tells whether the end of a path names something that sends, asks or downloads: forms, files, feeds, profiles.
 
     >>> sends_or_asks("message/new"), sends_or_asks("latest"), sends_or_asks("feed/")
     (True, False, True)
@@ -164,7 +164,7 @@ def sends_or_asks(path: str) -> bool:
 
 @lru_cache(maxsize=32_768)
 def uninviting(url: str) -> bool:
-    """Whether an address is one that a look at a forum never asks for: profiles, search, feeds, forms, files."""
+    """Tells whether an exploration never requests an address: profiles, search, feeds, forms, files."""
     try:
         parts = urlsplit(url)
     except ValueError:

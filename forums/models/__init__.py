@@ -1,4 +1,4 @@
-"""The forums' tables, one file a noun."""
+"""The forums' tables, one file per kind of object."""
 
 from forums.models.doubts import Doubt
 from forums.models.logins import LoginMethod, LoginState, SiteLogin

@@ -1,4 +1,4 @@
-"""What is read in doubt of a forum, until it no longer is or a person says that it is right."""
+"""Doubts about how a forum is read, until they are gone or an operator confirms the reading."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from django.utils.translation import gettext_lazy as _
 
 
 class Doubt(models.Model):
-    """One doubt of one forum, once for a code and subject: `lesson` (a claim of the model that its pages contradict; the subject
-    names it), `board_unread` (a board that was seen and not read; its address), `rows_left_out`, `posts_left_out` and
-    `counts_differ` (of a board's visits; its number). `detail` holds the figures; `settled_at` tells that a person took it as
-    right, which holds as long as the detail stays the same."""
+    """One doubt about one forum, unique by code and subject: `lesson` (a claim of the model that its pages contradict; the
+    subject names it), `board_unread` (a board found but not read; its address), `rows_left_out`, `posts_left_out` and
+    `counts_differ` (in a board's visits; its number). `detail` holds the figures; `settled_at` tells that an operator has
+    dismissed it, which holds as long as the detail stays the same."""
 
     site = models.ForeignKey("forums.Site", models.CASCADE, related_name="doubts")
     board = models.ForeignKey("forums.Board", models.CASCADE, null=True, blank=True, related_name="doubts")

@@ -1,4 +1,4 @@
-"""How a site is read as one of its members: a cookie or a form, kept encrypted."""
+"""Logins of sites: by a cookie or a form, stored encrypted."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ class LoginState(models.TextChoices):
 
 
 class SiteLogin(models.Model):
-    """A site's login. `secret` (user and password, or the cookie given) and `session` (the cookies that the site set) are
-    encrypted texts; neither is ever shown, archived or put into a run's parameters. `reason` is a code."""
+    """A site's login. `secret` (user and password, or the given cookie) and `session` (the cookies set by the site) are encrypted
+    texts; neither is ever shown, archived or put into a run's parameters. `reason` is a code."""
 
     site = models.OneToOneField("forums.Site", models.CASCADE, related_name="login")
     method = models.CharField(_("method"), max_length=6, choices=LoginMethod.choices)

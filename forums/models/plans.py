@@ -1,4 +1,4 @@
-"""Plans of visits: for whom, by which policy, what each day was planned on, and the visits themselves."""
+"""Visit plans: their scope, their policy, how each day was planned, and the visits themselves."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ TIMETABLES = (Policy.ERA, Policy.WRA, Policy.LRA, Policy.BRA, Policy.OPTIMAL)
 
 
 class Basis(models.TextChoices):
-    """What a plan's rates rest on."""
+    """The data on which a plan's rates are based."""
 
     HISTORY = "history", _("the boards' own history")
     MIXED = "mixed", _("history where there is some, the pooled rhythm elsewhere")
@@ -36,8 +36,8 @@ class Basis(models.TextChoices):
 class Plan(models.Model):
     """How the boards of one site, or of all sites without a plan of their own, are visited within `visits_per_day`.
 
-    `stale` names what has changed since the last planning ("" when nothing has): the dispatcher plans anew at its next round.
-    `ranked_at` is the closed loop's last ranking; moving it by one conditional UPDATE is the right to make the next one.
+    `stale` names what has changed since the last planning ("" for nothing): the dispatcher then plans again in its next round.
+    `ranked_at` is the closed loop's last ranking; advancing it by a conditional UPDATE gives the right to make the next one.
     """
 
     scope = models.CharField(max_length=32, unique=True)
@@ -72,10 +72,11 @@ class Plan(models.Model):
 
 
 class LoopState(models.Model):
-    """The closed loop of an adaptive plan between two rankings: its arrays, packed, and up to when it was told of visits.
+    """The closed loop of an adaptive plan between two rankings: its packed arrays, and the time up to which visits were reported
+    to it.
 
-    `fixed` is written once a planning (boards, rates, kernels), `data` at every ranking that changed something,
-    `outlook` what the loop expects to do, as its last planning and the rankings since have found.
+    `fixed` is written once per planning (boards, rates, kernels), `data` at every ranking that changed something, `outlook` is
+    the loop's expected visits as of its last planning and later rankings.
     """
 
     plan = models.OneToOneField(Plan, models.CASCADE, related_name="loop", primary_key=True)
@@ -87,10 +88,10 @@ class LoopState(models.Model):
 
 
 class PlanDay(models.Model):
-    """What one day of a plan was computed from and what it promises; planning a day again replaces its figures.
+    """The basis and expectation of one day of a plan; planning a day again replaces its figures.
 
-    `expected_delay` is in weighted event-hours a day (the policy's own expectation, importance included; None for the closed
-    loop, whose visits carry their expectation), `era_delay` what equal visits would give on the same rates.
+    `expected_delay` is in weighted event-hours per day (the policy's own expectation, importance included; None for the closed
+    loop, whose visits carry their own expectation), `era_delay` is the expectation of equal visits at the same rates.
     """
 
     plan = models.ForeignKey(Plan, models.CASCADE, related_name="days")
@@ -120,7 +121,7 @@ class PlanDay(models.Model):
 
 
 class BoardDay(models.Model):
-    """One board in a planned day: weight W (Ng + theta Nr) of eq. (5), its visits and the delay expected of them."""
+    """One board in a planned day: weight W (Ng + theta Nr) of eq. (5) of the forum paper, its visits and their expected delay."""
 
     planned_day = models.ForeignKey(PlanDay, models.CASCADE, related_name="board_days")
     board = models.ForeignKey("forums.Board", models.CASCADE, related_name="planned_days")
@@ -135,11 +136,11 @@ class BoardDay(models.Model):
 
 
 class PlannedVisit(models.Model):
-    """A visit of a board at a moment, past or to come.
+    """A visit of a board at a time, past or future.
 
-    planned -> started (a run took it; `visit` is what it became) or missed (overtaken: a later one of its board was due too).
-    Planning anew replaces planned visits except pinned ones. A pinned one with `daily` comes back every day at its local
-    time. `code` and `figures` say why it stands where it does; the words are the desk's.
+    planned -> started (a run took it; `visit` is the actual visit) or missed (a later one of its board was also due). Planning
+    again replaces planned visits except pinned ones. A pinned one with `daily` recurs every day at its local time. `code` and
+    `figures` give the reason for its time; the desk puts it into words.
     """
 
     class State(models.TextChoices):

@@ -1,4 +1,4 @@
-"""What a site's threads have taught about when they are answered."""
+"""Models of when a site's threads get replies."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ from django.db import models
 
 
 class ReplyModel(models.Model):
-    """A site's hazard of next replies, fitted on its own threads; `weights` is empty while there were too few replies.
+    """A site's hazard model of next replies, fitted on its own threads; `weights` is empty while there are too few replies.
 
-    `activity` are the site's posts by local hour, the clock on which durations are measured.
+    `activity` holds the site's posts by local hour, the clock in which durations are measured.
     """
 
     site = models.OneToOneField("forums.Site", models.CASCADE, related_name="reply_model", primary_key=True)

@@ -1,6 +1,6 @@
-"""The site as the teacher: readings of pages that belong together must agree, and where they do not, rival readings are tried.
+"""The teacher: readings of related pages must agree; if they do not, rival readings are tried.
 
-pairs (which pages belong together) > claims (how often they agree) > hypotheses (rival selectors) > verdict (what is chosen).
+pairs (which pages are related) > claims (how often they agree) > hypotheses (rival selectors) > verdict (the choice).
 """
 
 from forums.discovery.teacher.claims import CLAIMS, Tally, tallies

@@ -1,4 +1,4 @@
-"""What must agree between a list and its threads, and how often it does."""
+"""Claims that must agree between a list and its threads, and how often they do."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from forums.reading import PostRecord
 
 CLAIMS = ("replies", "author", "last_author", "last_reply", "created", "title", "order")
 MINUTE_SECONDS = 60
-IN_ORDER = 0.9  # of the steps from a post to the next one of a thread go the same way in time
+IN_ORDER = 0.9  # share of the steps between consecutive posts of a thread that go in the same direction of time
 
 
 @dataclass(frozen=True, slots=True)
 class Tally:
-    """How often a claim held: in `kept` of `of` threads. `choice` names the reading by which it did, where there are several
+    """How often a claim held: in `kept` of `of` threads. `choice` names the reading for which it did, if there are several
     ("posts" or "replies" for what a list counts)."""
 
     claim: str
@@ -28,12 +28,12 @@ class Tally:
 
     @property
     def share(self) -> float:
-        """The part in which it held; 1 where there was nothing to compare."""
+        """The share of cases in which it held; 1 without cases."""
         return self.kept / self.of if self.of else 1.0
 
 
 def tallies(seen: Sequence[Seen]) -> list[Tally]:
-    """Every claim that the sample can tell of."""
+    """Every claim that the sample can test."""
     found = [
         _replies(seen),
         _held("author", [thread.row.author == thread.posts[0].author for thread in seen if _both(thread.row, thread.posts[0])]),
@@ -55,7 +55,7 @@ def _held(claim: str, cases: Sequence[bool]) -> Tally:
 
 
 def _replies(seen: Iterable[Seen]) -> Tally:
-    """Replies + 1 = posts, or the count is of posts: whichever holds in more of the threads that are there whole."""
+    """Tests whether the count is replies (posts - 1) or posts, whichever holds in more of the completely known threads."""
     votes: Counter[str] = Counter()
     cases = 0
     for thread in seen:
@@ -70,7 +70,7 @@ def _replies(seen: Iterable[Seen]) -> Tally:
 
 
 def agree(shown: Moment | None, true: Moment | None) -> bool | None:
-    """Whether two times are the same as far as both are known; None where one is missing."""
+    """Tells whether two times are equal within their precision; None if one is missing."""
     if shown is None or true is None:
         return None
     apart = abs((shown.value - true.value).total_seconds())
@@ -78,17 +78,17 @@ def agree(shown: Moment | None, true: Moment | None) -> bool | None:
 
 
 def newest(posts: Sequence[PostRecord]) -> Moment | None:
-    """The latest time of posts."""
+    """The latest time of the posts."""
     return max((post.posted for post in posts if post.posted is not None), key=lambda moment: moment.value, default=None)
 
 
 def pages_of(seen: Iterable[Seen]) -> list[PageFacts]:
-    """The pages of threads, each once."""
+    """The distinct pages of threads."""
     return list({page.key: page for thread in seen for page in thread.pages}.values())
 
 
 def in_order(page: PageFacts) -> bool | None:
-    """Whether the times of a thread's page go one way, up or down; None where fewer than three posts tell theirs."""
+    """Tells whether the times on a thread's page are monotonic, up or down; None if fewer than three posts have times."""
     times = [record.posted.value for record in page.reading.records if isinstance(record, PostRecord) and record.posted]
     if len(times) < 3:
         return None
@@ -98,7 +98,7 @@ def in_order(page: PageFacts) -> bool | None:
 
 
 def _titled(thread: Seen) -> bool:
-    """Whether the page of a thread shows the title that its row has, cut short there or not."""
+    """Tells whether a thread's page shows the title of its row, possibly shortened."""
     title = " ".join(thread.row.title.split()).rstrip(".… ").casefold()
     page = thread.pages[0]
     told = [page.reading.title, *page.titles]

@@ -1,4 +1,4 @@
-"""Rival readings of one field: a selector for every short piece of a row or post, and what each gives on all sampled pages."""
+"""Rival readings of one field: a selector for every short text of a row or post, and its values on all sampled pages."""
 
 from __future__ import annotations
 
@@ -18,21 +18,22 @@ from forums.reading.addresses import names_user
 from forums.reading.document import Page
 from forums.reading.rules import select, value_of
 
-MOST_FROM = 3  # rows or posts that selectors are taken from
+MOST_FROM = 3  # rows or posts from which selectors are derived
 LONGEST_NAME = 60
-_NOBODY = re.compile(r"log-?(?:in|out|on)|sign-?(?:in|up|out)|regist|password", re.I)  # forms that stand where profiles do
+# forms found in places where profile links are
+_NOBODY = re.compile(r"log-?(?:in|out|on)|sign-?(?:in|up|out)|regist|password", re.I)
 
 
 @dataclass(frozen=True, slots=True)
 class Region:
-    """The element of one record, with the page that gives its values, and the record as it was read."""
+    """The element of one record, with its page for parsing values, and the record as read."""
 
     page: Page
     element: HtmlElement
     record: Any
 
     def value(self, role: str, selector: str) -> Any:
-        """What a selector gives for a field; None for nothing. "" stands for the reading as it is."""
+        """The value of a field by a selector; None for no value. "" means the default reading."""
         if not selector:
             return getattr(self.record, role, None)
         try:
@@ -41,7 +42,7 @@ class Region:
             return None
 
     def profile(self) -> str:
-        """The first address of somebody's profile in it, "" for none."""
+        """The first address of a user's profile in it, "" for none."""
         for link in self.element.iter("a"):
             href = urljoin(self.page.url, link.get("href") or "")
             if href and names_user(href) and not _NOBODY.search(href):
@@ -50,7 +51,7 @@ class Region:
 
 
 def regions(fetched: FetchedPage, kind: PageKind) -> list[Region]:
-    """The records of a page with their elements, read as of a kind."""
+    """The records of a page with their elements, read as a given kind."""
     reading, elements = read_regions(fetched.html, fetched.final_url, fetched.fetched_at, expect=kind)
     if reading.kind is not kind:
         return []
@@ -59,7 +60,7 @@ def regions(fetched: FetchedPage, kind: PageKind) -> list[Region]:
 
 
 def rivals(some: Sequence[Region], longest: int = LONGEST_NAME) -> list[str]:
-    """The reading as it is ("") and a selector for each short piece of some of the records."""
+    """The default reading ("") and a selector for each short text of some of the records."""
     elements = [one.element for one in some][:12]
     found: dict[str, None] = {"": None}
     step = max(1, len(some) // MOST_FROM)
@@ -69,8 +70,8 @@ def rivals(some: Sequence[Region], longest: int = LONGEST_NAME) -> list[str]:
 
 
 def one_name_each(pairs: Iterable[tuple[Any, str]]) -> float | None:
-    """The part of (name, profile address) pairs in which a name goes with one address and an address with one name; None where
-    fewer than three posts show both, or all are one person's."""
+    """The share of (name, profile address) pairs in which each name has one address and each address one name; None if fewer than
+    three posts show both, or all are one person's."""
     told = [(str(name), profile) for name, profile in pairs if name and profile]
     if len(told) < 3 or len({profile for _name, profile in told}) < 2:
         return None

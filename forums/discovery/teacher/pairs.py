@@ -1,4 +1,4 @@
-"""Which pages of a sample belong together: a row of a list and the pages of its thread."""
+"""Related pages of a sample: a row of a list and the pages of its thread."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from forums.reading import PageKind, PostRecord, ThreadRecord, thread_key
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """A thread that a sample holds twice: as row number `at` of a list page, and as the pages of its own from the first on.
-    `whole`: the last of these pages is the thread's last one."""
+    """A thread contained twice in a sample: as row number `at` of a list page, and as its own pages from the first. `whole`: the
+    last of these pages is the thread's last one."""
 
     key: str
     row: ThreadRecord
@@ -24,12 +24,12 @@ class Seen:
 
     @property
     def posts(self) -> list[PostRecord]:
-        """The posts of its pages in their order."""
+        """The posts of its pages, in order."""
         return [record for page in self.pages for record in page.reading.records if isinstance(record, PostRecord)]
 
 
 def threads_seen(pages: Sequence[PageFacts]) -> list[Seen]:
-    """The threads of a sample that stand in one of its lists and whose first page it holds."""
+    """The threads of a sample that occur in one of its lists and whose first page it contains."""
     rows: dict[str, tuple[ThreadRecord, PageFacts, int]] = {}
     own: dict[str, dict[int, PageFacts]] = defaultdict(dict)
     for page in pages:

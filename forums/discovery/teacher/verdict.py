@@ -1,4 +1,4 @@
-"""What a sample teaches of a site: claims that hold, and where one does not, the rival reading by which it does."""
+"""What a sample teaches about a site: the claims that hold, and for each that does not, the rival reading for which it does."""
 
 from __future__ import annotations
 
@@ -16,27 +16,27 @@ from forums.discovery.teacher.pairs import Seen, threads_seen
 from forums.reading import PageKind, thread_key
 from forums.reading.rules import NOTHING, KindRules, SiteRules
 
-FEWEST = 3  # threads that must tell before a reading is given up for another
-HOLDS = 0.8  # share of the cases in which a claim is said to hold
-GAIN = 0.2  # by so much a rival must be better than the reading as it is
-LITTLE_GAIN = 0.02  # the same of one that is contradicted nowhere
-WRONG = 1 / 3  # share of the cases in which a field that no rival mends is held for another thing, and left empty
+FEWEST = 3  # fewest threads with evidence for replacing a reading
+HOLDS = 0.8  # share of the cases from which a claim counts as holding
+GAIN = 0.2  # by how much a rival must be better than the default reading
+LITTLE_GAIN = 0.02  # the same for a rival without any contradiction
+WRONG = 1 / 3  # share of the cases below which a field that no rival corrects is taken to be something else, and left empty
 COVERS = 0.9
-OF_PEOPLE = 0.97  # share of posts whose name goes with one profile address only, below which rivals are tried
+OF_PEOPLE = 0.97  # share of posts whose name belongs to one profile address only, below which rivals are tried
 
-_Choice = tuple[PageKind, str, str]  # kind of page, role, selector
+_Choice = tuple[PageKind, str, str]  # (kind of page, role, selector)
 
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """The claims with how often they hold, and the selectors by which those do that did not hold as pages are read."""
+    """The claims with how often they hold, and selectors for those that did not hold with the default reading."""
 
     lessons: tuple[Lesson, ...] = ()
     rules: SiteRules | None = None
 
 
 def taught(pages: Sequence[PageFacts], sources: Mapping[str, FetchedPage]) -> Verdict:
-    """What the pages of a sample teach; `sources` are the pages as fetched, by the key they were asked for with."""
+    """What the pages of a sample teach; `sources` are the pages as fetched, by the key of the requested address."""
     seen = threads_seen(pages)
     told = {tally.claim: tally for tally in tallies(seen)}
     if not seen:
@@ -57,7 +57,7 @@ def _rules(chosen: Sequence[_Choice]) -> SiteRules:
 
 
 class _Table:
-    """The regions of the sampled threads, read when first needed: their rows, and their posts."""
+    """The regions of the sampled threads, read on first use: their rows and their posts."""
 
     def __init__(self, seen: Sequence[Seen], sources: Mapping[str, FetchedPage]) -> None:
         self.seen = seen
@@ -81,8 +81,8 @@ class _Table:
 
 
 def _people(table: _Table, told: dict[str, Tally]) -> list[_Choice]:
-    """Authors: one name for one profile address, and the name in a row that of its thread's first (last) post. Rivals of both
-    sides are tried together where that does not hold."""
+    """Choices for authors: each name must have one profile address, and the name in a row must equal that of its thread's first
+    (last) post. Rivals for both are tried together if that does not hold."""
     posts = table.posts()
     people = one_name_each((one.record.author, one.profile()) for thread in posts for one in thread)
     author = told.get("author", Tally("author", 0, 0))
@@ -118,21 +118,22 @@ def _names(some: Sequence[Region], selector: str) -> list[str]:
 
 
 def _named(values: Sequence[str]) -> bool:
-    """Whether values can be names at all: nearly everywhere, not one and the same."""
+    """Tells whether values can be names: nearly all present, and not all the same."""
     return sum(map(bool, values)) >= COVERS * len(values) and len({value for value in values if value}) >= 2
 
 
 def _titles(values: Sequence[str], titles: Collection[str]) -> bool:
-    """Whether what a selector gives is a thread's title, at times at least: no name of a person."""
+    """Tells whether some values of a selector are titles of threads, so that they are not names."""
     return any(value in titles for value in values)
 
 
-_Pair = tuple[str, str, int, int, float | None]  # selectors of posts and rows, threads in which they agree, of how many, people
+# (selector of posts, of rows, agreeing threads, threads compared, share of distinct people)
+_Pair = tuple[str, str, int, int, float | None]
 
 
 def _best_pair(rows: Sequence[Region | None], posts: Sequence[Sequence[Region]]) -> _Pair | None:
-    """The selectors of posts and rows by which names agree best, with how often, and the share of people told apart. None where
-    no pair is clearly better than the readings as they are."""
+    """The selectors of posts and rows with the best agreement of names, its counts, and the share of people distinguished. None
+    if no pair is clearly better than the default readings."""
     every = [one for thread in posts for one in thread]
     here = [row for row in rows if row is not None]
     of_posts: dict[str, tuple[list[str], float | None, float]] = {}
@@ -164,11 +165,11 @@ def _best_pair(rows: Sequence[Region | None], posts: Sequence[Sequence[Region]])
     if best[4] >= HOLDS * best[5] and (best[6] is None or best[6] >= HOLDS):
         return best[2:]
     alone = best[6] is not None and best[6] >= OF_PEOPLE
-    return (best[2], NOTHING, 0, 0, best[6]) if alone else None  # names of posts that hold, none of rows that agrees with them
+    return (best[2], NOTHING, 0, 0, best[6]) if alone else None  # names in posts hold, but none in rows agrees with them
 
 
 def _starts(posts: Sequence[Sequence[Region]]) -> list[int]:
-    """The place of each thread's first post in the list of all posts."""
+    """The index of each thread's first post in the list of all posts."""
     starts, at = [], 0
     for thread in posts:
         starts.append(at)
@@ -177,7 +178,7 @@ def _starts(posts: Sequence[Sequence[Region]]) -> list[int]:
 
 
 def _varies(posts: Sequence[Sequence[Region]], selector: str) -> bool:
-    """Whether what a selector gives differs inside threads: a subject that all posts repeat does not."""
+    """Tells whether a selector's values differ within threads; those of a subject repeated in all posts do not."""
     several = [thread for thread in posts if len(thread) > 2]
     return sum(len(set(_names(thread, selector))) > 1 for thread in several) * 2 > len(several)
 
@@ -198,13 +199,13 @@ def _last_author(
     ]
     kept, _length, selector = max(scored)
     if kept < HOLDS * len(cases):
-        selector = NOTHING  # better none than a wrong one
+        selector = NOTHING  # no value is better than a wrong one
     told["last_author"] = Tally("last_author", kept, len(cases), selector)
     return [(PageKind.threadlist, "last_author", selector)] if selector else []
 
 
 def _field(table: _Table, told: dict[str, Tally], claim: str) -> list[_Choice]:
-    """A figure or time of rows that its threads contradict: the piece of the row that they do not."""
+    """The choice for a number or time in rows that their threads contradict: the text in the row that they do not."""
     now = told.get(claim)
     if now is None or now.of < FEWEST or now.share >= HOLDS:
         return []
