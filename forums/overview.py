@@ -1,4 +1,5 @@
-"""Looks: overview sources (such as index pages) that show the new posts of many boards at once, and how far each is trusted."""
+"""Overview sources (such as index pages), which show the new posts of many boards at once, and how far each is trusted. A look is
+one reading of a source."""
 
 from __future__ import annotations
 
@@ -70,7 +71,7 @@ class Overview:
         return {key: getattr(owner, name) for key, (owner, name) in self._places().items()}
 
     def restore(self, arrays: Mapping[str, Floats | Bools | Ints]) -> None:
-        """Loads arrays from `packed` for the same boards and sources; does nothing where their lengths differ."""
+        """Loads arrays from `packed` for the same boards and sources; does nothing if their lengths differ."""
         if all(key in arrays and len(arrays[key]) == len(mine) for key, mine in self.packed().items()):
             for key, (owner, name) in self._places().items():
                 setattr(owner, name, np.array(arrays[key]))
@@ -97,7 +98,7 @@ class Overview:
         return found
 
     def known_hours(self, now: float) -> Floats:
-        """Weighted event-hours that reported, not yet fetched posts have waited by now, (n,): sum of w (t - t_e)."""
+        """Weighted event-hours for which reported, not yet fetched posts have waited, (n,): sum of w (t - t_e)."""
         return np.maximum(self.known * (now / HOUR_SECONDS) - self._moment, 0.0)
 
     def hours_since_look(self, now: float, boards: Ints | None = None) -> Floats:
@@ -153,10 +154,10 @@ class Overview:
         self.covers.as_of[pairs] = np.where(shown, now, np.nan)[self.covers.row[pairs] - rows.start]
 
     def read(self, source: int, sight: Sight, now: float, waiting: Floats) -> Told:
-        """Takes over a source's figures; returns the new posts of boards with trusted rows, for the forecast.
+        """Processes a source's figures; returns the new posts of boards with trusted rows, for the forecast.
 
-        waiting: (n,) forecast F_i(y), from which the weight is estimated where a page shows only that something is new, and by
-        which a row's posts are shared among its boards. These are placed evenly between the look before and the last post.
+        waiting: (n,) forecast F_i(y), from which the weight is estimated if a page only shows that something is new, and by which
+        a row's posts are divided among its boards. The posts are spaced evenly between the previous look and the last post.
         """
         rows, covers = self.rows(source), self.covers
         pairs = covers.of(rows)
@@ -188,7 +189,7 @@ class Overview:
         return Told(members, np.full(len(members), until), members[owner], times, weights)
 
     def _take_figures(self, rows: slice, sight: Sight, posts: Floats) -> None:
-        """Stores a source's figures, with which later looks are compared; `posts` of them are new, nan where it shows nothing."""
+        """Stores a source's figures for comparison with later ones; `posts` of them are new, nan if it shows none."""
         shown = np.isfinite(posts)
         self.told[rows] += np.where(shown, posts, 0.0)
         counted = np.isfinite(np.fmax(sight.threads - self.threads[rows], sight.posts - self.posts[rows]))
@@ -215,8 +216,8 @@ class Overview:
         return np.where(flag, 0.0, new), posts, weight
 
     def _others(self, source: int, taken: Ints, new: Floats, posts: Floats) -> None:
-        """Adds new threads and posts that one source has reported of a board to the stored figures of other sources, so that they
-        are not reported twice. Rows that count several boards are left out: the posts' board is not known there."""
+        """Adds new threads and posts of a board that one source has reported to the stored figures of other sources, so that they
+        are not counted twice. Rows that count several boards are skipped, because the posts' board is unknown there."""
         if len(self) < 2 or not len(taken):
             return
         covers, count = self.covers, len(self.known)
@@ -236,8 +237,8 @@ class Overview:
     # --- visits -------------------------------------------------------------------------------------------------------
 
     def visited(self, boards: Ints, board: Ints, times: Floats, weights: Floats, now: float) -> Ints:
-        """`boards` were visited and brought these events (board, epoch seconds, weight). Returns other boards whose looks
-        are to be forgotten, because a row that reported on them is not trusted any more."""
+        """Records that `boards` were visited with these events (board, epoch seconds, weight). Returns other boards whose looks
+        must be forgotten, because a row that reported on them is no longer trusted."""
         telling = self._telling()
         chosen = np.zeros(len(self.known), dtype=bool)
         chosen[boards] = True
@@ -249,20 +250,21 @@ class Overview:
         return lost[~chosen[lost]]
 
     def believe_shown(self, source: int, boards: Ints, now: float) -> None:
-        """Boards that a newest list has named for the first time: from now on its readings count for them."""
+        """Trusts the readings of a newest list for boards that it has named for the first time."""
         pairs = self.covers.of(self.rows(source))
         own = np.arange(pairs.start, pairs.stop)[np.isin(self.covers.board[pairs], boards)]
         self.covers.as_of[own[np.isnan(self.covers.as_of[own])]] = now
 
     def left_out(self, source: int, now: float) -> None:
-        """A newest list was read that does not reach back to the reading before. Posts that it left out are found by visits to
-        their boards; doubt of the source doubles, so that its boards' own forecasts count for more."""
+        """Records that a newest list did not reach back to its previous reading. The posts that it left out are found by visits;
+        doubt of the source doubles, so that its boards' own forecasts count more."""
         self.read_at[source] = now
         self.doubt[source] = min(self.doubt[source] * 2.0, 1.0)
         self._after_probe(source, now)
 
     def swept(self, source: int, boards: Ints, board: Ints, times: Floats, weights: Floats, now: float) -> None:
-        """A newest list was read and its threads fetched, with these events of `boards`: no reported post is left to fetch."""
+        """Records that a newest list was read and its threads fetched, with these events of `boards`: no reported post is left to
+        fetch."""
         self.clear(boards, now)
         self.read_at[source] = now
         chosen = np.zeros(len(self.known), dtype=bool)
@@ -289,12 +291,12 @@ class Overview:
         return group
 
     def believed_boards(self, source: int) -> Ints:
-        """The boards of a source's trusted rows, with those below that the rows count too."""
+        """The boards of a source's trusted rows, including boards without a row that these rows count."""
         pairs = self.covers.of(self.rows(source))
         return self.covers.board[pairs][self._telling()[pairs]]
 
     def pretend(self, source: int, boards: Ints, waiting: Floats, now: float) -> None:
-        """For a forecast of visits: assumes that reading this source reports what is forecast (a newest list fetches it)."""
+        """In a forecast of visits: assumes that reading this source reports what is forecast (and a newest list fetches it)."""
         if self.newest[source]:
             self.clear(boards, now)
             return
@@ -305,7 +307,7 @@ class Overview:
         self._after_probe(source, now)
 
     def clear(self, boards: Ints, until: float | Floats) -> None:
-        """Notes that these boards have no reported posts left to fetch, and are known up to `until`."""
+        """Records that these boards have no reported posts left to fetch, and are known up to `until`."""
         self.known[boards] = self._moment[boards] = 0.0
         self.look[boards] = until
 
@@ -322,7 +324,7 @@ class Overview:
         if (not found and not self.told[row]) or not self.covers.counted()[pair]:
             return
         if self.covers.hidden[pair] and self.told[row] - self.found[row] < found and not self.guessed[row]:
-            self.covers.apart[pair] += 1  # a lag is learned from the row's own board only
+            self.covers.apart[pair] += 1  # a lag is learned only from the row's own board
             if not len(elsewhere):
                 self._even(row)
             return
@@ -344,8 +346,8 @@ class Overview:
         self._even(row)
 
     def _go_on(self, pair: int, times: Floats, weights: Floats, now: float) -> int:
-        """Brings a row's stored figures up to now with the posts that a board got since it was last known. Returns how many of
-        these posts the row should have reported before."""
+        """Updates a row's stored figures with the posts that a board got since it was last known. Returns how many of these posts
+        the row should have reported before."""
         row, late = int(self.covers.row[pair]), times > self.covers.as_of[pair]
         if self.covers.counted()[pair]:
             opener = weights >= self.new_weight[self.covers.board[pair]] * (1.0 - 1e-9)
@@ -360,8 +362,8 @@ class Overview:
         self.told[row], self.weight[row], self.found[row], self.guessed[row] = 0.0, 0.0, 0.0, False
 
     def _pass_on(self, board: int, others: Ints, more: float) -> None:
-        """Assigns posts that were reported of a board and others together, and not found on it, to the others. `more`: weight to
-        add to them; negative where more than the board's share was found."""
+        """Assigns posts reported for several boards together, and not found on `board`, to the other boards. `more`: weight to
+        add to them; negative if more than the board's share was found."""
         held = float(self.known[others].sum())
         if held > 0:
             factor = max(0.0, 1.0 + more / held)
@@ -374,11 +376,11 @@ class Overview:
 
     def _judge(self, row: int, earlier: Floats, as_of: float) -> None:
         """Judges a comparison with at least one post: agreement, a longer lag, or a contradiction. earlier: sorted times of posts
-        that the row should have reported, of the last visited of its boards."""
+        that the row should have reported, on the last visited of its boards."""
         source, told, found = int(self._source[row]), float(self.told[row]), float(self.found[row])
         missing = int(round(found - told))
         lag = self.lag_hours[source]
-        if self.newest[source]:  # its threads were fetched: a visit must not find more
+        if self.newest[source]:  # its threads were fetched, so a visit must not find more
             right = not found
         elif self.guessed[row] and told:  # the source did not say how many
             right = found > 0

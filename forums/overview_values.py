@@ -1,4 +1,4 @@
-"""What looks are made of: sources, what they showed, what that tells."""
+"""Values used by looks (readings of overview sources): sources, the figures they showed, the events derived from them."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 
 from forums.events import Floats, Ints
 
-FIRST_DOUBT, LEAST_DOUBT = 0.3, 0.02  # share of its own forecast that counts in a board's index
+FIRST_DOUBT, LEAST_DOUBT = 0.3, 0.02  # share of its own forecast that counts in a board's index: initial and least value
 
 
 def _nothing() -> Ints:
@@ -18,10 +18,10 @@ def _nothing() -> Ints:
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """A page that tells about `boards`. newest: it names the changed threads, so that reading it is a visit of its boards.
-    cost: visits of the budget that reading it is charged as. doubt, lag_hours: what was learned of it before.
+    """A page that covers `boards`. newest: it names the changed threads, so that reading it is a visit of its boards. cost:
+    visits of the budget that a reading is charged. doubt, lag_hours: learned before.
 
-    hidden: boards that it does not show, each below the board of the row (`row`, a place in `boards`) that may count its posts.
+    hidden: boards that it does not show, each below the board of a row (`row`, an index into `boards`) that may count its posts.
     """
 
     boards: Ints
@@ -34,8 +34,8 @@ class Source:
 
 
 class Sight(NamedTuple):
-    """What a source showed, one entry a row of it, in its order: threads and posts in all, time of the last post (epoch
-    seconds); nan where it shows none. posts: openers counted too, or left out, always in the same way."""
+    """The figures that a source showed, one entry per row, in its order: total threads and posts, time of the last post (epoch
+    seconds); nan if not shown. posts: with or without first posts, consistently."""
 
     threads: Floats
     posts: Floats
@@ -43,7 +43,7 @@ class Sight(NamedTuple):
 
 
 class Told(NamedTuple):
-    """Events that a look has told, one entry an event: board, epoch seconds, weight; `boards` are known up to `until`."""
+    """Events derived from a look, one entry per event: board, epoch seconds, weight; `boards` are known up to `until`."""
 
     boards: Ints
     until: Floats

@@ -1,4 +1,4 @@
-"""How the closed loop spreads a day's visits: the budget and where it stands, the day's plan, and how far it may be left."""
+"""Pacing of the closed loop: the day's budget and its use, the plan over the day, and the allowed deviation from it."""
 
 from __future__ import annotations
 
@@ -12,12 +12,13 @@ from forums.events import DAY_SECONDS, HOUR_SECONDS, Floats, Sites
 from forums.intensity import DAY_HOURS
 
 PLAN_STEPS = 96
-PAUSE_TICKS = 10  # a longer silence of the dispatcher is a pause, after which the rest of the day is planned anew
+PAUSE_TICKS = 10  # a longer gap between rankings is a pause, after which the rest of the day is planned again
 
 
 @dataclass(slots=True)
 class Budget:
-    """The day's visits: how many were made, the price of one (nan: not known yet), and from where the day's plan is followed."""
+    """The day's visits: the number made, the price of one (nan: not known yet), and the point from which the day's plan is
+    followed."""
 
     visits_per_day: int
     price: float = math.nan
@@ -28,23 +29,23 @@ class Budget:
     day: float = field(default=-np.inf)
 
     def packed(self) -> Floats:
-        """The fields as numbers, from which `unpacked` makes the budget again."""
+        """The fields as numbers, for `unpacked`."""
         tick = math.nan if self.last_tick is None else self.last_tick
         counts = [self.visits_per_day, self.price, self.used, self.from_used, self.from_plan, tick, self.day]
         return np.array(counts, dtype=float)
 
     @classmethod
     def unpacked(cls, values: Floats) -> Budget:
-        """The budget that `packed` gave."""
+        """Restores a budget from `packed`."""
         visits, price, used, from_used, from_plan, tick, day = (float(value) for value in values)
         return cls(int(visits), price, int(used), int(from_used), from_plan, None if math.isnan(tick) else tick, day)
 
 
 @dataclass(frozen=True, slots=True)
 class Spending:
-    """Spends the day's visits in one ranking: `least` are to be used by now, at most `most`; between them what is worth the
-    price, which rises with what is used beyond `target`. step: share by which the price moves to the value of what was done.
-    """
+    """The spending of one ranking: at least `least` visits must be used by now, at most `most`; in between, visits worth more
+    than the price, which rises with use beyond `target`. step: share by which the price moves towards the value of each
+    visit made."""
 
     budget: Budget
     least: float
@@ -54,11 +55,12 @@ class Spending:
     step: float
 
     def room(self) -> int:
-        """Visits that this ranking may make at the most."""
+        """The most visits that this ranking may make."""
         return min(math.ceil(max(self.most - self.budget.used, 0.0)), max(self.budget.visits_per_day - self.budget.used, 0))
 
     def takes(self, value: float, cost: int, *, forced: bool) -> bool:
-        """Whether something of this value (weighted event-hours a visit) is done; then it counts and the price follows."""
+        """Decides whether something of this value (weighted event-hours per visit) is done; if so, counts it and adjusts the
+        price."""
         budget = self.budget
         if cost > self.room():
             return False
@@ -72,10 +74,10 @@ class Spending:
 
 
 class Pace:
-    """Follows a budget through its days, which begin at the midnights of the first site's clock.
+    """Follows a budget over days, which begin at midnight of the first site's clock.
 
-    The plan of a day is the cumulated sum of sqrt f over the boards: the closed form's density (square-root law). The loop
-    may stray from it by `band` of the day's visits, which shrinks over the last `closing_hours`.
+    The plan of a day is the cumulated sum of sqrt f over the boards: the density of the closed form (square-root law). The loop
+    may deviate from it by `band` of the day's visits, which shrinks over the last `closing_hours`.
     """
 
     def __init__(
@@ -89,18 +91,18 @@ class Pace:
         self.plan = np.zeros(PLAN_STEPS + 1)
 
     def ahead(self, tick_seconds: float) -> Pace:
-        """The same pace for looking ahead: what it counts leaves this one as it is."""
+        """A copy for outlooks: its counting does not change this pace."""
         other = copy.copy(self)
         other.budget, other.tick_seconds = replace(self.budget), tick_seconds
         return other
 
     def first_price(self) -> float:
-        """The price of a visit where none was made: (sum of sqrt f over a day / visits)^2 / 2, weighted event-hours."""
+        """The price of a visit before any was made: (sum of sqrt f over a day / visits)^2 / 2, weighted event-hours."""
         roots = self._roots.mean(axis=1).sum() * DAY_HOURS
         return float((roots / self.budget.visits_per_day) ** 2 / 2.0)
 
     def turn(self, now: float) -> None:
-        """Opens the budget's day at local midnight; plans the day, and what is left of it after a pause or a late start."""
+        """Starts the budget's day at local midnight; plans the day, or its rest after a pause or a late start."""
         budget = self.budget
         local = self._local(now)
         day = np.floor(local / DAY_HOURS)
@@ -109,15 +111,15 @@ class Pace:
         paused = budget.last_tick is not None and now - budget.last_tick > PAUSE_TICKS * self.tick_seconds
         if day != budget.day:
             budget.day, budget.used, budget.from_used, budget.from_plan = day, 0, 0, 0.0
-            if budget.last_tick is None or paused:  # the day counts from now, as if its plan had been kept so far
+            if budget.last_tick is None or paused:  # count the day from now, as if the plan had been kept so far
                 budget.from_plan = self._done(now)
                 budget.used = budget.from_used = int(budget.visits_per_day * budget.from_plan)
-        elif paused:  # the rest of the day's visits are spread over the rest of the day
+        elif paused:  # spread the day's remaining visits over the rest of the day
             budget.from_used, budget.from_plan = budget.used, self._done(now)
         budget.last_tick = now
 
     def target(self, now: float) -> tuple[float, float]:
-        """How many visits the plan wants made by now, and how far the loop may stray from it."""
+        """The number of visits planned by now, and the allowed deviation from it."""
         budget = self.budget
         left = self._hours_left(now)
         if left * HOUR_SECONDS <= self.tick_seconds + 1e-3:
@@ -127,11 +129,11 @@ class Pace:
         return budget.from_used + (budget.visits_per_day - budget.from_used) * share, band
 
     def rankings_left(self, now: float) -> int:
-        """Rankings of the day after this one."""
+        """The number of later rankings of the day."""
         return max(int(np.ceil((self._hours_left(now) * HOUR_SECONDS - 1e-3) / self.tick_seconds)) - 1, 0)
 
     def change(self, visits_per_day: int, now: float) -> None:
-        """Another number of visits a day from now on: the rest of today gets its share of the new number."""
+        """Changes the number of visits per day from now on: the rest of today gets its share of the new number."""
         budget = self.budget
         budget.price *= (budget.visits_per_day / visits_per_day) ** 2
         budget.visits_per_day = visits_per_day
@@ -152,7 +154,7 @@ class Pace:
         return float(np.searchsorted(self.plan, self.plan[-1] - 1e-9)) * DAY_HOURS / PLAN_STEPS
 
     def _planned(self, start: float) -> Floats:
-        """Cumulated share of the day's visits by quarter of an hour: sum_i sqrt(f_i) at each site's local time."""
+        """Cumulated share of the day's visits by quarter-hour: from sum_i sqrt(f_i) at each site's local time."""
         moments: Floats = start + np.arange(PLAN_STEPS, dtype=float) * (DAY_SECONDS / PLAN_STEPS)
         density = np.zeros(PLAN_STEPS)
         bins = self._roots.shape[1]
@@ -170,6 +172,6 @@ class Pace:
         return density if opening is None else density * opening.at(moments)
 
     def _done(self, now: float) -> float:
-        """Share of the day's visits that the plan has behind it."""
+        """Share of the day's visits planned up to now."""
         hour = self._local(now) % DAY_HOURS
         return float(np.interp(hour * PLAN_STEPS / DAY_HOURS, np.arange(PLAN_STEPS + 1.0), self.plan))

@@ -1,4 +1,5 @@
-"""One day of a timetable for boards of several sites: within a budget of visits and one of requests a site, with reasons."""
+"""One day of a timetable for boards of several sites: within a budget of visits and a limit of requests per site, with
+reasons."""
 
 from __future__ import annotations
 
@@ -15,7 +16,7 @@ from forums.schedule_optimal import OptimalPlanner, expected_cost
 from forums.timetable import Timetable, keep_gap
 
 PAPER_RULES: dict[str, Callable[[Demand, int], Timetable]] = {"era": era, "wra": wra, "lra": lra, "bra": bra}
-EXACT_BOARDS = 150  # up to here the programme on 15 minutes, which takes some 30 ms a board; beyond, the polished closed form
+EXACT_BOARDS = 150  # up to this number the 15-minute programme (some 30 ms per board); beyond it the polished closed form
 BUSY_SHARE = 0.7
 BUSY_HOURS = 6.0
 LONGEST_HOURS = 72.0
@@ -23,11 +24,11 @@ LONGEST_HOURS = 72.0
 
 @dataclass(frozen=True, slots=True)
 class DayInput:
-    """What a day is planned from, n boards.
+    """The input for planning a day, n boards.
 
-    rates: (n, bins) weighted events per hour by the planner's clock, importance included, shrunk; plain: the same as the
-    paper has them, without shrinkage. site: (n,) site numbers. requests: (n,) mean requests of a visit. allowed_requests:
-    (sites,) requests a day, inf for no limit. gap_hours: (sites,) least time between two visits of a site.
+    rates: (n, bins) weighted events per hour by the planner's clock, importance included, shrunk; plain: the same without
+    shrinkage, as in the forum paper. site: (n,) site numbers. requests: (n,) mean requests of a visit. allowed_requests: (sites,)
+    requests a day, inf for no limit. gap_hours: (sites,) least time between two visits of a site.
     """
 
     rates: Floats
@@ -38,7 +39,7 @@ class DayInput:
     gap_hours: Floats
 
     def only(self, boards: Ints) -> DayInput:
-        """The same for some of the boards; site numbers stay."""
+        """The input for some of the boards; site numbers stay the same."""
         return DayInput(
             self.rates[boards],
             self.plain[boards],
@@ -51,7 +52,7 @@ class DayInput:
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A timetable over some of the boards; `boards` gives their numbers."""
+    """A timetable over some of the boards, given by number in `boards`."""
 
     boards: Ints
     table: Timetable
@@ -64,7 +65,7 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class Schedule:
-    """A daily plan: one part for the boards that share the budget, and one a site that its own requests hold back."""
+    """A daily plan: one part for the boards that share the budget, and one for each site limited by its own requests."""
 
     parts: tuple[Part, ...]
     limited: tuple[int, ...]
@@ -93,9 +94,9 @@ class Schedule:
 
 
 def timetable(policy: str, given: DayInput, visits_per_day: int) -> Timetable:
-    """The timetable of a policy (era, wra, lra, bra, optimal) with exactly that many visits on every day.
+    """The timetable of a policy (era, wra, lra, bra, optimal) with exactly `visits_per_day` visits on every day.
 
-    Visits of one site keep its gap where they fit into the day; where they do not, they queue as they come.
+    Visits of one site keep its gap if they fit into the day; otherwise they queue.
     """
     if policy == "optimal":
         table = OptimalPlanner(Demand(given.rates), exact=len(given.rates) <= EXACT_BOARDS).plan(visits_per_day)
@@ -108,10 +109,10 @@ def timetable(policy: str, given: DayInput, visits_per_day: int) -> Timetable:
 
 
 def schedule(policy: str, given: DayInput, visits_per_day: int) -> Schedule:
-    """Plans all boards within `visits_per_day`; a site that would ask more requests than it may is planned by itself.
+    """Plans all boards within `visits_per_day`; a site that would exceed its request limit is planned separately.
 
-    Its visits are cut to what its requests pay for, the rest of the visits go to the other sites. Raises BudgetError for
-    a budget below one visit.
+    Its visits are reduced to what its limit allows, and the remaining visits go to the other sites. Raises BudgetError for a
+    budget below one visit.
     """
     boards = np.arange(len(given.rates))
     parts: list[Part] = []
@@ -134,7 +135,7 @@ def schedule(policy: str, given: DayInput, visits_per_day: int) -> Schedule:
 
 
 def _over(part: Part, given: DayInput) -> int | None:
-    """The site that goes furthest beyond its requests; None when all keep within."""
+    """The site that exceeds its request limit most; None if none does."""
     owner = part.boards[part.table.board]
     asked = np.bincount(given.site[owner], given.requests[owner], len(given.allowed_requests)) / part.table.days
     excess = np.where(np.isfinite(given.allowed_requests), asked / np.maximum(given.allowed_requests, 1e-9), 0.0)
@@ -144,9 +145,8 @@ def _over(part: Part, given: DayInput) -> int | None:
 
 @dataclass(frozen=True, slots=True)
 class Expectation:
-    """What visits should find: one entry a visit. events: weighted; delay: weighted event-hours that they end;
-    from_hour, to_hour and per_hour: the busy hours before the visit and the weighted events an hour in them.
-    """
+    """Expected results of visits, one entry per visit. events: weighted; delay: weighted event-hours that they end; from_hour,
+    to_hour and per_hour: the busy hours before the visit and their weighted events per hour."""
 
     events: Floats
     delay: Floats
@@ -156,17 +156,17 @@ class Expectation:
 
 
 def expectations(rates: Floats, board: Ints, previous: Floats, now: Floats) -> Expectation:
-    """What visits at `now` should find that were last made at `previous` (hours on one clock, any day).
+    """Expected results of visits at `now` to boards last visited at `previous` (hours on one clock, any day).
 
-    The busy hours are the run of bins before the visit, at most six hours back and not before the last visit, whose rate
-    is at least 0.7 of the highest of them.
+    The busy hours are the run of bins before the visit, at most six hours back and not before the last visit, with rates of at
+    least 0.7 of the highest.
     """
     intensity = Intensity.of(rates)
     start = np.maximum(previous, now - LONGEST_HOURS)
     events = intensity.mass(board, now) - intensity.mass(board, start)
     width = intensity.width
     steps = max(1, int(BUSY_HOURS / width))
-    last = np.ceil(now / width) - 1.0  # the bin that ends at or holds the visit
+    last = np.ceil(now / width) - 1.0  # the bin that ends at or contains the visit
     bins = last[:, None] - np.arange(steps)[None, :]
     rate = intensity.rates[board[:, None], np.mod(bins, intensity.bins).astype(np.int64)]
     inside = (bins + 1.0) * width > start[:, None]
@@ -175,7 +175,7 @@ def expectations(rates: Floats, board: Ints, previous: Floats, now: Floats) -> E
     busy = inside & (rate >= BUSY_SHARE * rate[np.arange(len(top)), top][:, None])
     column = np.arange(steps)[None, :]
     broken_late = (~busy & (column < top[:, None])) * (column + 1)
-    first = broken_late.max(axis=1)  # the run around the top: from the first column after the last break before it …
+    first = broken_late.max(axis=1)  # the run around the maximum: from the first column after the last break before it …
     broken_early = np.where(~busy & (column > top[:, None]), column, steps)
     end = broken_early.min(axis=1)  # … to the column before the first break after it
     taken = (column >= first[:, None]) & (column < end[:, None])

@@ -1,4 +1,5 @@
-"""Next replies on boards without last-reply times: a hazard fitted on the site's own threads, and simpler rules beside it."""
+"""Prediction of replies on boards without last-reply times: a hazard model fitted on the site's own threads, and simpler rules
+for comparison."""
 
 from __future__ import annotations
 
@@ -10,7 +11,7 @@ from forums.events import HOUR_SECONDS, Events, Floats, Ints, LocalClock
 from forums.intensity import DAY_HOURS, Intensity
 
 RECENT_HOURS = (6.0, 24.0, 168.0)
-LEAST_REPLIES = 300  # fewer in the training history: rate times elapsed
+LEAST_REPLIES = 300  # with fewer in the training history: rate times elapsed time
 SAMPLES = 40_000
 RIDGE = 3.0
 NEWTON_STEPS = 40
@@ -23,10 +24,10 @@ MEDIAN_GRID_DAYS = 90.0
 
 
 class ThreadHistory:
-    """Posts of threads as visits have seen them: times by thread, on a clock on which the site is equally active all day.
+    """Posts of threads as seen in visits: times by thread, in a clock in which the site is equally active all day.
 
-    `activity`: (24,), events by local hour of the whole site; durations are measured in hours of it, so that a night
-    counts less than an evening.
+    `activity`: (24,), events by local hour of the whole site; durations are measured in its hours, so that a night counts less
+    than an evening.
     """
 
     def __init__(self, events: Events, clock: LocalClock, activity: Floats) -> None:
@@ -48,12 +49,12 @@ class ThreadHistory:
         self.board[events.thread] = events.board
 
     def active_hours(self, times: Floats) -> Floats:
-        """Operational hours since the epoch of these moments (epoch seconds)."""
+        """Operational hours since the epoch at these times (epoch seconds)."""
         local = self._clock.local_hours(np.asarray(times, dtype=float))
         return self._activity.mass(np.zeros(local.shape, dtype=np.int64), local)
 
     def known(self, threads: Ints, until: Floats) -> Ints:
-        """Index behind the last post of each thread at or before `until` (epoch seconds, one a thread)."""
+        """Index after the last post of each thread at or before `until` (epoch seconds, one per thread)."""
         offset = np.clip(until - self._origin, -0.5, self._span - 0.5)
         place = np.searchsorted(self._keys, threads * self._span + offset, side="right")
         return np.clip(place, self.first[threads], self.stop[threads])
@@ -61,11 +62,11 @@ class ThreadHistory:
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """What is known of threads at their last fetch; one entry a thread, durations in operational hours.
+    """The state of threads at their last fetch; one entry per thread, durations in operational hours.
 
-    replies: posts after the first; age: since the first post; silence: since the last known post; recent: posts in the
-    6, 24 and 168 hours before the fetch, (m, 3); gap_hours: mean clock time between posts (nan without a reply);
-    last: epoch seconds of the last known post.
+    replies: posts after the first; age: since the first post; silence: since the last known post; recent: posts in the 6, 24 and
+    168 hours before the fetch, (m, 3); gap_hours: mean clock time between posts (nan without a reply); last: epoch seconds of the
+    last known post.
     """
 
     replies: Floats
@@ -99,7 +100,7 @@ def overdue(known: Facts, now: float, board_gap_hours: Floats) -> Floats:
     """EIC: how far each thread is past its predicted next change, relative to its mean gap; 0 and more means due.
 
     The next change is expected at t_last + (t_last - t_first) / n, with the board's mean gap for threads without reply
-    (board_gap_hours, one a thread). The forum paper's baseline; the ranking by relative lateness is ours.
+    (board_gap_hours, one a thread). The forum paper's baseline; ranking by relative lateness is this program's addition.
     """
     gap = np.maximum(np.where(np.isnan(known.gap_hours), board_gap_hours, known.gap_hours), 1.0 / 60.0)
     return (now - known.last) / HOUR_SECONDS / gap - 1.0
@@ -142,7 +143,8 @@ class HazardModel:
         return np.asarray(np.exp(np.clip(rows @ self.weights, -20.0, 6.0)))
 
     def score(self, known: Facts, elapsed: Floats, power: float = AREA_POWER) -> Floats:
-        """Worth of fetching now: expected replies times elapsed^power; 0 maximises precision, 1/2 weighs their waiting."""
+        """Value of fetching now: expected replies times elapsed^power; 0 maximises precision, 1/2 also weights their waiting
+        time."""
         return self.expected(known, elapsed) * np.maximum(elapsed, 0.0) ** power
 
     def next_reply(self, known: Facts) -> Floats:
@@ -154,10 +156,10 @@ class HazardModel:
 
 
 def train(history: ThreadHistory, start: float, stop: float, rng: np.random.Generator, samples: int = SAMPLES) -> HazardModel:
-    """Fits the hazard on what is known before `stop`: random (thread, fetch, now) triples of [start, stop), epoch seconds.
+    """Fits the hazard on data known before `stop`: random (thread, fetch, now) triples of [start, stop), epoch seconds.
 
-    A triple starts at a random post, the fetch lies a log-uniform lag behind it (at most 60 days) and now a log-uniform
-    wait behind the fetch (at most 14 days), so that young, busy and silent threads all occur. Target: posts in (fetch, now].
+    A triple starts at a random post, the fetch is a log-uniform lag after it (at most 60 days) and now a log-uniform wait after
+    the fetch (at most 14 days), so that young, busy and silent threads all occur. Target: posts in (fetch, now].
     """
     inside = np.flatnonzero((history.times >= start) & (history.times < stop - HOUR_SECONDS))
     if not len(inside):
@@ -208,14 +210,15 @@ def _poisson(rows: Floats, target: Floats) -> Floats:
 
 
 def site_activity(events: Events, clock: LocalClock, start: float, stop: float) -> Floats:
-    """Events of the whole site by local hour of the day, (24,), between two moments."""
+    """Events of the whole site by local hour of the day, (24,), between two times."""
     part = events.between(start, stop)
     hours = np.floor(clock.local_hours(part.times) % DAY_HOURS).astype(np.int64)
     return np.bincount(np.minimum(hours, 23), minlength=24).astype(float)
 
 
 def board_gaps(events: Events, start: float, stop: float) -> tuple[Floats, Floats]:
-    """Mean hours between posts, and between new threads, of each board within [start, stop); the whole span where none."""
+    """Mean hours between posts, and between new threads, of each board within [start, stop); the whole interval for boards
+    without any."""
     part = events.between(start, stop)
     span = (stop - start) / HOUR_SECONDS
     posts = np.bincount(part.board, minlength=len(events.boards))

@@ -1,4 +1,4 @@
-"""What a forum's history says about its boards: volumes, daily rhythm, shrinkage of small boards to their site, dispersion."""
+"""Statistics of a forum's history by board: volumes, daily rhythm, shrinkage of small boards to their site, dispersion."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from forums.law import USUAL_THETA, event_weights, weighted
 
 WEEK_DAYS = 7
 LARGEST_KAPPA = 1e5
-PRIOR_PEAK_HOUR = 17.0  # before anything is known: afternoons are busier than nights
+PRIOR_PEAK_HOUR = 17.0  # assumed without data: afternoons are busier than nights
 PRIOR_SWING = 0.6
 EPOCH_WEEKDAY = 3  # 1970-01-01 was a Thursday
 
 
 @dataclass(frozen=True, slots=True)
 class ProfileOptions:
-    """How a history becomes rates.
+    """How a history is converted to rates.
 
-    half_life_days: an event that many days old counts half (None: all days alike).
-    bins: parts of a day (24: one hour, the paper's K). smooth_bins: width of the cyclic moving mean (1: none).
-    kappa_factor: multiplies the shrinkage found by likelihood; 0 switches shrinkage off, infinity pools the shapes.
-    prior_days: weight of the prior rate in days of history; prior_per_day: that rate in weighted events a day.
+    half_life_days: an event that many days old counts half (None: all days alike). bins: parts of a day (24: one hour, the forum
+    paper's K). smooth_bins: width of the cyclic moving mean (1: none). kappa_factor: multiplies the shrinkage found by
+    likelihood; 0 switches shrinkage off, infinity pools the shapes. prior_days: weight of the prior rate in days of history;
+    prior_per_day: that rate in weighted events per day.
     """
 
     window_days: float = 20.0
@@ -63,7 +63,7 @@ class BoardProfiles:
 
 @dataclass(frozen=True, slots=True)
 class BoardEvents:
-    """Events as estimation needs them: board number, hours on the site's local wall clock, opener or reply."""
+    """Events for estimation: board number, hours on the site's local clock, first post or reply."""
 
     board: Ints
     local_hours: Floats
@@ -86,10 +86,10 @@ def week_counts(board: Ints, local_hours: Floats, weights: Floats, boards: int) 
 def dirichlet_kappa(counts: Floats, pool: Floats) -> float:
     """Shrinkage kappa by maximum likelihood: rows of counts ~ Dirichlet-multinomial(kappa * pool).
 
-    counts: (n, bins) of events; pool: (bins,), sums to 1. Returns a value in (0, 1e5]; large where boards share one
-    rhythm. Maximised over log kappa.
+    counts: (n, bins) of events; pool: (bins,), sums to 1. Returns a value in (0, 1e5], large if boards share one rhythm.
+    Maximised over log kappa.
     """
-    from scipy.optimize import minimize_scalar  # scipy takes longer to load than many a command to run
+    from scipy.optimize import minimize_scalar  # importing scipy takes longer than many commands take to run
     from scipy.special import gammaln
 
     used = pool > 0
@@ -109,7 +109,7 @@ def dirichlet_kappa(counts: Floats, pool: Floats) -> float:
 
 
 def moving_mean(shape: Floats, width: int) -> Floats:
-    """Cyclic moving mean over `width` bins of each row (an even width leans half a bin forward)."""
+    """Cyclic moving mean over `width` bins of each row (an even width is shifted forward by half a bin)."""
     if width == 1:
         return shape
     left = (width - 1) // 2
@@ -171,7 +171,7 @@ def estimate(
 
 
 def _fading(age: Floats, days: float, half_life: float | None) -> tuple[Floats, float]:
-    """Weight of each event by its age, and the days of full weight that the window is worth."""
+    """Weight of each event by its age, and the number of full-weight days that the window is equivalent to."""
     if half_life is None:
         return np.ones(len(age)), days
     rate = np.log(2.0) / half_life
@@ -198,9 +198,9 @@ def _shrunk(weighted: Floats, raw: Floats, options: ProfileOptions) -> tuple[Flo
 
 
 def pooled_prior(profiles: BoardProfiles, unknown: Bools, theta: float, importance: Floats) -> None:
-    """Gives boards without history the pooled rhythm, in place: mean volumes and shape of all known boards.
+    """Sets boards without history to the pooled rhythm, in place: mean volumes and shape of all known boards.
 
-    Where no board is known: one new thread and three replies a day, most in the afternoon, which is an assumption of ours.
+    If no board is known: one new thread and three replies per day, mostly in the afternoon, which is an assumption.
     """
     if not unknown.any():
         return
@@ -252,7 +252,7 @@ def dispersion(board: Ints, local_hours: Floats, boards: int, start_hour: float,
 
 @dataclass(frozen=True, slots=True)
 class Settling:
-    """How far the estimates from `days` of history lie from those of the longest history.
+    """Difference between estimates from `days` of history and those from the longest history.
 
     weights_off: sum |w_d - w| / sum w. shapes_off: mean total variation distance of the day shapes, weighted by w, in [0, 1].
     """
@@ -270,7 +270,7 @@ def settling(
     days: Sequence[float],
     theta: float = USUAL_THETA,
 ) -> list[Settling]:
-    """The curve of how estimates settle as the history grows (the paper's "from 20 days on"); the longest is the yardstick."""
+    """How estimates settle as the history grows (the forum paper's "from 20 days on"); the longest is the reference."""
     found = {
         span: estimate(events, boards, end_hour, options, theta, days_known=span)
         for span in sorted(days)

@@ -13,12 +13,12 @@ DEFAULT_INTERVAL_SECONDS = 6 * 3600
 
 
 class Site(models.Model):
-    """A forum. `settings` override the crawl settings; `structure` is what was learned of its pages and `rules` the operator's
-    corrections: together version `version` of the site model. `layout` tells of a change of layout that was noticed
-    ({"at", "run", "kind", "reasons", "roles", "state", "verdict"}), {} while there is none to tell of; "moved" in it stays for
-    ever once the site's addresses have changed: threads that were not met since are looked for under the new ones. `evidence`
-    is what visits told of the model's claims since ({claim: {"kept", "of", "at", "last"}}). `drop` is set while much less comes
-    than usual ({"items", "usual"})."""
+    """A forum. `settings` override the crawl settings; `structure` is what was learned about its pages and `rules` the operator's
+    corrections: together version `version` of the site model. `layout` describes a detected layout change ({"at", "run",
+    "kind", "reasons", "roles", "state", "verdict"}), {} for none; its key "moved" is kept for ever once the site's
+    addresses have changed: threads not met since are then searched under the new ones. `evidence` is what visits showed
+    about the model's claims ({claim: {"kept", "of", "at", "last"}}). `drop` is set while far fewer posts come than usual
+    ({"items", "usual"})."""
 
     name = models.CharField(_("name"), max_length=200)
     url = models.TextField(_("address"))
@@ -55,10 +55,10 @@ class Site(models.Model):
 class Board(models.Model):
     """A board of a forum.
 
-    `watermark` and the stop tests refer to the last *complete* visit; `unfinished` holds where an interrupted one stood
-    ({"url", "page", "since"}), and the next visit goes on from there after it has read what is new on top. Delays are
-    measured of what was posted after `watched_since`. `next_visit` is when the board is visited next; with `next_until` it is
-    only likely to be visited between the two. `deadline_hours` is the longest that a post should wait, where a person set one.
+    `watermark` and the stop tests refer to the last *complete* visit; `unfinished` is the position of an interrupted one ({"url",
+    "page", "since"}), from which the next visit continues after reading what is new at the top. Delays are measured for posts
+    made after `watched_since`. `next_visit` is the time of the next visit; with `next_until` the visit is only likely to be
+    between the two. `deadline_hours` is the longest that a post should wait, if an operator has set one.
     """
 
     site = models.ForeignKey(Site, models.CASCADE, related_name="boards")
@@ -112,10 +112,10 @@ class Board(models.Model):
 
 
 class Thread(models.Model):
-    """A thread, known by the site's own id where it shows one, so that a moved thread stays one.
+    """A thread, identified by the site's own id if shown, so that a moved thread stays one.
 
-    `signature` is the change signature of the row as a list last showed it. `pending` is set in the transaction that sees a
-    change and cleared in the one that stores the thread's last page, so nothing that was seen is ever lost.
+    `signature` is the change signature of its row when last seen in a list. `pending` is set in the transaction that detects a
+    change and cleared in the one that stores the thread's last page, so that no detected change is lost.
     """
 
     site = models.ForeignKey(Site, models.CASCADE, related_name="all_threads")
@@ -160,7 +160,7 @@ class Thread(models.Model):
 
 
 class Post(models.Model):
-    """A post; (thread, key) is unique: the site's own post id, or a digest of author, time and text where it shows none."""
+    """A post; (thread, key) is unique: the site's own post id, or a digest of author, time and text without one."""
 
     thread = models.ForeignKey(Thread, models.CASCADE, related_name="all_posts")
     key = models.CharField(max_length=80)
@@ -190,7 +190,7 @@ class Post(models.Model):
 
 
 class BoardHour(models.Model):
-    """How many threads and replies a board got in one hour (by their own times); charts and schedules read these sums."""
+    """Number of threads and replies of a board in one hour (by their own times); charts and schedules read these sums."""
 
     board = models.ForeignKey(Board, models.CASCADE, related_name="hours")
     hour = models.DateTimeField()
@@ -203,12 +203,12 @@ class BoardHour(models.Model):
 
 
 class Visit(models.Model):
-    """One visit of one board: of its list, or `targeted` at threads that a newest list named, which leaves the board's watermark
-    and stop tests alone. `state` is the pure visit's state between two pages; `precision` = changed / fetched threads.
+    """One visit of one board: of its list, or `targeted` at threads named by a newest list, which does not affect the board's
+    watermark and stop tests. `state` is the pure visit's state between two pages; `precision` = changed / fetched threads.
 
-    What arrived since the board is watched and was found now: `arrived_new` opening posts with `delay_new_seconds` in all,
-    `arrived_replies` and `delay_replies_seconds`; `arrivals` holds the first of them, [epoch seconds, 1 for an opening
-    post, delay in seconds] each.
+    Posts made since the board is watched and found now: `arrived_new` first posts with `delay_new_seconds` in total,
+    `arrived_replies` and `delay_replies_seconds`; `arrivals` holds the first of them as [epoch seconds, 1 for a first post, delay
+    in seconds].
     """
 
     class Kind(models.TextChoices):
@@ -256,5 +256,5 @@ class Visit(models.Model):
 
     @property
     def precision(self) -> float | None:
-        """Share of the fetched threads that had really changed, None where none was fetched."""
+        """Share of the fetched threads that had changed, None if none was fetched."""
         return self.changed / self.fetched if self.fetched else None

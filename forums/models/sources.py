@@ -1,4 +1,4 @@
-"""Overview sources of a site: pages that tell about many boards at once, and the looks that were taken at them."""
+"""Overview sources of a site: pages that show many boards at once, and the readings of them (looks)."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from forums.overview_values import FIRST_DOUBT
 
 
 class SourceKind(models.TextChoices):
-    """What a source is: a page that shows an index of boards, or a site-wide list of threads, newest first; a feed, a list that
-    the software gives in JSON, or a sitemap with times of change."""
+    """The kind of a source: a page with an index of boards; a site-wide list of threads, newest first; a feed; a JSON list of the
+    software; or a sitemap with times of change."""
 
     INDEX = "index", _("index page")
     NEWEST = "newest", _("newest list")
@@ -21,12 +21,11 @@ class SourceKind(models.TextChoices):
 
 
 class OverviewSource(models.Model):
-    """What tells about many boards of a site: figures of the boards, or (`names_threads`) the threads that changed last. `boards`
-    are those that it has shown; `shown` what it showed last: {board: [threads, posts, epoch seconds of the last post]}, null
-    where it shows none. One that was found and never read with success is not `enabled`, and has no `read_at`. `cost` is what
-    reading it is charged as, in visits; `lag_seconds`, `doubt` (share in [0, 1]) and `believed` (boards whose figures count)
-    were learned from visits.
-    """
+    """A page that covers many boards of a site, with figures of the boards, or (`names_threads`) with the most recently changed
+    threads. `boards` are those it has shown; `shown` its last figures: {board: [threads, posts, epoch seconds of the last
+    post]}, null where it shows none. A source never read successfully is not `enabled` and has no `read_at`. `cost` is
+    what reading it is charged, in visits; `lag_seconds`, `doubt` (share in [0, 1]) and `believed` (boards whose figures
+    count) were learned from visits."""
 
     site = models.ForeignKey("forums.Site", models.CASCADE, related_name="sources")
     kind = models.CharField(_("kind"), max_length=8, choices=SourceKind.choices)
@@ -54,10 +53,11 @@ class OverviewSource(models.Model):
 
 
 class Look(models.Model):
-    """One reading of a source: asked for by a ranking, done once the page was read (and, of a newest list, its threads
-    fetched), or failed with a reason. `shown` as in the source; `threads` is how many changed threads a newest list named."""
+    """One reading of a source: requested by a ranking; done when the page was read (and, for a newest list, its threads were
+    fetched), or failed with a reason. `shown` as in the source; `threads` is the number of changed threads that a newest
+    list named."""
 
-    CUT = "cut"  # the reason of one that was done, but does not go back to the one before
+    CUT = "cut"  # reason of a completed reading that does not reach back to the previous one
 
     class State(models.TextChoices):
         ASKED = "asked", _("asked for")

@@ -1,4 +1,4 @@
-"""What a site's model was and is: its versions, who or what made each."""
+"""Versions of a site's model, and their authors."""
 
 from __future__ import annotations
 
@@ -16,10 +16,11 @@ class Origin(models.TextChoices):
 
 
 class StructureVersion(models.Model):
-    """One version of a site's model: the learned structure and the operator's rules, whole, so that any can be gone back to.
+    """One complete version of a site's model: the learned structure and the operator's rules, so that any version can be
+    restored.
 
-    A version that was learned again and does not agree with what is stored is kept with `proposed` set: a person decides.
-    `changes` are [what, before, after] as texts.
+    A newly learned version that disagrees with stored data is kept with `proposed` set, for the operator to decide. `changes` are
+    [what, before, after] as texts.
     """
 
     site = models.ForeignKey("forums.Site", models.CASCADE, related_name="versions")

@@ -1,6 +1,6 @@
-"""Reading any forum's pages by their content: `read_page` tells the kind, the records and the pager of a page.
+"""Reading any forum's pages by their content: `read_page` finds the kind, the records and the pager of a page.
 
-document (tree, links), pagetimes > rows > heads, lists, posts > kinds (which reading holds) > threadrows, boardrows, postrows.
+document (tree, links), pagetimes > rows > heads, lists, posts > kinds (choice of the reading) > threadrows, boardrows, postrows.
 """
 
 from forums.reading.addresses import board_key, first_page, thread_key

@@ -1,4 +1,4 @@
-"""What an address tells: the site's own id of a thread or board, somebody's profile, the first page."""
+"""Information in an address: the site's own id of a thread or board, a user's profile, the first page."""
 
 from __future__ import annotations
 
@@ -35,12 +35,13 @@ _USER_SEGMENT = re.compile(
 _USER_QUERY = re.compile(
     rf"(?:^|[&;])(?:(?:{_USER_NAMES})(?:_?id|_?name)?=|(?:mode|action|act|mod|do|a|page|p|view)=(?:{_USER_NAMES}|space|getinfo)\b|t=usrinfo\b)|^/?(?:user|profile|member)s?/", re.I
 )
-_BELOW_USER = re.compile(r"/[a-z]+/\d+/(?!page|p/|pg)[a-z]+/\d+(?:-[^/]*)?/?$", re.I)  # /space/7/entry/400: one of many things there
+# /space/7/entry/400: one of many entries of a user
+_BELOW_USER = re.compile(r"/[a-z]+/\d+/(?!page|p/|pg)[a-z]+/\d+(?:-[^/]*)?/?$", re.I)
 
 
 @lru_cache(maxsize=16_384)
 def names_user(url: str) -> bool:
-    """Whether an address has the form of somebody's profile: a word for people in its path or its parameters.
+    """Tells whether an address has the form of a user's profile: a word for users in its path or its parameters.
 
     >>> names_user("https://a.org/members/anna.7/"), names_user("https://a.org/my-new-profile-picture/")
     (True, False)
@@ -103,7 +104,8 @@ _NO_IDS = frozenset(
 
 
 def _id_after(segments: list[str], words: frozenset[str]) -> str | None:
-    """The id in what follows the last segment that is one of `words`: `/topic/12-x`, `/t/slug/12/3`, `/threads/x.12/`."""
+    """The id after the last segment that is one of `words`: `/topic/12-x`, `/t/slug/12/3`, `/threads/x.12/`; None if there is
+    none."""
     for at in range(len(segments) - 2, -1, -1):
         bare = segments[at].lower().rsplit(".", 1)[0]
         if bare not in words:
@@ -128,7 +130,8 @@ def _id_after(segments: list[str], words: frozenset[str]) -> str | None:
 
 
 def _id_in_board(segments: list[str]) -> str | None:
-    """The id in `/thread/10/18064.html`, where the board's stands before it: the larger one, for the second may be a page."""
+    """The id in `/thread/10/18064.html`, where the board's id precedes it: the second number if it is larger, since it may be a
+    page; None otherwise."""
     if len(segments) < 3 or segments[-3].lower() not in STRONG_THREAD or not segments[-2].isdigit():
         return None
     number = _NUMBERED_FILE.fullmatch(segments[-1])
@@ -162,9 +165,9 @@ def _plain(host: str, segments: list[str], query: list[tuple[str, str]], keep_pa
 
 @lru_cache(maxsize=16_384)
 def thread_key(url: str) -> str:
-    """The site's own id of the thread that `url` leads to, as "host t:ID"; else the address without page, session and
-    anchor. All addresses of one thread (other pages, last post, print, another board's slug) give one key, as far as
-    the address itself tells; the address of a post by the post's id alone gives a key of its own.
+    """The key of the thread that `url` leads to: the site's own id as "host t:ID", otherwise the address without page, session
+    and anchor. All addresses of one thread (other pages, last post, print, another board's slug) have one key, as far as
+    the address alone shows it; an address with only a post's id has a key of its own.
 
     >>> thread_key("https://a.org/viewtopic.php?f=2&t=31&start=25") == thread_key("https://a.org/viewtopic.php?t=31#p9")
     True
@@ -193,8 +196,8 @@ _BOARD_ID = re.compile(r" [a-z]:.")
 
 @lru_cache(maxsize=4_096)
 def board_key(url: str) -> str:
-    """The site's own id of the board that `url` leads to, as "host b:ID" ("c:" for a category, "g:" for a group, "n:"
-    for a node, since these may have ids of their own); else the address without page and session.
+    """The key of the board that `url` leads to: the site's own id as "host b:ID" ("c:" for a category, "g:" for a group, "n:" for
+    a node, since these may be numbered separately), otherwise the address without page and session.
 
     >>> board_key("https://a.org/forum-12-1.html") == board_key("https://a.org/forum.php?mod=forumdisplay&fid=12&page=2")
     True
@@ -220,7 +223,7 @@ def board_key(url: str) -> str:
 
 
 def names_board(key: str) -> bool:
-    """Whether a board key holds an id that the site itself gave to a board."""
+    """Tells whether a board key contains an id from the site itself."""
     return bool(_BOARD_ID.search(key))
 
 
@@ -242,7 +245,7 @@ _KEEP = re.compile(r"[?&;](?:action|do|view|mod)=(?:viewthread|display|show|thre
 
 
 def first_page(url: str) -> str:
-    """The address of the first page of the thread or list that `url` is a page of: no page number, post or anchor.
+    """The address of the first page of the thread or list that `url` is a page of: without page number, post and anchor.
 
     >>> first_page("https://a.org/topic/7-x?page=3#p9")
     'https://a.org/topic/7-x'

@@ -1,8 +1,8 @@
-"""Forums that answer guests in JSON or as a feed: the address to ask instead of a page, and the same reading from it.
+"""Forums with JSON or feeds for guests: the address to request instead of a page, and the same reading from its answer.
 
-The frontier, the boards and the threads keep the addresses of pages: only the request goes elsewhere. A caller asks
-`api_address` for a page; with an address it fetches that one instead and gives the body to `read_api`; where the answer is
-refused (403, 404, 429) or its reading is of kind other, it fetches the page itself and leaves the API alone for this visit.
+The frontier, the boards and the threads keep the addresses of pages; only the request goes elsewhere. A caller gets `api_address`
+for a page, fetches it instead and passes the body to `read_api`; if the answer is refused (403, 404, 429) or its reading is of
+kind other, it fetches the page itself and does not use the API again in this visit.
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ _ENGINES: dict[str, tuple[_Address, _Read]] = {
 
 
 def api_address(engine: str, url: str, root: str) -> str | None:
-    """The address that gives the page `url` as JSON to a guest, None where the engine has none for it.
+    """The address of the JSON for guests that corresponds to the page `url`, None if the engine has none.
 
-    `engine` and `root` are the site model's: the engine's name and the address of the forum's front page. Addresses of
-    further pages (`?page=3`) have one of their own; those of single posts, searches and profiles have none.
+    `engine` and `root` are the site model's: the engine's name and the address of the forum's front page. Further pages
+    (`?page=3`) have their own; single posts, searches and profiles have none.
 
     >>> api_address("discourse", "https://a.org/t/some-title/12?page=2", "https://a.org/")
     'https://a.org/t/12.json?page=2'
@@ -52,12 +52,11 @@ def api_address(engine: str, url: str, root: str) -> str | None:
 
 
 def read_api(body: str | bytes, url: str) -> PageReading:
-    """What an answer fetched from `url` (the API's or the feed's own address) holds, as `read_page` would tell of a page.
+    """The reading of an answer fetched from `url` (the API's or the feed's own address), in the same form as `read_page`'s.
 
-    Addresses in the reading (records, `next`, `pages`, `last`, `board_url`) are those of pages, so that the API and the
-    page give the same keys; `next` is asked through `api_address` again. A body that is none of the known answers (an
-    error message, a page of HTML, damage, more than 20 MB) gives kind other with the evidence "no_api", and "over_budget"
-    where reading it takes too much CPU. Never raises.
+    Addresses in the reading (records, `next`, `pages`, `last`, `board_url`) are those of pages, so that API and page give the
+    same keys; `next` is passed to `api_address` again. An unknown body (an error message, an HTML page, damage, more than 20 MB)
+    gives kind other with the evidence "no_api", and "over_budget" if reading it takes too much CPU. Never raises.
     """
     try:
         with cpu_budget():

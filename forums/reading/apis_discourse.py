@@ -11,14 +11,14 @@ from forums.reading.apis_fields import markup_text, moment, number, rows, table,
 from forums.reading.model import BoardRecord, PageKind, PageReading, PostRecord, ThreadRecord
 
 POSTS_A_PAGE = 20
-_SPOKEN = (1, 2)  # post types: a post, a moderator's post; small actions and whispers are none
+_SPOKEN = (1, 2)  # types of posts: a post, a moderator's post; not small actions and whispers
 _ADDRESS = re.compile(
     r"^(?P<mount>.*?)/(?:(?P<home>categories|latest)?|c/(?P<board>(?:[^/]+/){0,3}\d+)(?:/l/latest)?|t/(?:[^/]+/)?(?P<topic>\d+))/?$"
 )
 
 
 def address(path: str, query: str, root: str) -> str | None:
-    """Path and query of the JSON behind the path and query of a page; None for a page without one."""
+    """Path and query of the JSON for the path and query of a page; None for a page without JSON."""
     found = _ADDRESS.match(path)
     if not found:
         return None
@@ -38,7 +38,7 @@ def address(path: str, query: str, root: str) -> str | None:
 
 
 def read(answer: Mapping[str, Any], url: str) -> PageReading | None:
-    """The reading of an answer of this API, None where it has another form. `url` is the answer's own address."""
+    """The reading of an answer of this API, None if it has another form. `url` is the answer's own address."""
     base = re.split(r"/(?:t|c|categories|latest)(?:[/.]|$)", url, maxsplit=1)[0]
     if "category_list" in answer:
         return PageReading(PageKind.index, tuple(_boards(table(answer["category_list"]).get("categories"), base)))
@@ -114,7 +114,7 @@ def _topics(answer: Mapping[str, Any], base: str, url: str) -> PageReading:
 
 
 def _board_of(url: str) -> str | None:
-    """The page address of the category that an answer's own address names."""
+    """The page address of the category in an answer's own address."""
     head = url.split("?", 1)[0]
     return head.removesuffix(".json") if "/c/" in head else None
 
@@ -127,7 +127,7 @@ def _posts(answer: Mapping[str, Any], base: str, url: str) -> PageReading:
             text(row.get("username")) or None,
             moment(row.get("created_at")),
             markup_text(row.get("cooked")),
-            post_id=str(number(row.get("post_number"))),  # as the pages have it
+            post_id=str(number(row.get("post_number"))),  # numbered as on the pages
             url=f"{about}/{number(row.get('post_number'))}",
             number=number(row.get("post_number")),
         )

@@ -1,4 +1,4 @@
-"""RSS and Atom feeds and sitemaps as lists of threads: one small answer that tells what is new on a whole forum."""
+"""RSS and Atom feeds and sitemaps as lists of threads: one small answer that shows what is new on a whole forum."""
 
 from __future__ import annotations
 
@@ -19,12 +19,11 @@ _CHANGED = ("updated", "modified", "date", "lastBuildDate")
 
 
 def read(body: bytes, url: str) -> PageReading | None:
-    """The threads of a feed or sitemap, newest as it lists them; None where it is neither or lists nothing.
+    """The threads of a feed or sitemap, in its order; None if it is neither or is empty.
 
-    A feed is never the whole list: the reading has no next page and says "feed" or "sitemap" in its evidence. In a feed
-    of topics `created` is when an item was published and `last_reply` when it was updated; a feed that gives one time
-    only gives it as `created`. An item's first category is its board, by its name and by the address that it gives. A
-    sitemap's `lastmod` is the last reply.
+    A feed is never the whole list: the reading has no next page, and "feed" or "sitemap" in its evidence. In a feed of topics
+    `created` is the time an item was published and `last_reply` the time it was updated; a single time is taken as `created`. An
+    item's first category is its board, by its name and its address. A sitemap's `lastmod` is the last reply.
     """
     listed = parse_sitemap(body, url)
     if listed.kind == "urlset":
@@ -68,7 +67,7 @@ def _time(fields: dict[str, str], names: tuple[str, ...]) -> Moment | None:
 
 
 def _board_url(scheme: str, url: str) -> str | None:
-    """The address that an item's category gives as its scheme or domain, where that is one of the site's own pages."""
+    """The address in the scheme or domain of an item's category, if it is one of the site's own pages."""
     try:
         found = urlsplit(urljoin(url, scheme))
     except ValueError:

@@ -1,4 +1,4 @@
-"""Fields of JSON answers read without trust: whatever a server sends, a wrong type gives None and never an error."""
+"""Reading fields of untrusted JSON answers: a value of the wrong type gives None, never an error."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from crawlmgr.text.dates import Moment
 from forums.reading.posts_texts import text_of
 
 _LONGEST_POST_CHARS = 1_000_000
-_LARGEST = 2**31 - 1  # what the tables hold
-_YEARS = range(1970, 9000)  # software writes "never" as the first or the last second that it knows
-_UNSTORABLE = re.compile("[\x00\ud800-\udfff]")  # JSON can name them, but they are no text: no database takes them
+_LARGEST = 2**31 - 1  # largest number that the tables can store
+_YEARS = range(1970, 9000)  # some software writes "never" as the first or last second it can represent
+_UNSTORABLE = re.compile("[\x00\ud800-\udfff]")  # valid in JSON, but no database can store them as text
 _QUOTES = "descendant::blockquote | descendant::aside[contains(@class, 'quote')]"
 
 
 def table(value: object) -> Mapping[str, Any]:
-    """`value` where it is a JSON object, else an empty one."""
+    """`value` if it is a JSON object, otherwise an empty one."""
     return value if isinstance(value, dict) else {}
 
 
@@ -48,7 +48,7 @@ def _storable(value: str) -> str:
 
 
 def moment(value: object) -> Moment | None:
-    """A time in ISO 8601 (UTC where it names no zone) or in epoch milliseconds; None also for years no post is of."""
+    """A time in ISO 8601 (UTC without a zone) or in epoch milliseconds; None also for implausible years."""
     try:
         if isinstance(value, str):
             told = datetime.fromisoformat(value)
@@ -63,7 +63,7 @@ def moment(value: object) -> Moment | None:
 
 
 def markup_text(value: object) -> str:
-    """The text of a post given as HTML, without the quotes in it where anything else is left."""
+    """The text of a post given as HTML, without quotes if anything else remains."""
     if not isinstance(value, str) or not value.strip():
         return ""
     try:

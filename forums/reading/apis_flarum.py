@@ -16,7 +16,7 @@ _Included = Mapping[tuple[str, str], Mapping[str, Any]]
 
 
 def address(path: str, query: str, root: str) -> str | None:
-    """Path and query of the JSON behind the path and query of a page; None for a page without one."""
+    """Path and query of the JSON for the path and query of a page; None for a page without JSON."""
     found, page = _ADDRESS.match(path), parse_qs(query).get("page", ["1"])[0]
     if not found or not page.isdecimal() or (query and list(parse_qs(query)) != ["page"]):
         return None
@@ -33,7 +33,7 @@ def address(path: str, query: str, root: str) -> str | None:
 
 
 def read(answer: Mapping[str, Any], url: str) -> PageReading | None:
-    """The reading of an answer of this API, None where it has another form. `url` is the answer's own address."""
+    """The reading of an answer of this API, None if it has another form. `url` is the answer's own address."""
     data = answer.get("data")
     if not isinstance(data, list) or "/api/" not in url:
         return None
@@ -88,7 +88,7 @@ def _board(row: Mapping[str, Any], base: str, included: _Included) -> BoardRecor
 
 
 def _address_of(row: Mapping[str, Any], base: str) -> str:
-    """A discussion's page: newer answers put the number into the slug, older ones leave it out."""
+    """The page address of a discussion: newer answers include the number in the slug, older ones do not."""
     key, slug = text(row.get("id")), text(table(row.get("attributes")).get("slug"))
     return f"{base}/d/{slug if slug.split('-')[0] == key else f'{key}-{slug}' if slug else key}"
 
@@ -124,7 +124,7 @@ def _posts(data: object, base: str, included: _Included, page: int, more: bool) 
         about = table(row.get("attributes"))
         discussion = _related(row, "discussion", included)[0] or discussion
         if about.get("contentType", "comment") != "comment" or about.get("isHidden") is True:
-            continue  # a renaming, a tagging: events between the posts
+            continue  # an event between the posts, such as renaming or tagging
         place = number(about.get("number"))
         url = _address_of(discussion, base) if discussion else None
         posts.append(

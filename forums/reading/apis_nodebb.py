@@ -1,4 +1,4 @@
-"""NodeBB's JSON for guests: every page of it lies under /api as well."""
+"""NodeBB's JSON for guests: every page is also available below /api."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _ADDRESS = re.compile(r"^(?P<mount>.*?)(?P<page>/(?:categories|recent|category/\
 
 
 def address(path: str, query: str, root: str) -> str | None:
-    """Path and query of the JSON behind the path and query of a page; None for a page without one."""
+    """Path and query of the JSON for the path and query of a page; None for a page without JSON."""
     page = parse_qs(query).get("page", [""])[0]
     if query and (not page.isdecimal() or len(parse_qs(query)) > 1):
         return None
@@ -26,7 +26,7 @@ def address(path: str, query: str, root: str) -> str | None:
 
 
 def read(answer: Mapping[str, Any], url: str) -> PageReading | None:
-    """The reading of an answer of this API, None where it has another form. `url` is the answer's own address."""
+    """The reading of an answer of this API, None if it has another form. `url` is the answer's own address."""
     base = url.split("/api/", 1)[0]
     if isinstance(answer.get("posts"), list) and "tid" in answer:
         return _posts(answer, base)

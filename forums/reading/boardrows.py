@@ -1,4 +1,4 @@
-"""From the rows of an index to board records: names, counts, last post, descriptions, sub-boards."""
+"""Converts the rows of an index to board records: names, counts, last post, descriptions, sub-boards."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _MARK = re.compile(r"[(\[]?(?:new|hot|neu|nouveau|nuevo|новое|新|new!)[)\]
 
 
 class BoardRows:
-    """The fields of an index of boards, worked out over all rows together."""
+    """The fields of an index of boards, determined over all rows together."""
 
     def __init__(self, rows: RowSet) -> None:
         self.set = rows
@@ -58,7 +58,7 @@ class BoardRows:
         if not threads and not posts and plain:
             return plain[:1], []
         if threads and not posts and len(plain) == 1 and self._exceeds(plain[0], threads[0]):
-            posts = plain  # more of them than of threads, and nothing else to be
+            posts = plain  # larger than the numbers of threads, and nothing else fits
         if not threads and plain and posts and "views" not in roles[plain[0]] and plain[0] in both:
             threads = plain[:1]
         return threads, posts
@@ -75,7 +75,7 @@ class BoardRows:
         return next((self._columns[column][at].value for column in columns if at in self._columns[column]), None)
 
     def _description(self, row: Row) -> str:
-        """The text about a board: the longest line after its name that is neither count, time nor the last post."""
+        """The description of a board: the longest line after its name that is not a count, a time or the last post."""
         outline = self.page.outline
         title = range(outline.piece_from[row.title.node], outline.piece_to[row.title.node])
         counted = {found.node for found in row.counts}
@@ -99,8 +99,8 @@ class BoardRows:
 
     @cached_property
     def _names(self) -> list[str]:
-        """The names of the boards without counts and marks in elements of their own inside the link, and without counts at
-        the end of the text where most names have one: "Boats (7)"."""
+        """The names of the boards without counts and marks in separate elements inside the link, and without counts at the end of
+        the text if most names have one: "Boats (7)"."""
         names = [self._name(row) for row in self.rows]
         ended = [_COUNTED_NAME.sub("", name) for name in names]
         return ended if sum(a != b for a, b in zip(names, ended, strict=True)) >= 0.6 * max(3, len(names)) else names
@@ -130,7 +130,7 @@ class BoardRows:
         ]
 
     def records(self) -> list[BoardRecord]:
-        """The board records, one a row, in order."""
+        """The board records, one per row, in order."""
         threads, posts = self._count_columns
         return [
             BoardRecord(
@@ -145,7 +145,7 @@ class BoardRows:
         ]
 
     def sub_boards(self) -> list[BoardRecord]:
-        """Boards that are only named inside the row of the board above them."""
+        """Boards that are only named inside the row of their parent board."""
         found, seen = [], set()
         for row in self.rows:
             for link in self._sub_boards(row):
@@ -157,7 +157,7 @@ class BoardRows:
 
 
 def _without_headings(rows: list[Row]) -> list[Row]:
-    """The rows without those that only name a category, where most rows have counts or times."""
+    """The rows without those that only name a category, if most rows have counts or times."""
     full = [row for row in rows if row.counts or row.times]
     if len(full) < 0.5 * len(rows):
         return rows

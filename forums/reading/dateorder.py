@@ -1,4 +1,4 @@
-"""Whether the day or the month stands first in the dates of a page: by its dates, shown and in tooltips, and by its language."""
+"""Decides whether day or month comes first in the dates of a page: by its dates, shown and in tooltips, and by its language."""
 
 from __future__ import annotations
 
@@ -15,10 +15,9 @@ LONGEST = 90
 
 
 def is_day_first(root: HtmlElement, shown: Outline) -> bool | None:
-    """True or False where the dates of a page, or else the language that it says it is in, tell; None where neither does.
+    """True or False from the dates of a page, or otherwise from its declared language; None if neither shows it.
 
-    A language of the kind is believed but for a date that cannot be read so; the order in which dates fall is believed
-    where there is no language.
+    A language is trusted unless a date contradicts it; the order of the dates is used if there is no language.
     """
     texts = [piece.text for piece in shown.pieces if len(piece.text) < LONGEST and _NUMERIC_DATE.search(piece.text)]
     texts += [text for text in root.xpath("//@title") if len(text) < LONGEST and _NUMERIC_DATE.search(text)]

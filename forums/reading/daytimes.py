@@ -1,4 +1,4 @@
-"""Clock times below the headings of days: each is a time of the day above it."""
+"""Clock times below headings of days: each gets the date of the heading above it."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ _DAY_SECONDS = 86_400
 
 
 class Days(NamedTuple):
-    """The texts (by number) that head days, and the times that clocks below them tell."""
+    """The numbers of texts that are headings of days, and the full times of clock times below them."""
 
     headings: frozenset[int]
     clocks: dict[int, Moment]
 
 
 def days_of(page: Outline, dates: DateContext) -> Days:
-    """The days of a page and the clocks below them. None with fewer than two clocks, or where one stands before the first
-    day: then these are no lists by days."""
+    """The days of a page and the clock times below them. Empty with fewer than two clock times, or if one comes before the first
+    day, since then it is no list by days."""
     none = Days(frozenset(), {})
     if sum(1 for piece in page.pieces if _CLOCK.fullmatch(piece.text)) < 2:
         return none
@@ -46,7 +46,7 @@ def days_of(page: Outline, dates: DateContext) -> Days:
 
 
 def below_days(days: Days, times: list[Time]) -> list[Time]:
-    """The times of a page with those of clocks below days for their days; the days themselves are then no times."""
+    """The times of a page, with clock times below days completed by their days; the days themselves are removed."""
     if not days.clocks:
         return times
     shown = [time for time in times if time.is_attribute or time.piece not in days.headings]
@@ -57,7 +57,7 @@ def below_days(days: Days, times: list[Time]) -> list[Time]:
 
 
 def _is_heading(page: Outline, node: int) -> bool:
-    """Whether a text stands in a heading, or in a cell across the columns of a table."""
+    """Tells whether a text is in a heading, or in a table cell that spans the columns."""
     above = [at for at in (node, page.parents[node]) if at >= 0]
     wide = any(page.tags[at] == "td" and (page.elements[at].get("colspan") or "1") != "1" for at in above)
     return wide or any(page.tags[at] in _HEADINGS for at in above)

@@ -1,4 +1,4 @@
-"""A parsed page as the readers see it: outline, links with their patterns and keys, and every time that it shows."""
+"""A parsed page as used by the readers: outline, links with their patterns and keys, and all times."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class Link(NamedTuple):
 
 
 class Page(TimedPage):
-    """One page, parsed. Everything else is worked out when first asked for."""
+    """One page, parsed. Everything else is computed on first use."""
 
     def __init__(
         self, html: str | bytes, url: str, fetched_at: datetime, timezone: str = "UTC", day_first: bool | None = None
@@ -71,10 +71,10 @@ class Page(TimedPage):
         self.key = thread_key(url)
         self.pattern = patterns([url])[url]
         self.board_key = board_key(url)
-        asked = "#" in self.pattern.partition("?")[2] and leads_to(self.pattern) == "thread"  # a script given a number
+        asked = "#" in self.pattern.partition("?")[2] and leads_to(self.pattern) == "thread"  # a script called with a number
         self.is_thread_address = (" t:" in self.key and not _PLURAL_SLUG.search(urlsplit(url).path)) or asked
         self._asides: dict[int, bool] = {}
-        self.text_places: dict[int, int] = {}  # what `bodies_of` found of elements
+        self.text_places: dict[int, int] = {}  # cache of `bodies_of` by element
 
     def _base(self) -> str:
         element = self.root.find(".//base[@href]")
@@ -82,7 +82,7 @@ class Page(TimedPage):
         return _join(self.url, href.strip()) or self.url
 
     def absolute(self, href: str) -> str:
-        """The whole address of a link of this page."""
+        """The absolute address of a link of this page."""
         return _join(self.base, href)
 
     @cached_property
@@ -93,14 +93,14 @@ class Page(TimedPage):
 
     @cached_property
     def headings(self) -> list[str]:
-        """Texts of the headings, first levels first."""
+        """Texts of the headings, highest levels first."""
         page = self.outline
         found = [(page.tags[n], page.text(n)) for n in range(len(page)) if page.tags[n] in ("h1", "h2", "h3")]
         return [text for _, text in sorted(found, key=lambda pair: pair[0]) if text][:12]
 
     @cached_property
     def own_titles(self) -> set[str]:
-        """What the page calls itself: headings of the first level, and others that the document's title contains."""
+        """The page's own titles: headings of the first level, and others contained in the document's title."""
         page = self.outline
         firsts = {page.text(node) for node in range(len(page)) if page.tags[node] == "h1"}
         return firsts | {text for text in self.headings if len(text) > 8 and text in self.title}
@@ -137,7 +137,7 @@ class Page(TimedPage):
         return made
 
     def _heading_in(self, node: int) -> int:
-        """The heading inside a link that is a whole card, or what is called a title there: what names the link; else the
+        """The heading inside a link that is a whole card, or the element with a title class: what names the link; otherwise the
         link itself."""
         page = self.outline
         if page.piece_to[node] - page.piece_from[node] < 2:
@@ -151,7 +151,7 @@ class Page(TimedPage):
         return heading
 
     def _counts_beside(self, node: int, title: int) -> bool:
-        """Whether all that a link says outside its title is numbers."""
+        """Tells whether everything in a link outside its title is numbers."""
         page = self.outline
         own = range(page.piece_from[title], page.piece_to[title])
         rest = [page.pieces[at].text for at in range(page.piece_from[node], page.piece_to[node]) if at not in own]
@@ -159,7 +159,7 @@ class Page(TimedPage):
 
     @cached_property
     def link_at(self) -> dict[int, Link]:
-        """The link of a node that is one."""
+        """The links by node number."""
         return {link.node: link for link in self.links}
 
     @cached_property
@@ -172,7 +172,7 @@ class Page(TimedPage):
 
     @cached_property
     def piece_link(self) -> dict[int, Link]:
-        """The link that a piece of text stands in."""
+        """The link that contains each piece of text."""
         inside: dict[int, Link] = {}
         page = self.outline
         for link in self.links:
@@ -181,15 +181,14 @@ class Page(TimedPage):
         return inside
 
     def roles_of(self, node: int) -> frozenset[str]:
-        """What the classes and the id of an element hint at."""
+        """The roles suggested by the classes and the id of an element."""
         identity = self.outline.elements[node].get("id") or ""
         return class_roles(
             f"{self.outline.classes[node]} {_ID_DIGITS.sub('', identity)}" if identity else self.outline.classes[node]
         )
 
     def is_aside(self, node: int) -> bool:
-        """Whether a node stands in a column beside the page's own matter: an element that is called so and does not
-        hold most of the text."""
+        """Tells whether a node is in a side column: inside an element with such a name that does not contain most of the text."""
         page, climbed = self.outline, []
         while node >= 0 and node not in self._asides:
             climbed.append(node)
@@ -212,7 +211,7 @@ class Page(TimedPage):
 
     @cached_property
     def member_lines(self) -> list[int]:
-        """The texts that begin a line and tell something about a member, by their numbers."""
+        """The numbers of texts that begin a line and describe a member (post count, location and the like)."""
         pieces = self.outline.pieces
         return [at for at, piece in enumerate(pieces) if pieces[at - 1].line != piece.line and is_profile_line(piece.text)]
 
@@ -223,7 +222,7 @@ class Page(TimedPage):
 
     @cached_property
     def is_dense(self) -> bool:
-        """Whether the page is written in a script that says much in few letters, as Chinese, Japanese and Korean do."""
+        """Tells whether the page is in a script with few characters per text, such as Chinese, Japanese and Korean."""
         dense = sum(char >= "\u2e80" for piece in self.outline.pieces for char in piece.text[:200])
         return dense > 0.25 * min(self.text_total, 200 * len(self.outline.pieces))
 
@@ -243,7 +242,7 @@ def _join(base: str, href: str) -> str:
 
 
 def parse(text: str) -> HtmlElement:
-    """The tree of a page; an empty one where there is nothing to parse. Never raises for what the page holds."""
+    """The tree of a page; an empty one if there is nothing to parse. Never raises for a page's contents."""
     text = _XML_DECLARATION.sub("", text.replace("\x00", ""), count=1)
     parser = HTMLParser(encoding="utf-8", huge_tree=True, remove_comments=True, remove_pis=True)
     try:

@@ -1,4 +1,4 @@
-"""Known engines by the marks that they leave on every page: they name the engine and add certainty, nothing else."""
+"""Known forum engines, recognised by marks on every page: they give the engine's name and additional certainty, nothing else."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _GENERATOR = re.compile(
     re.I,
 )
 _NAMES = {"simple machines": "smf", "invision": "ips"}
-_MARKS = tuple((name, re.compile(form)) for name, form in (  # of pages in small letters: faster than case ignored
+_MARKS = tuple((name, re.compile(form)) for name, form in (  # matched on lower-case pages, which is faster than ignoring case
     ("discuz", r"powered by (?:<[^>]+>|\s)*discuz!|id=\"(?:ct|nv_forum)\"|forum\.php\?mod=forumdisplay"),
     ("phpbb", r"powered by (?:<[^>]+>|\s)*phpbb|class=\"[^\"]*topiclist|viewforum\.php\?f=\d"),
     ("xenforo", r"<html[^>]+id=\"xf\"|xenforo"),
@@ -29,7 +29,7 @@ _MARKS = tuple((name, re.compile(form)) for name, form in (  # of pages in small
     ("spirit", r"js-clickable-area|comments_list__comment"),
     ("machina", r"topic-name-link|forum-name-link"),
 ))  # fmt: skip
-_HEAD, _TAIL = 60_000, 30_000  # characters searched for marks: engines name themselves at either end
+_HEAD, _TAIL = 60_000, 30_000  # characters searched for marks: engines name themselves at the beginning or the end
 _THREAD_ADDRESS = (
     r"viewtopic|showthread|viewthread|/thread-\d|/threads?/|/topic/|/discussion/\d|[?&]topic=\d|/t/[^/]+/\d|/d/\d|/p/\d"
 )
@@ -43,7 +43,7 @@ _KINDS = (
 
 
 def engine_of(page: Page, source: str) -> str:
-    """The name of the engine that made a page: its generator, else the first mark found; "unknown" for none."""
+    """The name of the engine of a page: from its generator tag, otherwise the first mark found; "unknown" for none."""
     element = page.root.find(".//meta[@name='generator']")
     found = _GENERATOR.search(element.get("content", "")) if element is not None else None
     if found:
@@ -55,7 +55,7 @@ def engine_of(page: Page, source: str) -> str:
 
 
 def expected_kind(engine: str, url: str) -> PageKind | None:
-    """The kind that a known engine's addresses of this form lead to."""
+    """The kind of page of a known engine's address, by its form; None if unknown."""
     if engine == "unknown":
         return None
     return next((kind for kind, form in _KINDS if form.search(url)), None)

@@ -1,4 +1,4 @@
-"""The head cells above a list: which roles they give to the cells of its rows."""
+"""The header cells of a list: the roles that they give to the cells of its rows."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _MENUS = frozenset({"menu", "menubar", "menuitem", "tab", "tablist", "navigation
 
 
 class Heads:
-    """The row of head cells above a list, aligned with the cells of its rows."""
+    """The row of header cells above a list, aligned with the cells of its rows."""
 
     def __init__(self, page: Page, rows: list[Row]) -> None:
         self.page = page
@@ -28,15 +28,15 @@ class Heads:
             self._align(rows, width)
         counts = sum(len(row.counts) for row in rows[:8])
         if self.roles and not self._in_table and (self._leads_away or self._is_denied(rows) or 2 * self._fits(rows) < counts):
-            self.roles, self.texts = {}, {}  # a menu of the page
+            self.roles, self.texts = {}, {}  # it is a menu of the page
 
     @property
     def all_roles(self) -> frozenset[str]:
-        """All roles that the head cells name."""
+        """All roles named by header cells."""
         return frozenset(role for roles in self.roles.values() for role in roles)
 
     def roles_beside(self, row: Row) -> frozenset[str]:
-        """The roles that the head cells name but for that above the names of the rows: "Topic" there counts nothing."""
+        """The roles named by header cells, except the one above the rows' names: "Topic" there is not a count."""
         cells = self.cells(row.record[0])
         within = [at + self._lead(cell) for at, cell in enumerate(cells) if self.page.outline.contains(cell, row.title.node)]
         own = within[0] if within else -1
@@ -46,7 +46,7 @@ class Heads:
 
     @property
     def first_text(self) -> str:
-        """The text of the first head cell that has one."""
+        """The text of the first non-empty header cell."""
         return next((text for _, text in sorted(self.texts.items()) if text), "")
 
     def cells(self, top: int) -> list[int]:
@@ -114,18 +114,18 @@ class Heads:
         return False
 
     def _is_denied(self, rows: list[Row]) -> bool:
-        """Whether words or icons in the rows call numbers views and the head above them calls them anything else."""
+        """Tells whether words or icons in the rows name numbers as views while the header above names them otherwise."""
         found = [(one.roles & COUNTED, self.of(row, one.node) & COUNTED) for row in rows[:8] for one in row.counts]
         return sum(own == {"views"} and bool(head - own) and "views" not in head for own, head in found) * 4 > len(found)
 
     def _leads_elsewhere(self, cell: int) -> bool:
-        """Whether a cell holds a link to another page than this one, sorted otherwise or not."""
+        """Tells whether a cell contains a link to another page, not just to this one sorted differently."""
         own = self.page.url.partition("?")[0]
         return any(link.url.partition("?")[0] != own for link in self.page.links_in(cell, self.page.outline.ends[cell]))
 
     def _align(self, rows: list[Row], width: int) -> None:
-        """Moves head cells to the right where there are fewer of them than cells in a row, and counts and times then
-        stand below words for them."""
+        """Shifts header cells to the right if there are fewer of them than cells in a row, so that counts and times are below
+        matching words."""
         missing = width - 1 - max(self.texts)
         if missing <= 0:
             return
@@ -137,12 +137,12 @@ class Heads:
         self.roles = moved if fits["moved"] > fits["as is"] else {at - missing: found for at, found in moved.items()}
 
     def _fits(self, rows: list[Row]) -> int:
-        """How many counts and times of the first rows stand below words for them."""
+        """The number of counts and times in the first rows that are below matching words."""
         counts = sum(bool(self.of(row, found.node) & COUNTED) for row in rows[:8] for found in row.counts)
         return counts + sum(bool(self.of(row, time.node) & {"last", "created"}) for row in rows[:8] for time in row.times)
 
     def of(self, row: Row, node: int) -> frozenset[str]:
-        """The roles that the head above the cell of `node` names."""
+        """The roles named by the header above the cell of `node`."""
         if not self.roles:
             return frozenset()
         cells = self.cells(row.record[0])
@@ -153,11 +153,11 @@ class Heads:
         return self.roles.get(cells.index(unique[at]) + self._lead(unique[at]), frozenset())
 
     def _lead(self, cell: int) -> int:
-        """How many columns of the row of a cell belong to cells of rows above."""
+        """The number of a row's first columns that belong to cells of rows above."""
         return self.page.outline.leads.get(self.page.outline.parents[cell], 0)
 
     def cell(self, row: Row, node: int) -> int:
-        """The number of the cell of a row that holds `node`, counted over the whole record."""
+        """The index of the cell of a row that contains `node`, counted over the whole record."""
         at = max(0, bisect_left(row.record, node + 1) - 1)
         if len(row.record) > 1 and at:
             return 100 * at

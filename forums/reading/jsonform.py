@@ -13,7 +13,7 @@ Offsets = Mapping[datetime, int]
 
 
 def _time(moment: Moment | None, offsets: Offsets) -> str | None:
-    """ISO 8601 with the offset that the page itself wrote, else in UTC."""
+    """The time in ISO 8601 with the offset written on the page, otherwise in UTC."""
     if moment is None:
         return None
     offset = offsets.get(moment.value, 0)
@@ -48,14 +48,14 @@ def _post(record: PostRecord, offsets: Offsets) -> dict[str, Any]:
 
 
 def record_json(record: BoardRecord | ThreadRecord | PostRecord, offsets: Offsets) -> dict[str, Any]:
-    """One record as in the document."""
+    """One record in the document's form."""
     if isinstance(record, BoardRecord):
         return _board(record, offsets)
     return _thread(record, offsets) if isinstance(record, ThreadRecord) else _post(record, offsets)
 
 
 def to_json(reading: PageReading) -> dict[str, Any]:
-    """The document of CONTRACT.md's `forum inspect`: kind, records, next, pages, and what else the reading tells."""
+    """The JSON document of `forum inspect`: kind, records, next, pages, and the reading's other values."""
     offsets = dict(reading.utc_offsets)
     return {
         "kind": str(reading.kind),

@@ -1,4 +1,4 @@
-"""The readings of a page by the rules, as boards, threads and posts, each with what belongs to another left out."""
+"""The rule-based readings of a page as boards, threads and posts, each without what belongs to another."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from forums.reading.posts_links import are_short, repeats
 from forums.reading.posts_set import PostSet
 from forums.reading.words import class_roles
 
-ENOUGH = 0.45  # quality below which rows or posts are not believed
+ENOUGH = 0.45  # quality below which rows or posts are rejected
 
 
 @dataclass
 class Choice:
-    """What a page may be, weighed."""
+    """The possible readings of a page, with their qualities."""
 
     threads: RowSet | None = None
     boards: RowSet | None = None
@@ -28,7 +28,7 @@ class Choice:
 
 
 def weigh(page: Page) -> Choice:
-    """The best readings of a page as posts, and as a list beside them."""
+    """The best readings of a page as posts, and as lists."""
     posts = post_sets(page)
     found = weigh_lists(page, posts[0] if posts else None)
     if found.threads and page.is_thread_address and (not posts or _takes_rows(posts[0], found.threads)):
@@ -38,7 +38,7 @@ def weigh(page: Page) -> Choice:
 
 
 def weigh_lists(page: Page, posts: PostSet | None = None) -> Choice:
-    """The best lists of threads and of boards of a page. Lists that belong to `posts` are none."""
+    """The best lists of threads and of boards of a page. Lists that belong to `posts` are excluded."""
     sets = [rows for rows in row_sets(page) if not (_name_themselves(rows) or posts and _belong_to(rows, posts))]
     threads = [rows for rows in sets if rows.board_weight <= 0 and not rows.rows[0].title.is_user]
     boards = [rows for rows in sets if rows.board_weight > 0 and not any(_labels(rows, other) for other in threads)]
@@ -46,7 +46,7 @@ def weigh_lists(page: Page, posts: PostSet | None = None) -> Choice:
 
 
 def _takes_rows(posts: PostSet, rows: RowSet) -> bool:
-    """Whether some of the supposed posts are rows of a list, with linked titles for their texts or texts no longer than those."""
+    """Tells whether some of the supposed posts are rows of a list, with linked titles as texts or texts no longer than those."""
     spans = sorted(rows.group.spans)
     within = [span for span in posts.spans if is_within(span.anchor.node, spans)]
     if not within:
@@ -56,7 +56,8 @@ def _takes_rows(posts: PostSet, rows: RowSet) -> bool:
 
 
 def _are_posts_above(posts: PostSet, rows: RowSet) -> bool:
-    """Whether texts are surely somebody's and stand above a list: those of a thread, and other threads like it below."""
+    """Tells whether texts certainly have authors and come before a list: they are a thread's posts, with a list of related
+    threads below."""
     above = max(span.end for span in posts.spans) <= min(start for start, _ in rows.group.spans)
     return above and posts.own_words >= 0.8 and has_people(posts)
 
@@ -66,8 +67,8 @@ def _belong_to(rows: RowSet, posts: PostSet) -> bool:
 
 
 def _name_themselves(rows: RowSet) -> bool:
-    """Whether the links that name rows lead to places of this very page, each to an anchor or id in its own row: they are
-    the addresses of what stands there in full, as the subjects of posts are."""
+    """Tells whether the links that name rows lead to anchors on this very page, each in its own row: then they are the addresses
+    of posts, such as their subjects."""
     elements, own = rows.page.outline.elements, 0
     for row in rows.rows:
         place = row.title.fragment
@@ -77,7 +78,7 @@ def _name_themselves(rows: RowSet) -> bool:
 
 
 def _best(sets: list[RowSet]) -> RowSet | None:
-    """The best of several lists of one kind: of nested ones the inner, where it has more rows."""
+    """The best of several lists of one kind; of nested ones the inner, if it has more rows."""
     if not sets:
         return None
     best = sets[0]
@@ -91,7 +92,7 @@ def _best(sets: list[RowSet]) -> RowSet | None:
 
 
 def _in_texts(rows: RowSet, posts: PostSet) -> bool:
-    """Whether the links that name the rows stand in, or after, the texts of posts: links of what people wrote."""
+    """Tells whether the links that name the rows are in, or after, the texts of posts: links written by users."""
     if rows.told or posts.quality < 0.7 or posts.own_words < 0.6 or (len(posts.spans) < 2 and not rows.page.is_thread_address):
         return False
     within, page = 0, rows.page.outline
@@ -113,8 +114,8 @@ def _in_texts(rows: RowSet, posts: PostSet) -> bool:
 
 
 def _are_writers(rows: RowSet, posts: PostSet) -> bool:
-    """Whether the links that name the rows are those on the names of people who wrote the posts. That they come again, or
-    that lines about a member follow them, tells people from threads; boards and titles are linked by their name but once."""
+    """Tells whether the links that name the rows are the names of the posts' authors. Repetition, or lines about a member after
+    them, distinguishes people from threads; boards and titles are linked only once by their name."""
     if rows.told and leads_to(rows.group.pattern) == "thread":
         return False
     nodes = {link.node for link in posts.writers if link is not None}
@@ -131,7 +132,7 @@ def _are_writers(rows: RowSet, posts: PostSet) -> bool:
 
 
 def _is_quoted(page: Outline, node: int, body: int) -> bool:
-    """Whether a node stands in a quote inside a text."""
+    """Tells whether a node is in a quote inside a text."""
     while node > body:
         if page.tags[node] == "blockquote" or "quote" in class_roles(page.classes[node]):
             return True
@@ -140,8 +141,8 @@ def _is_quoted(page: Outline, node: int, body: int) -> bool:
 
 
 def _labels(boards: RowSet, threads: RowSet) -> bool:
-    """Whether supposed boards only label the rows of a list of threads: they stand after its titles, and the same
-    board in several rows."""
+    """Tells whether supposed boards only label the rows of a list of threads: they come after its titles, with the same board in
+    several rows."""
     if len(threads.rows) < 2 or threads.quality < ENOUGH or not inside(boards, threads):
         return False
     keys, after, named = set(), 0, 0
@@ -155,17 +156,17 @@ def _labels(boards: RowSet, threads: RowSet) -> bool:
 
 
 def inside(inner: RowSet, outer: RowSet) -> bool:
-    """Whether the links that name the rows of one list stand in the rows of another."""
+    """Tells whether the links that name the rows of one list are in the rows of another."""
     spans = outer.group.spans
     within = sum(any(start <= row.title.node < end for start, end in spans) for row in inner.rows)
     return within >= 0.7 * len(inner.rows)
 
 
 def has_people(posts: PostSet) -> bool:
-    """Whether at least a third of the supposed posts are surely somebody's."""
+    """Tells whether at least a third of the supposed posts certainly have an author."""
     return sum(posts.is_sure(at) for at in range(len(posts.spans))) * 3 >= len(posts.spans)
 
 
 def describe_authors(posts: PostSet) -> bool:
-    """Whether most of the supposed posts tell about the member who wrote them, as those of a thread do and rows do not."""
+    """Tells whether most of the supposed posts describe the member who wrote them, as posts do and rows do not."""
     return sum(posts.describes_author(at) for at in range(len(posts.spans))) * 2 > len(posts.spans)

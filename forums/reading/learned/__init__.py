@@ -1,1 +1,2 @@
-"""The learned second reader: candidates > features > scores > readings > choice and doubt. Weights are data beside the code."""
+"""The learned reader, used beside the rules: candidates > features > scores > readings > choice and doubt. Weights are data
+files."""

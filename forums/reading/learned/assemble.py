@@ -1,4 +1,4 @@
-"""From links that were chosen to rows: the record around each, whatever their addresses and places look like."""
+"""Builds rows from chosen links: the record around each, whatever their addresses and positions."""
 
 from __future__ import annotations
 
@@ -14,26 +14,25 @@ from forums.reading.rowgroups import Group
 from forums.reading.rows import Row
 from forums.reading.values import count
 
-_REST = 8  # elements beside a link that can belong to its row
+_REST = 8  # sibling elements of a link that can belong to its row
 _CLIMB = 12
 _WHOLE = frozenset("body html table tbody main".split())
-_LONGEST = 700  # characters of a row that stands alone
+_LONGEST = 700  # characters of a row without siblings
 
 
 def _alone(page: Page, node: int) -> bool:
-    """Whether an element can be the row of a list that has only one."""
+    """Tells whether an element can be the only row of a list."""
     outline = page.outline
     return outline.tags[node] in ("tr", "li", "article", "dl") or bool(page.times_in(node, outline.ends[node]))
 
 
 def _held(page: Page, nodes: list[int], record: Record) -> int:
-    """How many of the chosen links stand in a record."""
+    """The number of chosen links in a record."""
     return bisect_left(nodes, page.outline.ends[record[-1]]) - bisect_left(nodes, record[0])
 
 
 def _with_rest(page: Page, record: Record, nodes: list[int]) -> Record:
-    """A record and what follows it beside it without another chosen link: where rows hold the answers to them, an element
-    of one's own is not to be had."""
+    """A record with the following siblings up to the next chosen link: rows may continue in elements of their own."""
     outline, made = page.outline, list(record)
     parent = outline.parents[record[-1]]
     while len(made) <= _REST:
@@ -45,7 +44,7 @@ def _with_rest(page: Page, record: Record, nodes: list[int]) -> Record:
 
 
 def _between(page: Page, node: int, before: int, after: int) -> Record:
-    """The outermost element around a link that contains none of the other chosen links and is not the whole page."""
+    """The outermost element around a link that contains no other chosen link and is not the whole page."""
     outline, best, above = page.outline, node, page.outline.parents[node]
     for _ in range(_CLIMB):
         if above <= before or above < 0 or outline.ends[above] > after or outline.tags[above] in _WHOLE:
@@ -56,11 +55,11 @@ def _between(page: Page, node: int, before: int, after: int) -> Record:
     return (best,)
 
 
-_DIFFERENT = 4  # links of one key that say different things: the key does not tell what these addresses lead to
+_DIFFERENT = 4  # number of different texts of links with one key from which the key does not identify their targets
 
 
 def identities(links: Sequence[Link]) -> list[str]:
-    """What tells links of a list apart: their keys, or their addresses where one key stands for many things."""
+    """Identities of the links of a list: their keys, or their addresses if one key has many different targets."""
     said: dict[str, set[str]] = defaultdict(set)
     for link in links:
         if count(link.text) is None:
@@ -69,7 +68,7 @@ def identities(links: Sequence[Link]) -> list[str]:
 
 
 def rows_of(page: Page, links: list[Link]) -> list[Row]:
-    """The rows that links name, one a link, in order: at the level of the tree that most share, the others where they stand."""
+    """The rows named by links, one per link, in order: at the tree level that most share, others at their own position."""
     links = sorted(links, key=lambda link: link.node)
     names: dict[Hashable, Link] = {}
     anchors = []
@@ -98,8 +97,8 @@ def _is_title(page: Page, link: Link) -> bool:
 
 
 def _titled(page: Page, rows: list[Row]) -> list[Row]:
-    """The rows; where most of the links that name them say no more than a time or a number, by the links that say most of those
-    beside them, in the same place of most rows: titles that lead elsewhere, above a link to what is said of them."""
+    """The rows; if most of their links are only a time or a number, named instead by the longest link in the same position of
+    most rows."""
     if 2 * sum(_is_title(page, row.title) for row in rows) >= len(rows):
         return rows
     said: dict[str, list[int]] = defaultdict(list)
@@ -115,7 +114,7 @@ def _titled(page: Page, rows: list[Row]) -> list[Row]:
 
 
 def row_set(page: Page, links: list[Link]) -> RowSet | None:
-    """The list whose rows links name; None for no links."""
+    """The list whose rows are named by links; None without links."""
     if not links:
         return None
     pattern = Counter(link.pattern for link in links).most_common(1)[0][0]

@@ -1,4 +1,4 @@
-"""From texts that were chosen to posts: the span of each with its time, so that the fields are read as from any set of posts."""
+"""Builds posts from chosen texts: the span of each with its time, so that the fields are read as for any posts."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from forums.reading.postrows import PostRows
 from forums.reading.posts_set import PostSet, is_post_time
 from forums.reading.posts_spans import Span
 
-_CLIMB = 40  # elements above a text that can be its post
-_LONGEST_SPAN = 40  # siblings that one post can be
+_CLIMB = 40  # ancestors of a text that can be its post
+_LONGEST_SPAN = 40  # siblings that one post can consist of
 
 
 def _tops(page: Page, bodies: list[int]) -> list[int]:
-    """The highest element around each text that holds no other of them."""
+    """The highest element around each text that contains none of the others."""
     outline, tops = page.outline, []
     for at, body in enumerate(bodies):
         before = bodies[at - 1] if at else -1
@@ -38,12 +38,12 @@ def _tops(page: Page, bodies: list[int]) -> list[int]:
 
 
 def _is_much(page: Page, node: int, body: int) -> bool:
-    """Whether an element holds much more than a text."""
+    """Tells whether an element contains much more than a text."""
     return page.outline.text_length(node) > 3 * page.outline.text_length(body) + 400
 
 
 def _leveled(page: Page, tops: list[int], bodies: list[int]) -> list[int]:
-    """Tops brought down to the depth that most have: the first and the last have nobody on one side to stop at."""
+    """Lowers tops to the depth that most have, because the first and last have no neighbour on one side."""
     outline = page.outline
     if len(tops) < 3:
         return tops
@@ -59,7 +59,7 @@ def _leveled(page: Page, tops: list[int], bodies: list[int]) -> list[int]:
 
 
 def _time_of(page: Page, start: int, end: int, body: int) -> Time | None:
-    """The time of a post: the first outside its text, best before it."""
+    """The time of a post: the first outside its text, preferably before it."""
     inside = range(body, page.outline.ends[body])
     found = [time for time in page.times_in(start, end) if time.node not in inside and is_post_time(page, time)]
     before = [time for time in found if time.node < body]
@@ -67,7 +67,7 @@ def _time_of(page: Page, start: int, end: int, body: int) -> Time | None:
 
 
 class LearnedPosts:
-    """Posts around texts that a model chose. `untimed` are those that show no time of their own."""
+    """Posts around texts chosen by a model. `untimed` are those without a time of their own."""
 
     def __init__(self, page: Page, bodies: list[int]) -> None:
         self.page = page
@@ -89,7 +89,7 @@ class LearnedPosts:
         self.posts.__dict__["bodies"] = list(bodies)
 
     def records(self) -> Iterator[tuple[HtmlElement, PostRecord]]:
-        """The posts in order, each with the element that holds most of it."""
+        """The posts in order, each with the element that contains most of it."""
         rows = PostRows(self.posts)
         untimed = {id(self.page.outline.elements[rows.blocks[at]]) for at in self.untimed}
         for element, record in rows.records():

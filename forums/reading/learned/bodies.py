@@ -1,4 +1,4 @@
-"""Candidates for the texts of posts: every block of a page with a text of its own, with its features."""
+"""Candidates for the texts of posts: every block of a page with its own text, with features."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ INLINE = frozenset(
 )
 MOST_BODIES = 2_500
 TAGS = ("div", "td", "p", "li", "article", "section", "dd", "pre", "blockquote", "main", "tr", "table", "ul", "h1")
-_CHILDREN = 12  # of an element that are looked at
-_FAR = 60.0  # texts: no further apart is told
+_CHILDREN = 12  # children of an element that are examined
+_FAR = 60.0  # largest distance in texts
 
 
 @dataclass
 class BodyTable:
-    """The candidate elements of a page and their features, a row an element. `clusters` numbers, at each width, the
-    cluster of each."""
+    """The candidate elements of a page and their features, a row per element. `clusters` numbers the cluster of each, at each
+    width."""
 
     nodes: np.ndarray
     features: np.ndarray
@@ -32,19 +32,19 @@ class BodyTable:
 
 
 def candidates(page: Page) -> list[int]:
-    """Blocks with text, the deepest of those that hold the same texts."""
+    """Blocks with text; among those with the same texts, the deepest."""
     outline = page.outline
     deepest: dict[tuple[int, int], int] = {}
     for node, tag in enumerate(outline.tags):
         first, last = outline.piece_from[node], outline.piece_to[node]
         if last > first and tag not in INLINE and tag not in ("html", "body"):
-            deepest[first, last] = node  # later ones of the same range are deeper
+            deepest[first, last] = node  # later blocks with the same range are deeper
     found = sorted(deepest.values())
     return found[:MOST_BODIES]
 
 
 def _distances(signals: Signals, marks: np.ndarray, pieces: np.ndarray, back: bool) -> np.ndarray:
-    """Texts between each place and the nearest mark before it (or from it on)."""
+    """Number of texts between each position and the nearest mark before it (or from it on)."""
     if not len(marks):
         return np.full(len(pieces), _FAR)
     at = np.searchsorted(marks, pieces, side="left")
@@ -56,7 +56,7 @@ def _distances(signals: Signals, marks: np.ndarray, pieces: np.ndarray, back: bo
 
 
 def _own(page: Page, signals: Signals, nodes: np.ndarray) -> np.ndarray:
-    """Features of each element by itself and of the one around it."""
+    """Features of each element and of its parent."""
     outline = page.outline
     first, last, end = signals.first[nodes], signals.last[nodes], signals.ends[nodes]
     parents = np.maximum(0, signals.parents[nodes])
@@ -96,7 +96,7 @@ def _own(page: Page, signals: Signals, nodes: np.ndarray) -> np.ndarray:
 
 
 def _below(signals: Signals) -> np.ndarray:
-    """For each node what its first 12 children are, and how many."""
+    """The tags of each node's first 12 children, and their number."""
     at = np.flatnonzero(signals.parents >= 0)
     at = at[np.argsort(signals.parents[at], kind="stable")]
     parents = signals.parents[at]
@@ -110,7 +110,7 @@ def _below(signals: Signals) -> np.ndarray:
 
 
 def _shared(signals: Signals, nodes: np.ndarray, own: np.ndarray, groups: Groups) -> np.ndarray:
-    """Features of each cluster: the same for each of its elements."""
+    """Features of each cluster, repeated for its elements."""
     chars = np.expm1(own[:, 0])
     one, other = nodes[groups.before], nodes[groups.after]
     ends = np.minimum(signals.ends[one], other)

@@ -1,4 +1,4 @@
-"""Which candidates are records: those whose scores stand out on their own page, and what stands like them."""
+"""Choice of candidates as records: those with outstanding scores on their page, and those in similar positions."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from forums.reading.document import Link
 from forums.reading.learned.assemble import identities
 
 FLOOR = 0.5
-"""A candidate with this score is chosen however high others stand."""
+"""A candidate with this score is chosen however high the others' scores are."""
 LINK_SHARE, BODY_SHARE = 0.65, 0.6
-"""Share of the mean of the page's three best scores from which a candidate is chosen."""
+"""Share of the mean of the page's three best scores above which a candidate is chosen (links, texts)."""
 COMPLETED = 0.25
-"""The same share where at least half of those that stand alike were chosen."""
+"""The same share if at least half of the candidates in similar positions were chosen."""
 HALF, MOST = 0.5, 0.7
-"""Share of those that stand alike from which more of them are chosen, and from which all are."""
+"""Share of the candidates in similar positions from which more of them are chosen, and from which all are."""
 _WIDTHS = (1, 2)
 
 
@@ -27,12 +27,12 @@ def best_of(scores: np.ndarray, number: int = 3) -> float:
 
 
 def above(scores: np.ndarray, share: float) -> np.ndarray:
-    """Which scores stand out: relative to the page's best, for absolute ones differ from engine to engine."""
+    """A mask of the outstanding scores, relative to the page's best, because absolute ones differ between engines."""
     return scores >= min(FLOOR, share * best_of(scores))
 
 
 def chosen_links(links: Sequence[Link], clusters: np.ndarray, scores: np.ndarray) -> list[int]:
-    """Places of the links that name records, one for each: `scores` for one class, `clusters` a column for each width."""
+    """Indices of the links that name records, one per record: `scores` for one class, `clusters` a column per width."""
     if not len(scores):
         return []
     taken = above(scores, LINK_SHARE)
@@ -53,7 +53,7 @@ def chosen_links(links: Sequence[Link], clusters: np.ndarray, scores: np.ndarray
 
 
 def chosen_bodies(outline: Outline, nodes: np.ndarray, scores: np.ndarray) -> list[int]:
-    """Places of the texts of posts: of elements within each other the one that scores highest."""
+    """Indices of the texts of posts: of nested elements the one with the highest score."""
     if not len(scores):
         return []
     taken: list[int] = []

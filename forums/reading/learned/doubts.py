@@ -1,4 +1,4 @@
-"""How sure a reading is, whether records may be missing, and in words what speaks against it."""
+"""Confidence in a reading, whether records may be missing, and the reasons for doubt in words."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from forums.reading.learned.choose import COMPLETED, best_of
 from forums.reading.learned.second import KINDS, Second
 from forums.reading.model import PageKind, PageReading, PostRecord
 
-_UNLIKELY = 0.6  # share of the chosen kind below which the kind itself is in doubt
-_DIFFERENT = 0.5  # agreement of both readers below which it is told
+_UNLIKELY = 0.6  # probability of the chosen kind below which the kind itself is in doubt
+_DIFFERENT = 0.5  # agreement of both readers below which it is reported
 
 
 class Doubt(NamedTuple):
-    """`confidence` in [0, 1] is how likely a reading has every record and no other; `complete` is false when records may be
-    missing."""
+    """`confidence` in [0, 1] is the probability that a reading has exactly the right records; `complete` is false if records may
+    be missing."""
 
     confidence: float
     complete: bool
@@ -24,7 +24,7 @@ class Doubt(NamedTuple):
 
 
 def doubt_of(second: Second, shares: np.ndarray, reading: PageReading, is_stated: bool) -> Doubt:
-    """The doubt about a reading. `shares` of the kinds; a kind that the operator stated is not in doubt itself."""
+    """The doubt about a reading. `shares` are the kinds' probabilities; a kind stated by the operator is not in doubt."""
     if is_stated:
         shares = np.asarray([float(kind is reading.kind) for kind in KINDS])
     records = reading.records
@@ -54,7 +54,7 @@ def _words(second: Second, shares: np.ndarray, reading: PageReading, features: n
 
 
 def _left_out(second: Second, reading: PageReading) -> int:
-    """Links that stand like those of the records and score well, and name none."""
+    """The number of links in positions like those of the records, with good scores, that name no record."""
     scores = second.link_scores[:, 1 if reading.kind is PageKind.threadlist else 2] if len(second.link_scores) else np.zeros(0)
     urls = {getattr(record, "url", None) for record in reading.records}
     table = second.links

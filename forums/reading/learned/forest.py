@@ -1,4 +1,4 @@
-"""Trees of learned models as flat arrays, walked for many candidates at once: averaged leaves, or summed ones."""
+"""Decision trees of learned models as flat arrays, evaluated for many candidates at once: averaged or summed leaves."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from typing import NamedTuple
 
 import numpy as np
 
-_TOGETHER = 5  # levels that all candidates walk together
-_LEVELS = 255  # steps that the shares of an averaged leaf are kept in
+_TOGETHER = 5  # levels that all candidates pass together
+_LEVELS = 255  # quantisation steps of the shares in averaged leaves
 _PARTS = ("feature", "threshold", "skip", "values", "roots", "start")
 
 
 class Tree(NamedTuple):
-    """One tree in the order of a walk with the left child first: the feature and bound that each node asks, its right child
-    or -1 for a leaf, the values of the leaves (nodes x classes), and how deep it is."""
+    """One tree in preorder, left child first: the feature and threshold of each node, its right child or -1 for a leaf, the
+    values of the leaves (nodes x classes), and its depth."""
 
     feature: np.ndarray
     threshold: np.ndarray
@@ -27,10 +27,10 @@ class Tree(NamedTuple):
 
 @dataclass(frozen=True)
 class Forest:
-    """Trees one after the other. A node asks whether `feature` is at most `threshold`: if so the next node follows, else the
-    one `skip` further; a skip of 0 is a leaf. With an empty `start` the leaves hold shares of the classes in steps of
-    1/255, and the forest answers their mean; else leaves hold what they add to the log odds `start` of the classes, the
-    trees taking the classes in turn."""
+    """Trees in sequence. A node tests whether `feature` is at most `threshold`: if so the next node follows, otherwise the one
+    `skip` further; skip 0 marks a leaf. With an empty `start` the leaves hold class shares in steps of 1/255, and the
+    forest returns their mean; otherwise leaves hold additions to the log odds `start` of the classes, with the trees
+    assigned to the classes in turn."""
 
     feature: np.ndarray
     threshold: np.ndarray
@@ -41,7 +41,7 @@ class Forest:
     depth: int
 
     def predict(self, features: np.ndarray) -> np.ndarray:
-        """Shares of the classes, a row a candidate: (n x features) -> (n x classes), rows sum to 1."""
+        """Shares of the classes, a row per candidate: (n x features) -> (n x classes), rows sum to 1."""
         classes = len(self.start) or self.values.shape[1]
         if not len(features):
             return np.zeros((0, classes))
@@ -56,8 +56,8 @@ class Forest:
         return shares
 
     def _leaves(self, features: np.ndarray) -> np.ndarray:
-        """The leaf that each candidate reaches in each tree. For the first levels all walk together, a leaf staying where it is;
-        then only those that are under way."""
+        """The leaf that each candidate reaches in each tree. In the first levels all move together, those at a leaf staying
+        there; then only the others."""
         width, trees = features.shape[1], len(self.roots)
         flat = np.ascontiguousarray(features, dtype=np.float32).ravel()
         asked, bounds, moves = self._walk
@@ -81,25 +81,24 @@ class Forest:
 
     @cached_property
     def _walk(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Features and bounds of the nodes as a walk takes them, and for each node its steps to the left and to the right, none
-        from a leaf."""
+        """Features and thresholds of the nodes, and each node's steps to its left and right child, 0 for a leaf."""
         steps = self.skip.astype(np.int32)
         moves = np.column_stack([(steps > 0).astype(np.int32), steps]).ravel()
         return self.feature.astype(np.int32), self.threshold.astype(np.float32), moves
 
     def arrays(self, name: str) -> dict[str, np.ndarray]:
-        """The arrays under a name, as `from_arrays` takes them."""
+        """The arrays with names prefixed by `name`, as `from_arrays` takes them."""
         return {f"{name}.{part}": getattr(self, part) for part in _PARTS} | {f"{name}.depth": np.asarray(self.depth)}
 
     @staticmethod
     def from_arrays(name: str, arrays: Mapping[str, np.ndarray]) -> Forest:
-        """The forest of a name."""
+        """Restores a forest from arrays with names prefixed by `name`."""
         feature, threshold, skip, values, roots, start = (arrays[f"{name}.{part}"] for part in _PARTS)
         return Forest(feature, threshold, skip, values, roots, start, int(arrays[f"{name}.depth"]))
 
     @staticmethod
     def of_trees(trees: Sequence[Tree], start: np.ndarray | None = None) -> Forest:
-        """The forest of trees: of shares, or with `start` of log odds."""
+        """A forest of trees: with class shares, or with `start` for log odds."""
         features, thresholds, skips, values, roots, first = [], [], [], [], [], 0
         for tree in trees:
             leaf = tree.right < 0

@@ -1,4 +1,4 @@
-"""Members numbered by the group that each belongs to: sums, means and spreads of all groups at once."""
+"""Items grouped by number: sums, means and spreads of all groups at once."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ import numpy as np
 
 
 def numbered(keys: Sequence[Hashable]) -> np.ndarray:
-    """A number for each key, the same for the same, in the order of their first use."""
+    """A number for each key, equal for equal keys, in the order of first occurrence."""
     numbers: dict[Hashable, int] = {}
     return np.asarray([numbers.setdefault(key, len(numbers)) for key in keys], dtype=np.int64)
 
 
 class Groups:
-    """Groups of one or more members each. `numbers` says for each member its group, from 0 and without gaps."""
+    """Groups of one or more members each. `numbers` holds each member's group, from 0 and without gaps."""
 
     def __init__(self, numbers: np.ndarray) -> None:
         self.numbers = numbers
@@ -44,24 +44,24 @@ class Groups:
         return made
 
     def spread(self, values: np.ndarray) -> np.ndarray:
-        """The standard deviation of each group's values over their mean, or over 1 where the mean is less."""
+        """The standard deviation of each group's values divided by their mean, or by 1 if the mean is less."""
         mean = self.mean(values)
         made: np.ndarray = np.sqrt(self.mean((values - mean[self.numbers]) ** 2)) / np.maximum(1.0, mean)
         return made
 
     def distinct(self, values: np.ndarray) -> np.ndarray:
-        """How many different values (whole numbers from 0) each group has."""
+        """The number of different values (whole numbers from 0) in each group."""
         width = int(values.max()) + 1 if len(values) else 1
         return np.bincount(np.unique(self.numbers * width + values) // width, minlength=len(self.sizes))
 
     def of_neighbours(self, values: np.ndarray) -> np.ndarray:
-        """The mean of each group's values for neighbours (`before`, `after`); 0 for a group of one."""
+        """The mean of each group's values over pairs of neighbours (`before`, `after`); 0 for a group of one."""
         found = np.bincount(self.of_pairs, weights=values, minlength=len(self.sizes))
         made: np.ndarray = found / np.maximum(1, self.sizes - 1)
         return made
 
     def steadiness(self, places: np.ndarray) -> np.ndarray:
-        """The spread of the steps between neighbours; 1 for groups of less than three."""
+        """The relative spread of the steps between neighbours; 1 for groups of fewer than three."""
         steps = (places[self.after] - places[self.before]).astype(np.float64)
         mean = self.of_neighbours(steps)
         spread = np.sqrt(self.of_neighbours((steps - mean[self.of_pairs]) ** 2)) / np.maximum(1.0, mean)

@@ -1,6 +1,6 @@
-"""Candidates for titles of threads and names of boards: every link of a page that says something, with its features.
+"""Candidates for titles of threads and names of boards: every link with text, with features.
 
-A link is judged by the company it keeps: clusters of links alike, at several widths at once, and the row around each.
+A link is judged with similar ones: by clusters of similar links, at several widths, and the row around each.
 """
 
 from __future__ import annotations
@@ -22,18 +22,18 @@ from forums.reading.words import NOT_NAMES
 
 MOST_LINKS = 3_000
 ROW_TAGS = ("tr", "li", "article", "dl", "div", "p", "section", "td", "h3", "h2")
-_ROW_WIDTHS = (1, 2)  # clusters at which the row of each link is told; at the others only their mean
-_BESIDE = 40  # links of a row that are looked at
-_CLIMB = 14  # elements above a link that can be its row
-_NEXT = 400  # elements up to the next row, at most
-_HEAD = 14  # texts before a list that its head can be
-_ROW_TIMES = 12  # times of a row that are looked at
+_ROW_WIDTHS = (1, 2)  # widths at which features of each link's own row are computed; at the others only their mean
+_BESIDE = 40  # links of a row that are examined
+_CLIMB = 14  # ancestors of a link that can be its row
+_NEXT = 400  # most elements up to the next row
+_HEAD = 14  # texts before a list that can be its header
+_ROW_TIMES = 12  # times of a row that are examined
 
 
 @dataclass
 class LinkTable:
-    """The candidate links of a page and their features, a row a link. `clusters` numbers, at each width, the cluster of
-    each link."""
+    """The candidate links of a page and their features, a row per link. `clusters` numbers the cluster of each link, at each
+    width."""
 
     links: list[Link]
     features: np.ndarray
@@ -41,7 +41,7 @@ class LinkTable:
 
 
 def candidates(page: Page) -> list[Link]:
-    """The links that may name something: with words for their text."""
+    """The links that may name something: those with words in their text."""
     found = []
     for link in page.links:
         text = link.text
@@ -61,7 +61,7 @@ def _address(pattern: str) -> tuple[float, float, float, float, float]:
 
 
 def _own(page: Page, signals: Signals, links: list[Link], keys: Groups) -> np.ndarray:
-    """Features of each link by itself. `keys` groups the links of one key."""
+    """Features of each link alone. `keys` groups the links with one key."""
     own_path = page.url.partition("?")[0].rstrip("/") + "/"
     words = [
         [
@@ -90,8 +90,8 @@ def _own(page: Page, signals: Signals, links: list[Link], keys: Groups) -> np.nd
 
 
 def _rows(signals: Signals, nodes: np.ndarray, keys: np.ndarray, groups: Groups) -> np.ndarray:
-    """The range of nodes of the row of each link among the links of its group: the highest element that holds no other key's,
-    and up to the next row where both are siblings."""
+    """The node range of each link's row among the links of its group: the highest element without another key, extended to the
+    next row if both are siblings."""
     order, own = groups.order, keys[groups.order]
     size, new_group = len(signals.ends) - 1, np.zeros(len(order), dtype=bool)
     new_group[groups.starts] = True
@@ -119,7 +119,7 @@ def _rows(signals: Signals, nodes: np.ndarray, keys: np.ndarray, groups: Groups)
 
 
 class _Seen:
-    """What the features of clusters ask of the candidate links, as arrays."""
+    """Values of the candidate links used by features of clusters, as arrays."""
 
     def __init__(self, links: list[Link]) -> None:
         self.nodes = np.asarray([link.node for link in links], dtype=np.int64)
@@ -132,7 +132,7 @@ class _Seen:
 
 
 class _Beside:
-    """The links of a page as arrays: what stands beside each in its row."""
+    """The links of a page as arrays, to describe what else is in each row."""
 
     def __init__(self, page: Page, links: list[Link]) -> None:
         found = page.links
@@ -148,7 +148,7 @@ class _Beside:
         self.own = np.searchsorted(self.nodes, np.asarray([link.node for link in links], dtype=np.int64))
 
     def features(self, rows: np.ndarray) -> np.ndarray:
-        """For each candidate what the other links of its row are, the first 40 of them."""
+        """For each candidate, features of the other links in its row, the first 40 of them."""
         low, high = np.searchsorted(self.nodes, rows[:, 0]), np.searchsorted(self.nodes, rows[:, 1])
         high = np.minimum(high, low + _BESIDE)
         own, size = self.own, len(self.nodes)
@@ -197,7 +197,7 @@ def _row_features(signals: Signals, nodes: np.ndarray, rows: np.ndarray, beside:
 
 
 def _cluster_features(signals: Signals, seen: _Seen, groups: Groups, rows: np.ndarray, inside: np.ndarray) -> np.ndarray:
-    """Features of each cluster: the same for each of its links."""
+    """Features of each cluster, repeated for its links."""
     n, lengths, nodes = groups.sizes, seen.lengths, seen.nodes
     keys, texts = groups.distinct(seen.keys), groups.distinct(seen.texts)
     chars = np.expm1(inside[:, 0])
@@ -215,7 +215,7 @@ def _cluster_features(signals: Signals, seen: _Seen, groups: Groups, rows: np.nd
 
 
 def _falling(signals: Signals, rows: np.ndarray, groups: Groups) -> np.ndarray:
-    """Share of each cluster's neighbouring rows whose newest times do not rise; -1 where few rows have times."""
+    """Share of each cluster's neighbouring rows whose newest times do not increase; -1 if few rows have times."""
     nodes, seconds = signals.time_order
     if not len(nodes):
         return np.full(len(groups.sizes), -1.0)

@@ -1,4 +1,4 @@
-"""A list in numbers: the qualities and evidence behind its rows, for the models to weigh."""
+"""Numeric features of a list: the qualities and evidence behind its rows, as input of the models."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ WEIGHTS = ("address", "topics_posts", "replies_views", "last_thread", "head", "s
 
 
 def rows_view(rows: RowSet) -> list[float]:
-    """A list in numbers: size, quality, what its rows hold, what speaks for boards."""
+    """The features of a list: size, quality, contents of its rows, evidence for boards."""
     n = len(rows.rows)
     weights = rows.weights
     return [

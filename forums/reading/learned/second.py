@@ -32,26 +32,26 @@ from forums.reading.verdict import Verdict, ruled, verdict_of
 
 KINDS = (PageKind.threadlist, PageKind.index, PageKind.thread, PageKind.other)
 FEWEST = 6
-"""Learned rows below which they never stand against the rules'."""
+"""Learned rows are not used against the rules' rows if there are fewer than this."""
 LITTLE = 500
-"""Characters of a page below which the rules alone settle its kind and its records: of the 246 saved pages that the models
-learned from all but two show more."""
+"""Characters of a page below which only the rules decide its kind and records: of the 246 pages used for training, all but two
+have more."""
 DOUBTED, CERTAIN, LIKELY = 0.5, 0.95, 0.65
-"""Share of the likeliest kind below which the models doubt, how sure the rules must be to decide then, and the share from which
-the models have a say where the rules find nothing on a little page of which nothing is expected."""
+"""Probability of the likeliest kind below which the models are in doubt; certainty that the rules need to decide then; and
+probability from which the models count if the rules find nothing on a small page without expected kind."""
 FEW, WITHIN, MERGED = 1.0, 0.7, 0.25
-"""How many more rows than the rules', all of which they hold too, the learned ones are at the most, and how many of those
-stand in rows of the rules, where they are only parts of rows; how many more they are at the least where the rules took several
-rows for one, and not an advertisement for a part of one."""
+"""Limits for preferring learned rows to the rules': how many times more there may be if they include all the rules' rows; what
+share of the additional ones may be inside the rules' rows, as mere parts; and how many times more there must be at least if
+the rules merged several rows into one (and not just an advertisement)."""
 EXPECTED = 4.0
-"""How many times more likely a kind is that the site's model expects at an address."""
+"""Factor by which a kind is more likely if the site's model expects it at an address."""
 
 
 @dataclass
 class Second:
-    """A page with both readings, from candidates to doubt; each step is worked out when first asked for.
+    """A page with both readings, from candidates to doubt; each step is computed on first use.
 
-    Scores (`given`) and choices between lists (`choice`) can be given, as training does with those of models that never saw
+    Scores (`given`) and choices between lists (`choice`) can be passed in, as training does with those of models that never saw
     the page's engine.
     """
 
@@ -63,17 +63,17 @@ class Second:
 
     @cached_property
     def lists(self) -> Choice:
-        """The lists of the page by the rules."""
+        """The lists of the page found by the rules."""
         return weigh_lists(self.page)
 
     @cached_property
     def found(self) -> Choice:
-        """The posts of the page by the rules."""
+        """The posts of the page found by the rules."""
         return weigh(self.page)
 
     @cached_property
     def signals(self) -> Signals:
-        """What the page shows where."""
+        """The counts of the page's contents by position."""
         return Signals(self.page)
 
     @cached_property
@@ -88,21 +88,21 @@ class Second:
 
     @cached_property
     def link_scores(self) -> np.ndarray:
-        """Shares of none, title and board for each link."""
+        """Probabilities of none, title and board for each link."""
         if self.weights is None:
             return self.given["links"]
         return self.weights.links.predict(self.links.features)
 
     @cached_property
     def body_scores(self) -> np.ndarray:
-        """How much each element looks like the text of a post."""
+        """The probability of each element to be the text of a post."""
         if self.weights is None:
             return self.given["bodies"]
         return self.weights.bodies.predict(self.bodies.features)[:, 1]
 
     @cached_property
     def chosen(self) -> list[int]:
-        """Places of the chosen texts."""
+        """Indices of the chosen texts."""
         return chosen_bodies(self.page.outline, self.bodies.nodes, self.body_scores)
 
     @cached_property
@@ -116,14 +116,15 @@ class Second:
         return self._better(1)
 
     def rivals(self, kind: int) -> tuple[RowSet | None, RowSet | None]:
-        """The rows of a kind (its number in `KINDS`) by the rules, and the learned ones where they are others."""
+        """The rows of a kind (its index in `KINDS`) by the rules, and the learned ones if they differ."""
         rules, learned = (self.lists.threads, self.lists.boards)[kind], self._rows(kind + 1)
         if rules and learned and not self._are_rivals(rules, learned):
             learned = None
         return rules, learned
 
     def _are_rivals(self, rules: RowSet, learned: RowSet) -> bool:
-        """Whether learned rows are enough to go by, and others than the rules': not the same, nor the same with parts of them."""
+        """Tells whether learned rows are numerous enough, and different from the rules' rows: neither the same, nor the same with
+        parts of them."""
         urls = urls_of(rules)
         if self.is_little or len(learned.rows) < FEWEST or urls == urls_of(learned):
             return False
@@ -134,7 +135,7 @@ class Second:
         return len(added) > FEW * len(urls) or within < WITHIN * len(added) or _are_merged(rules, added)
 
     def contest(self, kind: int) -> np.ndarray | None:
-        """Features of the choice between the rows of both readings; None where there is nothing to choose."""
+        """Features for choosing between the rows of both readings; None if there is no choice."""
         rules, learned = self.rivals(kind)
         if rules is None or learned is None:
             return None
@@ -142,7 +143,7 @@ class Second:
         return np.asarray([[float(kind), *rivals_view(self.links, scores, rules, learned)]], dtype=np.float32)
 
     def _better(self, kind: int) -> RowSet | None:
-        """The rows of the reading that is likely the better one."""
+        """The rows of the reading that is probably better."""
         rules, learned = self.rivals(kind)
         features = self.contest(kind)
         if features is None:
@@ -159,7 +160,7 @@ class Second:
 
     @cached_property
     def posts(self) -> LearnedPosts | None:
-        """The posts around the chosen texts, for pages where the rules find none."""
+        """The posts around the chosen texts, for pages on which the rules find none."""
         nodes = [int(self.bodies.nodes[at]) for at in self.chosen]
         return LearnedPosts(self.page, nodes) if nodes and not self.is_little else None
 
@@ -172,7 +173,7 @@ class Second:
         return np.asarray([[*page_features(self.page, self.signals), *named, *written, *apart]], dtype=np.float32)
 
     def kind_shares(self, expect: PageKind | None) -> np.ndarray:
-        """How likely the page is of each of `KINDS`."""
+        """The probability of each kind in `KINDS`."""
         shares = self.given["kind"].copy() if self.weights is None else self.weights.kind.predict(self.kind_features)[0]
         if expect in KINDS:
             shares[KINDS.index(expect)] *= EXPECTED
@@ -181,16 +182,17 @@ class Second:
 
     @cached_property
     def verdict(self) -> Verdict:
-        """What the rules say of the page's kind."""
+        """The rules' verdict on the page's kind."""
         return verdict_of(self.page, self.found)
 
     @property
     def is_little(self) -> bool:
-        """Whether the page shows too little for the models to go by."""
+        """Tells whether the page has too little text for the models."""
         return self.page.text_total < LITTLE
 
     def settled(self, shares: np.ndarray, expect: PageKind | None) -> PageKind:
-        """The likeliest kind; the rules' where the page shows too little, and where the models doubt and the rules do not."""
+        """The likeliest kind; the rules' kind if the page has too little text, and if the models are in doubt and the rules are
+        not."""
         likeliest = KINDS[int(shares.argmax())]
         if not self.is_little and shares.max() >= DOUBTED:
             return likeliest
@@ -201,15 +203,15 @@ class Second:
         return kind if sure >= CERTAIN else likeliest
 
     def _has_records(self, kind: PageKind) -> bool:
-        """Whether a little page has any records of a kind. Supposed boards that name the page itself among them are none: a
-        site's menu of its boards does."""
+        """Tells whether a small page has any records of a kind. Supposed boards that include the page itself do not count, since
+        they are a site's menu of boards."""
         if kind is PageKind.thread:
             return self.found.posts is not None
         boards = self.boards if kind is PageKind.index else None
         return boards is None or not any(row.title.key == self.page.key for row in boards.rows)
 
     def doubt_features(self, shares: np.ndarray, kind: PageKind, records: int, named: float) -> np.ndarray:
-        """Features of the doubt about a reading of `records` records; `named` is the share of posts with an author."""
+        """Features for the doubt about a reading with `records` records; `named` is the share of posts with an author."""
         place = KINDS.index(kind)
         rest: list[float] = []
         if kind in (PageKind.threadlist, PageKind.index) and records and len(self.link_scores):
@@ -224,17 +226,17 @@ class Second:
         return np.asarray([doubt_view(shares, place, records, rest)], dtype=np.float32)
 
     def sure(self, features: np.ndarray) -> float:
-        """How likely a reading has every record and no other, in [0, 1]."""
+        """The probability that a reading has exactly the right records, in [0, 1]."""
         return float(self.weights.doubt.predict(features)[0, 1]) if self.weights else 0.0
 
     def is_whole(self, features: np.ndarray) -> bool:
-        """Whether a reading may be called complete."""
+        """Tells whether a reading may be called complete."""
         return bool(self.weights and self.weights.cut.predict(features)[0, 1] <= self.weights.whole)
 
 
 def _are_merged(rules: RowSet, nodes: list[int]) -> bool:
-    """Whether most of some links stand in further elements of the rules' rows as the titles do in the first: several rows that
-    were taken for one, no parts of rows."""
+    """Tells whether most of some links are in elements of the rules' rows like those of the titles: then several rows were merged
+    into one."""
     if len(nodes) < MERGED * len(rules.rows):
         return False
     titles = {row.column(row.title.node).partition(":")[2] for row in rules.rows}

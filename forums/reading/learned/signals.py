@@ -1,4 +1,4 @@
-"""What a page shows where, counted once: prefix sums over its nodes and texts, and the roles of its elements."""
+"""Counts of a page's contents by position: prefix sums over its nodes and texts, and the roles of its elements."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def sums(values: np.ndarray) -> np.ndarray:
 
 
 class Signals:
-    """Sums over the nodes (`*_at`) and the texts (`*_of`) of a page, each answering for any range at once."""
+    """Sums over the nodes (`*_at`) and the texts (`*_of`) of a page, each available for any range."""
 
     def __init__(self, page: Page) -> None:
         self.page = page
@@ -72,14 +72,14 @@ class Signals:
 
     @cached_property
     def time_order(self) -> tuple[np.ndarray, np.ndarray]:
-        """Nodes of the times, in order, and their seconds."""
+        """Nodes of the times, in order, and their epoch seconds."""
         found: list[Time] = self.page.times
         nodes = np.asarray([time.node for time in found], dtype=np.int64)
         return nodes, np.asarray([time.moment.value.timestamp() for time in found])
 
     @cached_property
     def parents(self) -> np.ndarray:
-        """The node above each; -1 for the root."""
+        """The parent of each node; -1 for the root."""
         return np.asarray([*self.page.outline.parents, -1], dtype=np.int64)
 
     @cached_property
