@@ -1,4 +1,4 @@
-# env, run, test, fuzz, lint: the whole of building and running. Needs make and Python 3.11 or newer.
+# env, run, test, fuzz, faults, lint: the whole of building and running. Needs make and Python 3.11 or newer.
 SHELL := /bin/sh
 PYTHON ?= $(shell command -v python3.11 || command -v python3.12 || command -v python3.13 || command -v python3)
 VENV := .venv
@@ -12,7 +12,7 @@ BIND ?= 127.0.0.1:8000
 PROCESSES ?= $(shell expr $$(getconf _NPROCESSORS_ONLN) \* 3 / 2)
 PARALLEL ?= -n $(PROCESSES) --dist loadfile --no-loadscope-reorder
 
-.PHONY: env run test test-sqlite test-postgresql fuzz lint format outdated clean
+.PHONY: env run test test-sqlite test-postgresql fuzz faults lint format outdated clean
 .NOTPARALLEL:
 
 env: $(STAMP)
@@ -50,6 +50,10 @@ test-postgresql: env
 # The random tests alone, with many times the draws of `make test` and new ones each time.
 fuzz: env
 	$(BIN)/python -m pytest $(PARALLEL) --hypothesis-profile=fuzz $(PYTEST)
+
+# How many small faults, put into the code at random, the tests notice. FAULTS="--faults 60 --seed 2" draws others.
+faults: env
+	$(BIN)/python -m tests.seeded_faults $(FAULTS)
 
 lint: env
 	$(BIN)/ruff check .
